@@ -161,8 +161,7 @@ class LinkBuilder(_Connector):
         self._n_packets = count_packets(spec.page, self._factory.turn_bytes)
         self._n_sent: list[int] = []
         """Packets sent per connection, kept only with a progress callback."""
-        max_events = _MIN_EVENTS + _EVENTS_PER_PACKET * self._n_packets
-        self._set_up(run, LoadEnvironment(max_events=max_events))
+        self._set_up(run, LoadEnvironment(max_events=max_events(self._n_packets)))
         if run.processes:
             self._expose_links()
 
@@ -276,6 +275,15 @@ def _make_scheduler(spec: LoadSpec, turn_bytes: int, marks: ByteThresholds | Non
         return FifoScheduler()
     scheduler = spec.scheme.make_scheduler(turn_bytes=turn_bytes)
     return scheduler if marks is None else marks.around(scheduler)
+
+
+def max_events(n_packets: int) -> int:
+    """Return the limit of events of a load over links.
+
+    >>> max_events(1_000)
+    1200000
+    """
+    return _MIN_EVENTS + _EVENTS_PER_PACKET * n_packets
 
 
 def count_packets(page: Page, packet_bytes: int) -> int:

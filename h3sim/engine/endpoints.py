@@ -164,12 +164,9 @@ _CLIENT_CONTROLLER = "newreno"
 class EndpointOnLink:
     """An endpoint, and the link that it sends over."""
 
-    __slots__ = ("endpoint", "link", "overhead_bytes", "role")
+    __slots__ = ("endpoint", "link", "overhead_bytes")
 
-    def __init__(
-        self, role: Role, endpoint: Endpoint[Any], link: Link, overhead_bytes: int
-    ) -> None:
-        self.role = role
+    def __init__(self, endpoint: Endpoint[Any], link: Link, overhead_bytes: int) -> None:
         self.endpoint = endpoint
         self.link = link
         self.overhead_bytes = overhead_bytes
@@ -241,15 +238,10 @@ class EndpointFactory:
         # An established connection has measured its path.
         known_ns = path_ns if self._mode.is_established else None
         if self._protocol.is_over_tcp:
-            return EndpointOnLink(
-                role, self._build_tcp_endpoint(role, source, known_ns), link, IP_HEADER_BYTES
-            )
-        return EndpointOnLink(
-            role,
-            self._build_quic_endpoint(role, source, known_ns),
-            link,
-            self._profile.quic.ip_bytes,
-        )
+            tcp = self._build_tcp_endpoint(role, source, known_ns)
+            return EndpointOnLink(tcp, link, IP_HEADER_BYTES)
+        quic = self._build_quic_endpoint(role, source, known_ns)
+        return EndpointOnLink(quic, link, self._profile.quic.ip_bytes)
 
     def _link(self, role: Role, make: Callable[..., Link]) -> Link:
         """Return the link that the end of that role sends over."""
@@ -333,7 +325,11 @@ class EndpointFactory:
 
 
 def _one_way_ns(rtt_ns: int, role: Role) -> int:
-    """Return the one-way delay from that end, rounded as in `Link`."""
+    """Return the one-way delay from that end, rounded as in `Link`.
+
+    >>> [_one_way_ns(5, role) for role in (Role.SERVER, Role.CLIENT)]
+    [2, 3]
+    """
     return rtt_ns // 2 if role is Role.SERVER else rtt_ns - rtt_ns // 2
 
 

@@ -268,10 +268,10 @@ class RequestPriorities:
 
     def key(self, resource: int) -> tuple[int, ...]:
         """Return the sort key of a recorded request; the lowest goes first."""
-        return self._urgency_key(self._signals[self._stream_of[resource]])
+        return self.key_of(self._signals[self._stream_of[resource]])
 
-    def _urgency_key(self, signal: Signal) -> tuple[int, ...]:
-        """Return a key that sorts requests by priority, the most urgent first."""
+    def key_of(self, signal: Signal) -> tuple[int, ...]:
+        """Return the sort key of requests with that signal, the most urgent first."""
         match signal:
             case Eps():
                 return (signal.urgency,)
@@ -282,9 +282,7 @@ class RequestPriorities:
                 group = signal.depends_on
                 # A weight compares siblings only, so the groups come first (Firefox's tree). The
                 # weight of a stream below another stream, as in Chrome's chain, is that of its own.
-                above = (
-                    () if group is None or group >= 0 else self._urgency_key(self._signals[group])
-                )
+                above = () if group is None or group >= 0 else self.key_of(self._signals[group])
                 return (*above, strict, -signal.weight)
         return (signal.value,)
 

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 import h3sim
+from h3sim.engine.host_connections import RequestPriorities
 from h3sim.errors import InputError
+from h3sim.signals import BucketPriority
 from h3sim.transport import LinkProfile, Network
 from h3sim.units import ms
 from tests.helpers import page_of
@@ -100,6 +102,29 @@ def test_the_most_urgent_request_takes_the_next_connection() -> None:
     # The first image leaves at once; the stylesheet overtakes the second, but where all are alike.
     assert order.pop("fifo") == ["/", "a.png", "b.png", "s.css"]
     assert all(names == ["/", "a.png", "s.css", "b.png"] for names in order.values())
+
+
+def test_a_request_that_waits_is_reprioritized() -> None:
+    """Once there is a layout, h3sim-1 raises the visible image over those before it."""
+    at = [{"by": "/", "at": "offset", "offset_bytes": 10 * n} for n in range(8)]
+    images = [image(f"{n}.png", discovered=at[n], above_the_fold=n == 7) for n in range(8)]
+    load = load_of(
+        page_with(*images),
+        "h3sim-1",
+        max_connections_per_host=1,
+        browser="parse",
+        tight_mode="off",
+        paint_ms=0,
+        commit_ms=0,
+    )
+    order = sorted(finished(load), key=finished(load).__getitem__)
+    assert order == ["/", "0.png", "7.png", *(f"{n}.png" for n in range(1, 7))]
+
+
+def test_higher_buckets_and_levels_come_first_in_a_queue() -> None:
+    priorities = RequestPriorities(h3sim.load_scheme("bucket"), page_with())
+    signals = [BucketPriority(bucket=bucket, level=n) for bucket, n in ((1, 3), (2, 1), (2, 3))]
+    assert sorted(signals, key=priorities.key_of) == signals[::-1]
 
 
 def test_responses_are_not_framed() -> None:

@@ -44,6 +44,16 @@ def test_cross_traffic_is_waited_for() -> None:
     assert finished_ms(processes=[other]) == pytest.approx(finished_ms() + 5, abs=1e-9)
 
 
+def test_a_foreign_packet_may_have_one_byte_and_not_none() -> None:
+    def small(env: LoadEnvironment) -> Generator[Any, Any, Any]:
+        yield env.timeout(0)
+        assert env.down.send(1) == 8_000 + ms(10)
+        with pytest.raises(NetworkError, match="is 0"):
+            env.down.send(0)
+
+    finished_ms(processes=[small])
+
+
 def test_a_rate_holds_for_what_is_sent_from_then_on() -> None:
     def half(env: LoadEnvironment) -> Generator[Any, Any, Any]:
         yield env.timeout(ms(9))
