@@ -273,9 +273,9 @@ class StoppingRule:
     def is_met(self, low: float, high: float, n_seeds: int) -> bool:
         """Return whether the interval of *n_seeds* is narrow enough to stop.
 
-        The interval of equal seeds has no width, however rare others are: it counts once there are
-        so many that one that differs would have been seen but with the probability `level`, if one
-        in ten or more do (Hanley and Lippman-Hand 1983, the rule of three).
+        The interval of equal seeds has no width, however rare others are: it counts once, of so
+        many seeds, one that differs is missing with at most the probability `level` if one in ten
+        differs (the rule of three: Hanley 1983).
         """
         if low == high:
             enough = math.ceil(math.log(self.level) / math.log(1 - _RARE))
