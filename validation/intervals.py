@@ -170,7 +170,7 @@ def _sequential(source: Random, *, spread: str, width: float) -> list[bool]:
     for n_seeds in rule.looks:
         logs += (_TRUE_LOG + _SEED_SD * drawn(source) for _ in range(n_seeds - len(logs)))
         low, high = _ends(mean_interval(logs, 1 - rule.level))
-        if math.exp(high - low) - 1 < rule.width:
+        if rule.is_met(math.exp(low), math.exp(high), n_seeds):
             break
     return [low <= _TRUE_LOG <= high]
 

@@ -25,7 +25,8 @@ from h3sim.results.tables import sampled_every
 from h3sim.schema.values import Integer, Number
 from h3sim.study import baseline_of, compare
 from h3sim.study.compare import SeedComparison
-from h3sim.table import Column, Table, decimals_of
+from h3sim.study.statistics import NO_SEED_MATTERS
+from h3sim.table import SURE, Column, Table, decimals_of
 from h3sim.text import escape_control, plural
 
 if TYPE_CHECKING:
@@ -160,6 +161,8 @@ def too_few(rows: Sequence[SchemeRow | SeedComparisonRow], noun: str) -> str:
     if not rows:
         return ""
     n = min(row.clusters for row in rows)
+    if noun == "seed" and n == 1 < rows[0].pairs:
+        return NO_SEED_MATTERS
     lacking = ["an interval"] if any(row.low is None for row in rows) else []
     if len(rows) * 2 / 2**n >= 1:
         lacking.append("a p-value below 1")
@@ -168,8 +171,15 @@ def too_few(rows: Sequence[SchemeRow | SeedComparisonRow], noun: str) -> str:
 
 
 def _cells(rows: Sequence[SeedComparisonRow]) -> Iterator[tuple[str, ...]]:
-    """Yield the table cells of each row, with enough decimals to tell speedups apart."""
+    """Yield the table cells of each row, with enough decimals to tell speedups apart.
+
+    A speedup whose interval excludes 1 must not look like 1, however little it differs.
+    """
     decimals = decimals_of((row.geometric for row in rows), least=2)
+    for row in rows:
+        if row.low is not None and row.high is not None and not row.low <= 1 <= row.high:
+            end = row.low if row.low > 1 else row.high
+            decimals = decimals_of((1.0, end), least=decimals, apart=SURE)
     for row in rows:
         has_interval = row.low is not None and row.high is not None
         outcomes = (row.wins_5, row.ties_5, row.losses_5, row.wins_25, row.losses_25)

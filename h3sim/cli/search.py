@@ -28,7 +28,7 @@ from h3sim.study import recommend, search
 from h3sim.study.racing import arms_of
 from h3sim.study.recommendation import EXAMPLE, read_subject
 from h3sim.study.search import DEPLOYABLE, ESTIMATED_WITHIN, ROBUSTNESS_NETWORKS
-from h3sim.table import MISSING, SURE, Column
+from h3sim.table import MISSING, SURE, Column, decimals_of
 
 if TYPE_CHECKING:
     import argparse
@@ -90,6 +90,11 @@ def _value(text: str) -> Any:
 def _print_search(found: SearchResult, options: argparse.Namespace) -> None:
     """Print the verdict and the table of schemes."""
     width = options.width
+    # The interval of a worse scheme lies above 1, and must look so.
+    decimals = max(
+        decimals_of((1.0, row.low), least=2, apart=_DISTINCT if row.is_worse else SURE)
+        for row in found.rows
+    )
     tables.print_text(found.verdict, width)
     print()
     tables.print_text(f"{found.describe()}; {found.n_loads:,} loads", width)
@@ -99,8 +104,8 @@ def _print_search(found: SearchResult, options: argparse.Namespace) -> None:
         ("scheme", "scheme"),
         ("pairs", "pairs"),
         (Column.ratio("ratio to the best", apart=_DISTINCT), "ratio"),
-        (Column.ratio("low", apart=SURE), "low"),
-        (Column.ratio("high", apart=SURE), "high"),
+        (Column("low", decimals, SURE), "low"),
+        (Column("high", decimals, SURE), "high"),
         ("", found.status),
         width=width,
     )

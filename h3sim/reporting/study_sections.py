@@ -10,6 +10,7 @@ from h3sim.reporting.labels import Interval
 from h3sim.reporting.load_sections import picture
 from h3sim.reporting.study_plots import draw_ratios
 from h3sim.study.recommendation import EXAMPLE
+from h3sim.study.statistics import NO_SEED_MATTERS
 from h3sim.table import Table
 
 if TYPE_CHECKING:
@@ -135,7 +136,8 @@ class ComparedSetting(NamedTuple):
         speedup = f"{best.geometric:.2f}"
         most = f"{where}: {best.scheme} has the largest speedup to {baseline}"
         if best.low is None or best.high is None:
-            few = f"{_clusters(best)}, too few for an interval"
+            are_copies = best.clusters == 1 < best.pairs
+            few = NO_SEED_MATTERS if are_copies else f"{_clusters(best)}, too few for an interval"
             return f"{most}: {speedup} ({few})."
         reach = f"{best.low:.2f} to {best.high:.2f}, 95 % interval over {_clusters(best)}"
         if best.low > 1:

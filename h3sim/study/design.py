@@ -207,6 +207,8 @@ def sampled(
 _FIRST, _GROWTH = 20, 1.5
 _NOMINAL = 0.8
 """Makes intervals of 95 % cover in 94 to 96 % of studies, whatever the width (docs/studies.md)."""
+_RARE = 0.1
+"""Share of seeds that may differ from all others unnoticed."""
 _MOST = 200
 
 
@@ -267,3 +269,16 @@ class StoppingRule:
         the error make up for it.
         """
         return (1 - self.confidence) * _NOMINAL
+
+    def is_met(self, low: float, high: float, n_seeds: int) -> bool:
+        """Return whether the interval of *n_seeds* is narrow enough to stop.
+
+        The interval of equal seeds has no width, however rare others are: it counts once, of so
+        many seeds, one that differs is missing with at most the probability `level` if one in ten
+        differs (the rule of three: Hanley 1983).
+        """
+        if low == high:
+            enough = math.ceil(math.log(self.level) / math.log(1 - _RARE))
+            return n_seeds >= min(enough, self.most_seeds)
+        # Not by the ratio: the lower end of a very wide interval is 0.
+        return high - low < self.width * low

@@ -29,6 +29,7 @@ from concurrent.futures import (
 )
 from dataclasses import dataclass, fields, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
 from h3sim.config.options import check_running
@@ -42,7 +43,6 @@ from h3sim.study.worker import Done, run_batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
-    from pathlib import Path
     from types import TracebackType
 
     from h3sim.study.rows import Stored
@@ -122,12 +122,13 @@ class _Processes(WorkerPool):
         # A breaking pool closes its pipes, perhaps while a process is being started here, which
         # may also end the forkserver. On a second attempt the pool reports that it is broken, as
         # callers expect, or a new forkserver has started.
-        for pause_s in _PAUSES_S:
-            try:
-                return super().submit(function, *arguments)
-            except (OSError, EOFError):
-                time.sleep(pause_s)
-        return super().submit(function, *arguments)
+        with _without_missing_main_file():
+            for pause_s in _PAUSES_S:
+                try:
+                    return super().submit(function, *arguments)
+                except (OSError, EOFError):
+                    time.sleep(pause_s)
+            return super().submit(function, *arguments)
 
     def renew(self) -> bool:
         """Start new processes: a process that dies breaks the pool."""
@@ -160,6 +161,24 @@ class _Processes(WorkerPool):
         )
         context = multiprocessing.get_context(method)
         return ProcessPoolExecutor(self._n, mp_context=context, initializer=_prepare_worker)
+
+
+@contextlib.contextmanager
+def _without_missing_main_file() -> Iterator[None]:
+    """Hide that a program read from standard input claims to be in a file named "<stdin>".
+
+    Processes that are started meanwhile would try to run that file, and die.
+    """
+    main = sys.modules["__main__"]
+    path = getattr(main, "__file__", None)
+    if path is None or Path(path).is_file():
+        yield
+        return
+    del main.__file__
+    try:
+        yield
+    finally:
+        main.__file__ = path
 
 
 def _prepare_worker() -> None:

@@ -24,7 +24,7 @@ from h3sim.schema.arguments import ErrorCollector
 from h3sim.schema.output import COUNT, TEXT, VERSION, OutputSchema, Property, rows_of
 from h3sim.schema.values import Number, TableOf
 from h3sim.study.compare import Subjects, check_names, resolve_compared
-from h3sim.study.fidelity import FIDELITY, Fidelity, fidelities, gated
+from h3sim.study.fidelity import FIDELITY, Fidelity, Grade, fidelities, gated
 from h3sim.study.racing import Arm, arms_of, check_race, interval_of, race
 from h3sim.study.rows import CONFIGURATION, PAGE_DIGESTS, WHICH, ResultTable
 from h3sim.study.run import add_schedulers
@@ -237,7 +237,12 @@ class SearchResult(ResultTable):
         return tuple(row.scheme for row in self.rows[1:] if not row.is_worse)
 
     def status(self, row: SearchRow) -> str:
-        """Return "best", "tied" with the best, or "worse", and whether it can be deployed."""
+        """Return "best", "tied" with the best, or "worse", and whether it can be deployed.
+
+        Where a replay fits poorly, all are "not judged".
+        """
+        if any(each.grade is Grade.POOR for each in self.fidelity.values()):
+            return "not judged"
         is_best = row.scheme == self.best and not self.level_with_best
         status = "worse" if row.is_worse else "best" if is_best else "tied"
         return f"{status}, {_KNOWING}" if row.needs_server_knowledge else status

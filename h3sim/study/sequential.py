@@ -151,10 +151,10 @@ def run_until(study: Study, rule: StoppingRule, **how: Any) -> Sequential:
             done = results.counts.reused + results.counts.ran
             results.counts = results.counts._replace(reused=done - ran, ran=ran)
         rows = _sequential_rows(results, rule)
-        # Not by the ratio: the lower end of a very wide interval is 0. A scheme whose loads failed
-        # has no interval yet, so it is not narrow.
-        narrow = [row.high - row.low < rule.width * row.low for row in rows]
-        is_narrow = len(narrow) == n_compared and all(narrow)
+        # A scheme whose loads failed has no interval yet.
+        is_narrow = len(rows) == n_compared and all(
+            rule.is_met(row.low, row.high, row.seeds) for row in rows
+        )
         if is_narrow:
             break
     found = Rows(SequentialRow, rows)

@@ -176,6 +176,7 @@ class Pair(NamedTuple):
     page: str
     seed: int
     speedup: float
+    value: float
 
 
 def check_columns(
@@ -232,7 +233,7 @@ def pairs_over(results: StudyRows, over: str, baseline: Any, value: str) -> dict
         if (known := row[value]) and before:
             # Where pages are compared, the pair has two.
             page = "" if over == "page" else row["page"]
-            found.setdefault(row[over], []).append(Pair(page, row["seed"], before / known))
+            found.setdefault(row[over], []).append(Pair(page, row["seed"], before / known, known))
     return found
 
 
@@ -417,8 +418,10 @@ def compare_schemes(
     rows = [
         _scheme_row(
             scheme,
-            _clusters(own, by_seed=by_seed),
+            own,
             interval_of,
+            by_seed=by_seed,
+            is_alone=scheme != baseline and by_seed and _are_copies(own),
         )
         for scheme, own in pairs.items()
     ]
@@ -545,18 +548,15 @@ def _contrasts(
     for level, pairs in pairs_over(results, over, baseline, value).items():
         if level == baseline:
             continue
-        ratios = _clusters(pairs, by_seed=by_seed)
-        is_alone = by_seed and len({pair.speedup for pair in pairs}) == 1
-        if is_alone:  # seeds that change nothing are one load
-            ratios = dict([next(iter(ratios.items()))])
-        row = _scheme_row("", ratios, interval)
+        is_alone = by_seed and _are_copies(pairs)
+        row = _scheme_row("", pairs, interval, by_seed=by_seed, is_alone=is_alone)
         yield ContrastRow(
             setting=setting,
             level=level,
             pairing=", ".join(shared) or "all settings",
             cluster=cluster,
             pairs=len(pairs),
-            refusal=_refusal(row, cluster, is_alone=is_alone and len(pairs) > 1),
+            refusal=_refusal(row, cluster),
             **{name: getattr(row, name) for name in _OF_CONTRAST},
         )
 
@@ -564,12 +564,15 @@ def _contrasts(
 _OF_CONTRAST = ("clusters", "geometric", "low", "high", "p", "p_holm", "effect")
 
 
-def _refusal(row: SchemeRow, cluster: str, *, is_alone: bool) -> str:
+NO_SEED_MATTERS = "no seed changes the result: one independent load, which is no sample"
+
+
+def _refusal(row: SchemeRow, cluster: str) -> str:
     """Return why a row has no interval; nothing where it has one."""
     if row.low is not None:
         return ""
-    if is_alone:
-        return "no seed changes the result: one independent load, which is no sample"
+    if cluster == "seed" and row.clusters == 1 < row.pairs:
+        return NO_SEED_MATTERS
     several = "s" * (row.clusters != 1)
     return f"{row.clusters} independent {cluster}{several}: an interval takes {_LEAST} or more"
 
@@ -582,17 +585,30 @@ def _interval(
     return partial(mean_interval, method=taken.pop("interval"), **taken)
 
 
+def _are_copies(pairs: Sequence[Pair]) -> bool:
+    """Return whether every seed has the same loads, so that they are no sample."""
+    by_seed: dict[int, list[tuple[float, float]]] = {}
+    for pair in pairs:
+        by_seed.setdefault(pair.seed, []).append((pair.value, pair.speedup))
+    first, *others = by_seed.values()
+    return all(other == first for other in others)
+
+
 def _scheme_row(
     scheme: str,
-    ratios: Mapping[str, Sequence[float]],
+    pairs: Sequence[Pair],
     interval: Callable[[list[float]], tuple[float, float] | tuple[None, None]],
+    *,
+    by_seed: bool,
+    is_alone: bool,
 ) -> SchemeRow:
-    """Return the mean ratio of a scheme, with pages or seeds as clusters."""
-    every = [ratio for cluster in ratios.values() for ratio in cluster]
-    logs = [
-        math.fsum(math.log(ratio) for ratio in cluster) / len(cluster)
-        for cluster in ratios.values()
-    ]
+    """Return the mean ratio of a scheme, with pages or seeds as clusters.
+
+    If it *is_alone*, its seeds are copies of one load, and thus one cluster.
+    """
+    every = [pair.speedup for pair in pairs]
+    clusters = list(_clusters(pairs, by_seed=by_seed).values())[: 1 if is_alone else None]
+    logs = [math.fsum(math.log(ratio) for ratio in cluster) / len(cluster) for cluster in clusters]
     low, high = interval(logs)
     return SchemeRow(
         scheme=scheme,

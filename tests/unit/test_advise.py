@@ -185,6 +185,7 @@ def test_a_replay_that_is_far_off_gives_no_verdict(tmp_path: Path) -> None:
     assert "best:" not in advice.sentence
     found = search(far, schemes=["fifo", "rr"], networks=[], n_seeds=2)
     assert found.verdict.startswith("No verdict: ")
+    assert [found.status(row) for row in found.rows] == ["not judged"] * len(found.rows)
 
 
 # Networks that are a guess

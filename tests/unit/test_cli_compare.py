@@ -9,9 +9,10 @@ import pytest
 
 import h3sim
 from h3sim.cli import main
-from h3sim.cli.compare import too_few
+from h3sim.cli.compare import _cells, too_few
 from h3sim.study import Results
-from h3sim.study.statistics import compare_schemes
+from h3sim.study.compare import SeedComparisonRow
+from h3sim.study.statistics import NO_SEED_MATTERS, compare_schemes
 from tests.helpers import page_file
 
 if TYPE_CHECKING:
@@ -307,6 +308,31 @@ def test_a_line_states_why_there_is_no_interval_or_p(
     assert ("interval" in reason) == (rows[0].low is None)
     p_values = [row.p_holm for row in rows if row.p_holm is not None]
     assert ("p-value" in reason) == (min(p_values, default=1) >= 1)
+
+
+def test_seeds_that_change_nothing_get_no_interval_and_no_p(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    options = ("--scheme", "rr,fifo", "--seeds", "9", "--send-buffer-kb", "0", "-j", "1")
+    assert main(["compare", "creative", "--network", "fibre", *options]) == 0
+    out = capsys.readouterr().out
+    fifo = [line.split() for line in out.splitlines() if line.startswith("fifo")]
+    assert fifo
+    assert {(cells[2], cells[3]) for cells in fifo} == {("-", "-")}
+    assert out.count(NO_SEED_MATTERS) == len(fifo)
+
+
+def test_a_speedup_that_surely_differs_from_1_does_not_look_like_1() -> None:
+    values = {"rr": 100.0, "fifo": 99.97}
+    study = Results.of(
+        {"page": str(page), "scheme": scheme, "seed": 0, "ms": ms * (1 + page * 1e-6)}
+        for page in range(9)
+        for scheme, ms in values.items()
+    )
+    rows = [SeedComparisonRow("ms", 0.0, *row) for row in compare_schemes(study, value="ms")]
+    base, (_, speedup, interval, *_) = _cells(rows)
+    assert base[1] == "1.0000"
+    assert (speedup, interval) == ("1.0003", "1.0003 to 1.0003")
 
 
 def test_tables_of_many_seeds_can_be_sorted_and_be_markdown(

@@ -154,6 +154,19 @@ print(*results.counts)
 """
 
 
+def test_a_program_read_from_standard_input_runs_on_workers(tmp_path: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-", str(tmp_path / "s.db")],
+        input=PROMPT.format(turn=True),
+        check=True,
+        capture_output=True,
+        text=True,
+        env={**os.environ},
+    )
+    # Nothing of the traceback of a worker that died.
+    assert (ran.stdout.strip(), ran.stderr) == ("0 1 0", "")
+
+
 def test_a_class_without_a_file_runs_on_workers_and_is_known_by_its_code(tmp_path: Path) -> None:
     counts = []
     for turn in (True, True, False):

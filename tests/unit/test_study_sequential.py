@@ -97,10 +97,18 @@ def test_the_rows_are_those_of_a_sweep_over_as_many_seeds(tmp_path: Path) -> Non
     assert found.results.counts == (0, 44, 0)
 
 
-def test_where_nothing_is_random_the_first_look_is_enough() -> None:
+def test_equal_seeds_are_enough_once_a_tenth_that_differs_would_show() -> None:
+    # 0.9^31 is the first power below the error of 4 %; 45 is the first look with 31 seeds.
     found = h3sim.sequential_sweep(PAGE, width=0.01, schemes=["rr", "fifo"], executor="serial")
-    assert [row.seeds for row in found.rows] == [20]
-    assert found.rows[0].low == pytest.approx(found.rows[0].high)
+    assert [row.seeds for row in found.rows] == [45]
+    assert found.rows[0].low == found.rows[0].high
+    assert found.is_narrow
+    rule = StoppingRule(width=0.05)
+    assert [rule.is_met(1.2, 1.2, n_seeds) for n_seeds in (20, 30, 31)] == [False, False, True]
+    assert rule.is_met(1.2, 1.25, 20)
+    assert not rule.is_met(1.2, 1.27, 200)
+    # No more seeds than the most there may be.
+    assert StoppingRule(width=0.05, most_seeds=20).is_met(1.2, 1.2, 20)
 
 
 def test_every_error_is_reported() -> None:

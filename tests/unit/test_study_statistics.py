@@ -65,6 +65,19 @@ def test_pairs_meet_the_same_seed() -> None:
     assert row.effect == 1
 
 
+def test_copies_of_one_load_are_no_sample() -> None:
+    values = {
+        ("p", scheme, seed): ms for scheme, ms in (("rr", 100.0), ("x", 50.0)) for seed in range(9)
+    }
+    row = results_of(values).compare("rr", value="ms")[1]
+    assert (row.pairs, row.wins_5, row.clusters, row.geometric) == (9, 9, 1, 2)
+    assert (row.low, row.high, row.p, row.p_holm) == (None, None, None, None)
+    # A single seed that differs shows that loads are random.
+    values["p", "x", 8] = 49.0
+    row = results_of(values).compare("rr", value="ms")[1]
+    assert (row.clusters, row.p) == (9, pytest.approx(2 / 2**9))
+
+
 def test_pages_are_clusters_so_that_more_seeds_are_not_more_pages() -> None:
     def study(n_seeds: int) -> Any:
         factors = {"a": 0.8, "b": 0.9, "c": 1.1, "d": 0.7, "e": 0.95, "f": 0.6}
