@@ -1,5 +1,6 @@
 // Wires controls, worker, pictures and tables together.
 
+import { delaysOf, lastOf, rowOf } from "./delays.js";
 import { LESSON } from "./lesson.js";
 import { CHOICES, DEFAULTS, LIMITS, OWN_PAGE, STEPS, UNITS, fragmentOf, nearest, requestOf, stateOf } from "./state.js";
 import { darkness, drawAxis, drawCurves, drawGhost, drawLane, drawLineSample, drawSample, lookOf, milliseconds, resourceAt, timeToX, xToTime } from "./strips.js";
@@ -7,7 +8,7 @@ import { element, fillFigures, fillResources, shortened, shown } from "./tables.
 
 const MAX_FILE_BYTES = 100e6;
 const GUIDE =
-  "Each rectangle is a packet, drawn when its bytes reach the browser; packets delivered together are stacked. Dashed line: everything above the fold (▲) is complete. Point at a packet, or at a row of the table of resources, to highlight its resource everywhere.";
+  "Each rectangle is a packet, drawn when its bytes reach the browser; packets delivered together are stacked. Dashed line: everything above the fold (▲) is complete. A time in brackets is how long packets of that response kept arriving while the delayed resource, or one that led to its request, was loading.";
 const LOST_GUIDE = " Red marks below a strip: lost packets, when they were sent.";
 const BEFORE_GUIDE = " The low pale strip below is the state before your last change.";
 const $ = (id) => document.getElementById(id);
@@ -23,6 +24,7 @@ let isReady = false;
 let drawn = { endMs: 1, highest: 1 };
 let chosen = null;
 let pinned = null;
+let pinnedOf = null;
 // Results of the state before the last change, by scheme, and the end of the axis if it is held.
 let before = new Map();
 let settled = [];
@@ -141,7 +143,7 @@ function show(fresh) {
   const endMs = endOfAxis(old);
   const highest = Math.max(1, ...results.map((result) => result.boxes.reduce((most, box) => Math.max(most, box[4]), 1)));
   drawn = { endMs, highest };
-  chosen = pinned = null;
+  keepChosen();
   showLanes(fresh, endMs, highest, old);
   drawAxis($("axis"), endMs);
   const onlySeen = results.some((result) => result.byte_index_above_the_fold_ms !== null);
@@ -151,7 +153,8 @@ function show(fresh) {
   showLegend();
   showWhich();
   showGoal();
-  showChosen();
+  $("chosen").style.minHeight = "";
+  markChosen();
   const cut = results.find((result) => result.cut !== "");
   const notes = new Set(results.flatMap((result) => result.notes));
   const lost = results.some((result) => result.lost_ms.length > 0) ? LOST_GUIDE : "";
@@ -180,7 +183,7 @@ function showLanes(fresh, endMs, highest, old) {
       ...(result.lost > 0 ? [element("span", {}, `${shown(result.lost, 0)} packets lost`)] : []),
     );
     drawLineSample(sample, lookOf(index));
-    drawLane(canvas, result, endMs, highest);
+    drawLane(canvas, result, endMs, highest, chosen);
     ghost.hidden = earlier === undefined;
     if (earlier !== undefined) drawGhost(ghost, earlier, endMs, highest);
   });
@@ -198,6 +201,17 @@ function choose(resource) {
   results.forEach((result, index) => {
     drawLane($("lanes").children[index].children[1], result, drawn.endMs, drawn.highest, chosen);
   });
+  markChosen();
+}
+
+// A resource of the page that was shown before is not one of another page.
+function keepChosen() {
+  const page = results[0]?.page.name ?? pinnedOf;
+  if (page !== pinnedOf || (pinned !== null && results.length > 0 && rowOf(results[0], pinned) === undefined)) pinned = null;
+  [chosen, pinnedOf] = [pinned, page];
+}
+
+function markChosen() {
   for (const row of $("resources").querySelectorAll("tbody tr")) {
     row.classList.toggle("on", Number(row.dataset.resource) === chosen);
   }
@@ -214,35 +228,53 @@ function pin(resource) {
   choose(pinned);
 }
 
-// The chosen resource in words: when it was complete with each scheme, and what was sent meanwhile.
+// The chosen resource in words, or with each scheme the last above the fold: what delayed it.
 function showChosen() {
-  const items = chosen === null ? [] : results.flatMap((result) => {
-    const row = result.resources[result.numbers.indexOf(chosen)];
-    if (row === undefined) return [];
-    const text = `${chosen + 1} ${shortened(row.id)} is complete with ${result.scheme} after ${milliseconds(row.finished_ms)}`;
-    return [text + behind(result, row)];
+  const lines = results.flatMap((result) => {
+    const resource = chosen ?? lastOf(result);
+    return rowOf(result, resource) === undefined ? [] : [wordsOf(result, resource)];
   });
-  const hint = chosen === null && results.length > 0 ? ["Point at a resource in the strips, the colours or the table to see what delayed it; click to keep it."] : items;
-  // As many lines whatever is chosen: what is below must not move under the pointer.
-  const lines = results.map((_, index) => element("p", {}, hint[index] ?? ""));
-  $("chosen").replaceChildren(...lines);
+  const isMarked = results.some((result) => result.resources.some((row) => row.above_the_fold));
+  const last = `The last resource${isMarked ? " above the fold" : ""} to be complete, and what delayed it. Point at another in the strips, the colours or the table to see what delayed that one; click to keep it.`;
+  const kept = chosen === pinned ? " Click again, or press Esc, to let it go." : "";
+  const heading = chosen === null || lines.length === 0 ? last : `When ${nameOf(results[0], chosen)} was complete, and what delayed it.${kept}`;
+  const area = $("chosen");
+  area.classList.toggle("kept", pinned !== null);
+  area.replaceChildren(...(lines.length === 0 ? [] : [element("p", { class: "guide" }, heading), ...lines]));
+  // It never shrinks: what is below must not move under the pointer.
+  area.style.minHeight = `${Math.max(parseFloat(area.style.minHeight) || 0, area.scrollHeight)}px`;
 }
 
-// The resources whose packets arrived while the chosen one was being loaded, longest first.
-function behind(result, row) {
-  const spent = new Map();
-  for (const [resource, start, stop] of result.boxes) {
-    const [from, to] = [Math.max(start, row.requested_ms), Math.min(stop, row.finished_ms)];
-    if (resource !== chosen && to > from) spent.set(resource, (spent.get(resource) ?? 0) + to - from);
-  }
-  const names = [...spent].sort(([, one], [, other]) => other - one).slice(0, 3).map(([resource, ms]) => {
-    const other = result.resources[result.numbers.indexOf(resource)];
-    return `${resource + 1} ${shortened(other?.id ?? "", 20)} ${milliseconds(ms)}`;
+function nameOf(result, resource, limit = 28) {
+  return `${resource + 1}\u00a0${shortened(rowOf(result, resource)?.id ?? "", limit)}`;
+}
+
+const MOST_NAMED = 4;
+
+function wordsOf(result, resource) {
+  const { chain: [own, ...parents], others } = delaysOf(result, resource);
+  const named = others.slice(0, MOST_NAMED).map(([other, ms]) => `${nameOf(result, other)} (${milliseconds(ms)})`);
+  const rest = others.slice(MOST_NAMED);
+  const restMs = rest.reduce((sum, [, ms]) => sum + ms, 0);
+  if (rest.length > 0) named.push(`${rest.length} other${rest.length === 1 ? "" : "s"} (${milliseconds(restMs)})`);
+  const by = named.length === 0 ? "delayed by no other" : `delayed most by ${joined(named)}`;
+  const what = chosen === null ? `${nameOf(result, resource)} ` : "";
+  return element("p", {}, element("strong", {}, result.scheme),
+    `: ${what}after ${milliseconds(own.row.finished_ms)}, ${by}. ${requestInWords(result, own, parents)}`);
+}
+
+function joined(names) {
+  return names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
+}
+
+// When it was requested, by what, and how long others delayed that, and what led to it in turn.
+function requestInWords(result, own, parents) {
+  const late = parents.filter((link, index) => index === 0 || link.delay_ms >= 0.5).slice(0, MOST_NAMED);
+  const steps = late.map(({ resource, delay_ms: delayMs }, index) => {
+    const start = index === 0 ? "by " : "that waited for ";
+    return `${start}${nameOf(result, resource)}${delayMs < 0.5 ? "" : `, which others delayed by ${milliseconds(delayMs)}`}`;
   });
-  const parent = result.resources.findIndex((each) => each.id === row.requested_by);
-  const by = parent < 0 ? "" : ` by ${result.numbers[parent] + 1} ${shortened(row.requested_by, 20)}`;
-  const since = `requested${by} after ${milliseconds(row.requested_ms)}`;
-  return names.length === 0 ? ` (${since})` : ` (${since}; meanwhile: ${names.join(", ")})`;
+  return `Requested after ${milliseconds(own.row.requested_ms)}${steps.length === 0 ? "" : ` ${steps.join("; ")}`}.`;
 }
 
 // A line at the pointer across all strips and curves, with the exact time and resource beside it.
@@ -255,11 +287,13 @@ function moveCursor(event) {
   if (!isInside) return;
   const x = timeToX(area.width, drawn.endMs, atMs);
   $("cursor").style.left = `${x}px`;
-  $("cursor").classList.toggle("left", x > area.width / 2);
   const lane = [...$("lanes").children].findIndex((each) => each.children[1] === event.target);
   if (lane >= 0) choose(resourceAt(event.target, results[lane], drawn.endMs, event.offsetX));
-  const row = lane < 0 ? undefined : results[lane].resources[results[lane].numbers.indexOf(chosen)];
-  $("cursor-text").textContent = milliseconds(atMs) + (row === undefined ? "" : ` · ${chosen + 1} ${shortened(row.id)}`);
+  const isNamed = lane >= 0 && rowOf(results[lane], chosen) !== undefined;
+  const text = $("cursor-text");
+  text.textContent = milliseconds(atMs) + (isNamed ? ` · ${nameOf(results[lane], chosen)}` : "");
+  // Right of the line, or as far right as the strips allow.
+  text.style.left = `${Math.min(6, area.width - x - text.offsetWidth)}px`;
 }
 
 function showLegend() {
@@ -293,7 +327,9 @@ function showWhich() {
 
 function showResources() {
   const result = results.find((each) => each.scheme === $("which").value);
-  if (result !== undefined) fillResources($("resources"), result);
+  if (result === undefined) return;
+  fillResources($("resources"), result);
+  markChosen();
 }
 
 // Controls.
@@ -348,8 +384,15 @@ function makeControls() {
     const row = event.target.closest("tbody tr");
     if (row !== null) choose(Number(row.dataset.resource));
   });
-  $("resources").addEventListener("click", () => { if (chosen !== null) pin(chosen); });
+  $("resources").addEventListener("click", () => {
+    if (chosen === null) return;
+    pin(chosen);
+    if (pinned !== null) $("chosen").scrollIntoView({ block: "center" });
+  });
   $("resources").addEventListener("pointerleave", () => choose(pinned));
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && pinned !== null) pin(pinned);
+  });
   $("controls").addEventListener("submit", (event) => event.preventDefault());
 }
 
@@ -478,8 +521,8 @@ function showLesson() {
   if ($("lesson-body").dataset.step === String(state.lesson)) return;
   $("lesson-body").dataset.step = String(state.lesson);
   $("lesson-title").textContent =
-    step === undefined ? "Lesson: five steps, about 15 minutes" : `Step ${state.lesson} of ${LESSON.length}: ${step.title}`;
-  const text = step?.text ?? ["What is a strip, what should come first, what takes the choice away, what blocks, and when does sharing win?"];
+    step === undefined ? "Lesson" : `Step ${state.lesson} of ${LESSON.length}: ${step.title}`;
+  const text = step?.text ?? ["Five steps, about 15 minutes: what strips show, what should come first, and when sharing wins."];
   $("lesson-body").replaceChildren(...text.map((each) => element("p", {}, each)));
   if (step === undefined) return;
   $("lesson-body").append(
@@ -506,6 +549,7 @@ function goTo(lesson) {
     before = new Map();
     settled = [];
     heldEndMs = null;
+    pinned = null;
     set({ ...step.set, schemes: [...step.set.schemes], lesson });
   }
   $("lesson-title").focus();

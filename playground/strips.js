@@ -2,6 +2,7 @@
 
 const RIGHT = 10;
 const MARKS = 7;
+const EDGE = 4;
 const DASHES = [[], [7, 3], [2, 2], [9, 3, 2, 3], [12, 4], [4, 2, 1, 2, 1, 2]];
 const LIGHT = {
   ink: "#1b1b1b",
@@ -9,6 +10,8 @@ const LIGHT = {
   paper: "#ffffff",
   grid: "#e0e0e0",
   lost: "#c00000",
+  dimmed: 0.15,
+  chosen: "#b0307a",
   lines: ["#1b1b1b", "#0b4f8c", "#c4500a", "#007a5b", "#8f4a80", "#7a6400"],
 };
 const DARK = {
@@ -17,6 +20,8 @@ const DARK = {
   paper: "#161616",
   grid: "#3a3a3a",
   lost: "#ff6b6b",
+  dimmed: 0.35,
+  chosen: "#ff8ac4",
   lines: ["#f2f2f2", "#7db8f0", "#ff9a57", "#4fd0aa", "#dd9fd0", "#d6bf4a"],
 };
 export const darkness = window.matchMedia("(prefers-color-scheme: dark)");
@@ -96,10 +101,15 @@ function drawBoxes(context, result, xOf, room, highest, chosen) {
     const step = (stackShare(of, highest) * room) / of;
     const gap = !result.is_merged && to - from > 4 ? 0.6 : 0;
     context.fillStyle = faceOnPage(result.faces[resource]);
-    context.globalAlpha = chosen === null || chosen === resource ? opacity : opacity * 0.15;
+    context.globalAlpha = chosen === null || chosen === resource ? opacity : opacity * colours().dimmed;
     context.fillRect(from, room - (level + 1) * step, Math.max(to - from - gap, 0.5), step - gap);
   }
   context.globalAlpha = opacity;
+  // An edge marks the chosen resource: narrow packets of a pale colour stand out by nothing else.
+  context.fillStyle = colours().chosen;
+  for (const [resource, start, stop] of result.boxes) {
+    if (resource === chosen) context.fillRect(xOf(start), room - EDGE, Math.max(xOf(stop) - xOf(start), 1.5), EDGE);
+  }
 }
 
 // The index in the page of the resource whose packet is drawn at *x*; null where there is none.

@@ -93,7 +93,7 @@ $ pip install .
 $ h3sim compare http2rulez davies-meenan --plot schemes.png
 ```
 
-## Four doors
+## Where to start
 
 - **Teach**: the [playground](#playground) has a lesson of five steps, and ten notebooks are a
   [course](docs/teaching.md) with exercises that check their answers.

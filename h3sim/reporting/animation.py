@@ -189,7 +189,7 @@ ul.legend { display: flex; flex-wrap: wrap; gap: 0.25rem 1rem; list-style: none;
   border: 1px solid #5a5a5a; margin-right: 0.3em; text-align: center; font-size: 0.8em;
   line-height: 1.1em; }
 th, td { text-align: right; padding: 0.15rem 0.75rem 0.15rem 0; border-bottom: 1px solid #d6d6d6; }
-th:first-child { text-align: left; overflow-wrap: anywhere; }
+th:first-child { text-align: left; overflow-wrap: anywhere; min-width: 8rem; }
 kbd { border: 1px solid #767676; border-radius: 3px; padding: 0 0.3em; }
 """
 _WIDTH_REM = 64
@@ -287,7 +287,7 @@ def player_controls(
     )
     return (
         f'<div class="controls" role="group" aria-label="Controls">{shown}'
-        f'<label>speed <select id="speed" disabled>{options}</select></label>'
+        f'<label>Speed <select id="speed" disabled>{options}</select></label>'
         f'<input type="range" id="time" min="0" max="{end_ms:.3f}" step="any" value="0" '
         'aria-label="time in ms since navigation start" disabled></div>\n'
         '<p id="status" role="status"></p>\n'

@@ -81,7 +81,7 @@ def report(
         title=title or f"h3sim: {_title([*dict.fromkeys(one.name for one in description)], loads)}",
         verdict=[sentence for one in description for sentence in one.verdict],
         parts=[one.part for one in description],
-        made=Table(("setting", "value"), made, title="Everything it rests on"),
+        made=Table(("setting", "value"), made, title="Settings and versions"),
         command=command,
     )
 

@@ -84,7 +84,8 @@ th, td { text-align: left; vertical-align: top; padding: 0.15rem 0.75rem 0.15rem
   border-bottom: 1px solid #d6d6d6; overflow-wrap: break-word; min-width: 3rem;
   max-width: 36rem; }
 [style] { font-variant-numeric: tabular-nums; white-space: nowrap; }
-thead th { border-bottom: 2px solid #767676; }
+thead th[style] { white-space: normal; }
+thead th { border-bottom: 2px solid #767676; vertical-align: bottom; }
 code { font-family: ui-monospace, "DejaVu Sans Mono", monospace; overflow-wrap: anywhere; }
 pre { white-space: pre-wrap; background: #f4f4f4; padding: 0.5rem; }
 @media print { .skip, nav { display: none; } .scroll { overflow: visible; }
@@ -113,7 +114,7 @@ def body_of(report: Report, *, has_timelines: bool = False) -> str:
     links = [("verdict", "Verdict"), *((f"part-{n}", part.title) for n, part in numbered)]
     contents = "".join(
         f'<li><a href="#{anchor}">{html.escape(title)}</a></li>'
-        for anchor, title in (*links, ("made", "How this was made"))
+        for anchor, title in (*links, ("made", "Configuration"))
     )
     return (
         f"<header><h1>{html.escape(report.title)}</h1></header>\n"
@@ -129,7 +130,7 @@ def body_of(report: Report, *, has_timelines: bool = False) -> str:
 def _made(report: Report) -> str:
     command = f"<pre><code>{html.escape(report.command)}</code></pre>" if report.command else ""
     return (
-        '<section id="made" aria-labelledby="made-title"><h2 id="made-title">How this was made</h2>'
+        '<section id="made" aria-labelledby="made-title"><h2 id="made-title">Configuration</h2>'
         f"{command}{_table(report.made)}</section>\n"
     )
 

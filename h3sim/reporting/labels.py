@@ -59,6 +59,11 @@ def paper_in() -> float | None:
     return _paper_in.get()
 
 
+def is_narrow() -> bool:
+    """Return whether figures are drawn for a column of a paper."""
+    return (paper_in() or math.inf) <= _NARROW_IN
+
+
 def shortened(name: str, limit: int = NAME_CHARS) -> str:
     """Return *name* in at most *limit* characters; what is left out is left out of its middle.
 
@@ -153,7 +158,7 @@ def resource_label(page: Page, index: int) -> str:
     """Return the number, name and, where it is above the fold, the mark of a resource."""
     resource: Resource = page.resources[index]
     mark = f" {ATF_MARK}" if resource.above_the_fold else ""
-    limit = NAME_CHARS if (paper_in() or math.inf) > _NARROW_IN else _NARROW_CHARS
+    limit = _NARROW_CHARS if is_narrow() else NAME_CHARS
     return f"{index + 1}  {plain(shortened(resource.id, limit))}{mark}"
 
 
@@ -474,3 +479,12 @@ def _sizes_label(name: str, sizes: Sequence[int]) -> str:
 def tree_palette(page: Page) -> Palette:
     """Return the palette of trees, whose boxes gather resources of a kind on large pages."""
     return Palette(page, is_by_kind=len(page.resources) > MAX_OWN)
+
+
+def join_words(names: Sequence[str]) -> str:
+    """Return *names* as an enumeration in a sentence.
+
+    >>> join_words(["a", "b", "c"])
+    'a, b and c'
+    """
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

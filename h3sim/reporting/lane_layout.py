@@ -30,6 +30,15 @@ class Window(NamedTuple):
     note: str
 
 
+MILESTONES = {
+    "first_paint_ms": ("first paint", "-"),
+    "largest_paint_ms": ("largest paint", "--"),
+    "dom_content_loaded_ms": ("DOMContentLoaded", "-."),
+    "load_event_ms": ("load event", ":"),
+}
+"""Names and dashes of the times that a browser that parses the page reports."""
+
+
 def instant_ns(at_ms: float) -> int:
     """Return an instant that was given in ms since navigation start.
 
@@ -62,11 +71,21 @@ def window_of(loads: Sequence[Load], until_ms: float | None = None) -> Window:
     last_ms = finished[-1][0] if finished else 0.0
     end_ms = _cut(finished) if until_ms is None else _checked_ms("until_ms", until_ms)
     if end_ms >= last_ms:
+        if until_ms is None:
+            last_ms = max([last_ms, *_milestones(loads)])
         return Window(last_ms * _MARGIN or 1.0, "")
     late = max(sum(timing.finished_ms > end_ms for timing in load.timings) for load in loads)
     what = "1 resource is" if late == 1 else f"{late} resources are"
     note = f"cut here: {what} complete later, the last at {last_ms:,.0f} ms"
     return Window(end_ms * _MARGIN or 1.0, note)
+
+
+def _milestones(loads: Sequence[Load]) -> Iterator[float]:
+    """Yield the milestones of loads that were painted."""
+    for load in loads:
+        if load.first_paint_ms is not None:
+            times = (getattr(load, key) for key in MILESTONES)
+            yield from (at_ms for at_ms in times if at_ms is not None)
 
 
 def _cut(finished: list[tuple[float, int]]) -> float:

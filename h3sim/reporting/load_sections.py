@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from h3sim.errors import NothingToMeasureError
 from h3sim.reporting import time_series, trees
 from h3sim.reporting.document import Picture, Section
-from h3sim.reporting.labels import lane_labels
+from h3sim.reporting.labels import join_words, lane_labels, shortened
 from h3sim.reporting.lane_layout import window_of
 from h3sim.reporting.load_plots import LoadPlots
 from h3sim.reporting.output import alt_text, render
@@ -246,7 +246,7 @@ def part_of(pairs: Sequence[NamedLoad], baseline: NamedLoad) -> Section:
         title=title,
         words=list(dict.fromkeys(notes)),
         timeline=Timeline(
-            title=f"{page.name}: packets, waterfall, progress and bytes on the wire",
+            title=f"{page.name}: timeline of packets, resources and bytes",
             names=[pair.name for pair in pairs],
             loads=[pair.load for pair in pairs],
         ),
@@ -325,24 +325,82 @@ def _verdict_of_set(
     if worst_ms <= best_ms * (1 + APART):
         return f"{page}, {what}: all come to a ByteIndex of {best_ms:,.0f} ms; the choice is free."
     slowest = [name for index_ms, name in indexes if index_ms >= worst_ms * (1 - APART)]
+    named_loads = {pair.name: pair for pair in pairs}
+    other = named_loads[slowest[0]] if baseline.name in best else baseline
+    has_reason = len(best) == 1 and (which == "atf" or pairs[0].load.missing_reason("atf"))
+    reason = _gains_in_words(named_loads[best[0]], other, which) if has_reason else ""
     base_ms = baseline.load.byte_index_or_none(which)
     compared = ""
     if base_ms is not None and best_ms and baseline.name not in best:
         compared = f", {base_ms / best_ms:.2f} times as fast as {baseline.name}"
     return (
-        f"{page}, {what}: {_listed(best)} {'is' if len(best) == 1 else 'are'} fastest, with a"
-        f" ByteIndex of {best_ms:,.{decimals}f} ms{compared}; {_listed(slowest)}"
+        f"{page}, {what}: {join_words(best)} {'is' if len(best) == 1 else 'are'} fastest, with a"
+        f" ByteIndex of {best_ms:,.{decimals}f} ms{compared}; {join_words(slowest)}"
         f" {'is' if len(slowest) == 1 else 'are'} slowest, with {worst_ms:,.{decimals}f} ms."
+        f"{reason}"
     )
 
 
-def _listed(names: Sequence[str]) -> str:
-    """Return *names* as a sentence has them.
+_MOST_NAMED = 3
+"""Most resources that a verdict names."""
 
-    >>> _listed(["a", "b", "c"])
-    'a, b and c'
+
+class Contribution(NamedTuple):
+    """The share of a resource in the difference of two ByteIndexes, and how much sooner it was."""
+
+    resource: int
+    gain_ms: float
+    sooner_ms: float
+
+
+def contributions_of(fast: Load, slow: Load, which: Which) -> list[Contribution]:
+    """Return by how much each resource lowers the ByteIndex of *fast* below that of *slow*.
+
+    The largest contributions come first. They add up to the difference, because a ByteIndex is the
+    mean of the completion times, weighted by bytes.
+
+    >>> from h3sim.study import simulate
+    >>> loads = [simulate("davies-meenan", scheme=name) for name in ("fifo", "rr")]
+    >>> gains = contributions_of(*loads, "atf")
+    >>> gains[0].resource, round(gains[0].gain_ms), round(gains[0].sooner_ms)
+    (7, 443, 720)
+    >>> difference_ms = loads[1].byte_index("atf") - loads[0].byte_index("atf")
+    >>> round(sum(each.gain_ms for each in gains) - difference_ms, 6)
+    0.0
     """
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    slow_ms = {row.id: row.finished_ms for row in slow.timings}
+    rows = [
+        row for row in fast.timings if row.id in slow_ms and (which == "all" or row.above_the_fold)
+    ]
+    total = sum(row.bytes for row in rows) or 1
+    found = [
+        Contribution(fast.page.index[row.id], sooner_ms * row.bytes / total, sooner_ms)
+        for row in rows
+        for sooner_ms in (slow_ms[row.id] - row.finished_ms,)
+    ]
+    return sorted(found, key=lambda each: (-abs(each.gain_ms), each.resource))
+
+
+def _gains_in_words(fast: NamedLoad, slow: NamedLoad, which: Which) -> str:
+    """Return which resources account for the difference between *fast* and *slow*."""
+    found = contributions_of(fast.load, slow.load, which)
+    total_ms = sum(each.gain_ms for each in found)
+    if round(total_ms) < 1:
+        return ""
+    resources = fast.load.page.resources
+    named: list[str] = []
+    for index, gain_ms, sooner_ms in found[:_MOST_NAMED]:
+        verb = "" if named else " accounts"
+        when = "earlier" if sooner_ms > 0 else "later"
+        named.append(
+            f"{index + 1} {shortened(resources[index].id)}{verb} for {gain_ms:,.0f} ms"
+            f" (complete {abs(sooner_ms):,.0f} ms {when})"
+        )
+    n_more = len(found) - len(named)
+    if n_more:
+        rest_ms = sum(each.gain_ms for each in found[_MOST_NAMED:])
+        named.append(f"{n_more} other{'s' * (n_more != 1)} for {rest_ms:,.0f} ms")
+    return f" Of the {total_ms:,.0f} ms between {slow.name} and {fast.name}, {join_words(named)}."
 
 
 def _strip_and_curves(pairs: Sequence[NamedLoad]) -> list[Picture]:
@@ -351,7 +409,7 @@ def _strip_and_curves(pairs: Sequence[NamedLoad]) -> list[Picture]:
     made = [
         picture(
             plots.multiplexing(),
-            title=f"{page}: whose bytes reached the application when",
+            title=f"{page}: packets delivered to the application, by resource",
             data=_by_resource(pairs),
         )
     ]
@@ -463,7 +521,7 @@ def _figures(pairs: Sequence[NamedLoad], baseline: NamedLoad) -> Table[Any]:
             *("packets sent", "packets lost"),
         ),
         rows,
-        title="Figures; a speedup above 1 is faster",
+        title="Metrics; a speedup above 1 is faster",
     )
 
 

@@ -46,7 +46,7 @@ class OptimalityPlots:
     ) -> Axes:
         """Draw each page's optimality ratio under each scheme, and the mean: a lane a network.
 
-        A faint mark is a page, the full one the mean over pages. The axis is of factors: from 1 to
+        Faint marks are pages, full marks are means over pages. The axis is of factors: from 1 to
         2 is as far as from 2 to 4. Returns *ax*, or the axes of a new figure.
 
         Raises:
@@ -68,7 +68,7 @@ class OptimalityPlots:
                 _draw_pages(ax, at, number, found)
                 if found:
                     _draw_mean(ax, at, number, math.fsum(found) / len(found), network)
-            self._finish(ax, which, "a faint mark is a page, the full one the mean", len(networks))
+            self._finish(ax, which, "faint marks: pages; full marks: means", len(networks))
         means = {
             _lane(scheme, network, networks): Interval(math.fsum(found) / len(found))
             for (network, scheme), found in values.items()
@@ -144,7 +144,7 @@ class OptimalityPlots:
         output.save_figure(figure, path)
 
     def _annotate(self, ax: Axes, which: Which, words: str) -> None:
-        what = f"its optimality ratio {_WORDS[which]}, in times of what none can beat"
+        what = f"its optimality ratio {_WORDS[which]}: ByteIndex over its lower bound"
         output.set_alt_text(ax, f"A row per scheme, {what}; {words}")
 
     @property
@@ -172,14 +172,14 @@ class OptimalityPlots:
     def _finish(self, ax: Axes, which: Which, description: str, lanes: int) -> None:
         names = self._schemes
         ax.set_xscale("log")
-        _tick(ax)
         ax.axvline(1, color="0.6", linewidth=0.8, zorder=0)
+        _tick(ax)
         for row in range(1, len(names)):
             ax.axhline(row - 0.5, color="0.9", linewidth=0.6, zorder=0)
         ax.set_yticks(range(len(names)), [plain(name) for name in names])
         ax.set_ylim(len(names) - 0.5, -0.5)
         ax.set_xlabel(
-            f"optimality ratio {_WORDS[which]}: ByteIndex, times what none can beat", fontsize=SMALL
+            f"optimality ratio {_WORDS[which]}: ByteIndex over its lower bound", fontsize=SMALL
         )
         ax.set_title(plain(description), fontsize=SMALL + 1, loc="left")
         ax.tick_params(labelsize=SMALL)

@@ -134,9 +134,12 @@ def plot_methods(cls: type[ClassT]) -> type[ClassT]:
 
 def plot_function(draw: Callable[..., Any]) -> Callable[..., Any]:
     """Return *draw*, which checks its `ax` and applies the options of `FigureStyle`."""
-    parameters = inspect.signature(draw).parameters
+    signature = inspect.signature(draw)
+    parameters = signature.parameters
     names = [*parameters]
     is_styled = "style" in names and parameters["style"].kind is inspect.Parameter.VAR_KEYWORD
+    # A function that saves a figure passes the style on to the one that draws it.
+    is_styled = is_styled and signature.return_annotation != "None"
     if not is_styled and "ax" not in names:
         return draw
 
@@ -205,11 +208,10 @@ def _finish_for_paper(drawn: Axes | Figure, *, is_own: bool) -> None:
 
 
 def _move_legends(figure: Figure, axes: list[Axes]) -> None:
-    """Gather the legends of *axes* above them, in as many columns as have room."""
+    """Gather the legends of *figure* and its *axes* above them, in as many columns as have room."""
     known: dict[str, Any] = {}
     width_in, height_in = figure.get_size_inches()
-    for ax in axes:
-        legend = ax.get_legend()
+    for legend in [*figure.legends, *(ax.get_legend() for ax in axes)]:
         # What is no part of the layout has a row of its own.
         if legend is None or not legend.get_in_layout():
             continue

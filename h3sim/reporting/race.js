@@ -17,6 +17,9 @@
     const [most] = largest.get(position) ?? [-1];
     if (width * height > most) largest.set(position, [width * height, index]);
   });
+  // As precise as can be told apart on the slider.
+  const digits = new Intl.NumberFormat("en", { maximumFractionDigits: race.end < 100 ? 1 : 0 });
+  const ms = (at) => `${digits.format(at)} ms`;
   const times = [...new Set(race.loads.flatMap((load) => load.finished).filter((t) => t !== null))].sort((a, b) => a - b);
   let now = 0, last = null, timer = null;
 
@@ -140,12 +143,12 @@
       drawWire(context, load);
       const complete = load.finished.filter((at) => at !== null && at <= now).length;
       const words = `${complete} of ${race.resources.length} complete`;
-      by(`clock-${number}`).textContent = `${now.toFixed(0)} ms: ${words}`;
+      by(`clock-${number}`).textContent = `${ms(now)}: ${words}`;
       return `${load.name} ${words}`;
     });
     slider.value = String(now);
-    slider.setAttribute("aria-valuetext", `${now.toFixed(0)} milliseconds`);
-    return `At ${now.toFixed(1)} ms ${told.join("; ")}.`;
+    slider.setAttribute("aria-valuetext", ms(now));
+    return `At ${ms(now)}: ${told.join(", ")}.`;
   }
 
   // Frames at round times; what changed since the frame before has a thick edge.
@@ -175,7 +178,7 @@
         context.strokeRect(x, 4, FRAME, high);
         before = look;
         context.fillStyle = DARK;
-        context.fillText(`${Math.round(at * 100) / 100} ms`, x, high + 18);
+        context.fillText(ms(at), x, high + 18);
       }
     });
   }
@@ -223,7 +226,8 @@
     show(t, true, words);
   }
 
-  function toDifference(found = race.differences.find(([at]) => at > now + 1e-6) ?? race.differences[0]) {
+  function toDifference() {
+    const found = race.differences.find(([at]) => at > now + 1e-6) ?? race.differences[0];
     if (found === undefined) return;
     const [at, resource, complete] = found;
     const names = (has) => race.loads.filter((_, index) => complete.includes(index) === has).map((load) => load.name).join(", ");
@@ -231,7 +235,7 @@
   }
 
   const acts = { play: toggle, back: () => step(before(now)), forward: () => step(next(now)),
-    restart: () => step(0), difference: () => toDifference() };
+    restart: () => step(0), difference: toDifference };
   for (const [id, act] of Object.entries(acts)) by(id).addEventListener("click", act);
   slider.addEventListener("input", () => step(Number(slider.value)));
   const keys = { " ": toggle, ArrowLeft: acts.back, ArrowRight: acts.forward, Home: acts.restart, d: acts.difference };
@@ -246,6 +250,5 @@
   by("difference").disabled = race.differences.length === 0;
   drawFilm();
   show(0, true);
-  toDifference(race.differences[race.start]);
   window.addEventListener("resize", () => { drawFilm(); draw(); });
 })();

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.reporting.animation import STYLE, legend_of, player_controls, scene_of
 from h3sim.reporting.document import check_suffix, html_page
-from h3sim.reporting.labels import shortened
+from h3sim.reporting.labels import join_words, shortened
 from h3sim.schema import write_atomically
 from h3sim.table import Column, Table
 from h3sim.trace import Delivery
@@ -33,16 +33,22 @@ _BELOW, _BELOW_GAP = 48, 20
 _LEAST_SHARE = 0.004
 """Least share of the viewport that a box has, so that it can be seen."""
 _DIGITS = 2
-_SPEEDS = (("1/50 of real time", 0.02), ("1/10", 0.1), ("1/4", 0.25), ("real time", 1.0))
+_SPEEDS = (
+    ("1/50 of real time", 0.02),
+    ("1/10", 0.1),
+    ("1/4", 0.25),
+    ("real time", 1.0),
+    ("10 times", 10.0),
+)
 _STEADY_S = 12.0
 """About so long a race plays with the speed that is chosen at first."""
 _WIDTH_REM = 76
 _KEYS = (
-    "<p>Keys: <kbd>Space</kbd> plays and pauses, <kbd>&larr;</kbd> and <kbd>&rarr;</kbd> go to"
-    " the next time at which a resource is complete, <kbd>D</kbd> to the next at which it is"
-    " complete with one and not with all, <kbd>Home</kbd> to the start. Below each page:"
-    " packets from the server (left) to the browser; a red cross is a lost one. Frames of the"
-    " filmstrip with a thick edge differ from the one before.</p>\n"
+    "<p>Below each page, packets travel from the server (left) to the browser; a red cross is a"
+    " lost packet. In the filmstrip, a frame with a thick edge differs from the one before it."
+    " Keys: <kbd>Space</kbd> plays and pauses, <kbd>&larr;</kbd> and <kbd>&rarr;</kbd> go to the"
+    " previous and next completion of a resource, <kbd>D</kbd> to the next difference between the"
+    " loads, <kbd>Home</kbd> to the start.</p>\n"
 )
 _RACE_STYLE = """
 .lanes { display: grid; grid-template-columns: repeat(auto-fit, minmax(18rem, 1fr)); gap: 1rem; }
@@ -210,7 +216,7 @@ def race_html(loads: Sequence[Load], names: Sequence[str], palette: Palette) -> 
     document = _document(loads, names, palette)
     # `</script>` in a name would end the element, whatever quotes stand around it.
     data = json.dumps(document, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-    words = "".join(f"<p>{html.escape(each)}</p>" for each in words_of(loads, names))
+    result, boxes = (f"<p>{html.escape(each)}</p>\n" for each in words_of(loads, names))
     lanes = "".join(
         f'<section aria-labelledby="lane-{number}"><h2 id="lane-{number}">{html.escape(name)}</h2>'
         f'<p id="clock-{number}"></p><canvas id="page-{number}" role="img" aria-label="Viewport and'
@@ -223,9 +229,9 @@ def race_html(loads: Sequence[Load], names: Sequence[str], palette: Palette) -> 
         for number, name in enumerate(names)
     )
     body = (
-        f"<main>\n<h1>{html.escape(title)}</h1>\n{words}\n{_controls(document)}"
+        f"<main>\n<h1>{html.escape(title)}</h1>\n{result}{_controls(document)}"
         f'<div class="lanes">{lanes}</div>\n{legend_of(page, palette)}'
-        '<h2>Filmstrip</h2><div class="scroll film" tabindex="0" role="group"'
+        f'{boxes}{_KEYS}<h2>Filmstrip</h2><div class="scroll film" tabindex="0" role="group"'
         f' aria-label="Filmstrip">{film}</div>\n'
         '<div class="scroll" tabindex="0" role="group" aria-label="Completion times">'
         f"{_table(loads, names).to_html(most_rows=MAX_BOXES)}</div>\n</main>\n"
@@ -236,7 +242,7 @@ def race_html(loads: Sequence[Load], names: Sequence[str], palette: Palette) -> 
 
 
 def words_of(loads: Sequence[Load], names: Sequence[str]) -> list[str]:
-    """Return in sentences how the race ends, for readers who do not see it."""
+    """Return two paragraphs: how the race ends, for readers who do not see it, and its boxes."""
     picture = picture_of(loads[0].page)
     finished = _finished(loads)
     ends = []
@@ -244,20 +250,45 @@ def words_of(loads: Sequence[Load], names: Sequence[str]) -> list[str]:
         known = [finished[resource][number] for resource in picture.resources]
         latest = max((at_ms for at_ms in known if at_ms is not None), default=0.0)
         ends.append(f"{latest:,.0f} ms with {name}")
-    what = "Everything above the fold" if loads[0].page.nothing_visible_reason == "" else "The page"
-    n = len(differences_of(loads))
-    where = "their areas are the recorded shares of the viewport, or bytes where none was recorded"
+    is_marked = loads[0].page.nothing_visible_reason == ""
+    what = "Everything above the fold" if is_marked else "The page"
+    where = (
+        "the area of each is its recorded share of the viewport or, if none was recorded,"
+        " proportional to its bytes"
+    )
     if picture.is_recorded:
         where = (
-            "they are where the recording saw images and text in web fonts; below are resources"
-            " without a position, such as documents and styles"
+            "images and text in web fonts are where they were recorded, and resources without a"
+            " position, such as documents and styles, are below them"
         )
     return [
-        f"{what} is complete after {', '.join(ends)}.",
-        f"A resource is complete with one and not yet with all at {n} times. Boxes stand for the"
-        f" {len(picture.resources)} largest resources; {where}. A box fills with the bytes that the"
-        " browser has.",
+        f"{what} is complete after {join_words(ends)}. {_differences_in_words(loads)}".strip(),
+        f"Boxes stand for {_resources_in_words(loads[0].page, picture)}; {where}. A box fills"
+        " up as the bytes of its resource arrive.",
     ]
+
+
+def _differences_in_words(loads: Sequence[Load]) -> str:
+    n = len(differences_of(loads))
+    if n == 0:
+        return "Every resource is complete at the same time in all loads." if loads[1:] else ""
+    other = "the other" if len(loads) == 2 else "another"
+    moments = "moment" if n == 1 else "moments"
+    return f"At {n:,} {moments}, one load completes a resource that {other} is still waiting for."
+
+
+def _resources_in_words(page: Page, picture: ViewportPicture) -> str:
+    """Return which resources have boxes: those above the fold, or the largest of these."""
+    shown = picture.resources
+    visible = [index for index, each in enumerate(page.resources) if each.above_the_fold]
+    of, every = (" above the fold", visible) if visible else ("", range(len(page.resources)))
+    n_missing = len(set(every) - set(shown))
+    n_more = len(set(shown) - set(every))
+    more = f" and {n_more} more with a recorded position" if n_more else ""
+    if n_missing:
+        return f"the {len(shown) - n_more} largest of the {len(every)} resources{of}{more}"
+    all_of_them = f"the {len(every)} resources" if len(every) != 1 else "the only resource"
+    return f"{all_of_them}{of}{more}"
 
 
 def _controls(document: dict[str, Any]) -> str:
@@ -266,7 +297,6 @@ def _controls(document: dict[str, Any]) -> str:
     jump = ("difference", "Next difference", "D")
     return (
         f"{player_controls(_SPEEDS, chosen, jump, document['end'])}"
-        f"{_KEYS}"
         "<noscript><p>The pictures need JavaScript; the sentences above and the table below do"
         " not.</p></noscript>\n"
     )
@@ -280,7 +310,7 @@ def _table(loads: Sequence[Load], names: Sequence[str]) -> Table[Any]:
         for index in picture_of(loads[0].page).resources
     ]
     heads: tuple[str | Column, ...]
-    heads = ("resource", *(Column.ms(f"{name}, complete at ms") for name in names))
+    heads = ("resource", *(Column(f"{name}, complete at ms", 0) for name in names))
     return Table(heads, rows, title="When each resource of the viewport was complete")
 
 
@@ -309,7 +339,6 @@ def _document(loads: Sequence[Load], names: Sequence[str], palette: Palette) -> 
             [_short(at_ms), resource, complete]
             for at_ms, resource, complete in differences_of(loads)
         ],
-        "start": _telling(loads),
         "loads": [
             {
                 "name": name,
@@ -321,31 +350,16 @@ def _document(loads: Sequence[Load], names: Sequence[str], palette: Palette) -> 
     }
 
 
-def _telling(loads: Sequence[Load]) -> int:
-    """Return the index of the difference after which the loads are farthest apart, in bytes."""
-    page = loads[0].page
-    finished = _finished(loads)
-    shown = picture_of(page).resources
-
-    def spread(at_ms: float) -> int:
-        complete = [
-            sum(
-                page.resources[index].size_bytes
-                for index in shown
-                if (end := finished[index][number]) is not None and end <= at_ms
-            )
-            for number in range(len(loads))
-        ]
-        return max(complete) - min(complete)
-
-    spreads = [spread(each.at_ms) for each in differences_of(loads)]
-    return spreads.index(max(spreads)) if spreads else 0
-
-
 def _packets(load: Load) -> Iterator[list[Any]]:
     """Yield [shown on the wire, arrived or null, gone, resource, bytes, delivered or null]."""
     order = 0 if load.trace.delivery is Delivery.STREAM else 1
-    for flight in sorted(scene_of(load).flights, key=lambda each: each.shown_ms):
+    requested_ms = {load.page.index[row.id]: row.requested_ms for row in load.timings}
+    # Where packets take no time they are shown before they left, but never before the request.
+    flights = [
+        each._replace(shown_ms=max(each.shown_ms, requested_ms[each.resource]))
+        for each in scene_of(load).flights
+    ]
+    for flight in sorted(flights, key=lambda each: each.shown_ms):
         times = (flight.shown_ms, flight.came_ms, flight.gone_ms)
         yield [
             *map(_short, times),

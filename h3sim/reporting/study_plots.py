@@ -50,7 +50,8 @@ _SIZES = {"small": "small, < 500 kB", "medium": "medium", "large": "large, > 100
 _LANE = 0.25
 _LINE_CHARS = 96
 """So many characters stand beside each other below a figure of a study."""
-_FACTORS = (1.01, 1.02, 1.05, 1.1, 1.25, 1.5, 2, 3, 4, 5, 7, 10, 20, 50, 100)
+_FACTORS = (1.01, 1.02, 1.05, 1.1, 1.25, 1.5, 2, 3, 4, 5, 7, 10)
+_FAR_FACTORS = (2, 5, 10, 20, 50, 100)
 
 
 def name_columns(ax: Axes, names: Sequence[str]) -> None:
@@ -144,7 +145,8 @@ def _factor_axis(ax: Axes) -> None:
     reach **= 1.08
     # Where all is close to 1 finer steps are told; farther away they would stand on each other.
     least = 2 if reach >= 7 else 1.25 if reach >= 1.5 else 1.05 if reach >= 1.1 else 1
-    shown = [factor for factor in _FACTORS if least <= factor <= reach]
+    factors = _FACTORS if reach < 15 else _FAR_FACTORS
+    shown = [factor for factor in factors if least <= factor <= reach]
     ax.set_yscale("log")
     ax.set_ylim(1 / reach, reach)
     ticks = [*(1 / factor for factor in reversed(shown)), 1.0, *shown]
@@ -754,8 +756,8 @@ _PANEL_IN = (3.2, 2.6)
 _LEGEND_IN = 1.6
 _HEADROOM = 1.08
 _MEASURES = (
-    ("hol_mean_ms", "HOL delay a section in ms"),
-    ("ratio", "bytes sent over uncompressed"),
+    ("hol_mean_ms", "HOL delay per section in ms"),
+    ("ratio", "bytes sent / uncompressed"),
 )
 
 
@@ -799,6 +801,8 @@ def header_figure(rows: Sequence[HeaderRow], **style: Unpack[FigureStyle]) -> Fi
             # Once all is drawn: panels of a row share what fits them all, and numbers above bars.
             highest = ax.get_ylim()[1]
             ax.set_ylim(0, highest * _HEADROOM if ax.containers else highest)
+        if axes[0, 0].containers:  # bars have their names below them
+            return figure
         handles, labels = axes[0, 0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside right upper", fontsize=SMALL, frameon=False)
     return figure
@@ -834,6 +838,7 @@ def _draw(
             label=scheme,
         )
     if has_one_condition:
+        ax.margins(x=0.02)  # the numbers of eight schemes just fit a column
         ax.set_xlabel(f"RTT {rows[0].rtt_ms:g} ms", fontsize=SMALL)
         for name_label in ax.get_xticklabels():
             name_label.set(rotation=30, ha="right", rotation_mode="anchor", fontsize=SMALL)

@@ -516,7 +516,7 @@ def draw_progress(
         title += f": {indexes[0]:,.0f} ms{how}"
     ax.set_title(title, fontsize=SMALL + 1, loc="left")
     ax.set_xlabel("time since navigation start in ms", fontsize=SMALL)
-    ax.set_ylabel("share of bytes,\nwhole resources only", fontsize=SMALL)
+    ax.set_ylabel("share of bytes in\ncomplete resources", fontsize=SMALL)
     ax.set_xlim(left=0)
     ax.set_ylim(0, 1.03)
     ax.tick_params(labelsize=SMALL)

@@ -9,14 +9,18 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
   const folding = part("[data-do=fold]"), open = new Set(), MANY_ROWS = 60;
   const AXIS = 24, STRIP = 72, GAP = 24, CURVE = 90, RIGHT = 14, LEAST_MS = 0.5;
   const DARK = "#1b1b1b", GREY = "#595959", LINE = "#dddddd";
-  const PROGRESS = ["#1b1b1b", "#0b4f8c"], WIRE = "#9bb8d6", WINDOW = "#c4500a", LOST = "#c00000";
+  // None of them is the line of a scheme in the figures below.
+  const PROGRESS = [{ colour: "#8c8c8c", dash: [], fill: "#e2e2e2" }, { colour: "#8a5a00", dash: [2, 2] }];
+  const WIRE = { colour: "#5b84b1", dash: [], fill: "#d3e1f0" }, WINDOW = { colour: "#b0307a", dash: [8, 2, 2, 2] }, LOST = "#c00000";
   let load, view, width, left, waterfall, pinned = null, hovered = null, cursor = null, waiting = 0, isStale = true, shown = null;
 
   const x = (at) => left + ((at - view[0]) / (view[1] - view[0])) * (width - left - RIGHT);
   const timeAt = (px) => view[0] + ((px - left) / (width - left - RIGHT)) * (view[1] - view[0]);
+  // Where packets take no time nothing is ever on the wire.
+  const hasWire = () => load.most > 1;
   const tops = () => {
     const strip = AXIS, rows = strip + STRIP + GAP, progress = rows + waterfall + GAP, wire = progress + CURVE + GAP;
-    return { strip, rows, progress, wire, end: wire + CURVE + 6 };
+    return { strip, rows, progress, wire, end: (hasWire() ? wire : progress) + CURVE + 6 };
   };
   const formats = [0, 1, 2, 3].map((digits) => new Intl.NumberFormat("en", { maximumFractionDigits: digits }));
   const number = (value, digits = 0) => formats[digits].format(value);
@@ -95,16 +99,19 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
     context.textBaseline = "middle";
     context.fillText("packets", left - 8, at.strip + STRIP / 2);
     context.fillText("100 %", left - 8, at.progress + 6);
-    context.fillText("complete", left - 8, at.progress + CURVE / 2);
-    context.fillText(`${number(load.most / 1000)} kB`, left - 8, at.wire + 6);
-    context.fillText(load.window === null ? "on the wire" : "wire, window", left - 8, at.wire + CURVE / 2);
+    load.progress.forEach((curve, index) => drawKey(context, curve.name, PROGRESS[index], at.progress + 30 + 16 * index));
+    if (hasWire()) {
+      context.fillText(`${number(load.most / 1000, load.most < 10000 ? 1 : 0)} kB`, left - 8, at.wire + 6);
+      drawKey(context, "on the wire", WIRE, at.wire + 30);
+      if (load.window !== null) drawKey(context, "window", WINDOW, at.wire + 46);
+    }
     clipped(context, () => {
       drawPackets(context, at.strip, null);
       context.fillStyle = LOST;
       for (const ms of load.lost) context.fillRect(x(ms) - 0.75, at.strip + STRIP + 2, 1.5, 6);
       drawFold(context, at);
-      load.progress.forEach((curve, index) => drawSteps(context, curve, at.progress, 1, PROGRESS[index], index === 1));
-      drawWire(context, at.wire);
+      load.progress.forEach((curve, index) => drawSteps(context, curve, at.progress, 1, PROGRESS[index]));
+      if (hasWire()) drawWire(context, at.wire);
     });
     drawRows(context, at.rows);
     isStale = false;
@@ -120,7 +127,7 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
       context.fillStyle = LINE;
       context.fillRect(x(tick), AXIS - 6, 1, at.end - AXIS);
       context.fillStyle = GREY;
-      context.fillText(number(tick, 3), clamp(x(tick), left + 12, width - 26), 2);
+      context.fillText(number(tick, 3), clamp(x(tick), left + 4, width - 26), 2);
     }
     context.textAlign = "right";
     context.fillText("ms", left - 8, 2);
@@ -229,14 +236,34 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
     context.fillStyle = DARK;
     context.textAlign = "right";
     context.textBaseline = "middle";
-    context.fillText(label, left - 8, middle);
+    const mark = label.match(/ \u25b2$/)?.[0] ?? "", name = label.slice(0, label.length - mark.length);
+    let [fitting, length] = [label, name.length];
+    while (length > 4 && context.measureText(fitting).width > left - 10) fitting = `${name.slice(0, --length)}\u2026${mark}`;
+    context.fillText(fitting, left - 8, middle);
   }
 
-  function drawSteps(context, curve, top, most, colour, isDashed) {
-    const y = (value) => top + CURVE - (value / most) * CURVE;
+  // The name of a line, and a sample of it before, left of the panel.
+  function drawKey(context, name, look, middle) {
+    const end = left - 8 - context.measureText(name).width - 4;
+    context.fillText(name, left - 8, middle);
+    if (end < 16) return;
+    setLook(context, look);
+    context.beginPath();
+    context.moveTo(end - 20, middle);
+    context.lineTo(end, middle);
+    context.stroke();
+    context.setLineDash([]);
+  }
+
+  function setLook(context, { colour, dash }) {
     context.strokeStyle = colour;
     context.lineWidth = 1.75;
-    context.setLineDash(isDashed ? [6, 3] : []);
+    context.setLineDash(dash);
+  }
+
+  function drawSteps(context, curve, top, most, look) {
+    const y = (value) => top + CURVE - (value / most) * CURVE;
+    setLook(context, look);
     context.beginPath();
     const from = Math.max(0, firstFrom(curve.t, view[0]) - 1);
     let before = from < curve.t.length ? curve.y[from] : 0;
@@ -262,11 +289,18 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
     context.lineTo(x(load.end), y(before));
     context.stroke();
     context.setLineDash([]);
+    if (look.fill === undefined) return;
+    context.lineTo(x(load.end), y(0));
+    context.lineTo(x(curve.t[from] ?? 0), y(0));
+    context.fillStyle = look.fill;
+    context.globalCompositeOperation = "multiply";
+    context.fill();
+    context.globalCompositeOperation = "source-over";
   }
 
   function drawWire(context, top) {
-    drawSteps(context, load.wire, top, load.most, WIRE, false);
-    if (load.window !== null) drawSteps(context, load.window, top, load.most, WINDOW, true);
+    drawSteps(context, load.wire, top, load.most, WIRE);
+    if (load.window !== null) drawSteps(context, load.window, top, load.most, WINDOW);
   }
 
   function drawOver() {
@@ -301,7 +335,8 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
     const texts = [];
     if (cursor !== null) {
       const shares = load.progress.map((curve) => `${number(100 * valueAt(curve, cursor), 1)} % ${curve.name}`);
-      texts.push(`${number(cursor, 2)} ms: ${shares.join(", ")}; ${number(valueAt(load.wire, cursor) / 1000, 1)} kB on the wire`);
+      const wire = hasWire() ? `; ${number(valueAt(load.wire, cursor) / 1000, 1)} kB on the wire` : "";
+      texts.push(`${number(cursor, 2)} ms: ${shares.join(", ")}${wire}`);
       if (load.window !== null) texts.push(`window ${number(valueAt(load.window, cursor) / 1000, 1)} kB`);
     }
     if (index !== null) {
@@ -424,10 +459,11 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
 
   function resize() {
     width = stage.clientWidth;
-    left = width < 640 ? 84 : 220;
+    left = width < 640 ? 100 : 220;
     const sizes = [...load.groups].map(([group, { length }]) => (open.has(group) ? 1 + length : 1));
     const rows = folding.checked ? sizes.reduce((sum, each) => sum + each, 0) : load.resources.length;
-    waterfall = clamp(rows * 18, 60, 420);
+    // As many as are not folded at first are high enough for their labels.
+    waterfall = clamp(rows * 18, 60, Math.max(420, Math.min(rows, MANY_ROWS) * 12));
     redraw(true);
   }
 

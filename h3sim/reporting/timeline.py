@@ -46,13 +46,13 @@ STYLE = """
 """
 _HEADS = ("resource", "kind", "bytes", "requested, ms", "first byte, ms", "complete, ms")
 _KEYS = (
-    "Drag to pan, Ctrl or Shift and the wheel zoom; click a packet or a row to keep it highlighted."
-    " Keys: \N{LEFTWARDS ARROW} \N{RIGHTWARDS ARROW} move the cursor, \N{UPWARDS ARROW}"
-    " \N{DOWNWARDS ARROW} choose a resource, + and - zoom, Home shows all, Esc lets go; a click on"
-    " a folded row or Enter on one of its resources opens it."
-    " Dashed in the strip: all above the fold is complete. Red: packets that were lost, when sent."
-    " Lines below: share of bytes in complete resources (solid: all, dashed: above the fold);"
-    " bytes sent that have not arrived, and the congestion window (dashed) where recorded."
+    "Drag to pan, or zoom with Ctrl or Shift and the wheel; click a packet or a row to keep it"
+    " highlighted, or a folded row to open it. Keys: \N{LEFTWARDS ARROW} \N{RIGHTWARDS ARROW} move"
+    " the cursor, \N{UPWARDS ARROW} \N{DOWNWARDS ARROW} choose a resource, Enter opens its folded"
+    " row, + and - zoom, Home shows all, Esc clears the choice."
+    " The dashed line marks when everything above the fold is complete; red marks show when lost"
+    " packets were sent. The curves show the share of bytes in complete resources and, where"
+    " packets take time, the bytes in flight and the congestion window if it was recorded."
 )
 
 

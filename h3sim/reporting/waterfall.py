@@ -13,11 +13,13 @@ from h3sim.reporting.labels import (
     ATF_MARK,
     KINDS,
     Paint,
+    is_narrow,
     plain,
     resource_label,
     shortened,
     within,
 )
+from h3sim.reporting.lane_layout import MILESTONES
 from h3sim.reporting.style import SMALL, text_size
 from h3sim.reporting.time_series import bins_of
 from h3sim.results.requests import priorities_of
@@ -63,12 +65,6 @@ _WORK = {
     Work.PARSE: KINDS[Kind.DOCUMENT],
     Work.STYLE: KINDS[Kind.STYLESHEET],
     Work.EXECUTE: KINDS[Kind.SCRIPT],
-}
-_MILESTONES = {
-    "first_paint_ms": ("first paint", "-"),
-    "largest_paint_ms": ("largest paint", "--"),
-    "dom_content_loaded_ms": ("DOMContentLoaded", "-."),
-    "load_event_ms": ("load event", ":"),
 }
 
 
@@ -153,7 +149,8 @@ def _draw_activity(ax: Axes, load: Load, first: int, window: Window) -> dict[flo
     drawn = ax.stairs(tops, edges, baseline=bottom, fill=True, color=_LINK)
     drawn.set_gid("bandwidth")
     ax.hlines(first - 0.5, 0, window.end_ms, color="0.6", linewidth=0.8)
-    labels = {(first + bottom) / 2 - 0.2: f"bandwidth, up to {peak:.3g} Mbit/s"}
+    separator = "\n" if is_narrow() else " "
+    labels = {(first + bottom) / 2 - 0.2: f"bandwidth, up to{separator}{peak:.3g} Mbit/s"}
     spans: dict[Work, list[tuple[float, float]]] = {}
     for each in _computations(load):
         took_ms = to_ms(each.ended_at_ns - each.began_at_ns)
@@ -192,7 +189,7 @@ def _mark_milestones(ax: Axes, load: Load) -> None:
     """Draw a line where something was painted or the page was done, where that is known."""
     if load.first_paint_ms is None:
         return
-    for key, (name, dashes) in _MILESTONES.items():
+    for key, (name, dashes) in MILESTONES.items():
         at_ms = getattr(load, key)
         if at_ms is not None:
             label = f"{name}: {at_ms:,.0f} ms"

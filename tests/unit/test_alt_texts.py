@@ -324,8 +324,8 @@ def test_figures_of_header_studies_are_described_panel_by_panel() -> None:
         for rtt_ms in (10, 100)
     ]
     assert alt_text(header_figure(rows)) == (
-        "A line per scheme, HOL delay a section in ms over RTT in ms, with a loss of 0 %: hpack"
+        "A line per scheme, HOL delay per section in ms over RTT in ms, with a loss of 0 %: hpack"
         " from 5 at 10 to 50 at 100; qpack from 5 at 10 to 50 at 100. A line per scheme, bytes sent"
-        " over uncompressed over RTT in ms, with a loss of 0 %: hpack from 0.25 at 10 to 0.25 at"
+        " / uncompressed over RTT in ms, with a loss of 0 %: hpack from 0.25 at 10 to 0.25 at"
         " 100; qpack from 0.25 at 10 to 0.25 at 100."
     )

@@ -317,6 +317,15 @@ def test_a_changed_priority_is_shown_first_and_last() -> None:
     assert any("\u2192" in label for label in labels)
 
 
+def test_the_axis_of_a_waterfall_reaches_to_the_largest_paint() -> None:
+    load = h3sim.simulate("davies-meenan", scheme="chrome-eps", network="cable", browser="parse")
+    assert load.largest_paint_ms is not None
+    # It is painted some time after its last byte.
+    assert load.largest_paint_ms > 1.005 * load.page_load_ms
+    for ax in (load.plot.waterfall(), load.plot.figure().axes[-1]):
+        assert ax.get_xlim()[1] >= load.largest_paint_ms
+
+
 def test_a_waterfall_shows_what_the_link_and_the_main_thread_did() -> None:
     page = h3sim.page.synthetic(seed=1, n_resources=46)
     load = h3sim.simulate(page, scheme="chrome-eps", network="cable", browser="parse")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -130,6 +131,27 @@ def test_equal_ratios_are_drawn_as_equal_bytes(
     over_two_networks.plot.save(first, by="resources")
     over_two_networks.plot.save(again, by="resources")
     assert first.read_bytes() == again.read_bytes()
+
+
+def test_a_saved_figure_for_a_paper_has_no_title_and_cuts_no_label(
+    over_two_networks: h3sim.Optimality, tmp_path: Path
+) -> None:
+    path = tmp_path / "column.svg"
+    over_two_networks.plot.save(path, style="paper", width="column")
+    svg = path.read_text("utf-8")
+    # Text is drawn as outlines, with a comment that has each line.
+    lines = re.findall(r"<!-- (.*) -->", svg)
+    assert "faint" not in svg
+    assert max(len(each) for each in lines if "lower bound" in each or "ratio" in each) < 50
+
+
+def test_factors_are_labelled_from_the_bound_on() -> None:
+    # Both schemes are far above the bound: the axis still has ticks from 1 to there.
+    ax = h3sim.optimality("davies-meenan", schemes=["rr", "fifo"]).plot.schemes()
+    low, high = ax.get_xlim()
+    ticks = [tick for tick in ax.get_xticks() if low <= tick <= high]
+    assert ticks[0] == 1
+    assert len(ticks) > 3
 
 
 def test_a_table_has_the_byte_indexes_of_its_loads(capsys: pytest.CaptureFixture[str]) -> None:

@@ -29,6 +29,11 @@ PAGE = page_of(
     {"id": "c.png", "kind": "image", "bytes": 1400, "discovered": CHILD},
 )
 
+UNMARKED = page_of(
+    {"id": "/", "kind": "document", "bytes": 1400},
+    {"id": "a.png", "kind": "image", "bytes": 2800, "discovered": CHILD},
+)
+
 
 @pytest.mark.parametrize("n_resources", [9, 120, 600])
 def test_boxes_fill_the_viewport_and_do_not_overlap(n_resources: int) -> None:
@@ -73,6 +78,29 @@ def test_loads_differ_from_the_first_completion_until_the_last() -> None:
     assert [tuple(each) for each in found] == expected
     assert len(found) == 2
     assert "complete after 40 ms with fifo" in words_of(loads, ["fifo", "rr"])[0]
+
+
+def test_words_say_which_resources_have_boxes() -> None:
+    def boxes_of(page: Page) -> str:
+        return words_of([h3sim.simulate(page, scheme="rr")], ["rr"])[1].partition(";")[0]
+
+    assert boxes_of(PAGE) == "Boxes stand for the 3 resources above the fold"
+    assert boxes_of(UNMARKED) == "Boxes stand for the 2 resources"
+    assert boxes_of(page_named("synthetic-1200")).startswith("Boxes stand for the 120 largest of")
+
+
+def test_no_packet_is_on_the_wire_before_its_resource_was_requested(tmp_path: Path) -> None:
+    path = tmp_path / "race.html"
+    load = h3sim.simulate("davies-meenan", scheme="rr")
+    LoadPlots([load]).race(path)
+    found = re.search(r'id="race">(.*?)</script>', path.read_text("utf-8"))
+    assert found is not None
+    requested_ms = {load.page.index[row.id]: row.requested_ms for row in load.timings}
+    packets = json.loads(found[1])["loads"][0]["packets"]
+    assert len(packets) == load.packets.sent
+    # Without delay each is shown for a while before it arrives, as far back as that.
+    assert all(shown >= requested_ms[row] for shown, _, _, row, *_ in packets)
+    assert any(shown < arrived - 10 for shown, arrived, *_ in packets)
 
 
 def test_equal_loads_never_differ() -> None:
@@ -143,7 +171,7 @@ def test_boxes_are_where_the_layout_was_recorded_and_the_rest_is_below() -> None
     assert max(box.top + box.height for box in below) == pytest.approx(picture.full_height)
     assert picture.resources == (0, 1, 2, 3)
     words = words_of([h3sim.simulate(page, scheme="rr")], ["rr"])
-    assert "where the recording saw" in words[1]
+    assert "where they were recorded" in words[1]
 
 
 def test_a_high_viewport_is_as_high_as_the_picture_may_be() -> None:

@@ -119,6 +119,18 @@ def test_loads_of_a_page_say_and_list_the_same_numbers_with_their_uncertainty() 
     assert number(index) == pytest.approx(indexes[best], abs=0.5)
     assert number(ratio) == pytest.approx(indexes["rr"] / indexes[best], abs=0.005)
     assert "no interval" in made.verdict[-1]
+    # The named resources and the others add up to the difference, to half a millisecond each.
+    between = r"Of the ([\d,]+) ms between rr and fifo, (.*)\."
+    ahead, parts = re.findall(between, made.verdict[1])[0]
+    sums = [number(each) for each in re.findall(r" for (-?[\d,]+) ms", parts)]
+    above = "ByteIndex above the fold, ms"
+    rr, fifo = column(part.tables[0], above)
+    assert number(ahead) == pytest.approx(rr - fifo, abs=0.5)
+    assert sum(sums) == pytest.approx(rr - fifo, abs=0.5 * len(sums))
+    assert len(sums) == 4
+    # Of 170 kB above the fold, the image of 104,484 bytes is complete 720 ms sooner.
+    hero = "8 hero.jpg accounts for 443 ms (complete 720 ms earlier), 2 top.js for"
+    assert parts.startswith(hero)
     curves = next(each for each in part.pictures if "share of the bytes" in each.title)
     ended = {name: curves.data[-1][1 + position] for position, name in enumerate(indexes)}
     assert ended == pytest.approx({load.scheme.name: load.page_load_ms for load in loads})

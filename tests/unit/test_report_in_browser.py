@@ -125,21 +125,46 @@ def test_a_race_plays_steps_and_finds_the_next_difference(tmp_path: Path) -> Non
             event = f"new KeyboardEvent('keydown', {{ key: {key!r}, bubbles: true }})"
             page.evaluate(f"document.querySelector('h1').dispatchEvent({event})")
 
-        press("Home")
-        assert "At 0.0 ms rr 0 of 4 complete; bucket-html 0 of 4 complete." in status()
+        # It opens at the start.
+        assert status() == "At 0 ms: rr 0 of 4 complete, bucket-html 0 of 4 complete."
         pages = "[...document.querySelectorAll('.lanes canvas')].map((each) => each.toDataURL())"
         empty = page.evaluate(pages)
         for each in differences:
             press("d")
-            assert f"At {each.at_ms:.1f} ms" in status()
+            assert f"At {each.at_ms:,.0f} ms: " in status()
         assert page.evaluate(pages) != empty
         press("ArrowLeft")
-        assert f"At {differences[-1].at_ms:.1f} ms" not in status()
+        assert f"At {differences[-1].at_ms:,.0f} ms: " not in status()
+        # Clocks and film write times as the status does.
+        press("Home")
+        press("d")
+        clock = page.evaluate("document.getElementById('clock-0').textContent")
+        assert clock.startswith(f"{differences[0].at_ms:,.0f} ms: ")
         press(" ")
         assert page.evaluate("document.getElementById('play').textContent") == "Pause"
         press(" ")
         assert page.evaluate("document.getElementById('play').textContent") == "Play"
         assert page.problems == []
+
+
+def test_a_timeline_has_a_panel_of_the_wire_only_where_something_is_on_it(tmp_path: Path) -> None:
+    heights = []
+    with browser() as open_page:
+        for network in ("marx-2019", "cable"):
+            load = h3sim.simulate("davies-meenan", scheme="rr", network=network)
+            h3sim.report(load).save(tmp_path / f"{network}.html")
+            page = open_page(tmp_path / f"{network}.html")
+            heights.append(page.evaluate(_HEIGHT))
+            center = "{ clientX: box.left + box.width / 2, clientY: box.top + 40, bubbles: true }"
+            page.evaluate(
+                "(() => { const stage = document.querySelector('.timeline .stage'),"
+                " box = stage.getBoundingClientRect();"
+                f" stage.dispatchEvent(new PointerEvent('pointermove', {center})) }})()"
+            )
+            page.evaluate("new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn)))")
+            words = page.evaluate("document.querySelector('.timeline output').textContent")
+            assert ("on the wire" in words) == (network == "cable")
+    assert heights[0] < heights[1]
 
 
 _HEIGHT = "document.querySelector('.timeline canvas').clientHeight"
