@@ -26,7 +26,7 @@ from h3sim.schema.arguments import ErrorCollector, check_arguments
 from h3sim.schema.output import TEXT, OutputSchema, Property, rows_of
 from h3sim.schema.values import Choice, Integer, ListOf, Number, OrNone, ValueType
 from h3sim.study.edits import EARLY_HINTS, Edit, edits_of, pair
-from h3sim.study.fidelity import FIDELITY, Fidelity, fidelities, gated
+from h3sim.study.fidelity import FIDELITY, Fidelity, fidelity, gated
 from h3sim.study.racing import FIRST_RESULT
 from h3sim.study.recommendation import subject_of
 from h3sim.study.rows import COMMON, ResultTable
@@ -483,9 +483,7 @@ def hints(
         n_tried=len(tried),
         n_seeds=n_seeds,
         confidence=confidence,
-        fidelity=fidelities(
-            [subject], replace(execution, progress=False), browser=start.config.browser_model
-        ).get(subject.name),
+        fidelity=fidelity(subject, start.config.browser_model),
         loads=_example(start, best) if keep_loads else (),
         version=__version__,
         configuration=loads[0]["configuration"],
