@@ -541,6 +541,8 @@ def operations_of(work: Callable[[], object]) -> int:
     # Whoever traces the tests, coverage or a debugger, goes on behind this.
     before = sys.gettrace()
     compared = CountedId.compared
+    # Python 3.12 traces instructions only if a frame demanded that before tracing began.
+    sys._getframe().f_trace_opcodes = True
     sys.settrace(count_one)
     try:
         work()

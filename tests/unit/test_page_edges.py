@@ -13,7 +13,7 @@ from h3sim.metrics.visual import Element
 from h3sim.page import Layout, RecordedPriority, Rectangle, synthetic, transforms
 from h3sim.page.model import ids_that_match
 from h3sim.page.recording import clipped
-from h3sim.page.resource import _read_jpeg_format
+from h3sim.page.resource import Group, _read_jpeg_format
 from h3sim.page.validation import edited_resource
 from h3sim.schemes.model import _parameters
 from h3sim.schemes.rules import Placeholder
@@ -135,7 +135,7 @@ def test_steps_that_show_nothing_new_are_left_out() -> None:
 def test_a_recorded_incremental_flag_alone_has_the_default_urgency() -> None:
     kind = h3sim.page.Kind.IMAGE
     assert _parameters(RecordedPriority(incremental=True), kind) == (3, True)
-    usual, other = (RecordedPriority(group="leaders", weight=w) for w in (None, 7))
+    usual, other = (RecordedPriority(group=Group.LEADERS, weight=w) for w in (None, 7))
     assert _parameters(other, kind) == _parameters(usual, kind)
 
 
