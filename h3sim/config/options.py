@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import textwrap
 from collections.abc import Mapping
@@ -40,7 +41,7 @@ class Option(NamedTuple):
 NO_CODEC = "none"
 """Name for headers with the sizes that the page gives."""
 ClassT = TypeVar("ClassT")
-_DOC_COLUMNS = 100
+_DOC_COLUMNS = 96
 OPTION = "option"
 """Key of the `Option` in the metadata of a field of `LoadConfig`."""
 
@@ -73,18 +74,19 @@ def documented(cls: type[ClassT]) -> type[ClassT]:
     """
     if cls.__doc__ is None:  # python -OO
         return cls
-    description, raises, errors = cls.__doc__.partition("    Raises:\n")
+    # The compiler of Python 3.13 removes the indentation of docstrings, older ones keep it.
+    description, raises, errors = inspect.cleandoc(cls.__doc__).partition("Raises:\n")
     lines = [
         textwrap.fill(
             f"{entry.attribute}: {_about(entry.about, option_of(cls, entry.attribute))}",
             _DOC_COLUMNS,
-            initial_indent=" " * 8,
-            subsequent_indent=" " * 12,
+            initial_indent=" " * 4,
+            subsequent_indent=" " * 8,
             break_on_hyphens=False,
         )
         for entry in fields_of(cls)
     ]
-    cls.__doc__ = "\n".join([f"{description}    Args:", *lines, "", raises + errors])
+    cls.__doc__ = "\n".join([f"{description}Args:", *lines, "", raises + errors])
     return cls
 
 

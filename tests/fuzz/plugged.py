@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.metadata
 import sys
+import sysconfig
 import warnings
 from typing import TYPE_CHECKING, Any
 from unittest import mock
@@ -109,7 +110,11 @@ def list_plugins(path: Path) -> None:
     """List the schedulers while a package with these entry points is installed, and no other."""
     SCHEDULERS.listed()  # what is built in is imported
     (path.parent / "METADATA").write_text("Metadata-Version: 2.1\nName: fuzzed\nVersion: 1\n")
-    with _asked_anew(SCHEDULERS), mock.patch.object(sys, "path", [str(path.parents[1])]):
+    standard_library = sysconfig.get_path("stdlib")  # readers of metadata import some of it late
+    with (
+        _asked_anew(SCHEDULERS),
+        mock.patch.object(sys, "path", [str(path.parents[1]), standard_library]),
+    ):
         SCHEDULERS.listed()
 
 
