@@ -87,6 +87,7 @@ def _run_compare(
     if isinstance(comparison, SeedComparison):
         if options.csv is not None:
             comparison.results.to_csv(options.csv)
+            report_written(options.csv)
     else:
         _write_figures(comparison, options)
     return comparison

@@ -22,6 +22,7 @@ from h3sim.cli.command import (
     FigureOptions,
     Share,
     print_json,
+    report_written,
 )
 from h3sim.config.load_config import FOR_HEADER_LISTS, LoadConfig
 from h3sim.errors import InputError, ValidationIssue
@@ -109,6 +110,7 @@ def _run_header_compression(options: argparse.Namespace, progress: Progress | No
         from h3sim.reporting.study_plots import save_header_plot  # lazy: imports matplotlib
 
         save_header_plot(rows, options.plot, **options.figure_style)
+        report_written(options.plot)
     if options.json:
         given = {"source": lists.name, "of": options.direction, "seed": options.seed}
         given |= {"interval_ms": options.interval_ms, "network": network, "settings": settings}

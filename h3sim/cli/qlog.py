@@ -14,6 +14,7 @@ from h3sim.cli.command import (
     Command,
     FigureOptions,
     print_json,
+    report_written,
 )
 from h3sim.qlog import read_qlog
 from h3sim.results.qlog_metrics import Measurement, measured_to_dict
@@ -52,6 +53,7 @@ def _run_qlog(options: argparse.Namespace) -> None:
         logs = [log] if options.with_log is None else [log, options.with_log]
         plots = LogPlots([Measurement(each) for each in logs])
         plots.save(options.plot, **options.figure_style)
+        report_written(options.plot)
     document = measured_to_dict(log)
     if options.json:
         print_json(document)
@@ -137,6 +139,7 @@ def _run_identify(options: argparse.Namespace) -> None:
     found = options.file
     if options.plot is not None:
         found.plot.save(options.plot, **options.figure_style)
+        report_written(options.plot)
     if options.json:
         print_json(found.to_dict())
     else:

@@ -19,6 +19,7 @@ from h3sim.cli.command import (
     Argument,
     Command,
     FigureOptions,
+    report_written,
 )
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.papers import report
@@ -71,7 +72,10 @@ def _run_reproduce(options: argparse.Namespace, progress: Progress | None) -> in
     else:
         _print_reproduction(done, options.width)
     if options.figures is not None:
-        draw_all(done, Path(options.figures), file_format=options.format, **options.figure_style)
+        for path in draw_all(
+            done, Path(options.figures), file_format=options.format, **options.figure_style
+        ):
+            report_written(path)
     failed = any(run.failed for run in done.runs.values())
     is_written = options.markdown is None or _write(done, Path(options.markdown), options)
     return 0 if is_written and not failed else FAILED

@@ -16,6 +16,7 @@ from h3sim.cli.command import (
     Argument,
     Command,
     FigureOptions,
+    report_written,
 )
 from h3sim.config.load_config import LoadConfig
 from h3sim.config.options import switch_of
@@ -157,6 +158,9 @@ def _run_load(options: argparse.Namespace, progress: Progress | None) -> Load:
         from h3sim.results.chrome_trace import write_chrome_trace  # lazy, as above
 
         write_chrome_trace(load, options.trace)
+    for path in (options.plot, options.qlog, options.animate, options.har, options.trace):
+        if path is not None:
+            report_written(path)
     return load
 
 

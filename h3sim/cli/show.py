@@ -19,6 +19,7 @@ from h3sim.cli.command import (
     FigureOptions,
     print_file,
     print_json,
+    report_written,
 )
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.schema import parse_toml
@@ -300,6 +301,7 @@ def _show(options: argparse.Namespace) -> None:
     found: Any = getattr(catalog, f"load_{options.what}")(options.name)
     if options.plot is not None:
         found.plot.save(options.plot, **options.figure_style)
+        report_written(options.plot)
     text, width = catalog.text_of(options.what, options.name), options.width
     if options.toml or options.json:
         print_file(text)

@@ -9,7 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.cli import shared, tables
-from h3sim.cli.command import DASK, FAILED, NO_TRUNCATE, RETRY, WORKERS, Argument, Command, share
+from h3sim.cli.command import (
+    DASK,
+    FAILED,
+    NO_TRUNCATE,
+    RETRY,
+    WORKERS,
+    Argument,
+    Command,
+    report_written,
+    share,
+)
 from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue, require_extra
 from h3sim.page import Page
 from h3sim.results.figures import FIGURES, ON_DEMAND
@@ -235,6 +245,9 @@ def _write(results: Results, options: argparse.Namespace) -> None:
         rows.to_parquet(options.parquet)
     if options.save is not None:
         rows.save(options.save)
+    for path in (options.csv, options.parquet, options.save):
+        if path is not None:
+            report_written(path)
 
 
 def _print_sequential(until: Sequential, options: argparse.Namespace) -> None:
