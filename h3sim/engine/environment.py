@@ -212,7 +212,7 @@ class LoadEnvironment(Environment):
             self._failure = error
             raise StopSimulation(None) from error
 
-    def schedule(self, event: simpy.Event, priority: Any = 1, delay: float = 0) -> None:
+    def schedule(self, event: simpy.Event, priority: Any = 1, delay: float | Any = 0) -> None:
         """Schedule an event of a process, after the load's events of that instant.
 
         Raises:
@@ -367,13 +367,17 @@ _MAX_IP_BYTES: Final = 65_535
 
 
 class LinkControl:
-    """One direction of the path, `LoadEnvironment.down` or `LoadEnvironment.up`."""
+    """One direction of the path, `LoadEnvironment.down` or `LoadEnvironment.up`.
+
+    Its callers are users' processes: the methods themselves refuse wrong types (`| Any`), where
+    compiled code would raise a TypeError that explains nothing.
+    """
 
     def __init__(self, environment: LoadEnvironment, link: ChangingLink) -> None:
         self._environment = environment
         self._link = link
 
-    def set_rate(self, rate_bps: int) -> None:
+    def set_rate(self, rate_bps: int | Any) -> None:
         """Set the rate from now on; packets already in the queue keep their departure times.
 
         Raises:
@@ -381,7 +385,7 @@ class LinkControl:
         """
         self._link.change_rate(self._environment.now_ns, rate_bps)
 
-    def set_loss(self, loss: float) -> None:
+    def set_loss(self, loss: float | Any) -> None:
         """Set the share of independent losses from now on; packets in flight still arrive.
 
         Raises:
@@ -389,7 +393,7 @@ class LinkControl:
         """
         self._link.change_loss(loss)
 
-    def send(self, n_bytes: int) -> int | None:
+    def send(self, n_bytes: int | Any) -> int | None:
         """Send a foreign packet of *n_bytes*, IP header included, through the queue.
 
         It takes room and time there, and draws from the loss process, as any packet does. Return

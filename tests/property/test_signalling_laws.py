@@ -146,6 +146,7 @@ def test_metadata_without_delay_are_as_good_as_priorities_in_frames(
     signalling_laws.check_signals_without_delay_are_as_good_as_known(*both)
 
 
+@pytest.mark.skipif(h3sim.build() == "compiled", reason="its policies cannot be replaced")
 @pytest.mark.parametrize("signalling", TREES)
 @law(60)
 @given(seed=st.integers(0, 2**32))

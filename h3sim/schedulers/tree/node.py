@@ -106,7 +106,7 @@ tuple and build another one.
 """
 
 
-FlatNode: TypeAlias = tuple[dict[str, Any], list[int], tuple[float, int] | None]
+FlatNode: TypeAlias = tuple[dict[str, Any], list[int], tuple[Time, int] | None]
 """The node's own state, the indices of its children, and its time and tie if listed."""
 
 _OWN = (
