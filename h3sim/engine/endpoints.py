@@ -139,11 +139,18 @@ class PacketLog:
             return rows
         return PacketTraceRecorder(endpoint, self, rows)
 
-    def recovery_callback(self, endpoint: Endpoint[Any]) -> Callable[[int], None] | None:
-        """Return a callback that records the recovery state of *endpoint*, or None."""
+    def recovery_callback(
+        self, endpoint: Endpoint[Any], streams: StreamSender
+    ) -> Callable[[int], None] | None:
+        """Return a callback that records the recovery state of *endpoint*, or None.
+
+        Its data comes from *streams*.
+        """
         if not self.record_packets:
             return None
-        return lambda now_ns: self._recovery.append(endpoint.recovery_row(now_ns))
+        return lambda now_ns: self._recovery.append(
+            endpoint.recovery_row(now_ns)._replace(buffered_bytes=streams.buffered_bytes)
+        )
 
     def carried(self) -> TransportTrace:
         """Return the recorded rows."""
@@ -532,7 +539,7 @@ class EndpointTransport:
         self._client = EndpointDriver(
             client, environment, log=log.of(client.endpoint, is_down=False)
         )
-        self._note_recovery = log.recovery_callback(server.endpoint)
+        self._note_recovery = log.recovery_callback(server.endpoint, response_streams)
         self._server = EndpointDriver(
             server,
             environment,

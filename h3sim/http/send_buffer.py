@@ -35,24 +35,24 @@ class SendBuffer:
     (False, (0, 0, 500), (0, 500, 200))
     """
 
-    __slots__ = ("_chunks", "_limit_bytes", "_n_bytes")
+    __slots__ = ("_chunks", "_limit_bytes", "n_bytes")
 
     def __init__(self, limit_bytes: int) -> None:
         self._limit_bytes = limit_bytes
         self._chunks: deque[tuple[int, int, int]] = deque()
-        self._n_bytes = 0
+        self.n_bytes = 0
 
     def __bool__(self) -> bool:
         return bool(self._chunks)
 
     def has_room(self, n_bytes: int) -> bool:
         """Return whether *n_bytes* more fit; an empty buffer takes any."""
-        return not self._chunks or self._n_bytes + n_bytes <= self._limit_bytes
+        return not self._chunks or self.n_bytes + n_bytes <= self._limit_bytes
 
     def put(self, chunk: tuple[int, int, int]) -> None:
         """Append a chunk."""
         self._chunks.append(chunk)
-        self._n_bytes += chunk[2]
+        self.n_bytes += chunk[2]
 
     def take(
         self, max_bytes: int | None, header: FrameHeader | None = None, least: int = 0
@@ -73,7 +73,7 @@ class SendBuffer:
         if max_bytes is not None and n_bytes > max_bytes:
             self._chunks.appendleft((stream_id, offset + max_bytes, n_bytes - max_bytes))
             n_bytes = max_bytes
-        self._n_bytes -= n_bytes
+        self.n_bytes -= n_bytes
         return stream_id, offset, n_bytes
 
 

@@ -301,6 +301,11 @@ class StreamSender(Source):
     def _begin(self) -> None:
         """Set up the state of a derived class; mypyc passes no keyword arguments to `super`."""
 
+    @property
+    def buffered_bytes(self) -> int:
+        """Return the number of bytes in the send buffer, which the scheduler no longer orders."""
+        return self._buffer.n_bytes
+
     def open(self, stream_id: int, signal: Signal) -> None:
         """Open a stream (or, below 0, a placeholder) that has no data yet."""
         self._schedulers.open(stream_id, signal)

@@ -1,5 +1,5 @@
 "use strict";
-// One linked timeline per figure: strip, waterfall, progress and bytes on the wire over one axis.
+// One linked timeline per figure: strip, waterfall, progress, bytes on the wire and the send buffer over one axis.
 // All it knows is in the figure's JSON. Names are only ever drawn or set as text.
 for (const figure of document.querySelectorAll("figure.timeline")) {
   const part = (selector) => figure.querySelector(selector);
@@ -12,6 +12,7 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
   // None of them is the line of a scheme in the figures below.
   const PROGRESS = [{ colour: "#8c8c8c", dash: [], fill: "#e2e2e2" }, { colour: "#8a5a00", dash: [2, 2] }];
   const WIRE = { colour: "#5b84b1", dash: [], fill: "#d3e1f0" }, WINDOW = { colour: "#b0307a", dash: [8, 2, 2, 2] }, LOST = "#c00000";
+  const BUFFER = { colour: "#4f7f52", dash: [], fill: "#d5e6d6" };
   let load, view, width, left, waterfall, pinned = null, hovered = null, cursor = null, waiting = 0, isStale = true, shown = null;
 
   const x = (at) => left + ((at - view[0]) / (view[1] - view[0])) * (width - left - RIGHT);
@@ -20,7 +21,8 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
   const hasWire = () => load.most > 1;
   const tops = () => {
     const strip = AXIS, rows = strip + STRIP + GAP, progress = rows + waterfall + GAP, wire = progress + CURVE + GAP;
-    return { strip, rows, progress, wire, end: (hasWire() ? wire : progress) + CURVE + 6 };
+    const buffer = (hasWire() ? wire : progress) + CURVE + GAP;
+    return { strip, rows, progress, wire, buffer, end: buffer + (load.buffer === null ? -GAP : CURVE) + 6 };
   };
   const formats = [0, 1, 2, 3].map((digits) => new Intl.NumberFormat("en", { maximumFractionDigits: digits }));
   const number = (value, digits = 0) => formats[digits].format(value);
@@ -105,6 +107,10 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
       drawKey(context, "on the wire", WIRE, at.wire + 30);
       if (load.window !== null) drawKey(context, "window", WINDOW, at.wire + 46);
     }
+    if (load.buffer !== null) {
+      context.fillText(`${number(load.mostBuffered / 1000, load.mostBuffered < 10000 ? 1 : 0)} kB`, left - 8, at.buffer + 6);
+      drawKey(context, "send buffer", BUFFER, at.buffer + 30);
+    }
     clipped(context, () => {
       drawPackets(context, at.strip, null);
       context.fillStyle = LOST;
@@ -112,6 +118,7 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
       drawFold(context, at);
       load.progress.forEach((curve, index) => drawSteps(context, curve, at.progress, 1, PROGRESS[index]));
       if (hasWire()) drawWire(context, at.wire);
+      if (load.buffer !== null) drawSteps(context, load.buffer, at.buffer, load.mostBuffered, BUFFER);
     });
     drawRows(context, at.rows);
     isStale = false;
@@ -338,6 +345,7 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
       const wire = hasWire() ? `; ${number(valueAt(load.wire, cursor) / 1000, 1)} kB on the wire` : "";
       texts.push(`${number(cursor, 2)} ms: ${shares.join(", ")}${wire}`);
       if (load.window !== null) texts.push(`window ${number(valueAt(load.window, cursor) / 1000, 1)} kB`);
+      if (load.buffer !== null) texts.push(`send buffer ${number(valueAt(load.buffer, cursor) / 1000, 1)} kB`);
     }
     if (index !== null) {
       const row = load.resources[index];
@@ -433,6 +441,7 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
     });
     load.highest = load.packets.height.reduce((most, each) => Math.max(most, each), 1);
     load.most = Math.max(1, ...[load.wire, load.window ?? load.wire].map(({ y }) => y.reduce((most, each) => Math.max(most, each), 0)));
+    load.mostBuffered = load.buffer === null ? 1 : load.buffer.y.reduce((most, each) => Math.max(most, each), 1);
     hovered = null;
     if (pinned >= load.resources.length) pinned = null;
     const cells = (row) => [row.name, row.kind, row.bytes, row.requested, row.first, row.finished];

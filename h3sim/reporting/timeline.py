@@ -1,4 +1,4 @@
-"""The linked timeline of a report: strip, waterfall, progress and bytes on the wire on one axis."""
+"""The linked timeline of a report: packets, waterfall, progress and the server on one axis."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ _KEYS = (
     " row, + and - zoom, Home shows all, Esc clears the choice."
     " The dashed line marks when everything above the fold is complete; red marks show when lost"
     " packets were sent. The curves show the share of bytes in complete resources and, where"
-    " packets take time, the bytes in flight and the congestion window if it was recorded."
+    " packets take time, the bytes in flight; and, if they were recorded, the congestion window and"
+    " the bytes in the send buffer."
 )
 
 
@@ -152,7 +153,8 @@ def _document(name: str, load: Load) -> dict[str, Any]:
             for times, shares in (points,)
         ],
         "wire": _wire(load, end_ms),
-        "window": _window(load),
+        "window": _recovery(load, "congestion_window"),
+        "buffer": _recovery(load, "buffered_bytes") if load.config.send_buffer_kb else None,
     }
 
 
@@ -180,18 +182,18 @@ def _wire(load: Load, end_ms: float) -> dict[str, list[float]]:
     }
 
 
-def _window(load: Load) -> dict[str, list[float]] | None:
-    """Return the congestion window of the connection that carries most; None if not recorded."""
+def _recovery(load: Load, name: str) -> dict[str, list[float]] | None:
+    """Return a recorded state of the connection that carries most, where it changes, or None."""
     trace = connection_of(load).trace
     if not trace.recovery:
         return None
-    samples = samples_of(trace)
+    states = [(row.at_ns, getattr(row, name)) for row in trace.recovery]
     changed = [
-        sample
-        for number, sample in enumerate(samples)
-        if number == 0 or sample.congestion_window != samples[number - 1].congestion_window
+        state
+        for number, state in enumerate(states)
+        if number == 0 or state[1] != states[number - 1][1]
     ]
     return {
-        "t": _rounded([sample.at_ms for sample in changed]),
-        "y": [sample.congestion_window for sample in changed],
+        "t": _rounded([to_ms(at_ns) for at_ns, _ in changed]),
+        "y": [value for _, value in changed],
     }

@@ -150,7 +150,11 @@ class WireRow(NamedTuple):
 
 
 class RecoveryRow(NamedTuple):
-    """The server's recovery state after an event; *lost* are packet numbers declared lost."""
+    """The server's recovery state after an event.
+
+    *lost* are packet numbers declared lost; *buffered_bytes* are in the send buffer between
+    scheduler and transport.
+    """
 
     at_ns: int
     congestion_window: int
@@ -161,6 +165,7 @@ class RecoveryRow(NamedTuple):
     min_rtt_ns: int
     rtt_variance_ns: int
     lost: tuple[int, ...]
+    buffered_bytes: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -461,7 +461,7 @@ class ChangingLink(Link):
         # A stream of its own: the losses of the profile stay the same, changed or not.
         self._source = streams("changed-loss")
 
-    def change_rate(self, now_ns: int, rate_bps: int) -> None:
+    def change_rate(self, now_ns: int, rate_bps: int | Any) -> None:
         """Set the rate from now on; packets already in the queue keep their departure times.
 
         Raises:
@@ -476,7 +476,7 @@ class ChangingLink(Link):
             raise NetworkError([ValidationIssue(key="rate_mbps", message=message)], "link")
         bottleneck.change_rate(now_ns, rate_bps)
 
-    def change_loss(self, loss: float) -> None:
+    def change_loss(self, loss: float | Any) -> None:
         """Set the share of independent losses from now on; packets in flight still arrive.
 
         Raises:
