@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim.reporting.labels import ATF_MARK, Palette, shortened
 from h3sim.reporting.lane_layout import lane_of, window_of
-from h3sim.reporting.time_series import connection_of, curve, samples_of
+from h3sim.reporting.time_series import connection_of, curve
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def _document(name: str, load: Load) -> dict[str, Any]:
         ],
         "wire": _wire(load, end_ms),
         "window": _recovery(load, "congestion_window"),
-        "buffer": _recovery(load, "buffered_bytes") if load.config.send_buffer_kb else None,
+        "buffer": _recovery(load, "buffered_bytes"),
     }
 
 
@@ -183,11 +183,13 @@ def _wire(load: Load, end_ms: float) -> dict[str, list[float]]:
 
 
 def _recovery(load: Load, name: str) -> dict[str, list[float]] | None:
-    """Return a recorded state of the connection that carries most, where it changes, or None."""
-    trace = connection_of(load).trace
-    if not trace.recovery:
+    """Return a recorded state of the connection that carries most, where it changes.
+
+    None if it was not recorded, or is always 0.
+    """
+    states = [(row.at_ns, getattr(row, name)) for row in connection_of(load).trace.recovery]
+    if not any(value for _, value in states):
         return None
-    states = [(row.at_ns, getattr(row, name)) for row in trace.recovery]
     changed = [
         state
         for number, state in enumerate(states)
