@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from h3sim.browser.above_the_fold import HEURISTIC, mark_critical_path, with_marks
 from h3sim.importers.crux import CRUX_COLUMNS
+from h3sim.importers.formats import archive
 from h3sim.importers.formats.chrome_trace import ChromeTrace
 from h3sim.importers.formats.devtools import ProtocolLog
 from h3sim.importers.formats.fact_table import FactsReader
@@ -112,7 +113,6 @@ DIALECTS = {name: family.title for family in FAMILIES for name in family.names} 
 _HTML_SUFFIXES = (".html", ".htm", ".xhtml")
 _MOST_PARTS = 1_000_000
 """Most parts of a file: ten per request for 100,000 requests, or the longest event logs."""
-_IS_ARCHIVE = "has rows of the HTTP Archive: name a folder for their pages (-o FOLDER/)"
 _IS_CRUX = "has connections of CrUX, not a page: name a folder for their networks (-o FOLDER/)"
 _MOST_BEFORE = 10_000
 """Most parts that are examined to detect the format."""
@@ -166,10 +166,25 @@ def read_recording(
         if _is_site(source, path, dialect):
             read_site(Path(path), recording, root=site_root)
         else:
-            _read(source, recording)
+            try:
+                _read(source, recording)
+            except _IsArchiveError:
+                _read_rows(path, recording)
             for problem in source.problems:
                 recording.note("", problem)
     return recording
+
+
+class _IsArchiveError(Exception):
+    """The file has rows of the HTTP Archive, which are read by another pass."""
+
+
+def _read_rows(path: str | Path, recording: Recording) -> None:
+    """Read a page load of an export of the HTTP Archive."""
+    if recording.dialect:
+        raise recording.refuse(f"has rows of the HTTP Archive: it is not {recording.dialect}")
+    recording.dialect = archive.DIALECT
+    archive.read_archived_load(path, recording)
 
 
 def finished_page(
@@ -223,7 +238,7 @@ def _check(path: object, page: object, above_the_fold: object, **optional: objec
 def _read(source: TextSource, recording: Recording) -> None:
     """Read the file into *recording*."""
     if source.peek().startswith("PAR1"):  # Parquet
-        raise recording.refuse(_IS_ARCHIVE)
+        raise _IsArchiveError
     cursor = JsonCursor(source.read)
     opening = cursor.peek()
     if opening not in ("{", "["):
@@ -288,7 +303,7 @@ class _Reading:
     def _refuse_strange(self, part: JsonPart) -> None:
         """Refuse a list whose first object is not an entry of any format, and a second object."""
         if part.path == ("payload",) or _has("payload")(part):
-            raise self._recording.refuse(_IS_ARCHIVE)
+            raise _IsArchiveError
         if part.path == ("record",) or any(_has(name)(part) for name in CRUX_COLUMNS):
             raise self._recording.refuse(_IS_CRUX)
         if _has("browserScripts")(part):

@@ -105,6 +105,12 @@ def _and_back(
     return checked
 
 
+def _archived(path: Path) -> None:
+    """Read every page of an archive, and one of them as from any recording."""
+    list(read_archive(path))
+    _imported(path)
+
+
 def _imported(path: Path) -> None:
     laws.check_a_page_or_a_line_comes(path.read_bytes(), path.name)
 
@@ -273,7 +279,7 @@ READERS: dict[str, Reader] = {
     ),
     "HTTP Archive": Reader(
         file_name="rows.jsonl",
-        read=lambda path: list(read_archive(path)),
+        read=_archived,
         samples=lambda: [archive_lines(entry("/", 0, 60, mime="text/html")).encode()],
     ),
     "CrUX": Reader(

@@ -12,7 +12,8 @@ import pytest
 from h3sim.catalog import load_page
 from h3sim.cli import main
 from h3sim.importers import RecordingError, import_page
-from h3sim.importers.archive import is_archive, read_archive
+from h3sim.importers.archive import read_archive
+from h3sim.importers.formats.archive import is_archive
 from h3sim.page import page_to_dict
 from tests.recordings import SITE, archive_lines, entry, har, write_recording
 
@@ -142,18 +143,35 @@ def test_the_command_writes_a_page_file_for_each(
     assert main(["import", str(bad), "-o", str(folder)]) == 1
 
 
+def test_one_page_load_is_imported_as_from_any_recording(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mixed = [LINES[0], LINES[3], LINES[1], LINES[4], LINES[2]]
+    rows = write_lines(tmp_path, *mixed)
+    for number, (name, document) in enumerate(pages_of(rows), 1):
+        imported = import_page(rows, page=number)
+        assert (imported.page.name, imported.dialect) == (name, "http-archive")
+        assert imported.found["pages"] == 2
+        assert page_to_dict(imported.page)["resources"] == document["resources"]
+    with pytest.raises(RecordingError, match="has 2 page loads; there is no page 3"):
+        import_page(rows, page=3)
+    with pytest.raises(RecordingError, match="has rows of the HTTP Archive: it is not har"):
+        import_page(rows, dialect="har")
+    cut = import_page(write_lines(tmp_path, *LINES, '{"page": "x", "pay'))
+    assert any("the rows before are used" in problem.message for problem in cut.skipped)
+    assert main(["import", str(rows), "--page", "2"]) == 0
+    assert "news.example-today-mobile: 1 resource" in capsys.readouterr().out
+
+
 def test_a_folder_and_an_archive_go_together(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = write_lines(tmp_path, *LINES)
-    with pytest.raises(RecordingError, match=r"name a folder for their pages \(-o FOLDER/\)"):
-        import_page(rows)
     table = tmp_path / "rows.parquet"
     table.write_bytes(b"PAR1 but no more")
-    with pytest.raises(RecordingError, match="name a folder"):
-        import_page(table)
-    with pytest.raises(RecordingError, match="is not valid Parquet"):
-        list(read_archive(table))
+    for read in (import_page, lambda path: list(read_archive(path))):
+        with pytest.raises(RecordingError, match="is not valid Parquet"):
+            read(table)
     recording = write_recording(tmp_path, har(*SHOP), "one.har")
     (tmp_path / "file").touch()
     for arguments, message in (
