@@ -1,12 +1,13 @@
-"""Draws every figure for pages small and large: `python -m tools.figures [FOLDER] [PAGE...]`.
+"""Draws every figure for small and large pages: `python -m tools.figures [FOLDER] [PAGE...]`.
 
-For slides, and to be looked at: each stands in FOLDER as a PNG at full size, 800 pixels wide, and
-in grey, with an index that has their alternative texts. What can be measured of how they look is
-told below each: labels that overlap or are cut, and legends that cover something.
+Each figure is written to FOLDER as a PNG at full size, 800 pixels wide, and in grey, with an index
+that has their alternative texts. Measurable mistakes are printed below each: labels that overlap
+or are cut off, and legends that cover something.
 """
 
 from __future__ import annotations
 
+import argparse
 import html
 import sys
 import tempfile
@@ -45,9 +46,13 @@ _LOSSY: dict[str, Any] = {"network": "cable", "loss": 0.05, "seed": 1, "record_p
 
 def main() -> None:
     """Draw the figures of the pages named, or of `PAGES`, and end with 1 if one looks wrong."""
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("folder", nargs="?", type=Path, default=FOLDER, metavar="FOLDER")
+    parser.add_argument("pages", nargs="*", metavar="PAGE", help="shipped, or synthetic-N")
+    options = parser.parse_args()
+    folder = options.folder
     folder.mkdir(parents=True, exist_ok=True)
-    named = sys.argv[2:] or PAGES
+    named = options.pages or PAGES
     entries = []
     errors = 0
     for name, pictures in [*((name, drawn(page_named(name))) for name in named), ("study", many())]:
