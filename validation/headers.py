@@ -64,7 +64,7 @@ def _print_frindell() -> None:
         for judgement in found
         for row in claim_rows(judgement)
     ]
-    headers = ("finding", "verdict", "", "claim", "h3sim", "wanted")
+    headers = ("finding", "verdict", "", "claim", "h3sim", "expected")
     print(tabulate(rows, headers, disable_numparse=True))
     print("\nHPACK's HOL delay a request, in ms, by the time between requests")
     spaced = [(f"{spacing:g} ms", f"{a:.0f}", f"{b:.0f}") for spacing, a, b in spacing_rows()]

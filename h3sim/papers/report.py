@@ -214,7 +214,7 @@ def _finding_section(
             "",
         ]
     if claims:
-        table = Table(("", "claim", "h3sim", "wanted"), claim_rows(judgement))
+        table = Table(("", "claim", "h3sim", "expected"), claim_rows(judgement))
         lines += [table.to_markdown(), ""]
     reason = with_reason and (finding.cannot or finding.reason)
     return [*lines, reason, ""] if reason else lines

@@ -119,20 +119,20 @@ _EXPERIMENT = ObjectType(
     Property("loads", COUNT, of="n_loads"),
     Property("failed", COUNT),
     Property("given_up", COUNT),
-    Property("paper", TableOf(NUMBER), "the numbers there, by figure", of="experiment.paper"),
-    Property("figures", TableOf(row_of(Estimate)), "what came of it"),
+    Property("paper", TableOf(NUMBER), "the paper's numbers, by figure", of="experiment.paper"),
+    Property("figures", TableOf(row_of(Estimate)), "the result, by figure"),
 )
 _CLAIM = ObjectType(
-    Property("says", TEXT, of="claim.statement"),
+    Property("statement", TEXT, of="claim.statement"),
     Property("figure", TEXT, of="claim.figure"),
     Property("value", NUMBER_OR_NONE),
-    Property("wanted", TEXT, of="expected"),
+    Property("expected", TEXT),
     Property("holds", OrNone(Flag(), none=None)),
 )
 _JUDGEMENT = ObjectType(
     Property("id", TEXT, of="finding.id"),
     Property("source", TEXT, of="finding.source"),
-    Property("says", TEXT, of="finding.statement"),
+    Property("statement", TEXT, of="finding.statement"),
     Property("verdict", Choice(Verdict)),
     Property("reason", TEXT_OR_NONE),
     Property("claims", ListOf(_CLAIM, "claims")),
