@@ -218,7 +218,6 @@ class HeaderTransport:
     ) -> None:
         self._environment = environment
         self._inner = inner
-        self._page = page
         self.response_streams: StreamSender = streams
         self._streams = streams
         self._layer = HeaderLayer(page, headers, send_up=self._send_up, send_down=self._send_down)

@@ -265,13 +265,23 @@ class _Replay:
                 lost_id = self._lost_scheduler.pick() or lost_id
             return ~lost_id
         picked = self._scheduler.pick()
+        rejoined: dict[int, None] = {}
         while picked is not None and picked != step.stream_id and picked in self._unsure:
             self._scheduler.deactivate(picked)
-            self._held.append(picked)
+            if picked in rejoined:
+                self._held.append(picked)
+            else:  # at the latest now, if it is behind the one that was sent
+                rejoined[picked] = None
+                self._scheduler.activate(picked)
             picked = self._scheduler.pick()
         if picked is not None and picked in self._lost:
             return ~picked
-        return picked if picked is None or not joins else self._rotate(picked, step.stream_id)
+        if picked is None or picked == step.stream_id or not joins:
+            return picked
+        # It joined ahead of streams that keep their order: at the end, and then they go behind it.
+        self._rejoin(step.stream_id)
+        picked = self._scheduler.pick()
+        return picked if picked is None else self._rotate(picked, step.stream_id)
 
     def _charge(self, step: Step) -> None:
         stream_id, n_bytes = step.stream_id, step.n_bytes

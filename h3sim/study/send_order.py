@@ -466,21 +466,22 @@ class LostRoom:
 
     def assign_ends(self, ends: Iterable[Missing]) -> None:
         """Place bytes that arrive late in what is left of the packets that they may be from."""
-        begun: dict[int, int] = {}
-        """The last packet before the lost end of each stream."""
+        begun: dict[int, tuple[int, int]] = {}
+        """The last packet before the lost end of each stream, and the last one placed for it."""
         for end in ends:
-            after = begun.pop(end.stream_id, end.after)
+            after, placed = begun.pop(end.stream_id, (end.after, end.after))
             if end.before - after <= _NEAR_PACKETS:
                 continue
-            first, last = (bisect_right(self._lost, after + n) for n in (0, _NEAR_PACKETS))
-            numbers = self._lost[first:last]
+            # A burst of losses may be long: each packet of it need only be near the one before.
+            first, last = (bisect_right(self._lost, at) for at in (after, placed + _NEAR_PACKETS))
+            numbers = [number for number in self._lost[first:last] if self._left[number]]
             if sum(self._left[number] for number in numbers) < end.stop - end.start:
                 continue
-            begun[end.stream_id] = after
             rest: Missing | None = end
             for number in numbers:
-                if rest is not None and self._left[number]:
-                    rest = self._assign(number, rest)
+                if rest is not None:
+                    rest, placed = self._assign(number, rest), number
+            begun[end.stream_id] = after, placed
 
     def _assign(self, number: int, missing: Missing) -> Missing | None:
         """Place bytes in a packet; return what is left of them."""

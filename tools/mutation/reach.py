@@ -164,7 +164,7 @@ def moved(before: Sequence[str], after: Sequence[str]) -> dict[int, list[int]]:
 
 
 class Reach:
-    """The tests that can notice a mutant: fastest first, those with recorded numbers last."""
+    """The tests that can notice a mutant: those for its file first, recorded numbers last."""
 
     def __init__(self, folder: Path) -> None:
         self.seconds: dict[str, float] = {}
@@ -199,12 +199,34 @@ class Reach:
             # A statement of several lines may be recorded under another of them.
             nearby = (self._lines[mutant.file, mutant.line - back] for back in range(1, 8))
             tests = set(self._files[mutant.file]) if mutant.is_at_import else set().union(*nearby)
-        return self.in_order(tests)
+        return self.in_order(tests, mutant.file)
 
-    def in_order(self, tests: Iterable[str]) -> list[str]:
-        """Return tests as they are tried."""
+    def in_order(self, tests: Iterable[str], file: str) -> list[str]:
+        """Return tests as they are tried: those that cost least for what they alone reach.
+
+        Thousands of tests pass through a constructor, and only the few that reach the method that
+        uses a value notice that it is wrong.
+        """
         known = [test for test in tests if test in self.seconds]
-        return sorted(known, key=lambda test: (test.startswith(RECORDED), self.seconds[test], test))
+        alone = self._share_alone(file)
+        return sorted(
+            known,
+            key=lambda test: (
+                test.startswith(RECORDED),
+                self.seconds[test] / alone.get(test, 1.0),
+                test,
+            ),
+        )
+
+    @cache  # noqa: B019 - it lives as long as the program
+    def _share_alone(self, file: str) -> dict[str, float]:
+        """Return by test how much of a file it reaches: a line counts less, the more reach it."""
+        shares: dict[str, float] = defaultdict(float)
+        for (of_file, _), tests in self._lines.items():
+            if of_file == file:
+                for test in tests:
+                    shares[test] += 1 / len(tests)
+        return shares
 
     def keep(self, tests: Container[str]) -> None:
         """Forget tests that are not among *tests*: they have another name since, or are gone."""
