@@ -208,8 +208,9 @@ def outcome(this: Case) -> Outcome | None:
 def _are_possible(this: Case, order: SendOrder, names: Sequence[str]) -> bool:
     """Return whether servers with each of these mechanisms could have sent in that order.
 
-    *order* is what the server knew. A mechanism could have if some variant of it predicts the picks
-    so well that the true one, which predicts them all but for ties, does not refute it.
+    *order* is what the server knew. A mechanism could have if it predicts the picks, with some
+    quantum and some handling of lost and acknowledged bytes, so well that the true one, which
+    predicts them all but for ties, does not refute it.
     """
     picks = [
         step.stream_id if step.kind is StepKind.SENT else ~step.stream_id
@@ -228,15 +229,21 @@ def _are_possible(this: Case, order: SendOrder, names: Sequence[str]) -> bool:
     ]
     scored = [hits(variant) for variant in variants]
     best = max(range(len(scored)), key=lambda index: sum(scored[index]))
-    requeues, retransmit = handlings[best]
     possible = {this.mechanism.name}
     for each in candidates_for(order):
-        if each.name in names and each.name not in possible:
-            turn = this.mechanism.turn if each.turn and this.mechanism.turn else each.turn
-            for variant in (each, replace(each, turn=turn)):
-                other = hits(replace(variant, requeues=requeues, retransmit=retransmit))
-                if not refutes(scored[best], other):
-                    possible.add(each.name)
+        if each.name not in names:
+            continue
+        turns = dict.fromkeys([each.turn, this.mechanism.turn if each.turn else None])
+        others = (
+            replace(each, turn=turn, requeues=requeues, retransmit=retransmit)
+            for turn in turns
+            if (turn is None) == (each.turn is None)
+            for requeues, retransmit in handlings
+        )
+        if each.name not in possible and any(
+            not refutes(scored[best], hits(other)) for other in others
+        ):
+            possible.add(each.name)
     return possible >= set(names)
 
 

@@ -150,6 +150,10 @@ class _Replay:
         for step in self._order.steps:
             self._close_until(step.at_ns)
             match step.kind:
+                case StepKind.RESENT if step.stream_id not in self._lost:
+                    # When the server learnt of the loss is not known: it shows nothing of others.
+                    self._charge(step)
+                    self._previous = step.stream_id
                 case StepKind.SENT | StepKind.RESENT:
                     pick = self._pick(step)
                     if step.is_choice:
@@ -395,6 +399,9 @@ def _quantum_bytes(runs: list[tuple[int, int, int]]) -> int | None:
 
 _LEAST_SHARE = 0.7
 """A mechanism that explains less than this share of the choices is not named."""
+_LEAST_SHARE_REQUEUED = 0.5
+"""The same where acknowledgements requeue streams and their times are a client's estimates: each
+that is wrong displaces a stream until its next one."""
 _PROMISING = 0.4
 """Mechanisms that explain less than this share of the best one's picks are not tried further."""
 _FEW_MECHANISMS = 4
@@ -732,9 +739,13 @@ def identify(path: str | Path, *, trace: int | None = None) -> Identification:
     return identification_of(send_orders(path, trace=trace))
 
 
-_WELL_EXPLAINED = 0.97
+_WELL_EXPLAINED = 0.995
 _LEAST_GAIN = 0.02
-"""The share that a longer time for responses to be ready must explain in addition."""
+"""The share that a longer time for responses to be ready must explain in addition..."""
+_LESS_UNEXPLAINED = 0.5
+"""... or the share of the unexplained choices that may remain with it."""
+_LEAST_CHOICES = 0.5
+"""The share of the choices that it must leave for that."""
 
 
 def identification_of(orders: Iterable[SendOrder]) -> Identification:
@@ -742,12 +753,20 @@ def identification_of(orders: Iterable[SendOrder]) -> Identification:
     compared: _Comparison | None = None
     for order in orders:
         found = _Comparison(order)
-        if compared is None or found.share >= compared.share + _LEAST_GAIN:
+        if compared is None or _explains_more(found, compared):
             compared = found
         if compared.share >= _WELL_EXPLAINED:
             break
     assert compared is not None  # noqa: S101 - there is one order at least
     return _identification(compared)
+
+
+def _explains_more(found: _Comparison, known: _Comparison) -> bool:
+    """Return whether a longer time for responses to be ready explains a log better."""
+    if found.share >= known.share + _LEAST_GAIN:
+        return True
+    keeps_choices = len(found.picks) >= _LEAST_CHOICES * len(known.picks)
+    return keeps_choices and 1 - found.share <= _LESS_UNEXPLAINED * (1 - known.share)
 
 
 def _identification(compared: _Comparison) -> Identification:
@@ -756,7 +775,9 @@ def _identification(compared: _Comparison) -> Identification:
     scored = sorted(compared.groups.values(), key=lambda each: -each.n_hits)
     rows = [_explanation(each, compared) for each in scored]
     fitting = [each.mechanism for each in scored if not compared.refuted(each)]
-    is_explained = n_choices > 0 and best.n_hits >= _LEAST_SHARE * n_choices
+    is_estimated = best.mechanism.requeues and not order.knows_losses
+    least_share = _LEAST_SHARE_REQUEUED if is_estimated else _LEAST_SHARE
+    is_explained = n_choices > 0 and best.n_hits >= least_share * n_choices
     heeding = {each.heeds_signals for each in fitting}
     return Identification(
         title=order.title,
