@@ -510,10 +510,12 @@ class LinkProfile:
             message = "says which packets are lost: give no loss or loss_burst beside it"
             yield ValidationIssue(key="loss_list", message=message)
         if self.loss_burst is not None and self.loss < 1:
-            # Gilbert-Elliott: p = L / (B * (1 - L)) is a probability.
-            least = self.loss / (1 - self.loss)
-            if self.loss_burst < least:
-                message = f"must be at least {least:g} for a loss of {self.loss:g}"
+            # Gilbert-Elliott: p = L / (B * (1 - L)) is a probability. Through text, so that 0.9 is
+            # nine tenths and not the nearest binary fraction.
+            loss = Fraction(str(self.loss))
+            least = loss / (1 - loss)
+            if Fraction(str(self.loss_burst)) < least:
+                message = f"must be at least {float(least):g} for a loss of {self.loss:g}"
                 yield ValidationIssue(
                     key="loss_burst", message=f"{message}, is {self.loss_burst:g}"
                 )

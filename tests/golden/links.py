@@ -77,6 +77,26 @@ _SETTINGS: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
     ("mvfst", {"network": "4g", "signalling": "metadata"}),
     ("cloudflare", {"network": "4g", "connections": "per-host", "dns_ms": 30}),
     ("quic-go", {"network": "4g", "connections": "per-host", "transport": "tcp", "loss": 0.02}),
+    # Paths of several lengths over one link with a managed queue, or one that gives opportunities.
+    (
+        "cloudflare",
+        {"network": "dsl", "connections": "per-host", "queue_discipline": "fq-codel", "seed": 8},
+    ),
+    (
+        "lsquic",
+        {"network": "slow-3g", "connections": "per-host", "queue_discipline": "codel", "ecn": True},
+    ),
+    (
+        "quic-go",
+        {
+            "network": "dsl",
+            "queue_discipline": "fq-codel",
+            "queue_bytes": 9_000,
+            "cross_traffic": "cubic",
+            "transport": "tcp",
+        },
+    ),
+    ("chrome-eps", {"network": "lte", "connections": "per-host", "header_compression": "qpack"}),
     ("adaptive-rr", {**_LOSSY, "seed": 7}),
     ("ats", {"rtt_ms": 40, "browser": "parse", "max_concurrent_requests": 4}),
     # Browsers that compute what they ask for.
@@ -129,9 +149,26 @@ def _summary(load: h3sim.Load) -> dict[str, Any]:
         "packets": list(load.packets),
         "byte_index_ms": load.byte_index(),
         "blocked_bytes": [load.hol.stream_bytes, load.hol.connection_bytes],
+        "priority_frames": [
+            [connection.n_frames, connection.frame_bytes] for connection in load.connections
+        ],
+        "headers": _headers(load),
         "seen_ms": [load.first_paint_ms, load.speed_index_ms, load.load_event_ms],
         "digest": digest_of(load)[:16],
     }
+
+
+def _headers(load: h3sim.Load) -> list[Any]:
+    """Return, for each direction, what header compression came to; nothing without it."""
+    return [
+        [
+            run.n_bytes,
+            run.uncompressed_bytes,
+            *run.max_held,
+            sum(section.hol_ns for section in run.sections),
+        ]
+        for run in load.header_runs or ()
+    ]
 
 
 def text_of(document: dict[str, Any]) -> str:

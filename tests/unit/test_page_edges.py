@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -11,9 +12,9 @@ import h3sim
 from h3sim.errors import InputError, NetworkError, PageError, SchemeError
 from h3sim.metrics.visual import Element
 from h3sim.page import Layout, RecordedPriority, Rectangle, synthetic, transforms
-from h3sim.page.model import ids_that_match
-from h3sim.page.recording import clipped
-from h3sim.page.resource import Group, _read_jpeg_format
+from h3sim.page.model import _LONGEST_GLOB, ids_that_match
+from h3sim.page.recording import RecordedGroup, RecordedLoad, clipped
+from h3sim.page.resource import Group, ImageFormat, _read_jpeg_format
 from h3sim.page.validation import edited_resource
 from h3sim.schemes.model import _parameters
 from h3sim.schemes.rules import Placeholder
@@ -149,3 +150,87 @@ def test_values_outside_their_range_are_refused() -> None:
         LinkProfile(loss=1.0, loss_burst=2)
     with pytest.raises(InputError):
         edited_resource(page_of(ROOT).resources[0], {"bytes": -1})
+
+
+def test_a_rectangle_and_a_recorded_group_are_checked() -> None:
+    with pytest.raises(PageError, match="width"):
+        Rectangle(x=0, y=0, width=-1, height=1)
+    with pytest.raises(PageError, match="weight"):
+        RecordedGroup(name="leaders", weight=0)
+
+
+def test_the_longest_pattern_is_read_and_a_longer_one_leaves_the_others() -> None:
+    page = page_of(ROOT, named("a.css"))
+    longest = "*" * (_LONGEST_GLOB - 5) + "a.css"
+    assert list(ids_that_match(page, [("names[0]", longest)])) == ["a.css"]
+    with pytest.raises(InputError) as caught:
+        ids_that_match(page, [("names[0]", "*" + longest), ("names[1]", "nothing")])
+    assert [problem.key for problem in caught.value.problems] == ["names[0]", "names[1]"]
+
+
+def test_a_resource_is_awaited_by_the_load_event_if_it_was_complete_by_then() -> None:
+    page = page_of(ROOT, named("a.css"), named("b.css"), named("c.css"))
+    completed = {"/": 5, "a.css": 7, "b.css": 8}
+    recorded = RecordedLoad(load_event_ns=7, completed_ns=completed)
+    assert replace(page, recorded_load=recorded).awaited_by_load_event == ("/", "a.css")
+
+
+@pytest.mark.parametrize(
+    ("head", "format_"),
+    [
+        (b"RIFF\x10\0\0\0WEBP", ImageFormat.WEBP),
+        (b"RIFF\x10\0\0\0WAVE", None),
+        (b"XIFF\x10\0\0\0WEBP", None),
+        (b"\xff\xd8\xff\xcf\0\x04", ImageFormat.JPEG),
+        (b"\xff\xd8\xff\xcc\0\x02\xff\xc2\0\x04", ImageFormat.PROGRESSIVE_JPEG),
+        (b"\xff\xd8\x00\xc2\0\x04\0\0", None),
+        (b"\xff\xd8\xff\xd0\0\x02\xff\xc0\0\x04", ImageFormat.JPEG),
+    ],
+)
+def test_the_first_bytes_of_an_image_show_its_format(
+    head: bytes, format_: ImageFormat | None
+) -> None:
+    assert ImageFormat.of_bytes(head) is format_
+
+
+def test_inlining_moves_what_comes_behind_and_nothing_else() -> None:
+    page = page_of(ROOT, named("a.css", 100), named("b.png", 300), below("c.png", "/", "request"))
+    kept = transforms.with_inlined(page, "a.css").resources
+    offsets = [None if r.discovered is None else r.discovered.offset_bytes for r in kept[1:]]
+    assert offsets == [310, None]
+
+
+def test_what_a_network_was_is_kept_only_if_its_round_trip_is_known() -> None:
+    other = page_of({"id": "/two", "kind": "document", "bytes": 1000}, name="two")
+    for rtt_ns, expected in ((None, None), (7_000_000, 7_000_000)):
+        recorded = RecordedLoad(rtt_ns=rtt_ns, rate_bps=None if rtt_ns is None else 5_000_000)
+        page = replace(page_of(ROOT), recorded_load=recorded)
+        both = transforms.merge_pages(page, other).recorded_load
+        assert (None if both is None else both.rtt_ns) == expected
+
+
+def test_an_element_whose_chain_is_broken_is_not_measured_against_a_root() -> None:
+    """One mistake gives one message: the broken chain, not what follows from it."""
+    lost = below("a.js", "nowhere", kind="script", reference_offset_bytes=5_000)
+    with pytest.raises(PageError) as caught:
+        page_of(ROOT, lost)
+    assert "beyond the end" not in str(caught.value)
+    round_ = below("a.js", "b.js", kind="script", reference_offset_bytes=5_000)
+    with pytest.raises(PageError) as caught:
+        page_of(ROOT, round_, below("b.js", "a.js", kind="script"))
+    assert "beyond the end" not in str(caught.value)
+
+
+def test_resources_of_several_documents_belong_to_their_own() -> None:
+    """Timers may name each other in a cycle; then the first document stands in."""
+    second = {"id": "/two", "kind": "document", "bytes": 500, "root": True}
+    page = page_of(
+        ROOT,
+        {**second, "discovered": {"at": "time", "delay_ms": 5}},
+        below("a.png", "/two"),
+        below("b.png", "a.png"),
+        {**below("c.png", "d.png", "time"), "discovered": {"by": "d.png", "at": "time"}},
+        {**below("d.png", "c.png", "time"), "discovered": {"by": "c.png", "at": "time"}},
+        below("e.png", "d.png"),
+    )
+    assert page.root_of == (0, 1, 1, 1, 0, 0, 0)

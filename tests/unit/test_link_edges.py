@@ -1,0 +1,99 @@
+"""Links at their edges: queues that are just full, disciplines that keep their settings."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from h3sim.errors import NetworkError
+from h3sim.rng import substream
+from h3sim.transport import LinkProfile
+from h3sim.transport.fair_link import FairLink
+from h3sim.transport.link import RemoteLink, make_link
+from h3sim.transport.link_profile import CoDel, FqCoDel, QueueDiscipline
+
+
+def link_of(profile: LinkProfile) -> Any:
+    return make_link(
+        profile,
+        rtt_ns=20_000_000,
+        streams=lambda purpose: substream(0, purpose),
+        upward=False,
+    )
+
+
+class TestDisciplines:
+    def test_a_discipline_keeps_settings_that_it_has(self) -> None:
+        own = FqCoDel(target_ns=7, interval_ns=70, quantum_bytes=300)
+        link = LinkProfile(rate_bps=2_000_000, fq_codel=own)
+        assert link.with_discipline(QueueDiscipline.FQ_CODEL).fq_codel == own
+        as_codel = link.with_discipline(QueueDiscipline.CODEL)
+        assert as_codel.codel == CoDel(target_ns=7, interval_ns=70)
+        assert as_codel.fq_codel is None
+        plain = LinkProfile(rate_bps=2_000_000)
+        assert plain.with_discipline(QueueDiscipline.CODEL).codel == CoDel()
+        back = as_codel.with_discipline(QueueDiscipline.DROP_TAIL)
+        assert (back.codel, back.fq_codel) == (None, None)
+
+    def test_bytes_of_a_queue_are_of_a_product_only_with_a_rate(self) -> None:
+        assert LinkProfile(queue_bytes=5_000, rate_bps=8_000).queue_limit_bytes(10**9) == 5_000
+        assert LinkProfile(rate_bps=8_000, queue_bdp=2).queue_limit_bytes(10**9) == 2_000
+
+    def test_losses_contradict_one_another(self) -> None:
+        for settings in ({"loss": 0.1}, {"loss": 0.1, "loss_burst": 2}):
+            with pytest.raises(NetworkError, match="loss_list"):
+                LinkProfile(loss_list=(1,), **settings)
+        # Of nine lost in ten, the mean burst is nine packets at least.
+        assert LinkProfile(loss=0.9, loss_burst=9).loss_burst == 9
+        with pytest.raises(NetworkError, match="loss_burst"):
+            LinkProfile(loss=0.9, loss_burst=8.9)
+
+
+class _Flow:
+    """Takes the fates of packets."""
+
+    def __init__(self) -> None:
+        self.fates: list[tuple[Any, int | None]] = []
+
+    def on_departed(self, packet: Any, arrives_at_ns: int | None) -> None:
+        self.fates.append((packet, arrives_at_ns))
+
+
+class TestRemoteLink:
+    @pytest.mark.parametrize("discipline", [QueueDiscipline.CODEL, QueueDiscipline.FQ_CODEL])
+    def test_a_longer_path_delays_what_leaves_a_managed_queue(
+        self, discipline: QueueDiscipline
+    ) -> None:
+        profile = LinkProfile(rate_bps=8_000_000, queue_bytes=50_000).with_discipline(discipline)
+        packets: list[Any] = [SimpleNamespace(number=number, ecn=False) for number in range(3)]
+        fates = []
+        for more_ns in (0, 3_000_000):
+            near: Any
+            if profile.fq_codel is None:
+                near = link_of(profile)
+            else:
+                near = FairLink(
+                    profile,
+                    rtt_ns=20_000_000,
+                    streams=lambda purpose: substream(0, purpose),
+                    upward=False,
+                )
+            flow, calls = _Flow(), []
+            link = RemoteLink(near, more_ns) if more_ns else near
+            link.attach(
+                lambda at_ns, rank, call, value, calls=calls: calls.append((at_ns, call, value)),
+                0,
+            )
+            for number in range(3):
+                link.send_packet(number, packets[number], 1000, flow)
+            link.drain()
+            while calls:
+                calls.sort(key=lambda entry: entry[0])
+                at_ns, call, value = calls.pop(0)
+                call(value, at_ns)
+            fates.append(flow.fates)
+        near_fates, far_fates = fates
+        assert len(near_fates) == 3
+        assert far_fates == [(packet, at_ns + 3_000_000) for packet, at_ns in near_fates]
