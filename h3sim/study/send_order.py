@@ -349,6 +349,11 @@ def _order_of_arrivals(arrivals: _Arrivals, wait_ns: int) -> SendOrder:
     rows: list[tuple[int, bool, Entry | int]] = []
     for entry in entries:
         index = bisect_left(due_ns, entry.at_ns + least_ns)
+        if entry.kind in _SIGNALS_OR_REQUEST and requested.get(entry.stream_id, entry.at_ns) >= (
+            entry.at_ns
+        ):
+            # The least delay has the time of a packet in it, and a stream may join before that.
+            index = max(0, index - 1)
         if entry.kind is EntryKind.REQUEST:
             rows.append((index, False, entry))
             ready_at = max(index, ready_index(entry.stream_id, entry.at_ns))
@@ -398,8 +403,10 @@ def _with_lost_frames(packets: list[_Packet], lost: list[int]) -> list[_Packet]:
             number, upto = last.get(frame.stream_id, (-1, 0))
             if start > upto:
                 gaps.append(Missing(packet.number, number, frame.stream_id, upto, start))
-            elif stop > upto and number >= 0:
-                later.append(Missing(packet.number, number, frame.stream_id, upto, stop))
+            if stop > upto and number >= 0:
+                # Behind a gap it may be late as well: of a lost end, any part may arrive first.
+                first = max(start, upto)
+                later.append(Missing(packet.number, number, frame.stream_id, first, stop))
             if stop > upto:
                 last[frame.stream_id] = (packet.number, stop)
     room = LostRoom(lost, max(sum(frame.n_bytes for frame in each.frames) for each in packets))
@@ -546,6 +553,7 @@ def _within(
 
 
 _SIGNALS = frozenset({EntryKind.FIELD, EntryKind.UPDATE, EntryKind.TREE})
+_SIGNALS_OR_REQUEST = _SIGNALS | {EntryKind.REQUEST}
 
 
 class _Builder:

@@ -97,7 +97,8 @@ def test_a_scheme_without_classes_is_refused_and_the_last_class_is_for_the_rest(
     assert document is not None
     del document["otherwise"]
     assert scheme_from_dict(document).otherwise == [*document["classes"]][-1]
-    for classes in ({}, {"classes": {}}, {"classes": True}):
+    wrong: list[dict[str, object]] = [{}, {"classes": {}}, {"classes": True}]
+    for classes in wrong:
         without = {key: value for key, value in document.items() if key != "classes"}
         with pytest.raises(SchemeError):
             scheme_from_dict({**without, **classes})
