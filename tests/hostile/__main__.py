@@ -23,7 +23,7 @@ _FOUND = Path("build/hostile.json")
 
 def _read(reader: str) -> dict[str, dict[str, Any]]:
     """Return by name what reading each file took, "failed" if it broke a limit."""
-    command = [sys.executable, "-m", "tests.hostile.one", str(FILE_BYTES), reader]
+    command = [sys.executable, "-m", "tests.hostile.one", str(FILE_BYTES), "1", reader]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, errors="replace", check=False)
     found: dict[str, dict[str, Any]] = {}
     for line in done.stdout.splitlines():

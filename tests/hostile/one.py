@@ -1,4 +1,6 @@
-"""`python -m tests.hostile.one BYTES READER...`: read the hostile files of these readers.
+"""`python -m tests.hostile.one BYTES STEP READER...`: read hostile files of these readers.
+
+Of each reader it reads every STEP-th file, 1 for all; readers begin with different ones.
 
 Each is read by a fork of this process, which may take so many bytes of memory and seconds of the
 processor as `LIMIT_BYTES` and `LIMIT_S` say; the system ends it where it takes more. A line for
@@ -19,6 +21,11 @@ from tests.hostile.files import FILES
 
 LIMIT_BYTES = 500 * 10**6
 LIMIT_S = 10
+
+
+def names_of(reader: str, step: int) -> list[str]:
+    """Return the names of every *step*-th file of a reader."""
+    return [*FILES[reader]][[*FILES].index(reader) % step :: step]
 
 
 def _made(reader: str, name: str, n_bytes: int) -> bytes:
@@ -69,8 +76,12 @@ def _in_fork(reader: str, name: str, n_bytes: int) -> bool:
 
 def main(arguments: list[str]) -> int:
     """Read the files that the arguments name; return 1 if one failed."""
-    n_bytes, *readers = arguments
-    ended = [_in_fork(reader, name, int(n_bytes)) for reader in readers for name in FILES[reader]]
+    n_bytes, step, *readers = arguments
+    ended = [
+        _in_fork(reader, name, int(n_bytes))
+        for reader in readers
+        for name in names_of(reader, int(step))
+    ]
     return int(not all(ended))
 
 

@@ -164,8 +164,8 @@ def test_what_is_free_delays_nothing() -> None:
 
 
 def test_no_order_of_a_small_page_is_below_its_bounds_and_most_paints_reach_them() -> None:
-    found = of_small_pages(scaled(40), n_orders=600)
-    assert len(found) > scaled(40) / 2
+    found = of_small_pages(scaled(16), n_orders=400)
+    assert len(found) > scaled(16) / 2
     for paint in ("first_paint", "largest_paint"):
         ratios = [row.ratios[paint] for row in found]
         assert sum(ratio < 1.0005 for ratio in ratios) > 0.6 * len(ratios), paint

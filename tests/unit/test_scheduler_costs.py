@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from h3sim.schedulers import Scheduler
     from h3sim.signals import Signal
 
-FEW, MANY = 500, 8000
-"""A logarithm grows by less than half from one to the other, what looks at all sixteenfold."""
+FEW, MANY = 500, 4000
+"""A logarithm grows by a third from one to the other, a look at all streams eightfold."""
 MOST = 2
 
 SIGNALS: dict[SchedulerKind, Signal] = {

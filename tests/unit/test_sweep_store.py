@@ -531,14 +531,14 @@ def test_a_repair_waits_until_others_have_left(store: Any, monkeypatch: pytest.M
 
 
 def test_single_bits_that_flip_never_give_another_answer(tmp_path: Path) -> None:
-    flips = flipping.flip_often(scaled(200), tmp_path)
+    flips = flipping.flip_often(scaled(60), tmp_path)
     assert flips.wrong == []
     # Some of each: else nothing was tried.
     assert {("read", "true"), ("read", "refused"), ("repair", "true")} <= {*flips.outcomes}
 
 
 def test_neither_do_single_bits_that_flip_in_saved_files(tmp_path: Path) -> None:
-    flips = flipping.flip_saved(scaled(200), tmp_path)
+    flips = flipping.flip_saved(scaled(60), tmp_path)
     assert flips.wrong == []
     assert {(name, "refused") for name in flipping.SAVED} <= {*flips.outcomes}
 
