@@ -218,9 +218,12 @@ class Placeholder:
     parent: str | None = field(
         default=None, metadata=declare(Text(), "a placeholder declared before it")
     )
-    yields_to: str | None = field(default=None, metadata=declare(Text(), "a class"))
+    yields_to: str | None = field(
+        default=None, metadata=declare(Text(), "a class", is_premise=True)
+    )
     yielding_weight: int | None = field(
-        default=None, metadata=declare(_WEIGHT, "the weight while that class has a stream")
+        default=None,
+        metadata=declare(_WEIGHT, "the weight while that class has a stream", is_premise=True),
     )
 
     def __post_init__(self) -> None:
@@ -251,9 +254,11 @@ class PriorityClass:
         metadata=declare(Choice(Arrangement), "the order of its streams below the group"),
     )
     bucket: int | None = field(
-        default=None, metadata=declare(Integer(low=0, high=63), "its bucket")
+        default=None, metadata=declare(Integer(low=0, high=63), "its bucket", is_premise=True)
     )
-    level: int | None = field(default=None, metadata=declare(Integer(low=1, high=3), "its level"))
+    level: int | None = field(
+        default=None, metadata=declare(Integer(low=1, high=3), "its level", is_premise=True)
+    )
     urgency: int = field(
         default=DEFAULT_URGENCY, metadata=declare(Integer(low=0, high=MAX_URGENCY), "its urgency")
     )
