@@ -22,7 +22,8 @@ from h3sim.errors import NetworkError, PageError, StalledError
 from h3sim.page import Kind, Resource
 from h3sim.schemes import make_policy
 from h3sim.signals import Eps, H2Priority, Signal, StrictPriority
-from h3sim.trace import RowRecorder
+from h3sim.trace import RowRecorder, SteadyRecorder, packets
+from h3sim.units import ms
 from tests.helpers import page_of
 
 if TYPE_CHECKING:
@@ -205,6 +206,34 @@ def test_queues_must_hold_a_datagram_and_the_excess_of_a_probe() -> None:
         assert [issue.key for issue in caught.value.problems] == [f"{key}.queue_bytes"]
 
 
+def test_a_change_is_signalled_on_the_connection_of_its_resource() -> None:
+    found = {"by": "/", "at": "offset", "offset_bytes": 100}
+    changes = [{"when": {"by": "/", "at": "complete"}, "visible": True}]
+    image = {"kind": "image", "bytes": 50_000, "discovered": found, "priority_changes": changes}
+    page = page_of(
+        {**ROOT, "bytes": 30_000},
+        {**image, "id": "a.png", "host": "cdn"},
+        {**image, "id": "b.png", "priority_changes": []},
+    )
+    load = h3sim.simulate(
+        page,
+        scheme="h3sim-1",
+        network="dsl",
+        connections="per-host",
+        handshake=False,
+        transport="quic",
+    )
+    signals = [len(connection.trace.signals) for connection in load.connections]
+    assert [connection.hosts for connection in load.connections] == [("(page)",), ("cdn",)]
+    # It is opened when that is requested, which takes no look-up here.
+    asked_ms = {row.id: row.requested_ms for row in load.timings}
+    opened_ms = [connection.opened_at_ns / ms(1) for connection in load.connections]
+    assert opened_ms == [0, asked_ms["a.png"]]
+    assert opened_ms[1] > 0
+    # Two requests on one connection; on the other a request, and an image that is seen.
+    assert signals == [2, 2]
+
+
 class _Packet:
     """A packet of one frame."""
 
@@ -229,6 +258,27 @@ def test_rows_of_packets_are_packed_before_they_are_many() -> None:
     assert [(sent, arrived) for sent, arrived, *_ in recorder.rows()] == [
         (number, number + 5) for number in range(20)
     ]
+
+
+@pytest.mark.parametrize("reorder", ["none", "4:1-3"])
+def test_rows_of_a_constant_rate_are_packed_at_every_report_from_so_many_on(
+    reorder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packed: list[int] = []
+    for recorder in (SteadyRecorder, RowRecorder):
+        original: Any = recorder.pack
+
+        def pack(self: Any, original: Any = original) -> None:
+            packed.append(self.n_pending)
+            original(self)
+
+        monkeypatch.setattr(recorder, "pack", pack)
+    monkeypatch.setattr(packets, "_MAX_PENDING", 8192)
+    page = page_of({"id": "/", "kind": "document", "bytes": 20_000 * 1400})
+    load = h3sim.simulate(page, scheme="fifo", rtt_ms=20, reorder=reorder)
+    # What is left is packed at the end.
+    assert packed == [8192, 8192, 20_000 - 2 * 8192]
+    assert len(load.trace.packet_rows) == 20_000
 
 
 def test_progress_over_links_is_of_the_packets_of_the_page() -> None:
