@@ -440,3 +440,29 @@ def test_each_resource_is_waited_for_until_it_is_there(name: Any) -> None:
     assert browser.waiting == ["a.png", "b.png"]
     assert not browser.is_done
     assert h3sim.simulate(of, browser=name).page_load_ms > 0
+
+
+def test_the_parser_is_told_of_every_byte_of_the_document() -> None:
+    of = page(named("a.png"), header_bytes=20)
+    browser = make_browser(of, BrowserModel(mode=BrowserMode.PARSE))
+    browser.on_navigation(0)
+    browser.on_requested(0, 0)
+    for n_bytes, following in ((0, 1), (60, 61), (1018, 1019), (1019, 1020)):
+        if n_bytes:
+            browser.on_delivered(0, n_bytes, 5)
+        assert browser.next_offset(0) == following
+
+
+def test_marks_of_what_timers_of_a_circle_bring_are_found() -> None:
+    timers = [
+        {**named(f"{a}.png", critical=True), "discovered": {"by": f"{b}.png", "at": "time"}}
+        for a, b in ("cd", "dc")
+    ]
+    marked = mark_critical_path(page(*timers))
+    assert [r.above_the_fold for r in marked.resources] == [False, True, True]
+
+
+@pytest.mark.parametrize("mode", [TightMode.CHROME_118, TightMode.SAFARI])
+def test_a_root_of_any_kind_holds_nothing_back_itself(mode: TightMode) -> None:
+    rule = HeldBack(page(named("a.png"), kind="image"), mode)
+    assert not rule.holds(0, progress())

@@ -387,3 +387,16 @@ def test_names_of_images(name: str, format_: str) -> None:
 def test_a_made_up_page_has_seed_0_unless_another_is_given() -> None:
     assert synthetic() == synthetic(seed=0)
     assert synthetic(seed=2, max_depth=4, script_share=0.27) == synthetic(seed=2)
+
+
+def test_made_up_pages_have_10_to_214_resources_of_1_byte_to_4_megabytes() -> None:
+    """Draws outside these limits are moved to them, so both limits are met."""
+    counts = [len(synthetic(seed=seed, max_depth=1).resources) for seed in range(80)]
+    assert (min(counts), max(counts)) == (10, 214)
+    sizes = [r.size_bytes for r in synthetic(seed=1, n_resources=20_000).resources]
+    assert (min(sizes), max(sizes)) == (1, 4_000_000)
+
+
+def test_a_root_may_be_an_image() -> None:
+    page = page_of({**ROOT, "kind": "image"}, named("a.png"), below("b.png", "/"))
+    assert set(page.images_before.values()) == {NOT_COUNTED}
