@@ -167,14 +167,12 @@ class Rule:
             return False
         if self.fetchpriority not in (None, resource.fetchpriority):
             return False
-        if self.first_images is not None and not self._is_early_image(resource, images_before):
+        first = self.first_images
+        if first is not None and (resource.kind is not Kind.IMAGE or images_before >= first):
             return False
         if any(getattr(resource, CONDITIONS[name]) != expected for name, expected in self.flags):
             return False
         return not self.any_of or any(getattr(resource, CONDITIONS[name]) for name in self.any_of)
-
-    def _is_early_image(self, resource: Resource, images_before: int) -> bool:
-        return resource.kind is Kind.IMAGE and images_before < (self.first_images or 0)
 
 
 _LONGEST_PATH = 1000

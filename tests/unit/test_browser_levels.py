@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import h3sim
-from h3sim.browser import BrowserModel, TightMode, make_browser
+from h3sim.browser import BrowserModel, ScheduledChange, TightMode, make_browser
 from h3sim.browser.above_the_fold import (
     infer_above_the_fold,
     mark_critical_path,
@@ -466,3 +466,12 @@ def test_marks_of_what_timers_of_a_circle_bring_are_found() -> None:
 def test_a_root_of_any_kind_holds_nothing_back_itself(mode: TightMode) -> None:
     rule = HeldBack(page(named("a.png"), kind="image"), mode)
     assert not rule.holds(0, progress())
+
+
+def test_recorded_changes_are_made_unless_nobody_plays_them() -> None:
+    later = {"browser": "chrome", "level": "High", "when": {"at": "time", "delay_ms": 3}}
+    of = page(named("a.png", recorded=[later]))
+    for options, n_changes in (({}, 1), ({"plays_recorded": False}, 0)):
+        browser = make_browser(of, BrowserModel(), **options)  # type: ignore[arg-type]
+        due = browser.on_navigation(0)
+        assert sum(isinstance(item, ScheduledChange) for item in due) == n_changes
