@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -11,7 +11,7 @@ import h3sim
 from h3sim.errors import InputError, PageError, UnknownNameError
 from h3sim.page import Discovery, FetchPriority, Kind, Layout, Rectangle, synthetic, transforms
 from h3sim.page.hosts import Host, RecordedHosts, host_groups, host_names, host_problems
-from h3sim.page.model import NOT_COUNTED, Page, read_marks
+from h3sim.page.model import NOT_COUNTED, Page, parts_of, read_marks, redirects_of
 from h3sim.page.recording import RecordedLoad, clipped
 from h3sim.page.resource import ImageFormat, PriorityChange, TriggerEvent
 from h3sim.units import ms
@@ -177,6 +177,51 @@ class TestMerging:
         page = replace(self.ONE, provenance={"source": "here"})
         both = transforms.merge_pages(page, self.ONE, after_ms=2.5)
         assert dict(both.provenance) == {"source": "here", "beside": "one after 2.5 ms"}
+
+
+class TestParts:
+    SECOND: ClassVar = {**ROOT, "id": "/two", "root": True, "discovered": {"at": "time"}}
+
+    def parts(self, *changed: dict[str, Any]) -> list[tuple[str, int, int]]:
+        """Return, of each resource in its part, how many changes and recorded entries it has."""
+        return [
+            (r.id, len(r.priority_changes), len(r.recorded))
+            for part in parts_of(page_of(ROOT, self.SECOND, *changed))
+            for r in part.page.resources
+        ]
+
+    def test_they_keep_what_timers_and_their_own_resources_change(self) -> None:
+        timer = {"at": "time", "delay_ms": 5}
+        own, other = ({"by": by, "at": "complete"} for by in ("/two", "/"))
+        found = self.parts(
+            named(
+                "a.png",
+                by="/two",
+                priority_changes=[{"when": when, "visible": True} for when in (timer, own, other)],
+            ),
+            named(
+                "b.png",
+                by="/two",
+                recorded=[
+                    {"urgency": 1},
+                    *({"urgency": 2, "when": when} for when in (timer, own, other)),
+                ],
+            ),
+        )
+        assert found == [("/", 0, 0), ("/two", 0, 0), ("a.png", 2, 0), ("b.png", 0, 3)]
+
+    def test_roots_of_one_page_are_its_parts(self) -> None:
+        page = page_of(ROOT, self.SECOND, named("a.png", by="/two"), named("b.png"))
+        parts = parts_of(page)
+        assert [(part.root, part.indices) for part in parts] == [(0, (0, 3)), (1, (1, 2))]
+        assert [part.page.root for part in parts] == [0, 0]
+        assert [part.page.resources[0].discovered for part in parts] == [None, None]
+        assert redirects_of(page) == frozenset()
+
+    def test_a_root_that_another_leads_to_when_it_is_complete_is_redirected_to(self) -> None:
+        for at, expected in (("complete", {0}), ("request", set())):
+            second = {**self.SECOND, "discovered": {"by": "/", "at": at}}
+            assert redirects_of(page_of(ROOT, second)) == expected
 
 
 class TestHosts:
@@ -400,3 +445,49 @@ def test_made_up_pages_have_10_to_214_resources_of_1_byte_to_4_megabytes() -> No
 def test_a_root_may_be_an_image() -> None:
     page = page_of({**ROOT, "kind": "image"}, named("a.png"), below("b.png", "/"))
     assert set(page.images_before.values()) == {NOT_COUNTED}
+
+
+ARGUMENTS: dict[str, tuple[Any, ...]] = {
+    "with_push": ("image",),
+    "with_early_hints": ("image",),
+    "with_staged_hints": (),
+    "with_inlined_styles": (),
+    "with_preconnect": ("cdn",),
+    "with_inlined": ("image",),
+    "with_same_host": ("image",),
+    "with_cached": ("image",),
+    "with_revalidated": ("image",),
+    "with_first_layout": (),
+    "merge_pages": (page_of(ROOT, name="other"),),
+}
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_every_transform_takes_a_page(name: str) -> None:
+    transform: Any = getattr(transforms, name)
+    assert transform(page_of(ROOT, named("a.png", host="cdn")), *ARGUMENTS[name]).resources
+    for wrong in (None, "davies-meenan", [ROOT]):
+        with pytest.raises(InputError) as caught:
+            transform(wrong, *ARGUMENTS[name])
+        assert [problem.key for problem in caught.value.problems] == ["page"]
+
+
+def test_every_other_argument_of_a_transform_is_checked() -> None:
+    page = page_of(ROOT, named("a.png", host="cdn"))
+    calls: tuple[tuple[str, Any], ...] = (
+        ("host", lambda: transforms.with_preconnect(page, "")),
+        ("host", lambda: transforms.with_preconnect(page, 5)),  # type: ignore[arg-type]
+        ("names", lambda: transforms.with_inlined(page, 5)),  # type: ignore[arg-type]
+        ("names", lambda: transforms.with_push(page, ["a.png", 5])),  # type: ignore[list-item]
+        ("share", lambda: transforms.with_inlined_styles(page, share=0)),
+        ("share", lambda: transforms.with_inlined_styles(page, share=1.01)),
+        ("other", lambda: transforms.merge_pages(page, "other")),  # type: ignore[arg-type]
+        ("opened", lambda: transforms.merge_pages(page, page, opened="behind")),
+        ("name", lambda: transforms.merge_pages(page, page, name=5)),  # type: ignore[arg-type]
+        ("after_ms", lambda: transforms.merge_pages(page, page, after_ms=86_400_001)),
+    )
+    for key, call in calls:
+        with pytest.raises(InputError) as caught:
+            call()
+        assert [problem.key for problem in caught.value.problems] == [key]
+    assert transforms.merge_pages(page, page, after_ms=86_400_000, name="both").name == "both"
