@@ -13,23 +13,24 @@ import pytest
 
 import h3sim
 from h3sim import engine
+from h3sim.constants import UNLIMITED_BYTES
 from h3sim.engine import builders
-from h3sim.engine.endpoints import DownlinkRecorder, PacketLog
+from h3sim.engine.endpoints import DownlinkRecorder, EndpointFactory, PacketLog
 from h3sim.engine.environment import EventPriority, FifoEventQueue, LinkControl, LoadEnvironment
 from h3sim.engine.host_connections import RequestPriorities
 from h3sim.engine.signalling import OracleSignalling, ServerPriorityPolicy
 from h3sim.errors import NetworkError, PageError, StalledError
-from h3sim.page import Kind, Resource
+from h3sim.page import Host, Kind, Resource
 from h3sim.schemes import make_policy
 from h3sim.signals import Eps, H2Priority, Signal, StrictPriority
 from h3sim.trace import RowRecorder, SteadyRecorder, packets
+from h3sim.transport import HandshakeMode, LinkProfile, Network, Protocol, Role
 from h3sim.units import ms
 from tests.helpers import page_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from h3sim.transport import Network
 
 ROOT = {"id": "/", "kind": "document", "bytes": 1000}
 Entries = list[tuple[int, Any]]
@@ -232,6 +233,77 @@ def test_a_change_is_signalled_on_the_connection_of_its_resource() -> None:
     assert opened_ms[1] > 0
     # Two requests on one connection; on the other a request, and an image that is seen.
     assert signals == [2, 2]
+
+
+def test_an_odd_nanosecond_belongs_to_the_way_up() -> None:
+    path = Network(name="odd", rtt_ns=1_000_001, down=LinkProfile(), up=LinkProfile())
+    page = page_of(
+        ROOT,
+        {
+            **ROOT,
+            "id": "far",
+            "host": "far",
+            "discovered": {"by": "/", "at": "complete"},
+        },
+    )
+    page = replace(page, hosts=(Host(name="far", rtt_ns=3_000_003),))
+    load = h3sim.simulate(
+        page, scheme="fifo", network=path, handshake=False, connections="per-host"
+    )
+    for connection, up_ns, down_ns in zip(
+        load.connections, (500_001, 1_500_002), (500_000, 1_500_001), strict=True
+    ):
+        (request,) = connection.trace.requests
+        assert request.arrived_at_ns == request.requested_at_ns + up_ns
+        (sent_at_ns, arrived_at_ns, *_), *_ = connection.trace.packet_rows
+        assert (sent_at_ns, arrived_at_ns) == (request.arrived_at_ns, sent_at_ns + down_ns)
+
+
+@pytest.mark.parametrize(("transport", "ends"), [("quic", "quic"), ("tcp", "tcp")])
+def test_each_end_has_settings_of_its_own(transport: Any, ends: str) -> None:
+    profile, key = (
+        h3sim.load_profile("default"),
+        "datagram_bytes" if ends == "quic" else "mss_bytes",
+    )
+    own: Any = {
+        ends: replace(getattr(profile, ends), **{key: 1300}),
+        f"{ends}_client": replace(getattr(profile, f"{ends}_client"), **{key: 1250}),
+    }
+    page = page_of({**ROOT, "bytes": 30_000, "request_bytes": 9_000})
+    load = h3sim.simulate(
+        page,
+        scheme="fifo",
+        network="fibre",
+        transport=transport,
+        transport_profile=replace(profile, **own),
+        record_packets=True,
+    )
+    most = {
+        is_down: max(row.size_bytes for row in load.trace.wire if row.is_down is is_down)
+        for is_down in (True, False)
+    }
+    assert most[True] - most[False] == 1300 - 1250
+    assert most[True] >= 1300
+
+
+def test_each_end_sends_as_far_as_the_other_s_windows_go() -> None:
+    profile = h3sim.load_profile("default")
+    server = replace(profile.quic, stream_window_bytes=11_000, connection_window_bytes=12_000)
+    client = replace(
+        profile.quic_client, stream_window_bytes=21_000, connection_window_bytes=22_000
+    )
+    for protocol, windows in (
+        (Protocol.QUIC, [(21_000, 22_000), (11_000, 12_000)]),
+        (Protocol.TCP, [(UNLIMITED_BYTES, UNLIMITED_BYTES)] * 2),
+    ):
+        factory = EndpointFactory(
+            h3sim.load_network("fibre"),
+            replace(profile, quic=server, quic_client=client),
+            protocol,
+            mode=HandshakeMode.NONE,
+            seed=0,
+        )
+        assert [factory.windows(role) for role in (Role.SERVER, Role.CLIENT)] == windows
 
 
 class _Packet:
