@@ -86,7 +86,9 @@ def _resource(
     source: random.Random, index: int, before: list[Resource], left_out: set[str]
 ) -> Resource:
     kind = source.choice([*Kind, Kind.IMAGE, Kind.SCRIPT, Kind.STYLESHEET])
-    flags = {flag: source.random() < 0.2 and flag not in left_out for flag in _FLAGS}
+    flags: dict[str, Any] = {
+        flag: source.random() < 0.2 and flag not in left_out for flag in _FLAGS
+    }
     found = _trigger(source, before)
     is_hinted = flags["preload"] and source.random() < 0.6
     return Resource(

@@ -25,6 +25,10 @@ KINDS = {"css": "stylesheet", "js": "script", "woff": "font", "json": "fetch", "
 KINDS |= {"html": "document", "bin": "other"}
 
 
+ASYNC: dict[str, Any] = {"async": True}
+"""The key is a word of Python's."""
+
+
 def named(id_: str, at_bytes: int = 50, by: str = "/", **more: Any) -> dict[str, Any]:
     """Return what *by* names at an offset; the kind follows from the name."""
     kind = KINDS.get(id_.rpartition(".")[2], "image")
@@ -127,7 +131,7 @@ class TestHoldingBack:
         named("5.png", lazy=True),
         named("6.html"),
         named("7.png", by="6.html"),
-        named("8.js", **{"async": True}),
+        named("8.js", **ASYNC),
         named("9.png", host="cdn"),
         named("10.js", host="cdn"),
         named("11.png", host="www"),
@@ -305,7 +309,7 @@ class TestAboveTheFold:
             named("deep.css", 5, by="import.css"),
             named("a.js", 200, in_head=True),
             named("defer.js", 150, in_head=True, defer=True),
-            named("async.js", 160, in_head=True, **{"async": True}),
+            named("async.js", 160, in_head=True, **ASYNC),
             # Passed with the head: one byte behind its last reference.
             named("next.css", 201),
             named("body.css", 202),
@@ -397,7 +401,7 @@ class TestModel:
         """Two requests are open; only some modes hold the first image."""
         of = page(*(named(f"{n}.js") for n in range(2)), named("a.png"), named("b.bin"))
 
-        def first(own: TightMode | None, of_scheme: TightMode | None) -> list[int | None]:
+        def first(own: TightMode | None, of_scheme: TightMode | None) -> list[int]:
             model = BrowserModel(mode=BrowserMode.PARSE, tight_mode=own, commit_ms=0)
             browser = make_browser(of, model, tight_mode=of_scheme)
             browser.on_navigation(0)

@@ -93,15 +93,15 @@ class TestLoadEnvironment:
     def test_an_event_of_a_process_is_processed_at_once_and_in_its_order(self) -> None:
         environment, log = LoadEnvironment(), Entries()
         first, urgent = environment.event(), environment.event()
-        for event, name in ((first, "event"), (urgent, "urgent")):
-            event.callbacks.append(lambda _, name=name: log.append((environment.now, name)))
+        first.callbacks.append(lambda _: log.append((environment.now_ns, "event")))
+        urgent.callbacks.append(lambda _: log.append((environment.now_ns, "urgent")))
         environment.at(6, EventPriority.SEND, noting(log), "load")
 
         def begin(value: None, now_ns: int) -> None:
             del value, now_ns
             first.succeed()
             timeout = environment.timeout(0)
-            timeout.callbacks.append(lambda _: log.append((environment.now, "timeout")))
+            timeout.callbacks.append(lambda _: log.append((environment.now_ns, "timeout")))
             urgent._ok, urgent._value = True, None
             environment.schedule(urgent, 0)
 
@@ -111,7 +111,7 @@ class TestLoadEnvironment:
 
     def test_a_whole_delay_may_be_a_float(self) -> None:
         environment, log = LoadEnvironment(), Entries()
-        environment.timeout(5.0).callbacks.append(lambda _: log.append((environment.now, "")))
+        environment.timeout(5.0).callbacks.append(lambda _: log.append((environment.now_ns, "")))
         environment.run_load()
         assert log == [(5, "")]
         assert type(environment.now) is int

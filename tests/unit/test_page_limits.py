@@ -252,9 +252,10 @@ class TestHosts:
     def test_nothing_is_known_of_a_look_up_by_default(self) -> None:
         assert RecordedHosts().dns_ns == 0
         assert Host(name="a", dns_ns=0, rtt_ns=ms(600_000)).dns_ns == 0
+        wrong: dict[str, Any]
         for wrong in ({"name": ""}, {"name": "a", "rtt_ns": ms(600_000) + 1}):
             with pytest.raises(PageError):
-                Host(**wrong)  # type: ignore[arg-type]
+                Host(**wrong)
 
 
 class TestImagesBefore:
@@ -267,7 +268,9 @@ class TestImagesBefore:
             {**below("timer.png", "/", "time"), "discovered": {"at": "time", "delay_ms": 5}},
             named("a.css"),
             named("of-style.png", 5, by="a.css"),
-            *(named(f"{flag}.png", 1, **{flag: True}) for flag in ("preload", "lazy", "small")),
+            named("preload.png", 1, preload=True),
+            named("lazy.png", 1, lazy=True),
+            named("small.png", 1, small=True),
             named("in-style.png", 1, in_style=True),
         )
         places = {id_: place for id_, place in page.images_before.items() if place != NOT_COUNTED}
