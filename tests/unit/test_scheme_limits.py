@@ -414,3 +414,17 @@ def test_a_rule_without_images_matches_any_number_of_them() -> None:
     image = page.resources[1]
     assert Rule(class_name="c", kinds=(Kind.IMAGE,)).matches(image, images_before=2**31)
     assert not Rule(class_name="c", first_images=1).matches(image, images_before=1)
+
+
+def test_recorded_priorities_go_before_the_rules_from_the_first_request_on() -> None:
+    said = {"browser": "chrome", "urgency": 6, "incremental": True}
+    found = {"by": "/", "at": "request"}
+    style = {"kind": "stylesheet", "bytes": 9, "discovered": found}
+    page = page_of(ROOT, {**style, "id": "said", "recorded": [said]}, {**style, "id": "unsaid"})
+    _, known, unknown = page.resources
+    playing = replace(h3sim.load_scheme("chrome-eps"), recorded=RecordedBy.CHROME)
+    ruled = h3sim.load_scheme("chrome-eps").classify(known)
+    assert (playing.classify(known).urgency, playing.classify(known).incremental) == (6, True)
+    assert playing.classify(unknown) == ruled != playing.classify(known)
+    changed = ResourceState(visible=True)
+    assert playing.classify(known, state=changed) == playing.classify(known)
