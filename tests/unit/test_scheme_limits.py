@@ -428,3 +428,17 @@ def test_recorded_priorities_go_before_the_rules_from_the_first_request_on() -> 
     assert playing.classify(unknown) == ruled != playing.classify(known)
     changed = ResourceState(visible=True)
     assert playing.classify(known, state=changed) == playing.classify(known)
+
+
+def test_an_image_is_the_first_of_its_page_unless_others_are_said_to_come_before() -> None:
+    scheme = scheme_from_dict(
+        document(
+            "eps",
+            classes={"first": {"urgency": 1}, "rest": {}},
+            rules=[{"class": "first", "first_images": 1}],
+        )
+    )
+    image = replace(page_of(ROOT).resources[0], kind=Kind.IMAGE)
+    names = [scheme.classify(image).name, scheme.classify(image, images_before=1).name]
+    assert names == ["first", "rest"]
+    assert scheme.n_first_images == 1
