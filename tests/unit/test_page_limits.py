@@ -494,3 +494,27 @@ def test_every_other_argument_of_a_transform_is_checked() -> None:
             call()
         assert [problem.key for problem in caught.value.problems] == [key]
     assert transforms.merge_pages(page, page, after_ms=86_400_000, name="both").name == "both"
+
+
+def test_places_in_a_recorded_tree_are_below_resources_and_earlier_groups() -> None:
+    def problems(groups: list[dict[str, Any]], depends_on: str) -> list[str]:
+        recorded = [{"browser": "firefox", "depends_on": depends_on, "weight": 3}]
+        page = page_of(ROOT, named("a.png")).to_dict()
+        page["resources"][1]["recorded"] = recorded
+        try:
+            Page.from_dict({**page, "recorded_groups": groups})
+        except PageError as error:
+            return [problem.key for problem in error.problems]
+        return []
+
+    place, groups = "resources[1].recorded[0].depends_on", [{"name": "g"}]
+    below = [*groups, {"name": "h", "depends_on": "g"}]
+    for parent in ("", "/", "g", "h"):
+        assert problems(below, parent) == []
+    for parent in ("i", "a.png"):
+        assert problems(below, parent) == [place]
+    assert problems([], "g") == [place]
+    for wrong in ({"name": "h", "depends_on": "i"}, {"name": "h", "depends_on": "h"}):
+        assert problems([*groups, wrong], "") == ["recorded_groups[1].depends_on"]
+    for name in ("g", "a.png"):
+        assert problems([*groups, {"name": name}], "") == ["recorded_groups[1].name"]
