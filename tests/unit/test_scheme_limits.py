@@ -442,3 +442,14 @@ def test_an_image_is_the_first_of_its_page_unless_others_are_said_to_come_before
     names = [scheme.classify(image).name, scheme.classify(image, images_before=1).name]
     assert names == ["first", "rest"]
     assert scheme.n_first_images == 1
+
+
+@pytest.mark.parametrize("classes", [5, True, [], (), ("all",), [PriorityClass(name="all")] * 2])
+def test_classes_made_in_code_are_checked_like_those_of_a_file(classes: Any) -> None:
+    scheme = h3sim.load_scheme("fifo")
+    if classes and isinstance(classes, list):
+        made = replace(scheme, classes=classes, rules=(), otherwise="all")
+        assert made.otherwise == "all"
+        return
+    with pytest.raises(SchemeError, match="class"):
+        replace(scheme, classes=classes, rules=(), otherwise="")
