@@ -518,3 +518,15 @@ def test_places_in_a_recorded_tree_are_below_resources_and_earlier_groups() -> N
         assert problems([*groups, wrong], "") == ["recorded_groups[1].depends_on"]
     for name in ("g", "a.png"):
         assert problems([*groups, {"name": name}], "") == ["recorded_groups[1].name"]
+
+
+def test_given_sizes_may_be_all_of_a_made_up_page_and_no_more() -> None:
+    sizes = {"html_bytes": 10_000, "hero_bytes": 20_000}
+    page = synthetic(seed=1, n_resources=12, total_bytes=30_000, **sizes)
+    assert sorted(r.size_bytes for r in page.resources) == [*[0] * 10, 10_000, 20_000]
+    with pytest.raises(PageError, match="is less than the sum of html_bytes and hero_bytes"):
+        synthetic(seed=1, n_resources=12, total_bytes=29_999, **sizes)
+    alone = synthetic(seed=1, n_resources=1, total_bytes=10_000, html_bytes=10_000)
+    assert alone.total_bytes == 10_000
+    with pytest.raises(PageError, match="cannot be reached"):
+        synthetic(seed=1, n_resources=1, total_bytes=10_001, html_bytes=10_000)

@@ -447,9 +447,9 @@ def test_an_image_is_the_first_of_its_page_unless_others_are_said_to_come_before
 @pytest.mark.parametrize("classes", [5, True, [], (), ("all",), [PriorityClass(name="all")] * 2])
 def test_classes_made_in_code_are_checked_like_those_of_a_file(classes: Any) -> None:
     scheme = h3sim.load_scheme("fifo")
-    if classes and isinstance(classes, list):
-        made = replace(scheme, classes=classes, rules=(), otherwise="all")
-        assert made.otherwise == "all"
+    if isinstance(classes, list) and classes:
+        given: Any = classes
+        assert replace(scheme, classes=given, rules=(), otherwise="all").otherwise == "all"
         return
     with pytest.raises(SchemeError, match="class"):
         replace(scheme, classes=classes, rules=(), otherwise="")
