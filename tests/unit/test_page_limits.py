@@ -105,6 +105,14 @@ class TestRootsThatAreNotFirst:
         assert hints.fetchpriority is FetchPriority.HIGH
         assert hints.discovered == Discovery(by="/", at=TriggerEvent.REQUEST)
 
+    def test_what_only_a_preload_names_has_no_element_to_keep(self) -> None:
+        page = page_of(ROOT, named("a.css", 100, preload=True), named("b.css", 200))
+        offsets = [
+            r.reference_offset_bytes
+            for r in transforms.with_early_hints(page, ["a.css", "b.css"]).resources
+        ]
+        assert offsets == [None, None, None, 200]
+
     def test_a_name_that_is_taken_gets_the_next_number(self) -> None:
         once = transforms.with_preconnect(self.PAGE, "cdn")
         twice = transforms.with_preconnect(transforms.with_preconnect(once, "cdn"), "cdn")
