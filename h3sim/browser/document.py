@@ -35,9 +35,18 @@ def references(page: Page, root: int | None = None) -> list[tuple[int, int]]:
 def _named(page: Page, root: int) -> Iterator[tuple[int, int]]:
     """Yield what the body of *root* makes the browser request, as (offset, index)."""
     for index in page.children.get(root, ()):
-        discovery = page.resources[index].discovered
-        if discovery is not None and discovery.at is TriggerEvent.OFFSET:
-            yield discovery.offset_bytes or 0, index
+        resource = page.resources[index]
+        assert resource.discovered is not None  # noqa: S101 - a root is nobody's child
+        if resource.discovered.at is TriggerEvent.OFFSET:
+            yield offset_in_parent(resource), index
+
+
+def offset_in_parent(resource: Resource) -> int:
+    """Return the offset of the parent's body that triggers a resource."""
+    found = resource.discovered
+    assert found is not None  # noqa: S101 - it has a parent
+    assert found.offset_bytes is not None  # noqa: S101 - as its trigger is an offset
+    return found.offset_bytes
 
 
 def hinted(page: Page, root: int) -> Iterator[tuple[int, int]]:

@@ -178,8 +178,8 @@ class Renderer:
         parser: DocumentParser,
         discoverer: Discoverer,
         *,
-        frame_ns: int = 0,
-        stops_parser: bool = False,
+        frame_ns: int,
+        stops_parser: bool,
     ) -> None:
         self._frame_ns = frame_ns
         self._after: int | None = None

@@ -7,7 +7,7 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from h3sim.browser.base import ScheduledRequest
-from h3sim.browser.document import hinted
+from h3sim.browser.document import hinted, offset_in_parent
 from h3sim.browser.model import TightMode
 from h3sim.page import FetchPriority, Kind, Level, TriggerEvent
 
@@ -106,7 +106,7 @@ class Requests:
 
     def due(self, now_ns: int) -> list[ScheduledRequest]:
         """Return the requests that leave now."""
-        found: list[ScheduledRequest] = []
+        leaving: list[int] = []
         held: list[int] = []
         progress = self.progress
         while self._ready and (self._limit is None or progress.n_in_flight < self._limit):
@@ -116,13 +116,13 @@ class Requests:
                 held.append(resource)
             else:
                 progress.in_flight[resource] = None
-                found.append(ScheduledRequest(now_ns, resource))
+                leaving.append(resource)
         if self._ranks:
             held.sort(key=self._ranks.__getitem__)
-            found.sort(key=lambda request: self._ranks[request.resource or 0])
+            leaving.sort(key=self._ranks.__getitem__)
         # `extendleft` reverses them, so they are reversed before: they keep their order, in front.
         self._ready.extendleft(reversed(held))
-        return found
+        return [ScheduledRequest(now_ns, resource) for resource in leaving]
 
     def on_finished(self, resource: int) -> None:
         """Record that the response with a resource is complete."""
@@ -173,7 +173,8 @@ class Discoverer:
             self._lazy.append(index)
             self._request_lazy(now_ns)
             return
-        if delayed and resource.discovered is not None:
+        if delayed:
+            assert resource.discovered is not None  # noqa: S101 - something led to it
             delay_ns += resource.discovered.delay_ns
         self._requests.ask(index, now_ns, delay_ns, after=after)
 
@@ -191,7 +192,8 @@ class Discoverer:
         """Yield the resources that this trigger of a resource leads to."""
         for child in self._page.children.get(index, ()):
             discovery = self._page.resources[child].discovered
-            if discovery is not None and discovery.at is at:
+            assert discovery is not None  # noqa: S101 - a root is nobody's child
+            if discovery.at is at:
                 yield child
 
     def offsets(self, index: int) -> list[tuple[int, int]]:
@@ -207,9 +209,8 @@ class Discoverer:
             of_layout = resource.kind is Kind.STYLESHEET and named.kind in OF_LAYOUT
             # The preload scanner leaves lazy images and frames to the parser.
             of_parser = is_root and (is_lazy(named) or named.kind is Kind.DOCUMENT)
-            if named.discovered is not None and not of_layout and not of_parser:
-                offset_bytes = named.discovered.offset_bytes or 0
-                found.append((resource.header_bytes + offset_bytes, child))
+            if not of_layout and not of_parser:
+                found.append((resource.header_bytes + offset_in_parent(named), child))
         if is_root:
             elements = hinted(self._page, index)
             found += ((resource.header_bytes + at, child) for at, child in elements)

@@ -184,8 +184,10 @@ class LinkBuilder(_Connector):
         transport: Transport
         make = TcpTransport if spec.protocol.is_over_tcp else QuicTransport
         transport = endpoints = make(self.environment, self._factory, streams, log, rtt_ns=rtt_ns)
-        if spec.header_compression is not None and isinstance(streams, http.SectionSender):
+        if spec.header_compression is not None:
             from h3sim.engine.header_compression import HeaderTransport
+
+            assert isinstance(streams, http.SectionSender)  # noqa: S101 - made for it
 
             transport = HeaderTransport(
                 self.environment, endpoints, streams, spec.page, spec.header_compression
@@ -257,7 +259,8 @@ def _build_response_streams(
         stream_window_bytes=stream_bytes,
         connection_window_bytes=connection_bytes,
     )
-    if spec.header_compression is not None and isinstance(streams, http.SectionSender):
+    if spec.header_compression is not None:
+        assert isinstance(streams, http.SectionSender)  # noqa: S101 - made for it
         streams.is_http2 = spec.protocol is Protocol.TCP
     return streams
 

@@ -55,8 +55,8 @@ class ConstantRateTransport:
         protocol: Protocol,
         seed: int,
         handshake: bool,
-        progress: ProgressCallback | None = None,
-        n_packets: int = 0,
+        progress: ProgressCallback | None,
+        n_packets: int,
     ) -> None:
         self.response_streams = response_streams
         self._environment = environment
@@ -158,7 +158,7 @@ class ConstantRateTransport:
                 stream_id, offset, n_bytes = chunk
                 # A packet below the threshold on departure is below it on arrival, so no event is
                 # needed.
-                if offset + n_bytes >= watched.get(stream_id, 0):
+                if offset + n_bytes >= watched[stream_id]:
                     arrivals.put(now_ns + one_way_ns, chunk)
                 if not len(chunks) % _REPORT_EVERY_PACKETS:
                     self._report_and_pack(self._steady)
@@ -198,7 +198,7 @@ class ConstantRateTransport:
     def _on_in_order(self, chunk: tuple[int, int, int], now_ns: int) -> None:
         """Handle the arrival of a packet whose bytes were watched on departure."""
         stream_id, offset, n_bytes = chunk
-        if offset + n_bytes >= self._watched.get(stream_id, 0):
+        if offset + n_bytes >= self._watched[stream_id]:
             self._application.on_delivered(stream_id, offset + n_bytes, now_ns)
 
     def _on_out_of_order(self, numbered: tuple[int, tuple[int, int, int]], now_ns: int) -> None:

@@ -78,7 +78,7 @@ class _Direction:
         self._sections: dict[int, StreamPart] = {}
         self._times: dict[int, SectionTimes] = {}
         self._shared_bytes = shared_bytes
-        self._packet_at_ns = -1
+        self._packet_at_ns: int | None = None
         self._packet_bytes = 0
         self.run = HeaderRun()
         """The statistics so far."""
@@ -340,10 +340,10 @@ class HeaderTransport:
         """Report the body bytes that waited for their field sections."""
         for stream_id in readable:
             self._readable_at_ns[stream_id] = now_ns
-            watched = self._watched.get(stream_id, 0)
+            watched = self._watched[stream_id]
             # Only now is the length of the section known, which adds to the threshold.
             self.watch(stream_id, watched)
-            body_bytes = self._reached.pop(stream_id, 0) - self._layer.responses.size(stream_id)
+            body_bytes = self._reached.pop(stream_id) - self._layer.responses.size(stream_id)
             if body_bytes >= watched:
                 self._application.on_delivered(stream_id, body_bytes, now_ns)
 

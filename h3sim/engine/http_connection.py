@@ -64,10 +64,10 @@ class HttpConnection:
         transport: Transport,
         driver: BrowserDriver,
         request_bytes: Callable[[Resource], int],
-        is_http2: bool = False,
-        sends_updates: bool = True,
-        marks: ByteThresholds | None = None,
-        signalling: PrioritySignalling | None = None,
+        is_http2: bool,
+        sends_updates: bool,
+        marks: ByteThresholds | None,
+        signalling: PrioritySignalling | None,
     ) -> None:
         self._page = page
         self._resources = page.resources

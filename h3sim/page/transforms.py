@@ -341,8 +341,11 @@ def _with_reference(resource: Resource, shifted: Callable[[int], int]) -> Resour
 
 
 def _offset_of(resource: Resource) -> int:
+    """Return where the document names a resource, at an offset of its body."""
     found = resource.discovered
-    return 0 if found is None else found.offset_bytes or 0
+    assert found is not None  # noqa: S101 - others are refused before
+    assert found.offset_bytes is not None  # noqa: S101 - as its trigger is an offset
+    return found.offset_bytes
 
 
 def with_same_host(page: Page, names: str | Iterable[str]) -> Page:

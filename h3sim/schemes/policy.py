@@ -222,7 +222,8 @@ class _BucketPolicy(_ClassPolicy):
 
     def _class_signal(self, entry: PriorityClass) -> Signal:
         assert entry.bucket is not None  # noqa: S101 - rows of a scheme are validated
-        return BucketPriority(bucket=entry.bucket, level=entry.level or 1)
+        assert entry.level is not None  # noqa: S101 - it goes with the bucket
+        return BucketPriority(bucket=entry.bucket, level=entry.level)
 
 
 class _EpsPolicy(_ClassPolicy):

@@ -14,6 +14,7 @@ from h3sim import schedulers  # each is imported when it is created: a load need
 from h3sim.errors import InputError, SchemeError, ValidationIssue, raised_words
 from h3sim.plugins import PluginRegistry
 from h3sim.schedulers import Mixed, Quantum, Queueing, TreeRules, UnknownParent, Weights
+from h3sim.schedulers.tree.options import DEFAULT_TURN_BYTES
 from h3sim.signals import Signalling
 from h3sim.units import NS_PER_MS
 
@@ -349,7 +350,7 @@ ENTRY_POINT_GROUP = "h3sim.schedulers"
 REGISTRY: PluginRegistry[Callable[..., Scheduler]] = PluginRegistry(
     ENTRY_POINT_GROUP,
     "scheduler",
-    {kind.value: partial(kind.make, turn_bytes=1400) for kind in SchedulerKind},
+    {kind.value: partial(kind.make, turn_bytes=DEFAULT_TURN_BYTES) for kind in SchedulerKind},
 )
 """Scheduler factories by name."""
 

@@ -167,14 +167,12 @@ class Rule:
             return False
         if self.fetchpriority not in (None, resource.fetchpriority):
             return False
-        if self.first_images is not None and not self._is_early_image(resource, images_before):
+        first = self.first_images
+        if first is not None and (resource.kind is not Kind.IMAGE or images_before >= first):
             return False
         if any(getattr(resource, CONDITIONS[name]) != expected for name, expected in self.flags):
             return False
         return not self.any_of or any(getattr(resource, CONDITIONS[name]) for name in self.any_of)
-
-    def _is_early_image(self, resource: Resource, images_before: int) -> bool:
-        return resource.kind is Kind.IMAGE and images_before < (self.first_images or 0)
 
 
 _LONGEST_PATH = 1000
@@ -218,9 +216,12 @@ class Placeholder:
     parent: str | None = field(
         default=None, metadata=declare(Text(), "a placeholder declared before it")
     )
-    yields_to: str | None = field(default=None, metadata=declare(Text(), "a class"))
+    yields_to: str | None = field(
+        default=None, metadata=declare(Text(), "a class", is_premise=True)
+    )
     yielding_weight: int | None = field(
-        default=None, metadata=declare(_WEIGHT, "the weight while that class has a stream")
+        default=None,
+        metadata=declare(_WEIGHT, "the weight while that class has a stream", is_premise=True),
     )
 
     def __post_init__(self) -> None:
@@ -251,9 +252,11 @@ class PriorityClass:
         metadata=declare(Choice(Arrangement), "the order of its streams below the group"),
     )
     bucket: int | None = field(
-        default=None, metadata=declare(Integer(low=0, high=63), "its bucket")
+        default=None, metadata=declare(Integer(low=0, high=63), "its bucket", is_premise=True)
     )
-    level: int | None = field(default=None, metadata=declare(Integer(low=1, high=3), "its level"))
+    level: int | None = field(
+        default=None, metadata=declare(Integer(low=1, high=3), "its level", is_premise=True)
+    )
     urgency: int = field(
         default=DEFAULT_URGENCY, metadata=declare(Integer(low=0, high=MAX_URGENCY), "its urgency")
     )

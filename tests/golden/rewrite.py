@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from tests.golden import cells, controllers, figures, links, pages, parts, reproduced, rules
+from tests.golden import (
+    browsers,
+    cells,
+    controllers,
+    figures,
+    links,
+    pages,
+    parts,
+    reproduced,
+    rules,
+)
 
 
 def main() -> None:
     """Write what loads, figures, the tiny reproduction, pages and controllers come to now."""
-    for each in (cells, controllers, figures, links, pages, parts, reproduced, rules):
+    for each in (browsers, cells, controllers, figures, links, pages, parts, reproduced, rules):
         each.RECORDED.write_text(each.text_of(each.compute()), "utf-8")
         print(f"wrote {each.RECORDED.name}")
 

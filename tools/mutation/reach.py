@@ -30,7 +30,7 @@ _LEFT_OUT = (
         "plots",
         "test_find",
         "repro",
-        "report",
+        "test_report",
         "header_studies",
         "header_delays",
         "corpus",
