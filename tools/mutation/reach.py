@@ -37,6 +37,8 @@ _LEFT_OUT = (
         "quicker",
     ),
     *("facts", "validation_", "qlog_mistakes", "versions", "determinism"),
+    *("alt_texts", "contrasts", "crash_safety", "hints", "identification", "load_tasks"),
+    *("optimality", "picture_check", "python_arguments", "sensitivity"),
     *("advise", "animation", "benchmarks", "chrome_trace", "net_log", "notebooks", "playground"),
     *("race", "test_fuzz", "test_mutation", "words", "workflows"),
 )
