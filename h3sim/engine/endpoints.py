@@ -347,8 +347,8 @@ _DELIVERY, _TIMER = int(EventPriority.DELIVERY), int(EventPriority.SEND)
 class EndpointDriver:
     """An endpoint in simulated time.
 
-    *log* is called with each packet sent, its time and its arrival; *on_woken* after each timer.
-    Without *wakes_idle* a timer that has become obsolete wakes nobody.
+    *log* is called with each packet sent, its time and its arrival; *on_woken* is called after each
+    timer. Without *wakes_idle*, a timer that has become obsolete does not wake the endpoint.
     """
 
     __slots__ = (
@@ -409,6 +409,7 @@ class EndpointDriver:
             self._send_packets(packets, now_ns)
             packets = []
         for packet in packets:
+            # A link is a recurrence: the arrival time, or the loss, is known on sending.
             arrives_at_ns = self._link.send(now_ns, packet.size_bytes + self._overhead_bytes)
             if arrives_at_ns is not None:
                 self._peer_arrivals.put(arrives_at_ns, packet)
@@ -437,8 +438,8 @@ class EndpointDriver:
     def flush_soon(self, now_ns: int) -> None:
         """Flush after all other events of this instant.
 
-        So requests that are made together leave in one packet, and a server that gets several
-        at once knows all of them before it begins to answer.
+        So simultaneous requests leave in one packet, and a server that receives several at once
+        knows all of them before it begins to respond.
         """
         if not self._is_flush_due:
             self._is_flush_due = True
@@ -455,8 +456,8 @@ class EndpointDriver:
     def _arm(self, at_ns: int, now_ns: int) -> None:
         """Arm the timer for *at_ns*, unless an earlier event makes it unnecessary.
 
-        Each packet that arrives reads the endpoint's timer again. So no timer is armed that an
-        arrival precedes: usually that packet postpones the timer, or cancels it.
+        The endpoint's timer is read again whenever a packet arrives. So no timer is armed if a
+        packet arrives before it expires: usually that packet postpones or cancels the timer.
         """
         for packet in self._under_way:
             arrives_at_ns: int = packet[0]
@@ -526,7 +527,7 @@ class EndpointTransport:
         self.response_streams = response_streams
         stream_bytes, connection_bytes = factory.windows(Role.CLIENT)
         self.request_streams = StreamSender(
-            # Of one rank: requests and frames go up in the order of their creation.
+            # All streams have the same rank, so requests and frames leave in order of creation.
             RankScheduler(),
             turn_bytes=factory.turn_bytes,
             retains_until_acked=True,
@@ -550,7 +551,7 @@ class EndpointTransport:
         self._application: Application
         self._connected_at_ns: int | None = None
         self._is_open = False
-        """True if a packet arrived that was sent after the client was connected."""
+        """True if a packet has arrived that was sent after the client was connected."""
         self._begin()
 
     def _begin(self) -> None:
