@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ScheduledRequest(NamedTuple):
-    """A request for the resource at an index of the page at *at_ns*; without one, a wake-up."""
+    """A request for the resource at that index of the page, at *at_ns*; a wake-up if it is None."""
 
     at_ns: int
     resource: int | None
@@ -72,5 +72,5 @@ class Browser:
         raise NotImplementedError
 
     def on_wake(self, now_ns: int) -> Sequence[Scheduled]:
-        """Return what follows at a time that it asked to be woken at."""
+        """Return what follows at a time for which it requested a wake-up."""
         raise NotImplementedError

@@ -33,7 +33,7 @@ def references(page: Page, root: int | None = None) -> list[tuple[int, int]]:
 
 
 def _named(page: Page, root: int) -> Iterator[tuple[int, int]]:
-    """Yield what the body of *root* makes the browser request, as (offset, index)."""
+    """Yield the requests that the body of *root* triggers, as (offset, index)."""
     for index in page.children.get(root, ()):
         discovery = page.resources[index].discovered
         if discovery is not None and discovery.at is TriggerEvent.OFFSET:
@@ -140,7 +140,7 @@ class DocumentParser:
     def next_reference(self) -> tuple[int, bool] | None:
         """Return what is referenced at its position, if anything, and pass it.
 
-        With the index of the resource comes whether it is its element, and not only a preload.
+        The result is the index of the resource, and True for its element, False for a preload.
         """
         if not self._at_reference:
             return None

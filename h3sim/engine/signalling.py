@@ -337,7 +337,7 @@ class ServerPriorityPolicy:
     """Server-provided priorities (RFC 9218 § 8), merged with those of the client.
 
     A response's own priority is merged with the client's (RFC 9218 § 8) when the response starts,
-    or once so many bytes of it were sent. A later signal of the client replaces both (§ 7). A
+    or once a number of its bytes were sent. A later signal of the client replaces both (§ 7). A
     server that validates client priorities falls back to content types when they look wrong.
     """
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class ProgressCallback(Protocol):
-    """A callback with the number of packets sent and in all, called every so many packets."""
+    """A callback with the number of packets sent and the total, called at regular intervals."""
 
     def __call__(self, n_sent: int, n_packets: int, /) -> None:
         """Handle both numbers."""

@@ -317,7 +317,7 @@ class StreamSender(Source):
     def send(self, stream_id: int, n_bytes: int, header_bytes: int = 0) -> None:  # noqa: ARG002
         """Queue the *n_bytes* of a stream, which is all of its data.
 
-        The first *header_bytes* are its HEADERS frame, which in HTTP/3 goes as the rest does.
+        The first *header_bytes* are its HEADERS frame, which HTTP/3 sends like the rest.
         """
         stream = OutgoingStream(n_bytes, self._stream_window_bytes)
         self._outgoing[stream_id] = stream

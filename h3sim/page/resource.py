@@ -186,7 +186,7 @@ class FontDisplay(enum.Enum):
 
     @property
     def hides_text(self) -> bool:
-        """True if the text is not to be seen for up to three seconds: `auto` is `block` today."""
+        """True if the text stays invisible for up to three seconds; `auto` means `block` today."""
         return self in (FontDisplay.AUTO, FontDisplay.BLOCK)
 
 
@@ -598,7 +598,7 @@ class Resource:
 
     @property
     def painted_format(self) -> ImageFormat:
-        """The format as which it is painted: as given, or by its media type, or by its name.
+        """The image format for painting: as given, or else by its media type, or by its name.
 
         >>> Resource(id="a.webp", kind=Kind.IMAGE, size_bytes=1).painted_format.value
         'webp'
@@ -607,7 +607,7 @@ class Resource:
 
     @property
     def has_element(self) -> bool:
-        """True if something in the page uses it: False for what is only known from a preload."""
+        """True if the page uses it; False if it is only known from a preload."""
         return not self.preload or self.reference_offset_bytes is not None
 
     @property

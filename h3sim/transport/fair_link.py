@@ -56,9 +56,9 @@ class FqCoDelQueue:
 
     A flow is a connection in one direction: there are no hash collisions. If the packets together
     exceed a limit, the queue with the most bytes loses its first packet (RFC 8290 § 4.1). With
-    *marks* CoDel marks packets that are ECN-capable; *on_dropped* is called with each that is
-    dropped. Packets are judged when they are dequeued, as RFC 8289 has it, by the bytes that are
-    left in their own queue.
+    *marks* CoDel marks packets that are ECN-capable; *on_dropped* is called with each dropped
+    packet. CoDel decides when a packet is dequeued, as in RFC 8289, by the bytes that remain in the
+    queue of its flow.
     """
 
     __slots__ = (

@@ -518,7 +518,7 @@ def parse_cross_traffic(text: str) -> tuple[CrossFlow, ...]:
 
 
 def _flow_errors(match: re.Match[str]) -> Iterator[str]:
-    """Yield what is wrong with one flow of a description of cross traffic."""
+    """Yield the errors in one flow of a description of cross traffic."""
     name, rates = match["name"], match["rates"].split(":")[1:]
     text_value = format_value(match[0])
     if name == _ON_OFF:

@@ -131,8 +131,7 @@ class TreeScheduler:
 
     Raises:
         ValueError: if *retain* is negative, if zero weights are combined with options that need
-        shares,
-            or the orphan placeholder with another queueing than the exact one.
+            shares, or the orphan placeholder with queueing that is not exact.
 
     >>> tree = TreeScheduler()
     >>> tree.open(0, H2Priority(weight=128)); tree.open(4, H2Priority(weight=64))

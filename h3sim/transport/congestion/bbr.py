@@ -29,9 +29,9 @@ def delivery_rate_bps(
 ) -> int | None:
     """Return the delivery rate while *packet*, acknowledged now, was on its way; None if unknown.
 
-    *delivered_bytes* includes what this ACK acknowledges. What was delivered since the packet was
-    sent is divided by the longer of the times in which it was sent and acknowledged, so that
-    bunched ACKs do not feign a high rate; a time below the smallest RTT is not believed (§ 3.3).
+    *delivered_bytes* includes the bytes of this ACK. The bytes delivered since the packet was sent
+    are divided by the time that it took to send them, or to acknowledge them if that was longer, so
+    bunched ACKs do not feign a high rate. Times below the smallest RTT are implausible (§ 3.3).
     """
     send_ns = packet.sent_at_ns - packet.first_sent_at_ns
     ack_ns = now_ns - packet.delivered_at_ns
@@ -113,7 +113,7 @@ class ModelBasedController(CongestionController):
 
     @property
     def is_probing_rtt(self) -> bool:
-        """True while the path is emptied to see its round-trip time."""
+        """True while the path is drained to measure its round-trip time."""
         raise NotImplementedError
 
     def on_persistent_congestion(self, now_ns: int) -> None:
@@ -185,7 +185,7 @@ _EXTRA_ACKED_ROUNDS: Final = 10
 
 
 class AckAggregation:
-    """The estimator of how much more than a path delivers ACKs report at once (§ 5.5.9)."""
+    """The estimator of the bytes that bursts of ACKs report beyond the expected ones (§ 5.5.9)."""
 
     __slots__ = ("_began_at_ns", "_delivered_bytes", "_maximum", "extra_bytes")
 
@@ -525,7 +525,7 @@ class BbrController(ModelBasedController):
         bytes_in_flight: int,
         next_number: int,
     ) -> None:
-        """Note losses; in a probe, find out what in flight was too much (§ 5.5.10)."""
+        """Record losses; in a probe, find out how much in flight was too much (§ 5.5.10)."""
         self._flight_bytes = bytes_in_flight
         if self._recovery_end is None:
             self._save_window()
@@ -598,6 +598,7 @@ class BbrController(ModelBasedController):
             bandwidth_bps = self.max_bandwidth_bps
         if inflight == UNLIMITED:
             inflight = self.congestion_window
+        # Not below the latest delivery, which the path has just shown to sustain.
         self.bandwidth_shortterm_bps = max(self._bandwidth_latest_bps, int(_BETA * bandwidth_bps))
         self.inflight_shortterm = max(self._inflight_latest, int(_BETA * inflight))
 
@@ -617,6 +618,8 @@ class BbrController(ModelBasedController):
         sample.is_app_limited = packet.is_app_limited
         if not self._is_too_high():
             return
+        # Somewhere in this packet the loss rate reached the threshold: at x of its bytes,
+        # lost + x = threshold * (in flight + x). What was in flight up to there was still safe.
         before_bytes = sample.in_flight_bytes - size
         excess = _LOSS_THRESHOLD * before_bytes - (sample.lost_bytes - size)
         at_loss = before_bytes + int(excess / (1 - _LOSS_THRESHOLD))
@@ -826,6 +829,7 @@ class BbrController(ModelBasedController):
 
     def _set_pacing_rate(self, gain: float) -> None:
         """Follow the bandwidth; before the path is full, only upwards (§ 5.6.2)."""
+        # Slightly below the estimate (pacing margin), so that a queue drains instead of standing.
         rate_bps = int(gain * self.bandwidth_bps * _PACING_SHARE)
         current_bps = self._pacing_rate_bps
         if rate_bps and (self._full_pipe.was_full or current_bps is None or rate_bps > current_bps):
@@ -847,6 +851,7 @@ class BbrController(ModelBasedController):
         in_a_ms_bytes = (self._pacing_rate_bps or 0) * NS_PER_MS // _BITS_BY_NS
         quantum_bytes = max(min(in_a_ms_bytes, _MAX_QUANTUM_BYTES), 2 * self._datagram_bytes)
         inflight = max(inflight, quantum_bytes, self._min_pipe_bytes)
+        # Two packets more in UP: over a path with a tiny BDP the probe would otherwise round away.
         return inflight + 2 * self._datagram_bytes if self.state is _UP else inflight
 
     def _inflight(self, gain: float) -> int:
@@ -870,6 +875,8 @@ class BbrController(ModelBasedController):
         """Grow towards the most that may be in flight, within the model's bounds (§ 5.6.4.6)."""
         gain = self._gains[1]
         most = self._quantized(self._bdp_bytes(gain) + self._aggregation.extra_bytes)
+        # By no more than was acknowledged, as in slow start: packets leave as others arrive, and a
+        # raised bound causes no burst.
         window, acked_bytes = self.congestion_window, self._sample.acked_bytes
         if self._full_pipe.was_full:
             window = min(window + acked_bytes, most)

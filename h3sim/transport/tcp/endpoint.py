@@ -177,6 +177,8 @@ class TcpEndpoint(Endpoint[Segment]):
                 # A tail loss probe ignores the window (RFC 8985 § 7.3).
                 segments.append(self._probing(probe, now_ns))
                 continue
+            # Outside of an episode nothing is queued for retransmission, so this is the common case
+            # without a call.
             if episode.point is None:
                 left = self._controller.congestion_window - board.pipe_bytes
             else:

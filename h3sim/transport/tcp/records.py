@@ -544,6 +544,7 @@ class Reassembly:
             # A hole is filled, partly or fully: ACK at once (RFC 5681 § 4.2).
             self.due_at_ns = now_ns
             return self._with_followers(segment)
+        # RFC 5681 § 4.2: an ACK for at least every second full segment, and within 500 ms.
         self._unacked += 1
         if self._unacked >= self._every:
             self.due_at_ns = now_ns
