@@ -92,6 +92,8 @@ class _Direction:
         """Encode a section, and send its instructions first; return its size."""
         self._note_packet(now_ns)
         *instructions, section = self._sender.encode(stream_id, fields)
+        # Instructions first: the section may refer to the entries that they insert, and a decoder
+        # without them is blocked (RFC 9204 § 2.1.2).
         for part in instructions:
             self._send(part, self._deliver)
             self.run.n_bytes += len(part.data)
@@ -275,6 +277,7 @@ class HeaderTransport:
             *_sent, delivered_at_ns = row
             if is_critical(row[2]):
                 continue
+            # Body bytes are of no use before the headers: both have to be there.
             if delivered_at_ns is not None and row[2] in readable_at_ns:
                 row = (*row[:6], max(delivered_at_ns, readable_at_ns[row[2]]))
             rows.append(row)
@@ -333,6 +336,7 @@ class HeaderTransport:
     def _encode_response(self, stream_id: int) -> int:
         resource, now_ns = self.resource_of(stream_id), self._environment.now_ns
         size = self._layer.encode_response(stream_id, resource, now_ns)
+        # Nothing can be decoded of a section before its end, so earlier bytes need no event.
         self._inner.watch(stream_id, size)
         return size
 

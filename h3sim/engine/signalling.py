@@ -297,6 +297,8 @@ class WireSignalling(PrioritySignalling):
 
     def on_closed(self, stream_id: int, now_ns: int) -> None:  # noqa: ARG002 - nothing is recorded
         """Make the server forget the stream."""
+        # The client is not notified: it sees the end of a response by its last byte, and its
+        # policy then acts in `on_finished`.
         self._receiver.on_closed(stream_id)
 
     def _send(self, changes: Iterable[tuple[int, Signal]]) -> None:

@@ -84,6 +84,7 @@ class DependencyTree:
         """The highest opened ID: higher ones are idle (RFC 7540 § 5.1.1)."""
         if unknown_parent is UnknownParent.ORPHANS:
             orphanage = self.nodes[ORPHANS] = Node(ORPHANS)
+            # HTTP/3 draft-22: its descendants are served only if nothing else can be sent.
             orphanage.fixed_time = math.inf
             self._attach(orphanage, self.root)
 

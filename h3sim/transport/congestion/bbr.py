@@ -173,6 +173,8 @@ class FullPipeDetector:
         """Handle the delivery rate at the start of a round that the application did not limit."""
         if self.is_full:
             return
+        # Startup nearly doubles the rate in each round, so less growth shows a plateau. Three
+        # rounds: a receive window that is still growing may cause a plateau that passes.
         if rate_bps >= self._base_bps * _FULL_GROWTH:
             self.restart(rate_bps)
             return
@@ -208,6 +210,7 @@ class AckAggregation:
     ) -> None:
         """Handle newly acknowledged bytes."""
         expected_bytes = bandwidth_bps * (now_ns - self._began_at_ns) // _BITS_BY_NS
+        # The path has caught up with the ACKs: whatever comes next is another burst.
         if self._delivered_bytes <= expected_bytes:
             self._delivered_bytes = expected_bytes = 0
             self._began_at_ns = now_ns
@@ -284,6 +287,8 @@ _REFILL, _UP = BbrState.PROBE_BW_REFILL, BbrState.PROBE_BW_UP
 _PROBE_BW: Final = (_DOWN, _CRUISE, _REFILL, _UP)
 _ACCELERATING: Final = (_STARTUP, _REFILL, _UP)
 
+# In the draft's words: LossThresh, Beta, Headroom, MaxBwFilterLen, StartupFullLossCnt,
+# MinRTTFilterLen, ProbeRTTInterval and ProbeRTTDuration.
 _LOSS_THRESHOLD: Final = 0.02
 _BETA: Final = 0.7
 _HEADROOM: Final = 0.15
@@ -586,6 +591,7 @@ class BbrController(ModelBasedController):
     def _update_max_bandwidth(self) -> None:
         """Put the sample into the filter, unless the application limited it (§ 5.5.5)."""
         rate_bps = self._sample.rate_bps
+        # An app-limited sample underestimates the path, but one above the maximum is proof.
         if rate_bps and (rate_bps >= self.max_bandwidth_bps or not self._sample.is_app_limited):
             self.max_bandwidth_bps = self._bandwidths.put(rate_bps, self._cycle_count)
 
@@ -704,6 +710,8 @@ class BbrController(ModelBasedController):
 
     def _is_time_to_probe(self, now_ns: int) -> bool:
         """Return whether 2 to 3 s, or as many rounds as Reno would need, have passed."""
+        # A random time, so that flows that share a path do not probe in step; and no later than a
+        # Reno flow would have regained its window, so that such flows can coexist (§ 5.3.3.8).
         if now_ns > self._cycle_at_ns + self._probe_wait_ns:
             return True
         reno_rounds = self._target_inflight() // self._datagram_bytes
@@ -778,7 +786,7 @@ class BbrController(ModelBasedController):
             self._min_rtt_at_ns = self._probe_rtt_min_at_ns
 
     def _check_probe_rtt(self, now_ns: int) -> None:
-        """Empty the path for a moment if no small RTT was seen for 5 s (§ 5.3.4)."""
+        """Drain the path for a moment if no small RTT was seen for 5 s (§ 5.3.4)."""
         is_due = self._is_probe_rtt_expired and not self._is_idle_restart
         self._is_idle_restart = False
         if self.state is not _PROBE_RTT:
@@ -810,6 +818,7 @@ class BbrController(ModelBasedController):
         self._probe_rtt_min_at_ns = now_ns
         self._restore_window()
         self._reset_shortterm()
+        # DOWN only for its side effect, the time of the next probe: the path is drained already.
         if self._full_pipe.was_full:
             self._start_down(now_ns)
             self._enter(_CRUISE)

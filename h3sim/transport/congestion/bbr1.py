@@ -62,7 +62,7 @@ class PathModel:
         self.bandwidth_bps = 0
         self.min_rtt_ns: int | None = None
         self._product_bytes = 0
-        """The bandwidth-delay product: asked for with each ACK, and changes with few."""
+        """The bandwidth-delay product: read with each ACK, but changed by few."""
         self.min_rtt_at_ns = 0
         self.is_min_rtt_expired = False
         self.delivered_bytes = 0
@@ -413,7 +413,7 @@ class Bbr1Controller(ModelBasedController):
         return is_full_length
 
     def _check_probe_rtt(self, now_ns: int, left_bytes: int) -> None:
-        """Empty the path for a moment if the smallest RTT is ten seconds old (§ 4.3.5)."""
+        """Drain the path for a moment if the smallest RTT is ten seconds old (§ 4.3.5)."""
         model = self._model
         # Outside ProbeRTT this runs only because the RTprop filter has expired.
         if self.state is not _PROBE_RTT and not self._is_idle_restart:

@@ -169,6 +169,7 @@ class SendStream:
 
     def on_acked(self, acked: int) -> None:
         """Report to the source the bytes that the peer has, in complete records."""
+        # By records: the peer's application has nothing of a record before its last byte.
         unacked = self._unacked
         while unacked and unacked[0].stop <= acked:
             for stream_id, offset, n_bytes in unacked.popleft().frames:
