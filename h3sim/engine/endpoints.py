@@ -144,7 +144,7 @@ class PacketLog:
     ) -> Callable[[int], None] | None:
         """Return a callback that records the recovery state of *endpoint*, or None.
 
-        Its data comes from *streams*.
+        The callback adds the size of the send buffer of *streams*.
         """
         if not self.record_packets:
             return None
@@ -257,6 +257,8 @@ class EndpointFactory:
         assert profile is not None  # noqa: S101 - a network without a pace has links
         direction = "down" if role is Role.SERVER else "up"
 
+        # One stream of random numbers per purpose and direction, and none depends on the scheme: so
+        # a change of one setting leaves all other draws as they were.
         def stream(purpose: str) -> random.Random:
             return rng.substream(self._seed, f"{purpose}.{direction}")
 

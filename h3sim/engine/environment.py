@@ -55,7 +55,7 @@ _FIRST: Final = -1
 class LoadEnvironment(Environment):
     """The clock, in nanoseconds from 0, and the event queue.
 
-    A load schedules calls. A process next to it schedules events as in any SimPy model
+    A load schedules calls. A process schedules events as in any SimPy model
     (`yield env.timeout(ms(5))`); they run after the load's events of the same instant, and their
     delays are integer nanoseconds.
 
@@ -226,8 +226,7 @@ class LoadEnvironment(Environment):
         is_integer = isinstance(delay, int) or float(delay).is_integer()
         if not is_integer:
             raise ValueError(f"a delay is whole nanoseconds (h3sim.units.ms(1.5)), not {delay!r}")
-        # Numbers of their own: a process that only observes must not change the order of the load's
-        # events. The ranks of both differ, so their numbers are never compared.
+        # The ranks of a load's events are lower, so the two sequences of numbers never meet.
         rank, number = EventPriority.PROCESS + int(priority), next(self._process_eid)
         heappush(self._queue, (self._now + int(delay), rank, number, self._on_event, event))
 

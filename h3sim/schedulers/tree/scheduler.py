@@ -332,10 +332,10 @@ class TreeScheduler:
     def to_networkx(self) -> Graph:
         """Return the tree as a graph of networkx, with an edge from each parent to each child.
 
-        Nodes are called by their ids, and the root "root". Each but the root has the attributes
-        *weight*, *active* (it has data), *exclusive* (it was put there exclusively), *position*
-        (among its siblings, from 0 on), *closed* (it is retained) and *idle* (it is there only
-        because others depend on it).
+        Nodes are named by their ids, and the root "root". All nodes except the root have the
+        attributes *weight*, *active* (it has data), *exclusive* (it was inserted exclusively),
+        *position* (among its siblings, from 0 on), *closed* (it is retained) and *idle* (it exists
+        only because others depend on it).
 
         >>> tree = TreeScheduler()
         >>> tree.open(0, H2Priority(weight=32)); tree.open(4, H2Priority(depends_on=0))
