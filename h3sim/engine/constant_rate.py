@@ -124,6 +124,7 @@ class ConstantRateTransport:
         For one stream that number never decreases: a packet below it on departure is below it on
         arrival.
         """
+        # In order, this transport checks the threshold itself; out of order, the receiver does.
         self._watched[stream_id] = n_bytes
         if self._order is not None:
             self._order.watch(stream_id, n_bytes)

@@ -569,6 +569,7 @@ class EndpointTransport:
         server.face(client)
         server.arrivals.take = self._on_packet_up
         client.arrivals.take = self._on_packet_down
+        # With 0-RTT or an established connection, requests leave with the first packet, or alone.
         if client.endpoint.is_ready:
             self._is_open = True
             application.on_connected(self._environment.now_ns)

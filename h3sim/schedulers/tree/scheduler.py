@@ -324,7 +324,7 @@ class TreeScheduler:
 
     def charge(self, stream_id: int, n_bytes: int) -> None:
         """Charge a quantum of *n_bytes* to the stream, and to each ancestor."""
-        # Before the charge: skipped streams were next before this one.
+        # Before the charge: the skipped streams were next before this one.
         if self._blocked:
             self._queueing.defer(self._root, self._blocked)
         self._queueing.charge(self._nodes[stream_id], n_bytes)
