@@ -585,7 +585,7 @@ class EndpointTransport:
         self._send_up(STREAM_ID_STEP * number + _UNIDIRECTIONAL, n_bytes)
 
     def pump(self) -> None:
-        """Send what the server's streams have, at the end of this instant."""
+        """Send the waiting data of the server's streams, at the end of this instant."""
         self._server.flush_soon(self._environment.now_ns)
 
     def watch(self, stream_id: int, n_bytes: int) -> None:

@@ -127,7 +127,7 @@ class _Direction:
         self._sender.encoder.on_acked(stream_id)
 
     def _deliver(self, part: StreamPart, now_ns: int) -> list[int]:
-        """Decode what *part* completes; return the streams that may be read now."""
+        """Decode the sections that *part* completes; return the streams that can be read now."""
         decoded = self._receiver.deliver(part)
         for stream_id, _ in decoded:
             self._times[stream_id].decoded_at_ns = now_ns
@@ -259,7 +259,7 @@ class HeaderTransport:
         self._put_signal(partial(self._application.on_signal_arrived, number), n_bytes)
 
     def pump(self) -> None:
-        """Send what the server's streams have."""
+        """Send the waiting data of the server's streams."""
         self._inner.pump()
 
     def watch(self, stream_id: int, n_bytes: int) -> None:
@@ -307,7 +307,7 @@ class HeaderTransport:
         self._signals[number](now_ns)
 
     def on_delivered(self, stream_id: int, contiguous: int, now_ns: int) -> None:
-        """Process bytes of the server; the browser gets what is readable now."""
+        """Process bytes of the server; the browser receives those that can be read now."""
         if is_critical(stream_id):
             # A retransmitted copy of an earlier part has no size any more, and is skipped.
             if contiguous >= self._sizes.get(stream_id, contiguous + 1):

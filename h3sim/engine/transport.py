@@ -62,7 +62,7 @@ class Transport(Protocol):
         """Send the *number*-th frame of the control stream upstream, counted from 0."""
 
     def pump(self) -> None:
-        """Send what the server's streams have, at the end of this instant."""
+        """Send the waiting data of the server's streams, at the end of this instant."""
 
     def watch(self, stream_id: int, n_bytes: int) -> None:
         """Suppress reports of a response until *n_bytes* of it have been delivered."""

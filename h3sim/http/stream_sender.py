@@ -50,7 +50,7 @@ class OutgoingStream:
         """True if its end was sent."""
         self.limit = limit
         self.stop = size if size < limit else limit
-        """The end of what may be sent now; read with each packet, so it is an attribute."""
+        """The end of the bytes that may be sent now; read with each packet, so an attribute."""
         self.lost: list[tuple[int, int]] = []
         """The spans to be retransmitted, lowest first."""
         self.acked_to = 0

@@ -191,7 +191,7 @@ class FontDisplay(enum.Enum):
 
 
 class ImageFormat(enum.Enum):
-    """The format of an image, which decides what browsers paint of a part of its bytes.
+    """The format of an image, which determines how browsers paint it while it loads.
 
     `h3sim.results.painting` has the rule of each, and its source.
     """

@@ -260,7 +260,7 @@ class OpportunityTrace:
 
 
 class DropTail:
-    """A first-in-first-out queue that drops what does not fit.
+    """A first-in-first-out queue that drops packets that do not fit.
 
     The backlog is what was accepted and has not left yet, the packet in service included; a packet
     is accepted if the backlog with it stays within both limits (as bfifo below tc-tbf does it).

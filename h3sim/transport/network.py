@@ -547,7 +547,7 @@ def _number(text: str) -> float | None:
 
 
 def _read_flow(match: re.Match[str]) -> CrossFlow:
-    """Return the flow that a valid part of a description stands for."""
+    """Return the flow that a valid part of a description defines."""
     starts_at_ns = ms(float(match["start"] or 0))
     if match["name"] != _ON_OFF:
         return CrossFlow(cc=match["name"], starts_at_ns=starts_at_ns)

@@ -612,12 +612,12 @@ class BbrController(ModelBasedController):
         self.bandwidth_shortterm_bps = self.inflight_shortterm = UNLIMITED
 
     def _is_too_high(self) -> bool:
-        """Return whether the loss rate says that too much was in flight."""
+        """Return whether the loss rate shows that too much was in flight."""
         sample = self._sample
         return sample.lost_bytes > sample.in_flight_bytes * _LOSS_THRESHOLD
 
     def _judge_probe(self, packet: SentPacket, now_ns: int) -> None:
-        """Bound what may be in flight where losses exceeded the threshold (§ 5.5.10.2)."""
+        """Bound the bytes in flight if losses exceeded the threshold (§ 5.5.10.2)."""
         sample, size = self._sample, packet.size_bytes
         sample.in_flight_bytes = packet.in_flight_bytes
         sample.lost_bytes = self._lost_bytes - packet.lost_before_bytes
@@ -718,7 +718,7 @@ class BbrController(ModelBasedController):
         return self._rounds_since_up >= min(reno_rounds, _MOST_RENO_ROUNDS)
 
     def _is_time_to_go_down(self) -> bool:
-        """Return whether UP has found what the path has, or is at a bound that was too high."""
+        """Return whether UP has filled the path, or has reached a bound that was too high."""
         longterm = self.inflight_longterm
         # Before the ACK, as in Linux (prior_in_flight): the window keeps it at the bound at most.
         if self._was_too_high and self._prior_flight_bytes >= longterm:
@@ -870,7 +870,7 @@ class BbrController(ModelBasedController):
         return self._quantized(self._product_bytes(bandwidth_bps, 1.0))
 
     def _with_headroom(self) -> int:
-        """Return what may be in flight with room for other flows."""
+        """Return the bytes that may be in flight if room is left for other flows."""
         longterm = self.inflight_longterm
         if longterm == UNLIMITED:
             return UNLIMITED

@@ -440,7 +440,7 @@ class Bbr1Controller(ModelBasedController):
             self._pacing_rate_bps = rate_bps
 
     def _inflight_bytes(self, gain: float) -> int:
-        """Return what may be in flight at *gain*, with room for bursts (§ 4.2.3.2)."""
+        """Return the bytes that may be in flight at *gain*, with room for bursts (§ 4.2.3.2)."""
         inflight_bytes = self._model.inflight_bytes(gain)
         if inflight_bytes is None:
             return self._first_window_bytes
@@ -468,7 +468,7 @@ class Bbr1Controller(ModelBasedController):
         self.congestion_window = window
 
     def _end_recovery(self) -> None:
-        """Restore the window: what was sent after the loss arrives."""
+        """Restore the window: data sent after the loss has been acknowledged."""
         self._recovery_end = None
         self._restore_window()
 

@@ -366,7 +366,7 @@ class QuicEndpoint(Endpoint[QuicPacket]):
     # Outcomes of packets
 
     def _on_acked(self, packets: list[QuicPacket]) -> None:
-        """Report what acknowledged packets carried to where it came from."""
+        """Report the contents of acknowledged packets to their sources."""
         source, forgets_acks = self._source, self._forgets_acks
         for packet in packets:
             # RFC 9000 § 13.2.4: the peer has this ACK, so its packets need not be reported again.
@@ -379,7 +379,7 @@ class QuicEndpoint(Endpoint[QuicPacket]):
                     self._handshake.on_acked(offset, n_bytes)
 
     def _on_lost(self, packet: QuicPacket) -> None:
-        """Return what a lost packet carried to where it came from, to be sent again."""
+        """Return the contents of a lost packet to their sources, to be sent again."""
         # RFC 9000 § 13.3: packets are never retransmitted, their information is, in new frames.
         # ACKs are not: a newer one reports more.
         for stream_id, offset, n_bytes in packet.frames:

@@ -52,7 +52,7 @@ class Scoreboard:
         self.pipe_bytes += segment.size_bytes
 
     def take_acked(self, ack: int) -> list[SentSegment]:
-        """Remove what *ack* acknowledges; return the segments not SACKed before, rising."""
+        """Remove the segments up to *ack*; return those not SACKed before, in rising order."""
         news = []
         sent = self.sent
         seq = self.una
@@ -72,7 +72,7 @@ class Scoreboard:
         return news
 
     def take_sacked(self, blocks: Iterable[tuple[int, int]]) -> list[SentSegment]:
-        """Mark what *blocks* acknowledge; return the newly SACKed segments, rising."""
+        """Mark the segments in *blocks*; return the newly SACKed ones, in rising order."""
         news: list[SentSegment] = []
         # On the wire the newest span comes first; callers expect rising order.
         for start, stop in sorted(blocks):

@@ -430,7 +430,7 @@ class Segment(WirePacket):
 
 
 class SentSegment(SentPacket):
-    """Data in flight: what its sender remembers until it is acknowledged.
+    """Data in flight, as its sender remembers it until it is acknowledged.
 
     Congestion controllers see it too: *size_bytes* is the payload alone, since TCP's window counts
     payload, and *number* that of its last transmission. The four delivery fields, set by
