@@ -51,7 +51,7 @@ Row = tuple[str, ...]
 
 
 def _page_keys() -> Iterator[Row]:
-    yield "key", "usually", "what it is", "used by"
+    yield "key", "default", "description", "used by"
     for entry in fields_of(Resource):
         yield f"`{entry.key}`", _usual(entry), _about(entry), entry.used_by
 
@@ -85,20 +85,20 @@ def _about(entry: FieldSpec) -> str:
 
 
 def _load_options() -> Iterator[Row]:
-    yield "command line", "Python", "usually", "what it is"
+    yield "command line", "Python", "default", "description"
     for entry in fields_of(h3sim.LoadConfig):
         shown = ", ".join(f"`{flag}`" for flag in flags_of(h3sim.LoadConfig)[entry.attribute])
         yield shown, f"`{entry.attribute}`", _usual(entry), entry.about
 
 
 def _settings(cls: type) -> Iterator[Row]:
-    yield "key", "default", "what it says"
+    yield "key", "default", "description"
     for entry in fields_of(cls):
         yield f"`{entry.key}`", _usual(entry), entry.about
 
 
 def _nested(cls: type) -> Iterator[Row]:
-    yield "key", "usually", "what it says"
+    yield "key", "default", "description"
     yield from _rows(cls)
 
 
@@ -121,14 +121,14 @@ def _loads() -> Iterator[Row]:
 
 
 def _written() -> Iterator[Row]:
-    yield "format", "key", "what it is"
+    yield "format", "key", "description"
     for format_ in (*WRITTEN, REPRODUCTION):
         for number, key in enumerate(format_.entries):
             yield "" if number else f"`{format_.name}`", f"`{key.name}`", _with_columns(key)
 
 
 def _stores() -> Iterator[Row]:
-    yield "table", "column", "type", "what it is"
+    yield "table", "column", "type", "description"
     for table in STORE:
         for number, column in enumerate(table.columns):
             name = "" if number else f"`{table.name}`"
@@ -146,7 +146,7 @@ def _with_columns(key: Property) -> str:
 
 
 def _figures() -> Iterator[Row]:
-    yield "name", "in JSON", "for people", "what it is"
+    yield "name", "in JSON", "label", "description"
     for figure in FIGURES:
         key = f"`{'.'.join(figure.key)}`" if figure.key else ""
         name = f"`{figure.name}`" if figure.is_column else ""
@@ -154,7 +154,7 @@ def _figures() -> Iterator[Row]:
 
 
 def _format_versions() -> Iterator[Row]:
-    yield "format", "what it is", "this version reads"
+    yield "format", "description", "read by this version"
     only_written = {schema.name for schema in WRITTEN} | {REPRODUCTION.name}
     names = {path.name: schema for path, schema in formats.published().items()}
     rows = {

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ScheduledRequest(NamedTuple):
-    """A request for the resource at an index of the page at *at_ns*; without one, a wake-up."""
+    """A request for the resource at that index of the page, at *at_ns*; a wake-up if it is None."""
 
     at_ns: int
     resource: int | None
@@ -58,7 +58,7 @@ class Browser:
         raise NotImplementedError
 
     def on_requested(self, resource: int, now_ns: int) -> Sequence[Scheduled]:
-        """Return what follows from the request for *resource* having left."""
+        """Return the requests and changes that follow once the request for *resource* has left."""
         raise NotImplementedError
 
     def next_offset(self, resource: int) -> int:
@@ -68,9 +68,9 @@ class Browser:
     def on_delivered(
         self, resource: int, contiguous_bytes: int, now_ns: int
     ) -> Sequence[Scheduled]:
-        """Return what follows from the delivery of that many bytes of the stream."""
+        """Return the requests and changes that follow from that many delivered bytes."""
         raise NotImplementedError
 
     def on_wake(self, now_ns: int) -> Sequence[Scheduled]:
-        """Return what follows at a time that it asked to be woken at."""
+        """Return the requests and changes due at a time for which it requested a wake-up."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""The document's parser and its stylesheets: progress, and what blocks it."""
+"""The document's parser and its stylesheets: progress, and blocking."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def references(page: Page, root: int | None = None) -> list[tuple[int, int]]:
 
 
 def _named(page: Page, root: int) -> Iterator[tuple[int, int]]:
-    """Yield what the body of *root* makes the browser request, as (offset, index)."""
+    """Yield the requests that the body of *root* triggers, as (offset, index)."""
     for index in page.children.get(root, ()):
         resource = page.resources[index]
         assert resource.discovered is not None  # noqa: S101 - a root is nobody's child
@@ -67,7 +67,7 @@ def scripts_in_order(page: Page) -> set[int]:
 
 
 def unplaced_in_head(page: Page) -> list[int]:
-    """Return what blocks the first paint, but is at an unknown position of the document.
+    """Return the resources at unknown positions of the document that block the first paint.
 
     Recordings without bodies know that the document references it, and not where. Preloads do not
     block, nor do scripts that are async or deferred.
@@ -147,9 +147,9 @@ class DocumentParser:
         self.after, self.ready_at_ns = after, now_ns
 
     def next_reference(self) -> tuple[int, bool] | None:
-        """Return what is referenced at its position, if anything, and pass it.
+        """Return the reference at its position, if there is one, and pass it.
 
-        With the index of the resource comes whether it is its element, and not only a preload.
+        The result is the index of the resource, and True for its element, False for a preload.
         """
         if not self._at_reference:
             return None
@@ -201,7 +201,7 @@ class Styles:
             self._met.append(index)
 
     def blocks(self, index: int) -> bool:
-        """Return whether a stylesheet blocks what follows it."""
+        """Return whether a stylesheet blocks scripts and content after it."""
         resource = self._page.resources[index]
         return resource.render_blocking if self._has_render_blocking else resource.has_element
 

@@ -84,7 +84,7 @@ class MultiPageBrowser(Browser):
         return found
 
     def on_requested(self, resource: int, now_ns: int) -> list[ScheduledRequest]:
-        """Return what follows from the request for *resource*; a root begins a load."""
+        """Return the requests that follow from that for *resource*; a root begins a load."""
         tab, at = self._tab_and_index[resource]
         browser = self._browsers[tab]
         due: list[ScheduledRequest] = []
@@ -102,14 +102,14 @@ class MultiPageBrowser(Browser):
     def on_delivered(
         self, resource: int, contiguous_bytes: int, now_ns: int
     ) -> list[ScheduledRequest]:
-        """Return what follows from the delivery of that many bytes of the stream."""
+        """Return the requests and changes that follow from that many delivered bytes."""
         tab, at = self._tab_and_index[resource]
         return self._to_page_indices(
             tab, self._browsers[tab].on_delivered(at, contiguous_bytes, now_ns)
         )
 
     def on_wake(self, now_ns: int) -> list[ScheduledRequest]:
-        """Return what follows from time having passed."""
+        """Return the requests and changes that are due now."""
         return [
             item
             # A wake-up does not name its tab; a tab that has nothing due does nothing.

@@ -345,7 +345,7 @@ class RenderingBrowser(Browser):
         return self._run(now_ns)
 
     def on_requested(self, resource: int, now_ns: int) -> list[ScheduledRequest]:
-        """Return what follows from the request for *resource*."""
+        """Return the requests and changes that follow from the request for *resource*."""
         after = self._requests.after[resource]
         self._downloads[resource] = self._record.begin(Work.DOWNLOAD, resource, now_ns, after=after)
         self._watched[resource] = self._discoverer.offsets(resource)
@@ -365,7 +365,7 @@ class RenderingBrowser(Browser):
     def on_delivered(
         self, resource: int, contiguous_bytes: int, now_ns: int
     ) -> list[ScheduledRequest]:
-        """Return what follows from the delivery of that many bytes of the stream."""
+        """Return the requests and changes that follow from that many delivered bytes."""
         download = self._downloads[resource]
         described = self._page.resources[resource]
         is_complete = contiguous_bytes >= described.stream_bytes
@@ -389,7 +389,7 @@ class RenderingBrowser(Browser):
         return self._run(now_ns)
 
     def on_wake(self, now_ns: int) -> list[ScheduledRequest]:
-        """Return what follows from time having passed."""
+        """Return the requests and changes that are due now."""
         if self._woken_at_ns is not None and self._woken_at_ns <= now_ns:
             self._woken_at_ns = None
         if not self._is_read:

@@ -75,7 +75,7 @@ class ReplayBrowser(Browser):
         return list(map(_SCHEDULED, zip(at_ns, indices, strict=True)))
 
     def on_requested(self, resource: int, now_ns: int) -> list[ScheduledRequest]:
-        """Return what follows from the request for *resource*."""
+        """Return the requests and changes that follow from the request for *resource*."""
         triggers = self._triggers.get(resource)
         if triggers is None:
             return []
@@ -92,7 +92,7 @@ class ReplayBrowser(Browser):
     def on_delivered(
         self, resource: int, contiguous_bytes: int, now_ns: int
     ) -> list[ScheduledRequest]:
-        """Return what follows from the delivery of that many bytes of the stream."""
+        """Return the requests and changes that follow from that many delivered bytes."""
         due: list[ScheduledRequest] = []
         watched = self._watched.get(resource)
         while watched and watched[-1][0] <= contiguous_bytes:

@@ -142,7 +142,7 @@ class ReprioritizingBrowser(Browser):
         return [*due, *self._inner.on_navigation(now_ns), *self._after(now_ns)]
 
     def on_requested(self, resource: int, now_ns: int) -> list[Scheduled]:
-        """Return what follows from the request for *resource*."""
+        """Return the requests and changes that follow from the request for *resource*."""
         triggers = self._triggers.get(resource, ())
         header_bytes = self._page.resources[resource].header_bytes
         # The nearest comes last and is popped off the end; equal offsets fire in file order.
@@ -169,7 +169,7 @@ class ReprioritizingBrowser(Browser):
         return min(offset, watched[-1][0]) if watched else offset
 
     def on_delivered(self, resource: int, contiguous_bytes: int, now_ns: int) -> list[Scheduled]:
-        """Return what follows from the delivery of that many bytes of the stream."""
+        """Return the requests and changes that follow from that many delivered bytes."""
         due: list[Scheduled] = []
         watched = self._watched[resource]
         while watched and watched[-1][0] <= contiguous_bytes:
@@ -187,7 +187,7 @@ class ReprioritizingBrowser(Browser):
         return [*due, *followed, *self._after(now_ns)]
 
     def on_wake(self, now_ns: int) -> list[Scheduled]:
-        """Return what follows from time having passed."""
+        """Return the requests and changes that are due now."""
         return [*self._inner.on_wake(now_ns), *self._after(now_ns)]
 
     def _fired(self, parent: int, at: TriggerEvent, event_ns: int) -> Iterator[Scheduled]:

@@ -44,7 +44,7 @@ class Requests:
     resources, held requests leave by rank, and so do requests at the same instant: Chrome's loader
     sorts what it holds by priority (`resource_load_scheduler.cc`), and its HTTP/2 session what it
     has not written (`spdy_write_queue.cc`). The load event waits for delayed requests of *awaited*
-    resources, and for no other delayed ones: they are timers.
+    resources only: other delayed requests are timers.
 
     >>> requests = Requests(limit=1)
     >>> requests.ask(0, 0, 0, after=None); requests.ask(1, 0, 0, after=None)

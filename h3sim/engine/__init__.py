@@ -1,4 +1,4 @@
-"""The engine: the only floor that knows SimPy, and the only one that lets time pass."""
+"""The engine: advances simulated time; the only floor that imports SimPy."""
 
 from h3sim.engine.environment import LoadEnvironment, Process
 from h3sim.engine.simulation import simulate

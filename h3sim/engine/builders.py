@@ -52,7 +52,7 @@ class LoadRun(NamedTuple):
 
 
 class _Connector:
-    """The browser of a load, and a builder of connections to servers."""
+    """The browser of a load, and the builder of its connections to servers."""
 
     environment: LoadEnvironment
     driver: BrowserDriver

@@ -40,9 +40,9 @@ class ConstantRateTransport:
     """The `Transport` of a network with a constant rate.
 
     A packet leaves at each tick and arrives after the delay; nothing is acknowledged. Without
-    reordering, the fate of a packet is known when it leaves: it is delivered on arrival. So an
-    event is needed only where the application watches for its bytes; and while nothing else is due,
-    the next packet leaves without an event either.
+    reordering, the fate of a packet is known when it leaves: it is delivered on arrival. So only
+    packets whose bytes the application watches need an event, and while nothing else is due, the
+    next packet also leaves without an event.
     """
 
     def __init__(
@@ -124,6 +124,7 @@ class ConstantRateTransport:
         For one stream that number never decreases: a packet below it on departure is below it on
         arrival.
         """
+        # In order, this transport checks the threshold itself; out of order, the receiver does.
         self._watched[stream_id] = n_bytes
         if self._order is not None:
             self._order.watch(stream_id, n_bytes)
@@ -148,6 +149,8 @@ class ConstantRateTransport:
         del value
         while True:
             self._next_tick += 1
+            # Chosen when the packet leaves, and not before: the scheduler then knows every request
+            # and signal that has arrived by this tick, since a tick has the last rank.
             chunk = streams.take()
             if chunk is None:
                 self._is_sending = False
@@ -166,6 +169,8 @@ class ConstantRateTransport:
                 self._send_out_of_order(now_ns, chunk)
             if streams.has_drained:
                 self._application.on_drained()
+            # From the number of the tick and an exact fraction, rounded down once: adding rounded
+            # intervals would drift.
             now_ns = self._next_tick * numerator // denominator
             # Usually nothing else is due before the next tick, and no event is needed for it.
             if not advance_to(now_ns):

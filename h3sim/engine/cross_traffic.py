@@ -85,6 +85,7 @@ class CrossTraffic:
         stream_id = STREAM_ID_STEP * self._n_streams
         self._n_streams += 1
         self._streams.open(stream_id, H2Priority())
+        # No events for deliveries: only the packets matter, and what they do to the queue.
         self._transport.watch(stream_id, _NEVER_BYTES)
         self._streams.send(stream_id, self._flow.segment_bytes or _ENDLESS_BYTES)
         self._transport.pump()

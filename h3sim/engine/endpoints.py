@@ -144,7 +144,7 @@ class PacketLog:
     ) -> Callable[[int], None] | None:
         """Return a callback that records the recovery state of *endpoint*, or None.
 
-        Its data comes from *streams*.
+        The callback adds the size of the send buffer of *streams*.
         """
         if not self.record_packets:
             return None
@@ -257,6 +257,8 @@ class EndpointFactory:
         assert profile is not None  # noqa: S101 - a network without a pace has links
         direction = "down" if role is Role.SERVER else "up"
 
+        # One stream of random numbers per purpose and direction, and none depends on the scheme: so
+        # a change of one setting leaves all other draws as they were.
         def stream(purpose: str) -> random.Random:
             return rng.substream(self._seed, f"{purpose}.{direction}")
 
@@ -347,8 +349,8 @@ _DELIVERY, _TIMER = int(EventPriority.DELIVERY), int(EventPriority.SEND)
 class EndpointDriver:
     """An endpoint in simulated time.
 
-    *log* is called with each packet sent, its time and its arrival; *on_woken* after each timer.
-    Without *wakes_idle* a timer that has become obsolete wakes nobody.
+    *log* is called with each packet sent, its time and its arrival; *on_woken* is called after each
+    timer. Without *wakes_idle*, a timer that has become obsolete does not wake the endpoint.
     """
 
     __slots__ = (
@@ -409,6 +411,7 @@ class EndpointDriver:
             self._send_packets(packets, now_ns)
             packets = []
         for packet in packets:
+            # A link is a recurrence: the arrival time, or the loss, is known on sending.
             arrives_at_ns = self._link.send(now_ns, packet.size_bytes + self._overhead_bytes)
             if arrives_at_ns is not None:
                 self._peer_arrivals.put(arrives_at_ns, packet)
@@ -437,8 +440,8 @@ class EndpointDriver:
     def flush_soon(self, now_ns: int) -> None:
         """Flush after all other events of this instant.
 
-        So requests that are made together leave in one packet, and a server that gets several
-        at once knows all of them before it begins to answer.
+        So simultaneous requests leave in one packet, and a server that receives several at once
+        knows all of them before it begins to respond.
         """
         if not self._is_flush_due:
             self._is_flush_due = True
@@ -455,8 +458,8 @@ class EndpointDriver:
     def _arm(self, at_ns: int, now_ns: int) -> None:
         """Arm the timer for *at_ns*, unless an earlier event makes it unnecessary.
 
-        Each packet that arrives reads the endpoint's timer again. So no timer is armed that an
-        arrival precedes: usually that packet postpones the timer, or cancels it.
+        The endpoint's timer is read again whenever a packet arrives. So no timer is armed if a
+        packet arrives before it expires: usually that packet postpones or cancels the timer.
         """
         for packet in self._under_way:
             arrives_at_ns: int = packet[0]
@@ -526,7 +529,7 @@ class EndpointTransport:
         self.response_streams = response_streams
         stream_bytes, connection_bytes = factory.windows(Role.CLIENT)
         self.request_streams = StreamSender(
-            # Of one rank: requests and frames go up in the order of their creation.
+            # All streams have the same rank, so requests and frames leave in order of creation.
             RankScheduler(),
             turn_bytes=factory.turn_bytes,
             retains_until_acked=True,
@@ -550,7 +553,7 @@ class EndpointTransport:
         self._application: Application
         self._connected_at_ns: int | None = None
         self._is_open = False
-        """True if a packet arrived that was sent after the client was connected."""
+        """True if a packet has arrived that was sent after the client was connected."""
         self._begin()
 
     def _begin(self) -> None:
@@ -566,6 +569,7 @@ class EndpointTransport:
         server.face(client)
         server.arrivals.take = self._on_packet_up
         client.arrivals.take = self._on_packet_down
+        # With 0-RTT or an established connection, requests leave with the first packet, or alone.
         if client.endpoint.is_ready:
             self._is_open = True
             application.on_connected(self._environment.now_ns)
@@ -581,7 +585,7 @@ class EndpointTransport:
         self._send_up(STREAM_ID_STEP * number + _UNIDIRECTIONAL, n_bytes)
 
     def pump(self) -> None:
-        """Send what the server's streams have, at the end of this instant."""
+        """Send the waiting data of the server's streams, at the end of this instant."""
         self._server.flush_soon(self._environment.now_ns)
 
     def watch(self, stream_id: int, n_bytes: int) -> None:

@@ -55,7 +55,7 @@ _FIRST: Final = -1
 class LoadEnvironment(Environment):
     """The clock, in nanoseconds from 0, and the event queue.
 
-    A load schedules calls. A process next to it schedules events as in any SimPy model
+    A load schedules calls. A process schedules events as in any SimPy model
     (`yield env.timeout(ms(5))`); they run after the load's events of the same instant, and their
     delays are integer nanoseconds.
 
@@ -100,6 +100,8 @@ class LoadEnvironment(Environment):
 
     def at(self, at_ns: int, rank: int, call: Call, value: Any) -> None:
         """Call *call* with *value* at *at_ns*, which must not be in the past."""
+        # Ties: time, then rank, then the number of the entry, which is unique. So entries are never
+        # compared any further, and events that are equal in time and rank run as scheduled.
         # Pushed directly: `schedule` takes a delay, which would be computed and added back again.
         heappush(self._queue, (at_ns, rank, next(self._eid), call, value))
 
@@ -110,7 +112,7 @@ class LoadEnvironment(Environment):
     def advance_to(self, at_ns: int) -> bool:
         """Advance the clock to *at_ns* if nothing is due until then, that instant included.
 
-        It saves the event of a caller that would schedule itself at *at_ns* and do nothing else.
+        This saves the event of a caller that would only schedule itself at *at_ns*.
         """
         queue: list[tuple[Any, ...]] = self._queue
         # That very instant included: an event due then may have a lower rank.
@@ -127,6 +129,8 @@ class LoadEnvironment(Environment):
         """
         # Declared as tuples of any length, which compiled code neither unpacks nor copies.
         queue: list[tuple[Any, ...]] = self._queue
+        # A real entry, and not only its key: whatever runs meanwhile may look at the queue to find
+        # out if anything is due before it (`advance_to`, `FifoEventQueue`), and must see this.
         own: tuple[Any, ...] = (at_ns, rank, next(self._eid), _ignore, None)
         heappush(queue, own)
         while True:
@@ -138,6 +142,7 @@ class LoadEnvironment(Environment):
 
     def stop(self) -> None:
         """Make `run_load` return; this call itself does not return."""
+        # An exception also ends the loops of `run_until` and `FifoEventQueue` on the way out.
         self._stopped = True
         raise StopSimulation(None)
 
@@ -177,9 +182,8 @@ class LoadEnvironment(Environment):
         """Run *process* next to the load; its exceptions propagate from `run_load`.
 
         Raises:
-            InputError: if it returns no generator: a function without a `yield`. A yielded value
-            that
-                is no event raises one in `run_load`.
+            InputError: if it returns no generator, like a function without a `yield`. In
+                `run_load`, if it yields a value that is not an event.
         """
         generator: object = process(self)
         name = getattr(process, "__name__", repr(process))
@@ -222,6 +226,7 @@ class LoadEnvironment(Environment):
         is_integer = isinstance(delay, int) or float(delay).is_integer()
         if not is_integer:
             raise ValueError(f"a delay is whole nanoseconds (h3sim.units.ms(1.5)), not {delay!r}")
+        # The ranks of a load's events are lower, so the two sequences of numbers never meet.
         rank, number = EventPriority.PROCESS + int(priority), next(self._process_eid)
         heappush(self._queue, (self._now + int(delay), rank, number, self._on_event, event))
 
@@ -260,12 +265,10 @@ class LoadEnvironment(Environment):
 class FifoEventQueue:
     """Events in FIFO order, such as the arrivals of packets in one direction.
 
-    *take* is called with each value.
-
-    Of the values in time order, only the first is in the queue of the environment; the next is
-    handled by the same call if nothing else is due before. The order of all events is the same as
-    with an entry for each: each has its number from when it was put in. A value that overtakes has
-    an entry of its own.
+    *take* is called with each value. Of the values in time order, only the first is in the queue of
+    the environment; the same call handles the next one if nothing else is due before it. The order
+    of all events is the same as with one entry per value, because each value is numbered when it
+    is put in. A value that overtakes others has a separate entry.
     """
 
     __slots__ = (
@@ -304,6 +307,7 @@ class FifoEventQueue:
                 heappush(self._queue, entry)
         elif at_ns >= under_way[-1][0]:
             under_way.append(entry)
+        # Earlier than the last one: it cannot join the line, which is in rising order.
         else:
             heappush(self._queue, (*entry[:3], self._on_overtaking, value))
 

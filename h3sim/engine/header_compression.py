@@ -92,6 +92,8 @@ class _Direction:
         """Encode a section, and send its instructions first; return its size."""
         self._note_packet(now_ns)
         *instructions, section = self._sender.encode(stream_id, fields)
+        # Instructions first: the section may refer to the entries that they insert, and a decoder
+        # without them is blocked (RFC 9204 § 2.1.2).
         for part in instructions:
             self._send(part, self._deliver)
             self.run.n_bytes += len(part.data)
@@ -125,7 +127,7 @@ class _Direction:
         self._sender.encoder.on_acked(stream_id)
 
     def _deliver(self, part: StreamPart, now_ns: int) -> list[int]:
-        """Decode what *part* completes; return the streams that may be read now."""
+        """Decode the sections that *part* completes; return the streams that can be read now."""
         decoded = self._receiver.deliver(part)
         for stream_id, _ in decoded:
             self._times[stream_id].decoded_at_ns = now_ns
@@ -257,7 +259,7 @@ class HeaderTransport:
         self._put_signal(partial(self._application.on_signal_arrived, number), n_bytes)
 
     def pump(self) -> None:
-        """Send what the server's streams have."""
+        """Send the waiting data of the server's streams."""
         self._inner.pump()
 
     def watch(self, stream_id: int, n_bytes: int) -> None:
@@ -275,6 +277,7 @@ class HeaderTransport:
             *_sent, delivered_at_ns = row
             if is_critical(row[2]):
                 continue
+            # Body bytes are of no use before the headers: both have to be there.
             if delivered_at_ns is not None and row[2] in readable_at_ns:
                 row = (*row[:6], max(delivered_at_ns, readable_at_ns[row[2]]))
             rows.append(row)
@@ -304,7 +307,7 @@ class HeaderTransport:
         self._signals[number](now_ns)
 
     def on_delivered(self, stream_id: int, contiguous: int, now_ns: int) -> None:
-        """Process bytes of the server; the browser gets what is readable now."""
+        """Process bytes of the server; the browser receives those that can be read now."""
         if is_critical(stream_id):
             # A retransmitted copy of an earlier part has no size any more, and is skipped.
             if contiguous >= self._sizes.get(stream_id, contiguous + 1):
@@ -333,6 +336,7 @@ class HeaderTransport:
     def _encode_response(self, stream_id: int) -> int:
         resource, now_ns = self.resource_of(stream_id), self._environment.now_ns
         size = self._layer.encode_response(stream_id, resource, now_ns)
+        # Nothing can be decoded of a section before its end, so earlier bytes need no event.
         self._inner.watch(stream_id, size)
         return size
 

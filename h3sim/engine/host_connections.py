@@ -85,9 +85,9 @@ class HostConnections:
     """One connection per group of hosts that share a certificate and a server, by *page*.
 
     The name of each host is looked up once, which takes *dns_ns* unless the page has a value. A
-    host that may share a connection waits for the one that is being set up: a browser knows the
-    certificate only after that. *connect* creates the connection of a group; its second argument is
-    called back when the connection is idle.
+    host that may share a connection waits while the first one is set up: a browser knows the
+    certificate only afterwards. *connect* creates the connection of a group; its second argument is
+    called when the connection becomes idle.
     """
 
     def __init__(
@@ -139,6 +139,7 @@ class HostConnections:
 
     def _resolve_name(self, name: str, now_ns: int) -> int:
         """Return when the lookup of the name ends or ended."""
+        # The first request starts the lookup; later ones wait for the same one, or find it over.
         return self.lookups.setdefault(name, (now_ns, now_ns + self._dns_ns[name]))[1]
 
     def _on_root_known(self, on_ready: Callable[[int], None], now_ns: int) -> None:
@@ -229,6 +230,7 @@ class UnsignalledRequests(PrioritySignalling):
 
     def on_request_arrived(self, stream_id: int, resource: Resource, now_ns: int) -> None:
         """Open the stream of the response."""
+        # With any priority: a connection of HTTP/1.1 has one response at a time.
         del resource, now_ns
         self._streams.open(stream_id, H2Priority())
 
@@ -258,6 +260,8 @@ class RequestPriorities:
 
     def add(self, resource: int) -> None:
         """Record the request of a resource."""
+        # IDs in the order of requests: policies place streams relative to one another, although
+        # HTTP/1.1 has none.
         stream_id = STREAM_ID_STEP * len(self._stream_of)
         self._stream_of[resource] = stream_id
         self._signals.update(self._policy.on_requested(stream_id, self._resources[resource]))
@@ -332,6 +336,7 @@ class Http1Pool:
             self._idle.pop().request(resource, requested_at_ns)
             return
         self._waiting.append((resource, requested_at_ns))
+        # Each connection that is being set up will take one of those that wait, so as many suffice.
         if self._n_available and self._n_connecting < len(self._waiting):
             self.begin()
 

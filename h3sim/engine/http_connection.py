@@ -116,11 +116,14 @@ class HttpConnection:
 
     def request(self, resource: int, now_ns: int) -> None:
         """Request the resource at that index of the page."""
+        # Client-initiated bidirectional streams are 0, 4, 8, ... (RFC 9000 § 2.1); HTTP/2, with odd
+        # IDs, is numbered in the same way.
         stream_id = STREAM_ID_STEP * len(self._requested)
         self._requested.append(resource)
         self._requested_at_ns.append(now_ns)
         self._arrived_at_ns.append(None)
         transport = self.transport
+        # The browser reacts to nothing before this offset, so earlier bytes need no event.
         transport.watch(stream_id, self._browser.next_offset(resource))
         described = self._resources[resource]
         # Before the request leaves: frames of the control stream precede it.

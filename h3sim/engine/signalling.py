@@ -297,6 +297,8 @@ class WireSignalling(PrioritySignalling):
 
     def on_closed(self, stream_id: int, now_ns: int) -> None:  # noqa: ARG002 - nothing is recorded
         """Make the server forget the stream."""
+        # The client is not notified: it sees the end of a response by its last byte, and its
+        # policy then acts in `on_finished`.
         self._receiver.on_closed(stream_id)
 
     def _send(self, changes: Iterable[tuple[int, Signal]]) -> None:
@@ -337,7 +339,7 @@ class ServerPriorityPolicy:
     """Server-provided priorities (RFC 9218 § 8), merged with those of the client.
 
     A response's own priority is merged with the client's (RFC 9218 § 8) when the response starts,
-    or once so many bytes of it were sent. A later signal of the client replaces both (§ 7). A
+    or once a number of its bytes were sent. A later signal of the client replaces both (§ 7). A
     server that validates client priorities falls back to content types when they look wrong.
     """
 

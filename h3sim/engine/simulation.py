@@ -85,8 +85,8 @@ def simulate(
 ) -> Load:
     """Return the load of the page of *spec*.
 
-    With *record_packets* the trace holds every packet both ways. *progress* is called with the
-    number of packets sent and in all. *processes* run beside the load.
+    With *record_packets* the trace holds every packet in both directions. *progress* is called with
+    the number of packets sent and the total. *processes* run during the load.
 
     Raises:
         PageError: if the page takes more than `MAX_PACKETS` packets.

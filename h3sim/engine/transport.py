@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class ProgressCallback(Protocol):
-    """A callback with the number of packets sent and in all, called every so many packets."""
+    """A callback with the number of packets sent and the total, called at regular intervals."""
 
     def __call__(self, n_sent: int, n_packets: int, /) -> None:
         """Handle both numbers."""
@@ -62,7 +62,7 @@ class Transport(Protocol):
         """Send the *number*-th frame of the control stream upstream, counted from 0."""
 
     def pump(self) -> None:
-        """Send what the server's streams have, at the end of this instant."""
+        """Send the waiting data of the server's streams, at the end of this instant."""
 
     def watch(self, stream_id: int, n_bytes: int) -> None:
         """Suppress reports of a response until *n_bytes* of it have been delivered."""

@@ -1,4 +1,4 @@
-"""The server: scheduler and send buffer put together, and what it is told of priorities."""
+"""A server's streams: scheduling, send buffer, flow control, and received priorities."""
 
 from h3sim.lazy import attach
 

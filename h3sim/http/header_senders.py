@@ -100,8 +100,8 @@ class HeadersFirstSender(StreamSender):
 class SectionSender(HeadersFirstSender):
     """A `StreamSender` that puts a field section in front of each response.
 
-    A section is encoded when the scheduler first lets its stream send: so sections are encoded in
-    the order in which they leave, and an urgent one waits for no other that leaves later. Bytes
+    A section is encoded when the scheduler first lets its stream send. So sections are encoded in
+    the order in which they leave, and an urgent one never waits for one that leaves later. Bytes
     of encoder and decoder streams go first, bypassing the scheduler, as stacks send their
     critical streams; they reduce the room for others in a packet.
 

@@ -47,9 +47,8 @@ _Value: TypeAlias = int | bool | None
 def parse_priority(text: str) -> Eps:
     """Return the priority in a request's Priority field, or in a PRIORITY_UPDATE frame.
 
-    Missing parameters have their defaults. Ignored are parameters that are unknown, out of range or
-    of another type (RFC 9218 § 4), and the whole field where it is not a dictionary (RFC 8941 §
-    4.2).
+    Missing parameters have their defaults. Parameters that are unknown, out of range or of another
+    type are ignored (RFC 9218 § 4), and so is a field that is not a dictionary (RFC 8941 § 4.2).
 
     >>> parse_priority("u=5, i")
     Eps(urgency=5, incremental=True)

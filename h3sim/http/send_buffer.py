@@ -20,7 +20,7 @@ class SendBufferRefill(enum.Enum):
     CONTINUOUS = "continuous"
     """As soon as a quantum fits: whatever leaves makes room."""
     WHEN_EMPTY = "when-empty"
-    """Once it is empty and something may leave: it is filled with what waits then, and not again
+    """Once it is empty and something may leave: it takes the data waiting then, and nothing more
     until that has left.
 
     Under this reading the means of Marx 2019, Table 2, move with the buffer as the paper's do

@@ -155,7 +155,7 @@ class StreamPriorities:
 
 
 class DefaultPriority:
-    """The server's reading of signals without a word, by connection (RFC 9218 § 4).
+    """The server's interpretation of missing priority signals, per connection (RFC 9218 § 4).
 
     >>> defaults = DefaultPriority(WithoutSignal.INCREMENTAL_UNTIL_SIGNAL)
     >>> [defaults.of_request(signal).incremental for signal in (Eps(), Eps(urgency=1), Eps())]
@@ -167,7 +167,7 @@ class DefaultPriority:
         self._stays = without_signal is WithoutSignal.INCREMENTAL
 
     def of_request(self, priority: Eps) -> Eps:
-        """Return the priority of a request; one of the default value has no Priority field."""
+        """Return the priority of a request; the default value means that it has no field."""
         if priority != _UNSIGNALLED:
             self._is_incremental = self._stays
         elif self._is_incremental:
@@ -202,8 +202,8 @@ class PriorityReceiver:
 
     A stream whose parent was closed gets the default parent in HTTP/3: the root before draft-22
     and the orphan placeholder from then on. In HTTP/2 the tree decides (RFC 7540 § 5.3.1).
-    *default_weight* is the weight of streams without a signal. An EPS signal of the default value
-    is none on the wire; *without_signal* says what the server makes of that.
+    *default_weight* is the weight of streams without a signal. EPS signals with the default value
+    are not sent; *without_signal* defines how the server interprets that.
 
     >>> receiver = PriorityReceiver(Signalling.DRAFT_22)
     >>> receiver.on_request(0, None)[0].signal.depends_on == ORPHANS

@@ -50,7 +50,7 @@ class OutgoingStream:
         """True if its end was sent."""
         self.limit = limit
         self.stop = size if size < limit else limit
-        """The end of what may be sent now; read with each packet, so it is an attribute."""
+        """The end of the bytes that may be sent now; read with each packet, so an attribute."""
         self.lost: list[tuple[int, int]] = []
         """The spans to be retransmitted, lowest first."""
         self.acked_to = 0
@@ -317,7 +317,7 @@ class StreamSender(Source):
     def send(self, stream_id: int, n_bytes: int, header_bytes: int = 0) -> None:  # noqa: ARG002
         """Queue the *n_bytes* of a stream, which is all of its data.
 
-        The first *header_bytes* are its HEADERS frame, which in HTTP/3 goes as the rest does.
+        The first *header_bytes* are its HEADERS frame, which HTTP/3 sends like the rest.
         """
         stream = OutgoingStream(n_bytes, self._stream_window_bytes)
         self._outgoing[stream_id] = stream

@@ -1,4 +1,4 @@
-"""Pages: what is loaded, and why each part of it is asked for."""
+"""Pages: their resources, and the trigger of each request."""
 
 from h3sim.lazy import attach
 

@@ -199,12 +199,12 @@ class Graph:
 
     @cached_property
     def images_before(self) -> dict[str, int]:
-        """The place of each image among those that Chrome takes for visible before it knows.
+        """The position of each image among those that Chrome assumes to be visible before layout.
 
-        Those are named by their document, and found by its preload scanner, so neither lazy nor
-        preloaded; nor are they declared small (`AdjustImagePriority` of Chromium's
-        `resource_fetcher.cc`). What a script or CSS asks for is not named by the document.
-        Each document counts for itself. Whatever is none of them has `NOT_COUNTED`.
+        These are the images that the document references and its preload scanner finds, so they are
+        neither lazy nor preloaded, nor declared small (`AdjustImagePriority` of Chromium's
+        `resource_fetcher.cc`). Images requested by scripts or CSS do not count. Each document is
+        counted separately. All other resources have `NOT_COUNTED`.
 
         >>> page = Page(name="p", resources=(Resource(id="/", kind=Kind.DOCUMENT, size_bytes=9),))
         >>> page.images_before["/"] == NOT_COUNTED
@@ -237,7 +237,7 @@ class Graph:
 
 
 NOT_COUNTED = 2**31
-"""The place of what is no image that Chrome counts: behind all of them."""
+"""The position of resources that Chrome does not count: after all counted images."""
 
 
 def _may_be_scanned(image: Resource) -> bool:
@@ -245,7 +245,7 @@ def _may_be_scanned(image: Resource) -> bool:
 
 
 def _offset(resource: Resource) -> int:
-    """Return where its document names a resource; behind all others if nobody says it."""
+    """Return the offset at which the document references a resource; if unknown, a huge one."""
     found = resource.discovered
     known = None if found is None else found.offset_bytes
     return NOT_COUNTED if known is None else known

@@ -186,12 +186,12 @@ class FontDisplay(enum.Enum):
 
     @property
     def hides_text(self) -> bool:
-        """True if the text is not to be seen for up to three seconds: `auto` is `block` today."""
+        """True if the text stays invisible for up to three seconds; `auto` means `block` today."""
         return self in (FontDisplay.AUTO, FontDisplay.BLOCK)
 
 
 class ImageFormat(enum.Enum):
-    """The format of an image, which decides what browsers paint of a part of its bytes.
+    """The format of an image, which determines how browsers paint it while it loads.
 
     `h3sim.results.painting` has the rule of each, and its source.
     """
@@ -394,7 +394,7 @@ class PriorityChange:
         )
     )
     visible: bool | None = field(
-        default=None, metadata=declare(Flag(), "it is seen in the viewport, once laid out")
+        default=None, metadata=declare(Flag(), "layout places it in the viewport")
     )
     hidden: bool | None = field(
         default=None, metadata=declare(Flag(), "its tab moves to the background")
@@ -466,8 +466,8 @@ class Resource:
         default=0,
         metadata=declare(
             _SIZE,
-            "the size of the request; 0 for its size under HPACK over HTTP/2, else 100",
-            used_by="the link up",
+            "the size of the request; if 0, its HPACK size over HTTP/2, and 100 otherwise",
+            used_by="the uplink",
         ),
     )
     parse_ns: int = _time("parsing time once it is complete", "the trigger `executed`")
@@ -484,17 +484,17 @@ class Resource:
     in_head: bool = _flag("it is referenced from the head of the document")
     is_async: bool = _flag("a script that may run as soon as it is complete", key="async")
     is_defer: bool = _flag("a script that runs after the document has been parsed", key="defer")
-    module: bool = _flag("a module script, or what one imports")
-    other_media: bool = _flag("a stylesheet whose media query does not match: for print, say")
+    module: bool = _flag("a module script, or imported by one")
+    other_media: bool = _flag("a stylesheet whose media query does not match, such as `print`")
     small: bool = _flag("an image whose tag declares at most 10,000 pixels")
-    in_style: bool = _flag("CSS inside the document names it, and no tag")
+    in_style: bool = _flag("it is referenced only by CSS inside the document")
     preload: bool = _flag("it is requested by a preload link")
     render_blocking: bool = _flag(
         "nothing is painted before it is complete", "the browser, when it [parses](browsers.md)"
     )
     after_first_image: bool = _flag("it was discovered after the first image in document order")
     above_the_fold: bool = _flag(
-        "it is needed for what is visible without scrolling",
+        "it is needed for content that is visible without scrolling",
         "clairvoyant schemes, the second ByteIndex",
     )
     critical: bool = _flag("it is on the critical path of the page", "clairvoyant schemes")
@@ -516,7 +516,7 @@ class Resource:
         default=FontDisplay.AUTO,
         metadata=declare(
             Choice(FontDisplay),
-            "what is shown of a text until this font is there: `auto`, `block`, `swap`,"
+            "the treatment of text until this font has arrived: `auto`, `block`, `swap`,"
             " `fallback` or `optional`",
             used_by="the largest paint",
         ),
@@ -556,8 +556,8 @@ class Resource:
         ),
     )
     is_root: bool = _flag(
-        "it is navigated to, like the root: in a tab, window or frame of its own, or by a"
-        " redirect; see [Roots](#roots)",
+        "it is a navigated document, like the root: in a separate tab, window or frame, or after"
+        " a redirect; see [Roots](#roots)",
         "the browser, schemes",
         key="root",
     )
@@ -598,7 +598,7 @@ class Resource:
 
     @property
     def painted_format(self) -> ImageFormat:
-        """The format as which it is painted: as given, or by its media type, or by its name.
+        """The image format for painting: as given, or else by its media type, or by its name.
 
         >>> Resource(id="a.webp", kind=Kind.IMAGE, size_bytes=1).painted_format.value
         'webp'
@@ -607,7 +607,7 @@ class Resource:
 
     @property
     def has_element(self) -> bool:
-        """True if something in the page uses it: False for what is only known from a preload."""
+        """True if the page uses it; False if it is only known from a preload."""
         return not self.preload or self.reference_offset_bytes is not None
 
     @property

@@ -115,9 +115,10 @@ def with_early_hints(page: Page, names: str | Iterable[str]) -> Page:
     """Return *page* with Early Hints for some resources (103, RFC 8297).
 
     The interim response leaves as soon as the server has the request of the document; on its
-    arrival the named resources are requested as preloads; what the document names keeps blocking
-    where it is named (`reference_offset_bytes`). It is modelled as a resource without a body,
-    because the stream of the document stays empty during the think time (`server_ms`).
+    arrival the named resources are requested as preloads. Resources that the document references
+    still block at their reference (`reference_offset_bytes`). The response is modelled as a
+    resource without a body, because the stream of the document stays empty during the think time
+    (`server_ms`).
 
     Raises:
         InputError: listing each of *names* that matches no resource; see `selected`.
@@ -271,9 +272,9 @@ def with_preconnect(page: Page, host: str) -> Page:
 def with_inlined(page: Page, names: str | Iterable[str]) -> Page:
     """Return *page* with small files inlined into its document.
 
-    Their bytes stand where the document named them, and what follows moves back. Their children are
-    discovered there; the time to parse and execute them is added to that of parsing the document.
-    ByteIndex counts the remaining resources, with the larger document.
+    Their bytes replace the references in the document, and all later bytes move back. Their
+    children are discovered at these positions; the time to parse and execute them is added to the
+    parsing time of the document. ByteIndex counts the remaining resources and the larger document.
 
     Raises:
         InputError: listing each of *names* that matches no resource, and each resource that the

@@ -64,7 +64,7 @@ def id_problems(ids: Mapping[int, str]) -> Iterator[ValidationIssue]:
 
 
 def _root_problems(resources: tuple[Resource, ...]) -> Iterator[ValidationIssue]:
-    """Yield what is wrong with the roots: none, or one that is not marked."""
+    """Yield the errors of the roots: there is none, or one is not marked."""
     roots = [index for index, resource in enumerate(resources) if resource.discovered is None]
     if not roots:
         yield ValidationIssue(
@@ -83,7 +83,7 @@ def _parent_problems(
     resources: tuple[Resource, ...],
     index: Mapping[str, int],
 ) -> Iterator[ValidationIssue]:
-    """Yield what is wrong with the trigger of a resource."""
+    """Yield the errors in the trigger of a resource."""
     if discovery is None or discovery.by is None:
         return
     parent = index.get(discovery.by)

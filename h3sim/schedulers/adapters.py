@@ -120,10 +120,10 @@ class NextScheduler(Protocol):
 class NextAdapter:
     """A scheduler from one whose `next` picks a stream and charges it a quantum in one step.
 
-    A server picks before it knows whether there is room, and picks again; picking must change
-    nothing. So a copy of *scheduler* advances on `pick`, and the original on `charge`. If another
-    call comes in between, the copy is made again. A quantum is one packet: its size is not passed
-    on, nor anything sent from a stream that was not picked.
+    A server picks before it knows whether there is room, and may pick again, so `pick` must not
+    change any state. Therefore a copy of *scheduler* advances on `pick`, and the original on
+    `charge`. After any other call in between, the copy is renewed. A quantum is one packet. The
+    scheduler learns neither its size nor of packets from streams that it did not pick.
 
     >>> class RoundRing:
     ...     def __init__(self):

@@ -28,23 +28,23 @@ if TYPE_CHECKING:
 class Mixed(enum.Enum):
     """The order of incremental and non-incremental responses of one urgency.
 
-    RFC 9218 § 10 leaves it to the server, and warns of both ends: a long response that is not
-    incremental may keep short ones waiting, and one that is may never let the others pass.
+    RFC 9218 § 10 leaves this order to the server. Whichever kind goes first may starve the other.
     """
 
     NON_INCREMENTAL_FIRST = "non-incremental-first"
     """Non-incremental responses go before all incremental ones (quiche, mvfst, lsquic)."""
     SHARED_LIST = "shared-list"
-    """All in one list, by round and then by stream ID. A stream joins the current round; a quantum
-    moves an incremental one to the next round, others stay until they are done (nghttp3).
+    """All are in one list, by round and then by stream ID. A stream joins the current round. A
+    quantum moves an incremental stream to the next round; others stay until they are done
+    (nghttp3).
     """
     HALVES = "halves"
     """Both groups alternate with quanta of one size, and so get half each."""
     HALVES_INCREMENTAL_FIRST = "halves-incremental-first"
     """The same, beginning with an incremental response in each urgency (quic-go)."""
     FIRST_TURN = "first-turn"
-    """Non-incremental responses and the first quantum of each incremental one by stream ID, later
-    quanta of incremental ones after them (h2o)."""
+    """Non-incremental responses and the first quantum of each incremental one go by stream ID, the
+    later quanta of incremental ones after them (h2o)."""
     ALL_SHARE = "all-share"
     """All share; the incremental flag is ignored (google-quiche)."""
 
@@ -88,6 +88,8 @@ class EpsScheduler:
     def update(self, stream_id: int, signal: Signal) -> None:
         """Move the stream behind others of its new urgency; an unchanged one keeps its quantum."""
         before, self._priorities[stream_id] = self._priorities[stream_id], _eps(signal)
+        # An unchanged signal must not cost the quantum: a client could repeat it (RFC 9218 § 7 lets
+        # it send any number of updates).
         if stream_id in self._active and self._priorities[stream_id] != before:
             has_begun = self._levels[before.urgency].has_begun(stream_id)
             self.deactivate(stream_id)
@@ -139,11 +141,12 @@ class RingEpsScheduler:
     """EPS as in Go's HTTP/2 server (golang.org/x/net 0.62, `writesched_priority_rfc9218.go`).
 
     Within an urgency, frames of incremental and of other streams alternate, the incremental one
-    first. There is one alternation for the connection: each frame of whatever urgency flips it.
-    Each kind of an urgency has a ring of its open streams, in the order in which they were opened
-    or last updated, and a head. The first stream from the head on that has data is sent. The head
-    moves to it, or, if it is incremental, behind it. So a response that is not incremental and
-    becomes ready late does not go before others by its ID, as RFC 9218 § 10 recommends.
+    first. There is a single alternation for the connection: each frame flips it, whatever its
+    urgency. For each urgency and kind, a ring holds the open streams in the order in which they
+    were opened or last updated, and has a head. The first stream with data, from the head on, is
+    sent. The head moves to this stream, or behind it if it is incremental. So a non-incremental
+    response that becomes ready late does not precede responses with higher IDs, although RFC 9218
+    § 10 recommends the order of IDs.
 
     >>> scheduler = RingEpsScheduler()
     >>> for stream_id, incremental in ((0, False), (4, True), (8, True)):
@@ -213,6 +216,8 @@ class RingEpsScheduler:
         """Charge a frame: move the head of the stream's ring, and flip the alternation."""
         number = self._ring_of[stream_id]
         ring = self._rings[number]
+        # Turning the ring costs as much as the search for this stream did, and unlike an index of
+        # the head it survives the removal of streams.
         while (head := next(iter(ring))) != stream_id:
             ring.move_to_end(head)
         if number % 2:
@@ -231,11 +236,11 @@ class RingEpsScheduler:
 class ByteListEpsScheduler:
     """EPS as in nghttp2 (1.52 and 1.68, `nghttp2_session.c`): a list for each urgency, by bytes.
 
-    Streams of an urgency go by their cycle, then by stream ID. A frame adds its bytes to the cycle
-    of an incremental stream, unless it is alone; others go on until they are done. A stream that
-    joins, or gets another priority, takes the cycle of the first; an incremental one adds the bytes
-    of its last frame to it. One without data is found to have none when its turn comes: until then
-    it is in the list, and continues there if it has data again.
+    Streams of an urgency are ordered by their cycle, then by stream ID. A frame adds its bytes to
+    the cycle of an incremental stream, unless the stream is alone; other streams continue until
+    they are done. A stream that joins, or changes priority, takes the cycle of the first; an
+    incremental one adds the bytes of its last frame to it. A stream that runs out of data stays in
+    the list until its turn comes, and keeps its position if it has data again by then.
 
     >>> scheduler = ByteListEpsScheduler()
     >>> for stream_id in (0, 4):

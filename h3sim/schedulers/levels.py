@@ -189,7 +189,7 @@ class SplitHalf(NonIncrementalFirstLevel):
         return super().first
 
     def leave(self, stream_id: int) -> None:
-        # A stream that leaves within a quantum has used it: else its group would get it twice.
+        # A stream that leaves within a quantum ends it: otherwise its group would get another one.
         if self._turns.has_begun(stream_id):
             self._shared_is_next = stream_id in self._sequential
         super().leave(stream_id)

@@ -57,6 +57,7 @@ class IndexedHeap:
         heap = self._heap
         entry: _Entry = (rank, tie, stream_id)
         was_first = bool(heap) and heap[0][2] == stream_id
+        # From here on, an older entry of the stream is stale.
         self._entries[stream_id] = entry
         # A stream usually moves while it is first; one sift then replaces a pop and a push.
         if was_first:

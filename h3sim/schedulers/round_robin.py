@@ -152,7 +152,8 @@ class AdaptiveRoundRobinScheduler:
     def charge(self, stream_id: int, n_bytes: int) -> None:
         """Charge a packet, and end the stream's quantum if it is used up."""
         del n_bytes
-        # Packets without loss are counted only within a burst, to find its end.
+        # Packets without loss are counted only within a burst, to find its end. Outside of bursts
+        # the mean does not decay: it estimates how long bursts are, not how frequent.
         if self._burst:
             self._quiet += 1
             if self._quiet >= _QUIET_PACKETS:

@@ -37,6 +37,7 @@ class FifoScheduler:
 
     def activate(self, stream_id: int) -> None:
         """Activate the stream."""
+        # Stream IDs rise in the order of the requests (RFC 9000 § 2.1), so the ID is the rank.
         if stream_id not in self._active:
             self._active.put(stream_id, stream_id)
 
@@ -57,7 +58,7 @@ class FifoScheduler:
 
 
 class RankScheduler:
-    """Static priority by `Rank`, the lowest first; within a rank, the longest active stream.
+    """Static priority by `Rank`, the lowest first; equal ranks in the order of activation.
 
     Streams of one rank are therefore sent sequentially. A signal of another type counts as rank 0.
 
@@ -82,6 +83,7 @@ class RankScheduler:
     def update(self, stream_id: int, signal: Signal) -> None:
         """Change the stream's rank; its position among those of that rank is by activation."""
         self._ranks[stream_id] = _rank(signal)
+        # With its old arrival: a change of rank does not send it behind its new equals.
         if stream_id in self._active:
             self._enqueue(stream_id)
 

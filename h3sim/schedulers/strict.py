@@ -128,7 +128,7 @@ class StrictScheduler:
     def _move(self, element_id: int, priority: StrictPriority) -> None:
         """Give an element a new priority, and with it a new group or level."""
         before, parent = self._priorities[element_id], priority.depends_on
-        # Only the weight differs: it keeps its quantum.
+        # At most the weight differs, so it keeps its quantum.
         if (parent, priority.strict) == (before.depends_on, before.strict):
             self._priorities[element_id] = priority
             self._groups[parent].reweigh(element_id, priority.strict, priority.weight)

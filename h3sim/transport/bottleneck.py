@@ -260,7 +260,7 @@ class OpportunityTrace:
 
 
 class DropTail:
-    """A first-in-first-out queue that drops what does not fit.
+    """A first-in-first-out queue that drops packets that do not fit.
 
     The backlog is what was accepted and has not left yet, the packet in service included; a packet
     is accepted if the backlog with it stays within both limits (as bfifo below tc-tbf does it).
@@ -313,8 +313,8 @@ class CoDelQueue(DropTail):
     if no more than one packet's bytes wait behind it at its turn, and those may not have arrived
     yet. The bytes ahead of it on arrival are used instead; in a standing queue they are as many.
 
-    A packet that is ECN-capable, as *is_ect* tells of the next one, is marked in place of a drop by
-    CoDel; *has_marked* tells of the last one. A full queue drops it all the same.
+    Set *is_ect* before an ECN-capable packet: CoDel then marks it instead of dropping it, and
+    *has_marked* is True afterwards. A full queue still drops it.
     """
 
     __slots__ = ("_codel", "has_marked", "is_ect")

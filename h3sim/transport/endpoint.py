@@ -73,7 +73,7 @@ class Source:
 
 
 class Endpoint(Generic[PacketT]):
-    """One end of a connection. It never waits: it takes the time, and returns when to be woken."""
+    """One end of a connection. It never waits: calls pass the time; it returns its next timer."""
 
     @property
     def is_ready(self) -> bool:

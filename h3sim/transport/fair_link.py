@@ -56,9 +56,9 @@ class FqCoDelQueue:
 
     A flow is a connection in one direction: there are no hash collisions. If the packets together
     exceed a limit, the queue with the most bytes loses its first packet (RFC 8290 § 4.1). With
-    *marks* CoDel marks packets that are ECN-capable; *on_dropped* is called with each that is
-    dropped. Packets are judged when they are dequeued, as RFC 8289 has it, by the bytes that are
-    left in their own queue.
+    *marks* CoDel marks packets that are ECN-capable; *on_dropped* is called with each dropped
+    packet. CoDel decides when a packet is dequeued, as in RFC 8289, by the bytes that remain in the
+    queue of its flow.
     """
 
     __slots__ = (
@@ -108,6 +108,8 @@ class FqCoDelQueue:
         queue.n_bytes += entry.wire_bytes
         self._n_bytes += entry.wire_bytes
         self._n_packets += 1
+        # § 4.1: a queue that becomes active starts among the new ones with a full quantum, so a
+        # sparse flow waits for no bulk flow.
         if not queue.is_listed:
             queue.is_listed = True
             queue.credit_bytes = self._settings.quantum_bytes
@@ -125,6 +127,7 @@ class FqCoDelQueue:
             if not queues:
                 return None
             queue = queues[0]
+            # § 4.2: a used-up quantum sends the queue behind the old ones, be it new or old.
             if queue.credit_bytes <= 0:
                 queue.credit_bytes += self._settings.quantum_bytes
                 self._old.append(queues.popleft())
@@ -135,7 +138,8 @@ class FqCoDelQueue:
                 return entry
             queues.popleft()
             if is_new:
-                # Else a flow with a packet per round would be a new one for ever.
+                # § 4.2: otherwise a flow with one packet per round would remain new forever, and
+                # starve the old ones.
                 self._old.append(queue)
             else:
                 queue.is_listed = False
@@ -234,8 +238,8 @@ class FairLink(ChangingLink):
             self.ecn_marks = self._queue.n_marked
             if entry is None:
                 return
-            # A packet that has waited for this instant may use what is left of an opportunity of
-            # it; one that arrives at it is too late (see `OpportunityTrace`).
+            # A packet that has already waited may use the remainder of an opportunity at this very
+            # instant; a packet that arrives now is too late (see `OpportunityTrace`).
             from_ns = max(entry.at_ns, now_ns - 1)
             leaves_at_ns = max(now_ns, bottleneck.leaves_at_ns(from_ns, entry.wire_bytes))
             if leaves_at_ns > now_ns:

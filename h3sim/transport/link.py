@@ -183,6 +183,7 @@ class Link:
             self._leaves_at_ns = make_queue(profile, rtt_ns, self._bottleneck)
         else:
             self._leaves_at_ns = self._codel.leaves_at_ns
+        # Both directions add up to the RTT, even if it is an odd number of nanoseconds.
         self._delay_ns = rtt_ns - rtt_ns // 2 if upward else rtt_ns // 2
         self._extra_ns = _make_extra(profile, streams)
         self._loss = make_loss(profile, streams)
@@ -328,6 +329,8 @@ class PlainLink(Link):
         elif self._is_bounded:  # an unlimited queue drops nothing, and its list would only grow
             self._waiting.append((leaves_at_ns, wire_bytes))
             self._backlog_bytes = backlog_bytes
+        # One draw for each packet that leaves the bottleneck, whatever its fate or size: the n-th
+        # packet is lost under every scheme or none (common random numbers).
         if self._draw is not None:
             is_lost = self._draw() < self._probability
         else:
@@ -384,9 +387,9 @@ def _make_extra(
 class RemoteLink(Link):
     """A link to another server: a shared *link* plus an extra one-way delay.
 
-    Bottleneck, queue and losses are the link's: packets meet them in the order sent, and the part
-    of the path that is not shared follows. *extra_ns* is negative for a closer server; then it is
-    at most the delay of the link.
+    Packets first pass the bottleneck, queue and losses of the shared link, in the order sent, and
+    then the part of the path that is not shared. *extra_ns* is negative for a closer server, but
+    never below minus the delay of the link.
 
     >>> from h3sim.rng import substream
     >>> from h3sim.transport.link import Link

@@ -48,9 +48,9 @@ class Jitter:
         NetworkError: listing every value that is out of range.
     """
 
-    every: int = field(metadata=declare(Integer(low=1, high=_MAX_COUNT), "one packet of so many"))
-    min_overtaken: int = field(metadata=declare(_COUNT, "the least that overtake it"))
-    max_overtaken: int = field(metadata=declare(_COUNT, "the most"))
+    every: int = field(metadata=declare(Integer(low=1, high=_MAX_COUNT), "hold every n-th packet"))
+    min_overtaken: int = field(metadata=declare(_COUNT, "minimum number that overtake it"))
+    max_overtaken: int = field(metadata=declare(_COUNT, "the maximum"))
 
     def __post_init__(self) -> None:
         validate(self, NetworkError)
@@ -150,7 +150,7 @@ class LinkJitter:
     )
     distribution: Distribution = field(
         default=Distribution.UNIFORM,
-        metadata=declare(Choice(Distribution), "how it is spread", key="jitter_distribution"),
+        metadata=declare(Choice(Distribution), "its distribution", key="jitter_distribution"),
     )
     reorder: bool = field(
         default=False, metadata=declare(Flag(), "whether packets may overtake one another")
@@ -213,10 +213,10 @@ class CoDel:
     """CoDel's two parameters; the defaults are those of RFC 8289 § 5."""
 
     target_ns: int = field(
-        default=5 * NS_PER_MS, metadata=declare(_CODEL_TIME, "the delay that may stand")
+        default=5 * NS_PER_MS, metadata=declare(_CODEL_TIME, "acceptable standing delay")
     )
     interval_ns: int = field(
-        default=100 * NS_PER_MS, metadata=declare(_CODEL_TIME, "for how long it may be exceeded")
+        default=100 * NS_PER_MS, metadata=declare(_CODEL_TIME, "time for which it may be exceeded")
     )
 
     def __post_init__(self) -> None:
@@ -237,7 +237,7 @@ class FqCoDel(CoDel):
 
     quantum_bytes: int = field(
         default=PACKET_BYTES,
-        metadata=declare(Integer(low=1, high=10**9), "what a flow may send per round"),
+        metadata=declare(Integer(low=1, high=10**9), "bytes per flow and round"),
     )
 
 
@@ -364,11 +364,12 @@ class LinkProfile:
         stand_in=(1,),
     )
     burst_bytes: int = field(
-        default=PACKET_BYTES, metadata=declare(Integer(low=0, high=10**9), "what it passes at once")
+        default=PACKET_BYTES,
+        metadata=declare(Integer(low=0, high=10**9), "size of the token bucket"),
     )
     queue_bytes: int | None = _optional(
         Integer(low=PACKET_BYTES, high=_MAX_BYTES, hint="at least one packet"),
-        "the queue before it",
+        "limit of the queue",
     )
     queue_packets: int | None = _optional(Integer(low=1, high=_MAX_BYTES), "the same in packets")
     queue_bdp: float | None = _optional(
@@ -391,13 +392,13 @@ class LinkProfile:
     loss: float = field(
         default=0.0,
         metadata=declare(
-            Number(low=0, high=1, is_below=True, example="0.02 is 2 %"), "the share that is lost"
+            Number(low=0, high=1, is_below=True, example="0.02 is 2 %"), "the share of packets lost"
         ),
     )
-    loss_burst: float | None = _optional(Number(low=1, high=1e6), "how many in a row, on average")
+    loss_burst: float | None = _optional(Number(low=1, high=1e6), "mean number lost in a row")
     loss_list: tuple[int, ...] = field(
         default=(),
-        metadata=declare(ListOf(Integer(low=0), "whole numbers"), "which packets are lost"),
+        metadata=declare(ListOf(Integer(low=0), "whole numbers"), "numbers of the lost packets"),
     )
     loss_list_from_bytes: int = field(
         default=0, metadata=declare(Integer(low=0, high=_MAX_BYTES), "smaller ones are not counted")

@@ -137,7 +137,7 @@ class ConstantRate:
     """
 
     packet_bytes: int = field(
-        metadata=declare(Integer(low=1, high=_MAX_PACKET_BYTES), "the most payload of a packet")
+        metadata=declare(Integer(low=1, high=_MAX_PACKET_BYTES), "the maximum payload of a packet")
     )
     interval_ns: Fraction = field(
         metadata=declare(_Interval(), "`interval_ms`, the time between packets, or `rate_mbps`")
@@ -192,12 +192,12 @@ class IndependentPackets:
 
     packet_bytes: int = field(
         default=1400,
-        metadata=declare(Integer(low=1, high=_MAX_PACKET_BYTES), "the most payload of a packet"),
+        metadata=declare(Integer(low=1, high=_MAX_PACKET_BYTES), "the maximum payload of a packet"),
     )
     loss: float = field(
         default=0.0,
         metadata=declare(
-            Number(low=0, high=1, is_below=True, example="0.02 is 2 %"), "the share that is lost"
+            Number(low=0, high=1, is_below=True, example="0.02 is 2 %"), "the share of packets lost"
         ),
     )
 
@@ -223,9 +223,9 @@ class Network:
     x: constant_rate: is missing: a network needs [constant_rate], or [down] for links
     """
 
-    name: str = field(metadata=declare(Text(is_needed=True), "what results call it"))
-    title: str = field(default="", metadata=declare(Text(), "what it is, in a line"))
-    source: str = field(default="", metadata=declare(Text(), "where its numbers are from"))
+    name: str = field(metadata=declare(Text(is_needed=True), "its name in results"))
+    title: str = field(default="", metadata=declare(Text(), "a short description"))
+    source: str = field(default="", metadata=declare(Text(), "the source of its values"))
     rtt_ns: int = field(
         default=0, metadata=declare(Milliseconds(low=0, high=600_000), "the round-trip time")
     )
@@ -233,13 +233,13 @@ class Network:
         default=None,
         metadata=declare(
             Record(ConstantRate),
-            "the server sends at it",
+            "the rate at which the server sends",
             stand_in=ConstantRate(packet_bytes=1, interval_ns=Fraction(1)),
         ),
     )
     jitter: Jitter | None = field(
         default=None,
-        metadata=declare(Record(Jitter), "with a constant rate: who overtakes whom", stand_in=None),
+        metadata=declare(Record(Jitter), "reordering at a constant rate", stand_in=None),
     )
     down: LinkProfile | None = field(
         default=None,
@@ -247,21 +247,23 @@ class Network:
     )
     up: LinkProfile | None = field(
         default=None,
-        metadata=declare(Record(LinkProfile), "the link up, else as down", stand_in=LinkProfile()),
+        metadata=declare(
+            Record(LinkProfile), "the uplink; by default as `down`", stand_in=LinkProfile()
+        ),
     )
     independent_packets: IndependentPackets | None = field(
         default=None,
         metadata=declare(
             Record(IndependentPackets),
-            "for header lists: each packet is delayed and lost on its own",
+            "for header lists: packets are delayed and lost independently",
             stand_in=IndependentPackets(),
         ),
     )
     cc: str | None = field(
-        default=None, metadata=declare(Text(), "the congestion controller, unless one is asked for")
+        default=None, metadata=declare(Text(), "the default congestion controller")
     )
     profile: str | None = field(
-        default=None, metadata=declare(Text(), "the transport profile, unless one is asked for")
+        default=None, metadata=declare(Text(), "the default transport profile")
     )
 
     def __post_init__(self) -> None:
@@ -518,7 +520,7 @@ def parse_cross_traffic(text: str) -> tuple[CrossFlow, ...]:
 
 
 def _flow_errors(match: re.Match[str]) -> Iterator[str]:
-    """Yield what is wrong with one flow of a description of cross traffic."""
+    """Yield the errors in one flow of a description of cross traffic."""
     name, rates = match["name"], match["rates"].split(":")[1:]
     text_value = format_value(match[0])
     if name == _ON_OFF:
@@ -545,7 +547,7 @@ def _number(text: str) -> float | None:
 
 
 def _read_flow(match: re.Match[str]) -> CrossFlow:
-    """Return the flow that a valid part of a description stands for."""
+    """Return the flow that a valid part of a description defines."""
     starts_at_ns = ms(float(match["start"] or 0))
     if match["name"] != _ON_OFF:
         return CrossFlow(cc=match["name"], starts_at_ns=starts_at_ns)

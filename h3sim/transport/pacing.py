@@ -80,6 +80,8 @@ class Pacer:
         controller = self._controller
         rate_bps = controller.pacing_rate_bps(self._rtt)
         if rate_bps is None:
+            # RFC 9002 § 7.7: rate = N * congestion_window / smoothed_rtt; N above 1 (5/4 there)
+            # keeps pacing from leaving the window unused when the RTT varies.
             if self._gain is None or not self._rtt.has_sample:
                 # kInitialRtt is a value for timeouts. Spread over it, a first window would leave at
                 # 48 kB/s, although RFC 9002 § 7.7 allows it as a burst; ngtcp2 uses 1 ms here.
@@ -132,9 +134,9 @@ class Pacer:
             self.ready_at_ns = empty_at_ns - self._ahead_ns
 
     def _bits_ahead(self, n_bytes: int) -> int:
-        """Return the dividend that, over a rate.
+        """Return the room that *n_bytes* leave in a burst, as a dividend.
 
-        Is the time before empty at which *n_bytes* fit.
+        Divided by a rate, it is the time before the bucket is empty from which on they fit.
         """
         spare = self._burst_bytes - n_bytes
         return spare * _BITS_BY_NS if spare > 0 else 0
@@ -148,11 +150,11 @@ _LEAST_NS: Final = NS_PER_MS // 1000
 
 
 class BucketPacer:
-    """aioquic's token bucket: time fills it, and each packet takes a packet's time out.
+    """aioquic's token bucket, which holds time: the clock fills it, and each packet drains it.
 
-    A packet's time is that of a full one at one window per round trip, whatever its size. Since any
-    remaining time suffices, a packet may leave whenever another event (such as an ACK) occurs: only
-    bursts are paced. The bucket holds a quarter of the window, 2 to 16 packets.
+    Each packet, whatever its size, takes the time of a full packet at one window per round trip.
+    Any remaining time suffices to send, so a packet may leave whenever another event (such as an
+    ACK) occurs: only bursts are paced. The bucket holds a quarter of the window, 2 to 16 packets.
 
     >>> pacer = BucketPacer(datagram_bytes=1000)
     >>> pacer.begin(window_bytes=8000, rate_bps=8_000_000)

@@ -41,9 +41,11 @@ class RttEstimator:
             self.min_rtt_ns = self.smoothed_rtt_ns = latest_rtt_ns
             self.rttvar_ns = latest_rtt_ns // 2
             return
+        # RFC 9002 § 5.2: min_rtt ignores ACK Delay, so it rests on what this endpoint has observed
+        # itself, and bounds what the peer may subtract below.
         if latest_rtt_ns < self.min_rtt_ns:
             self.min_rtt_ns = latest_rtt_ns
-        # Otherwise the peer claims more delay than is possible (RFC 9002 § 5.3).
+        # RFC 9002 § 5.3: a delay that would take the sample below min_rtt is implausible.
         if ack_delay_ns and latest_rtt_ns >= self.min_rtt_ns + ack_delay_ns:
             adjusted_ns -= ack_delay_ns
         # The variance first: RFC 9002 § 5.3 uses the smoothed value from before this sample.
@@ -56,6 +58,7 @@ class RttEstimator:
 
     def probe_timeout_ns(self, max_ack_delay_ns: int) -> int:
         """Return PTO without backoff (RFC 9002 § 6.2.1)."""
+        # RFC 9002 § 6.2.1: max(4 * rttvar, kGranularity), by comparison: `max` costs a call.
         spread_ns = 4 * self.rttvar_ns
         if spread_ns < K_GRANULARITY_NS:
             spread_ns = K_GRANULARITY_NS
@@ -63,10 +66,12 @@ class RttEstimator:
 
     def loss_delay_ns(self) -> int:
         """Return the time threshold after which a sent packet is lost (RFC 9002 § 6.1.2)."""
+        # RFC 9002 § 6.1.2: the larger of both, since a path whose RTT has just risen is slower than
+        # the smoothed value says, and a single short sample must not cause spurious losses.
         rtt_ns = (
             self.latest_rtt_ns
             if self.latest_rtt_ns > self.smoothed_rtt_ns
             else self.smoothed_rtt_ns
         )
-        delay_ns = 9 * rtt_ns // 8
+        delay_ns = 9 * rtt_ns // 8  # kTimeThreshold
         return delay_ns if delay_ns > K_GRANULARITY_NS else K_GRANULARITY_NS

@@ -300,10 +300,11 @@ class ExactTime(FairQueueing):
 class QuickerZeroTime(ExactTime):
     """Exact time until a child of weight 0 is served; afterwards an infinite time for all.
 
-    Quicker divides by the weight, so a quantum at weight 0 ends at an infinite time, and every
-    child served or joining after it has that time too. The order of its binary heap then depends
-    only on its own moves: the served child is popped, the last entry moves to the front, and the
-    child is pushed at the end. So the first and the last alternate, and those between them wait.
+    Quicker divides by the weight, so a quantum at weight 0 ends at an infinite time, and so does
+    that of every child served or joining later. From then on all keys of its binary heap are equal,
+    and its order depends only on its own moves: the served child is popped, the last entry moves to
+    the front, and the child is pushed at the end. So the first and the last alternate, and those in
+    between wait.
     """
 
     def __init__(self, *, turn_bytes: int) -> None:

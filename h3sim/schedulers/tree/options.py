@@ -39,7 +39,7 @@ class Orphans(enum.Enum):
     KEEP = "keep"
     """Their own (Quicker, Apache Traffic Server)."""
     SHARE = "share"
-    """A part each of the node's weight, by their own weights (RFC 7540 § 5.3.4).
+    """A part of the node's weight for each, in proportion to its own (RFC 7540 § 5.3.4).
 
     Rounded to the nearest, halves up, and to 1 at least, by a factor of 16 bits (h2o)."""
     SHARE_DOWN = "share-down"

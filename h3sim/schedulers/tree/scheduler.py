@@ -131,8 +131,7 @@ class TreeScheduler:
 
     Raises:
         ValueError: if *retain* is negative, if zero weights are combined with options that need
-        shares,
-            or the orphan placeholder with another queueing than the exact one.
+            shares, or the orphan placeholder with queueing that is not exact.
 
     >>> tree = TreeScheduler()
     >>> tree.open(0, H2Priority(weight=128)); tree.open(4, H2Priority(weight=64))
@@ -325,7 +324,7 @@ class TreeScheduler:
 
     def charge(self, stream_id: int, n_bytes: int) -> None:
         """Charge a quantum of *n_bytes* to the stream, and to each ancestor."""
-        # Before the charge: skipped streams were next before this one.
+        # Before the charge: the skipped streams were next before this one.
         if self._blocked:
             self._queueing.defer(self._root, self._blocked)
         self._queueing.charge(self._nodes[stream_id], n_bytes)
@@ -333,10 +332,10 @@ class TreeScheduler:
     def to_networkx(self) -> Graph:
         """Return the tree as a graph of networkx, with an edge from each parent to each child.
 
-        Nodes are called by their ids, and the root "root". Each but the root has the attributes
-        *weight*, *active* (it has data), *exclusive* (it was put there exclusively), *position*
-        (among its siblings, from 0 on), *closed* (it is retained) and *idle* (it is there only
-        because others depend on it).
+        Nodes are named by their ids, and the root "root". All nodes except the root have the
+        attributes *weight*, *active* (it has data), *exclusive* (it was inserted exclusively),
+        *position* (among its siblings, from 0 on), *closed* (it is retained) and *idle* (it exists
+        only because others depend on it).
 
         >>> tree = TreeScheduler()
         >>> tree.open(0, H2Priority(weight=32)); tree.open(4, H2Priority(depends_on=0))

@@ -98,6 +98,8 @@ class Nghttp2Tree(DependencyTree):
         if node.is_placeholder:
             self._remove(node)
             return
+        # RFC 7540 § 5.3.4 recommends to retain it: signals in flight may still refer to it, and
+        # would otherwise give their streams the default priority.
         self._queueing.sleep(node)
         node.is_closed = True
         self._closed[node_id] = None

@@ -84,6 +84,7 @@ class DependencyTree:
         """The highest opened ID: higher ones are idle (RFC 7540 § 5.1.1)."""
         if unknown_parent is UnknownParent.ORPHANS:
             orphanage = self.nodes[ORPHANS] = Node(ORPHANS)
+            # HTTP/3 draft-22: its descendants are served only if nothing else can be sent.
             orphanage.fixed_time = math.inf
             self._attach(orphanage, self.root)
 
@@ -130,6 +131,8 @@ class DependencyTree:
 
     def prioritize(self, node_id: int, signal: Signal) -> None:
         """Handle a PRIORITY frame: change a node in the tree, or add an idle one."""
+        # RFC 7540 § 5.3.4: a frame may name an idle stream, to group others below it. One for a
+        # stream that was removed has nothing to change: its ID cannot be used again (§ 5.1.1).
         if node_id in self.nodes:
             self.update(node_id, signal)
         elif node_id > self._newest_id:
@@ -163,6 +166,7 @@ class DependencyTree:
 
     def _check_priority(self, node_id: int, signal: Signal) -> H2Priority:
         """Return the priority of a signal, if the tree can apply it."""
+        # RFC 7540 § 5.3.5: streams without a signal have the default priority.
         priority = signal if isinstance(signal, H2Priority) else self._default
         if priority.depends_on == node_id:
             raise SelfDependencyError(node_id)
@@ -286,6 +290,8 @@ class DependencyTree:
 
     def _remove(self, node: Node) -> None:
         """Remove a node without data; its children move up to its parent."""
+        # RFC 7540 § 5.3.4: the dependents of a removed stream move to its parent, and share its
+        # weight in proportion to their own (`Orphans`: not every server does that).
         del self.nodes[node.id]
         self._retained.pop(node.id, None)
         parent = known(node.parent)

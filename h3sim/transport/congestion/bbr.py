@@ -29,9 +29,9 @@ def delivery_rate_bps(
 ) -> int | None:
     """Return the delivery rate while *packet*, acknowledged now, was on its way; None if unknown.
 
-    *delivered_bytes* includes what this ACK acknowledges. What was delivered since the packet was
-    sent is divided by the longer of the times in which it was sent and acknowledged, so that
-    bunched ACKs do not feign a high rate; a time below the smallest RTT is not believed (§ 3.3).
+    *delivered_bytes* includes the bytes of this ACK. The bytes delivered since the packet was sent
+    are divided by the time that it took to send them, or to acknowledge them if that was longer, so
+    bunched ACKs do not feign a high rate. Times below the smallest RTT are implausible (§ 3.3).
     """
     send_ns = packet.sent_at_ns - packet.first_sent_at_ns
     ack_ns = now_ns - packet.delivered_at_ns
@@ -113,7 +113,7 @@ class ModelBasedController(CongestionController):
 
     @property
     def is_probing_rtt(self) -> bool:
-        """True while the path is emptied to see its round-trip time."""
+        """True while the path is drained to measure its round-trip time."""
         raise NotImplementedError
 
     def on_persistent_congestion(self, now_ns: int) -> None:
@@ -173,6 +173,8 @@ class FullPipeDetector:
         """Handle the delivery rate at the start of a round that the application did not limit."""
         if self.is_full:
             return
+        # Startup nearly doubles the rate in each round, so less growth shows a plateau. Three
+        # rounds: a receive window that is still growing may cause a plateau that passes.
         if rate_bps >= self._base_bps * _FULL_GROWTH:
             self.restart(rate_bps)
             return
@@ -185,7 +187,7 @@ _EXTRA_ACKED_ROUNDS: Final = 10
 
 
 class AckAggregation:
-    """The estimator of how much more than a path delivers ACKs report at once (§ 5.5.9)."""
+    """The estimator of the bytes that bursts of ACKs report beyond the expected ones (§ 5.5.9)."""
 
     __slots__ = ("_began_at_ns", "_delivered_bytes", "_maximum", "extra_bytes")
 
@@ -208,6 +210,7 @@ class AckAggregation:
     ) -> None:
         """Handle newly acknowledged bytes."""
         expected_bytes = bandwidth_bps * (now_ns - self._began_at_ns) // _BITS_BY_NS
+        # The path has caught up with the ACKs: whatever comes next is another burst.
         if self._delivered_bytes <= expected_bytes:
             self._delivered_bytes = expected_bytes = 0
             self._began_at_ns = now_ns
@@ -284,6 +287,8 @@ _REFILL, _UP = BbrState.PROBE_BW_REFILL, BbrState.PROBE_BW_UP
 _PROBE_BW: Final = (_DOWN, _CRUISE, _REFILL, _UP)
 _ACCELERATING: Final = (_STARTUP, _REFILL, _UP)
 
+# In the draft's words: LossThresh, Beta, Headroom, MaxBwFilterLen, StartupFullLossCnt,
+# MinRTTFilterLen, ProbeRTTInterval and ProbeRTTDuration.
 _LOSS_THRESHOLD: Final = 0.02
 _BETA: Final = 0.7
 _HEADROOM: Final = 0.15
@@ -525,7 +530,7 @@ class BbrController(ModelBasedController):
         bytes_in_flight: int,
         next_number: int,
     ) -> None:
-        """Note losses; in a probe, find out what in flight was too much (§ 5.5.10)."""
+        """Record losses; in a probe, find out how much in flight was too much (§ 5.5.10)."""
         self._flight_bytes = bytes_in_flight
         if self._recovery_end is None:
             self._save_window()
@@ -586,6 +591,7 @@ class BbrController(ModelBasedController):
     def _update_max_bandwidth(self) -> None:
         """Put the sample into the filter, unless the application limited it (§ 5.5.5)."""
         rate_bps = self._sample.rate_bps
+        # An app-limited sample underestimates the path, but one above the maximum is proof.
         if rate_bps and (rate_bps >= self.max_bandwidth_bps or not self._sample.is_app_limited):
             self.max_bandwidth_bps = self._bandwidths.put(rate_bps, self._cycle_count)
 
@@ -598,6 +604,7 @@ class BbrController(ModelBasedController):
             bandwidth_bps = self.max_bandwidth_bps
         if inflight == UNLIMITED:
             inflight = self.congestion_window
+        # Not below the latest delivery, which the path has just shown to sustain.
         self.bandwidth_shortterm_bps = max(self._bandwidth_latest_bps, int(_BETA * bandwidth_bps))
         self.inflight_shortterm = max(self._inflight_latest, int(_BETA * inflight))
 
@@ -605,18 +612,20 @@ class BbrController(ModelBasedController):
         self.bandwidth_shortterm_bps = self.inflight_shortterm = UNLIMITED
 
     def _is_too_high(self) -> bool:
-        """Return whether the loss rate says that too much was in flight."""
+        """Return whether the loss rate shows that too much was in flight."""
         sample = self._sample
         return sample.lost_bytes > sample.in_flight_bytes * _LOSS_THRESHOLD
 
     def _judge_probe(self, packet: SentPacket, now_ns: int) -> None:
-        """Bound what may be in flight where losses exceeded the threshold (§ 5.5.10.2)."""
+        """Bound the bytes in flight if losses exceeded the threshold (§ 5.5.10.2)."""
         sample, size = self._sample, packet.size_bytes
         sample.in_flight_bytes = packet.in_flight_bytes
         sample.lost_bytes = self._lost_bytes - packet.lost_before_bytes
         sample.is_app_limited = packet.is_app_limited
         if not self._is_too_high():
             return
+        # Somewhere in this packet the loss rate reached the threshold: at x of its bytes,
+        # lost + x = threshold * (in flight + x). What was in flight up to there was still safe.
         before_bytes = sample.in_flight_bytes - size
         excess = _LOSS_THRESHOLD * before_bytes - (sample.lost_bytes - size)
         at_loss = before_bytes + int(excess / (1 - _LOSS_THRESHOLD))
@@ -701,13 +710,15 @@ class BbrController(ModelBasedController):
 
     def _is_time_to_probe(self, now_ns: int) -> bool:
         """Return whether 2 to 3 s, or as many rounds as Reno would need, have passed."""
+        # A random time, so that flows that share a path do not probe in step; and no later than a
+        # Reno flow would have regained its window, so that such flows can coexist (§ 5.3.3.8).
         if now_ns > self._cycle_at_ns + self._probe_wait_ns:
             return True
         reno_rounds = self._target_inflight() // self._datagram_bytes
         return self._rounds_since_up >= min(reno_rounds, _MOST_RENO_ROUNDS)
 
     def _is_time_to_go_down(self) -> bool:
-        """Return whether UP has found what the path has, or is at a bound that was too high."""
+        """Return whether UP has filled the path, or has reached a bound that was too high."""
         longterm = self.inflight_longterm
         # Before the ACK, as in Linux (prior_in_flight): the window keeps it at the bound at most.
         if self._was_too_high and self._prior_flight_bytes >= longterm:
@@ -775,7 +786,7 @@ class BbrController(ModelBasedController):
             self._min_rtt_at_ns = self._probe_rtt_min_at_ns
 
     def _check_probe_rtt(self, now_ns: int) -> None:
-        """Empty the path for a moment if no small RTT was seen for 5 s (§ 5.3.4)."""
+        """Drain the path for a moment if no small RTT was seen for 5 s (§ 5.3.4)."""
         is_due = self._is_probe_rtt_expired and not self._is_idle_restart
         self._is_idle_restart = False
         if self.state is not _PROBE_RTT:
@@ -807,6 +818,7 @@ class BbrController(ModelBasedController):
         self._probe_rtt_min_at_ns = now_ns
         self._restore_window()
         self._reset_shortterm()
+        # DOWN only for its side effect, the time of the next probe: the path is drained already.
         if self._full_pipe.was_full:
             self._start_down(now_ns)
             self._enter(_CRUISE)
@@ -826,6 +838,7 @@ class BbrController(ModelBasedController):
 
     def _set_pacing_rate(self, gain: float) -> None:
         """Follow the bandwidth; before the path is full, only upwards (§ 5.6.2)."""
+        # Slightly below the estimate (pacing margin), so that a queue drains instead of standing.
         rate_bps = int(gain * self.bandwidth_bps * _PACING_SHARE)
         current_bps = self._pacing_rate_bps
         if rate_bps and (self._full_pipe.was_full or current_bps is None or rate_bps > current_bps):
@@ -847,6 +860,7 @@ class BbrController(ModelBasedController):
         in_a_ms_bytes = (self._pacing_rate_bps or 0) * NS_PER_MS // _BITS_BY_NS
         quantum_bytes = max(min(in_a_ms_bytes, _MAX_QUANTUM_BYTES), 2 * self._datagram_bytes)
         inflight = max(inflight, quantum_bytes, self._min_pipe_bytes)
+        # Two packets more in UP: over a path with a tiny BDP the probe would otherwise round away.
         return inflight + 2 * self._datagram_bytes if self.state is _UP else inflight
 
     def _inflight(self, gain: float) -> int:
@@ -856,7 +870,7 @@ class BbrController(ModelBasedController):
         return self._quantized(self._product_bytes(bandwidth_bps, 1.0))
 
     def _with_headroom(self) -> int:
-        """Return what may be in flight with room for other flows."""
+        """Return the bytes that may be in flight if room is left for other flows."""
         longterm = self.inflight_longterm
         if longterm == UNLIMITED:
             return UNLIMITED
@@ -870,6 +884,8 @@ class BbrController(ModelBasedController):
         """Grow towards the most that may be in flight, within the model's bounds (§ 5.6.4.6)."""
         gain = self._gains[1]
         most = self._quantized(self._bdp_bytes(gain) + self._aggregation.extra_bytes)
+        # By no more than was acknowledged, as in slow start: packets leave as others arrive, and a
+        # raised bound causes no burst.
         window, acked_bytes = self.congestion_window, self._sample.acked_bytes
         if self._full_pipe.was_full:
             window = min(window + acked_bytes, most)

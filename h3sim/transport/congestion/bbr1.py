@@ -62,7 +62,7 @@ class PathModel:
         self.bandwidth_bps = 0
         self.min_rtt_ns: int | None = None
         self._product_bytes = 0
-        """The bandwidth-delay product: asked for with each ACK, and changes with few."""
+        """The bandwidth-delay product: read with each ACK, but changed by few."""
         self.min_rtt_at_ns = 0
         self.is_min_rtt_expired = False
         self.delivered_bytes = 0
@@ -413,7 +413,7 @@ class Bbr1Controller(ModelBasedController):
         return is_full_length
 
     def _check_probe_rtt(self, now_ns: int, left_bytes: int) -> None:
-        """Empty the path for a moment if the smallest RTT is ten seconds old (§ 4.3.5)."""
+        """Drain the path for a moment if the smallest RTT is ten seconds old (§ 4.3.5)."""
         model = self._model
         # Outside ProbeRTT this runs only because the RTprop filter has expired.
         if self.state is not _PROBE_RTT and not self._is_idle_restart:
@@ -440,7 +440,7 @@ class Bbr1Controller(ModelBasedController):
             self._pacing_rate_bps = rate_bps
 
     def _inflight_bytes(self, gain: float) -> int:
-        """Return what may be in flight at *gain*, with room for bursts (§ 4.2.3.2)."""
+        """Return the bytes that may be in flight at *gain*, with room for bursts (§ 4.2.3.2)."""
         inflight_bytes = self._model.inflight_bytes(gain)
         if inflight_bytes is None:
             return self._first_window_bytes
@@ -468,7 +468,7 @@ class Bbr1Controller(ModelBasedController):
         self.congestion_window = window
 
     def _end_recovery(self) -> None:
-        """Restore the window: what was sent after the loss arrives."""
+        """Restore the window: data sent after the loss has been acknowledged."""
         self._recovery_end = None
         self._restore_window()
 

@@ -22,19 +22,19 @@ class CongestionController:
     """A congestion controller: sets a window and observes packets sent, acknowledged and lost.
 
     Controllers derive from it, set both attributes on construction, and override the methods that
-    they need. Packet numbers rise. If one acknowledgement both acknowledges and loses packets, the
-    two callbacks come in either order.
+    they need. Packet numbers rise. If an acknowledgement also shows losses, `on_acked` and
+    `on_lost` are called in either order.
     """
 
     __slots__ = ("congestion_window", "ssthresh")
 
     reads_delivery: ClassVar[bool] = True
     """True if it uses the delivery-rate fields of `SentPacket`; otherwise they are not set, which
-    saves a twentieth of the cost of a packet. A controller that derives from one that does not use
-    them, and does so itself, sets it to True."""
+    saves a twentieth of the cost of a packet. A controller that uses them, but derives from one
+    that does not, has to set it to True."""
     reads_losses: ClassVar[bool] = False
-    """True if TCP has to report every loss to it, and not only the first of an episode; read of
-    built-in controllers only."""
+    """True if TCP has to report every loss to it, and not only the first of an episode; only
+    effective for built-in controllers."""
     responds_to_ecn: ClassVar[bool] = False
     """True if it defines `on_congestion_experienced`; otherwise its packets are sent as Not-ECT,
     and queues drop them."""

@@ -146,7 +146,8 @@ class LossBasedController(CongestionController):
         is_cwnd_underutilized: bool,
     ) -> None:
         """Grow the window by packets that were sent outside recovery (RFC 9002 § B.5)."""
-        # HyStart++ exists in the initial slow start only, before any recovery or `ssthresh`.
+        # HyStart++ exists in the initial slow start only, before any recovery or `ssthresh`, so no
+        # packet needs to be checked for being sent in recovery.
         if self._hystart is not None:
             self._watch_delay(
                 self._hystart,
@@ -155,6 +156,7 @@ class LossBasedController(CongestionController):
                 is_cwnd_underutilized=is_cwnd_underutilized,
             )
             return
+        # RFC 9002 § 7.8: ACKs that the window did not limit are no evidence that it may grow.
         if is_cwnd_underutilized:
             self._on_limited()
             return
@@ -198,6 +200,7 @@ class LossBasedController(CongestionController):
 
     def on_persistent_congestion(self, now_ns: int) -> None:
         """Fall back to the minimum window and slow start (RFC 9002 § 7.6.2, § B.8)."""
+        # `ssthresh` is that of the last reduction, so slow start ends there, not at the next loss.
         self.congestion_window = self._minimum_bytes
         # RFC 9002 § B.8: the next loss is a new event, whenever its packet was sent.
         self._recovery_start_ns = None
@@ -269,9 +272,8 @@ class NewRenoController(LossBasedController):
 
     def _reduce(self) -> None:
         """Reduce the window for a loss or mark, once per recovery period."""
-        # RFC 9002 § B.6
-        # `ssthresh` is not held to the minimum, as in § B.6: then the window is above it and in
-        # congestion avoidance.
+        # As in RFC 9002 § B.6, only the window is held to the minimum, not `ssthresh`: a window at
+        # the minimum is then above `ssthresh`, in congestion avoidance.
         self.ssthresh = int(self.congestion_window * self._beta)
         self.congestion_window = max(self.ssthresh, self._minimum_bytes)
         # The credit is a fraction of the window before the reduction.

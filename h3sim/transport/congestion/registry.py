@@ -75,7 +75,7 @@ class ControllerSettings:
         return _K_MINIMUM_WINDOW_PACKETS * self.max_datagram_bytes
 
     def _problems(self) -> Iterator[ValidationIssue]:
-        """Yield what is wrong with the values."""
+        """Yield the errors of the values."""
         for key in ("max_datagram_bytes", "rate_bps"):
             value = getattr(self, key)
             if value is not None and value < 1:

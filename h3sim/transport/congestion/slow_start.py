@@ -69,6 +69,8 @@ class HyStart:
 
     def growth_bytes(self, acked_bytes: int) -> int:
         """Return by how much the window grows when one ACK covers *acked_bytes* more."""
+        # RFC 9406 § 4.2: min(N, L * SMSS), divided in CSS. L limits the burst that a stretch ACK
+        # would release.
         growth_bytes = min(acked_bytes, self._most_bytes)
         return growth_bytes if self._baseline_ns is None else growth_bytes // _CSS_GROWTH_DIVISOR
 
@@ -93,6 +95,7 @@ class HyStart:
         if self._samples < _N_RTT_SAMPLE:
             return
         if self._baseline_ns is not None:
+            # RFC 9406 § 4.2: jitter raised the RTT, not a queue, which would have kept growing.
             if current_ns < self._baseline_ns:
                 self._baseline_ns = None  # The exit was spurious: back to slow start.
         elif self._last_ns is not None:
@@ -118,10 +121,11 @@ class HyStart:
 class LinuxHyStart:
     """Leaves slow start when delay rises, or when a train of ACKs gets long (HyStart, Ha 2011).
 
-    Delay: the smallest of 8 round-trip times of a round lies an eighth of the smallest of all above
-    that, 4 ms at least and 16 ms at most; the ninth decides. Train: ACKs that follow one another
-    within 2 ms last for half of the smallest round-trip time. Either only with 16 segments or more;
-    rounds are counted from the first ACK on, whatever the window (since Linux 5.16).
+    Delay: slow start ends if the smallest of the first 8 RTTs of a round exceeds the smallest RTT
+    of the connection by an eighth of it, at least 4 ms and at most 16 ms; the ninth ACK decides.
+    Train: it also ends if ACKs that follow one another within 2 ms last for half of the smallest
+    RTT. Both apply only to windows of 16 segments or more; rounds are counted from the first ACK
+    on, whatever the window (since Linux 5.16).
 
     >>> hystart = LinuxHyStart()
     >>> hystart.on_sent(0)

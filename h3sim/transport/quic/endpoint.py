@@ -178,6 +178,8 @@ class QuicEndpoint(Endpoint[QuicPacket]):
                 self._on_acked(acked)
             for gone in lost:
                 self._on_lost(gone)
+        # The source ignores a lower limit than it has: frames may arrive out of order (RFC 9000
+        # § 4.1).
         if packet.limits:
             for stream_id, limit in packet.limits:
                 self._source.on_limit(stream_id, limit)
@@ -290,6 +292,7 @@ class QuicEndpoint(Endpoint[QuicPacket]):
         packet is inlined in one loop, without the branches that cannot apply.
         """
         # Attributes used once per packet are not copied to locals: few packets are sent per call.
+        # The window is read in each round of the loop: `on_sent` of a controller may change it.
         recovery, controller, pacer = self.recovery, self._controller, self._pacer
         full, is_paced = self._datagram_bytes, pacer.rate_bps is not None
         while True:
@@ -336,6 +339,8 @@ class QuicEndpoint(Endpoint[QuicPacket]):
         handshake = self._handshake
         if not handshake.is_over:
             full = min(full, handshake.allowance_bytes)
+        # RFC 9002 § 7.5: probes are not blocked by the congestion controller, but do count as in
+        # flight, so they may take it beyond the window.
         if self._packer.probes:
             return full
         left = self._controller.congestion_window - self.recovery.bytes_in_flight
@@ -351,6 +356,8 @@ class QuicEndpoint(Endpoint[QuicPacket]):
         """Count a packet that leaves now in handshake, recovery and pacing."""
         if not self._handshake.is_over:
             self._handshake.on_sent(packet)
+        # RFC 9002 § 7: packets that carry only ACKs are neither counted as in flight nor limited by
+        # congestion control; § 7.7: nor paced, since a late ACK delays the peer's feedback.
         if not packet.is_ack_eliciting:
             return
         self.recovery.on_sent(packet)
@@ -359,9 +366,10 @@ class QuicEndpoint(Endpoint[QuicPacket]):
     # Outcomes of packets
 
     def _on_acked(self, packets: list[QuicPacket]) -> None:
-        """Report what acknowledged packets carried to where it came from."""
+        """Report the contents of acknowledged packets to their sources."""
         source, forgets_acks = self._source, self._forgets_acks
         for packet in packets:
+            # RFC 9000 § 13.2.4: the peer has this ACK, so its packets need not be reported again.
             if forgets_acks and packet.ack is not None:
                 self._acks.forget(packet.ack[0][1])
             for stream_id, offset, n_bytes in packet.frames:
@@ -371,7 +379,9 @@ class QuicEndpoint(Endpoint[QuicPacket]):
                     self._handshake.on_acked(offset, n_bytes)
 
     def _on_lost(self, packet: QuicPacket) -> None:
-        """Return what a lost packet carried to where it came from, to be sent again."""
+        """Return the contents of a lost packet to their sources, to be sent again."""
+        # RFC 9000 § 13.3: packets are never retransmitted, their information is, in new frames.
+        # ACKs are not: a newer one reports more.
         for stream_id, offset, n_bytes in packet.frames:
             self._source.on_lost(stream_id, offset, n_bytes)
         for offset, n_bytes in packet.crypto:

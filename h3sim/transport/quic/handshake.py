@@ -45,9 +45,10 @@ class HandshakeMode(enum.Enum):
 class Handshake:
     """The CRYPTO stream of one end.
 
-    The server answers the ClientHello with its flight, and the client that with its Finished; lost
-    bytes are sent again. A server may send responses once it has the ClientHello, a client requests
-    once it has the whole flight, or at once with 0-RTT.
+    The server answers the ClientHello with its flight, and the client answers the flight with its
+    Finished; lost bytes are sent again. A server may send responses once it has received the
+    ClientHello; a client may send requests once it has received the complete flight, or at once
+    with 0-RTT.
     """
 
     def __init__(self, settings: QuicSettings, role: Role, mode: HandshakeMode) -> None:
@@ -99,6 +100,7 @@ class Handshake:
         self._bytes_received += packet.size_bytes
         if packet.ack is not None:
             self._is_validated = True  # only a peer that received our packets can acknowledge them
+        # Ranges, not a count: CRYPTO bytes may arrive twice and in any order (RFC 9000 § 19.6).
         for offset, n_bytes in packet.crypto:
             self._received.add(offset, offset + n_bytes)
         self._advance()
@@ -165,5 +167,7 @@ class Handshake:
         # answer.
         elif not self._end and got >= settings.client_hello_bytes:
             self._queue(settings.server_flight_bytes)
+        # RFC 9001 § 4.1.1: complete at the server once it has the client's Finished, which also
+        # shows that the client receives at its address.
         elif got >= settings.client_hello_bytes + settings.client_finished_bytes:
             self.is_complete = self._is_validated = True

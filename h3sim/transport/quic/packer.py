@@ -124,10 +124,7 @@ class Packer:
     def _probe(
         self, now_ns: int, frames: list[StreamBytes], crypto: list[tuple[int, int]], used: int
     ) -> QuicPacket | None:
-        """Return a probe with these frames.
-
-        Without any, with those of the oldest packet in flight.
-        """
+        """Return a probe with these frames, or else with those of the oldest packet in flight."""
         if not frames and not crypto and not self.limits:
             # Probes ignore the congestion window, but not the anti-amplification limit.
             allowance = self._handshake.allowance_bytes - _LEAST_ACK_BYTES
@@ -179,7 +176,7 @@ class Packer:
 
     def _ping(self, now_ns: int) -> QuicPacket:
         """Return a probe that carries only a PING."""
-        # Full size: it must raise the server's allowance by three times as much (RFC 9000 § 14.1).
+        # Padded to a full datagram (RFC 9000 § 14.1): the server may then send three times as much.
         least = self._initial_bytes if self._handshake.may_deadlock else 0
         used = max(self._header_bytes + 1, least)
         return QuicPacket(self._take_number(), now_ns, used, [], None, (), True)

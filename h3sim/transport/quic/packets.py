@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 Spans: TypeAlias = tuple[tuple[int, int], ...]
 """Packet numbers of an ACK: highest first, each (low, high) inclusive."""
 
+# RFC 9000 § 16: two bits of the first byte are the length, so 6, 14 and 30 bits hold the value.
 _ONE: Final = 1 << 6
 _TWO: Final = 1 << 14
 _FOUR: Final = 1 << 30

@@ -178,7 +178,7 @@ class Recovery:
         self.rtt = RttEstimator(initial_ns=initial_rtt_ns)
         self.bytes_in_flight = 0
         self.is_cwnd_underutilized = False
-        """True if the window was not full when there was last nothing more to send."""
+        """True if the window still had room when the sender last ran out of data."""
         self.pto_count = 0
         self.due_at_ns: int | None = None
         """Time of the next `on_timer` call (RFC 9002 § 6.2 and appendix A.8).
@@ -277,12 +277,12 @@ class Recovery:
             # No new packet: no RTT sample, and no reason to reset the timer (RFC 9002 §§ 5.1,
             # 6.2.1).
             return acked, []
-        newest = acked[-1]
+        newest = acked[-1]  # numbers rise in `acked`
         if newest.number > self._largest_acked:
             self._largest_acked = newest.number
-            # Narrower than § 5.1: send times of packets that are not ack-eliciting are not kept.
-            # A sample needs the largest acknowledged packet to be newly acknowledged (RFC 9002 §
-            # 5.1).
+            # RFC 9002 § 5.1: a sample needs the largest acknowledged packet to be newly
+            # acknowledged. Narrower than there: it must be ack-eliciting itself, since the send
+            # times of other packets are not kept.
             if newest.number == spans[0][1]:
                 if self._first_sample_at_ns is None:
                     self._first_sample_at_ns = now_ns
@@ -291,6 +291,8 @@ class Recovery:
                     delay_ns = self._peer_max_ack_delay_ns
                 self.rtt.on_sample(now_ns - newest.sent_at_ns, delay_ns)
         if self._samples_delivery:
+            # P.first_sent_time of later packets is the send time of this one: a rate sample spans
+            # the sending of what was delivered meanwhile (delivery rate estimation in BBR's draft).
             self._delivered_bytes += before - self.bytes_in_flight
             self._delivered_at_ns = now_ns
             self._first_sent_at_ns = newest.sent_at_ns
@@ -315,7 +317,7 @@ class Recovery:
     def on_nothing_to_send(self) -> None:
         """Record that the window is underutilized (RFC 9002 § 7.8).
 
-        What is in flight then is app-limited: its rate says nothing of the path.
+        The packets in flight are then app-limited: their delivery rate is no estimate of the path.
         """
         self.is_cwnd_underutilized = True
         self._app_limited_to = self._delivered_bytes + self.bytes_in_flight
@@ -326,6 +328,8 @@ class Recovery:
         if self._loss_at_ns is not None:  # the loss timer has priority over the PTO (§ 6.2.1)
             lost = self._detect_lost(now_ns)
         else:
+            # RFC 9002 § 6.2: a PTO is no sign of loss. Nothing is declared lost and the window
+            # stays; the probe elicits an ACK that shows what was lost.
             self.pto_count += 1
             self._timeout_ns = None
             # A server at its amplification limit (RFC 9000 § 8.1) sends no probe, so restart here.
@@ -336,7 +340,8 @@ class Recovery:
     def probe_at_ns(self) -> int:
         """Return the time of the next probe, regardless of packets in flight."""
         if self._timeout_ns is None:
-            # RFC 9002 § 6.2.1: the PTO doubles with each consecutive timeout.
+            # RFC 9002 § 6.2.1: the PTO includes the delay that the peer may add to an ACK, and
+            # doubles with each consecutive timeout.
             timeout_ns = self.rtt.probe_timeout_ns(self._peer_max_ack_delay_ns)
             if self.pto_count:
                 # The outer `max`: the limit of the backoff must not shorten a first PTO that is
@@ -351,6 +356,8 @@ class Recovery:
         if self._loss_at_ns is not None:
             self.due_at_ns = self._loss_at_ns
             return
+        # Without ack-eliciting packets in flight there is nothing to recover. The exception, a
+        # client that probes during the handshake (§ 6.2.2.1), is left to the endpoint.
         self.due_at_ns = self.probe_at_ns() if self._sent else None
 
     def _newly_acked(self, spans: Spans) -> list[QuicPacket]:
@@ -370,7 +377,9 @@ class Recovery:
 
     def _take_span(self, low: int, high: int, acked: list[QuicPacket]) -> None:
         """Move the packets from *low* to *high* that are in flight to *acked*."""
+        # A local counter: one write of the attribute per span instead of one per packet.
         stop, sent, in_flight = high + 1, self._sent, self.bytes_in_flight
+        # Everything up to *high* is acknowledged now, so the lower bound moves behind it.
         if low <= self._lowest:
             low = self._lowest
             self._lowest = stop if stop <= self.next_number else self.next_number
@@ -403,6 +412,8 @@ class Recovery:
             if number > largest:
                 break
             due_at_ns = packet.sent_at_ns + delay_ns
+            # RFC 9002 §§ 6.1.1, 6.1.2: sent long enough before an acknowledged packet, by number or
+            # by time. Either suffices; less would take reordering for loss.
             if number <= largest - K_PACKET_THRESHOLD or due_at_ns <= now_ns:
                 lost.append(packet)
             elif self._loss_at_ns is None:  # the first packet left has the earliest deadline
@@ -425,16 +436,18 @@ class Recovery:
 
     def _is_persistent(self, lost: list[QuicPacket]) -> bool:
         """Return whether losses in a row span the persistent congestion period (RFC 9002 § 7.6)."""
+        # RFC 9002 § 7.6.2: before the first RTT sample the period would rest on a guess.
         if self._first_sample_at_ns is None:
             return False
         rtt = self.rtt
+        # § 7.6.1: like a PTO without backoff, and max_ack_delay always counts.
         base_ns = rtt.smoothed_rtt_ns + max(4 * rtt.rttvar_ns, K_GRANULARITY_NS)
         period_ns = (base_ns + self._peer_max_ack_delay_ns) * _K_PERSISTENT_CONGESTION_THRESHOLD
         return _longest_loss_period_ns(lost, self._first_sample_at_ns) > period_ns
 
 
 def _longest_loss_period_ns(lost: list[QuicPacket], after_ns: int) -> int:
-    """Return the longest time between two packets of *lost* with none acknowledged between.
+    """Return the longest time between two *lost* packets without an acknowledged one in between.
 
     Only packets sent after the first RTT sample count (RFC 9002 § 7.6.2).
     """

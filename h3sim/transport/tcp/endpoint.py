@@ -177,6 +177,8 @@ class TcpEndpoint(Endpoint[Segment]):
                 # A tail loss probe ignores the window (RFC 8985 § 7.3).
                 segments.append(self._probing(probe, now_ns))
                 continue
+            # Outside of an episode nothing is queued for retransmission, so this is the common case
+            # without a call.
             if episode.point is None:
                 left = self._controller.congestion_window - board.pipe_bytes
             else:
@@ -278,6 +280,7 @@ class TcpEndpoint(Endpoint[Segment]):
         was_established = self._is_established
         self._write(handshake.on_segment(packet))
         self._is_established = handshake.state is State.ESTABLISHED
+        # RFC 9293 § 3.5: the ACK that completes the three-way handshake; a ClientHello carries it.
         if packet.is_syn and self._is_established:
             self._received.due_at_ns = now_ns
         if not was_established:

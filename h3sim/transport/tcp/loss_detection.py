@@ -52,10 +52,11 @@ class Scoreboard:
         self.pipe_bytes += segment.size_bytes
 
     def take_acked(self, ack: int) -> list[SentSegment]:
-        """Remove what *ack* acknowledges; return the segments not SACKed before, rising."""
+        """Remove the segments up to *ack*; return those not SACKed before, in rising order."""
         news = []
         sent = self.sent
         seq = self.una
+        # Each step looks up the next segment by its number: no search, however many are in flight.
         while seq < ack:
             segment = sent.pop(seq)
             seq = segment.stop
@@ -71,7 +72,7 @@ class Scoreboard:
         return news
 
     def take_sacked(self, blocks: Iterable[tuple[int, int]]) -> list[SentSegment]:
-        """Mark what *blocks* acknowledge; return the newly SACKed segments, rising."""
+        """Mark the segments in *blocks*; return the newly SACKed ones, in rising order."""
         news: list[SentSegment] = []
         # On the wire the newest span comes first; callers expect rising order.
         for start, stop in sorted(blocks):
@@ -309,10 +310,10 @@ _PERSISTS: Final = 16
 
 
 class RackDetector(Detector):
-    """RACK (RFC 8985): a segment is lost once one sent a reordering window later was delivered.
+    """RACK (RFC 8985): a segment is lost if a later one arrived and the reordering window passed.
 
-    Transmissions are ordered by their numbers. TCP has none, so the RFC orders by time and sequence
-    number. Tail loss probes stand in for the speculative retransmissions of RFC 6675.
+    Transmissions are ordered by their numbers. Real TCP has no such numbers, so the RFC orders by
+    time and sequence number. Tail loss probes replace the speculative retransmissions of RFC 6675.
     """
 
     __slots__ = (
@@ -386,6 +387,8 @@ class RackDetector(Detector):
         # Every segment in flight was sent after the most recently sent one that was delivered.
         if first is None or first.number > newest:
             return []
+        # RFC 8985 § 6.2, step 5: RACK.rtt after a segment was sent, its ACK is as late as that of
+        # the newest delivered one; the reordering window is what a late packet may take beyond.
         wait_ns = self._rtt_ns + self._window_ns(is_recovering=is_recovering)
         lost: list[SentSegment] = []
         # A resent segment is inserted anew, so the dict has the order of transmissions.
@@ -441,6 +444,8 @@ class RackDetector(Detector):
         is_proven = is_recovering or self._board.sacked_segments >= DUP_THRESH
         if is_proven and not self._sees_reordering:
             return 0
+        # § 6.2, step 4: quarters of min_rtt, one more for each round that showed a spurious
+        # retransmission (DSACK).
         window_ns = self._window_factor * self._rtt.min_rtt_ns // 4
         smoothed_rtt_ns = self._rtt.smoothed_rtt_ns
         # Capped by the smoothed RTT, beyond which the timeout would come first.

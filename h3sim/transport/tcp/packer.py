@@ -126,6 +126,7 @@ class Handshake:
         if self.state is State.CLOSED:
             self.state = _STATES[self.state, _Event.SEND]
         self.is_syn_due = False
+        # RFC 6298 § 5.5: each retransmission doubles the timeout.
         self.retry_at_ns = now_ns + self._retry_ns
         self._retry_ns = min(2 * self._retry_ns, self._max_retry_ns)
 

@@ -169,6 +169,7 @@ class SendStream:
 
     def on_acked(self, acked: int) -> None:
         """Report to the source the bytes that the peer has, in complete records."""
+        # By records: the peer's application has nothing of a record before its last byte.
         unacked = self._unacked
         while unacked and unacked[0].stop <= acked:
             for stream_id, offset, n_bytes in unacked.popleft().frames:
@@ -429,7 +430,7 @@ class Segment(WirePacket):
 
 
 class SentSegment(SentPacket):
-    """Data in flight: what its sender remembers until it is acknowledged.
+    """Data in flight, as its sender remembers it until it is acknowledged.
 
     Congestion controllers see it too: *size_bytes* is the payload alone, since TCP's window counts
     payload, and *number* that of its last transmission. The four delivery fields, set by
@@ -544,6 +545,7 @@ class Reassembly:
             # A hole is filled, partly or fully: ACK at once (RFC 5681 § 4.2).
             self.due_at_ns = now_ns
             return self._with_followers(segment)
+        # RFC 5681 § 4.2: an ACK for at least every second full segment, and within 500 ms.
         self._unacked += 1
         if self._unacked >= self._every:
             self.due_at_ns = now_ns

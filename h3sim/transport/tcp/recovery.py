@@ -42,6 +42,7 @@ class RetransmissionTimer:
 
     def on_rtt(self, rtt: RttEstimator) -> None:
         """Set the timeout from a new sample, which also ends the backoff (§§ 2.2-2.5)."""
+        # § 2.3: SRTT + max(G, 4 * RTTVAR), within the limits of §§ 2.4 and 2.5.
         spread_ns = 4 * rtt.rttvar_ns
         # Comparisons, not `max`: this runs with each ACK.
         if spread_ns < self._granularity_ns:
@@ -69,8 +70,8 @@ class ProportionalRateReduction:
     """PRR: spreads the reduction of a window over a recovery episode (RFC 9937).
 
     Without it, lost segments leave the pipe at once, and as many bytes are sent in a burst into a
-    queue that has just overflowed. With it, deliveries clock transmissions: at the ratio of the new
-    window to the old, then, below the new window, one segment more than was delivered.
+    queue that has just overflowed. With it, deliveries clock transmissions: first at the ratio of
+    the new window to the old one; then, below the new window, one segment more than was delivered.
 
     >>> prr = ProportionalRateReduction(mss_bytes=10)
     >>> prr.begin(target_bytes=70, flight_bytes=100)
@@ -130,6 +131,8 @@ class ProportionalRateReduction:
             return
         # At least the bytes this ACK delivered (PRR-CRB), even if less is left over from before.
         limit = max(self._delivered_bytes - self._sent_bytes, n_bytes)
+        # PRR-SSRB: recovery proceeds without further loss, so the pipe may regain the target one
+        # segment per ACK faster, as in slow start.
         if is_safe:
             limit += self._mss_bytes
         self.room_bytes = min(self._target_bytes - pipe_bytes, limit)
@@ -258,6 +261,7 @@ class TailLossProbe:
             self._from_ns = None  # the obstacle may vanish, but that does not restart the timer
             return None
         rtt = self._rtt
+        # RFC 8985 § 7.2: two round trips, or a second before the first sample.
         wait_ns = NS_PER_S
         if rtt.has_sample:
             wait_ns = 2 * rtt.smoothed_rtt_ns
@@ -296,10 +300,7 @@ class TailLossProbe:
         self._resent = resent
 
     def on_ack(self, ack: int, duplicate: tuple[int, int] | None) -> SentSegment | None:
-        """Return the segment whose loss the probe repaired.
-
-        Once that is certain (RFC 8985 § 7.4.2).
-        """
+        """Return the segment whose loss the probe repaired, once certain (RFC 8985 § 7.4.2)."""
         if self.end_seq is None or ack < self.end_seq:
             return None
         resent = self._resent
@@ -397,7 +398,7 @@ class Recovery:
         self.rtt = RttEstimator(initial_ns=settings.initial_rto_ns)
         self.board = Scoreboard()
         self.is_cwnd_underutilized = False
-        """True if the window was not full when there was last nothing more to send."""
+        """True if the window still had room when the sender last ran out of data."""
         self.episode = Episode(settings, controller, self.board)
         self._timer = RetransmissionTimer(settings)
         self.probe: TailLossProbe | None = None
@@ -571,6 +572,9 @@ class Recovery:
 
     def _on_advance(self, ack: int, echo_ns: int | None, now_ns: int) -> None:
         """Restart the timer if data is left (RFC 6298 § 5); end recovery at its recovery point."""
+        # Before the timer restarts, which then uses the new timeout. A sample of an ACK that
+        # advances is valid even after a retransmission, since its timestamp says which transmission
+        # it answers (Karn's ambiguity, RFC 6298 § 3).
         if echo_ns is not None:
             self.on_rtt(now_ns - echo_ns)
         if self.board.sent:
@@ -646,6 +650,7 @@ class Recovery:
         if self.episode.point is None:
             self._begin(lost, in_flight, now_ns)
         self.episode.time_out()
+        # RFC 5681 § 3.1: the loss window, and slow start; in QUIC's terms, persistent congestion.
         self.controller.on_persistent_congestion(now_ns)
         self._timer.back_off(now_ns)
 
