@@ -229,19 +229,18 @@ class RateSample:
         "rate_bps",
     )
 
-    def __init__(self) -> None:
-        self.rate_bps = 0
-        """The delivery rate; 0 if it is unknown."""
-        self.delivered_bytes = 0
-        """The bytes delivered since the newest packet was sent."""
-        self.prior_bytes = 0
-        """The bytes delivered before it was sent."""
-        self.acked_bytes = 0
-        self.lost_bytes = 0
-        """The bytes lost since it was sent."""
-        self.in_flight_bytes = 0
-        """The bytes in flight when it had been sent."""
-        self.is_app_limited = False
+    rate_bps: int
+    """The delivery rate; 0 if it is unknown."""
+    delivered_bytes: int
+    """The bytes delivered since the newest packet was sent."""
+    prior_bytes: int
+    """The bytes delivered before it was sent."""
+    acked_bytes: int
+    lost_bytes: int
+    """The bytes lost since it was sent."""
+    in_flight_bytes: int
+    """The bytes in flight when it had been sent."""
+    is_app_limited: bool
 
 
 class BbrState(enum.Enum):
@@ -257,12 +256,14 @@ class BbrState(enum.Enum):
 
 
 class AckPhase(enum.Enum):
-    """The part of a probe for bandwidth that ACKs belong to (§ 2.14)."""
+    """The part of a probe for bandwidth that ACKs belong to (§ 2.14).
+
+    The draft's ACKS_PROBE_FEEDBACK, which follows STARTING, makes no difference to anything.
+    """
 
     INIT = "init"
     REFILLING = "refilling"
     STARTING = "starting"
-    FEEDBACK = "feedback"
     STOPPING = "stopping"
 
 
@@ -394,7 +395,8 @@ class BbrController(ModelBasedController):
         self._full_pipe = FullPipeDetector()
         self._aggregation = AckAggregation()
         self._sample = RateSample()
-        self._flight_bytes = self._prior_flight_bytes = 0
+        self._flight_bytes: int
+        self._prior_flight_bytes: int
         self._begin_rounds()
         self._begin_probing()
 
@@ -405,7 +407,7 @@ class BbrController(ModelBasedController):
         self._delivered_bytes = 0
         self._round_count = 0
         self._round_ends_at_bytes = 0
-        self._is_round_start = False
+        self._is_round_start: bool
         self._lost_bytes = 0
         self._loss_round_bytes = 0
         """Delivered bytes at whose next delivery the round of losses ends."""
@@ -425,25 +427,26 @@ class BbrController(ModelBasedController):
 
     def _begin_probing(self) -> None:
         """Set up the probes for bandwidth and for the round-trip time."""
-        self._drain_round = 0
         self._ack_phase = AckPhase.INIT
         self._is_probe_sample = False
         """True while ACKs are for data sent in REFILL or UP that no loss was attributed to."""
         self._was_too_high = False
         self._was_precautionary = False
-        self._cycle_at_ns = 0
-        self._probe_wait_ns = 0
         self._rounds_since_up = 0
-        self._up_rounds = 0
-        self._up_acked_bytes = 0
-        self._up_bytes_per_packet = UNLIMITED
-        """The bytes to be acknowledged for one more packet in *inflight_longterm*."""
         self._min_rtt_at_ns = 0
         self._probe_rtt_min_ns: int | None = None
         self._probe_rtt_min_at_ns = 0
-        self._is_probe_rtt_expired = False
-        self._probe_rtt_until_ns: int | None = None
-        self._is_probe_rtt_round_done = False
+        # Set when the state is entered that reads them:
+        self._drain_round: int
+        self._cycle_at_ns: int
+        self._probe_wait_ns: int
+        self._up_rounds: int
+        self._up_acked_bytes: int
+        self._up_bytes_per_packet: int
+        """The bytes to be acknowledged for one more packet in *inflight_longterm*."""
+        self._is_probe_rtt_expired: bool
+        self._probe_rtt_until_ns: int | None
+        self._is_probe_rtt_round_done: bool
 
     @property
     def bandwidth_bps(self) -> int:
@@ -526,7 +529,6 @@ class BbrController(ModelBasedController):
         next_number: int,
     ) -> None:
         """Note losses; in a probe, find out what in flight was too much (§ 5.5.10)."""
-        self._flight_bytes = bytes_in_flight
         if self._recovery_end is None:
             self._save_window()
             self._recovery_end = next_number
@@ -652,7 +654,6 @@ class BbrController(ModelBasedController):
         """Enter ProbeBW_DOWN, and draw when to probe next (§ 5.3.3.1)."""
         self._is_loss_in_round = False
         self._bandwidth_latest_bps = self._inflight_latest = 0
-        self._up_bytes_per_packet = UNLIMITED
         source = self._source
         self._rounds_since_up = 0 if source is None else source.randint(0, 1)
         spread = 0.5 if source is None else source.random()
@@ -723,8 +724,6 @@ class BbrController(ModelBasedController):
 
     def _adapt_longterm(self) -> bool:
         """Update the long-term model by what ACKs of a probe show; True if that began REFILL."""
-        if self._is_round_start and self._ack_phase is AckPhase.STARTING:
-            self._ack_phase = AckPhase.FEEDBACK
         is_probe_bw = self.state in _PROBE_BW
         if self._is_round_start and self._ack_phase is AckPhase.STOPPING:
             self._is_probe_sample = False
