@@ -255,18 +255,6 @@ class BbrState(enum.Enum):
     PROBE_RTT = "probe_rtt"
 
 
-class AckPhase(enum.Enum):
-    """The part of a probe for bandwidth that ACKs belong to (§ 2.14).
-
-    The draft's ACKS_PROBE_FEEDBACK, which follows STARTING, makes no difference to anything.
-    """
-
-    INIT = "init"
-    REFILLING = "refilling"
-    STARTING = "starting"
-    STOPPING = "stopping"
-
-
 GAINS: Final[dict[BbrState, tuple[float, float]]] = {
     BbrState.STARTUP: (2.77, 2.0),
     BbrState.DRAIN: (0.5, 2.0),
@@ -327,7 +315,6 @@ class BbrController(ModelBasedController):
     """
 
     __slots__ = (
-        "_ack_phase",
         "_aggregation",
         "_bandwidth_latest_bps",
         "_bandwidths",
@@ -342,6 +329,7 @@ class BbrController(ModelBasedController):
         "_is_cwnd_limited",
         "_is_loss_in_round",
         "_is_loss_round_new",
+        "_is_probe_ending",
         "_is_probe_rtt_expired",
         "_is_probe_rtt_round_done",
         "_is_probe_sample",
@@ -427,7 +415,9 @@ class BbrController(ModelBasedController):
 
     def _begin_probing(self) -> None:
         """Set up the probes for bandwidth and for the round-trip time."""
-        self._ack_phase = AckPhase.INIT
+        self._is_probe_ending = False
+        """True while ACKs are for data of a probe that is over (ACKS_PROBE_STOPPING, § 2.14; the
+        draft's other phases make no difference)."""
         self._is_probe_sample = False
         """True while ACKs are for data sent in REFILL or UP that no loss was attributed to."""
         self._was_too_high = False
@@ -659,7 +649,7 @@ class BbrController(ModelBasedController):
         spread = 0.5 if source is None else source.random()
         self._probe_wait_ns = _LEAST_WAIT_NS + int(spread * NS_PER_S)
         self._cycle_at_ns = now_ns
-        self._ack_phase = AckPhase.STOPPING
+        self._is_probe_ending = True
         self._start_round()
         self._enter(_DOWN)
 
@@ -668,14 +658,13 @@ class BbrController(ModelBasedController):
         self._reset_shortterm()
         self._up_rounds = self._up_acked_bytes = 0
         self._was_precautionary = False
-        self._ack_phase = AckPhase.REFILLING
+        self._is_probe_ending = False
         self._start_round()
         self._enter(_REFILL)
 
     def _start_up(self) -> None:
         """Enter ProbeBW_UP: probe for more bandwidth (§ 5.3.3.4)."""
         self._is_probe_sample = True
-        self._ack_phase = AckPhase.STARTING
         self._start_round()
         self._full_pipe.restart(self._sample.rate_bps)
         self._enter(_UP)
@@ -725,9 +714,9 @@ class BbrController(ModelBasedController):
     def _adapt_longterm(self) -> bool:
         """Update the long-term model by what ACKs of a probe show; True if that began REFILL."""
         is_probe_bw = self.state in _PROBE_BW
-        if self._is_round_start and self._ack_phase is AckPhase.STOPPING:
+        if self._is_round_start and self._is_probe_ending:
             self._is_probe_sample = False
-            self._ack_phase = AckPhase.INIT
+            self._is_probe_ending = False
             if is_probe_bw and not self._sample.is_app_limited:
                 self._cycle_count += 1
             if is_probe_bw and self._was_precautionary and not self._was_too_high:
@@ -783,7 +772,7 @@ class BbrController(ModelBasedController):
             self._save_window()
             self._enter(_PROBE_RTT)
             self._probe_rtt_until_ns = None
-            self._ack_phase = AckPhase.STOPPING
+            self._is_probe_ending = True
             self._start_round()
         # The state holds packets back: rates measured in it say nothing about the path.
         self._limited_until_bytes = self._delivered_bytes + self._flight_bytes
