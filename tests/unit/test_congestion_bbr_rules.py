@@ -224,6 +224,12 @@ def test_a_probe_that_loses_too_much_bounds_what_is_in_flight() -> None:
     assert flow.window == 10_204
 
 
+def test_losses_of_a_probe_leave_the_short_term_bounds() -> None:
+    flow = lose_in_up()
+    flow.rounds(2)
+    assert flow.bbr.bandwidth_shortterm_bps == flow.bbr.inflight_shortterm == UNLIMITED
+
+
 def test_a_full_window_in_up_raises_the_bound_by_one_two_and_four_packets_per_round() -> None:
     flow = lose_in_up()
     flow.rounds(8)
@@ -444,13 +450,13 @@ def test_startup_counts_what_one_ack_covers_of_this_round_only() -> None:
 
 
 def test_the_first_window_is_let_out_whatever_the_model_says() -> None:
-    """Each round delivers a quarter more: after the fourth 57 657 bytes, after the fifth 82 072."""
-    flow, windows = Flow(window=60_000), []
+    """Each round delivers a quarter more: after the fifth 82 072 bytes, which is all of it."""
+    flow, windows = Flow(window=82_072), []
     for size in (10_000, 12_500, 15_625, 19_532, 24_415):
         flow.round(size)
         windows.append(flow.window)
     # Two products and an ACK are 30 000 to 73 245 bytes, less than the window.
-    assert windows == [70_000, 82_500, 98_125, 117_657, 117_657]
+    assert windows == [92_072, 104_572, 120_197, 139_729, 139_729]
     assert flow.state == "startup"
 
 
@@ -534,7 +540,8 @@ def test_an_application_that_pauses_needs_no_probe_rtt() -> None:
     flow.rounds(51)
     flow.round(is_app_limited=True)
     assert (flow.now_ns, flow.state) == (ms(5200), "probe_bw_cruise")
-    assert "probe_rtt" not in flow.rounds(20)
+    # Until the round trip that it had then is five seconds old, too.
+    assert flow.rounds(51).index("probe_rtt") == 50
 
 
 def test_after_a_pause_in_probe_rtt_it_is_over_once_its_time_is() -> None:
@@ -544,6 +551,16 @@ def test_after_a_pause_in_probe_rtt_it_is_over_once_its_time_is() -> None:
         flow.send(is_app_limited=True)
         assert flow.state == state
         assert flow.window == (5000 if state == "probe_rtt" else 30_000)
+
+
+def test_a_pause_before_the_200_ms_have_begun_ends_nothing() -> None:
+    flow = Flow()
+    flow.rounds(51)
+    extra = flow.send(5001)
+    assert flow.rounds(1) == ["probe_rtt"]
+    flow.lose(extra)
+    flow.send(is_app_limited=True)
+    assert flow.state == "probe_rtt"
 
 
 def test_probe_rtt_of_startup_leads_back_to_it() -> None:
