@@ -11,7 +11,7 @@ from h3sim.errors import NetworkError
 from h3sim.rng import substream
 from h3sim.transport import LinkProfile
 from h3sim.transport.fair_link import FairLink
-from h3sim.transport.link import RemoteLink, make_link
+from h3sim.transport.link import ChangingLink, Link, PlainLink, RemoteLink, make_link
 from h3sim.transport.link_profile import CoDel, FqCoDel, QueueDiscipline
 
 
@@ -107,3 +107,64 @@ class TestRemoteLink:
         near_fates, far_fates = fates
         assert len(near_fates) == 3
         assert far_fates == [(packet, at_ns + 3_000_000) for packet, at_ns in near_fates]
+
+
+class _Numbers:
+    """A random source that gives these numbers, and none after them."""
+
+    def __init__(self, *numbers: float) -> None:
+        self._numbers = [*numbers]
+
+    def random(self) -> float:
+        return self._numbers.pop(0)
+
+
+class TestChangingLosses:
+    def made(self, profile: LinkProfile) -> ChangingLink:
+        """Return a link whose own losses draw 0.4 each time, and changed ones 0.1, 0.3, ..."""
+        sources: dict[str, Any] = {
+            "loss": _Numbers(*[0.4] * 9),
+            "changed-loss": _Numbers(0.1, 0.3, 0.5),
+        }
+        return ChangingLink(profile, rtt_ns=0, streams=lambda purpose: sources[purpose])
+
+    def test_a_changed_loss_takes_the_place_of_that_of_the_link(self) -> None:
+        link = self.made(LinkProfile(loss=0.5))
+        assert link.send(0, 100) is None
+        link.change_loss(0.3)
+        assert [link.send(0, 100) is None for _ in range(3)] == [True, False, False]
+        link.change_loss(0)
+        assert link.send(0, 100) == 0
+
+    @pytest.mark.parametrize("loss", [-0.1, 1, "much", None])
+    def test_a_loss_is_a_share_below_one(self, loss: Any) -> None:
+        with pytest.raises(NetworkError, match="loss: must be 0 up to, but without, 1"):
+            self.made(LinkProfile()).change_loss(loss)
+
+    @pytest.mark.parametrize("rate_bps", [0, -1, 1.5, None])
+    def test_a_rate_is_whole_and_above_zero(self, rate_bps: Any) -> None:
+        link = self.made(LinkProfile(rate_bps=8000, burst_bytes=0))
+        with pytest.raises(NetworkError, match="rate_mbps: must be a whole number of bit/s above"):
+            link.change_rate(0, rate_bps)
+        link.change_rate(0, 1)
+        assert link.send(0, 1) == 8 * 10**9
+
+    @pytest.mark.parametrize("profile", [LinkProfile(), LinkProfile(mahimahi=(1,))])
+    def test_a_link_without_a_rate_has_none_to_change(self, profile: LinkProfile) -> None:
+        with pytest.raises(NetworkError, match="rate_mbps: cannot change: this link has no rate"):
+            self.made(profile).change_rate(0, 8000)
+
+
+@pytest.mark.parametrize("form", [Link, PlainLink])
+def test_what_has_left_leaves_room_for_exactly_as_much(form: type[Link]) -> None:
+    """1000 bytes take 8 ms; of 2000 the first half has left by then."""
+    profile = LinkProfile(rate_bps=1_000_000, burst_bytes=0, queue_bytes=2000)
+    link = form(profile, rtt_ns=0, streams=lambda purpose: substream(0, purpose))
+    assert [link.send(0, 1000) for _ in range(3)] == [8_000_000, 16_000_000, None]
+    assert link.send(8_000_000, 1000) == 24_000_000
+
+
+def test_a_share_of_one_is_refused_whatever_the_bursts() -> None:
+    with pytest.raises(NetworkError) as caught:
+        LinkProfile(loss=1, loss_burst=2)
+    assert [problem.key for problem in caught.value.problems] == ["loss"]

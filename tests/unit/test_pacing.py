@@ -194,3 +194,13 @@ class TestBucket:
         for _ in range(2):
             bucket.on_sent(ms(500))
         assert bucket.ready_at_ns(ms(500)) == ms(501)
+
+
+def test_at_a_bit_per_second_a_large_packet_leaves_when_the_bucket_is_empty() -> None:
+    made, _ = pacer(1)
+    made.on_sent(1000, 0)
+    assert made.empty_at_ns == 8000 * 10**9
+    assert not made.allows_part(2500, made.empty_at_ns - 1)
+    assert not made.allows_part(2501, made.empty_at_ns - 1)
+    assert made.due_at_ns == made.empty_at_ns
+    assert made.allows_part(2501, made.empty_at_ns)
