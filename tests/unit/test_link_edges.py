@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -168,3 +168,52 @@ def test_a_share_of_one_is_refused_whatever_the_bursts() -> None:
     with pytest.raises(NetworkError) as caught:
         LinkProfile(loss=1, loss_burst=2)
     assert [problem.key for problem in caught.value.problems] == ["loss"]
+
+
+@pytest.mark.parametrize("form", [Link, PlainLink, ChangingLink, FairLink, make_link])
+@pytest.mark.parametrize(("upward", "arrives_at_ns"), [(None, 3), (False, 3), (True, 4)])
+def test_a_link_leads_downward_unless_it_is_told_otherwise(
+    form: Any, upward: bool | None, arrives_at_ns: int
+) -> None:
+    """The odd nanosecond of a round trip of seven is spent upward."""
+    profile = LinkProfile(rate_bps=8_000_000, fq_codel=FqCoDel() if form is FairLink else None)
+    given = {} if upward is None else {"upward": upward}
+    link = form(profile, rtt_ns=7, streams=lambda purpose: substream(0, purpose), **given)
+    flow, packet = _Flow(), SimpleNamespace(number=0, ecn=0)
+    link.attach(_Calls(), 0)
+    link.send_packet(0, packet, 1000, flow)
+    assert flow.fates == [(packet, arrives_at_ns)]
+
+
+class TestFairLink:
+    """At 8 Mbit/s 1000 bytes take a millisecond."""
+
+    def test_what_an_unused_opportunity_has_left_is_for_packets_that_waited(self) -> None:
+        link = FairLink(
+            LinkProfile(mahimahi=(2, 5), fq_codel=FqCoDel()),
+            rtt_ns=0,
+            streams=lambda purpose: substream(0, purpose),
+        )
+        calls, flow = _Calls(), _Flow()
+        link.attach(calls, 0)
+        packets: list[Any] = [SimpleNamespace(number=number, ecn=0) for number in range(4)]
+        for packet in packets[:3]:
+            link.send_packet(0, packet, 700, flow)
+        calls.run()
+        # The third has 100 bytes of the first opportunity.
+        assert [at_ns for _, at_ns in flow.fates] == [2_000_000, 2_000_000, 5_000_000]
+        link.send_packet(5_000_000, packets[3], 100, flow)
+        calls.run()
+        assert flow.fates[-1] == (packets[3], 7_000_000)
+
+    def test_each_departure_is_scheduled_with_the_rank_of_the_link(self) -> None:
+        link = FairLink(
+            LinkProfile(rate_bps=8_000_000, burst_bytes=0, fq_codel=FqCoDel()),
+            rtt_ns=0,
+            streams=lambda purpose: substream(0, purpose),
+        )
+        scheduled: list[tuple[int, int]] = []
+        link.attach(lambda at_ns, rank, call, value: scheduled.append((at_ns, rank)), 7)
+        for number in range(2):
+            link.send_packet(0, cast("Any", SimpleNamespace(number=number)), 1000, _Flow())
+        assert scheduled == [(1_000_000, 7)]

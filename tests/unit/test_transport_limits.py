@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -18,12 +18,15 @@ from h3sim.transport.quic import QuicSettings
 from h3sim.transport.tcp import TcpSettings
 from h3sim.units import NS_PER_S, ms
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 MICROSECOND = 1000
 PLAIN = LinkProfile()
 RATE: dict[str, Any] = {"rate_bps": 8_000_000}
 LIMITS: list[tuple[Any, dict[str, Any], str, Any, Any, Any]] = [
     # A kind, what it needs besides, a field, its limits, and the least step beyond them
-    (LinkProfile, {}, "rate_bps", 1, 10**13, None),
+    (LinkProfile, {}, "rate_bps", 1, 10**13, 10**6),
     (LinkProfile, {}, "burst_bytes", 0, 10**9, 1),
     (LinkProfile, RATE, "queue_bytes", 1514, 10**12, 1),
     (LinkProfile, RATE, "queue_packets", 1, 10**12, 1),
@@ -38,8 +41,10 @@ LIMITS: list[tuple[Any, dict[str, Any], str, Any, Any, Any]] = [
     (Jitter, {"min_overtaken": 0, "max_overtaken": 9}, "every", 1, 10**9, 1),
     (Jitter, {"every": 4, "max_overtaken": 10**9}, "min_overtaken", 0, 10**9, 1),
     (Jitter, {"every": 4, "min_overtaken": 0}, "max_overtaken", 0, 10**9, 1),
-    (CoDel, {}, "target_ns", 1, 60 * NS_PER_S, None),
-    (CoDel, {}, "interval_ns", 1, 60 * NS_PER_S, None),
+    (CoDel, {}, "target_ns", 1, None, 1),
+    (CoDel, {}, "target_ns", None, 60 * NS_PER_S, MICROSECOND),
+    (CoDel, {}, "interval_ns", 1, None, 1),
+    (CoDel, {}, "interval_ns", None, 60 * NS_PER_S, MICROSECOND),
     (FqCoDel, {}, "quantum_bytes", 1, 10**9, 1),
     (IndependentPackets, {}, "packet_bytes", 1, 65_507, 1),
     (IndependentPackets, {}, "loss", 0.0, 1 - 2**-53, 2**-53),
@@ -79,10 +84,8 @@ def test_a_number_is_taken_up_to_its_limits_and_not_beyond(
         if limit is None:
             continue
         assert getattr(kind(**others, **{name: limit}), name) == limit
-        # Without a step of its own a tenth more is refused: such limits are stated in other units.
-        beyond = limit + way * (step or max(1, limit // 10))
         with pytest.raises(InputError):
-            kind(**others, **{name: beyond})
+            kind(**others, **{name: limit + way * step})
 
 
 DEFAULTS = [
@@ -227,6 +230,17 @@ def test_a_rate_of_a_file_may_be_as_low_as_a_bit_per_second() -> None:
         document = {"constant_rate": {"packet_bytes": 1, **wrong}}
         with pytest.raises(InputError, match=f"constant_rate.{next(iter(wrong))}: must be"):
             network_from_dict({"format": "h3sim-network/1", "name": "x", **document})
+
+
+def test_a_line_of_a_trace_has_15_digits_at_most(tmp_path: Path) -> None:
+    (tmp_path / "trace").write_text("1\n123456789012345\n")
+    document = {"format": "h3sim-network/1", "name": "x", "down": {"mahimahi": "trace"}}
+    made = network_from_dict(document, folder=tmp_path)
+    assert made.down is not None
+    assert made.down.mahimahi == (1, 123_456_789_012_345)
+    (tmp_path / "trace").write_text("1\n1234567890123456\n")
+    with pytest.raises(InputError, match="line 2: must be whole milliseconds"):
+        network_from_dict(document, folder=tmp_path)
 
 
 # Files of profiles
