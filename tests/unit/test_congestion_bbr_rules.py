@@ -351,6 +351,20 @@ def test_a_probe_that_reaches_a_bound_that_was_too_high_is_followed_by_another()
         assert [*seen, *flow.rounds(3)] == states
 
 
+def test_a_bound_that_was_not_too_high_ends_no_probe() -> None:
+    """The second probe has raised it to 13 204 bytes; the third has as much in flight."""
+    flow = lose_in_up()
+    while flow.bbr.inflight_longterm < 13_204 or flow.state != "probe_bw_cruise":
+        flow.round()
+    while flow.state != "probe_bw_up":
+        flow.round()
+    first, rest = flow.send(12_000), flow.send(1204)
+    flow.ack(first, wait_ms=100)
+    assert (flow.state, flow.bbr.inflight_longterm) == ("probe_bw_up", 13_204)
+    flow.ack(rest)
+    assert flow.state == "probe_bw_up"
+
+
 # The short-term bounds
 
 
@@ -489,6 +503,11 @@ def test_packets_of_probe_rtt_tell_nothing_about_the_path() -> None:
     flow.ack(extra)
     assert flow.send(1000).is_app_limited
     flow.round(1000)
+    assert not flow.send(1000).is_app_limited
+    # Where nothing was in flight, until a byte has been.
+    flow = in_probe_rtt()
+    flow.rounds(3)
+    flow.round(1)
     assert not flow.send(1000).is_app_limited
 
 

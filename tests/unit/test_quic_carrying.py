@@ -6,12 +6,20 @@ from typing import Any
 
 import pytest
 
-from h3sim.transport.quic import QuicPacket
-from h3sim.transport.quic.endpoint import EventLoop
+from h3sim.transport.packets import ECT, NOT_ECT
+from h3sim.transport.quic import (
+    Handshake,
+    HandshakeMode,
+    QuicEndpoint,
+    QuicPacket,
+    QuicSettings,
+    Role,
+)
+from h3sim.transport.quic.endpoint import EventLoop, TimerGranularityEndpoint
 from h3sim.transport.quic.packer import _carry_again
 from h3sim.units import ms
 from tests.unit.test_quic_packing import idle, stream_packet
-from tests.unit.test_quic_windows import FULL, Endless, end, peer_packet, sizes
+from tests.unit.test_quic_windows import FULL, Endless, Window, end, peer_packet, sizes
 
 
 class Asked(Endless):
@@ -180,3 +188,41 @@ def test_a_limit_of_the_peer_reaches_the_source() -> None:
     client.on_packet(packet, 0)
     client.on_packet(peer_packet(1), 0)
     assert limits == [(None, 900), (4, 700)]
+
+
+class _Responds(Window):
+    responds_to_ecn = True
+
+
+@pytest.mark.parametrize("kind", [QuicEndpoint, TimerGranularityEndpoint])
+@pytest.mark.parametrize(
+    ("controller", "given", "ecn"),
+    [
+        (_Responds, {"has_ecn": True}, ECT),
+        (_Responds, {"has_ecn": False}, NOT_ECT),
+        (_Responds, {}, NOT_ECT),
+        (Window, {"has_ecn": True}, NOT_ECT),
+    ],
+)
+def test_packets_are_ecn_capable_if_the_path_and_the_controller_are(
+    kind: Any, controller: Any, given: dict[str, bool], ecn: int
+) -> None:
+    settings = QuicSettings(datagram_bytes=FULL)
+    handshake = Handshake(settings, Role.SERVER, HandshakeMode.NONE)
+    server = kind(
+        settings, controller(2 * FULL), Endless(), handshake, peer_max_ack_delay_ns=0, **given
+    )
+    assert [packet.ecn for packet in server.packets_to_send(0)] == [ecn] * 2
+
+
+def test_a_packet_has_no_delay_no_mark_and_no_handshake_bytes_unless_they_are_given() -> None:
+    packet = QuicPacket(0, 0, 9, [], None, (), False)
+    assert (packet.ack_delay_ns, packet.ce_count, packet.ecn, packet.crypto) == (0, 0, NOT_ECT, ())
+
+
+def test_acks_may_be_forgotten_where_every_packet_asks_for_one() -> None:
+    server = end(2000, ack_ping_every=1)
+    server.on_packet(peer_packet(0), 0)
+    assert server.packets_to_send(0)[0].ack == ((0, 0),)
+    server.on_packet(peer_packet(1, [(0, 0)]), ms(100))
+    assert server.packets_to_send(ms(100))[0].ack == ((1, 1),)
