@@ -293,6 +293,16 @@ def test_the_bound_is_where_two_per_cent_were_exceeded(
         assert (flow.state, flow.bbr.inflight_longterm) == ("probe_bw_down", bound)
 
 
+def test_losses_from_before_a_packet_was_sent_do_not_count_for_it() -> None:
+    flow = Flow()
+    flow.lose(flow.send(1000))
+    while flow.state != "probe_bw_up":
+        flow.round()
+    flow.send()
+    flow.lose(flow.send(1000))
+    assert flow.bbr.inflight_longterm == 10_204
+
+
 def test_the_bound_is_seven_tenths_of_the_product_at_least() -> None:
     flow = in_up()
     flow.lose(flow.send(1000))  # nothing was in flight before it
@@ -648,6 +658,19 @@ def test_the_bandwidth_is_the_largest_of_two_cycles() -> None:
                 # A rate that the application limits counts only if it is as high.
                 flow.round(limited_bytes, is_app_limited=True)
         assert flow.bbr.max_bandwidth_bps == expected_bps
+
+
+@pytest.mark.parametrize(("is_app_limited", "bandwidth_bps"), [(False, 790_000), (True, 800_000)])
+def test_a_cycle_that_the_application_limits_does_not_count(
+    is_app_limited: bool, bandwidth_bps: int
+) -> None:
+    flow = Flow()
+    flow.rounds(4)
+    while flow.state != "probe_bw_down":
+        flow.round(9875)
+    flow.round(9875, is_app_limited=is_app_limited)
+    flow.round(9875)
+    assert flow.bbr.max_bandwidth_bps == bandwidth_bps
 
 
 def test_an_ack_without_a_rate_leaves_the_bandwidth() -> None:
