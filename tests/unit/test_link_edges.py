@@ -164,9 +164,10 @@ def test_what_has_left_leaves_room_for_exactly_as_much(form: type[Link]) -> None
     assert link.send(8_000_000, 1000) == 24_000_000
 
 
-def test_a_share_of_one_is_refused_whatever_the_bursts() -> None:
+@pytest.mark.parametrize("loss", [1, 2, -1, float("nan"), float("inf"), "all", None])
+def test_a_share_of_one_is_refused_whatever_the_bursts(loss: Any) -> None:
     with pytest.raises(NetworkError) as caught:
-        LinkProfile(loss=1, loss_burst=2)
+        LinkProfile(loss=loss, loss_burst=2)
     assert [problem.key for problem in caught.value.problems] == ["loss"]
 
 

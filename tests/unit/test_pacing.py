@@ -196,6 +196,13 @@ class TestBucket:
         assert bucket.ready_at_ns(ms(500)) == ms(501)
 
 
+def test_a_packet_of_a_byte_less_than_the_burst_leaves_a_byte_s_time_before_it_is_empty() -> None:
+    made, _ = pacer(mbps(8))
+    made.on_sent(1000, 0)
+    made.on_sent(1000, 0)
+    assert (made.allows_part(2499, 0), made.due_at_ns) == (False, ms(2) - 1000)
+
+
 def test_at_a_bit_per_second_a_large_packet_leaves_when_the_bucket_is_empty() -> None:
     made, _ = pacer(1)
     made.on_sent(1000, 0)
