@@ -13,6 +13,7 @@ from h3sim.transport import LinkProfile
 from h3sim.transport.fair_link import FairLink
 from h3sim.transport.link import ChangingLink, Link, PlainLink, RemoteLink, make_link
 from h3sim.transport.link_profile import CoDel, FqCoDel, QueueDiscipline
+from h3sim.transport.packets import CE, ECT, NOT_ECT
 
 
 def link_of(profile: LinkProfile) -> Any:
@@ -218,3 +219,69 @@ class TestFairLink:
         for number in range(2):
             link.send_packet(0, cast("Any", SimpleNamespace(number=number)), 1000, _Flow())
         assert scheduled == [(1_000_000, 7)]
+
+    def test_what_leaves_at_once_is_not_scheduled(self) -> None:
+        link = FairLink(
+            LinkProfile(rate_bps=8_000_000, burst_bytes=2000, fq_codel=FqCoDel()),
+            rtt_ns=0,
+            streams=lambda purpose: substream(0, purpose),
+        )
+        scheduled: list[int] = []
+        link.attach(lambda at_ns, rank, call, value: scheduled.append(at_ns), 0)
+        flow, packets = _Flow(), [SimpleNamespace(number=number) for number in range(3)]
+        for packet in packets:
+            link.send_packet(0, cast("Any", packet), 1000, flow)
+        assert [at_ns for _, at_ns in flow.fates] == [0, 0, 1_000_000]
+        assert scheduled == [1_000_000]
+
+    def test_a_flow_goes_on_while_it_may_send_a_byte(self) -> None:
+        link = FairLink(
+            LinkProfile(rate_bps=8_000_000, burst_bytes=0, fq_codel=FqCoDel(quantum_bytes=1000)),
+            rtt_ns=0,
+            streams=lambda purpose: substream(0, purpose),
+        )
+        calls, first, second = _Calls(), _Flow(), _Flow()
+        link.attach(calls, 0)
+        for flow, n_bytes in ((first, 999), (second, 1000)):
+            for number in range(2):
+                link.send_packet(0, cast("Any", SimpleNamespace(number=number)), n_bytes, flow)
+        calls.run()
+        assert [at_ns for _, at_ns in first.fates] == [999_000, 1_998_000]
+        assert [at_ns for _, at_ns in second.fates] == [2_998_000, 3_998_000]
+
+
+@pytest.mark.parametrize(
+    ("profile", "handles_packets"),
+    [
+        (LinkProfile(rate_bps=8000), False),
+        (LinkProfile(rate_bps=8000, codel=CoDel()), False),
+        (LinkProfile(rate_bps=8000, codel=CoDel(), ecn=True), True),
+        (LinkProfile(rate_bps=8000, fq_codel=FqCoDel()), True),
+    ],
+)
+def test_a_link_needs_packets_to_mark_them_or_to_tell_flows_apart(
+    profile: LinkProfile, handles_packets: bool
+) -> None:
+    link = link_of(profile)
+    assert link.handles_packets is handles_packets
+    assert RemoteLink(link, 5).handles_packets is handles_packets
+
+
+def test_what_is_lost_on_a_shared_link_arrives_nowhere() -> None:
+    link = RemoteLink(link_of(LinkProfile(loss_list=(0, 1))), 5)
+    assert link.send(0, 100) is None
+    flow, packets = _Flow(), [SimpleNamespace(number=number, ecn=0) for number in range(2)]
+    for packet in packets:
+        link.send_packet(0, cast("Any", packet), 100, flow)
+    assert flow.fates == [(packets[0], None), (packets[1], 10_000_005)]
+
+
+def test_a_link_with_queues_per_flow_is_not_plain() -> None:
+    assert not PlainLink.is_plain(LinkProfile(rate_bps=8000, fq_codel=FqCoDel()))
+    assert not PlainLink.is_plain(LinkProfile(rate_bps=8000, codel=CoDel()))
+    assert PlainLink.is_plain(LinkProfile(rate_bps=8000))
+
+
+def test_codepoints_are_those_of_rfc_3168() -> None:
+    """§ 5: ECT(0) is 10, and CE is 11."""
+    assert (NOT_ECT, ECT, CE) == (0b00, 0b10, 0b11)

@@ -11,8 +11,14 @@ import pytest
 from h3sim.errors import InputError
 from h3sim.transport import ConstantRate, LinkProfile, Network, Protocol
 from h3sim.transport.congestion import ControllerSettings
+from h3sim.transport.endpoint import Source
 from h3sim.transport.link_profile import CoDel, Distribution, FqCoDel, Jitter, LinkJitter
-from h3sim.transport.network import CrossFlow, IndependentPackets, network_from_dict
+from h3sim.transport.network import (
+    CrossFlow,
+    IndependentPackets,
+    network_from_dict,
+    parse_cross_traffic,
+)
 from h3sim.transport.profile import TransportProfile, profile_from_dict, profile_to_dict
 from h3sim.transport.quic import QuicSettings
 from h3sim.transport.tcp import TcpSettings
@@ -215,6 +221,79 @@ def test_a_value_that_is_refused_causes_no_second_error(
     with pytest.raises(InputError) as caught:
         kind(**values)
     assert [problem.key for problem in caught.value.problems] == keys
+
+
+RATE_OF_BYTES = ConstantRate(packet_bytes=1400, interval_ns=Fraction(10**6))
+ALONE = IndependentPackets()
+JITTER = Jitter(every=4, min_overtaken=1, max_overtaken=3)
+
+
+@pytest.mark.parametrize(
+    ("values", "keys"),
+    [
+        ({}, ["constant_rate"]),
+        ({"up": PLAIN}, ["down"]),
+        ({"down": PLAIN}, []),
+        ({"down": PLAIN, "up": PLAIN}, []),
+        ({"constant_rate": RATE_OF_BYTES}, []),
+        ({"constant_rate": RATE_OF_BYTES, "jitter": JITTER}, []),
+        ({"constant_rate": RATE_OF_BYTES, "down": PLAIN}, ["down"]),
+        ({"constant_rate": RATE_OF_BYTES, "up": PLAIN}, ["up"]),
+        ({"constant_rate": RATE_OF_BYTES, "down": PLAIN, "up": PLAIN}, ["down", "up"]),
+        ({"down": PLAIN, "jitter": JITTER}, ["jitter"]),
+        ({"independent_packets": ALONE}, []),
+        ({"independent_packets": ALONE, "constant_rate": RATE_OF_BYTES}, ["constant_rate"]),
+        (
+            {"independent_packets": ALONE, "jitter": JITTER, "down": PLAIN, "up": PLAIN},
+            ["jitter", "down", "up"],
+        ),
+    ],
+)
+def test_a_network_has_a_rate_or_links_or_independent_packets(
+    values: dict[str, Any], keys: list[str]
+) -> None:
+    if not keys:
+        assert Network(name="x", **values).name == "x"
+        return
+    with pytest.raises(InputError) as caught:
+        Network(name="x", **values)
+    assert [problem.key for problem in caught.value.problems] == keys
+
+
+@pytest.mark.parametrize(
+    ("values", "keys"),
+    [
+        ({"ecn": True, "codel": CoDel()}, []),
+        ({"ecn": True, "fq_codel": FqCoDel()}, []),
+        ({"ecn": True}, ["ecn"]),
+        ({"codel": CoDel(), "fq_codel": FqCoDel()}, ["fq_codel"]),
+        ({"queue_bytes": 9999, "queue_packets": 9, "queue_bdp": 1}, ["queue_packets", "queue_bdp"]),
+        ({"rate_bps": None, "mahimahi": (1,), "codel": CoDel(), "queue_bdp": 1}, []),
+        ({"rate_bps": None, "fq_codel": FqCoDel(), "queue_bdp": 1}, ["queue_bdp", "fq_codel"]),
+        ({"loss_list": (1,), "loss_burst": 2}, ["loss_list"]),
+        ({"hold": JITTER}, []),
+        ({"hold": JITTER, "rate_bps": None, "jitter": LinkJitter(mean_ns=2)}, ["hold", "hold"]),
+    ],
+)
+def test_the_settings_of_a_link_agree(values: dict[str, Any], keys: list[str]) -> None:
+    settings = {**RATE, **values}
+    if not keys:
+        assert LinkProfile(**settings).burst_bytes == 1514
+        return
+    with pytest.raises(InputError) as caught:
+        LinkProfile(**settings)
+    assert [problem.key for problem in caught.value.problems] == keys
+
+
+@pytest.mark.parametrize("text", ["on-off:.", "on-off:1:..", "cubic@.", "bbr@1.2.3"])
+def test_a_number_of_a_flow_is_one(text: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_cross_traffic(text)
+    assert len(caught.value.problems) == 1
+
+
+def test_a_source_without_headers_has_none_that_wait() -> None:
+    assert Source().waiting_header_bytes() == 0
 
 
 # Files of networks
