@@ -220,6 +220,19 @@ class TestFairLink:
             link.send_packet(0, cast("Any", SimpleNamespace(number=number)), 1000, _Flow())
         assert scheduled == [(1_000_000, 7)]
 
+    def test_what_a_frame_adds_takes_its_time(self) -> None:
+        link = FairLink(
+            LinkProfile(
+                rate_bps=8_000_000, burst_bytes=0, frame_overhead_bytes=50, fq_codel=FqCoDel()
+            ),
+            rtt_ns=0,
+            streams=lambda purpose: substream(0, purpose),
+        )
+        flow = _Flow()
+        link.attach(_Calls(), 0)
+        link.send_packet(0, cast("Any", SimpleNamespace(number=0)), 1000, flow)
+        assert [at_ns for _, at_ns in flow.fates] == [1_050_000]
+
     def test_what_leaves_at_once_is_not_scheduled(self) -> None:
         link = FairLink(
             LinkProfile(rate_bps=8_000_000, burst_bytes=2000, fq_codel=FqCoDel()),
@@ -285,3 +298,16 @@ def test_a_link_with_queues_per_flow_is_not_plain() -> None:
 def test_codepoints_are_those_of_rfc_3168() -> None:
     """§ 5: ECT(0) is 10, and CE is 11."""
     assert (NOT_ECT, ECT, CE) == (0b00, 0b10, 0b11)
+
+
+def test_codel_marks_what_is_capable_and_what_has_waited_for_too_long_alone() -> None:
+    """30 packets at once, then one per millisecond: as of the drops in test_links.py."""
+    link = link_of(LinkProfile(rate_bps=8_000_000, burst_bytes=0, codel=CoDel(), ecn=True))
+    flow = _Flow()
+    for number in range(210):
+        packet = cast("Any", SimpleNamespace(number=number, ecn=ECT))
+        link.send_packet(max(0, number - 29) * 1_000_000, packet, 1000, flow)
+    marked = [packet.number for packet, _ in flow.fates if packet.ecn == CE]
+    assert marked[0] == 105
+    assert len(marked) == link.ecn_marks == 2
+    assert None not in [at_ns for _, at_ns in flow.fates]
