@@ -18,6 +18,8 @@ from h3sim.transport.quic import (
 from h3sim.transport.quic.endpoint import EventLoop, TimerGranularityEndpoint
 from h3sim.transport.quic.packer import _carry_again
 from h3sim.units import ms
+from tests.unit.test_quic_handshake import SETTINGS, give
+from tests.unit.test_quic_handshake import end as handshaking
 from tests.unit.test_quic_packing import idle, stream_packet
 from tests.unit.test_quic_windows import FULL, Endless, Window, end, peer_packet, sizes
 
@@ -226,3 +228,18 @@ def test_acks_may_be_forgotten_where_every_packet_asks_for_one() -> None:
     assert server.packets_to_send(0)[0].ack == ((0, 0),)
     server.on_packet(peer_packet(1, [(0, 0)]), ms(100))
     assert server.packets_to_send(ms(100))[0].ack == ((1, 1),)
+
+
+@pytest.mark.parametrize(("allowance", "expected"), [(32, []), (33, [28])])
+def test_a_probe_leaves_where_its_header_an_ack_and_a_ping_are_allowed(
+    allowance: int, expected: list[int]
+) -> None:
+    """RFC 9000 § 8.1; the header takes 27 bytes, and five are kept for an ACK."""
+    _, client = handshaking(Role.CLIENT)
+    _, server = handshaking(Role.SERVER)
+    give(client.packets_to_send(0), server, 0)
+    assert len(server.packets_to_send(0)) == 1
+    server._handshake._bytes_sent = 3 * SETTINGS.client_initial_bytes - allowance
+    due_ns = server.timer_at_ns()
+    server.on_timer(due_ns)
+    assert sizes(server.packets_to_send(due_ns)) == expected
