@@ -235,3 +235,16 @@ def test_linux_reduces_once_per_round_trip_for_marks() -> None:
     at_once = Sender("cubic-linux", window=100_000)
     at_once.controller.on_congestion_experienced(0, 0)
     assert at_once.window == 70_000
+
+
+@pytest.mark.parametrize("name", ["cubic-quicly", "cubic"])
+def test_time_without_anything_in_flight_does_not_advance_the_curve(name: str) -> None:
+    """RFC 9438 § 5.8: a pause of a minute changes nothing."""
+    windows = []
+    for pause_ms in (0, 60_000):
+        sender = after_loss(name, 19_000)
+        sender.others_bytes = 0
+        sender.exchange(at_ms=200)
+        sender.exchange(at_ms=300)
+        windows.append([sender.exchange(at_ms=400 + pause_ms + 20 * n) for n in range(50)])
+    assert windows[0] == windows[1]
