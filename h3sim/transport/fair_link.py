@@ -80,9 +80,9 @@ class FqCoDelQueue:
         settings: FqCoDel,
         on_dropped: Callable[[QueuedPacket], None],
         *,
-        marks: bool = False,
-        limit_bytes: int | None = None,
-        limit_packets: int | None = None,
+        marks: bool,
+        limit_bytes: int | None,
+        limit_packets: int | None,
     ) -> None:
         self._settings = settings
         self._on_dropped = on_dropped

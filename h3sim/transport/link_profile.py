@@ -510,7 +510,7 @@ class LinkProfile:
         if self.loss_list and (self.loss or self.loss_burst is not None):
             message = "says which packets are lost: give no loss or loss_burst beside it"
             yield ValidationIssue(key="loss_list", message=message)
-        if self.loss_burst is not None and self.loss < 1:
+        if self.loss_burst is not None:
             # Gilbert-Elliott: p = L / (B * (1 - L)) is a probability. Through text, so that 0.9 is
             # nine tenths and not the nearest binary fraction.
             loss = Fraction(str(self.loss))

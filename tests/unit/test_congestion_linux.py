@@ -164,3 +164,14 @@ def test_the_first_slow_start_ends_where_delay_rises_if_hystart_is_on(hystart: b
         for n in range(20):
             sender.ack(first + n, at_ms=began_ms + 3 * n + rtt_ms)
     assert (sender.controller.ssthresh is not None) is hystart
+
+
+def test_after_a_loss_a_rise_of_the_delay_changes_no_threshold() -> None:
+    sender = after_loss("cubic-linux", 40_000, hystart=True)
+    threshold = sender.controller.ssthresh
+    for began_ms, rtt_ms in ((200, 100), (1500, 100), (1800, 150)):
+        first = sender.next_number
+        sender.send(20, at_ms=began_ms)
+        for n in range(20):
+            sender.ack(first + n, at_ms=began_ms + rtt_ms + 3 * n)
+    assert sender.window > threshold == sender.controller.ssthresh == 28_000

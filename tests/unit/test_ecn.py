@@ -38,7 +38,9 @@ def test_a_mark_on_a_packet_that_elicits_no_ack_waits_for_one() -> None:
     assert (state.ce_count, state.due_at_ns) == (1, None)
 
 
-@pytest.mark.parametrize(("ect", "ce", "more"), [(0, 0, 0), (1, 0, 3), (64, 0, 4), (64, 64, 5)])
+@pytest.mark.parametrize(
+    ("ect", "ce", "more"), [(0, 0, 0), (1, 0, 3), (0, 1, 3), (64, 0, 4), (64, 64, 5)]
+)
 def test_the_counts_lengthen_acks_once_there_are_any(ect: int, ce: int, more: int) -> None:
     """RFC 9000 § 19.3.2: three variable-length integers."""
     state = AckState(every=2, max_delay_ns=0)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from h3sim.transport.pacing import BucketPacer, Pacer
+from h3sim.transport.pacing import AioquicPacer, BucketPacer, Pacer
 from h3sim.transport.rtt import RttEstimator
 from h3sim.units import mbps, ms
 from tests.tcp_pair import FixedWindow
@@ -194,3 +194,48 @@ class TestBucket:
         for _ in range(2):
             bucket.on_sent(ms(500))
         assert bucket.ready_at_ns(ms(500)) == ms(501)
+
+
+def test_a_packet_of_a_byte_less_than_the_burst_leaves_a_byte_s_time_before_it_is_empty() -> None:
+    made, _ = pacer(mbps(8))
+    made.on_sent(1000, 0)
+    made.on_sent(1000, 0)
+    assert (made.allows_part(2499, 0), made.due_at_ns) == (False, ms(2) - 1000)
+
+
+def test_at_a_bit_per_second_a_large_packet_leaves_when_the_bucket_is_empty() -> None:
+    made, _ = pacer(1)
+    made.on_sent(1000, 0)
+    assert made.empty_at_ns == 8000 * 10**9
+    assert not made.allows_part(2500, made.empty_at_ns - 1)
+    assert not made.allows_part(2501, made.empty_at_ns - 1)
+    assert made.due_at_ns == made.empty_at_ns
+    assert made.allows_part(2501, made.empty_at_ns)
+
+
+class TestBucketOfAnEnd:
+    """At 8 Mbit/s a packet takes a millisecond; a quarter of the window is two and a half."""
+
+    def made(self, rate_bps: int | None) -> AioquicPacer:
+        rtt = RttEstimator(initial_ns=ms(333))
+        controller = Rated(10_000, rate_bps)
+        return AioquicPacer(controller, rtt, gain=None, burst_bytes=1000, packet_bytes=1000)
+
+    def test_packets_leave_while_there_is_time_in_the_bucket(self) -> None:
+        made = self.made(mbps(8))
+        made.begin()
+        for _ in range(3):
+            assert made.allows_part(1000, ms(500))
+            made.on_sent(1000, ms(500))
+        assert (made.allows_part(1, ms(500)), made.due_at_ns) == (False, ms(501))
+        made.begin()
+        assert made.due_at_ns is None
+        # Any time that has passed will do.
+        assert made.allows_part(1000, ms(500) + 1)
+
+    def test_without_a_rate_nothing_is_paced(self) -> None:
+        made = self.made(None)
+        made.begin()
+        for _ in range(9):
+            assert made.allows_part(1000, 0)
+            made.on_sent(1000, 0)

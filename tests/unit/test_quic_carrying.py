@@ -6,9 +6,22 @@ from typing import Any
 
 import pytest
 
+from h3sim.transport.packets import ECT, NOT_ECT
+from h3sim.transport.quic import (
+    Handshake,
+    HandshakeMode,
+    QuicEndpoint,
+    QuicPacket,
+    QuicSettings,
+    Role,
+)
+from h3sim.transport.quic.endpoint import EventLoop, TimerGranularityEndpoint
+from h3sim.transport.quic.packer import _carry_again
 from h3sim.units import ms
+from tests.unit.test_quic_handshake import SETTINGS, give
+from tests.unit.test_quic_handshake import end as handshaking
 from tests.unit.test_quic_packing import idle, stream_packet
-from tests.unit.test_quic_windows import FULL, Endless, end, peer_packet, sizes
+from tests.unit.test_quic_windows import FULL, Endless, Window, end, peer_packet, sizes
 
 
 class Asked(Endless):
@@ -112,3 +125,121 @@ def test_who_has_nothing_to_send_and_whose_pace_is_not_yet_over_is_not_held_back
     assert (server.recovery.is_cwnd_underutilized, server.timer_at_ns()) == (False, ms(10))
     assert server.packets_to_send(ms(10)) == []
     assert server.recovery.is_cwnd_underutilized
+
+
+def test_a_lost_limit_is_announced_again_by_an_end_that_had_nothing_more_to_do() -> None:
+    client = idle(9000, stream_window_bytes=100)
+    sent = []
+    for number in range(4):
+        packet = stream_packet(number, 0, 60)
+        packet.frames = [(4 * number, 0, 60)]
+        client.on_packet(packet, 0)
+        sent += client.packets_to_send(0)
+    assert [packet.limits for packet in sent] == [[(4 * number, 160)] for number in range(4)]
+    assert client.packets_to_send(ms(1)) == []
+    client.on_packet(peer_packet(4, [(3, 3)], is_ack_eliciting=False), ms(100))
+    assert client.recovery.declared_lost == [0]
+    assert [packet.limits for packet in client.packets_to_send(ms(100))] == [[(0, 160)]]
+
+
+def test_who_sent_the_last_of_its_data_is_held_back_by_nothing_once_its_pace_is_over() -> None:
+    """As above, by an end that had nothing to send before: the window is not full then either."""
+    server = idle(10 * FULL, pacing_gain=1.0, pacing_burst_packets=1)
+    assert server.packets_to_send(0) == []
+    assert server.recovery.is_cwnd_underutilized
+    server._source.has_data = True
+    assert len(server.packets_to_send(0)) == 1
+    server._source.has_data = False
+    assert (server.recovery.is_cwnd_underutilized, server.timer_at_ns()) == (False, ms(10))
+    assert server.packets_to_send(ms(10)) == []
+    assert server.recovery.is_cwnd_underutilized
+
+
+def test_an_event_loop_that_is_done_when_a_timer_runs_out_runs_it_then() -> None:
+    loop = EventLoop(granularity_ns=ms(1), processing_ns=ms(0.1))
+    loop.on_packet(0)
+    assert loop.wakes_at_ns(ms(0.1)) == ms(0.1)
+    # A nanosecond later it has gone to sleep, for a millisecond and 50 microseconds.
+    assert loop.wakes_at_ns(ms(0.1) + 1) == ms(0.1 + 1 + 0.05)
+
+
+@pytest.mark.parametrize(("room", "carried"), [(12, []), (13, [1])])
+def test_data_is_carried_again_from_a_byte_on(room: int, carried: list[int]) -> None:
+    frames: list[Any] = []
+    crypto: list[Any] = []
+    streams = QuicPacket(0, 0, FULL, [(4, 50, 100)], None, [], True)
+    handshake = QuicPacket(0, 0, FULL, [], None, [], True, [(7, 100)])
+    assert _carry_again(streams, frames, [], 800, 800 + room) == (813 if carried else 800)
+    assert _carry_again(handshake, [], crypto, 800, 800 + room) == (813 if carried else 800)
+    assert [n_bytes for _, _, n_bytes in frames] == [n_bytes for _, n_bytes in crypto] == carried
+
+
+def test_an_end_whose_limits_are_out_has_nothing_more_to_send() -> None:
+    client = idle(9000, stream_window_bytes=100)
+    client.on_packet(stream_packet(0, 0, 60), 0)
+    assert len(client.packets_to_send(0)) == 1
+    assert client.recovery.is_cwnd_underutilized
+
+
+def test_a_limit_of_the_peer_reaches_the_source() -> None:
+    client = idle(9000)
+    limits: list[Any] = []
+    client._source.on_limit = lambda *limit: limits.append(limit)
+    packet = peer_packet(0)
+    packet.limits = [(None, 900), (4, 700)]
+    client.on_packet(packet, 0)
+    client.on_packet(peer_packet(1), 0)
+    assert limits == [(None, 900), (4, 700)]
+
+
+class _Responds(Window):
+    responds_to_ecn = True
+
+
+@pytest.mark.parametrize("kind", [QuicEndpoint, TimerGranularityEndpoint])
+@pytest.mark.parametrize(
+    ("controller", "given", "ecn"),
+    [
+        (_Responds, {"has_ecn": True}, ECT),
+        (_Responds, {"has_ecn": False}, NOT_ECT),
+        (_Responds, {}, NOT_ECT),
+        (Window, {"has_ecn": True}, NOT_ECT),
+    ],
+)
+def test_packets_are_ecn_capable_if_the_path_and_the_controller_are(
+    kind: Any, controller: Any, given: dict[str, bool], ecn: int
+) -> None:
+    settings = QuicSettings(datagram_bytes=FULL)
+    handshake = Handshake(settings, Role.SERVER, HandshakeMode.NONE)
+    server = kind(
+        settings, controller(2 * FULL), Endless(), handshake, peer_max_ack_delay_ns=0, **given
+    )
+    assert [packet.ecn for packet in server.packets_to_send(0)] == [ecn] * 2
+
+
+def test_a_packet_has_no_delay_no_mark_and_no_handshake_bytes_unless_they_are_given() -> None:
+    packet = QuicPacket(0, 0, 9, [], None, (), False)
+    assert (packet.ack_delay_ns, packet.ce_count, packet.ecn, packet.crypto) == (0, 0, NOT_ECT, ())
+
+
+def test_acks_may_be_forgotten_where_every_packet_asks_for_one() -> None:
+    server = end(2000, ack_ping_every=1)
+    server.on_packet(peer_packet(0), 0)
+    assert server.packets_to_send(0)[0].ack == ((0, 0),)
+    server.on_packet(peer_packet(1, [(0, 0)]), ms(100))
+    assert server.packets_to_send(ms(100))[0].ack == ((1, 1),)
+
+
+@pytest.mark.parametrize(("allowance", "expected"), [(32, []), (33, [28])])
+def test_a_probe_leaves_where_its_header_an_ack_and_a_ping_are_allowed(
+    allowance: int, expected: list[int]
+) -> None:
+    """RFC 9000 § 8.1; the header takes 27 bytes, and five are kept for an ACK."""
+    _, client = handshaking(Role.CLIENT)
+    _, server = handshaking(Role.SERVER)
+    give(client.packets_to_send(0), server, 0)
+    assert len(server.packets_to_send(0)) == 1
+    server._handshake._bytes_sent = 3 * SETTINGS.client_initial_bytes - allowance
+    due_ns = server.timer_at_ns()
+    server.on_timer(due_ns)
+    assert sizes(server.packets_to_send(due_ns)) == expected

@@ -158,3 +158,19 @@ def test_a_packet_takes_what_it_has_room_for_behind_the_headers() -> None:
     assert client.fill(crypto, 27, 1000) == 27 + 4 + 10 + 6 + 230
     assert crypto[2:] == [(0, 10), (70, 230)]
     assert not client.has_data
+
+
+def test_a_server_that_sent_more_than_it_may_waits() -> None:
+    server = made(Role.SERVER)
+    server.on_datagram(datagram(size=10))
+    server.on_sent(datagram(size=31))
+    assert server.allowance_bytes == 0
+
+
+def test_a_packet_of_a_client_that_begins_the_hello_is_padded_whatever_else_it_carries() -> None:
+    client, server = made(Role.CLIENT), made(Role.SERVER)
+    assert client.padded([(0, 100), (200, 100)], 300) == SETTINGS.client_initial_bytes
+    assert client.padded([(200, 100), (0, 100)], 1300) == 1300
+    assert client.padded([(200, 100)], 300) == 300
+    assert client.padded([], 300) == 300
+    assert server.padded([(0, 100)], 300) == 300

@@ -33,6 +33,9 @@ class Heard(FixedWindow):
         numbers = [packet.number for packet in packets]
         self.heard.append(("lost", numbers, now_ns, bytes_in_flight, next_number))
 
+    def on_congestion_experienced(self, sent_at_ns: int, now_ns: int) -> None:
+        self.heard.append(("marked", sent_at_ns, now_ns))
+
     def on_persistent_congestion(self, now_ns: int) -> None:
         self.heard.append(("persistent", now_ns))
 
@@ -76,6 +79,25 @@ def test_the_controller_hears_of_each_packet_with_what_was_in_flight() -> None:
     assert acknowledge(recovery, (1, 4), at_ms=101) == []
     assert heard == [("acked", [1, 2, 4], ms(101), 3 * 1200, True)]
     assert recovery.bytes_in_flight == 0
+
+
+def test_the_controller_hears_of_new_marks_before_what_the_ack_acknowledges_or_loses() -> None:
+    """RFC 9002 §§ A.7, B.7: with the time at which the newest packet was sent."""
+    recovery, heard = heard_by(0, 1, 2, 3, 4, 5)
+    heard.clear()
+    for number, ce_count in ((0, 0), (1, 1), (2, 1), (5, 3)):
+        recovery.on_ack(((number, number),), 0, ms(100 + number), ce_count)
+    assert [reported[:2] for reported in heard] == [
+        ("acked", [0]),
+        ("marked", ms(1)),
+        ("acked", [1]),
+        ("acked", [2]),
+        ("marked", ms(5)),
+        ("acked", [5]),
+    ]
+    # An ACK that tells nothing new of packets tells nothing of marks either.
+    recovery.on_ack(((5, 5),), 0, ms(110), 9)
+    assert len(heard) == 6
 
 
 def test_all_spans_of_an_ack_are_taken_in_rising_order() -> None:

@@ -232,19 +232,18 @@ class RateSample:
         "rate_bps",
     )
 
-    def __init__(self) -> None:
-        self.rate_bps = 0
-        """The delivery rate; 0 if it is unknown."""
-        self.delivered_bytes = 0
-        """The bytes delivered since the newest packet was sent."""
-        self.prior_bytes = 0
-        """The bytes delivered before it was sent."""
-        self.acked_bytes = 0
-        self.lost_bytes = 0
-        """The bytes lost since it was sent."""
-        self.in_flight_bytes = 0
-        """The bytes in flight when it had been sent."""
-        self.is_app_limited = False
+    rate_bps: int
+    """The delivery rate; 0 if it is unknown."""
+    delivered_bytes: int
+    """The bytes delivered since the newest packet was sent."""
+    prior_bytes: int
+    """The bytes delivered before it was sent."""
+    acked_bytes: int
+    lost_bytes: int
+    """The bytes lost since it was sent."""
+    in_flight_bytes: int
+    """The bytes in flight when it had been sent."""
+    is_app_limited: bool
 
 
 class BbrState(enum.Enum):
@@ -257,16 +256,6 @@ class BbrState(enum.Enum):
     PROBE_BW_REFILL = "probe_bw_refill"
     PROBE_BW_UP = "probe_bw_up"
     PROBE_RTT = "probe_rtt"
-
-
-class AckPhase(enum.Enum):
-    """The part of a probe for bandwidth that ACKs belong to (§ 2.14)."""
-
-    INIT = "init"
-    REFILLING = "refilling"
-    STARTING = "starting"
-    FEEDBACK = "feedback"
-    STOPPING = "stopping"
 
 
 GAINS: Final[dict[BbrState, tuple[float, float]]] = {
@@ -331,7 +320,6 @@ class BbrController(ModelBasedController):
     """
 
     __slots__ = (
-        "_ack_phase",
         "_aggregation",
         "_bandwidth_latest_bps",
         "_bandwidths",
@@ -346,6 +334,7 @@ class BbrController(ModelBasedController):
         "_is_cwnd_limited",
         "_is_loss_in_round",
         "_is_loss_round_new",
+        "_is_probe_ending",
         "_is_probe_rtt_expired",
         "_is_probe_rtt_round_done",
         "_is_probe_sample",
@@ -399,7 +388,8 @@ class BbrController(ModelBasedController):
         self._full_pipe = FullPipeDetector()
         self._aggregation = AckAggregation()
         self._sample = RateSample()
-        self._flight_bytes = self._prior_flight_bytes = 0
+        self._flight_bytes: int
+        self._prior_flight_bytes: int
         self._begin_rounds()
         self._begin_probing()
 
@@ -410,7 +400,7 @@ class BbrController(ModelBasedController):
         self._delivered_bytes = 0
         self._round_count = 0
         self._round_ends_at_bytes = 0
-        self._is_round_start = False
+        self._is_round_start: bool
         self._lost_bytes = 0
         self._loss_round_bytes = 0
         """Delivered bytes at whose next delivery the round of losses ends."""
@@ -430,25 +420,28 @@ class BbrController(ModelBasedController):
 
     def _begin_probing(self) -> None:
         """Set up the probes for bandwidth and for the round-trip time."""
-        self._drain_round = 0
-        self._ack_phase = AckPhase.INIT
+        self._is_probe_ending = False
+        """True while ACKs are for data of a probe that is over (ACKS_PROBE_STOPPING, § 2.14; the
+        draft's other phases make no difference)."""
         self._is_probe_sample = False
         """True while ACKs are for data sent in REFILL or UP that no loss was attributed to."""
         self._was_too_high = False
         self._was_precautionary = False
-        self._cycle_at_ns = 0
-        self._probe_wait_ns = 0
         self._rounds_since_up = 0
-        self._up_rounds = 0
-        self._up_acked_bytes = 0
-        self._up_bytes_per_packet = UNLIMITED
-        """The bytes to be acknowledged for one more packet in *inflight_longterm*."""
         self._min_rtt_at_ns = 0
         self._probe_rtt_min_ns: int | None = None
         self._probe_rtt_min_at_ns = 0
-        self._is_probe_rtt_expired = False
-        self._probe_rtt_until_ns: int | None = None
-        self._is_probe_rtt_round_done = False
+        # Set when the state is entered that reads them:
+        self._drain_round: int
+        self._cycle_at_ns: int
+        self._probe_wait_ns: int
+        self._up_rounds: int
+        self._up_acked_bytes: int
+        self._up_bytes_per_packet: int
+        """The bytes to be acknowledged for one more packet in *inflight_longterm*."""
+        self._is_probe_rtt_expired: bool
+        self._probe_rtt_until_ns: int | None
+        self._is_probe_rtt_round_done: bool
 
     @property
     def bandwidth_bps(self) -> int:
@@ -531,7 +524,6 @@ class BbrController(ModelBasedController):
         next_number: int,
     ) -> None:
         """Record losses; in a probe, find out how much in flight was too much (§ 5.5.10)."""
-        self._flight_bytes = bytes_in_flight
         if self._recovery_end is None:
             self._save_window()
             self._recovery_end = next_number
@@ -661,13 +653,12 @@ class BbrController(ModelBasedController):
         """Enter ProbeBW_DOWN, and draw when to probe next (§ 5.3.3.1)."""
         self._is_loss_in_round = False
         self._bandwidth_latest_bps = self._inflight_latest = 0
-        self._up_bytes_per_packet = UNLIMITED
         source = self._source
         self._rounds_since_up = 0 if source is None else source.randint(0, 1)
         spread = 0.5 if source is None else source.random()
         self._probe_wait_ns = _LEAST_WAIT_NS + int(spread * NS_PER_S)
         self._cycle_at_ns = now_ns
-        self._ack_phase = AckPhase.STOPPING
+        self._is_probe_ending = True
         self._start_round()
         self._enter(_DOWN)
 
@@ -676,14 +667,13 @@ class BbrController(ModelBasedController):
         self._reset_shortterm()
         self._up_rounds = self._up_acked_bytes = 0
         self._was_precautionary = False
-        self._ack_phase = AckPhase.REFILLING
+        self._is_probe_ending = False
         self._start_round()
         self._enter(_REFILL)
 
     def _start_up(self) -> None:
         """Enter ProbeBW_UP: probe for more bandwidth (§ 5.3.3.4)."""
         self._is_probe_sample = True
-        self._ack_phase = AckPhase.STARTING
         self._start_round()
         self._full_pipe.restart(self._sample.rate_bps)
         self._enter(_UP)
@@ -734,12 +724,10 @@ class BbrController(ModelBasedController):
 
     def _adapt_longterm(self) -> bool:
         """Update the long-term model by what ACKs of a probe show; True if that began REFILL."""
-        if self._is_round_start and self._ack_phase is AckPhase.STARTING:
-            self._ack_phase = AckPhase.FEEDBACK
         is_probe_bw = self.state in _PROBE_BW
-        if self._is_round_start and self._ack_phase is AckPhase.STOPPING:
+        if self._is_round_start and self._is_probe_ending:
             self._is_probe_sample = False
-            self._ack_phase = AckPhase.INIT
+            self._is_probe_ending = False
             if is_probe_bw and not self._sample.is_app_limited:
                 self._cycle_count += 1
             if is_probe_bw and self._was_precautionary and not self._was_too_high:
@@ -795,7 +783,7 @@ class BbrController(ModelBasedController):
             self._save_window()
             self._enter(_PROBE_RTT)
             self._probe_rtt_until_ns = None
-            self._ack_phase = AckPhase.STOPPING
+            self._is_probe_ending = True
             self._start_round()
         # The state holds packets back: rates measured in it say nothing about the path.
         self._limited_until_bytes = self._delivered_bytes + self._flight_bytes

@@ -221,7 +221,7 @@ class QuicEndpoint(Endpoint[QuicPacket]):
     def _recovery_at_ns(self) -> int | None:
         """Return the time of the loss timer; a client probes until the handshake is over."""
         due_at_ns = self.recovery.due_at_ns
-        if due_at_ns is None and not self._handshake.is_over and self._handshake.may_deadlock:
+        if due_at_ns is None and self._handshake.may_deadlock:
             return self.recovery.probe_at_ns()
         return due_at_ns
 
