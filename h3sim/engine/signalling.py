@@ -322,7 +322,9 @@ _SERVER_PRIORITIES = attrgetter("server_priorities")
 def has_server_priorities(page: Page, scheme: Scheme) -> bool:
     """Return whether the server sets priorities of its own; most loads do not, and pay nothing."""
     return (
-        scheme.doubts_clients or bool(scheme.hints) or any(map(_SERVER_PRIORITIES, page.resources))
+        scheme.validates_client_priorities
+        or bool(scheme.hints)
+        or any(map(_SERVER_PRIORITIES, page.resources))
     )
 
 
@@ -358,7 +360,9 @@ class ServerPriorityPolicy:
         self._now_ns = now_ns
         self._marks = marks
         self._client_signals: dict[int, Signal] = {}
-        self._validator = http.ClientPriorityValidator() if scheme.doubts_clients else None
+        self._validator = (
+            http.ClientPriorityValidator() if scheme.validates_client_priorities else None
+        )
         self.record: list[tuple[int, int, Signal]] = []
         """The signals of the server itself, in the form of `PrioritySignalling.record`."""
 

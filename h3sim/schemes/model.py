@@ -311,7 +311,7 @@ class Scheme(RichDisplay):
             ListOf(Record(ServerHint, is_kept=True), "tables"), "priorities set by the server"
         ),
     )
-    doubts_clients: bool = field(
+    validates_client_priorities: bool = field(
         default=False,
         metadata=declare(Flag(), "the server uses resource types if client priorities look wrong"),
     )
@@ -460,9 +460,10 @@ class Scheme(RichDisplay):
             message = "is required with the mechanism 'ranks', and only allowed there"
             yield ValidationIssue(key="rank_by", message=message)
         yield from self._signalling_problems()
-        if self.doubts_clients and self.mechanism.signal_kind is not SignalKind.EPS:
+        if self.validates_client_priorities and self.mechanism.signal_kind is not SignalKind.EPS:
             yield ValidationIssue(
-                key="doubts_clients", message="is only allowed with the mechanism 'eps'"
+                key="validates_client_priorities",
+                message="is only allowed with the mechanism 'eps'",
             )
         if self.mixed is not None and self.mechanism is not SchedulerKind.EPS:
             yield ValidationIssue(key="mixed", message="is only allowed with the mechanism 'eps'")

@@ -115,7 +115,7 @@ class _Streams:
 
 
 def policy(*resources: Resource, validates: bool) -> tuple[Any, Any]:
-    scheme = replace(h3sim.load_scheme("chrome-eps"), doubts_clients=validates)
+    scheme = replace(h3sim.load_scheme("chrome-eps"), validates_client_priorities=validates)
     streams: Any = _Streams()
     made = ServerPriorityPolicy(
         streams,

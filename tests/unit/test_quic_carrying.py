@@ -49,7 +49,7 @@ def test_further_frames_of_a_packet_carry_32_bytes_at_least_and_the_first_one() 
 
 def test_with_an_ack_the_rest_of_a_window_is_filled_from_32_bytes_of_a_frame_on_too() -> None:
     # As above: a header of 41, and 32.
-    settings = {"connection_id_bytes": 20, "packet_number_bytes": 4, "fills_window": True}
+    settings = {"connection_id_bytes": 20, "packet_number_bytes": 4, "partial_datagrams": True}
     for window, expected in ((1073, [FULL, 73]), (1072, [FULL])):
         server = end(window, **settings)
         server.on_packet(peer_packet(0), 0)

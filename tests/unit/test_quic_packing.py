@@ -150,7 +150,7 @@ def test_limits_go_with_the_next_packet_of_a_stream() -> None:
 
 def test_the_rest_of_a_window_is_filled_from_32_bytes_of_a_frame_on() -> None:
     # The longest header takes 1 + 20 + 4 + 16: 73 bytes leave 32 for a frame, 72 do not.
-    settings = {"connection_id_bytes": 20, "packet_number_bytes": 4, "fills_window": True}
+    settings = {"connection_id_bytes": 20, "packet_number_bytes": 4, "partial_datagrams": True}
     assert sizes(end(1073, **settings).packets_to_send(0)) == [FULL, 73]
     assert sizes(end(1072, **settings).packets_to_send(0)) == [FULL]
 

@@ -80,11 +80,11 @@ def peer_packet(number: Any, spans: Any = (), *, is_ack_eliciting: bool = True) 
     ("window", "settings", "expected"),
     [
         (2500, {}, [FULL, FULL]),
-        (2500, {"fills_window": True}, [FULL, FULL, 500]),
-        (2500, {"overshoots_window": True}, [FULL, FULL, FULL]),
-        (2064, {"overshoots_window": True}, [FULL, FULL, FULL]),
-        (2063, {"overshoots_window": True}, [FULL, FULL]),
-        (2063, {"fills_window": True}, [FULL, FULL]),
+        (2500, {"partial_datagrams": True}, [FULL, FULL, 500]),
+        (2500, {"may_exceed_cwnd": True}, [FULL, FULL, FULL]),
+        (2064, {"may_exceed_cwnd": True}, [FULL, FULL, FULL]),
+        (2063, {"may_exceed_cwnd": True}, [FULL, FULL]),
+        (2063, {"partial_datagrams": True}, [FULL, FULL]),
     ],
 )
 def test_what_is_left_of_a_window_waits_or_is_filled_or_overshot(

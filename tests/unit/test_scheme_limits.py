@@ -92,7 +92,7 @@ class TestMechanisms:
             ("mixed", "halves", {"eps"}),
             ("turn_bytes", 3000, {"round-robin", "eps"}),
             ("turn_packets", 3, {"round-robin", "eps"}),
-            ("doubts_clients", True, EPS),
+            ("validates_client_priorities", True, EPS),
             ("without_signal", "incremental", EPS),
             ("placeholders", [{"name": "p"}], TREES | {"strict"}),
             ("max_placeholders", 3, TREES | {"strict"}),

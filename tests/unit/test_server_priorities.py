@@ -117,7 +117,7 @@ class TestHints:
             "source": "",
             "mechanism": "eps",
             "signalling": "eps",
-            "doubts_clients": True,
+            "validates_client_priorities": True,
             "hints": [{"path": "*", "urgency": 1, "after_bytes": 9}],
             "classes": {"all": {}},
         }
@@ -126,8 +126,8 @@ class TestHints:
         assert scheme_to_dict(scheme) == document | {"otherwise": "all"}
 
     def test_doubts_go_with_urgencies(self) -> None:
-        with pytest.raises(SchemeError, match="doubts_clients: is only allowed with"):
-            replace(h3sim.load_scheme("rr"), doubts_clients=True)
+        with pytest.raises(SchemeError, match="validates_client_priorities: is only allowed with"):
+            replace(h3sim.load_scheme("rr"), validates_client_priorities=True)
 
 
 class TestDoubts:
@@ -198,7 +198,7 @@ class TestDoubts:
         )
         steps = [(0, "image", 9), (25, "stylesheet", 2)]
         believed = replay(steps, mute)  # type: ignore[arg-type]
-        doubted = replay(steps, replace(mute, doubts_clients=True))  # type: ignore[arg-type]
+        doubted = replay(steps, replace(mute, validates_client_priorities=True))  # type: ignore[arg-type]
         assert believed.trace.order == [0, 0, 0, 4, 0, 4] + [0] * 5
         assert doubted.trace.order == [0, 0, 4, 4] + [0] * 7
 

@@ -90,7 +90,7 @@ def test_a_quic_stack_does_what_the_rfcs_have_unless_it_is_reported_otherwise(na
     assert getattr(QuicSettings(), name) is True
 
 
-@pytest.mark.parametrize("name", ["fills_window", "overshoots_window"])
+@pytest.mark.parametrize("name", ["partial_datagrams", "may_exceed_cwnd"])
 def test_a_quic_stack_has_no_habit_of_another(name: str) -> None:
     assert getattr(QuicSettings(), name) is False
 

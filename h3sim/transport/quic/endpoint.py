@@ -149,8 +149,8 @@ class QuicEndpoint(Endpoint[QuicPacket]):
         self._datagram_bytes = settings.datagram_bytes
         self._header_bytes = settings.header_bytes
         self._frame_header = self._packer.header
-        self._fills_window = settings.fills_window
-        self._uses_last_bytes = settings.fills_window or settings.overshoots_window
+        self._partial_datagrams = settings.partial_datagrams
+        self._uses_last_bytes = settings.partial_datagrams or settings.may_exceed_cwnd
         self._forgets_acks = settings.ack_ping_every > 0
 
     @property
@@ -348,7 +348,7 @@ class QuicEndpoint(Endpoint[QuicPacket]):
             # Too little for a useful frame: quicly waits for the next ACK instead.
             if left < _MIN_ROOM_BYTES or not self._uses_last_bytes:
                 return 0
-            if self._fills_window:
+            if self._partial_datagrams:
                 full = left
         return full if self._pacer.allows_part(full, now_ns) else 0
 

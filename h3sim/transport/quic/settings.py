@@ -141,11 +141,11 @@ class QuicSettings:
             " per event",
         ),
     )
-    fills_window: bool = field(
+    partial_datagrams: bool = field(
         default=False,
         metadata=declare(Flag(), "the last packet of a window is shortened to fit into it"),
     )
-    overshoots_window: bool = field(
+    may_exceed_cwnd: bool = field(
         default=False,
         metadata=declare(Flag(), "it is sent in full if 64 bytes of the window are left (quicly)"),
     )
