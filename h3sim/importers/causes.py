@@ -31,8 +31,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.importers.html import read_markup, scan
-from h3sim.importers.path_estimation import MULTIPLEXED
-from h3sim.importers.recorded_request import UNIMPORTANT, level_of
+from h3sim.importers.recorded_request import MULTIPLEXED, QUIC, UNIMPORTANT, level_of
 from h3sim.importers.request_fields import without_fragment
 from h3sim.page import FetchPriority, Kind, Level, TriggerEvent
 from h3sim.units import ms
@@ -336,7 +335,6 @@ def _by_clock(
 _TRIPS_OF_TCP, _TRIPS_OF_QUIC = 2, 1
 """Round trips before the first request: TCP and TLS 1.3 (RFC 8446 § 2), or QUIC (RFC 9000 § 7)."""
 _CLOCK_MS = 1.0
-_QUIC = ("h3", "http/3", "hq", "quic")
 
 
 def opening_ms(request: RecordedRequest, rtt_ms: float) -> float:
@@ -346,7 +344,7 @@ def opening_ms(request: RecordedRequest, rtt_ms: float) -> float:
     >>> opening_ms(RecordedRequest(key="0", url="", protocol="h2"), 20)
     40
     """
-    return rtt_ms * (_TRIPS_OF_QUIC if request.protocol.startswith(_QUIC) else _TRIPS_OF_TCP)
+    return rtt_ms * (_TRIPS_OF_QUIC if request.protocol.startswith(QUIC) else _TRIPS_OF_TCP)
 
 
 def see_multiplexing(requests: Iterable[RecordedRequest]) -> None:

@@ -31,7 +31,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from h3sim.importers.recorded_request import LONGEST_MS, recorded_ns
+from h3sim.importers.recorded_request import LONGEST_MS, MULTIPLEXED, recorded_ns
 from h3sim.page import Host, RecordedLoad
 from h3sim.page.hosts import host_groups
 from h3sim.units import BITS_PER_BYTE, MS_PER_S, ms
@@ -72,8 +72,6 @@ _SECURE_ROUND_TRIPS = 2
 _BORNE_OUT = 1.25
 """Waits that differ by no more bear one another out."""
 SLOWEST_MS = 600_000.0
-MULTIPLEXED = ("h2", "http/2", "h3", "hq", "quic", "http/3", "spdy")
-"""Recorders' names of the protocols whose connections can serve several hosts."""
 _FASTEST_BPS = 10**13
 
 

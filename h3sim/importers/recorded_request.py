@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 
 from h3sim.errors import ValidationIssue
 from h3sim.http.priority_field import is_well_formed, merge_priority, parse_priority
+from h3sim.importers.request_fields import NO_BODY, length_of
 from h3sim.importers.result import RecordingError
 from h3sim.page import (
     Discovery,
@@ -45,6 +46,10 @@ if TYPE_CHECKING:
 
 REDIRECTS = frozenset((301, 302, 303, 307, 308))
 """The statuses that send the browser elsewhere."""
+QUIC = ("h3", "http/3", "hq", "quic")
+"""Recorders' names of HTTP/3."""
+MULTIPLEXED = ("h2", "http/2", "spdy", *QUIC)
+"""Recorders' names of the protocols whose connections can serve several hosts."""
 INTERNAL_REDIRECT = "Internal Redirect"
 """Chromium's status text of internal redirects (HSTS), for which nothing is sent."""
 LONGEST_MS = to_ms(MAX_TIME_NS)
@@ -98,6 +103,19 @@ class SizeSource(enum.Enum):
     DECODED = "decoded size"
     FIELDS = "length of the fields as text"
     NONE = "nothing"
+
+
+KnownSize = tuple[int | None, SizeSource]
+"""A number of bytes with its source; None where that does not tell one."""
+
+
+def first_size(*known: KnownSize) -> KnownSize:
+    """Return the first of *known*, the best source first, that tells a number of bytes.
+
+    >>> first_size((None, SizeSource.RECORDED), (900, SizeSource.DECODED))
+    (900, <SizeSource.DECODED: 'decoded size'>)
+    """
+    return next((size for size in known if size[0] is not None), (None, SizeSource.NONE))
 
 
 class RequestOutcome(enum.Enum):
@@ -259,6 +277,20 @@ class RecordedRequest:
             return 0.0
         return self.asked_ms - self.start_ms
 
+    def set_body(self, *known: KnownSize, content_length: str) -> None:
+        """Set the size of the body, and from what it is known.
+
+        Best are the sizes *known*, then its pieces, its Content-Length, and its decoded size.
+        """
+        if self.status in NO_BODY or self.method == "HEAD":
+            known = ((0, SizeSource.RECORDED),)
+        self.body_bytes, self.body_from = first_size(
+            *known,
+            (sum(n_bytes for _, n_bytes in self.pieces) or None, SizeSource.PIECES),
+            (length_of(content_length), SizeSource.CONTENT_LENGTH),
+            (self.decoded_bytes, SizeSource.DECODED),
+        )
+
     def was_hinted(self) -> None:
         """Take in that Early Hints preloaded it (RFC 8297).
 
@@ -330,6 +362,19 @@ class Recording:
         self.note("", f"has more than {_MOST_REQUESTS:,} requests: the rest is not read")
         self.is_full = True
         return False
+
+    def choose_page(self, n_pages: int, key: str = "") -> int | None:
+        """Return the index of the requested page load; None if the file does not tell any apart.
+
+        Raises:
+            RecordingError: if the file has no such page load.
+        """
+        if self.page_number > max(1, n_pages):
+            have = "one page" if n_pages < 2 else f"{n_pages} pages"
+            raise self.refuse(f"has {have}; there is no page {self.page_number}", key)
+        if n_pages > 1:
+            self.found["pages"] = n_pages
+        return self.page_number - 1 if n_pages else None
 
     def all_problems(self) -> tuple[ValidationIssue, ...]:
         """Return what was noted, and how much more there was."""

@@ -191,6 +191,14 @@ _decode_patiently = json.JSONDecoder(
 """Takes numbers of any length; it is slower, so only files that have such are read by it."""
 
 
+def parsed(text: str) -> Any:
+    """Return the value that *text* is in JSON, None if it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
 class JsonCursor:
     """Stands before a value. *read* takes a number of bytes, and returns "" at the end."""
 
@@ -489,6 +497,11 @@ class Fields:
             if value is not None:
                 return value
         return None
+
+    def integer(self, *names: str) -> int | None:
+        """Return the first number under *names* without its fraction."""
+        value = self.number(*names)
+        return None if value is None else int(value)
 
     def size(self, *names: str) -> int | None:
         """Return the first number of bytes under *names*; -1 means that it is not known."""

@@ -265,15 +265,11 @@ class ChromeTrace:
         ]
         # Old traces do not mark navigations of other frames: the page's own is the first.
         starts = [start for start in dict.fromkeys(starts) if start.frame == starts[0].frame]
-        number = self._recording.page_number
-        if number > max(1, len(starts)):
-            have = "one page" if len(starts) < 2 else f"{len(starts)} pages"
-            raise self._recording.refuse(f"has {have}; there is no page {number}")
-        if not starts:
+        index = self._recording.choose_page(len(starts))
+        if index is None:
             return None, math.inf
-        if len(starts) > 1:
-            self._recording.found["pages"] = len(starts)
-        return starts[number - 1], starts[number].at_us if number < len(starts) else math.inf
+        begun, *rest = starts[index:]
+        return begun, rest[0].at_us if rest else math.inf
 
     def _exchanges(self) -> list[RecordedExchange]:
         """Return the requests, read as the events of a protocol log."""
