@@ -26,8 +26,8 @@ import enum
 import itertools
 import re
 from bisect import bisect_right
-from dataclasses import dataclass, field
 from itertools import pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.importers.html import read_markup, scan
@@ -87,7 +87,9 @@ def _apply(
             inferred["place and flags from the markup"] += 1
             inferred["parent from the markup"] += not is_known
         elif is_known and request.line is not None:
-            lines = lines or _line_starts(data)
+            if not lines:  # up to the last one that is needed
+                ends = itertools.islice(re.finditer(b"\n", data), _MOST_LINES)
+                lines = [0, *(end.end() for end in ends)]
             request.offset = lines[min(request.line, len(lines) - 1)]
 
 
@@ -114,12 +116,6 @@ def _named(data: bytes, own: str) -> dict[str, _NamedUrl]:
             known = known._replace(element_at=reference.offset_bytes)
         named[url] = known._replace(flags=flags)
     return named
-
-
-def _line_starts(data: bytes) -> list[int]:
-    """Return the offsets of the lines, up to the last one that is needed."""
-    ends = itertools.islice(re.finditer(b"\n", data), _MOST_LINES)
-    return [0, *(end.end() for end in ends)]
 
 
 _BLOCKING = "blocking"
@@ -199,55 +195,86 @@ class ParentEvidence(enum.Enum):
     NONE = "nothing"
 
 
-@dataclass(frozen=True, slots=True)
-class Parent:
+_BY_NAME = (ParentEvidence.GIVEN, ParentEvidence.REDIRECT, ParentEvidence.INITIATOR)
+
+
+class Parent(NamedTuple):
     """Index of a request's parent, or None, with the evidence for it."""
 
     index: int | None
     basis: ParentEvidence
 
 
-@dataclass(slots=True)
-class _Seen:
-    """Requests that precede the current one."""
-
-    by_url: dict[str, int] = field(default_factory=dict)
-    by_bare_url: dict[str, int] = field(default_factory=dict)
-
-    def add(self, index: int, request: RecordedRequest) -> None:
-        # The latest wins: if something is loaded twice, later requests follow the second load.
-        url = without_fragment(request.url)
-        self.by_url[url] = index
-        self.by_bare_url[url.partition("?")[0]] = index
-
-    def find(self, url: str) -> int | None:
-        if not url:
-            return None
-        url = without_fragment(url)
-        index = self.by_url.get(url)
-        return self.by_bare_url.get(url.partition("?")[0]) if index is None else index
-
-
-class _Clock:
-    """Index of completed scripts and stylesheets, for requests in order of time."""
+class _ParentFinder:
+    """Search for the parents of *requests*, among those that were added before."""
 
     def __init__(self, requests: Sequence[RecordedRequest], kinds: Sequence[Kind]) -> None:
-        self._ends: dict[Kind, list[tuple[float, int]]] = {}
-        for kind in (Kind.SCRIPT, Kind.STYLESHEET):
-            self._ends[kind] = sorted(
+        self._requests, self._kinds = requests, kinds
+        self.page: int | None = None
+        """The page's document."""
+        self._known: set[int] = set()
+        self._by_url: dict[str, int] = {}
+        self._by_bare_url: dict[str, int] = {}
+        self._ends = {
+            kind: sorted(
                 (end_ms, index)
                 for index, request in enumerate(requests)
                 if kinds[index] is kind and (end_ms := request.end_ms) is not None
             )
+            for kind in (Kind.SCRIPT, Kind.STYLESHEET)
+        }
+        """Completions of scripts and stylesheets."""
 
-    def last(self, kind: Kind, before_ms: float | None) -> int | None:
-        """Return the index of the last resource of that kind completed by that time."""
-        if before_ms is None:
+    def add(self, index: int) -> None:
+        """Add a request; the requests are added in order of time."""
+        # The latest wins: if something is loaded twice, later requests follow the second load.
+        url = without_fragment(self._requests[index].url)
+        self._by_url[url] = self._by_bare_url[url.partition("?")[0]] = index
+        self._known.add(index)
+
+    def parent(self, index: int) -> Parent:
+        """Return the parent of a request, by the best evidence."""
+        request = self._requests[index]
+        if request.trigger is not None and request.trigger.by in self._known:
+            return Parent(request.trigger.by, ParentEvidence.GIVEN)
+        if request.parent in self._known:
+            return Parent(request.parent, ParentEvidence.GIVEN)
+        if request.redirect_of in self._known:
+            return Parent(request.redirect_of, ParentEvidence.REDIRECT)
+        if (found := self._find(request.initiator)) is not None:
+            return Parent(found, ParentEvidence.INITIATOR)
+        for url in request.stack:
+            if (found := self._find(url)) is not None:
+                return Parent(found, ParentEvidence.STACK)
+        # The Referer of a fetch is the page, not the script that made it.
+        found = self._find(request.referer) if self._kinds[index] is not Kind.FETCH else None
+        if found is not None and self._kinds[found] in (Kind.DOCUMENT, Kind.STYLESHEET):
+            return Parent(found, ParentEvidence.REFERER)
+        if self.page is None:
+            return Parent(None, ParentEvidence.NONE)
+        return Parent(self._by_clock(index, self.page), ParentEvidence.TIMING)
+
+    def _find(self, url: str) -> int | None:
+        if not url:
             return None
-        ends = self._ends[kind]
-        # With an index after all others, so that completions at this very instant count.
-        number = bisect_right(ends, (before_ms, len(ends) + 2**62))
-        return ends[number - 1][1] if number else None
+        url = without_fragment(url)
+        index = self._by_url.get(url)
+        return self._by_bare_url.get(url.partition("?")[0]) if index is None else index
+
+    def _by_clock(self, index: int, page: int) -> int:
+        """Return the most likely parent of a request without other evidence.
+
+        For a font: the last completed stylesheet. For a fetch, or a kind that markup does not
+        refer to: the last completed script. Otherwise: the *page*.
+        """
+        kind, start_ms = self._kinds[index], self._requests[index].start_ms
+        if start_ms is None or kind not in (Kind.FONT, Kind.FETCH, Kind.OTHER):
+            return page
+        ends = self._ends[Kind.STYLESHEET if kind is Kind.FONT else Kind.SCRIPT]
+        # Completions at this very instant count.
+        number = bisect_right(ends, start_ms, key=itemgetter(0))
+        found = ends[number - 1][1] if number else page
+        return found if found in self._known else page
 
 
 def find_parents(
@@ -262,74 +289,20 @@ def find_parents(
     *order* has the indices of the requests by time, *landed* the targets of redirects of the root.
     An initiator that starts after its request is rejected.
     """
-    seen, clock = _Seen(), _Clock(requests, kinds)
-    known: set[int] = set()
-    page: int | None = None
+    finder = _ParentFinder(requests, kinds)
     urls = {without_fragment(request.url) for request in requests}
     parents: dict[int, Parent] = {}
-    n_unbelieved = 0
+    n_rejected = 0
     for index in order:
-        request = requests[index]
         if index != root:
-            parents[index] = _parent(index, requests, kinds, seen, known, clock, page)
-            is_weak = parents[index].basis not in (
-                ParentEvidence.GIVEN,
-                ParentEvidence.REDIRECT,
-                ParentEvidence.INITIATOR,
-            )
-            names = without_fragment(request.initiator) in urls
-            n_unbelieved += is_weak and names
-        seen.add(index, request)
-        known.add(index)
+            parents[index] = finder.parent(index)
+            is_weak = parents[index].basis not in _BY_NAME
+            n_rejected += is_weak and without_fragment(requests[index].initiator) in urls
+        finder.add(index)
         # After redirects the page is their target: a redirect causes no other request.
-        page = index if index == root or index in landed else page
-    return parents, n_unbelieved
-
-
-def _parent(
-    index: int,
-    requests: Sequence[RecordedRequest],
-    kinds: Sequence[Kind],
-    seen: _Seen,
-    known: set[int],
-    clock: _Clock,
-    page: int | None,
-) -> Parent:
-    request = requests[index]
-    if request.trigger is not None and request.trigger.by in known:
-        return Parent(request.trigger.by, ParentEvidence.GIVEN)
-    if request.parent in known:
-        return Parent(request.parent, ParentEvidence.GIVEN)
-    if request.redirect_of in known:
-        return Parent(request.redirect_of, ParentEvidence.REDIRECT)
-    if (found := seen.find(request.initiator)) is not None:
-        return Parent(found, ParentEvidence.INITIATOR)
-    for url in request.stack:
-        if (found := seen.find(url)) is not None:
-            return Parent(found, ParentEvidence.STACK)
-    # The Referer of a fetch is the page, not the script that made it.
-    found = seen.find(request.referer) if kinds[index] is not Kind.FETCH else None
-    if found is not None and kinds[found] in (Kind.DOCUMENT, Kind.STYLESHEET):
-        return Parent(found, ParentEvidence.REFERER)
-    if page is None:
-        return Parent(None, ParentEvidence.NONE)
-    return Parent(_by_clock(request, kinds[index], known, clock, page), ParentEvidence.TIMING)
-
-
-def _by_clock(
-    request: RecordedRequest, kind: Kind, known: set[int], clock: _Clock, page: int
-) -> int:
-    """Return the most likely parent of a request without other evidence.
-
-    For a font: the last completed stylesheet. For a fetch, or a kind that markup does not refer to:
-    the last completed script. Otherwise: the page.
-    """
-    found = None
-    if kind is Kind.FONT:
-        found = clock.last(Kind.STYLESHEET, request.start_ms)
-    elif kind in (Kind.FETCH, Kind.OTHER):
-        found = clock.last(Kind.SCRIPT, request.start_ms)
-    return page if found is None or found not in known else found
+        if index == root or index in landed:
+            finder.page = index
+    return parents, n_rejected
 
 
 _TRIPS_OF_TCP, _TRIPS_OF_QUIC = 2, 1
@@ -477,12 +450,12 @@ def _may_stop(request: RecordedRequest) -> bool:
 
 
 class ParentMatch(NamedTuple):
-    """Trigger, with a description of its evidence."""
+    """Event that triggered a request, with a description of its evidence."""
 
     at: TriggerEvent
-    offset_bytes: int | None
     delay_ms: float
     basis: str
+    offset_bytes: int | None = None
 
 
 def trigger_of(
@@ -493,35 +466,24 @@ def trigger_of(
     *direct*: no resource between the two was left out of the page.
     """
     if child.is_pushed:
-        return ParentMatch(
-            TriggerEvent.REQUEST, None, _after(child, _left_ms(parent)), "trigger from the push"
-        )
+        return ParentMatch(TriggerEvent.REQUEST, _after(child, _left_ms(parent)), "from the push")
     if child.redirect_of is not None and direct:
-        return ParentMatch(
-            TriggerEvent.COMPLETE, None, _after(child, parent.end_ms), "trigger from the redirect"
-        )
+        return ParentMatch(TriggerEvent.COMPLETE, _after(child, parent.end_ms), "from the redirect")
     first_ms = parent.start_ms if parent.first_byte_ms is None else parent.first_byte_ms
     if _is_before(child, first_ms):
         delay_ms = _after(child, _left_ms(parent))
-        return ParentMatch(
-            TriggerEvent.REQUEST, None, delay_ms, "trigger for a request before its parent came"
-        )
+        return ParentMatch(TriggerEvent.REQUEST, delay_ms, "for a request before its parent came")
     if parent_kind is Kind.DOCUMENT and direct and child.offset is not None:
         offset = _on_the_wire(child.offset, parent)
         if offset is not None:
             delay_ms = _after(child, _arrival_ms(offset, parent))
-            return ParentMatch(
-                TriggerEvent.OFFSET, offset, delay_ms, "trigger from the place in the document"
-            )
+            basis = "from the place in the document"
+            return ParentMatch(TriggerEvent.OFFSET, delay_ms, basis, offset)
     if _is_before(child, parent.end_ms):
-        offset, delay_ms = _arrived(parent, child)
+        offset, since_ms = _arrived(parent, child)
         if offset:
-            return ParentMatch(
-                TriggerEvent.OFFSET,
-                offset,
-                max(0.0, delay_ms + child.held_ms),
-                "trigger from the clock",
-            )
+            delay_ms = max(0.0, since_ms + child.held_ms)
+            return ParentMatch(TriggerEvent.OFFSET, delay_ms, "from the clock", offset)
     return _when_there(child, parent, parent_kind)
 
 
@@ -529,16 +491,14 @@ def _when_there(child: RecordedRequest, parent: RecordedRequest, parent_kind: Ki
     """Return the trigger at the completion of the parent or, for a script, its execution."""
     ends = (parent.end_ms, parent.first_byte_ms, parent.start_ms)
     end_ms = next((at_ms for at_ms in ends if at_ms is not None), None)
+    event = TriggerEvent.EXECUTED if parent_kind is Kind.SCRIPT else TriggerEvent.COMPLETE
     if child.start_ms is None or end_ms is None:
-        event = TriggerEvent.EXECUTED if parent_kind is Kind.SCRIPT else TriggerEvent.COMPLETE
-        return ParentMatch(event, None, 0.0, "trigger without times")
-    basis = "trigger from the kind of the parent"
+        return ParentMatch(event, 0.0, "without times")
     ran_ms = end_ms + parent.parse_ms + parent.execute_ms
-    if parent_kind is Kind.SCRIPT and child.start_ms >= ran_ms:
-        return ParentMatch(
-            TriggerEvent.EXECUTED, None, max(0.0, child.start_ms - ran_ms + child.held_ms), basis
-        )
-    return ParentMatch(TriggerEvent.COMPLETE, None, _after(child, end_ms), basis)
+    delay_ms = max(0.0, child.start_ms - ran_ms + child.held_ms)
+    if event is TriggerEvent.COMPLETE or child.start_ms < ran_ms:
+        event, delay_ms = TriggerEvent.COMPLETE, _after(child, end_ms)
+    return ParentMatch(event, delay_ms, "from the kind of the parent")
 
 
 def _on_the_wire(decoded_offset: int, parent: RecordedRequest) -> int | None:

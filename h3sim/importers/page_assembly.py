@@ -51,7 +51,6 @@ from h3sim.units import to_ms
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from h3sim.importers.causes import Parent
     from h3sim.importers.path_estimation import EstimatedPath, PageHosts
     from h3sim.importers.recorded_request import RecordedRequest, Recording
     from h3sim.importers.request_fields import Address
@@ -311,20 +310,20 @@ class _Assembly:
     def imported(self) -> ImportedPage:
         recording, inferred = self._recording, self._inferred
         apply_markup(self._requests, inferred)
-        parents, n_unbelieved = find_parents(
+        self._parents, n_rejected = find_parents(
             self._requests, self._kinds, self._order, self._root, self._landed
         )
-        inferred["initiators that begin later, not believed"] += n_unbelieved
+        inferred["initiators that begin later, not believed"] += n_rejected
         retained = [self._requests[index] for index in self._retained]
-        self._before_image = self._asked_before_the_first_image(parents)
-        self._stops = self._parser_stops(parents)
+        self._before_image = self._asked_before_the_first_image()
+        self._stops = self._parser_stops()
         ids = ids_of([request.url for request in retained], self._requests[self._root].url)
         ids = [request.id or id_ for request, id_ in zip(retained, ids, strict=True)]
         self._ids = dict(zip(self._retained, ids, strict=True))
         self._frames = recorded_frames(dict(zip(self._retained, retained, strict=True)), self._ids)
         names = [self._entries[index].address.host for index in self._retained]
         path, hosts = self._network(retained, names)
-        resources = tuple(self._resource(index, parents) for index in self._retained)
+        resources = tuple(self._resource(index) for index in self._retained)
         n_hosts = len(set(names))
         found = Counter({"requests": len(self._requests), "hosts": n_hosts})
         return ImportedPage(
@@ -345,7 +344,14 @@ class _Assembly:
             found=dict(recording.found + found + found_in(retained)),
             inferred=dict(inferred + sizes_inferred_in(retained)),
             left_out=dict(recording.left_out + self._left_out()),
-            warnings=tuple(self._odd_root()),
+            warnings=tuple(
+                odd_root(
+                    [self._entries[index] for index in self._order],
+                    self._order.index(self._root),
+                    self._order.index(self._retained[0]),
+                    self._host,
+                )
+            ),
             missing=(*recording.missing, *missing_in(retained), *self._missing_always()),
             mended=first_of(recording.mended),
             skipped=recording.all_problems(),
@@ -369,32 +375,26 @@ class _Assembly:
         self._zero_ms = request.start_ms if request.asked_ms is None else request.asked_ms
         return path, hosts
 
-    def _odd_root(self) -> Iterator[str]:
-        """Yield why the root may not be what was meant."""
-        found = [self._entries[index] for index in self._order]
-        root, first = (self._order.index(index) for index in (self._root, self._retained[0]))
-        return odd_root(found, root, first, self._host)
-
-    def _parser_stops(self, parents: dict[int, Parent]) -> ParserStops:
+    def _parser_stops(self) -> ParserStops:
         """Return at what parsers stood, but for what the recording itself tells parents of."""
         documents = {
             index: parent.index
             for index in self._retained
-            if (parent := parents.get(index)) is not None
+            if (parent := self._parents.get(index)) is not None
             and parent.index is not None
             and parent.basis is not ParentEvidence.GIVEN
             and self._is_in_document(index, parent.index)
         }
         return ParserStops(self._requests, self._kinds, documents)
 
-    def _asked_before_the_first_image(self, parents: dict[int, Parent]) -> set[int]:
+    def _asked_before_the_first_image(self) -> set[int]:
         """Return what was asked for before the first image that the page's document names."""
         images = (
             number
             for number, index in enumerate(self._retained)
             if self._kinds[index] is Kind.IMAGE
-            and index in parents
-            and self._is_in_document(index, parents[index].index)
+            and index in self._parents
+            and self._is_in_document(index, self._parents[index].index)
         )
         return set(self._retained[: next(images, None)])
 
@@ -449,9 +449,9 @@ class _Assembly:
             "provenance": {key: _clean(text) for key, text in provenance.items() if text},
         }
 
-    def _resource(self, index: int, parents: dict[int, Parent]) -> Resource:
+    def _resource(self, index: int) -> Resource:
         request, _, kind = self._entries[index]
-        parent, direct = self._ancestor(index, parents)
+        parent, direct = self._ancestor(index)
         if self._server_ms.get(index) is not None:
             self._inferred["server think times from waits"] += 1
         return Resource(
@@ -485,19 +485,19 @@ class _Assembly:
             ),
         )
 
-    def _ancestor(self, index: int, parents: dict[int, Parent]) -> tuple[int | None, bool]:
+    def _ancestor(self, index: int) -> tuple[int | None, bool]:
         """Return the nearest ancestor that is in the page, and whether that is the parent.
 
         Counts how the parent of a request is known; it is asked for once for each.
         """
         if index == self._root:
             return None, True
-        first = parents[index]
+        first = self._parents[index]
         if first.basis not in _RECORDED:
             self._inferred[f"parent from {first.basis.value}"] += 1
         at, direct = first.index, True
         while at is not None and at not in self._ids:
-            at, direct = parents[at].index if at in parents else None, False
+            at, direct = self._parents[at].index if at in self._parents else None, False
         if not direct:
             self._inferred["parent left out, next ancestor taken"] += 1
         return at, direct
@@ -523,7 +523,7 @@ class _Assembly:
             return Discovery(at=TriggerEvent.TIME, delay_ns=self._time_ns(delay_ms))
         given = request.trigger
         if given is not None and direct and given.by == parent:
-            found = ParentMatch(given.at, given.offset_bytes, given.delay_ms, "")
+            found = ParentMatch(given.at, given.delay_ms, "", given.offset_bytes)
         else:
             found = trigger_of(request, self._requests[parent], self._kinds[parent], direct=direct)
             is_late = direct and found.at is TriggerEvent.COMPLETE
@@ -531,8 +531,8 @@ class _Assembly:
             if stop is not None:
                 parent, kind = stop, self._kinds[stop]
                 found = trigger_of(request, self._requests[stop], kind, direct=False)
-                found = found._replace(basis="trigger from what held the parser up")
-            self._inferred[found.basis] += 1
+                found = found._replace(basis="from what held the parser up")
+            self._inferred[f"trigger {found.basis}"] += 1
         return Discovery(
             at=found.at,
             by=self._ids[parent],
