@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -49,7 +50,7 @@ from h3sim.schema import shown_path
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from h3sim.importers.path_estimation import EstimatedPath, PageHosts
     from h3sim.importers.recorded_request import RecordedRequest, Recording
@@ -150,49 +151,6 @@ def _may_be_root(request: RecordedRequest, address: Address, kind: Kind, host: s
     is_host = host is None or address.host == host
     is_there = request.outcome in (RequestOutcome.ANSWERED, *_NOT_SENT)
     return is_host and is_there and kind is Kind.DOCUMENT
-
-
-_TRANSFERRED = (RequestOutcome.ANSWERED, RequestOutcome.FAILED)
-
-
-def build_recorded_load(
-    recording: Recording,
-    retained: Mapping[str, RecordedRequest],
-    path: EstimatedPath | None,
-    *,
-    root_start_ms: float | None,
-    zero_ms: float | None,
-) -> RecordedLoad | None:
-    """Return what *recording* says of the load as a whole; its page has *retained*, by id.
-
-    Its times count from *zero_ms*: when a load that first opens a connection would have begun.
-    """
-    begun_ms = root_start_ms if recording.begun_ms is None else recording.begun_ms
-    since_ms = 0.0 if zero_ms is None or begun_ms is None else zero_ms - begun_ms
-    times_ms = {name: at_ms - since_ms for name, at_ms in recording.times_ms.items()}
-    completed_ms: dict[str, float] = {}
-    if zero_ms is not None:
-        completed_ms = {
-            id_: request.end_ms - zero_ms
-            for id_, request in retained.items()
-            if request.end_ms is not None and request.end_ms > zero_ms
-        }
-    if completed_ms:
-        times_ms["finished"] = max(completed_ms.values())
-    most = Counter(each.protocol for each in retained.values() if each.protocol).most_common(1)
-    is_remote = recording.has_addresses and not recording.is_local
-    n_bytes = sum(
-        (request.body_bytes or 0) + (request.header_bytes or 0)
-        for request in recording.requests
-        if request.outcome in _TRANSFERRED
-    )
-    return recorded_load(
-        path,
-        times_ms,
-        completed_ms=completed_ms if is_remote else {},
-        n_bytes=n_bytes if is_remote else None,
-        protocol=most[0][0] if most else "",
-    )
 
 
 _WEB = ("http", "https")
@@ -331,13 +289,7 @@ class _Assembly:
                 **self._named(n_hosts),
                 resources=resources,
                 hosts=hosts.known,
-                recorded_load=build_recorded_load(
-                    recording,
-                    {id_: self._requests[index] for index, id_ in self._ids.items()},
-                    path,
-                    root_start_ms=self._requests[self._root].start_ms,
-                    zero_ms=self._zero_ms,
-                ),
+                recorded_load=self._recorded_load(path),
                 layout=self._layout(),
             ),
             dialect=recording.dialect,
@@ -374,6 +326,39 @@ class _Assembly:
             self._server_ms = dict(zip(self._retained, thought_ms, strict=True))
         self._zero_ms = request.start_ms if request.asked_ms is None else request.asked_ms
         return path, hosts
+
+    def _recorded_load(self, path: EstimatedPath | None) -> RecordedLoad | None:
+        """Return what the recording says of the load as a whole.
+
+        Its times count from when a load that first opens a connection would have begun.
+        """
+        recording, zero_ms = self._recording, self._zero_ms
+        requests = {id_: self._requests[index] for index, id_ in self._ids.items()}
+        begun_ms = recording.begun_ms
+        begun_ms = self._requests[self._root].start_ms if begun_ms is None else begun_ms
+        since_ms = 0.0 if zero_ms is None or begun_ms is None else zero_ms - begun_ms
+        times_ms = {name: at_ms - since_ms for name, at_ms in recording.times_ms.items()}
+        completed_ms = {
+            id_: request.end_ms - zero_ms
+            for id_, request in requests.items()
+            if zero_ms is not None and request.end_ms is not None and request.end_ms > zero_ms
+        }
+        if completed_ms:
+            times_ms["finished"] = max(completed_ms.values())
+        most = Counter(each.protocol for each in requests.values() if each.protocol).most_common(1)
+        n_bytes = sum(
+            (request.body_bytes or 0) + (request.header_bytes or 0)
+            for request in recording.requests
+            if request.outcome in (RequestOutcome.ANSWERED, RequestOutcome.FAILED)
+        )
+        is_remote = recording.has_addresses and not recording.is_local
+        return recorded_load(
+            path,
+            times_ms,
+            completed_ms if is_remote else {},
+            n_bytes=n_bytes if is_remote else None,
+            protocol=most[0][0] if most else "",
+        )
 
     def _parser_stops(self) -> ParserStops:
         """Return at what parsers stood, but for what the recording itself tells parents of."""
@@ -559,11 +544,5 @@ def _clean(text: str) -> str:
 
 def _offsets(request: RecordedRequest) -> tuple[int, ...]:
     """Return where the pieces of the body began, if they are of the body as it is counted."""
-    total = sum(n_bytes for _, n_bytes in request.pieces)
-    if not total or total != request.body_bytes:
-        return ()
-    offsets, at = [], 0
-    for _, n_bytes in request.pieces:
-        offsets.append(at)
-        at += n_bytes
-    return tuple(offsets)
+    *offsets, total = itertools.accumulate((n_bytes for _, n_bytes in request.pieces), initial=0)
+    return tuple(offsets) if total and total == request.body_bytes else ()

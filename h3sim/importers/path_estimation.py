@@ -27,7 +27,6 @@ import math
 import statistics
 from bisect import bisect_left
 from itertools import pairwise
-from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
@@ -131,13 +130,7 @@ def packet_rate_bps(transfers: Sequence[Transfer]) -> float | None:
     >>> round(packet_rate_bps([Transfer(at - 10, at, 1200) for at in range(10, 500, 10)]))
     1006400
     """
-    came: dict[float, int] = {}
-    sizes = sorted(transfer.n_bytes for transfer in transfers)
-    if not sizes or sizes[len(sizes) // 2] > _PACKET_BYTES or len(sizes) < _LEAST_PACKETS:
-        return None
-    for transfer in transfers:
-        n_bytes = transfer.n_bytes + _PACKET_HEADER_BYTES
-        came[transfer.to_ms] = came.get(transfer.to_ms, 0) + n_bytes
+    came = _came(transfers, _PACKET_BYTES, _PACKET_HEADER_BYTES)
     paces = sorted(
         (came[at_ms] / (at_ms - before_ms), came[at_ms])
         for before_ms, at_ms in pairwise(sorted(came))
@@ -151,6 +144,18 @@ def packet_rate_bps(transfers: Sequence[Transfer]) -> float | None:
         if half <= 0:
             return pace * BITS_PER_BYTE * MS_PER_S
     return None
+
+
+def _came(
+    transfers: Sequence[Transfer], largest_bytes: int, header_bytes: int = 0
+) -> dict[float, int]:
+    """Return the bytes by when they came; none of pieces that are few, or mostly larger."""
+    sizes = [transfer.n_bytes for transfer in transfers]
+    came: dict[float, int] = {}
+    if len(sizes) >= _LEAST_PACKETS and statistics.median_high(sizes) <= largest_bytes:
+        for transfer in transfers:
+            came[transfer.to_ms] = came.get(transfer.to_ms, 0) + transfer.n_bytes + header_bytes
+    return came
 
 
 class _Agreed(NamedTuple):
@@ -187,12 +192,7 @@ def record_rate_bps(transfers: Sequence[Transfer], rtt_ms: float) -> float | Non
     >>> round(record_rate_bps(records, 50) / 1e6, 2)
     1.36
     """
-    sizes = sorted(transfer.n_bytes for transfer in transfers)
-    if not sizes or sizes[len(sizes) // 2] > _RECORD_BYTES or len(sizes) < _LEAST_PACKETS:
-        return None
-    came: dict[float, int] = {}
-    for transfer in transfers:
-        came[transfer.to_ms] = came.get(transfer.to_ms, 0) + transfer.n_bytes
+    came = _came(transfers, _RECORD_BYTES)
     times = sorted(came)
     gaps = sorted(after - before for before, after in pairwise(times))
     if not gaps:
@@ -305,10 +305,10 @@ def handshake_rtt_ms(requests: Iterable[RecordedRequest]) -> float | None:
 def recorded_load(
     path: EstimatedPath | None,
     times_ms: Mapping[str, float],
+    completed_ms: Mapping[str, float],
     *,
-    completed_ms: Mapping[str, float] = MappingProxyType({}),
-    n_bytes: int | None = None,
-    protocol: str = "",
+    n_bytes: int | None,
+    protocol: str,
 ) -> RecordedLoad | None:
     """Return what is kept of a recording as a whole, None where that is nothing.
 
@@ -552,7 +552,11 @@ def _groups(by_host: Mapping[str, Iterable[RecordedRequest]]) -> list[list[str]]
     seen: dict[tuple[str, str], int] = {}
     allowed: dict[tuple[str, str], int] = {}
     for name, requests in by_host.items():
-        on = [key for request in requests if (key := _connection(request)) is not None]
+        on = [
+            connection_of(request)
+            for request in requests
+            if request.reached.connection and request.protocol.startswith(MULTIPLEXED)
+        ]
         shared = next((seen[key] for key in on if key in seen), None)
         if shared is None and not on:
             shared = next((allowed[k] for k in _good_for(name, requests) if k in allowed), None)
@@ -565,13 +569,6 @@ def _groups(by_host: Mapping[str, Iterable[RecordedRequest]]) -> list[list[str]]
         for key in _certified(requests):
             allowed.setdefault(key, shared)
     return groups
-
-
-def _connection(request: RecordedRequest) -> tuple[str, str] | None:
-    """Return the connection of a request; numbers are those of one server with some recorders."""
-    if request.reached.connection and request.protocol.startswith(MULTIPLEXED):
-        return request.reached.connection, request.reached.ip
-    return None
 
 
 def _certified(requests: Iterable[RecordedRequest]) -> Iterator[tuple[str, str]]:

@@ -19,12 +19,12 @@ from h3sim.importers.recorded_request import (
     RequestOutcome,
     SizeSource,
 )
-from h3sim.importers.request_fields import kind_of_word, without_fragment
+from h3sim.importers.request_fields import field_lines, kind_of_word, without_fragment
 from h3sim.importers.source import Fields
 from h3sim.units import MS_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from h3sim.importers.recorded_request import Recording
     from h3sim.importers.source import JsonPart
@@ -111,7 +111,7 @@ def _entry(request: Fields, since_ms: float) -> dict[str, Any]:
         "response": {
             "status": request.number("responseCode"),
             "httpVersion": protocol,
-            "headers": _fields(iter(got)),
+            "headers": _fields(got),
             "bodySize": request.size("objectSize"),
             "content": {
                 "size": request.size("objectSizeUncompressed"),
@@ -134,14 +134,9 @@ def _texts(headers: Fields, name: str) -> Iterator[str]:
     yield from headers.texts(name) if isinstance(headers.raw(name), list) else ()
 
 
-def _fields(lines: Iterator[str]) -> list[dict[str, str]]:
-    """Return the header fields of lines such as "Host: example.org" or ":method: GET"."""
-    found = []
-    for line in lines:
-        name, colon, value = line[1:].partition(":")
-        if colon and " " not in (name := line[:1] + name):
-            found.append({"name": name, "value": value.strip()})
-    return found
+def _fields(lines: Iterable[str]) -> list[dict[str, str]]:
+    pairs = field_lines(lines)
+    return [{"name": name, "value": value} for name, value in pairs if " " not in name]
 
 
 class LighthouseResult:
@@ -188,7 +183,7 @@ def _request(row: Fields) -> RecordedRequest | None:
     if not url:
         row.wrong("url", "skipped: is missing")
         return None
-    status = row.number("statusCode")
+    status = row.integer("statusCode")
     request = RecordedRequest(
         key=row.key,
         url=without_fragment(url),
@@ -196,7 +191,7 @@ def _request(row: Fields) -> RecordedRequest | None:
         sent_ms=row.number("networkRequestTime"),
         end_ms=row.number("networkEndTime", "endTime"),
         protocol=row.text("protocol").lower(),
-        status=None if status is None else int(status),
+        status=status,
         mime=row.text("mimeType"),
         kind=kind_of_word(row.text("resourceType")),
         priority=row.text("priority").lower(),

@@ -21,6 +21,7 @@ from h3sim.importers.recorded_request import (
     read_priority_fields,
 )
 from h3sim.importers.request_fields import (
+    field_lines,
     kind_of_word,
     length_of,
     request_text_bytes,
@@ -32,7 +33,7 @@ from h3sim.page import Kind
 from h3sim.units import MS_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from h3sim.importers.recorded_request import Recording
     from h3sim.importers.source import JsonPart
@@ -99,7 +100,7 @@ class _Exchange(RecordedRequest):
         lines = event.params.texts("headers")
         words = lines[0].split() if lines else []
         self.status = length_of(words[1]) if len(words) > 1 else None
-        self.response_fields = dict(_fields(lines[1:]))
+        self.response_fields = _fields(lines[1:])
         self.first_byte_ms = self.end_ms = event.at_ms
 
     def on_body(self, event: _Event) -> None:
@@ -287,7 +288,7 @@ class NetLog:
         if (exchange := self._open.get(event.source)) is None:
             return
         exchange.is_sent, exchange.protocol = True, _PROTOCOLS[event.name]
-        exchange.request_fields = dict(_fields(event.params.texts("headers")))
+        exchange.request_fields = _fields(event.params.texts("headers"))
         stream = event.params.number("quic_stream_id")
         if stream is not None:
             self._streams[self._bound["connection"].get(event.source, ""), stream] = event.source
@@ -375,12 +376,8 @@ class NetLog:
         )
 
 
-def _fields(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the header fields of lines such as "accept: */*" and ":method: GET"."""
-    for line in lines:
-        name, colon, value = line[1:].partition(":")
-        if colon:
-            yield (line[:1] + name).lower(), value.strip()
+def _fields(lines: Sequence[str]) -> dict[str, str]:
+    return {name.lower(): value for name, value in field_lines(lines)}
 
 
 _KINDS = ("job", "socket", "connection")
