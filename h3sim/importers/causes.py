@@ -26,6 +26,7 @@ import enum
 import itertools
 import re
 from bisect import bisect_right
+from dataclasses import dataclass
 from itertools import pairwise
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -198,7 +199,8 @@ class ParentEvidence(enum.Enum):
 _BY_NAME = (ParentEvidence.GIVEN, ParentEvidence.REDIRECT, ParentEvidence.INITIATOR)
 
 
-class Parent(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Parent:
     """Index of a request's parent, or None, with the evidence for it."""
 
     index: int | None

@@ -187,13 +187,6 @@ _DEFAULT_FIELD_VALUE = f"u={DEFAULT_URGENCY}"
 """The default priority in full; a Priority field omits it (RFC 9218 § 4.1)."""
 
 
-class PriorityFrame(NamedTuple):
-    """A priority frame for a stream or a placeholder, at its arrival at the server."""
-
-    at_ns: int
-    frame: dict[str, Any]
-
-
 def field_values(trace: Trace) -> dict[int, str]:
     """Return the Priority field of each request that has one (RFC 9218 § 5).
 
@@ -209,18 +202,18 @@ def field_values(trace: Trace) -> dict[int, str]:
     return {stream_id: value for stream_id, value in values.items() if value}
 
 
-def priority_frames(trace: Trace) -> Iterator[PriorityFrame]:
-    """Yield the priority frames: those of dependency trees, and updates of EPS.
+def priority_frames(trace: Trace) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield when priority frames arrived, and the frames: of dependency trees, updates of EPS.
 
     Buckets and ranks have no frame, and are not sent.
     """
     has_field: dict[int, None] = {}
     for at_ns, element_id, signal in trace.signals:
         if isinstance(signal, H2Priority | StrictPriority):
-            yield PriorityFrame(at_ns, _in_tree(element_id, signal))
+            yield at_ns, _in_tree(element_id, signal)
         elif isinstance(signal, Eps) and element_id in has_field:
             frame = {"element_id": element_id, "value": signal.field_value}
-            yield PriorityFrame(at_ns, {"frame_type": "priority_update", **frame})
+            yield at_ns, {"frame_type": "priority_update", **frame}
         has_field[element_id] = None
 
 

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.constants import STREAM_ID_STEP
 from h3sim.qlog.container import Findings, as_unsigned, opened, raw_traces
-from h3sim.qlog.reader import VantagePoint, endpoints_of, frame_length, select_traces
+from h3sim.qlog.reader import (
+    VantagePoint,
+    endpoints_of,
+    frame_length,
+    header_fields,
+    select_traces,
+)
 from h3sim.signals import MAX_STRICT, MAX_WEIGHT, H2Priority, Signal, StrictPriority, placeholder_id
 
 if TYPE_CHECKING:
@@ -113,7 +119,7 @@ class SenderView(VantagePoint):
         if stream_id not in self._requested:
             self._requested[stream_id] = None
             self._note(event, EntryKind.REQUEST, stream_id)
-        number = as_unsigned(_fields(event).get("packet_number"))
+        number = as_unsigned(header_fields(event).get("packet_number"))
         if event.what == "sent" and number is not None:
             self._request_packets.setdefault(number, []).append(stream_id)
 
@@ -209,15 +215,10 @@ class SenderView(VantagePoint):
             low, high = (ends[0], ends[-1]) if ends else (None, None)
             if low is None or high is None:
                 continue
-            number = as_unsigned(_fields(event).get("packet_number"))
+            number = as_unsigned(header_fields(event).get("packet_number"))
             for acked in [packet for packet in self._request_packets if low <= packet <= high]:
                 for stream_id in self._request_packets.pop(acked):
                     self._note(event, EntryKind.REQUEST_ACKED, stream_id, number)
-
-
-def _fields(event: QlogEvent) -> dict[str, Any]:
-    header = event.data.get("header")
-    return {**event.data, **header} if isinstance(header, dict) else event.data
 
 
 def _varint_bytes(value: int) -> int:

@@ -268,8 +268,8 @@ def _add_client(
         moved = (stream_id, offset, n_bytes, "transport", "application")
         log.add(at_ns, _MOVED + late, "moved", _moved_data, *moved)
         if stream_id in unparsed and offset + n_bytes >= unparsed[stream_id]:
-            of = (stream_id, unparsed.pop(stream_id), resources[stream_id].body_bytes)
-            log.add(at_ns, _PARSED + late, "parsed", _response_data, *of)
+            response = (stream_id, unparsed.pop(stream_id), resources[stream_id].body_bytes)
+            log.add(at_ns, _PARSED + late, "parsed", _response_data, *response)
 
 
 def _late(at_ns: int, streams: Sequence[int], requests: Mapping[int, Request]) -> int:
