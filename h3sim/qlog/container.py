@@ -329,11 +329,8 @@ class Clock:
 def events_of(raw: RawTrace, findings: Findings) -> tuple[Clock, Iterator[QlogEvent]]:
     """Return the clock of a trace, and an iterator over its events that are used."""
     names = raw.head.get("event_fields")
-    if not isinstance(names, list):
-        clock = Clock(raw, findings, None)
-        return clock, _read_events(raw, findings, clock, None, "time")
-    columns = [str(name).casefold() for name in names]
-    time_field = next((name for name in _TIME_FIELDS if name in columns), None)
+    columns = [str(name).casefold() for name in names] if isinstance(names, list) else None
+    time_field = next((name for name in _TIME_FIELDS if name in (columns or ())), None)
     clock = Clock(raw, findings, time_field)
     return clock, _read_events(raw, findings, clock, columns, time_field or "time")
 

@@ -494,12 +494,7 @@ def read_qlog(path: str | Path, *, trace: int | None = None) -> MeasuredLog:
         LogError: if the file cannot be read, or listing its errors.
     """
     findings = Findings(str(path))
-    with opened(path, findings) as stream:
-        traces = select_traces(raw_traces(stream, findings), findings, trace)
-        title, protocols, sides = endpoints_of(traces, findings, VantagePoint)
-    findings.raise_if_any()
-    if not any(side.frames for side in sides.values()):
-        findings.fatal("", "holds no packet with bytes of a response")
+    title, protocols, sides = read_endpoints(path, trace, findings, VantagePoint)
     rows, shift_ns, unseen_packets = _rows_of(sides, findings)
     reported = _ReportedStreams(sides, shift_ns)
     responses = list(reported.responses(rows))
@@ -525,7 +520,7 @@ def read_qlog(path: str | Path, *, trace: int | None = None) -> MeasuredLog:
         packet_rows=with_moves(with_delivery(rows, delivery), moved),
     )
     return MeasuredLog(
-        title=title or Path(path).name.partition(".")[0],
+        title=title,
         trace=measured,
         resources=tuple(resource for _, resource in responses),
         unseen_packets=unseen_packets,
@@ -549,7 +544,26 @@ def _rows_of(
     return list(_rows_of_both(sides[True], sides[False], shift_ns)), shift_ns, 0
 
 
-def select_traces(
+def read_endpoints(
+    path: str | Path, number: int | None, findings: Findings, view: type[ViewT]
+) -> tuple[str, list[str], dict[bool, ViewT]]:
+    """Return the title, the protocols, and the views of the client (True) and the server.
+
+    With a *number* only the trace with that number is read.
+
+    Raises:
+        LogError: if the file cannot be read, listing its errors, or has no packets of a response.
+    """
+    with opened(path, findings) as stream:
+        traces = _select_traces(raw_traces(stream, findings), findings, number)
+        title, protocols, sides = _endpoints_of(traces, findings, view)
+    findings.raise_if_any()
+    if not any(side.frames for side in sides.values()):
+        findings.fatal("", "holds no packet with bytes of a response")
+    return title or Path(path).name.partition(".")[0], protocols, sides
+
+
+def _select_traces(
     traces: Iterator[RawTrace], findings: Findings, number: int | None
 ) -> Iterator[RawTrace]:
     """Yield the trace with that number, or all traces without one."""
@@ -564,10 +578,10 @@ def select_traces(
     findings.fatal("", f"has {last} trace{'s' * (last != 1)}, and no trace {number}")
 
 
-def endpoints_of(
+def _endpoints_of(
     traces: Iterator[RawTrace], findings: Findings, view: type[ViewT]
 ) -> tuple[str, list[str], dict[bool, ViewT]]:
-    """Return the title, the protocols, and the views of the client (True) and the server."""
+    """Return the title, the protocols and the views of one connection."""
     title = ""
     protocols: list[str] = []
     sides: dict[bool, ViewT] = {}

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import enum
 from bisect import bisect_right
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.constants import STREAM_ID_STEP
-from h3sim.qlog.container import Findings, as_unsigned, opened, raw_traces
-from h3sim.qlog.reader import (
-    VantagePoint,
-    endpoints_of,
-    frame_length,
-    header_fields,
-    select_traces,
-)
+from h3sim.qlog.container import Findings, as_unsigned
+from h3sim.qlog.reader import VantagePoint, frame_length, header_fields, read_endpoints
 from h3sim.signals import MAX_STRICT, MAX_WEIGHT, H2Priority, Signal, StrictPriority, placeholder_id
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from h3sim.qlog.container import Clock, QlogEvent
 
 
@@ -57,13 +52,13 @@ class Entry(NamedTuple):
 
 
 _HANDED_DOWN = ("transport", "network")
+INITIAL_LIMIT = -2
+"""Stream of a LIMIT entry for every stream that has no other limit."""
 _INITIAL_LIMITS = {
     # In the client's transport parameters: its own streams, which carry requests and responses.
     "initial_max_data": -1,
-    "initial_max_stream_data_bidi_local": None,
+    "initial_max_stream_data_bidi_local": INITIAL_LIMIT,
 }
-INITIAL_LIMIT = -2
-"""Stream of a LIMIT entry for every stream that has no other limit."""
 
 
 class SenderView(VantagePoint):
@@ -183,9 +178,7 @@ class SenderView(VantagePoint):
         for name, stream_id in _INITIAL_LIMITS.items():
             limit = as_unsigned(event.data.get(name))
             if limit is not None:
-                self._note(
-                    event, EntryKind.LIMIT, INITIAL_LIMIT if stream_id is None else stream_id, limit
-                )
+                self._note(event, EntryKind.LIMIT, stream_id, limit)
 
     def _on_limit(self, event: QlogEvent, kind: str, entry: dict[str, Any]) -> None:
         limit = as_unsigned(entry.get("maximum"))
@@ -270,14 +263,9 @@ def read_timeline(path: str | Path, *, trace: int | None = None) -> TimelineLog:
         LogError: if the file cannot be read, or listing the mistakes in it.
     """
     findings = Findings(str(path))
-    with opened(path, findings) as stream:
-        traces = select_traces(raw_traces(stream, findings), findings, trace)
-        title, protocols, endpoints = endpoints_of(traces, findings, SenderView)
-    findings.raise_if_any()
-    if not any(endpoint.frames for endpoint in endpoints.values()):
-        findings.fatal("", "holds no packet with bytes of a response")
+    title, protocols, endpoints = read_endpoints(path, trace, findings, SenderView)
     return TimelineLog(
-        title=title or Path(path).name.partition(".")[0],
+        title=title,
         protocols=tuple(protocols),
         client=endpoints.get(True),
         server=endpoints.get(False),

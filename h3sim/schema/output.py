@@ -70,7 +70,8 @@ def _table(
         if field.about and "$ref" not in schema:
             schema["description"] = field.about
         if not field.is_needed and field.default not in (None, (), {}):
-            schema["default"] = _as_json(field.kind.write(field.default))
+            default = field.kind.write(field.default)
+            schema["default"] = default.value if isinstance(default, Enum) else default
         properties[field.key] = schema
     needed = [field.key for field in fields if field.is_needed]
     table: dict[str, Any] = {
@@ -86,10 +87,6 @@ def _table_classes(kind: Any) -> list[type]:
     """Return the classes of the tables in a field type."""
     found = [kind.cls] if hasattr(kind, "cls") and not kind.keys else []
     return found + (_table_classes(kind.of) if hasattr(kind, "of") else [])
-
-
-def _as_json(value: Any) -> Any:
-    return value.value if isinstance(value, Enum) else value
 
 
 def merged(table: dict[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
@@ -202,20 +199,14 @@ class OutputSchema(ObjectType):
 
 def row_of(row: type, **kinds: ValueType) -> ObjectType:
     """Return a table type with the columns of a row class; *kinds* override annotations."""
-    columns = row.__annotations__.items()
-    return ObjectType(
-        *(
-            Property(name, kinds.get(name) or _OF_ANNOTATION[_write_value(of)])
-            for name, of in columns
-        )
-    )
+    entries = []
+    for name, annotation in row.__annotations__.items():
+        # Named tuples keep a forward reference.
+        source = str(getattr(annotation, "__forward_arg__", annotation))
+        entries.append(Property(name, kinds.get(name) or _OF_ANNOTATION[source]))
+    return ObjectType(*entries)
 
 
 def rows_of(row: type, **kinds: ValueType) -> ListOf:
     """Return a list type of rows, each as by `row_of`."""
     return ListOf(row_of(row, **kinds), "rows")
-
-
-def _write_value(annotation: Any) -> str:
-    """Return an annotation as source text: named tuples keep a forward reference."""
-    return str(getattr(annotation, "__forward_arg__", annotation))
