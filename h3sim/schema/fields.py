@@ -31,7 +31,7 @@ import copy
 import dataclasses
 import itertools
 from collections.abc import Mapping
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from h3sim.errors import InputError, ValidationIssue
@@ -48,7 +48,7 @@ from h3sim.schema.errors import (
 from h3sim.schema.values import MegabitsPerSecond, Milliseconds, Number, OrNone, TableOf, ValueType
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
 
 ValueT = TypeVar("ValueT")
@@ -109,10 +109,17 @@ def declare(
     return {_METADATA: spec}
 
 
-@cache
 def fields_of(cls: type) -> tuple[FieldSpec, ...]:
     """Return the declared fields of a dataclass in order."""
-    found: list[FieldSpec] = []
+    if cls not in _DECLARED:
+        _DECLARED[cls] = tuple(_declared_fields(cls))
+    return _DECLARED[cls]
+
+
+_DECLARED: dict[type, tuple[FieldSpec, ...]] = {}
+
+
+def _declared_fields(cls: type) -> Iterator[FieldSpec]:
     for field in dataclasses.fields(cls):
         declared: FieldSpec | None = field.metadata.get(_METADATA)
         if declared is None:
@@ -124,15 +131,13 @@ def fields_of(cls: type) -> tuple[FieldSpec, ...]:
         stand_in = declared.stand_in
         if stand_in is ABSENT:
             stand_in = declared.kind.stand_in if is_needed else default
-        spec = dataclasses.replace(
+        yield dataclasses.replace(
             declared,
             attribute=field.name,
             key=declared.key or _key(field.name, declared.kind),
             default=ABSENT if is_needed else default,
             stand_in=stand_in,
         )
-        found.append(spec)
-    return tuple(found)
 
 
 def _key(name: str, kind: ValueType) -> str:

@@ -66,15 +66,12 @@ def find_chromium(path: str | None = None) -> str:
         ChromiumError: if there is none, with advice on how to install one.
     """
     requested = path or os.environ.get("CHROMIUM")
-    if requested:
-        found = shutil.which(requested)
-        if found is None:
-            raise ChromiumError(f"{requested!r} is not an executable Chromium")
+    names = (requested,) if requested else (*NAMES, *INSTALL_PATHS)
+    found = next(filter(None, map(shutil.which, names)), None)
+    if found is not None:
         return found
-    for name in (*NAMES, *INSTALL_PATHS):
-        found = shutil.which(name)
-        if found is not None:
-            return found
+    if requested:
+        raise ChromiumError(f"{requested!r} is not an executable Chromium")
     raise ChromiumError(
         "no Chromium is installed: install one (`apt-get install chromium` on Debian), or set"
         " its path with --chromium PATH or $CHROMIUM"

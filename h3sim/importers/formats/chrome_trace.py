@@ -28,7 +28,7 @@ from h3sim.schema import is_quantity
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from h3sim.importers.recorded_request import Recording
+    from h3sim.importers.recorded_request import RecordedRequest, Recording
     from h3sim.importers.source import JsonPart
     from h3sim.page import Rectangle
 
@@ -44,7 +44,7 @@ _URLS = {
 _CALLS = ("FunctionCall", _RUN)
 """Tasks in which a script runs."""
 _TIME_DIGITS = 2
-_WORKED_ON = (Kind.DOCUMENT, Kind.STYLESHEET, Kind.SCRIPT)
+WORKED_ON = (Kind.DOCUMENT, Kind.STYLESHEET, Kind.SCRIPT)
 
 
 @dataclass(slots=True)
@@ -54,6 +54,11 @@ class CpuTime:
     parse_ms: float = 0.0
     execute_ms: float = 0.0
     started_us: float = 0.0
+
+    def add_to(self, request: RecordedRequest) -> None:
+        """Set the CPU time of a request, rounded to the precision of clocks."""
+        request.parse_ms = round(self.parse_ms, _TIME_DIGITS)
+        request.execute_ms = round(self.execute_ms, _TIME_DIGITS)
 
 
 class TraceTask(NamedTuple):
@@ -251,9 +256,8 @@ class ChromeTrace:
         join_redirects(exchanges)
         work = work_of(self._tasks)
         for exchange in exchanges:
-            if exchange.url in work and kind_of(exchange)[0] in _WORKED_ON:
-                exchange.parse_ms = round(work[exchange.url].parse_ms, _TIME_DIGITS)
-                exchange.execute_ms = round(work[exchange.url].execute_ms, _TIME_DIGITS)
+            if exchange.url in work and kind_of(exchange)[0] in WORKED_ON:
+                work[exchange.url].add_to(exchange)
         recording.requests += exchanges
 
     def _load(self) -> tuple[_Navigation | None, float]:
