@@ -128,12 +128,7 @@ _IMPORTANT = (Level.VERY_HIGH, Level.HIGH)
 
 
 def flags_of(
-    request: RecordedRequest,
-    kind: Kind,
-    inferred: Counter[str],
-    *,
-    in_document: bool,
-    before_image: bool,
+    request: RecordedRequest, inferred: Counter[str], *, in_document: bool, before_image: bool
 ) -> dict[str, Any]:
     """Return the flags of *request* as fields of a `Resource`, and count what was inferred.
 
@@ -142,6 +137,7 @@ def flags_of(
     """
     if request.flags is not None:
         return dict(request.flags)
+    kind = request.resolved_kind
     flags: dict[str, Any] = {"preload": request.is_preload} if request.is_preload else {}
     is_parsed = request.initiator_type in ("parser", "preload", "")
     if kind is Kind.IMAGE and level_of(request.priority) in _IMPORTANT and is_parsed:
@@ -196,6 +192,7 @@ class ParentEvidence(enum.Enum):
     NONE = "nothing"
 
 
+_REFERRING = (Kind.DOCUMENT, Kind.STYLESHEET)
 _BY_NAME = (ParentEvidence.GIVEN, ParentEvidence.REDIRECT, ParentEvidence.INITIATOR)
 
 
@@ -210,8 +207,8 @@ class Parent:
 class _ParentFinder:
     """Search for the parents of *requests*, among those that were added before."""
 
-    def __init__(self, requests: Sequence[RecordedRequest], kinds: Sequence[Kind]) -> None:
-        self._requests, self._kinds = requests, kinds
+    def __init__(self, requests: Sequence[RecordedRequest]) -> None:
+        self._requests = requests
         self.page: int | None = None
         """The page's document."""
         self._known: set[int] = set()
@@ -221,7 +218,7 @@ class _ParentFinder:
             kind: sorted(
                 (end_ms, index)
                 for index, request in enumerate(requests)
-                if kinds[index] is kind and (end_ms := request.end_ms) is not None
+                if request.resolved_kind is kind and (end_ms := request.end_ms) is not None
             )
             for kind in (Kind.SCRIPT, Kind.STYLESHEET)
         }
@@ -249,12 +246,13 @@ class _ParentFinder:
             if (found := self._find(url)) is not None:
                 return Parent(found, ParentEvidence.STACK)
         # The Referer of a fetch is the page, not the script that made it.
-        found = self._find(request.referer) if self._kinds[index] is not Kind.FETCH else None
-        if found is not None and self._kinds[found] in (Kind.DOCUMENT, Kind.STYLESHEET):
+        is_fetch = request.resolved_kind is Kind.FETCH
+        found = None if is_fetch else self._find(request.referer)
+        if found is not None and self._requests[found].resolved_kind in _REFERRING:
             return Parent(found, ParentEvidence.REFERER)
         if self.page is None:
             return Parent(None, ParentEvidence.NONE)
-        return Parent(self._by_clock(index, self.page), ParentEvidence.TIMING)
+        return Parent(self._by_clock(request, self.page), ParentEvidence.TIMING)
 
     def _find(self, url: str) -> int | None:
         if not url:
@@ -263,13 +261,13 @@ class _ParentFinder:
         index = self._by_url.get(url)
         return self._by_bare_url.get(url.partition("?")[0]) if index is None else index
 
-    def _by_clock(self, index: int, page: int) -> int:
+    def _by_clock(self, request: RecordedRequest, page: int) -> int:
         """Return the most likely parent of a request without other evidence.
 
         For a font: the last completed stylesheet. For a fetch, or a kind that markup does not
         refer to: the last completed script. Otherwise: the *page*.
         """
-        kind, start_ms = self._kinds[index], self._requests[index].start_ms
+        kind, start_ms = request.resolved_kind, request.start_ms
         if start_ms is None or kind not in (Kind.FONT, Kind.FETCH, Kind.OTHER):
             return page
         ends = self._ends[Kind.STYLESHEET if kind is Kind.FONT else Kind.SCRIPT]
@@ -281,7 +279,6 @@ class _ParentFinder:
 
 def find_parents(
     requests: Sequence[RecordedRequest],
-    kinds: Sequence[Kind],
     order: Iterable[int],
     root: int,
     landed: AbstractSet[int],
@@ -291,7 +288,7 @@ def find_parents(
     *order* has the indices of the requests by time, *landed* the targets of redirects of the root.
     An initiator that starts after its request is rejected.
     """
-    finder = _ParentFinder(requests, kinds)
+    finder = _ParentFinder(requests)
     urls = {without_fragment(request.url) for request in requests}
     parents: dict[int, Parent] = {}
     n_rejected = 0
@@ -392,9 +389,6 @@ def let_go(
         request.asked_ms = left_ms - needed_ms - looked_up_ms
 
 
-_STOPPING = (Kind.SCRIPT, Kind.STYLESHEET)
-
-
 class ParserStops:
     """Resources that may have blocked parsers, among *requests* that *documents* refer to.
 
@@ -403,28 +397,21 @@ class ParserStops:
 
     >>> from h3sim.importers.recorded_request import RecordedRequest
     >>> times = [(0, 50), (20, 90), (95, 120)]
-    >>> page, style, image = (
-    ...     RecordedRequest(key="", url="", start_ms=begin, end_ms=end) for begin, end in times)
-    >>> kinds = [Kind.DOCUMENT, Kind.STYLESHEET, Kind.IMAGE]
-    >>> stops = ParserStops([page, style, image], kinds, {1: 0, 2: 0})
+    >>> requests = [
+    ...     RecordedRequest(key="", url="", start_ms=begin, end_ms=end) for begin, end in times]
+    >>> requests[1].resolved_kind = Kind.STYLESHEET
+    >>> stops = ParserStops(requests, {1: 0, 2: 0})
     >>> stops.last_before(2), stops.last_before(1)
     (1, None)
     """
 
-    def __init__(
-        self,
-        requests: Sequence[RecordedRequest],
-        kinds: Sequence[Kind],
-        documents: Mapping[int, int],
-    ) -> None:
+    def __init__(self, requests: Sequence[RecordedRequest], documents: Mapping[int, int]) -> None:
         self._requests = requests
         self._documents = documents
         self._ends = sorted(
             (end_ms, index)
             for index in documents
-            if kinds[index] in _STOPPING
-            and _may_stop(requests[index])
-            and (end_ms := requests[index].end_ms) is not None
+            if _may_stop(requests[index]) and (end_ms := requests[index].end_ms) is not None
         )
 
     def last_before(self, index: int) -> int | None:
@@ -448,7 +435,8 @@ class ParserStops:
 
 def _may_stop(request: RecordedRequest) -> bool:
     can_wait = level_of(request.priority) in UNIMPORTANT or request.is_preload
-    return not can_wait and not (request.flags or {}).get("is_async")
+    is_stopping = request.resolved_kind in HAVE_ELEMENTS
+    return is_stopping and not can_wait and not (request.flags or {}).get("is_async")
 
 
 class ParentMatch(NamedTuple):
@@ -460,9 +448,7 @@ class ParentMatch(NamedTuple):
     offset_bytes: int | None = None
 
 
-def trigger_of(
-    child: RecordedRequest, parent: RecordedRequest, parent_kind: Kind, *, direct: bool
-) -> ParentMatch:
+def trigger_of(child: RecordedRequest, parent: RecordedRequest, *, direct: bool) -> ParentMatch:
     """Return the trigger of *child*, an event of *parent*.
 
     *direct*: no resource between the two was left out of the page.
@@ -475,7 +461,7 @@ def trigger_of(
     if _is_before(child, first_ms):
         delay_ms = _after(child, _left_ms(parent))
         return ParentMatch(TriggerEvent.REQUEST, delay_ms, "for a request before its parent came")
-    if parent_kind is Kind.DOCUMENT and direct and child.offset is not None:
+    if parent.resolved_kind is Kind.DOCUMENT and direct and child.offset is not None:
         offset = _on_the_wire(child.offset, parent)
         if offset is not None:
             delay_ms = _after(child, _arrival_ms(offset, parent))
@@ -486,14 +472,15 @@ def trigger_of(
         if offset:
             delay_ms = max(0.0, since_ms + child.held_ms)
             return ParentMatch(TriggerEvent.OFFSET, delay_ms, "from the clock", offset)
-    return _when_there(child, parent, parent_kind)
+    return _when_there(child, parent)
 
 
-def _when_there(child: RecordedRequest, parent: RecordedRequest, parent_kind: Kind) -> ParentMatch:
+def _when_there(child: RecordedRequest, parent: RecordedRequest) -> ParentMatch:
     """Return the trigger at the completion of the parent or, for a script, its execution."""
     ends = (parent.end_ms, parent.first_byte_ms, parent.start_ms)
     end_ms = next((at_ms for at_ms in ends if at_ms is not None), None)
-    event = TriggerEvent.EXECUTED if parent_kind is Kind.SCRIPT else TriggerEvent.COMPLETE
+    is_script = parent.resolved_kind is Kind.SCRIPT
+    event = TriggerEvent.EXECUTED if is_script else TriggerEvent.COMPLETE
     if child.start_ms is None or end_ms is None:
         return ParentMatch(event, 0.0, "without times")
     ran_ms = end_ms + parent.parse_ms + parent.execute_ms

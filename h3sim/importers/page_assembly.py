@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from h3sim.importers.causes import (
     ParentEvidence,
@@ -54,7 +54,6 @@ if TYPE_CHECKING:
 
     from h3sim.importers.path_estimation import EstimatedPath, PageHosts
     from h3sim.importers.recorded_request import RecordedRequest, Recording
-    from h3sim.importers.request_fields import Address
     from h3sim.page import RecordedLoad
 
 
@@ -117,40 +116,39 @@ _WITHOUT_CACHE = "record with the cache disabled and service workers bypassed"
 
 
 def odd_root(
-    found: Sequence[tuple[RecordedRequest, Address, Kind]],
-    root: int,
-    first_kept: int,
+    requests: Sequence[RecordedRequest],
+    root: RecordedRequest,
+    first_kept: RecordedRequest,
     host: str | None,
 ) -> Iterator[str]:
     """Yield why *root* may not be the page's document.
 
-    *found* are the requests by time with where they went and their kinds, *root* and *first_kept*
-    places in it; with *host*, only what went there counts.
+    *requests* are in order of time, *root* and *first_kept* among them; with *host*, only what went
+    there counts.
     """
-    request, address, kind = found[root]
-    url = shown_path(address.url)
-    if request.status == NOT_MODIFIED:
+    url, is_document = shown_path(root.address.url), root.resolved_kind is Kind.DOCUMENT
+    if root.status == NOT_MODIFIED:
         yield f"the main document was not modified (304): {_WITHOUT_CACHE}"
-    meant = next((each for each in found if _may_be_root(*each, host)), found[root])
-    if meant[0] is not request and meant[0].outcome in _NOT_SENT:
-        what = "document" if kind is Kind.DOCUMENT else "request"
+    meant = next((each for each in requests if _may_be_root(each, host)), root)
+    if meant is not root and meant.outcome in _NOT_SENT:
+        what = "document" if is_document else "request"
         yield (
-            f"the main document, {shown_path(meant[1].url)}, came {meant[0].outcome.value}:"
+            f"the main document, {shown_path(meant.address.url)}, came {meant.outcome.value}:"
             f" {_WITHOUT_CACHE}. The root is now {url}, the first {what} that was sent"
         )
-    elif kind is not Kind.DOCUMENT:
+    elif not is_document:
         yield f"there is no document: the root is now {url}, the first request"
-    elif request.is_framed:
+    elif root.is_framed:
         yield f"the root is now {url}, a document of a frame: that of the page is missing"
-    elif first_kept != root:
-        other = shown_path(found[first_kept][1].url)
+    elif first_kept is not root:
+        other = shown_path(first_kept.address.url)
         yield f"the recording begins with {other}: the root is now {url}, the first document"
 
 
-def _may_be_root(request: RecordedRequest, address: Address, kind: Kind, host: str | None) -> bool:
-    is_host = host is None or address.host == host
+def _may_be_root(request: RecordedRequest, host: str | None) -> bool:
+    is_host = host is None or request.address.host == host
     is_there = request.outcome in (RequestOutcome.ANSWERED, *_NOT_SENT)
-    return is_host and is_there and kind is Kind.DOCUMENT
+    return is_host and is_there and request.resolved_kind is Kind.DOCUMENT
 
 
 _WEB = ("http", "https")
@@ -163,14 +161,6 @@ _RECORDED = (
 )
 
 
-class _Entry(NamedTuple):
-    """A request that may be in the page, and what is worked out for it alone."""
-
-    request: RecordedRequest
-    address: Address
-    kind: Kind
-
-
 def assemble(
     recording: Recording, *, host: str | None = None, strict: bool = False
 ) -> ImportedPage:
@@ -179,33 +169,34 @@ def assemble(
     Raises:
         RecordingError: if no request is left, or, with *strict*, if anything could not be used.
     """
-    entries = _entries(recording)
+    requests = _requests_of_web(recording)
     if strict and (wrong := (*first_of(recording.mended), *recording.all_problems())):
         raise RecordingError(wrong, recording.source)
-    if not any(_is_retained(entry, None) for entry in entries):
+    if not any(_is_retained(request, None) for request in requests):
         raise recording.refuse("contains no request with an HTTP response")
-    return _Assembly(recording, entries, host).imported()
+    return _Assembly(recording, requests, host).imported()
 
 
-def _entries(recording: Recording) -> list[_Entry]:
+def _requests_of_web(recording: Recording) -> list[RecordedRequest]:
     """Return the requests with URLs; what notes a place in the list is brought up to date."""
-    entries: list[_Entry] = []
+    requests: list[RecordedRequest] = []
     new: list[int | None] = []
     for request in recording.requests:
         parts = address(request.url)
-        new.append(None if parts is None else len(entries))
+        new.append(None if parts is None else len(requests))
         if parts is None:
             recording.note(request.key, "skipped: its URL cannot be read")
             continue
+        request.address = parts
         if parts.scheme in ("data", "blob", "about"):
             request.outcome = RequestOutcome.INLINE
         elif parts.scheme not in _WEB or not parts.host:
             request.outcome = RequestOutcome.NOT_HTTP
-        kind, basis = kind_of(request)
+        request.resolved_kind, basis = kind_of(request)
         if basis and request.outcome is RequestOutcome.ANSWERED:
             recording.inferred[basis] += 1
-        entries.append(_Entry(request, parts, kind))
-    for request, _, _ in entries:
+        requests.append(request)
+    for request in requests:
         if request.redirect_of is not None:
             request.redirect_of = new[request.redirect_of]
         if request.parent is not None:
@@ -214,20 +205,20 @@ def _entries(recording: Recording) -> list[_Entry]:
             by = new[request.trigger.by]
             request.trigger = None if by is None else replace(request.trigger, by=by)
     # Backwards, so that the kind goes up a whole chain of redirects.
-    for request, _, kind in reversed(entries):
+    for request in reversed(requests):
         if request.redirect_of is not None:  # what was redirected is of the kind of its target
-            entries[request.redirect_of] = entries[request.redirect_of]._replace(kind=kind)
-    return entries
+            requests[request.redirect_of].resolved_kind = request.resolved_kind
+    return requests
 
 
-def _is_retained(entry: _Entry, host: str | None) -> bool:
-    is_there = entry.request.outcome is RequestOutcome.ANSWERED
-    return is_there and (host is None or entry.address.host == host)
+def _is_retained(request: RecordedRequest, host: str | None) -> bool:
+    is_there = request.outcome is RequestOutcome.ANSWERED
+    return is_there and (host is None or request.address.host == host)
 
 
-def _hosts_in(entries: Iterable[_Entry]) -> str:
+def _hosts_in(requests: Iterable[RecordedRequest]) -> str:
     """Return the hosts with the most requests, and how many others there are."""
-    counts = Counter(entry.address.host for entry in entries if _is_retained(entry, None))
+    counts = Counter(each.address.host for each in requests if _is_retained(each, None))
     most = [host for host, _ in counts.most_common(_SHOWN_HOSTS)]
     rest = len(counts) - len(most)
     return ", ".join(most) + (f" and {rest:,} more" if rest else "")
@@ -236,22 +227,20 @@ def _hosts_in(entries: Iterable[_Entry]) -> str:
 class _Assembly:
     """Assembly of the page of one recording; requests are identified by their index."""
 
-    def __init__(self, recording: Recording, entries: list[_Entry], host: str | None) -> None:
-        self._recording = recording
-        self._entries = entries
+    def __init__(
+        self, recording: Recording, requests: list[RecordedRequest], host: str | None
+    ) -> None:
+        self._recording, self._requests = recording, requests
         self._host = ascii_host(host) if host is not None else None
-        self._requests = [entry.request for entry in entries]
-        self._kinds = [entry.kind for entry in entries]
         self._inferred = recording.inferred
         self._order = by_time(self._requests)
-        retained = [index for index in self._order if _is_retained(entries[index], self._host)]
+        retained = [index for index in self._order if _is_retained(requests[index], self._host)]
         if not retained:
-            raise recording.refuse(
-                f"has no request to {host!r}; its hosts are {_hosts_in(entries)}"
-            )
+            hosts = _hosts_in(requests)
+            raise recording.refuse(f"has no request to {host!r}; its hosts are {hosts}")
         self._retained = retained
-        documents = [index for index in retained if entries[index].kind is Kind.DOCUMENT]
-        of_pages = (index for index in documents if not entries[index].request.is_framed)
+        documents = [n for n in retained if requests[n].resolved_kind is Kind.DOCUMENT]
+        of_pages = (index for index in documents if not requests[index].is_framed)
         self._root = next(of_pages, (documents or retained)[0])
         self._landed = self._redirected()
         self._server_ms: dict[int, float | None] = {}
@@ -269,7 +258,7 @@ class _Assembly:
         recording, inferred = self._recording, self._inferred
         apply_markup(self._requests, inferred)
         self._parents, n_rejected = find_parents(
-            self._requests, self._kinds, self._order, self._root, self._landed
+            self._requests, self._order, self._root, self._landed
         )
         inferred["initiators that begin later, not believed"] += n_rejected
         retained = [self._requests[index] for index in self._retained]
@@ -279,7 +268,7 @@ class _Assembly:
         ids = [request.id or id_ for request, id_ in zip(retained, ids, strict=True)]
         self._ids = dict(zip(self._retained, ids, strict=True))
         self._frames = recorded_frames(dict(zip(self._retained, retained, strict=True)), self._ids)
-        names = [self._entries[index].address.host for index in self._retained]
+        names = [request.address.host for request in retained]
         path, hosts = self._network(retained, names)
         resources = tuple(self._resource(index) for index in self._retained)
         n_hosts = len(set(names))
@@ -298,9 +287,9 @@ class _Assembly:
             left_out=dict(recording.left_out + self._left_out()),
             warnings=tuple(
                 odd_root(
-                    [self._entries[index] for index in self._order],
-                    self._order.index(self._root),
-                    self._order.index(self._retained[0]),
+                    [self._requests[index] for index in self._order],
+                    self._requests[self._root],
+                    retained[0],
                     self._host,
                 )
             ),
@@ -370,14 +359,14 @@ class _Assembly:
             and parent.basis is not ParentEvidence.GIVEN
             and self._is_in_document(index, parent.index)
         }
-        return ParserStops(self._requests, self._kinds, documents)
+        return ParserStops(self._requests, documents)
 
     def _asked_before_the_first_image(self) -> set[int]:
         """Return what was asked for before the first image that the page's document names."""
         images = (
             number
             for number, index in enumerate(self._retained)
-            if self._kinds[index] is Kind.IMAGE
+            if self._requests[index].resolved_kind is Kind.IMAGE
             and index in self._parents
             and self._is_in_document(index, self._parents[index].index)
         )
@@ -391,10 +380,10 @@ class _Assembly:
 
     def _left_out(self) -> Counter[str]:
         left_out: Counter[str] = Counter()
-        for entry in self._entries:
-            if entry.request.outcome is not RequestOutcome.ANSWERED:
-                left_out[entry.request.outcome.value] += 1
-            elif not _is_retained(entry, self._host):
+        for request in self._requests:
+            if request.outcome is not RequestOutcome.ANSWERED:
+                left_out[request.outcome.value] += 1
+            elif not _is_retained(request, self._host):
                 left_out["of other hosts"] += 1
         return left_out
 
@@ -419,7 +408,7 @@ class _Assembly:
 
     def _named(self, n_hosts: int) -> dict[str, Any]:
         """Return what the page is called and where it comes from, as fields of a `Page`."""
-        recording, root = self._recording, self._entries[self._root].address
+        recording, root = self._recording, self._requests[self._root].address
         provenance = {
             "source": recording.source.replace("\\", "/").rpartition("/")[2],
             "recorded": recording.recorded,
@@ -435,13 +424,13 @@ class _Assembly:
         }
 
     def _resource(self, index: int) -> Resource:
-        request, _, kind = self._entries[index]
+        request = self._requests[index]
         parent, direct = self._ancestor(index)
         if self._server_ms.get(index) is not None:
             self._inferred["server think times from waits"] += 1
         return Resource(
             id=self._ids[index],
-            kind=kind,
+            kind=request.resolved_kind,
             mime=plain_mime(request.mime),
             host=self._hosts[index],
             size_bytes=request.body_bytes or 0,
@@ -455,7 +444,7 @@ class _Assembly:
             above_the_fold=request.is_above_the_fold,
             hero=request.is_hero,
             font_display=request.font_display,
-            image_format=_image_format(request, kind),
+            image_format=_image_format(request),
             is_root=index in self._landed,
             discovered=self._discovered(index, parent, direct=direct),
             reference_offset_bytes=self._reference_offset(index, parent, direct=direct),
@@ -463,7 +452,6 @@ class _Assembly:
             server_priorities=priority_fields(request),
             **flags_of(
                 request,
-                kind,
                 self._inferred,
                 in_document=direct and self._is_in_document(index, parent),
                 before_image=index in self._before_image,
@@ -510,12 +498,12 @@ class _Assembly:
         if given is not None and direct and given.by == parent:
             found = ParentMatch(given.at, given.delay_ms, "", given.offset_bytes)
         else:
-            found = trigger_of(request, self._requests[parent], self._kinds[parent], direct=direct)
+            found = trigger_of(request, self._requests[parent], direct=direct)
             is_late = direct and found.at is TriggerEvent.COMPLETE
             stop = self._stops.last_before(index) if is_late else None
             if stop is not None:
-                parent, kind = stop, self._kinds[stop]
-                found = trigger_of(request, self._requests[stop], kind, direct=False)
+                parent = stop
+                found = trigger_of(request, self._requests[stop], direct=False)
                 found = found._replace(basis="from what held the parser up")
             self._inferred[f"trigger {found.basis}"] += 1
         return Discovery(
@@ -531,9 +519,9 @@ class _Assembly:
         return recorded_ns(min(max(0.0, time_ms), LONGEST_MS))
 
 
-def _image_format(request: RecordedRequest, kind: Kind) -> ImageFormat | None:
+def _image_format(request: RecordedRequest) -> ImageFormat | None:
     """Return the format of an image where its bytes show another one than its media type."""
-    found = request.image_format if kind is Kind.IMAGE else None
+    found = request.image_format if request.resolved_kind is Kind.IMAGE else None
     return None if found is ImageFormat.of_name(plain_mime(request.mime)) else found
 
 

@@ -20,12 +20,13 @@ from urllib.parse import urlsplit
 
 from h3sim.errors import ValidationIssue
 from h3sim.http.priority_field import is_well_formed, merge_priority, parse_priority
-from h3sim.importers.request_fields import NO_BODY, length_of
+from h3sim.importers.request_fields import NO_ADDRESS, NO_BODY, Address, length_of
 from h3sim.importers.result import RecordingError
 from h3sim.page import (
     Discovery,
     FontDisplay,
     Group,
+    Kind,
     Level,
     RecordedFrom,
     RecordedPriority,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from h3sim.importers.source import Fields
-    from h3sim.page import ImageFormat, Kind, Rectangle
+    from h3sim.page import ImageFormat, Rectangle
 
 
 REDIRECTS = frozenset((301, 302, 303, 307, 308))
@@ -202,6 +203,10 @@ class RecordedRequest:
     mime: str = ""
     kind: Kind | None = None
     """The recorder's resource type."""
+    resolved_kind: Kind = Kind.OTHER
+    """Its kind, recorded or inferred, once the page is assembled."""
+    address: Address = NO_ADDRESS
+    """The parts of its URL that may be kept, once the page is assembled."""
     is_xhr: bool = False
     is_framed: bool = False
     """True if a frame requested it (Sec-Fetch-Dest)."""

@@ -57,6 +57,9 @@ class Address(NamedTuple):
         return f"{self.scheme}://{self.host}{self.path}"
 
 
+NO_ADDRESS = Address("", "", "")
+
+
 def address(url: str) -> Address | None:
     """Return the parts of *url* that may be kept, None if it is no URL.
 
