@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from h3sim.browser.above_the_fold import HEURISTIC
 from h3sim.importers.detect import finished_page
 from h3sim.importers.formats.archive import read_archived_loads
-from h3sim.importers.result import RecordingError
+from h3sim.importers.result import ImportedPage, RecordingError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    from h3sim.importers.result import ImportedPage
 
 
 class ArchivedPage(NamedTuple):

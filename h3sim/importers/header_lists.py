@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from h3sim.constants import HOP_BY_HOP_FIELDS
 from h3sim.errors import ValidationIssue
-from h3sim.headers.base import Exchange, HeaderListError, read_qif
+from h3sim.headers.base import Exchange, Field, FieldSection, HeaderListError, read_qif
 from h3sim.importers.formats.har import Headers, headers_of, started_at
 from h3sim.importers.request_fields import request_target
 from h3sim.importers.source import BrokenJsonError, Fields, JsonCursor, opened, parts
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from os import PathLike
 
-    from h3sim.headers.base import Field, FieldSection
     from h3sim.importers.formats.devtools import RecordedExchange
 
 

@@ -30,15 +30,13 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from h3sim.importers.recorded_request import LONGEST_MS, MULTIPLEXED, recorded_ns
+from h3sim.importers.recorded_request import LONGEST_MS, MULTIPLEXED, RecordedRequest, recorded_ns
 from h3sim.page import Host, RecordedLoad
 from h3sim.page.hosts import host_groups
 from h3sim.units import BITS_PER_BYTE, MS_PER_S, ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from h3sim.importers.recorded_request import RecordedRequest
 
 
 _LEAST_WINDOW_MS = 100.0

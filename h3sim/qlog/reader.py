@@ -20,14 +20,13 @@ from h3sim.qlog.container import (
 from h3sim.qlog.records import DataMoved, StreamFrame, with_moves
 from h3sim.qlog.writer import PROTOCOLS_FIELD
 from h3sim.ranges import Ranges
-from h3sim.trace import Delivery, Request, Trace, with_delivery
+from h3sim.trace import Delivery, Request, SentRow, Trace, with_delivery
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from h3sim.qlog.container import Clock, QlogEvent, RawTrace
-    from h3sim.trace import SentRow
 
 
 _APPLICATION = ("application", "user")

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.page.resource import DEFAULT_REQUEST_BYTES
-from h3sim.signals import DEFAULT_URGENCY, Eps, H2Priority, StrictPriority
+from h3sim.signals import DEFAULT_URGENCY, Eps, H2Priority, Signal, StrictPriority
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from h3sim.signals import Signal
     from h3sim.trace import PacketRow, PacketRows, Request, Trace
 
 

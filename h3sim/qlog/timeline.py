@@ -7,14 +7,12 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.constants import STREAM_ID_STEP
-from h3sim.qlog.container import Findings, as_unsigned
+from h3sim.qlog.container import Clock, Findings, QlogEvent, as_unsigned
 from h3sim.qlog.reader import VantagePoint, frame_length, header_fields, read_endpoints
 from h3sim.signals import MAX_STRICT, MAX_WEIGHT, H2Priority, Signal, StrictPriority, placeholder_id
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from h3sim.qlog.container import Clock, QlogEvent
 
 
 class EntryKind(enum.Enum):

@@ -26,14 +26,13 @@ from h3sim.qlog.records import (
     priority_frames,
 )
 from h3sim.schema import check_output, write_atomically
-from h3sim.trace import Delivery
+from h3sim.trace import Delivery, RecoveryRow, Request, Trace
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from h3sim.qlog.records import LoggedPacket
-    from h3sim.trace import RecoveryRow, Request, Trace
 
 
 _EVENTS = {

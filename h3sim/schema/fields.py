@@ -30,9 +30,9 @@ from __future__ import annotations
 import copy
 import dataclasses
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.schema.errors import (
@@ -46,10 +46,6 @@ from h3sim.schema.errors import (
     joined,
 )
 from h3sim.schema.values import MegabitsPerSecond, Milliseconds, Number, OrNone, TableOf, ValueType
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
 
 ValueT = TypeVar("ValueT")
 _UNITS = ((Milliseconds, "_ns", "_ms"), (MegabitsPerSecond, "_bps", "_mbps"))

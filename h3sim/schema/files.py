@@ -12,18 +12,16 @@ import json
 import os
 import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.schema.errors import format_value
 from h3sim.text import escape_control
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
     from io import BufferedReader
-    from typing import BinaryIO
 
 
 if TYPE_CHECKING:

@@ -22,18 +22,18 @@ from h3sim._version import __version__
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.importers.causes import HAVE_ELEMENTS
 from h3sim.importers.chromium.browser import ChromiumError, find_chromium, running_chromium
-from h3sim.importers.chromium.navigation import Timeouts, visit
+from h3sim.importers.chromium.navigation import Navigation, Timeouts, visit
 from h3sim.importers.chromium.web_server import COMPRESSIONS, Site, address_of, served
 from h3sim.importers.content_encoding import WireOffsets
 from h3sim.importers.css import BOLD, HEIGHT_PX, NORMAL, WIDTH_PX, nearest_weights
 from h3sim.importers.formats.chrome_trace import WORKED_ON, CpuTime, task_of, work_of
-from h3sim.importers.formats.devtools import NetworkEvents, join_redirects
-from h3sim.importers.html import read_markup, scan
+from h3sim.importers.formats.devtools import NetworkEvents, RecordedExchange, join_redirects
+from h3sim.importers.html import Reference, read_markup, scan
 from h3sim.importers.page_assembly import assemble
 from h3sim.importers.recorded_request import REDIRECTS, Recording, Trigger, visible_rectangles
 from h3sim.importers.request_fields import address, kind_of, without_fragment
 from h3sim.importers.source import Fields
-from h3sim.page import FLAGS, FontDisplay, Kind, Page, Resource, TriggerEvent
+from h3sim.page import FLAGS, FontDisplay, Kind, Page, Rectangle, Resource, TriggerEvent
 from h3sim.schema import shown_path
 from h3sim.schema.arguments import check_arguments
 from h3sim.schema.output import (
@@ -50,11 +50,6 @@ from h3sim.schema.values import Choice, Integer, ListOf, Scalar
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
     from collections.abc import Set as AbstractSet
-
-    from h3sim.importers.chromium.navigation import Navigation
-    from h3sim.importers.formats.devtools import RecordedExchange
-    from h3sim.importers.html import Reference
-    from h3sim.page import Rectangle
 
 
 _SCRIPT_END = re.compile(rb"</script", re.IGNORECASE)

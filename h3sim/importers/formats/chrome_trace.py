@@ -20,8 +20,8 @@ from h3sim.importers.formats.devtools import NetworkEvents, RecordedExchange, jo
 from h3sim.importers.formats.har import started_at
 from h3sim.importers.recorded_request import SizeSource, stretch_pieces, visible_rectangles
 from h3sim.importers.request_fields import kind_of, without_fragment
-from h3sim.importers.source import Fields
-from h3sim.page import Kind
+from h3sim.importers.source import Fields, JsonPart
+from h3sim.page import Kind, Rectangle
 from h3sim.page.recording import MAX_PX
 from h3sim.schema import is_quantity
 
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from h3sim.importers.recorded_request import RecordedRequest, Recording
-    from h3sim.importers.source import JsonPart
-    from h3sim.page import Rectangle
 
 
 _US_PER_MS, _US_PER_S = 1000, 1_000_000
@@ -189,13 +187,6 @@ class _Event(NamedTuple):
     key: str
 
 
-class _Navigation(NamedTuple):
-    """Start of a load in the main frame."""
-
-    at_us: float
-    frame: str
-
-
 class ChromeTrace:
     """Reader of the events of a trace; `finish` puts the requests in the recording."""
 
@@ -260,15 +251,11 @@ class ChromeTrace:
                 work[exchange.url].add_to(exchange)
         recording.requests += exchanges
 
-    def _load(self) -> tuple[_Navigation | None, float]:
+    def _load(self) -> tuple[_Event | None, float]:
         """Return the start of the chosen load, and the start of the next one."""
-        starts = [
-            _Navigation(event.at_us, event.frame)
-            for event in self._marks
-            if event.name == _START and _is_page(event.data)
-        ]
+        marks = [mark for mark in self._marks if mark.name == _START and _is_page(mark.data)]
         # Old traces do not mark navigations of other frames: the page's own is the first.
-        starts = [start for start in dict.fromkeys(starts) if start.frame == starts[0].frame]
+        starts = [*{mark.at_us: mark for mark in marks if mark.frame == marks[0].frame}.values()]
         index = self._recording.choose_page(len(starts))
         if index is None:
             return None, math.inf
@@ -301,17 +288,13 @@ class ChromeTrace:
             reader.add(f"Network.{method}", Fields(params, event.key, recording.note))
         exchanges = reader.finish()
         for exchange in exchanges:
-            self._settle(exchange)
+            # A trace does not know the headers of requests and of redirects.
+            exchange.request_bytes, exchange.request_from = None, SizeSource.NONE
+            exchange.pieces = tuple((at_ms, n_plain) for at_ms, _, n_plain in exchange.chunks)
+            stretch_pieces(exchange)
+            if (before := exchange.redirected_from) is not None:
+                before.header_bytes, before.header_from = None, SizeSource.NONE
         return exchanges
-
-    def _settle(self, exchange: RecordedExchange) -> None:
-        """Correct what a trace does not know: headers of requests, and redirects."""
-        exchange.request_bytes, exchange.request_from = None, SizeSource.NONE
-        exchange.pieces = tuple((at_ms, n_plain) for at_ms, _, n_plain in exchange.chunks)
-        stretch_pieces(exchange)
-        if exchange.redirected_from is not None:
-            before = exchange.redirected_from
-            before.header_bytes, before.header_from = None, SizeSource.NONE
 
     def _callers(self) -> dict[str, str]:
         """Return the URL of the script that was running, by the key of each request's event."""
@@ -337,7 +320,7 @@ class ChromeTrace:
         return found
 
     def _add_paints(
-        self, exchanges: Sequence[RecordedExchange], begun: _Navigation, marks: Sequence[_Event]
+        self, exchanges: Sequence[RecordedExchange], begun: _Event, marks: Sequence[_Event]
     ) -> None:
         """Add milestones, the largest element and the visible rectangles of images."""
         times_ms = self._recording.times_ms

@@ -43,7 +43,7 @@ from h3sim.importers.request_fields import (
     response_text_bytes,
     without_fragment,
 )
-from h3sim.importers.source import Fields, parsed
+from h3sim.importers.source import Fields, JsonPart, parsed
 from h3sim.page import ImageFormat, Kind, Level
 from h3sim.schema import format_value
 
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from h3sim.importers.recorded_request import KnownSize, Recording
-    from h3sim.importers.source import JsonPart
 
 
 Headers = list[tuple[str, str]]
@@ -378,7 +377,10 @@ class HarReader:
         if not url:
             self._recording.note(f"{entry.key}.request.url", "skipped: is missing")
             return
-        self._look_for_evidence(entry)
+        if not self._evidence:
+            found = (dialect for name, dialect in _EVIDENCE if name in entry)
+            is_devtools = isinstance(entry.raw("_initiator"), dict)
+            self._evidence = "har-devtools" if is_devtools else next(found, "")
         request = RecordedRequest(key=entry.key, url=url, page=entry.text("pageref"))
         answer = entry.table("response")
         request.method = entry.table("request").text("method").upper() or "GET"
@@ -425,12 +427,6 @@ class HarReader:
             recording.dialect = signed or self._evidence or "har"
         self._choose_page()
         _join_redirects(recording.requests)
-
-    def _look_for_evidence(self, entry: Fields) -> None:
-        if not self._evidence:
-            found = (dialect for name, dialect in _EVIDENCE if name in entry)
-            is_devtools = isinstance(entry.raw("_initiator"), dict)
-            self._evidence = "har-devtools" if is_devtools else next(found, "")
 
     def _choose_page(self) -> None:
         """Leave out what belongs to another page than the one that is asked for.

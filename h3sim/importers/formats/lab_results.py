@@ -20,14 +20,13 @@ from h3sim.importers.recorded_request import (
     SizeSource,
 )
 from h3sim.importers.request_fields import field_lines, kind_of_word, without_fragment
-from h3sim.importers.source import Fields
+from h3sim.importers.source import Fields, JsonPart
 from h3sim.units import MS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from h3sim.importers.recorded_request import Recording
-    from h3sim.importers.source import JsonPart
 
 
 _PAGE = "page_1"

@@ -28,7 +28,7 @@ from h3sim.importers.request_fields import (
     response_text_bytes,
     without_fragment,
 )
-from h3sim.importers.source import Fields
+from h3sim.importers.source import Fields, JsonPart
 from h3sim.page import Kind
 from h3sim.units import MS_PER_S
 
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from h3sim.importers.recorded_request import Recording
-    from h3sim.importers.source import JsonPart
 
 
 _BEGIN, _END = 1, 2

@@ -144,7 +144,9 @@ class _Site:
         # In the order in which a parser meets them.
         for each in sorted(named, key=lambda each: each.offset_bytes):
             if isinstance(each, Reference):
-                self._follow(each, own, file)
+                key = f"{file.path}: byte {each.offset_bytes}: {each.tag}"
+                at = self._trigger_at(file, each.offset_bytes)
+                self._ask(each.url_in(own), each.kind, key, at, each.flags)
             else:
                 self._take_style(each, joined(own, each.base) or own, file)
         self._read_all_sheets(document)
@@ -159,11 +161,6 @@ class _Site:
         key, trigger = f"{file.path}: style", self._trigger_at(file, style.offset_bytes)
         for url in read_declarations(style.text).urls:
             self._ask(joined(base, url), Kind.IMAGE, key, trigger, {"in_style": True})
-
-    def _follow(self, reference: Reference, own: str, file: _File) -> None:
-        key = f"{file.path}: byte {reference.offset_bytes}: {reference.tag}"
-        at = self._trigger_at(file, reference.offset_bytes)
-        self._ask(reference.url_in(own), reference.kind, key, at, reference.flags)
 
     def _trigger_at(self, file: _File, offset_bytes: int) -> Trigger:
         offset = file.served.wire(offset_bytes)

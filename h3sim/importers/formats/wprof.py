@@ -15,14 +15,13 @@ from h3sim.importers.recorded_request import (
     first_size,
 )
 from h3sim.importers.request_fields import kind_of_mime, kind_of_word, plain_mime
-from h3sim.importers.source import Fields
+from h3sim.importers.source import Fields, JsonPart
 from h3sim.page import TriggerEvent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from h3sim.importers.recorded_request import Recording
-    from h3sim.importers.source import JsonPart
 
 
 _AT_ITS_END = -1.0
