@@ -218,11 +218,25 @@ class _ShareReader:
 def _networks(shares: Mapping[_Class, float], source: str) -> tuple[NetworkShare, ...]:
     ordered = sorted(shares, key=lambda each: each.end_ms)
     rtts_ms = _rtts_ms([(each, shares[each]) for each in ordered])
-    return tuple(
-        NetworkShare(_network(each, rtt_ms, shares[each], source), shares[each])
-        for each, rtt_ms in zip(ordered, rtts_ms, strict=True)
-        if shares[each] > 0
-    )
+    found = []
+    for each, rtt_ms in zip(ordered, rtts_ms, strict=True):
+        if shares[each] <= 0:
+            continue
+        down, up = (
+            LinkProfile(rate_bps=round(mbps * 1e6), queue_bytes=_QUEUE_BYTES)
+            for mbps in (each.down_mbps, each.up_mbps)
+        )
+        network = Network(
+            name=each.name,
+            title=f"{100 * shares[each]:.1f} % of the users; RTT from CrUX, rates from presets",
+            source=source,
+            # No class has a longer one than the presets of the slowest type.
+            rtt_ns=ms(round(min(rtt_ms, _BY_TYPE["slow2GDensity"].rtt_ms), 1)),
+            down=down,
+            up=up,
+        )
+        found.append(NetworkShare(network, shares[each]))
+    return tuple(found)
 
 
 def _rtts_ms(shares: Sequence[tuple[_Class, float]]) -> list[float]:
@@ -245,14 +259,3 @@ def _rtts_ms(shares: Sequence[tuple[_Class, float]]) -> list[float]:
     mean = math.log(bounds[0]) - sigma * first
     middles = [below[0] / 2, sum(below) / 2, (below[1] + 1) / 2]
     return [math.exp(mean + sigma * normal.inv_cdf(middle)) for middle in middles]
-
-
-def _network(each: _Class, rtt_ms: float, share: float, source: str) -> Network:
-    down, up = (
-        LinkProfile(rate_bps=round(mbps * 1e6), queue_bytes=_QUEUE_BYTES)
-        for mbps in (each.down_mbps, each.up_mbps)
-    )
-    # No class has a longer one than the presets of the slowest type.
-    rtt_ns = ms(round(min(rtt_ms, _BY_TYPE["slow2GDensity"].rtt_ms), 1))
-    title = f"{100 * share:.1f} % of the users; RTT from CrUX, rates from presets"
-    return Network(name=each.name, title=title, source=source, rtt_ns=rtt_ns, down=down, up=up)

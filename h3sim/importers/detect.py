@@ -27,7 +27,7 @@ from h3sim.schema.arguments import PATH, check_arguments
 from h3sim.schema.values import Choice, Integer, Text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from h3sim.page import Page
 
@@ -208,6 +208,36 @@ def finished_page(
 def read_har(path: str | Path, *, host: str | None = None, page: int = 1) -> Page:
     """Import the page from the HAR file at *path*; see `import_page`."""
     return import_page(path, host=host, page=page).page
+
+
+class ArchivedPage(NamedTuple):
+    """Page of an archive: its name, unique among those of the file, and its import or error."""
+
+    name: str
+    result: ImportedPage | RecordingError
+
+
+def read_archive(
+    path: str | Path, *, strict: bool = False, above_the_fold: str | Path = HEURISTIC
+) -> Iterator[ArchivedPage]:
+    """Yield the page of each page load in an export of the HTTP Archive, in order of their rows.
+
+    *strict* and *above_the_fold* are as in `import_page`, which imports one page load of a file.
+
+    Raises:
+        RecordingError: if the file cannot be read.
+        MissingExtraError: for a Parquet file, if pyarrow is not installed.
+    """
+    for name, recording in archive.read_archived_loads(path):
+        if isinstance(recording, RecordingError):
+            yield ArchivedPage(name, recording)
+            continue
+        try:
+            imported = finished_page(recording, above_the_fold=above_the_fold, strict=strict)
+        except RecordingError as error:
+            yield ArchivedPage(name, error)
+        else:
+            yield ArchivedPage(name, imported)
 
 
 def _marked(imported: ImportedPage, choice: str | Path) -> ImportedPage:

@@ -73,8 +73,7 @@ class Tag(NamedTuple):
     text_end: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scan:
+class Scan(NamedTuple):
     """The tags that matter to loading, and how deep elements nest at most."""
 
     tags: list[Tag]
@@ -128,13 +127,7 @@ def scan(data: bytes) -> Scan:
             if "style" in values:
                 tags.append(Tag(name.decode("utf-8", "replace"), values, found.end()))
         opening = _OPENING.search(data, text_end)
-    return Scan(
-        tags=tags,
-        depth=depth.most,
-        head_end=head_end,
-        unscripted=unscripted,
-        most_attributes=most_attributes,
-    )
+    return Scan(tags, depth.most, head_end, unscripted, most_attributes)
 
 
 def _end_of_raw_text(data: bytes, name: bytes, start: int) -> int:
@@ -325,7 +318,8 @@ class _Reader:
     def read(self, tags: Iterable[Tag]) -> Markup:
         for tag in tags:
             if tag.name in self._depth:
-                self._open_or_close(tag)
+                self._depth[tag.name] = max(0, self._depth[tag.name] + (-1 if tag.is_end else 1))
+                self._source = ""
             elif tag.name == "template":
                 self._open_or_close_template(tag)
             if any(self._templates) or tag.is_end:
@@ -341,10 +335,6 @@ class _Reader:
                     self._named.add(what)
                     self._markup.references.append(each)
         return self._markup
-
-    def _open_or_close(self, tag: Tag) -> None:
-        self._depth[tag.name] = max(0, self._depth[tag.name] + (-1 if tag.is_end else 1))
-        self._source = ""
 
     def _open_or_close_template(self, tag: Tag) -> None:
         if not tag.is_end:

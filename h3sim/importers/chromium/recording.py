@@ -302,10 +302,10 @@ class Causes:
         plain_offset: int,
         reference: Reference | None = None,
     ) -> RequestInitiator:
-        since_ms, offset = document.delivered_ms(plain_offset), document.offsets.wire(plain_offset)
-        return self._cause(
-            exchange, document.exchange, TriggerEvent.OFFSET, since_ms, offset, reference
-        )
+        since_ms = document.delivered_ms(plain_offset)
+        cause = self._cause(exchange, document.exchange, TriggerEvent.OFFSET, since_ms)
+        offset_bytes = document.offsets.wire(plain_offset)
+        return replace(cause, offset_bytes=offset_bytes, reference=reference)
 
     def _cause(
         self,
@@ -313,16 +313,9 @@ class Causes:
         parent: RecordedExchange,
         at: TriggerEvent,
         since_ms: float,
-        offset_bytes: int | None = None,
-        reference: Reference | None = None,
     ) -> RequestInitiator:
-        return RequestInitiator(
-            at=at,
-            by=self._index_of[parent.hop_id],
-            offset_bytes=offset_bytes,
-            delay_ms=round(max(exchange.requested_ms - since_ms, 0.0), _DIGITS),
-            reference=reference,
-        )
+        delay_ms = round(max(exchange.requested_ms - since_ms, 0.0), _DIGITS)
+        return RequestInitiator(at=at, by=self._index_of[parent.hop_id], delay_ms=delay_ms)
 
 
 _SCRIPTED = ("Fetch", "XHR", "Script")
