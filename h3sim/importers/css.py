@@ -78,6 +78,8 @@ _BRACKET = re.compile(
 )
 """Bracket, or a token whose brackets do not count: comment, string, escape."""
 _WEIGHTS = {"normal": NORMAL, "bold": BOLD, "bolder": BOLD}
+_CONDITIONS = ("supports", "layer", "container", "scope", "starting-style")
+"""Rules whose rules are assumed to apply."""
 _LIGHTEST, _HEAVIEST = 100, 1000
 _FORMATS = ("woff2", "woff", "truetype", "opentype")
 """Font formats that current browsers support."""
@@ -206,9 +208,7 @@ def _read_at_rule(rule: Any, sheet: Sheet, depth: int, *, may_import: bool) -> N
         return
     elif word == "font-face":
         sheet.faces += _faces(_parts(rule.content))
-    elif word in ("supports", "layer", "container", "scope", "starting-style") or (
-        word == "media" and matches(_text(rule.prelude))
-    ):
+    elif word in _CONDITIONS or (word == "media" and matches(_text(rule.prelude))):
         _read_rules(_parts(rule.content), sheet, depth + 1)
 
 
@@ -579,9 +579,8 @@ def _range(text: str) -> bool:
     words = [part.strip() for part in re.split(r"(<=|>=|<|>|=)", text)]
     if len(words) == 1:
         name = words[0]
-        return _WORDS.get(name, "none") not in ("none", "no-preference") or bool(
-            _FEATURES.get(name)
-        )
+        is_said = _WORDS.get(name, "none") not in ("none", "no-preference")
+        return is_said or bool(_FEATURES.get(name))
     values = [_FEATURES[w] if w in _FEATURES else _number(w) for w in words[::2]]
     for left, sign, right in zip(values, words[1::2], values[1:], strict=False):
         if left is None or right is None:

@@ -267,8 +267,7 @@ class Reference:
         return joined(joined(document_url, self.base) or document_url, self.url)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Style:
+class Style(NamedTuple):
     """CSS in a document: of a `style` element, or the declarations of a `style` attribute."""
 
     text: str
@@ -325,10 +324,8 @@ class _Reader:
             if any(self._templates) or tag.is_end:
                 continue
             self._read_style(tag)
-            for each in [
-                *self._references_of(tag),
-                *(self._rest_of(tag) if self._is_every else ()),
-            ]:
+            rest = self._rest_of(tag) if self._is_every else ()
+            for each in [*self._references_of(tag), *rest]:
                 # A preload does not stand for the tag that needs the file: that says more of it.
                 what = (each.url, each.kind, "preload" in each.flags)
                 if each.url and what not in self._named:
@@ -345,16 +342,11 @@ class _Reader:
             self._templates.pop()
 
     def _read_style(self, tag: Tag) -> None:
-        style = tag.attributes.get("style", "")
-        if "url(" in style.lower():
-            self._add_style(style, tag.end, is_attribute=True)
+        styles, declarations = self._markup.styles, tag.attributes.get("style", "")
+        if "url(" in declarations.lower():
+            styles.append(Style(declarations, tag.end, is_attribute=True, base=self._base))
         if tag.name == "style" and matches(tag.attributes.get("media", "")):
-            self._add_style(tag.text, tag.text_end, is_attribute=False)
-
-    def _add_style(self, text: str, offset_bytes: int, *, is_attribute: bool) -> None:
-        self._markup.styles.append(
-            Style(text=text, offset_bytes=offset_bytes, is_attribute=is_attribute, base=self._base)
-        )
+            styles.append(Style(tag.text, tag.text_end, is_attribute=False, base=self._base))
 
     def _rest_of(self, tag: Tag) -> Iterator[Reference]:
         """Yield what a tag names and `_references_of` leaves out."""
@@ -402,23 +394,20 @@ class _Reader:
         is_css = values.get("type", "").partition(";")[0].strip().lower() in ("", "text/css")
         is_off = "alternate" in words or "disabled" in values
         if "stylesheet" in words and is_css and not is_off:
-            is_for_screen = matches(values.get("media", ""))
-            yield self._reference(
-                tag,
-                href,
-                Kind.STYLESHEET,
-                render_blocking=is_for_screen and self._is_in_head(tag),
-                other_media=not is_for_screen,
-            )
+            is_shown = matches(values.get("media", ""))
+            flags = {
+                "render_blocking": is_shown and self._is_in_head(tag),
+                "other_media": not is_shown,
+            }
+            yield self._reference(tag, href, Kind.STYLESHEET, **flags)
         elif "preload" in words or "modulepreload" in words:
             word = values.get("as", "").lower()
-            kind = kind_of_word(word) if word in _PRELOADED else None
-            kind = Kind.SCRIPT if "modulepreload" in words else kind
+            is_module = "modulepreload" in words
+            kind = Kind.SCRIPT if is_module else kind_of_word(word) if word in _PRELOADED else None
             if kind is None or not matches(values.get("media", "")):
                 self._markup.passed_over.append("preloads for nothing that is shown")
                 return
             url = chosen(values.get("imagesrcset", ""), values.get("imagesizes", "")) or href
-            is_module = "modulepreload" in words
             yield self._reference(tag, url, kind, preload=True, module=is_module)
         elif href and words:
             self._markup.passed_over.append("links that load nothing for display")

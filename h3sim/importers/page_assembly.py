@@ -85,11 +85,8 @@ def sizes_inferred_in(requests: Sequence[RecordedRequest]) -> Counter[str]:
     inferred: Counter[str] = Counter()
     known = (SizeSource.RECORDED, SizeSource.NONE)
     for request in requests:
-        for what, basis in (
-            ("body", request.body_from),
-            ("header", request.header_from),
-            ("request", request.request_from),
-        ):
+        bases = (request.body_from, request.header_from, request.request_from)
+        for what, basis in zip(("body", "header", "request"), bases, strict=True):
             if basis not in known:
                 inferred[f"{what} size from {basis.value}"] += 1
     return inferred

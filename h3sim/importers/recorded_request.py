@@ -554,13 +554,9 @@ def _cloudflare_of(request: RecordedRequest) -> tuple[ServerPriority, ...]:
     for part in (request.cf_priority, *request.cf_priority_change.split(",")):
         match = _CF_PRIORITY.fullmatch(part.strip())
         if match is not None and int(match[2]) <= _HIGHEST_BUCKET:
-            found.append(
-                ServerPriority(
-                    bucket=int(match[2]),
-                    level=_LEVEL_OF_CONCURRENCY[match[3]],
-                    after_bytes=int(match[1] or 0),
-                )
-            )
+            bucket, level = int(match[2]), _LEVEL_OF_CONCURRENCY[match[3]]
+            after_bytes = int(match[1] or 0)
+            found.append(ServerPriority(bucket=bucket, level=level, after_bytes=after_bytes))
     return tuple(found)
 
 

@@ -492,11 +492,8 @@ class Fields:
 
     def number(self, *names: str) -> float | None:
         """Return the first number under *names*; a number may be written as text."""
-        for name in names:
-            value = self._number(name)
-            if value is not None:
-                return value
-        return None
+        found = (self._number(name) for name in names)
+        return next((value for value in found if value is not None), None)
 
     def integer(self, *names: str) -> int | None:
         """Return the first number under *names* without its fraction."""

@@ -51,9 +51,8 @@ class Findings:
         """
         self._problems.append(ValidationIssue(key=key, message=message))
         if len(self._problems) == _MAX_PROBLEMS:
-            self._problems.append(
-                ValidationIssue(key="", message="possibly more: reading stopped here")
-            )
+            more = ValidationIssue(key="", message="possibly more: reading stopped here")
+            self._problems.append(more)
             self.raise_if_any()
 
     def fatal(self, key: str, message: str) -> NoReturn:

@@ -204,9 +204,8 @@ class VantagePoint:
         frame = event.data.get("frame")
         if not isinstance(frame, dict) or str(frame.get("frame_type")).casefold() not in _HEADERS:
             return
-        stream_id = self._read_unsigned(
-            f"{event.key}.data", "stream_id", event.data.get("stream_id")
-        )
+        given = event.data.get("stream_id")
+        stream_id = self._read_unsigned(f"{event.key}.data", "stream_id", given)
         if stream_id is None or stream_id % STREAM_ID_STEP:
             return
         headers = dict(_headers(frame.get("headers")))
@@ -592,9 +591,8 @@ def _endpoints_of(
         known = sides.get(side.is_client)
         if known is not None and known.frames:
             end = "client" if side.is_client else "server"
-            findings.fatal(
-                raw.key, f"is a second log of a {end}; one connection is measured{_CHOICE}"
-            )
+            message = f"is a second log of a {end}; one connection is measured{_CHOICE}"
+            findings.fatal(raw.key, message)
         sides[side.is_client] = side
         title = title or raw.title
         common = raw.head.get("common_fields")
@@ -605,9 +603,8 @@ def _endpoints_of(
             if connection is not None:
                 connections[str(connection)] = None
         if len(connections) > 1:
-            findings.fatal(
-                raw.key, f"is of another connection ({' and '.join(connections)}){_CHOICE}"
-            )
+            names = " and ".join(connections)
+            findings.fatal(raw.key, f"is of another connection ({names}){_CHOICE}")
     return title, protocols, sides
 
 

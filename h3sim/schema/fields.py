@@ -241,9 +241,8 @@ def read_document(
     if format_ and isinstance(document, Mapping):
         if document.get("format") != format_:
             found = format_value(document["format"]) if "format" in document else "nothing"
-            problems.append(
-                ValidationIssue(key="format", message=f"must be {format_!r}, is {found}")
-            )
+            message = f"must be {format_!r}, is {found}"
+            problems.append(ValidationIssue(key="format", message=message))
         table = _Without(document, "format")
     try:
         value = read_table(cls, table, noun=noun)
@@ -314,9 +313,8 @@ def _key_problems(
     known = [key for field in fields for key in field.keys]
     unknown = [name for name in given if name not in known]
     if len(unknown) > MAX_PROBLEMS:
-        yield ValidationIssue(
-            key="", message=f"{len(unknown):,} unknown keys, the first of which follow"
-        )
+        message = f"{len(unknown):,} unknown keys, the first of which follow"
+        yield ValidationIssue(key="", message=message)
     for name in unknown[:MAX_PROBLEMS]:
         allowed = f"allowed are {join_words(known, near=name)}" if known else "none is allowed here"
         key = name if isinstance(name, str) else format_value(name)

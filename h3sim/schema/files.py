@@ -100,9 +100,8 @@ def open_input(path: StrPath, error: type[InputError]) -> Iterator[BufferedReade
         error: if there is no such file, it is of another kind, or it cannot be read.
     """
     if not isinstance(path, str | os.PathLike):
-        raise error(
-            [ValidationIssue(key="path", message=f"must be a path, is {format_value(path)}")]
-        )
+        message = f"must be a path, is {format_value(path)}"
+        raise error([ValidationIssue(key="path", message=message)])
     try:
         # Without O_NONBLOCK, opening a pipe would block; regular files ignore the flag.
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -179,9 +178,8 @@ def write_atomically(
         error: if the file cannot be written; *key* is the option that gave the path.
     """
     if not isinstance(path, str | os.PathLike):
-        raise error(
-            [ValidationIssue(key=key or "path", message=f"must be a path, is {format_value(path)}")]
-        )
+        message = f"must be a path, is {format_value(path)}"
+        raise error([ValidationIssue(key=key or "path", message=message)])
     try:
         target = Path(path)
         # Before links are followed: /dev/stdout may link to an anonymous pipe.
@@ -267,9 +265,8 @@ def exceeded_limit(text: str) -> str:
             is_header = is_header or (depth == 0 and not is_value)
             depth += 1
             if depth > _MAX_NESTING:
-                return _at_line(
-                    match, f"arrays and tables are nested more than {_MAX_NESTING} deep"
-                )
+                message = f"arrays and tables are nested more than {_MAX_NESTING} deep"
+                return _at_line(match, message)
         elif mark in "]}":
             depth = max(0, depth - 1)
         is_value = mark == "=" or (is_value and not (mark == "\n" and depth == 0))

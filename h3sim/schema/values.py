@@ -147,9 +147,8 @@ class Number(ValueType):
         if not is_quantity(value):
             if isinstance(value, int | float) and not isinstance(value, bool):  # not finite, huge
                 raise RejectedValueError(f"{self._describe_range(1)}, is {format_value(value)}")
-            raise RejectedValueError(
-                f"must be {self._noun}{self._example}, is {format_value(value)}"
-            )
+            message = f"must be {self._noun}{self._example}, is {format_value(value)}"
+            raise RejectedValueError(message)
         if not self.holds(value):
             raise RejectedValueError(f"{self._describe_range(value)}, is {format_value(value)}")
         number: float = value

@@ -191,9 +191,8 @@ class DevTools:
         try:
             self._socket.send(json.dumps(message))
         except self._lost as error:
-            raise ChromiumError(
-                f"the connection to Chromium was lost during {method}: {error}"
-            ) from error
+            what = f"the connection to Chromium was lost during {method}: {error}"
+            raise ChromiumError(what) from error
         until = time.monotonic() + _ANSWER_S
         while time.monotonic() < until:
             answer = self._receive(until - time.monotonic())
@@ -231,9 +230,6 @@ class DevTools:
         message: dict[str, Any] = json.loads(text)
         if "id" in message:
             return message
-        self._events.append(
-            ProtocolEvent(
-                message["method"], message.get("params", {}), message.get("sessionId", "")
-            )
-        )
+        params, session = message.get("params", {}), message.get("sessionId", "")
+        self._events.append(ProtocolEvent(message["method"], params, session))
         return None

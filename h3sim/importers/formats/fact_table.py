@@ -55,9 +55,8 @@ class _Id(Text):
     def accept(self, value: Any) -> str:
         text = super().accept(value)
         if any(character in text for character in "?#;&"):
-            raise RejectedValueError(
-                f"must be a plain name, without a query string: {format_value(text)}"
-            )
+            message = f"must be a plain name, without a query string: {format_value(text)}"
+            raise RejectedValueError(message)
         return text
 
 
@@ -194,9 +193,8 @@ def read_facts(document: object, source: str) -> FactsTable:
 def _table(document: dict[str, Any], source: str, problems: list[ValidationIssue]) -> FactsTable:
     table = _taken(FactsTable, document, "", problems)
     if not table.resources and all(problem.key != "resources" for problem in problems):
-        problems.append(
-            ValidationIssue(key="resources", message="a page needs at least one resource")
-        )
+        message = "a page needs at least one resource"
+        problems.append(ValidationIssue(key="resources", message=message))
     mended: list[ValidationIssue] = []
     rows: dict[int, FactsRow] = {}
     hosts: dict[str, str] = {}

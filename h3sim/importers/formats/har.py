@@ -466,10 +466,8 @@ class HarReader:
         read_timings(request, entry)
         request.reached = connection_info(entry)
         chunks = entry.tables("_chunks")
-        pieces = [(chunk.number("ts"), chunk.size("bytes")) for chunk in chunks]
-        request.pieces = tuple(
-            (when, n_bytes) for when, n_bytes in pieces if when is not None and n_bytes
-        )
+        pieces = ((chunk.number("ts"), chunk.size("bytes")) for chunk in chunks)
+        request.pieces = tuple((at_ms, n) for at_ms, n in pieces if at_ms is not None and n)
 
     def _microseconds(self, entry: Fields) -> int | None:
         text = entry.text("startedDateTime")
@@ -477,9 +475,8 @@ class HarReader:
             return None
         started = started_at(text)
         if started is None:
-            entry.wrong(
-                "startedDateTime", f"must be a date and time (ISO 8601), is {format_value(text)}"
-            )
+            message = f"must be a date and time (ISO 8601), is {format_value(text)}"
+            entry.wrong("startedDateTime", message)
             return None
         self._recording.recorded = self._recording.recorded or started.day
         return started.at_us

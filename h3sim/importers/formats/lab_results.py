@@ -249,11 +249,8 @@ def _edges(audits: Fields) -> Iterator[tuple[str, str]]:
 
 def _estimates(metrics: Fields, throttling: Fields) -> str:
     """Return in words what Lighthouse's simulation estimates, and over which network."""
-    times = [
-        f"{name} {time_ms:,.0f} ms"
-        for name, key in _ESTIMATES.items()
-        if (time_ms := metrics.duration(key)) is not None
-    ]
+    found = {name: metrics.duration(key) for name, key in _ESTIMATES.items()}
+    times = [f"{name} {at_ms:,.0f} ms" for name, at_ms in found.items() if at_ms is not None]
     rtt_ms, rate_kbps = throttling.number("rttMs"), throttling.number("throughputKbps")
     network = f"{rtt_ms or 0:g} ms RTT and {(rate_kbps or 0) / _KB:.4g} Mbit/s"
     return f"Lighthouse's simulation estimates {', '.join(times)} over {network}"
