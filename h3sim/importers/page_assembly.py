@@ -18,13 +18,7 @@ from h3sim.importers.causes import (
     see_multiplexing,
     trigger_of,
 )
-from h3sim.importers.path_estimation import (
-    group_numbers,
-    hosts_of,
-    path_of,
-    recorded_load,
-    server_times,
-)
+from h3sim.importers.path_estimation import hosts_of, path_of, recorded_load, server_times
 from h3sim.importers.recorded_request import (
     LONGEST_MS,
     RequestOutcome,
@@ -36,14 +30,7 @@ from h3sim.importers.recorded_request import (
     recorded_frames,
     recorded_ns,
 )
-from h3sim.importers.request_fields import (
-    NOT_MODIFIED,
-    address,
-    ascii_host,
-    ids_of,
-    kind_of,
-    plain_mime,
-)
+from h3sim.importers.request_fields import address, ascii_host, ids_of, kind_of, plain_mime
 from h3sim.importers.result import ImportedPage, RecordingError
 from h3sim.page import Discovery, ImageFormat, Kind, Layout, Page, Resource, TriggerEvent
 from h3sim.schema import shown_path
@@ -76,7 +63,7 @@ def found_in(requests: Sequence[RecordedRequest]) -> Counter[str]:
         found["largest paint"] += request.is_hero
         found["pushes"] += request.is_pushed
         found["preloads"] += request.is_preload
-        found["answers 304"] += request.status == NOT_MODIFIED
+        found["answers 304"] += request.is_unmodified
     return found
 
 
@@ -124,7 +111,7 @@ def odd_root(
     there counts.
     """
     url, is_document = shown_path(root.address.url), root.resolved_kind is Kind.DOCUMENT
-    if root.status == NOT_MODIFIED:
+    if root.is_unmodified:
         yield f"the main document was not modified (304): {_WITHOUT_CACHE}"
     meant = next((each for each in requests if _may_be_root(each, host)), root)
     if meant is not root and meant.outcome in _NOT_SENT:
@@ -270,6 +257,7 @@ class _Assembly:
         resources = tuple(self._resource(index) for index in self._retained)
         n_hosts = len(set(names))
         found = Counter({"requests": len(self._requests), "hosts": n_hosts})
+        in_order = [self._requests[index] for index in self._order]
         return ImportedPage(
             page=Page(
                 **self._named(n_hosts),
@@ -282,14 +270,7 @@ class _Assembly:
             found=dict(recording.found + found + found_in(retained)),
             inferred=dict(inferred + sizes_inferred_in(retained)),
             left_out=dict(recording.left_out + self._left_out()),
-            warnings=tuple(
-                odd_root(
-                    [self._requests[index] for index in self._order],
-                    self._requests[self._root],
-                    retained[0],
-                    self._host,
-                )
-            ),
+            warnings=tuple(odd_root(in_order, self._requests[self._root], retained[0], self._host)),
             missing=(*recording.missing, *missing_in(retained), *self._missing_always()),
             mended=first_of(recording.mended),
             skipped=recording.all_problems(),
@@ -307,7 +288,7 @@ class _Assembly:
         if path is not None:
             own = {host.name: to_ms(host.rtt_ns) for host in hosts.known if host.rtt_ns is not None}
             rtts_ms = [own.get(name, path.rtt_ms) for name in names]
-            let_go(retained, group_numbers(names, hosts.known), rtts_ms, request)
+            let_go(retained, hosts.group_numbers(names), rtts_ms, request)
             thought_ms = server_times(retained, path, rtts_ms)
             self._server_ms = dict(zip(self._retained, thought_ms, strict=True))
         self._zero_ms = request.start_ms if request.asked_ms is None else request.asked_ms
@@ -393,11 +374,8 @@ class _Assembly:
 
     def _layout(self) -> Layout | None:
         """Return the rectangles of the retained requests; None if none was recorded."""
-        rectangles = {
-            id_: found
-            for index, id_ in self._ids.items()
-            if (found := self._requests[index].rectangles)
-        }
+        found = {id_: self._requests[index].rectangles for index, id_ in self._ids.items()}
+        rectangles = {id_: each for id_, each in found.items() if each}
         size = self._recording.viewport_px
         if size is None or not rectangles:
             return None
@@ -503,12 +481,8 @@ class _Assembly:
                 found = trigger_of(request, self._requests[stop], direct=False)
                 found = found._replace(basis="from what held the parser up")
             self._inferred[f"trigger {found.basis}"] += 1
-        return Discovery(
-            at=found.at,
-            by=self._ids[parent],
-            offset_bytes=found.offset_bytes,
-            delay_ns=self._time_ns(found.delay_ms),
-        )
+        by, delay_ns = self._ids[parent], self._time_ns(found.delay_ms)
+        return Discovery(at=found.at, by=by, offset_bytes=found.offset_bytes, delay_ns=delay_ns)
 
     def _time_ns(self, time_ms: float) -> int:
         if time_ms > LONGEST_MS:

@@ -502,6 +502,12 @@ class PageHosts(NamedTuple):
     names: tuple[str, ...]
     known: tuple[Host, ...] = ()
 
+    def group_numbers(self, names: Sequence[str]) -> list[int]:
+        """Return for each of *names* the number of the connection that a load has for it."""
+        groups = enumerate(host_groups(tuple(dict.fromkeys(names)), self.known))
+        number_of = {host.name: number for number, group in groups for host in group.hosts}
+        return [number_of[name] for name in names]
+
 
 def hosts_of(
     requests: Sequence[RecordedRequest], names: Sequence[str], root: int, *, rtt_ms: float | None
@@ -535,13 +541,6 @@ def hosts_of(
         tuple(name if index == root or name != own else "" for index, name in enumerate(names)),
         tuple(known[name] for name in by_host if name in known),
     )
-
-
-def group_numbers(names: Sequence[str], known: Sequence[Host]) -> list[int]:
-    """Return for each of *names* the number of the connection that a load has for it."""
-    groups = host_groups(tuple(dict.fromkeys(names)), known)
-    number_of = {host.name: number for number, group in enumerate(groups) for host in group.hosts}
-    return [number_of[name] for name in names]
 
 
 def _groups(by_host: Mapping[str, Iterable[RecordedRequest]]) -> list[list[str]]:

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from h3sim.errors import ValidationIssue
 from h3sim.http.priority_field import is_well_formed, merge_priority, parse_priority
-from h3sim.importers.request_fields import NO_ADDRESS, NO_BODY, Address, length_of
+from h3sim.importers.request_fields import NO_ADDRESS, NO_BODY, NOT_MODIFIED, Address, length_of
 from h3sim.importers.result import RecordingError
 from h3sim.page import (
     Discovery,
@@ -281,6 +281,11 @@ class RecordedRequest:
         if self.asked_ms is None or self.start_ms is None:
             return 0.0
         return self.asked_ms - self.start_ms
+
+    @property
+    def is_unmodified(self) -> bool:
+        """True if the server confirmed what the browser had stored."""
+        return self.status == NOT_MODIFIED
 
     def set_body(self, *known: KnownSize, content_length: str) -> None:
         """Set the size of the body, and from what it is known.

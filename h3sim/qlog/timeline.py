@@ -149,9 +149,8 @@ class SenderView(VantagePoint):
         match str(frame.get("frame_type")).casefold():
             case "priority_update":
                 names = ("element_id", "prioritized_element_id", "target_stream_id", "stream_id")
-                stream_id = next(
-                    (as_unsigned(frame[name]) for name in names if name in frame), None
-                )
+                stream_ids = (as_unsigned(frame[name]) for name in names if name in frame)
+                stream_id = next(stream_ids, None)
                 text = frame.get("priority_field_value", frame.get("value"))
                 if stream_id is not None and isinstance(text, str):
                     self._note(event, EntryKind.UPDATE, stream_id, text)

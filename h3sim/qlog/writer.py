@@ -139,12 +139,9 @@ def _draft_priority(data: dict[str, Any]) -> dict[str, Any]:
     frame = data.get("frame", {})
     match frame.get("frame_type"):
         case "priority_update":
-            spelt = {
-                "frame_type": "priority_update",
-                "stream_id": frame["element_id"],
-                "priority_field_value": frame["value"],
-            }
-            return {"stream_id": _CONTROL_STREAM, "frame": spelt}
+            spelt = {"stream_id": frame["element_id"], "priority_field_value": frame["value"]}
+            frame = {"frame_type": "priority_update", **spelt}
+            return {"stream_id": _CONTROL_STREAM, "frame": frame}
         case "priority":
             unknown = {"frame_type": "unknown", "frame_type_bytes": _H2_PRIORITY_TYPE}
             is_stream = frame["prioritized_element_type"] == "request_stream"

@@ -49,6 +49,7 @@ _WITHOUT = (
     # Frames of other sites stay in the page's process, and so in its trace.
     *("IsolateOrigins", "site-per-process"),
 )
+_AS_ROOT = ("--no-sandbox", "--disable-dev-shm-usage")
 _LOCAL_ONLY = (
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
     "--no-proxy-server",
@@ -89,6 +90,8 @@ def running_chromium(
     Raises:
         ChromiumError: if it does not start.
     """
+    # The sandbox is unavailable to root (in containers).
+    is_root = hasattr(os, "geteuid") and os.geteuid() == 0
     # Chromium's children may still write there while exiting: not a reason to lose a recording.
     with tempfile.TemporaryDirectory(prefix="h3sim-", ignore_cleanup_errors=True) as profile:
         process = subprocess.Popen(  # noqa: S603 - the browser that the user has installed
@@ -97,7 +100,7 @@ def running_chromium(
                 *_FLAGS,
                 f"--disable-features={','.join(_WITHOUT)}",
                 *(_LOCAL_ONLY if local_only else ()),
-                *_sandbox(),
+                *(_AS_ROOT if is_root else ()),
                 *flags,
                 f"--user-data-dir={profile}",
                 "about:blank",
@@ -115,12 +118,6 @@ def running_chromium(
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-
-
-def _sandbox() -> tuple[str, ...]:
-    """Return the options for running as root (in containers), where the sandbox is unavailable."""
-    is_root = hasattr(os, "geteuid") and os.geteuid() == 0
-    return ("--no-sandbox", "--disable-dev-shm-usage") if is_root else ()
 
 
 def _socket_address(file: Path, process: subprocess.Popen[bytes], program: str) -> str:

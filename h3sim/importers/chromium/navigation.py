@@ -93,27 +93,18 @@ class _Tab:
         self._call("Debugger.setAsyncCallStackDepth", maxDepth=32)
         # A `debugger` statement would stop the page for good.
         self._call("Debugger.setSkipAllPauses", skip=True)
-        self._call(
-            "Emulation.setDeviceMetricsOverride",
-            width=WIDTH_PX,
-            height=HEIGHT_PX,
-            deviceScaleFactor=1,
-            mobile=False,
-        )
-        for name, world in (("waits.js", ""), ("watch.js", _WORLD)):
-            source = _script(name)
-            more = {"worldName": world} if world else {}
-            self._call("Page.addScriptToEvaluateOnNewDocument", source=source, **more)
+        screen = {"width": WIDTH_PX, "height": HEIGHT_PX, "deviceScaleFactor": 1, "mobile": False}
+        self._call("Emulation.setDeviceMetricsOverride", **screen)
+        add = "Page.addScriptToEvaluateOnNewDocument"
+        self._call(add, source=_script("waits.js"))
+        self._call(add, source=_script("watch.js"), worldName=_WORLD)
         # Without a session: the whole browser is traced, including the tab's process.
-        self._devtools.call(
-            "Tracing.start",
-            transferMode="ReportEvents",
-            traceConfig={
-                "recordMode": "recordAsMuchAsPossible",
-                "includedCategories": list(CATEGORIES),
-                "excludedCategories": ["*"],
-            },
-        )
+        config = {
+            "recordMode": "recordAsMuchAsPossible",
+            "includedCategories": list(CATEGORIES),
+            "excludedCategories": ["*"],
+        }
+        self._devtools.call("Tracing.start", transferMode="ReportEvents", traceConfig=config)
 
     def navigate(self, url: str) -> None:
         answer = self._call("Page.navigate", url=url)

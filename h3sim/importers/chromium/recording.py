@@ -369,9 +369,8 @@ def _font_urls(style: Sequence[str], fonts: Sequence[Mapping[str, Any]]) -> list
         faces = [face for face in fonts if face["fontFamily"].strip("\"'").casefold() == name]
         if faces:
             alike = [face for face in faces if _slant(face["fontStyle"]) == _slant(slope)] or faces
-            best = nearest_weights(
-                [_weights(face["fontWeight"]) for face in alike], _weight(weight)
-            )
+            weights = [_weights(face["fontWeight"]) for face in alike]
+            best = nearest_weights(weights, _weight(weight))
             near = [face["src"] for face in alike if _weights(face["fontWeight"]) == best]
             return sorted(dict.fromkeys(near))
     return []
@@ -480,14 +479,13 @@ class VisitReader:
             exchange.is_critical = exchange is self._first or self._is_blocking(exchange)
             if kind in WORKED_ON:
                 self._work.get(exchange.url, CpuTime()).add_to(exchange)
-            exchange.flags = self._flags(exchange, cause)
+            exchange.flags = self._flags(exchange)
             exchange.image_format = visit.image_formats.get(exchange.number)
             exchange.font_display = self._displays.get(exchange.url, FontDisplay.AUTO)
             recording.requests.append(exchange)
 
-    def _flags(
-        self, exchange: RecordedExchange, cause: RequestInitiator | None
-    ) -> dict[str, object]:
+    def _flags(self, exchange: RecordedExchange) -> dict[str, object]:
+        cause = self._causes.get(exchange.hop_id)
         flags: dict[str, object] = {}
         if cause is not None and cause.reference is not None:
             flags |= cause.reference.flags
@@ -583,14 +581,12 @@ def _middle(resource: Resource, pages: Sequence[Page]) -> Resource:
     if found is not None:
         delays = [r.discovered.delay_ns for r in same if r.discovered is not None]
         found = replace(found, delay_ns=statistics.median_low(delays))
-    return replace(
-        resource,
-        discovered=found,
-        # The lower median, which is a recorded integer time.
-        parse_ns=statistics.median_low([r.parse_ns for r in same]),
-        execute_ns=statistics.median_low([r.execute_ns for r in same]),
-        server_ns=statistics.median_low([r.server_ns for r in same]),
-    )
+    # The lower median, which is a recorded integer time.
+    times_ns = {
+        name: statistics.median_low([getattr(r, name) for r in same])
+        for name in ("parse_ns", "execute_ns", "server_ns")
+    }
+    return replace(resource, discovered=found, **times_ns)
 
 
 def differences(pages: Sequence[Page], index: int) -> list[str]:
@@ -604,10 +600,8 @@ def differences(pages: Sequence[Page], index: int) -> list[str]:
         if len(rows) < len(graphs):
             lines.append(f"{id_}: in {len(rows)} of {len(graphs)} recordings")
         elif odd is not None:
-            descriptions = (
-                " ".join(str(part) for part in row if part) for row in (chosen[id_], odd)
-            )
-            lines.append(f"{id_}: {' or '.join(descriptions)}")
+            both = (" ".join(str(part) for part in row if part) for row in (chosen[id_], odd))
+            lines.append(f"{id_}: {' or '.join(both)}")
     return lines
 
 

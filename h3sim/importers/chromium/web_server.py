@@ -189,12 +189,7 @@ class _Server(ThreadingHTTPServer):
 
 
 class _RefusedRequestError(Exception):
-    """Request answered with an error, after which the connection is closed."""
-
-    def __init__(self, status: HTTPStatus, why: str) -> None:
-        super().__init__(why)
-        self.status = status
-        self.why = why
+    """Request answered with an error (status and reason), after which the connection is closed."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -218,7 +213,7 @@ class _Handler(BaseHTTPRequestHandler):
         except _RefusedRequestError as refused:
             # The start of the next request is unknown.
             self.close_connection = True
-            self.send_error(refused.status, refused.why)
+            self.send_error(*refused.args)
             self.wfile.flush()
             return False
         return True

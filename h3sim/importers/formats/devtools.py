@@ -82,11 +82,8 @@ def read_initiator(given: Fields) -> Initiator:
 def _frames(stack: Fields) -> Iterator[CallFrame]:
     for _ in range(_DEEPEST):
         for call in stack.tables("callFrames")[:_DEEPEST]:
-            yield CallFrame(
-                url=without_fragment(call.text("url")),
-                line=call.integer("lineNumber") or 0,
-                function=call.text("functionName"),
-            )
+            url, line = without_fragment(call.text("url")), call.integer("lineNumber") or 0
+            yield CallFrame(url=url, line=line, function=call.text("functionName"))
         if not isinstance(stack.raw("parent"), dict):
             return
         stack = stack.table("parent")
@@ -475,15 +472,9 @@ class ProtocolLog:
             recording.recorded = datetime.fromtimestamp(wall_s, UTC).date().isoformat()
         # Others may have been asked for before the page, and a blank one may have been loaded.
         documents = (each for each in exchanges if each.kind is Kind.DOCUMENT)
-        begun_ms = next(
-            (each.start_ms for each in (*documents, *exchanges) if _is_sent(each)), None
-        )
-        if begun_ms is None:
-            return
-        since_ms = [at_ms - begun_ms for at_ms in self._loaded_ms if at_ms >= begun_ms]
-        if since_ms:
-            recording.times_ms["load_event"] = since_ms[0]
-
-
-def _is_sent(exchange: RecordedExchange) -> bool:
-    return exchange.start_ms is not None and exchange.url.lower().startswith("http")
+        for each in (*documents, *exchanges):
+            if each.start_ms is not None and each.url.lower().startswith("http"):
+                since_ms = [at_ms - each.start_ms for at_ms in self._loaded_ms]
+                times_ms = [time_ms for time_ms in since_ms if time_ms >= 0]
+                recording.times_ms |= {"load_event": times_ms[0]} if times_ms else {}
+                return

@@ -13,12 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from h3sim.importers.formats.har import HarReader, date_of, started_at
-from h3sim.importers.recorded_request import (
-    REDIRECTS,
-    RecordedRequest,
-    RequestOutcome,
-    SizeSource,
-)
+from h3sim.importers.recorded_request import REDIRECTS, RecordedRequest, RequestOutcome, SizeSource
 from h3sim.importers.request_fields import field_lines, kind_of_word, without_fragment
 from h3sim.importers.source import Fields, JsonPart
 from h3sim.units import MS_PER_S

@@ -7,6 +7,7 @@ browser, and knows neither documents nor scripts: parents come from Referer fiel
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -346,14 +347,9 @@ class NetLog:
             return exchanges
         first, *rest = starts[index:]
         begun_ms = recording.begun_ms = first.start_ms or 0.0
-        ended_ms = rest[0].start_ms if rest else None
+        ended_ms = (rest[0].start_ms or 0.0) if rest else math.inf
         sites = {each.site for each in exchanges if each.source == first.source}
-        during = [
-            each
-            for each in exchanges
-            if begun_ms <= (each.start_ms or 0.0)
-            and (ended_ms is None or (each.start_ms or 0.0) < ended_ms)
-        ]
+        during = [each for each in exchanges if begun_ms <= (each.start_ms or 0.0) < ended_ms]
         chosen = [each for each in during if each.site in sites]
         recording.left_out["of another page of the recording"] += len(exchanges) - len(during)
         recording.left_out["of the browser or another tab"] += len(during) - len(chosen)
@@ -368,11 +364,8 @@ class NetLog:
         if connection not in used and link.begun_ms is not None and link.ended_ms is not None:
             handshake_ms = max(0.0, link.ended_ms - link.begun_ms)
         used.add(connection)
-        return ConnectionInfo(
-            address=link.address.rpartition(":")[0],
-            connection=connection,
-            handshake_ms=handshake_ms,
-        )
+        address = link.address.rpartition(":")[0]
+        return ConnectionInfo(address, connection, handshake_ms=handshake_ms)
 
 
 def _fields(lines: Sequence[str]) -> dict[str, str]:

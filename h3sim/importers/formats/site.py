@@ -178,9 +178,8 @@ class _Site:
             if not sheet.is_read:
                 self._recording.inferred["stylesheets nested too deeply, not looked into"] += 1
             sheets.append((later, sheet))
-            self._ask_all(
-                sheet.imports, later, Kind.STYLESHEET, "@import", {"render_blocking": True}
-            )
+            flags = {"render_blocking": True}
+            self._ask_all(sheet.imports, later, Kind.STYLESHEET, "@import", flags)
         # Only now: a face and the rule that needs it may be in different sheets.
         fonts = _Fonts(document)
         for later, sheet in sheets:
