@@ -71,12 +71,10 @@ def _apply(
     named = _named(data, own)
     lines: list[int] = []
     for request in requests:
-        url = without_fragment(request.url)
-        if request is document or request.offset is not None or request.stack:
+        url, is_known = without_fragment(request.url), bool(request.initiator)
+        is_scripted = request.stack or request.initiator_type in _BY_SCRIPT
+        if request is document or request.offset is not None or is_scripted:
             continue
-        if request.initiator_type in _BY_SCRIPT:
-            continue
-        is_known = bool(request.initiator)
         if is_known and without_fragment(request.initiator) != own:
             continue
         if url in named:

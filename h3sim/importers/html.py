@@ -427,15 +427,9 @@ class _Reader:
         is_waited_for = not (is_async or is_defer)
         # Any script in the head may be named as one that rendering waits for (§ 2.5.9).
         is_waited_for |= "render" in values.get("blocking", "").lower().split()
-        yield self._reference(
-            tag,
-            url,
-            Kind.SCRIPT,
-            is_async=is_async,
-            is_defer=is_defer,
-            module=is_module,
-            render_blocking=self._is_in_head(tag) and is_waited_for,
-        )
+        is_blocking = self._is_in_head(tag) and is_waited_for
+        flags = {"is_async": is_async, "is_defer": is_defer, "module": is_module}
+        yield self._reference(tag, url, Kind.SCRIPT, **flags, render_blocking=is_blocking)
 
     def _of_source(self, tag: Tag, url: str) -> Iterator[Reference]:
         """Keep what a `source` offers to a picture; what it offers to a player is loaded."""

@@ -33,17 +33,19 @@ def schema_of(
     """Return the JSON Schema of a file format; *rules* extend the schemas of classes, by name."""
     rules = rules or {}
     definitions: dict[str, Any] = {}
-    own = _table(cls, definitions, rules)
-    own["properties"] = {"format": {"const": format_}, **own["properties"]}
-    own["required"] = ["format", *own.get("required", [])]
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": schema_id(format_),
-        "title": title,
-        **({"description": about} if about else {}),
-        **own,
-        "$defs": definitions,
-    }
+    table = _table(cls, definitions, rules)
+    description = {"description": about} if about else {}
+    return {**_published(format_, title, table, description), "$defs": definitions}
+
+
+def _published(
+    format_: str, title: str, table: dict[str, Any], more: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the schema of documents of a format, which are a *table* with the format's name."""
+    table["properties"] = {"format": {"const": format_}, **table["properties"]}
+    table["required"] = ["format", *table.get("required", [])]
+    draft = "https://json-schema.org/draft/2020-12/schema"
+    return {"$schema": draft, "$id": schema_id(format_), "title": title, **more, **table}
 
 
 def _table(
@@ -186,15 +188,7 @@ class OutputSchema(ObjectType):
 
     def published(self) -> dict[str, Any]:
         """Return the JSON Schema of its documents."""
-        table = super().schema()
-        return {
-            "$schema": "https://json-schema.org/draft/2020-12/schema",
-            "$id": schema_id(self.name),
-            "title": self.title,
-            **table,
-            "properties": {"format": {"const": self.name}, **table["properties"]},
-            "required": ["format", *table["required"]],
-        }
+        return _published(self.name, self.title, super().schema(), {})
 
 
 def row_of(row: type, **kinds: ValueType) -> ObjectType:

@@ -280,14 +280,10 @@ def _of_graph(rows: Mapping[int, FactsRow], reported: set[str]) -> list[Validati
             message = "no root: one row must have the parent null"
             found.append(ValidationIssue(key="resources", message=message))
         named = {*ids.values(), None}
-        found += [
-            ValidationIssue(
-                key=f"resources[{index}].parent",
-                message=f"no resource has the id {format_value(parent)}",
-            )
-            for index, parent in parents.items()
-            if parent not in named
-        ]
+        for index, parent in parents.items():
+            if parent not in named:
+                message = f"no resource has the id {format_value(parent)}"
+                found.append(ValidationIssue(key=f"resources[{index}].parent", message=message))
     found += cycle_problems(ids, parents, key="parent")
     return [problem for problem in found if problem.key not in reported]
 

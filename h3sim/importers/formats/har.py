@@ -272,12 +272,7 @@ def connection_info(entry: Fields) -> ConnectionInfo:
     connection = entry.name("_connectionId", "_socket")
     if not connection and (number := entry.name("connection")) not in _ports(entry):
         connection = number
-    handshake_ms = _handshake_of_entry(
-        timings.duration("connect"),
-        timings.duration("ssl"),
-        is_secure=entry.table("request").text("url").lower().startswith("https:"),
-        is_quic=entry.table("response").text("httpVersion").lower().startswith(QUIC),
-    )
+    handshake_ms = _handshake_of_entry(entry)
     certificate, names = certificate_of(entry.table("_securityDetails"))
     if not names:
         certificate, names = certificate_of(entry.table("response").table("_securityDetails"))
@@ -300,15 +295,16 @@ def _ports(entry: Fields) -> tuple[str, ...]:
     return (*_PORTS, str(port))
 
 
-def _handshake_of_entry(
-    connect: float | None, ssl: float | None, *, is_secure: bool, is_quic: bool
-) -> float | None:
+def _handshake_of_entry(entry: Fields) -> float | None:
     """Return what the transport's handshake took: *connect* has that of TLS in it (HAR 1.2).
 
     Over QUIC both are one, and a recorder says the same for both, or nothing of TLS; some
     recorders leave TLS out of *connect*. Where nothing is said of TLS although there was some,
     nothing can be told.
     """
+    connect, ssl = (entry.table("timings").duration(name) for name in ("connect", "ssl"))
+    is_secure = entry.table("request").text("url").lower().startswith("https:")
+    is_quic = entry.table("response").text("httpVersion").lower().startswith(QUIC)
     if not connect:
         return None
     if ssl is None or ssl == 0:

@@ -138,13 +138,9 @@ class _Exchange(RecordedRequest):
         if self.response_fields:
             self.header_bytes = response_text_bytes(self.response_fields.items())
             self.header_from = SizeSource.FIELDS
-        is_empty = bool(self.redirect_to)
         self.set_body(
-            (0 if is_empty else None, SizeSource.RECORDED),
-            (
-                sum(n_bytes for _, n_bytes in self.pieces) or self.quic_bytes or None,
-                SizeSource.PIECES,
-            ),
+            (0 if self.redirect_to else None, SizeSource.RECORDED),
+            (None if self.pieces else self.quic_bytes or None, SizeSource.PIECES),
             content_length=self.response_fields.get("content-length", ""),
         )
 

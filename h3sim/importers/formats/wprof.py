@@ -161,10 +161,13 @@ def _url(entry: Fields) -> str:
 
 def _computed_ms(comp: Fields) -> float:
     time_ms = comp.duration("time")
-    if time_ms is None:
-        begin, end = comp.number("s_time"), comp.number("e_time")
-        time_ms = None if begin is None or end is None else max(0.0, end - begin)
-    return time_ms or 0.0
+    return _took_ms(comp, "s_time", "e_time") if time_ms is None else time_ms
+
+
+def _took_ms(activity: Fields, *names: str) -> float:
+    """Return the time from the begin to the end of an activity, 0 if it is not known."""
+    begin, end = (activity.number(name) for name in names)
+    return 0.0 if begin is None or end is None else max(0.0, end - begin)
 
 
 def _trigger(parent: _Loaded, source: _Activity, time_ms: float) -> Trigger:
@@ -225,9 +228,7 @@ class WprofxGraph:
         name = activity.text("activityId")
         self._url_of.setdefault(name, url)
         if name.startswith("Scripting"):
-            begin, end = activity.number("startTime"), activity.number("endTime")
-            if begin is not None and end is not None:
-                self._executed_ms[url] += max(0.0, end - begin)
+            self._executed_ms[url] += _took_ms(activity, "startTime", "endTime")
         elif name.startswith("Networking"):
             self._owner.setdefault(name, len(self._recording.requests))
             self._add_request(url, activity)
