@@ -18,7 +18,7 @@ from h3sim.importers.causes import (
     see_multiplexing,
     trigger_of,
 )
-from h3sim.importers.path_estimation import hosts_of, path_of, recorded_load, server_times
+from h3sim.importers.path_estimation import hosts_of, path_of, server_times
 from h3sim.importers.recorded_request import (
     LONGEST_MS,
     RequestOutcome,
@@ -32,16 +32,16 @@ from h3sim.importers.recorded_request import (
 )
 from h3sim.importers.request_fields import address, ascii_host, ids_of, kind_of, plain_mime
 from h3sim.importers.result import ImportedPage, RecordingError
-from h3sim.page import Discovery, ImageFormat, Kind, Layout, Page, Resource, TriggerEvent
+from h3sim.page import Discovery, ImageFormat, Kind, Page, Resource, TriggerEvent
+from h3sim.page.recording import Layout, RecordedLoad
 from h3sim.schema import shown_path
-from h3sim.units import to_ms
+from h3sim.units import ms, to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from h3sim.importers.path_estimation import EstimatedPath, PageHosts
     from h3sim.importers.recorded_request import RecordedRequest, Recording
-    from h3sim.page import RecordedLoad
 
 
 def found_in(requests: Sequence[RecordedRequest]) -> Counter[str]:
@@ -318,14 +318,21 @@ class _Assembly:
             for request in recording.requests
             if request.outcome in (RequestOutcome.ANSWERED, RequestOutcome.FAILED)
         )
-        is_remote = recording.has_addresses and not recording.is_local
-        return recorded_load(
-            path,
-            times_ms,
-            completed_ms if is_remote else {},
-            n_bytes=n_bytes if is_remote else None,
-            protocol=most[0][0] if most else "",
-        )
+        values: dict[str, Any] = {
+            f"{name}_ns": recorded_ns(time_ms)
+            for name, time_ms in times_ms.items()
+            if 0 < time_ms <= LONGEST_MS
+        }
+        if path is not None:
+            values |= {"rtt_ns": ms(path.rtt_ms), "rtt_from": path.rtt_from}
+            values |= {"rate_bps": path.rate_bps, "rate_from": path.rate_from}
+        if recording.has_addresses and not recording.is_local:
+            kept = {id_: at_ms for id_, at_ms in completed_ms.items() if at_ms <= LONGEST_MS}
+            completed_ns = {id_: recorded_ns(at_ms) for id_, at_ms in kept.items()}
+            values |= {"n_bytes": n_bytes, "completed_ns": completed_ns}
+        if not values:
+            return None
+        return RecordedLoad(protocol=most[0][0] if most else "", **values)
 
     def _parser_stops(self) -> ParserStops:
         """Return at what parsers stood, but for what the recording itself tells parents of."""

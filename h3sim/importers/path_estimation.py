@@ -30,8 +30,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from h3sim.importers.recorded_request import LONGEST_MS, MULTIPLEXED, RecordedRequest, recorded_ns
-from h3sim.page import Host, RecordedLoad
+from h3sim.importers.recorded_request import MULTIPLEXED, RecordedRequest, recorded_ns
+from h3sim.page import Host
 from h3sim.page.hosts import host_groups
 from h3sim.units import BITS_PER_BYTE, MS_PER_S, ms
 
@@ -298,37 +298,6 @@ def handshake_rtt_ms(requests: Iterable[RecordedRequest]) -> float | None:
         return None
     rtt = estimated_rtt(requests)
     return None if rtt is None else rtt.rtt_ms
-
-
-def recorded_load(
-    path: EstimatedPath | None,
-    times_ms: Mapping[str, float],
-    completed_ms: Mapping[str, float],
-    *,
-    n_bytes: int | None,
-    protocol: str,
-) -> RecordedLoad | None:
-    """Return what is kept of a recording as a whole, None where that is nothing.
-
-    *times_ms* are by the fields of `RecordedLoad`, without their unit, *completed_ms* by the ids of
-    resources. *n_bytes* came in all.
-    """
-    values: dict[str, int | str | dict[str, int]] = {
-        f"{name}_ns": recorded_ns(time_ms)
-        for name, time_ms in times_ms.items()
-        if 0 < time_ms <= LONGEST_MS
-    }
-    if path is not None:
-        values |= {"rtt_ns": ms(path.rtt_ms), "rtt_from": path.rtt_from}
-        values |= {"rate_bps": path.rate_bps, "rate_from": path.rate_from}
-    if not values and n_bytes is None:
-        return None
-    values["completed_ns"] = {
-        id_: recorded_ns(at_ms) for id_, at_ms in completed_ms.items() if at_ms <= LONGEST_MS
-    }
-    if n_bytes is not None:
-        values["n_bytes"] = n_bytes
-    return RecordedLoad(protocol=protocol, **values)  # type: ignore[arg-type]
 
 
 def peak_rate_bps(transfers: Sequence[Transfer], window_ms: float) -> float:

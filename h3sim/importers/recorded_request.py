@@ -22,19 +22,9 @@ from h3sim.errors import ValidationIssue
 from h3sim.http.priority_field import is_well_formed, merge_priority, parse_priority
 from h3sim.importers.request_fields import NO_ADDRESS, NO_BODY, NOT_MODIFIED, Address, length_of
 from h3sim.importers.result import RecordingError
-from h3sim.page import (
-    Discovery,
-    FontDisplay,
-    Group,
-    Kind,
-    Level,
-    RecordedFrom,
-    RecordedPriority,
-    ServerPriority,
-    TriggerEvent,
-)
+from h3sim.page import Discovery, FontDisplay, Group, Kind, Level, ServerPriority, TriggerEvent
 from h3sim.page.recording import Layout, clipped
-from h3sim.page.resource import MAX_TIME_NS
+from h3sim.page.resource import MAX_TIME_NS, RecordedFrom, RecordedPriority
 from h3sim.signals import DEFAULT_WEIGHT, MAX_WEIGHT, Eps
 from h3sim.units import ms, to_ms
 

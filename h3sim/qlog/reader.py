@@ -337,6 +337,14 @@ def _shift_ns(client: VantagePoint, server: VantagePoint) -> int | None:
     return ours.ns(theirs.base - ours.base)
 
 
+def covered(ranges: Ranges, numbers: Iterable[int]) -> set[int]:
+    """Return those of *numbers* that are in *ranges*."""
+    spans = ranges.spans()
+    starts = [start for start, _ in spans]
+    indexes = ((number, bisect_right(starts, number) - 1) for number in numbers)
+    return {number for number, index in indexes if index >= 0 and number < spans[index][1]}
+
+
 def _server_rows(server: VantagePoint, findings: Findings) -> tuple[list[SentRow], int]:
     """Return the packets that a server sent, and how long each took.
 
@@ -347,14 +355,12 @@ def _server_rows(server: VantagePoint, findings: Findings) -> tuple[list[SentRow
         "when packets arrived: the client has no log here; taken as sent"
         + (f" + {to_ms(delay_ns):g} ms, half the least RTT" if delay_ns else "")
     )
-    spans = server.acked.spans()
-    starts = [start for start, _ in spans]
+    acked = covered(server.acked, server.frames)
     rows: list[SentRow] = []
     unsure = 0
     for number in sorted(server.frames):
         sent_at_ns = server.packets[number]
-        at = bisect_right(starts, number) - 1
-        is_acked = at >= 0 and number < spans[at][1]
+        is_acked = number in acked
         # Below the highest acknowledged number, a packet that no ACK covers did not arrive.
         is_lost = not is_acked and (number in server.lost or number < server.acked.end)
         unsure += not is_acked and not is_lost

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import enum
-from bisect import bisect_right
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.constants import STREAM_ID_STEP
 from h3sim.qlog.container import Clock, Findings, QlogEvent, as_unsigned
-from h3sim.qlog.reader import VantagePoint, frame_length, header_fields, read_endpoints
+from h3sim.qlog.reader import VantagePoint, covered, frame_length, header_fields, read_endpoints
 from h3sim.signals import MAX_STRICT, MAX_WEIGHT, H2Priority, Signal, StrictPriority, placeholder_id
 
 if TYPE_CHECKING:
@@ -123,13 +122,9 @@ class SenderView(VantagePoint):
     def _on_ack(self, key: str, ranges: object) -> None:
         """Record which of the server's packets are acknowledged now."""
         super()._on_ack(key, ranges)
-        spans = self.acked.spans()
-        starts = [start for start, _ in spans]
-        for number in [*self._unacked]:
-            index = bisect_right(starts, number) - 1
-            if index >= 0 and number < spans[index][1]:
-                del self._unacked[number]
-                self._acked.append(number)
+        for number in covered(self.acked, self._unacked):
+            del self._unacked[number]
+            self._acked.append(number)
 
     def _note(self, event: QlogEvent, kind: EntryKind, stream_id: int, value: Any = None) -> None:
         self.entries.append(Entry(kind, event.at_ns, stream_id, value))

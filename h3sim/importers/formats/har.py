@@ -549,17 +549,13 @@ def _outcome(request: RecordedRequest, entry: Fields) -> RequestOutcome:
     if answer.flag("fromEarlyHints"):
         return RequestOutcome.ANSWERED
     transfer = answer.size("_transferSize")
-    is_small = not transfer and (answer.size("bodySize") or 0) == 0
+    is_empty = not transfer and not answer.size("bodySize") and request.status == 200
     is_cached = (
         bool(entry.raw("_fromCache"))
         or entry.flag("_fromDiskCache")
         or answer.flag("fromDiskCache", "_fromDiskCache", "fromPrefetchCache")
-        or (transfer == 0 and is_small and request.status == 200 and bool(request.decoded_bytes))
-        or (
-            is_small
-            and request.status == 200
-            and isinstance(entry.table("cache").raw("beforeRequest"), dict)
-        )
+        or (is_empty and transfer == 0 and bool(request.decoded_bytes))
+        or (is_empty and isinstance(entry.table("cache").raw("beforeRequest"), dict))
     )
     if is_cached:
         return RequestOutcome.CACHE
