@@ -164,16 +164,13 @@ def _behind_what_is_no_tag(data: bytes, at: int) -> int:
         while closing is not None and closing[1] and closing.start() < at + 4:
             closing = _COMMENT_END.search(data, closing.start() + 1)
         return -1 if closing is None else closing.end()
-    if data[at + 1 : at + 2] in (b"!", b"?"):
-        end = data.find(b">", at)
-        return -1 if end < 0 else end + 1
-    follows = data[at + 1 : at + 3].lstrip(b"/")[:1]
-    if follows.isalpha():
+    sign, letter = data[at + 1 : at + 2], data[at + 1 : at + 3].lstrip(b"/")[:1]
+    if letter.isalpha():
         return -1  # a tag that does not end before the document does
-    if data.startswith(b"</", at):
-        end = data.find(b">", at)
-        return -1 if end < 0 else end + 1
-    return at + 1
+    if sign not in (b"!", b"?", b"/"):
+        return at + 1
+    end = data.find(b">", at)
+    return -1 if end < 0 else end + 1
 
 
 def _count_attributes(raw: bytes) -> int:

@@ -62,8 +62,7 @@ def visit(address: str, url: str, patience: Timeouts) -> Navigation:
     with DevTools(address) as devtools:
         version = devtools.call("Browser.getVersion")["product"]
         tab = _Tab(devtools, Navigation(browser=version), patience)
-        tab.open()
-        tab.navigate(url)
+        tab.open(url)
         tab.wait()
         tab.measure()
         return tab.visit
@@ -83,7 +82,8 @@ class _Tab:
         self._html: list[str] = []
         self._jpegs: list[str] = []
 
-    def open(self) -> None:
+    def open(self, url: str) -> None:
+        """Open the tab, and begin to load *url* in it."""
         target = self._devtools.call("Target.createTarget", url="about:blank")["targetId"]
         attached = self._devtools.call("Target.attachToTarget", targetId=target, flatten=True)
         self._session = attached["sessionId"]
@@ -106,7 +106,6 @@ class _Tab:
         }
         self._devtools.call("Tracing.start", transferMode="ReportEvents", traceConfig=config)
 
-    def navigate(self, url: str) -> None:
         answer = self._call("Page.navigate", url=url)
         if answer.get("errorText"):
             raise ChromiumError(f"{url} cannot be loaded: {answer['errorText']}")

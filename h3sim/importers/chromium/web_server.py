@@ -70,7 +70,11 @@ class Site:
             return _not_found()
 
     def _answer_file(self, path: str, *, compress: bool) -> Answer:
-        file = self._file(unquote(path))
+        clean = posixpath.normpath(unquote(path).lstrip("/"))
+        is_odd = "\0" in clean or "\\" in clean or posixpath.isabs(clean)
+        # With links followed, nothing outside is served.
+        is_outside = is_odd or clean.startswith("..")
+        file = None if is_outside else resolved_within(self.root, self.root / clean)
         if file is not None and file.is_dir():
             if not path.endswith("/"):
                 fields = (("Location", f"{path}/"), ("Content-Length", "0"))
@@ -80,13 +84,6 @@ class Site:
             return _not_found()
         # By the requested name: a link's target may have another extension.
         return self._answer(file, PurePosixPath(unquote(path)).suffix[1:], compress)
-
-    def _file(self, path: str) -> Path | None:
-        """Return the file at *path* with links followed; None if it is outside."""
-        clean = posixpath.normpath(path.lstrip("/"))
-        if clean.startswith("..") or "\0" in clean or "\\" in clean or posixpath.isabs(clean):
-            return None
-        return resolved_within(self.root, self.root / clean)
 
     def _found(self, file: Path, extension: str, compress: bool) -> Answer:
         plain = file.read_bytes()
