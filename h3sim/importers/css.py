@@ -572,8 +572,8 @@ def _range(text: str) -> bool:
     words = [part.strip() for part in re.split(r"(<=|>=|<|>|=)", text)]
     if len(words) == 1:
         name = words[0]
-        is_said = _WORDS.get(name, "none") not in ("none", "no-preference")
-        return is_said or bool(_FEATURES.get(name))
+        is_set = _WORDS.get(name, "none") not in ("none", "no-preference")
+        return is_set or bool(_FEATURES.get(name))
     values = [_FEATURES[w] if w in _FEATURES else _number(w) for w in words[::2]]
     for left, sign, right in zip(values, words[1::2], values[1:], strict=False):
         if left is None or right is None:

@@ -327,8 +327,8 @@ class _Assembly:
             values |= {"rtt_ns": ms(path.rtt_ms), "rtt_from": path.rtt_from}
             values |= {"rate_bps": path.rate_bps, "rate_from": path.rate_from}
         if recording.has_addresses and not recording.is_local:
-            kept = {id_: at_ms for id_, at_ms in completed_ms.items() if at_ms <= LONGEST_MS}
-            completed_ns = {id_: recorded_ns(at_ms) for id_, at_ms in kept.items()}
+            plausible = {id_: at_ms for id_, at_ms in completed_ms.items() if at_ms <= LONGEST_MS}
+            completed_ns = {id_: recorded_ns(at_ms) for id_, at_ms in plausible.items()}
             values |= {"n_bytes": n_bytes, "completed_ns": completed_ns}
         if not values:
             return None
