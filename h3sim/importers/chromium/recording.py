@@ -210,7 +210,8 @@ class Causes:
                 return self._complete(exchange, before)
             return self._executed(exchange, max(scripts, key=self._started))
         for frame in initiator.stack:
-            document = self._document(frame.url, index)
+            found = self._asked_before(frame.url, index)
+            document = None if found is None else self._documents.get(found.hop_id)
             if document is not None:
                 return self._offset(exchange, document, document.html.script_end(frame.line))
         # A module's import has no stack: it gives the importing module.
@@ -266,8 +267,7 @@ class Causes:
 
     def _started(self, script: RecordedExchange) -> tuple[float, int]:
         """Return when a script first ran or, if the trace lacks it, when it was requested."""
-        work = self._work.get(script.url)
-        return (0.0 if work is None else work.started_us, self._index_of[script.hop_id])
+        return self._work.get(script.url, CpuTime()).started_us, self._index_of[script.hop_id]
 
     def _home(self, exchange: RecordedExchange, index: int) -> ReceivedDocument:
         """Return the document of the requesting frame, or the root."""
@@ -275,10 +275,6 @@ class Causes:
         before = (e for e in reversed(self._exchanges[:index]) if e.hop_id in self._documents)
         home = next((e for e in before if e.frame_id == exchange.frame_id), self._exchanges[0])
         return self._documents[home.hop_id]
-
-    def _document(self, url: str, index: int) -> ReceivedDocument | None:
-        found = self._asked_before(url, index)
-        return None if found is None else self._documents.get(found.hop_id)
 
     def _asked_before(self, url: str, index: int) -> RecordedExchange | None:
         """Return the last exchange with *url* requested before the one at *index*."""
@@ -289,10 +285,8 @@ class Causes:
         return self._cause(exchange, parent, TriggerEvent.COMPLETE, _finished_ms(parent))
 
     def _executed(self, exchange: RecordedExchange, parent: RecordedExchange) -> RequestInitiator:
-        work = self._work.get(parent.url)
-        since_ms = _finished_ms(parent)
-        if work is not None:
-            since_ms += work.parse_ms + work.execute_ms
+        work = self._work.get(parent.url, CpuTime())
+        since_ms = _finished_ms(parent) + (work.parse_ms + work.execute_ms)
         return self._cause(exchange, parent, TriggerEvent.EXECUTED, since_ms)
 
     def _offset(
