@@ -15,6 +15,7 @@ import itertools
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -25,13 +26,12 @@ from h3sim.importers.result import RecordingError
 from h3sim.page import Discovery, FontDisplay, Group, Kind, Level, ServerPriority, TriggerEvent
 from h3sim.page.recording import Layout, clipped
 from h3sim.page.resource import MAX_TIME_NS, RecordedFrom, RecordedPriority
-from h3sim.signals import DEFAULT_WEIGHT, MAX_WEIGHT, Eps
+from h3sim.signals import Eps
 from h3sim.units import ms, to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from h3sim.importers.source import Fields
     from h3sim.page import ImageFormat, Rectangle
 
 
@@ -291,6 +291,33 @@ class RecordedRequest:
             (self.decoded_bytes, SizeSource.DECODED),
         )
 
+    def stretch_pieces(self) -> None:
+        """Scale pieces of the decoded body, as chrome-har and traces have them, to what was sent.
+
+        Each piece is assumed to be compressed alike.
+        """
+        body, decoded = self.body_bytes, self.decoded_bytes
+        if not body or not decoded or body == decoded:
+            return
+        if sum(n_bytes for _, n_bytes in self.pieces) != decoded:
+            return
+        ends = [0, *itertools.accumulate(n_bytes for _, n_bytes in self.pieces)]
+        sent = [end * body // decoded for end in ends]
+        self.pieces = tuple(
+            (at_ms, end - begin)
+            for (at_ms, _), begin, end in zip(self.pieces, sent, sent[1:], strict=False)
+        )
+
+    def read_fields(self, sent: Mapping[str, str], got: Mapping[str, str]) -> None:
+        """Take over what the fields of the request and its response say, names in lower case."""
+        self.referer = sent.get("referer", "")
+        self.is_framed = sent.get("sec-fetch-dest", "") in ("iframe", "frame")
+        self.browser = browser_named(sent.get("user-agent", ""))
+        self.priority_field = sent.get("priority", "")
+        self.response_priority = got.get("priority", "")
+        self.cf_priority = got.get("cf-priority", "")
+        self.cf_priority_change = got.get("cf-priority-change", "")
+
     def was_hinted(self) -> None:
         """Take in that Early Hints preloaded it (RFC 8297).
 
@@ -408,30 +435,11 @@ def visible_rectangles(
     """
     parts: dict[str, tuple[Rectangle, ...]] = {}
     for url, rectangles in found.items():
-        cut = [clipped(viewport_px, *each) for each in rectangles]
-        visible = [each for each in cut if each is not None]
-        visible.sort(key=lambda each: -each.width * each.height)
-        parts[url] = tuple(visible[:_MOST_RECTANGLES])
+        visible = filter(None, (clipped(viewport_px, *each) for each in rectangles))
+        largest = sorted(visible, key=lambda each: -each.width * each.height)
+        parts[url] = tuple(largest[:_MOST_RECTANGLES])
     layout = Layout(width=viewport_px[0], height=viewport_px[1], rectangles=parts)
     return {url: each for url, each in parts.items() if layout.share(url) > 0}
-
-
-def stretch_pieces(request: RecordedRequest) -> None:
-    """Scale pieces of the decoded body, as chrome-har and traces have them, to what was sent.
-
-    Each piece is assumed to be compressed alike.
-    """
-    body, decoded = request.body_bytes, request.decoded_bytes
-    if not body or not decoded or body == decoded:
-        return
-    if sum(n_bytes for _, n_bytes in request.pieces) != decoded:
-        return
-    ends = [0, *itertools.accumulate(n_bytes for _, n_bytes in request.pieces)]
-    sent = [end * body // decoded for end in ends]
-    request.pieces = tuple(
-        (at_ms, end - begin)
-        for (at_ms, _), begin, end in zip(request.pieces, sent, sent[1:], strict=False)
-    )
 
 
 _LEVELS = {
@@ -463,19 +471,6 @@ def browser_named(user_agent: str) -> str:
     """
     text = user_agent.lower()
     return next((name for part, name in _AGENTS if part in text), "")
-
-
-def read_priority_fields(
-    request: RecordedRequest, sent: Mapping[str, str], got: Mapping[str, str]
-) -> None:
-    """Take over what the fields of a request and its response say, names in lower case."""
-    request.referer = sent.get("referer", "")
-    request.is_framed = sent.get("sec-fetch-dest", "") in ("iframe", "frame")
-    request.browser = browser_named(sent.get("user-agent", ""))
-    request.priority_field = sent.get("priority", "")
-    request.response_priority = got.get("priority", "")
-    request.cf_priority = got.get("cf-priority", "")
-    request.cf_priority_change = got.get("cf-priority-change", "")
 
 
 def level_of(word: str) -> Level | None:
@@ -564,22 +559,6 @@ class HeadersPriority(NamedTuple):
     exclusive: bool
 
 
-def frame_of(entry: Fields) -> HeadersPriority | None:
-    """Return what an entry of WebPageTest's HAR says of its stream, None where it says nothing."""
-    stream_id, parent_id, weight = (
-        entry.number(f"_http2_stream_{name}") for name in ("id", "dependency", "weight")
-    )
-    if not stream_id or parent_id is None or parent_id < 0:
-        return None
-    known = DEFAULT_WEIGHT if weight is None else round(weight)
-    return HeadersPriority(
-        stream_id=round(stream_id),
-        parent_id=round(parent_id),
-        weight=min(max(known, 1), MAX_WEIGHT),
-        exclusive=entry.flag("_http2_stream_exclusive"),
-    )
-
-
 def recorded_frames(
     requests: Mapping[int, RecordedRequest], ids: Mapping[int, str]
 ) -> dict[int, RecordedPriority]:
@@ -601,15 +580,11 @@ def recorded_frames(
         browser = RecordedFrom(request.browser) if request.browser else None
         group = _GROUPS.get(frame.parent_id) if browser is RecordedFrom.FIREFOX else None
         parent = "" if not frame.parent_id else streams.get((_connection(request), frame.parent_id))
+        priority = partial(RecordedPriority, browser=browser, weight=frame.weight)
         if group is not None:
-            found[index] = RecordedPriority(browser=browser, group=group, weight=frame.weight)
+            found[index] = priority(group=group)
         elif parent is not None and parent != ids[index]:
-            found[index] = RecordedPriority(
-                browser=browser,
-                depends_on=parent,
-                weight=frame.weight,
-                exclusive=frame.exclusive or None,
-            )
+            found[index] = priority(depends_on=parent, exclusive=frame.exclusive or None)
     return found
 
 

@@ -100,8 +100,9 @@ def open_input(path: StrPath, error: type[InputError]) -> Iterator[BufferedReade
         error: if there is no such file, it is of another kind, or it cannot be read.
     """
     if not isinstance(path, str | os.PathLike):
-        message = f"must be a path, is {format_value(path)}"
-        raise error([ValidationIssue(key="path", message=message)])
+        raise error(
+            [ValidationIssue(key="path", message=f"must be a path, is {format_value(path)}")]
+        )
     try:
         # Without O_NONBLOCK, opening a pipe would block; regular files ignore the flag.
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -178,8 +179,9 @@ def write_atomically(
         error: if the file cannot be written; *key* is the option that gave the path.
     """
     if not isinstance(path, str | os.PathLike):
-        message = f"must be a path, is {format_value(path)}"
-        raise error([ValidationIssue(key=key or "path", message=message)])
+        raise error(
+            [ValidationIssue(key=key or "path", message=f"must be a path, is {format_value(path)}")]
+        )
     try:
         target = Path(path)
         # Before links are followed: /dev/stdout may link to an anonymous pipe.

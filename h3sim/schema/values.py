@@ -170,10 +170,9 @@ class Number(ValueType):
         is_plain = not self.is_above and not self.is_below
         if low == 0 and value < 0 and is_plain and (high is None or high > _MANY):
             return "must not be negative"
-        if self.is_below and self.is_above:
-            return f"must be more than {_bound(low)} and less than {_bound(high)}{self.hint}"
         if self.is_below:
-            return f"must be at least {_bound(low)} and less than {_bound(high)}{self.hint}"
+            start = "more than" if self.is_above else "at least"
+            return f"must be {start} {_bound(low)} and less than {_bound(high)}{self.hint}"
         if self.is_above:
             end = "" if high is None else f", to {_bound(high)}"
             return f"must be more than {_bound(low)}{end}{self.hint}"

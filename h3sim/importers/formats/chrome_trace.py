@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.importers.formats.devtools import NetworkEvents, RecordedExchange, join_redirects
 from h3sim.importers.formats.har import started_at
-from h3sim.importers.recorded_request import SizeSource, stretch_pieces, visible_rectangles
+from h3sim.importers.recorded_request import SizeSource, visible_rectangles
 from h3sim.importers.request_fields import kind_of, without_fragment
 from h3sim.importers.source import Fields, JsonPart
 from h3sim.page import Kind, Rectangle
@@ -291,7 +291,7 @@ class ChromeTrace:
             # A trace does not know the headers of requests and of redirects.
             exchange.request_bytes, exchange.request_from = None, SizeSource.NONE
             exchange.pieces = tuple((at_ms, n_plain) for at_ms, _, n_plain in exchange.chunks)
-            stretch_pieces(exchange)
+            exchange.stretch_pieces()
             if (before := exchange.redirected_from) is not None:
                 before.header_bytes, before.header_from = None, SizeSource.NONE
         return exchanges

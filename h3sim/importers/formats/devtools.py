@@ -19,7 +19,6 @@ from h3sim.importers.recorded_request import (
     RecordedRequest,
     RequestOutcome,
     SizeSource,
-    read_priority_fields,
 )
 from h3sim.importers.request_fields import (
     NOT_MODIFIED,
@@ -189,7 +188,7 @@ class RecordedExchange(RecordedRequest):
             {name.lower(): value for name, value in fields}
             for fields in (self.request_fields, self.response_fields)
         )
-        read_priority_fields(self, sent, got)
+        self.read_fields(sent, got)
         self.kind = kind_of_word(self.type) or kind_of_word(sent.get("sec-fetch-dest", ""))
         self.priority = self.priorities[0][1].lower() if self.priorities else ""
         self.later_priorities = tuple(

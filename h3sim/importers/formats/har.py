@@ -22,15 +22,13 @@ from h3sim.importers.recorded_request import (
     QUIC,
     REDIRECTS,
     ConnectionInfo,
+    HeadersPriority,
     RecordedRequest,
     RequestOutcome,
     SizeSource,
     by_time,
     first_size,
-    frame_of,
     level_of,
-    read_priority_fields,
-    stretch_pieces,
 )
 from h3sim.importers.request_fields import (
     NO_BODY,
@@ -46,6 +44,7 @@ from h3sim.importers.request_fields import (
 from h3sim.importers.source import Fields, JsonPart, parsed
 from h3sim.page import ImageFormat, Kind, Level
 from h3sim.schema import format_value
+from h3sim.signals import DEFAULT_WEIGHT, MAX_WEIGHT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -184,7 +183,7 @@ def read_sizes(request: RecordedRequest, entry: Fields, sent: Headers, got: Head
     body, basis = _body(request, entry, length, transfer, header)
     request.body_bytes, request.body_from = body, basis
     request.decoded_bytes = answer.table("content").size("size")
-    stretch_pieces(request)
+    request.stretch_pieces()
     is_apart = transfer and body is not None and basis is not SizeSource.TOTAL and transfer > body
     request.header_bytes, request.header_from = first_size(
         (header, SizeSource.RECORDED),
@@ -315,6 +314,22 @@ def _handshake_of_entry(entry: Fields) -> float | None:
     return connect - ssl if connect - ssl >= _LEAST_MS else None
 
 
+def _frame_of(entry: Fields) -> HeadersPriority | None:
+    """Return what an entry of WebPageTest's HAR says of its stream, None where it says nothing."""
+    stream_id, parent_id, weight = (
+        entry.number(f"_http2_stream_{name}") for name in ("id", "dependency", "weight")
+    )
+    if not stream_id or parent_id is None or parent_id < 0:
+        return None
+    known = DEFAULT_WEIGHT if weight is None else round(weight)
+    return HeadersPriority(
+        stream_id=round(stream_id),
+        parent_id=round(parent_id),
+        weight=min(max(known, 1), MAX_WEIGHT),
+        exclusive=entry.flag("_http2_stream_exclusive"),
+    )
+
+
 HAR_DIALECTS = {
     "har-devtools": r"webinspector|chrome har capturer|puppeteer-har",
     "har-chrome-har": r"browsertime|chrome-har|sitespeed",
@@ -384,7 +399,7 @@ class HarReader:
         self._read_times(request, entry)
         sent, got = headers_of(entry.table("request")), headers_of(answer)
         fields = dict(got)
-        read_priority_fields(request, dict(sent), fields)
+        request.read_fields(dict(sent), fields)
         _read_type(request, entry, sent, fields)
         read_sizes(request, entry, sent, got)
         request.outcome = _outcome(request, entry)
@@ -394,7 +409,7 @@ class HarReader:
             request.redirect_to = joined(url, location) if location else ""
         read_initiator_fields(request, entry)
         _read_priority(request, entry)
-        request.frame = frame_of(entry)
+        request.frame = _frame_of(entry)
         request.blocking = entry.text("_renderBlocking", "_render_blocking").lower()
         request.is_preload = (
             entry.flag("_isLinkPreload")

@@ -19,7 +19,6 @@ from h3sim.importers.recorded_request import (
     RecordedRequest,
     RequestOutcome,
     SizeSource,
-    read_priority_fields,
 )
 from h3sim.importers.request_fields import (
     field_lines,
@@ -126,7 +125,7 @@ class _Exchange(RecordedRequest):
     def settle(self) -> None:
         """Work out what follows from all events."""
         self.pieces, self.later_priorities = tuple(self.chunks), tuple(self.later)
-        read_priority_fields(self, self.request_fields, self.response_fields)
+        self.read_fields(self.request_fields, self.response_fields)
         dest = self.request_fields.get("sec-fetch-dest", "")
         self.kind = self.kind or kind_of_word(dest)
         self.mime = self.response_fields.get("content-type", "")
