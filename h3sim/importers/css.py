@@ -79,6 +79,7 @@ _BRACKET = re.compile(
     re.DOTALL,
 )
 """Bracket, or a token whose brackets do not count: comment, string, escape."""
+_DEPTH_OF_BRACKET = {b"(": 1, b"[": 1, b"{": 1, b")": -1, b"]": -1, b"}": -1}
 _WEIGHTS = {"normal": NORMAL, "bold": BOLD, "bolder": BOLD}
 _CONDITIONS = ("supports", "layer", "container", "scope", "starting-style")
 """Rules whose rules are assumed to apply."""
@@ -170,13 +171,9 @@ def read_declarations(css: str) -> StyleRule:
 def _is_too_deep(css: bytes) -> bool:
     depth = 0
     for found in _BRACKET.finditer(css):
-        character = found[0]
-        if character in (b"(", b"[", b"{"):
-            depth += 1
-            if depth > _DEEPEST_BRACKETS:
-                return True
-        elif character in (b")", b"]", b"}"):
-            depth = max(0, depth - 1)
+        depth = max(0, depth + _DEPTH_OF_BRACKET.get(found[0], 0))
+        if depth > _DEEPEST_BRACKETS:
+            return True
     return False
 
 

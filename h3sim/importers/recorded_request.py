@@ -65,11 +65,10 @@ def recorded_ns(time_ms: float) -> int:
 def by_time(requests: Sequence[RecordedRequest]) -> list[int]:
     """Return the indexes by start; what has none goes with what stands before it in the file."""
     keys, last_ms = [], float("-inf")
-    for index, request in enumerate(requests):
-        if request.start_ms is not None:
-            last_ms = request.start_ms
-        keys.append((last_ms, index))
-    return [index for _, index in sorted(keys)]
+    for request in requests:
+        last_ms = last_ms if request.start_ms is None else request.start_ms
+        keys.append(last_ms)
+    return sorted(range(len(keys)), key=keys.__getitem__)  # stable
 
 
 def first_of(

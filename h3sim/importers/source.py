@@ -155,10 +155,9 @@ def opened(
     """
     with ExitStack() as stack:
         raw = stack.enter_context(open_input(path, error))
-        if raw.peek(2)[:2] == GZIP_MAGIC:
-            yield TextSource(stack.enter_context(gzip.GzipFile(fileobj=raw)), most_bytes)
-        else:
-            yield TextSource(raw, most_bytes)
+        is_gzip = raw.peek(2)[:2] == GZIP_MAGIC
+        binary = stack.enter_context(gzip.GzipFile(fileobj=raw)) if is_gzip else raw
+        yield TextSource(binary, most_bytes)
 
 
 _CHUNK = 1 << 20
@@ -263,8 +262,7 @@ class JsonCursor:
         self._expect("{")
         is_first = True
         while self._more_parts("}", is_first=is_first):
-            is_first = False
-            key = self.value()
+            key, is_first = self.value(), False
             if not isinstance(key, str):
                 raise self._broken("a key is not text")
             self._expect(":")

@@ -325,11 +325,9 @@ class ChromeTrace:
         """Add milestones, the largest element and the visible rectangles of images."""
         times_ms = self._recording.times_ms
         of_page = [mark for mark in marks if mark.frame in ("", begun.frame)]
-        for name in _LOADED:
-            loaded_us = next((mark.at_us for mark in of_page if mark.name == name), None)
-            if loaded_us is not None:
-                times_ms["load_event"] = (loaded_us - begun.at_us) / _US_PER_MS
-                break
+        loaded_us = [mark.at_us for name in _LOADED for mark in of_page if mark.name == name]
+        if loaded_us:
+            times_ms["load_event"] = (loaded_us[0] - begun.at_us) / _US_PER_MS
         largest = next((mark for mark in reversed(of_page) if mark.name == _LARGEST), None)
         hero = "" if largest is None else _largest_url(largest, of_page)
         if largest is not None:

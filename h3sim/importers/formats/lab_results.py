@@ -164,9 +164,8 @@ class LighthouseResult:
         _add_parents(recording.requests, audits)
         recording.missing.append("parents outside of chains of important requests")
         metrics = next(iter(audits.table("metrics").table("details").tables("items")), audits)
-        for name, key in _TIMES.items():
-            if (time_ms := metrics.duration(key)) is not None:
-                recording.times_ms[name] = time_ms
+        times_ms = {name: metrics.duration(key) for name, key in _TIMES.items()}
+        recording.times_ms |= {name: at_ms for name, at_ms in times_ms.items() if at_ms is not None}
         settings = result.table("configSettings")
         if settings.raw("throttlingMethod") == "simulate":
             recording.provenance["lantern"] = _estimates(metrics, settings.table("throttling"))

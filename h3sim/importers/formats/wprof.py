@@ -257,13 +257,11 @@ class WprofxGraph:
             # Computations have no begin of their own here: of several the last one listed counts.
             if index not in latest or begun >= latest[index][0]:
                 latest[index] = (begun, source)
-        done: set[str] = set()
         for index, request in enumerate(requests):
             if not request.initiator and index in latest:
                 request.initiator = self._url_of[latest[index][1]]
-            if request.url not in done:  # what a URL executes is told once for all its downloads
-                done.add(request.url)
-                request.execute_ms = self._executed_ms.get(request.url, 0.0)
+            # What a URL executes is recorded once for all its downloads.
+            request.execute_ms = self._executed_ms.pop(request.url, 0.0)
         critical = {self._url_of[name] for name in self._critical if name in self._url_of}
         for request in requests:
             request.is_critical = request.url in critical
