@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from h3sim.importers.recorded_request import (
     INTERNAL_REDIRECT,
@@ -247,14 +247,6 @@ _MOST_PIECES = 2_000_000
 """Most chunks of bodies that are kept."""
 
 
-class _ExtraInfo(NamedTuple):
-    """Response as received, before it was merged with the cache."""
-
-    fields: Headers
-    text_bytes: int
-    status: float | None
-
-
 class NetworkEvents:
     """Takes the events one after the other; a request that is redirected keeps its id."""
 
@@ -266,7 +258,8 @@ class NetworkEvents:
         self._n_pieces = 0
         # Extra events come before or behind those that they belong to: hops join them at the end.
         self._sent: dict[str, list[Headers]] = {}
-        self._got: dict[str, list[_ExtraInfo]] = {}
+        self._got: dict[str, list[tuple[Headers, int, float | None]]] = {}
+        """Fields, length as text and status of responses, before they were merged with the cache."""
 
     def add(self, method: str, params: Fields) -> None:
         """Take in an event; those of other domains, and of unknown requests, are passed over."""
@@ -283,7 +276,7 @@ class NetworkEvents:
         elif event == "responseReceivedExtraInfo":
             text = params.raw("headersText")
             n_bytes = len(text) if isinstance(text, str) else 0
-            extra = _ExtraInfo(_headers(params), n_bytes, params.number("statusCode"))
+            extra = (_headers(params), n_bytes, params.number("statusCode"))
             self._got.setdefault(number, []).append(extra)
         elif number in self._open:
             self._go_on(event, params, self._open[number])
@@ -318,11 +311,10 @@ class NetworkEvents:
             if hop < len(sent):
                 exchange.request_fields = sent[hop]
             if hop < len(got):
-                extra = got[hop]
-                exchange.response_fields = extra.fields
+                exchange.response_fields, text_bytes, status = got[hop]
                 # For a synchronous request Chromium counts the body as header, too.
-                exchange.header_bytes = extra.text_bytes or exchange.header_bytes
-                if extra.status == NOT_MODIFIED:
+                exchange.header_bytes = text_bytes or exchange.header_bytes
+                if status == NOT_MODIFIED:
                     # Chromium then tells of the answer that it has in its cache, and that all of
                     # that was sent.
                     exchange.status, exchange.wire_bytes = NOT_MODIFIED, exchange.header_bytes
