@@ -421,7 +421,7 @@ def _add_server(
         log.add(at_ns, _PRIORITIZED, "prioritized", dict, data)
     for row in trace.recovery:
         for number in row.lost:
-            log.add(row.at_ns, _LOST, "lost", _loss_data, number)
+            log.add(row.at_ns, _LOST, "lost", _header_data, number)
         log.add(row.at_ns, _METRICS, "metrics", _metrics_data, row)
 
 
@@ -479,14 +479,10 @@ def _packet_data(packet: LoggedPacket) -> dict[str, Any]:
     if packet.acked:
         ranges = [list(span) for span in packet.acked]
         frames.insert(0, {"frame_type": "ack", "acked_ranges": ranges})
-    return {
-        "header": {"packet_type": "1RTT", "packet_number": packet.number},
-        "raw": {"length": packet.size_bytes},
-        "frames": frames,
-    }
+    return {**_header_data(packet.number), "raw": {"length": packet.size_bytes}, "frames": frames}
 
 
-def _loss_data(number: int) -> dict[str, Any]:
+def _header_data(number: int) -> dict[str, Any]:
     return {"header": {"packet_type": "1RTT", "packet_number": number}}
 
 

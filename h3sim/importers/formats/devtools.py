@@ -259,7 +259,7 @@ class NetworkEvents:
         # Extra events come before or behind those that they belong to: hops join them at the end.
         self._sent: dict[str, list[Headers]] = {}
         self._got: dict[str, list[tuple[Headers, int, float | None]]] = {}
-        """Fields, length as text and status of responses, before they were merged with the cache."""
+        """Fields, length as text and status of responses, before merging them with the cache."""
 
     def add(self, method: str, params: Fields) -> None:
         """Take in an event; those of other domains, and of unknown requests, are passed over."""
