@@ -99,36 +99,6 @@ _NOT_SENT = (RequestOutcome.CACHE, RequestOutcome.SERVICE_WORKER)
 _WITHOUT_CACHE = "record with the cache disabled and service workers bypassed"
 
 
-def odd_root(
-    requests: Sequence[RecordedRequest],
-    root: RecordedRequest,
-    first_kept: RecordedRequest,
-    host: str | None,
-) -> Iterator[str]:
-    """Yield why *root* may not be the page's document.
-
-    *requests* are in order of time, *root* and *first_kept* among them; with *host*, only what went
-    there counts.
-    """
-    url, is_document = shown_path(root.address.url), root.resolved_kind is Kind.DOCUMENT
-    if root.is_unmodified:
-        yield f"the main document was not modified (304): {_WITHOUT_CACHE}"
-    meant = next((each for each in requests if _may_be_root(each, host)), root)
-    if meant is not root and meant.outcome in _NOT_SENT:
-        what = "document" if is_document else "request"
-        yield (
-            f"the main document, {shown_path(meant.address.url)}, came {meant.outcome.value}:"
-            f" {_WITHOUT_CACHE}. The root is now {url}, the first {what} that was sent"
-        )
-    elif not is_document:
-        yield f"there is no document: the root is now {url}, the first request"
-    elif root.is_framed:
-        yield f"the root is now {url}, a document of a frame: that of the page is missing"
-    elif first_kept is not root:
-        other = shown_path(first_kept.address.url)
-        yield f"the recording begins with {other}: the root is now {url}, the first document"
-
-
 def _may_be_root(request: RecordedRequest, host: str | None) -> bool:
     is_host = host is None or request.address.host == host
     is_there = request.outcome in (RequestOutcome.ANSWERED, *_NOT_SENT)
@@ -257,7 +227,6 @@ class _Assembly:
         resources = tuple(self._resource(index) for index in self._retained)
         n_hosts = len(set(names))
         found = Counter({"requests": len(self._requests), "hosts": n_hosts})
-        in_order = [self._requests[index] for index in self._order]
         return ImportedPage(
             page=Page(
                 **self._named(n_hosts),
@@ -270,11 +239,33 @@ class _Assembly:
             found=dict(recording.found + found + found_in(retained)),
             inferred=dict(inferred + sizes_inferred_in(retained)),
             left_out=dict(recording.left_out + self._left_out()),
-            warnings=tuple(odd_root(in_order, self._requests[self._root], retained[0], self._host)),
+            warnings=tuple(self._odd_root()),
             missing=(*recording.missing, *missing_in(retained), *self._missing_always()),
             mended=first_of(recording.mended),
             skipped=recording.all_problems(),
         )
+
+    def _odd_root(self) -> Iterator[str]:
+        """Yield why the root may not be the page's document."""
+        root, first_kept = (self._requests[index] for index in (self._root, self._retained[0]))
+        in_order = (self._requests[index] for index in self._order)
+        url, is_document = shown_path(root.address.url), root.resolved_kind is Kind.DOCUMENT
+        if root.is_unmodified:
+            yield f"the main document was not modified (304): {_WITHOUT_CACHE}"
+        meant = next((each for each in in_order if _may_be_root(each, self._host)), root)
+        if meant is not root and meant.outcome in _NOT_SENT:
+            what = "document" if is_document else "request"
+            yield (
+                f"the main document, {shown_path(meant.address.url)}, came {meant.outcome.value}:"
+                f" {_WITHOUT_CACHE}. The root is now {url}, the first {what} that was sent"
+            )
+        elif not is_document:
+            yield f"there is no document: the root is now {url}, the first request"
+        elif root.is_framed:
+            yield f"the root is now {url}, a document of a frame: that of the page is missing"
+        elif first_kept is not root:
+            other = shown_path(first_kept.address.url)
+            yield f"the recording begins with {other}: the root is now {url}, the first document"
 
     def _network(
         self, retained: list[RecordedRequest], names: list[str]
