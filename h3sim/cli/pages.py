@@ -25,8 +25,7 @@ from h3sim.cli.command import (
     write_output,
 )
 from h3sim.errors import InputError, ValidationIssue
-from h3sim.importers import DIALECTS, RecordingError, import_page
-from h3sim.importers.archive import read_archive
+from h3sim.importers import DIALECTS, RecordingError, import_page, read_archive
 from h3sim.importers.crux import NetworkShare, NotCruxError, read_crux
 from h3sim.importers.formats.archive import is_archive
 from h3sim.page import page_to_dict

@@ -1,7 +1,7 @@
 """The public names of `h3sim.importers`, each loaded when it is first used."""
 
-from h3sim.importers.archive import ArchivedPage as ArchivedPage
-from h3sim.importers.archive import read_archive as read_archive
+from h3sim.importers.detect import ArchivedPage as ArchivedPage
+from h3sim.importers.detect import read_archive as read_archive
 from h3sim.importers.crux import NetworkShare as NetworkShare
 from h3sim.importers.crux import NotCruxError as NotCruxError
 from h3sim.importers.crux import read_crux as read_crux

@@ -26,13 +26,13 @@ import enum
 import itertools
 import re
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.importers.html import read_markup, scan
-from h3sim.importers.path_estimation import MULTIPLEXED
-from h3sim.importers.recorded_request import UNIMPORTANT, level_of
+from h3sim.importers.recorded_request import MULTIPLEXED, QUIC, UNIMPORTANT, level_of
 from h3sim.importers.request_fields import without_fragment
 from h3sim.page import FetchPriority, Kind, Level, TriggerEvent
 from h3sim.units import ms
@@ -71,12 +71,10 @@ def _apply(
     named = _named(data, own)
     lines: list[int] = []
     for request in requests:
-        url = without_fragment(request.url)
-        if request is document or request.offset is not None or request.stack:
+        url, is_known = without_fragment(request.url), bool(request.initiator)
+        is_scripted = request.stack or request.initiator_type in _BY_SCRIPT
+        if request is document or request.offset is not None or is_scripted:
             continue
-        if request.initiator_type in _BY_SCRIPT:
-            continue
-        is_known = bool(request.initiator)
         if is_known and without_fragment(request.initiator) != own:
             continue
         if url in named:
@@ -88,7 +86,9 @@ def _apply(
             inferred["place and flags from the markup"] += 1
             inferred["parent from the markup"] += not is_known
         elif is_known and request.line is not None:
-            lines = lines or _line_starts(data)
+            if not lines:  # up to the last one that is needed
+                ends = itertools.islice(re.finditer(b"\n", data), _MOST_LINES)
+                lines = [0, *(end.end() for end in ends)]
             request.offset = lines[min(request.line, len(lines) - 1)]
 
 
@@ -117,12 +117,6 @@ def _named(data: bytes, own: str) -> dict[str, _NamedUrl]:
     return named
 
 
-def _line_starts(data: bytes) -> list[int]:
-    """Return the offsets of the lines, up to the last one that is needed."""
-    ends = itertools.islice(re.finditer(b"\n", data), _MOST_LINES)
-    return [0, *(end.end() for end in ends)]
-
-
 _BLOCKING = "blocking"
 _NOT_BLOCKING = frozenset(
     ("non_blocking", "nonblocking", "non_blocking_dynamic", "nonblockingdynamic")
@@ -132,12 +126,7 @@ _IMPORTANT = (Level.VERY_HIGH, Level.HIGH)
 
 
 def flags_of(
-    request: RecordedRequest,
-    kind: Kind,
-    inferred: Counter[str],
-    *,
-    in_document: bool,
-    before_image: bool,
+    request: RecordedRequest, inferred: Counter[str], *, in_document: bool, before_image: bool
 ) -> dict[str, Any]:
     """Return the flags of *request* as fields of a `Resource`, and count what was inferred.
 
@@ -146,6 +135,7 @@ def flags_of(
     """
     if request.flags is not None:
         return dict(request.flags)
+    kind = request.resolved_kind
     flags: dict[str, Any] = {"preload": request.is_preload} if request.is_preload else {}
     is_parsed = request.initiator_type in ("parser", "preload", "")
     if kind is Kind.IMAGE and level_of(request.priority) in _IMPORTANT and is_parsed:
@@ -200,6 +190,10 @@ class ParentEvidence(enum.Enum):
     NONE = "nothing"
 
 
+_REFERRING = (Kind.DOCUMENT, Kind.STYLESHEET)
+_BY_NAME = (ParentEvidence.GIVEN, ParentEvidence.REDIRECT, ParentEvidence.INITIATOR)
+
+
 @dataclass(frozen=True, slots=True)
 class Parent:
     """Index of a request's parent, or None, with the evidence for it."""
@@ -208,52 +202,81 @@ class Parent:
     basis: ParentEvidence
 
 
-@dataclass(slots=True)
-class _Seen:
-    """Requests that precede the current one."""
+class _ParentFinder:
+    """Search for the parents of *requests*, among those that were added before."""
 
-    by_url: dict[str, int] = field(default_factory=dict)
-    by_bare_url: dict[str, int] = field(default_factory=dict)
+    def __init__(self, requests: Sequence[RecordedRequest]) -> None:
+        self._requests = requests
+        self.page: int | None = None
+        """The page's document."""
+        self._known: set[int] = set()
+        self._by_url: dict[str, int] = {}
+        self._by_bare_url: dict[str, int] = {}
+        self._ends = {
+            kind: sorted(
+                (end_ms, index)
+                for index, request in enumerate(requests)
+                if request.resolved_kind is kind and (end_ms := request.end_ms) is not None
+            )
+            for kind in (Kind.SCRIPT, Kind.STYLESHEET)
+        }
+        """Completions of scripts and stylesheets."""
 
-    def add(self, index: int, request: RecordedRequest) -> None:
+    def add(self, index: int) -> None:
+        """Add a request; the requests are added in order of time."""
         # The latest wins: if something is loaded twice, later requests follow the second load.
-        url = without_fragment(request.url)
-        self.by_url[url] = index
-        self.by_bare_url[url.partition("?")[0]] = index
+        url = without_fragment(self._requests[index].url)
+        self._by_url[url] = self._by_bare_url[url.partition("?")[0]] = index
+        self._known.add(index)
 
-    def find(self, url: str) -> int | None:
+    def parent(self, index: int) -> Parent:
+        """Return the parent of a request, by the best evidence."""
+        request = self._requests[index]
+        if request.trigger is not None and request.trigger.by in self._known:
+            return Parent(request.trigger.by, ParentEvidence.GIVEN)
+        if request.parent in self._known:
+            return Parent(request.parent, ParentEvidence.GIVEN)
+        if request.redirect_of in self._known:
+            return Parent(request.redirect_of, ParentEvidence.REDIRECT)
+        if (found := self._find(request.initiator)) is not None:
+            return Parent(found, ParentEvidence.INITIATOR)
+        for url in request.stack:
+            if (found := self._find(url)) is not None:
+                return Parent(found, ParentEvidence.STACK)
+        # The Referer of a fetch is the page, not the script that made it.
+        is_fetch = request.resolved_kind is Kind.FETCH
+        found = None if is_fetch else self._find(request.referer)
+        if found is not None and self._requests[found].resolved_kind in _REFERRING:
+            return Parent(found, ParentEvidence.REFERER)
+        if self.page is None:
+            return Parent(None, ParentEvidence.NONE)
+        return Parent(self._by_clock(request, self.page), ParentEvidence.TIMING)
+
+    def _find(self, url: str) -> int | None:
         if not url:
             return None
         url = without_fragment(url)
-        index = self.by_url.get(url)
-        return self.by_bare_url.get(url.partition("?")[0]) if index is None else index
+        index = self._by_url.get(url)
+        return self._by_bare_url.get(url.partition("?")[0]) if index is None else index
 
+    def _by_clock(self, request: RecordedRequest, page: int) -> int:
+        """Return the most likely parent of a request without other evidence.
 
-class _Clock:
-    """Index of completed scripts and stylesheets, for requests in order of time."""
-
-    def __init__(self, requests: Sequence[RecordedRequest], kinds: Sequence[Kind]) -> None:
-        self._ends: dict[Kind, list[tuple[float, int]]] = {}
-        for kind in (Kind.SCRIPT, Kind.STYLESHEET):
-            self._ends[kind] = sorted(
-                (end_ms, index)
-                for index, request in enumerate(requests)
-                if kinds[index] is kind and (end_ms := request.end_ms) is not None
-            )
-
-    def last(self, kind: Kind, before_ms: float | None) -> int | None:
-        """Return the index of the last resource of that kind completed by that time."""
-        if before_ms is None:
-            return None
-        ends = self._ends[kind]
-        # With an index after all others, so that completions at this very instant count.
-        number = bisect_right(ends, (before_ms, len(ends) + 2**62))
-        return ends[number - 1][1] if number else None
+        For a font: the last completed stylesheet. For a fetch, or a kind that markup does not
+        refer to: the last completed script. Otherwise: the *page*.
+        """
+        kind, start_ms = request.resolved_kind, request.start_ms
+        if start_ms is None or kind not in (Kind.FONT, Kind.FETCH, Kind.OTHER):
+            return page
+        ends = self._ends[Kind.STYLESHEET if kind is Kind.FONT else Kind.SCRIPT]
+        # Completions at this very instant count.
+        number = bisect_right(ends, start_ms, key=itemgetter(0))
+        found = ends[number - 1][1] if number else page
+        return found if found in self._known else page
 
 
 def find_parents(
     requests: Sequence[RecordedRequest],
-    kinds: Sequence[Kind],
     order: Iterable[int],
     root: int,
     landed: AbstractSet[int],
@@ -263,80 +286,25 @@ def find_parents(
     *order* has the indices of the requests by time, *landed* the targets of redirects of the root.
     An initiator that starts after its request is rejected.
     """
-    seen, clock = _Seen(), _Clock(requests, kinds)
-    known: set[int] = set()
-    page: int | None = None
+    finder = _ParentFinder(requests)
     urls = {without_fragment(request.url) for request in requests}
     parents: dict[int, Parent] = {}
-    n_unbelieved = 0
+    n_rejected = 0
     for index in order:
-        request = requests[index]
         if index != root:
-            parents[index] = _parent(index, requests, kinds, seen, known, clock, page)
-            is_weak = parents[index].basis not in (
-                ParentEvidence.GIVEN,
-                ParentEvidence.REDIRECT,
-                ParentEvidence.INITIATOR,
-            )
-            names = without_fragment(request.initiator) in urls
-            n_unbelieved += is_weak and names
-        seen.add(index, request)
-        known.add(index)
+            parents[index] = finder.parent(index)
+            is_weak = parents[index].basis not in _BY_NAME
+            n_rejected += is_weak and without_fragment(requests[index].initiator) in urls
+        finder.add(index)
         # After redirects the page is their target: a redirect causes no other request.
-        page = index if index == root or index in landed else page
-    return parents, n_unbelieved
-
-
-def _parent(
-    index: int,
-    requests: Sequence[RecordedRequest],
-    kinds: Sequence[Kind],
-    seen: _Seen,
-    known: set[int],
-    clock: _Clock,
-    page: int | None,
-) -> Parent:
-    request = requests[index]
-    if request.trigger is not None and request.trigger.by in known:
-        return Parent(request.trigger.by, ParentEvidence.GIVEN)
-    if request.parent in known:
-        return Parent(request.parent, ParentEvidence.GIVEN)
-    if request.redirect_of in known:
-        return Parent(request.redirect_of, ParentEvidence.REDIRECT)
-    if (found := seen.find(request.initiator)) is not None:
-        return Parent(found, ParentEvidence.INITIATOR)
-    for url in request.stack:
-        if (found := seen.find(url)) is not None:
-            return Parent(found, ParentEvidence.STACK)
-    # The Referer of a fetch is the page, not the script that made it.
-    found = seen.find(request.referer) if kinds[index] is not Kind.FETCH else None
-    if found is not None and kinds[found] in (Kind.DOCUMENT, Kind.STYLESHEET):
-        return Parent(found, ParentEvidence.REFERER)
-    if page is None:
-        return Parent(None, ParentEvidence.NONE)
-    return Parent(_by_clock(request, kinds[index], known, clock, page), ParentEvidence.TIMING)
-
-
-def _by_clock(
-    request: RecordedRequest, kind: Kind, known: set[int], clock: _Clock, page: int
-) -> int:
-    """Return the most likely parent of a request without other evidence.
-
-    For a font: the last completed stylesheet. For a fetch, or a kind that markup does not refer to:
-    the last completed script. Otherwise: the page.
-    """
-    found = None
-    if kind is Kind.FONT:
-        found = clock.last(Kind.STYLESHEET, request.start_ms)
-    elif kind in (Kind.FETCH, Kind.OTHER):
-        found = clock.last(Kind.SCRIPT, request.start_ms)
-    return page if found is None or found not in known else found
+        if index == root or index in landed:
+            finder.page = index
+    return parents, n_rejected
 
 
 _TRIPS_OF_TCP, _TRIPS_OF_QUIC = 2, 1
 """Round trips before the first request: TCP and TLS 1.3 (RFC 8446 § 2), or QUIC (RFC 9000 § 7)."""
 _CLOCK_MS = 1.0
-_QUIC = ("h3", "http/3", "hq", "quic")
 
 
 def opening_ms(request: RecordedRequest, rtt_ms: float) -> float:
@@ -346,7 +314,7 @@ def opening_ms(request: RecordedRequest, rtt_ms: float) -> float:
     >>> opening_ms(RecordedRequest(key="0", url="", protocol="h2"), 20)
     40
     """
-    return rtt_ms * (_TRIPS_OF_QUIC if request.protocol.startswith(_QUIC) else _TRIPS_OF_TCP)
+    return rtt_ms * (_TRIPS_OF_QUIC if request.protocol.startswith(QUIC) else _TRIPS_OF_TCP)
 
 
 def see_multiplexing(requests: Iterable[RecordedRequest]) -> None:
@@ -419,9 +387,6 @@ def let_go(
         request.asked_ms = left_ms - needed_ms - looked_up_ms
 
 
-_STOPPING = (Kind.SCRIPT, Kind.STYLESHEET)
-
-
 class ParserStops:
     """Resources that may have blocked parsers, among *requests* that *documents* refer to.
 
@@ -430,28 +395,21 @@ class ParserStops:
 
     >>> from h3sim.importers.recorded_request import RecordedRequest
     >>> times = [(0, 50), (20, 90), (95, 120)]
-    >>> page, style, image = (
-    ...     RecordedRequest(key="", url="", start_ms=begin, end_ms=end) for begin, end in times)
-    >>> kinds = [Kind.DOCUMENT, Kind.STYLESHEET, Kind.IMAGE]
-    >>> stops = ParserStops([page, style, image], kinds, {1: 0, 2: 0})
+    >>> requests = [
+    ...     RecordedRequest(key="", url="", start_ms=begin, end_ms=end) for begin, end in times]
+    >>> requests[1].resolved_kind = Kind.STYLESHEET
+    >>> stops = ParserStops(requests, {1: 0, 2: 0})
     >>> stops.last_before(2), stops.last_before(1)
     (1, None)
     """
 
-    def __init__(
-        self,
-        requests: Sequence[RecordedRequest],
-        kinds: Sequence[Kind],
-        documents: Mapping[int, int],
-    ) -> None:
+    def __init__(self, requests: Sequence[RecordedRequest], documents: Mapping[int, int]) -> None:
         self._requests = requests
         self._documents = documents
         self._ends = sorted(
             (end_ms, index)
             for index in documents
-            if kinds[index] in _STOPPING
-            and _may_stop(requests[index])
-            and (end_ms := requests[index].end_ms) is not None
+            if _may_stop(requests[index]) and (end_ms := requests[index].end_ms) is not None
         )
 
     def last_before(self, index: int) -> int | None:
@@ -475,72 +433,59 @@ class ParserStops:
 
 def _may_stop(request: RecordedRequest) -> bool:
     can_wait = level_of(request.priority) in UNIMPORTANT or request.is_preload
-    return not can_wait and not (request.flags or {}).get("is_async")
+    is_stopping = request.resolved_kind in HAVE_ELEMENTS
+    return is_stopping and not can_wait and not (request.flags or {}).get("is_async")
 
 
 class ParentMatch(NamedTuple):
-    """Trigger, with a description of its evidence."""
+    """Event that triggered a request, with a description of its evidence."""
 
     at: TriggerEvent
-    offset_bytes: int | None
     delay_ms: float
     basis: str
+    offset_bytes: int | None = None
 
 
-def trigger_of(
-    child: RecordedRequest, parent: RecordedRequest, parent_kind: Kind, *, direct: bool
-) -> ParentMatch:
+def trigger_of(child: RecordedRequest, parent: RecordedRequest, *, direct: bool) -> ParentMatch:
     """Return the trigger of *child*, an event of *parent*.
 
     *direct*: no resource between the two was left out of the page.
     """
     if child.is_pushed:
-        return ParentMatch(
-            TriggerEvent.REQUEST, None, _after(child, _left_ms(parent)), "trigger from the push"
-        )
+        return ParentMatch(TriggerEvent.REQUEST, _after(child, _left_ms(parent)), "from the push")
     if child.redirect_of is not None and direct:
-        return ParentMatch(
-            TriggerEvent.COMPLETE, None, _after(child, parent.end_ms), "trigger from the redirect"
-        )
+        return ParentMatch(TriggerEvent.COMPLETE, _after(child, parent.end_ms), "from the redirect")
     first_ms = parent.start_ms if parent.first_byte_ms is None else parent.first_byte_ms
     if _is_before(child, first_ms):
         delay_ms = _after(child, _left_ms(parent))
-        return ParentMatch(
-            TriggerEvent.REQUEST, None, delay_ms, "trigger for a request before its parent came"
-        )
-    if parent_kind is Kind.DOCUMENT and direct and child.offset is not None:
+        return ParentMatch(TriggerEvent.REQUEST, delay_ms, "for a request before its parent came")
+    if parent.resolved_kind is Kind.DOCUMENT and direct and child.offset is not None:
         offset = _on_the_wire(child.offset, parent)
         if offset is not None:
             delay_ms = _after(child, _arrival_ms(offset, parent))
-            return ParentMatch(
-                TriggerEvent.OFFSET, offset, delay_ms, "trigger from the place in the document"
-            )
+            basis = "from the place in the document"
+            return ParentMatch(TriggerEvent.OFFSET, delay_ms, basis, offset)
     if _is_before(child, parent.end_ms):
-        offset, delay_ms = _arrived(parent, child)
+        offset, since_ms = _arrived(parent, child)
         if offset:
-            return ParentMatch(
-                TriggerEvent.OFFSET,
-                offset,
-                max(0.0, delay_ms + child.held_ms),
-                "trigger from the clock",
-            )
-    return _when_there(child, parent, parent_kind)
+            delay_ms = max(0.0, since_ms + child.held_ms)
+            return ParentMatch(TriggerEvent.OFFSET, delay_ms, "from the clock", offset)
+    return _when_there(child, parent)
 
 
-def _when_there(child: RecordedRequest, parent: RecordedRequest, parent_kind: Kind) -> ParentMatch:
+def _when_there(child: RecordedRequest, parent: RecordedRequest) -> ParentMatch:
     """Return the trigger at the completion of the parent or, for a script, its execution."""
     ends = (parent.end_ms, parent.first_byte_ms, parent.start_ms)
     end_ms = next((at_ms for at_ms in ends if at_ms is not None), None)
+    is_script = parent.resolved_kind is Kind.SCRIPT
+    event = TriggerEvent.EXECUTED if is_script else TriggerEvent.COMPLETE
     if child.start_ms is None or end_ms is None:
-        event = TriggerEvent.EXECUTED if parent_kind is Kind.SCRIPT else TriggerEvent.COMPLETE
-        return ParentMatch(event, None, 0.0, "trigger without times")
-    basis = "trigger from the kind of the parent"
+        return ParentMatch(event, 0.0, "without times")
     ran_ms = end_ms + parent.parse_ms + parent.execute_ms
-    if parent_kind is Kind.SCRIPT and child.start_ms >= ran_ms:
-        return ParentMatch(
-            TriggerEvent.EXECUTED, None, max(0.0, child.start_ms - ran_ms + child.held_ms), basis
-        )
-    return ParentMatch(TriggerEvent.COMPLETE, None, _after(child, end_ms), basis)
+    delay_ms = max(0.0, child.start_ms - ran_ms + child.held_ms)
+    if event is TriggerEvent.COMPLETE or child.start_ms < ran_ms:
+        event, delay_ms = TriggerEvent.COMPLETE, _after(child, end_ms)
+    return ParentMatch(event, delay_ms, "from the kind of the parent")
 
 
 def _on_the_wire(decoded_offset: int, parent: RecordedRequest) -> int | None:

@@ -94,18 +94,18 @@ def read_crux(path: str | Path) -> tuple[NetworkShare, ...]:
     if not rows:
         message = "has neither round_trip_time nor shares of effective connection types of CrUX"
         raise NotCruxError([ValidationIssue(key="", message=message)], source)
-    problems: list[ValidationIssue] = []
+    reader = _ShareReader()
     last = max(map(_month, rows))
     found: dict[_Class, float] = {}
     for number, row in enumerate(rows):
         if _month(row) == last:
-            for each, share in _shares(row, f"[{number}]" if len(rows) > 1 else "", problems):
+            for each, share in reader.shares(row, f"[{number}]" if len(rows) > 1 else ""):
                 found[each] = found.get(each, 0.0) + share
     total = sum(found.values())
-    if not problems and not total > 0:
-        problems.append(ValidationIssue(key="", message="its shares add up to 0"))
-    if problems:
-        raise NetworkError(problems, source)
+    if not reader.problems and not total > 0:
+        reader.wrong("", "its shares add up to 0")
+    if reader.problems:
+        raise NetworkError(reader.problems, source)
     return _networks({each: share / total for each, share in found.items()}, source)
 
 
@@ -138,95 +138,105 @@ def _month(row: Mapping[str, Any]) -> str:
     return next((str(row[name]) for name in _MONTHS if row.get(name) is not None), "")
 
 
-def _shares(
-    row: Mapping[str, Any], where: str, problems: list[ValidationIssue]
-) -> Iterator[tuple[_Class, float]]:
-    """Yield each class with its share in a row; add what is wrong to *problems*."""
-    metric = _metric(row)
-    if metric is not None:
-        yield from _of_histogram(metric, f"{where}record.metrics.round_trip_time", problems)
-        return
-    columns: Mapping[str, _Class] = dict(zip(_COLUMNS, _BY_RTT, strict=True))
-    if not any(row.get(name) is not None for name in _COLUMNS):
-        columns = _BY_TYPE
-    for name, each in columns.items():
-        if row.get(name) is not None:
-            yield each, _share(row[name], f"{where}{name}", problems)
+class _ShareReader:
+    """Reader of the shares in rows, which collects the problems."""
 
+    def __init__(self) -> None:
+        self.problems: list[ValidationIssue] = []
 
-def _of_histogram(
-    metric: Mapping[str, Any], where: str, problems: list[ValidationIssue]
-) -> Iterator[tuple[_Class, float]]:
-    """Yield the classes with the shares of a histogram, or of the last one of a history."""
-    is_history = "histogram" not in metric and "histogramTimeseries" in metric
-    key = f"{where}.{'histogramTimeseries' if is_history else 'histogram'}"
-    bins = metric.get("histogramTimeseries" if is_history else "histogram")
-    if not isinstance(bins, list) or not bins:
-        message = f"must be a list of bins, is {format_value(bins)}"
+    def wrong(self, key: str, message: str) -> None:
+        self.problems.append(ValidationIssue(key=key, message=message))
+
+    def shares(self, row: Mapping[str, Any], where: str) -> Iterator[tuple[_Class, float]]:
+        """Yield each class with its share in a row."""
+        metric = _metric(row)
+        if metric is not None:
+            yield from self._histogram(metric, f"{where}record.metrics.round_trip_time")
+            return
+        columns: Mapping[str, _Class] = dict(zip(_COLUMNS, _BY_RTT, strict=True))
+        if not any(row.get(name) is not None for name in _COLUMNS):
+            columns = _BY_TYPE
+        for name, each in columns.items():
+            if row.get(name) is not None:
+                yield each, self._share(row[name], f"{where}{name}")
+
+    def _histogram(self, metric: Mapping[str, Any], where: str) -> Iterator[tuple[_Class, float]]:
+        """Yield the classes with the shares of a histogram, or of the last one of a history."""
+        is_history = "histogram" not in metric and "histogramTimeseries" in metric
+        name = "histogramTimeseries" if is_history else "histogram"
+        key, bins = f"{where}.{name}", metric.get(name)
         if bins is None:
-            message = "is missing; percentiles alone do not give shares"
-        problems.append(ValidationIssue(key=key, message=message))
-        return
-    if is_history:
-        bins = _last_period(bins, key, problems)
-    for number, entry in enumerate(bins):
-        name = f"{key}[{number}]"
-        start: Any = entry.get("start") if isinstance(entry, dict) else None
-        if not is_quantity(start) or start < 0:
-            message = f"must be at least 0, is {format_value(start)}"
-            problems.append(ValidationIssue(key=f"{name}.start", message=message))
-            continue
-        each = next(each for each in _BY_RTT if start < each.end_ms)
-        end = math.inf if entry.get("end") is None else entry["end"]
-        if (end != math.inf and not is_quantity(end)) or end > each.end_ms:
-            message = f"must be at most {each.end_ms:g}, is {format_value(entry.get('end'))}"
-            problems.append(ValidationIssue(key=f"{name}.end", message=message))
-        density = entry.get("density")
-        yield each, 0.0 if density in _NO_DATA else _share(density, f"{name}.density", problems)
+            self.wrong(key, "is missing; percentiles alone do not give shares")
+            return
+        if not isinstance(bins, list) or not bins:
+            self.wrong(key, f"must be a list of bins, is {format_value(bins)}")
+            return
+        for number, entry in enumerate(self._last_period(bins, key) if is_history else bins):
+            name = f"{key}[{number}]"
+            start: Any = entry.get("start") if isinstance(entry, dict) else None
+            if not is_quantity(start) or start < 0:
+                self.wrong(f"{name}.start", f"must be at least 0, is {format_value(start)}")
+                continue
+            each = next(each for each in _BY_RTT if start < each.end_ms)
+            end = math.inf if entry.get("end") is None else entry["end"]
+            if (end != math.inf and not is_quantity(end)) or end > each.end_ms:
+                shown = format_value(entry.get("end"))
+                self.wrong(f"{name}.end", f"must be at most {each.end_ms:g}, is {shown}")
+            density = entry.get("density")
+            yield each, 0.0 if density in _NO_DATA else self._share(density, f"{name}.density")
 
-
-def _last_period(
-    bins: Sequence[Any], key: str, problems: list[ValidationIssue]
-) -> list[dict[str, Any]]:
-    """Return the bins of a history with their densities of the last period that has any."""
-    histories: list[Sequence[Any]] = []
-    for number, entry in enumerate(bins):
-        densities = entry.get("densities") if isinstance(entry, dict) else None
-        if not isinstance(densities, list):
-            message = f"must be a list of shares, is {format_value(densities)}"
-            problems.append(ValidationIssue(key=f"{key}[{number}].densities", message=message))
+    def _last_period(self, bins: Sequence[Any], key: str) -> list[dict[str, Any]]:
+        """Return the bins of a history with their densities of the last period that has any."""
+        histories: list[Sequence[Any]] = []
+        for number, entry in enumerate(bins):
+            densities = entry.get("densities") if isinstance(entry, dict) else None
+            if not isinstance(densities, list):
+                message = f"must be a list of shares, is {format_value(densities)}"
+                self.wrong(f"{key}[{number}].densities", message)
+                return []
+            histories.append(densities)
+        if len({*map(len, histories)}) > 1:
+            self.wrong(key, "must have as many densities in each bin")
             return []
-        histories.append(densities)
-    if len({*map(len, histories)}) > 1:
-        message = "must have as many densities in each bin"
-        problems.append(ValidationIssue(key=key, message=message))
-        return []
-    periods = [
-        each for each in zip(*histories, strict=True) if any(d not in _NO_DATA for d in each)
-    ]
-    last = periods[-1] if periods else (None,) * len(bins)
-    return [{**entry, "density": d} for entry, d in zip(bins, last, strict=True)]
+        periods = [
+            each for each in zip(*histories, strict=True) if any(d not in _NO_DATA for d in each)
+        ]
+        last = periods[-1] if periods else (None,) * len(bins)
+        return [{**entry, "density": d} for entry, d in zip(bins, last, strict=True)]
 
-
-def _share(value: Any, key: str, problems: list[ValidationIssue]) -> float:
-    """Return a share, which BigQuery may write as text."""
-    if isinstance(value, str):
-        with contextlib.suppress(ValueError):
-            value = float(value)
-    if is_quantity(value) and 0 <= value <= _LARGEST_SHARE:
-        return float(value)
-    problems.append(ValidationIssue(key=key, message=f"must be 0 to 1, is {format_value(value)}"))
-    return 0.0
+    def _share(self, value: Any, key: str) -> float:
+        """Return a share, which BigQuery may write as text."""
+        if isinstance(value, str):
+            with contextlib.suppress(ValueError):
+                value = float(value)
+        if is_quantity(value) and 0 <= value <= _LARGEST_SHARE:
+            return float(value)
+        self.wrong(key, f"must be 0 to 1, is {format_value(value)}")
+        return 0.0
 
 
 def _networks(shares: Mapping[_Class, float], source: str) -> tuple[NetworkShare, ...]:
     ordered = sorted(shares, key=lambda each: each.end_ms)
     rtts_ms = _rtts_ms([(each, shares[each]) for each in ordered])
-    return tuple(
-        NetworkShare(_network(each, rtt_ms, shares[each], source), shares[each])
-        for each, rtt_ms in zip(ordered, rtts_ms, strict=True)
-        if shares[each] > 0
-    )
+    found = []
+    for each, rtt_ms in zip(ordered, rtts_ms, strict=True):
+        if shares[each] <= 0:
+            continue
+        down, up = (
+            LinkProfile(rate_bps=round(mbps * 1e6), queue_bytes=_QUEUE_BYTES)
+            for mbps in (each.down_mbps, each.up_mbps)
+        )
+        network = Network(
+            name=each.name,
+            title=f"{100 * shares[each]:.1f} % of the users; RTT from CrUX, rates from presets",
+            source=source,
+            # No class has a longer one than the presets of the slowest type.
+            rtt_ns=ms(round(min(rtt_ms, _BY_TYPE["slow2GDensity"].rtt_ms), 1)),
+            down=down,
+            up=up,
+        )
+        found.append(NetworkShare(network, shares[each]))
+    return tuple(found)
 
 
 def _rtts_ms(shares: Sequence[tuple[_Class, float]]) -> list[float]:
@@ -249,14 +259,3 @@ def _rtts_ms(shares: Sequence[tuple[_Class, float]]) -> list[float]:
     mean = math.log(bounds[0]) - sigma * first
     middles = [below[0] / 2, sum(below) / 2, (below[1] + 1) / 2]
     return [math.exp(mean + sigma * normal.inv_cdf(middle)) for middle in middles]
-
-
-def _network(each: _Class, rtt_ms: float, share: float, source: str) -> Network:
-    down, up = (
-        LinkProfile(rate_bps=round(mbps * 1e6), queue_bytes=_QUEUE_BYTES)
-        for mbps in (each.down_mbps, each.up_mbps)
-    )
-    # No class has a longer one than the presets of the slowest type.
-    rtt_ns = ms(round(min(rtt_ms, _BY_TYPE["slow2GDensity"].rtt_ms), 1))
-    title = f"{100 * share:.1f} % of the users; RTT from CrUX, rates from presets"
-    return Network(name=each.name, title=title, source=source, rtt_ns=rtt_ns, down=down, up=up)

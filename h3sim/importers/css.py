@@ -10,6 +10,8 @@ Queries, `sizes` and `srcset` are for one screen: 1366x768 CSS pixels, one devic
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -77,7 +79,10 @@ _BRACKET = re.compile(
     re.DOTALL,
 )
 """Bracket, or a token whose brackets do not count: comment, string, escape."""
+_DEPTH_OF_BRACKET = {b"(": 1, b"[": 1, b"{": 1, b")": -1, b"]": -1, b"}": -1}
 _WEIGHTS = {"normal": NORMAL, "bold": BOLD, "bolder": BOLD}
+_CONDITIONS = ("supports", "layer", "container", "scope", "starting-style")
+"""Rules whose rules are assumed to apply."""
 _LIGHTEST, _HEAVIEST = 100, 1000
 _FORMATS = ("woff2", "woff", "truetype", "opentype")
 """Font formats that current browsers support."""
@@ -166,13 +171,9 @@ def read_declarations(css: str) -> StyleRule:
 def _is_too_deep(css: bytes) -> bool:
     depth = 0
     for found in _BRACKET.finditer(css):
-        character = found[0]
-        if character in (b"(", b"[", b"{"):
-            depth += 1
-            if depth > _DEEPEST_BRACKETS:
-                return True
-        elif character in (b")", b"]", b"}"):
-            depth = max(0, depth - 1)
+        depth = max(0, depth + _DEPTH_OF_BRACKET.get(found[0], 0))
+        if depth > _DEEPEST_BRACKETS:
+            return True
     return False
 
 
@@ -206,27 +207,22 @@ def _read_at_rule(rule: Any, sheet: Sheet, depth: int, *, may_import: bool) -> N
         return
     elif word == "font-face":
         sheet.faces += _faces(_parts(rule.content))
-    elif word in ("supports", "layer", "container", "scope", "starting-style") or (
-        word == "media" and matches(_text(rule.prelude))
-    ):
+    elif word in _CONDITIONS or (word == "media" and matches(_text(rule.prelude))):
         _read_rules(_parts(rule.content), sheet, depth + 1)
 
 
 def _import(prelude: list[Any]) -> tuple[str, list[Any]]:
     """Return the URL and media query of an import, skipping `layer` and `supports`."""
-    tokens = [token for token in prelude if token.type != "comment"]
-    for index, token in enumerate(tokens):
-        if token.type == "whitespace":
-            continue
-        url = token.value if token.type == "string" else next(_urls([token]), "")
-        rest = [
-            each
-            for each in tokens[index + 1 :]
-            if not (each.type == "function" and each.lower_name in ("layer", "supports"))
-            and not (each.type == "ident" and each.lower_value == "layer")
-        ]
-        return url, rest
-    return "", []
+    tokens = [*itertools.dropwhile(lambda each: each.type in ("comment", "whitespace"), prelude)]
+    rest = [
+        each
+        for each in tokens[1:]
+        if not (each.type == "function" and each.lower_name in ("layer", "supports"))
+        and not (each.type == "ident" and each.lower_value == "layer")
+    ]
+    first = tokens[:1]
+    is_text = bool(first) and first[0].type == "string"
+    return first[0].value if is_text else next(_urls(first), ""), rest
 
 
 def _rule(selector: str, parts: Iterable[Any]) -> StyleRule:
@@ -259,9 +255,7 @@ def _weights(tokens: Iterable[Any]) -> Iterator[int]:
     for token in tokens:
         if token.type == "ident" and token.lower_value in _WEIGHTS:
             yield _WEIGHTS[token.lower_value]
-        elif (
-            token.type == "number" and token.int_value and _LIGHTEST <= token.int_value <= _HEAVIEST
-        ):
+        elif token.type == "number" and _LIGHTEST <= (token.int_value or 0) <= _HEAVIEST:
             yield token.int_value
 
 
@@ -278,12 +272,11 @@ def _urls(tokens: Iterable[Any]) -> Iterator[str]:
         if token.type == "url":
             yield token.value
         elif token.type == "function":
+            strings = (each.value for each in token.arguments if each.type == "string")
             if token.lower_name == "url":
-                yield from (each.value for each in token.arguments if each.type == "string")
+                yield from strings
             elif token.lower_name.endswith("image-set"):
-                strings = (each.value for each in token.arguments if each.type == "string")
-                inner = next(_urls(token.arguments), "") or next(strings, "")
-                if inner:
+                if inner := next(_urls(token.arguments), "") or next(strings, ""):
                     yield inner
             else:
                 waiting += token.arguments[::-1]
@@ -422,15 +415,12 @@ class StyledDocument:
         plain = plain if plain and plain[-1] not in ">+~" else f"{plain}*"
         simple = _simple(plain, self._depth)
         self._work += self._size
-        if self._tree is None or self._work > _MOST_WORK or not simple:
-            self.n_guessed += 1
-            return True
-        try:
-            is_there = self._tree.css_first(simple) is not None
-        except Exception:  # noqa: BLE001 - the library raises its own types for invalid selectors
-            self.n_guessed += 1
-            return True
-        self.n_guessed += is_there and simple != plain
+        is_there, is_sure = True, False
+        if self._tree is not None and self._work <= _MOST_WORK and simple:
+            with contextlib.suppress(Exception):  # the library has its own for invalid selectors
+                is_there = self._tree.css_first(simple) is not None
+                is_sure = not is_there or simple == plain
+        self.n_guessed += not is_sure
         return is_there
 
 
@@ -579,9 +569,8 @@ def _range(text: str) -> bool:
     words = [part.strip() for part in re.split(r"(<=|>=|<|>|=)", text)]
     if len(words) == 1:
         name = words[0]
-        return _WORDS.get(name, "none") not in ("none", "no-preference") or bool(
-            _FEATURES.get(name)
-        )
+        is_set = _WORDS.get(name, "none") not in ("none", "no-preference")
+        return is_set or bool(_FEATURES.get(name))
     values = [_FEATURES[w] if w in _FEATURES else _number(w) for w in words[::2]]
     for left, sign, right in zip(values, words[1::2], values[1:], strict=False):
         if left is None or right is None:

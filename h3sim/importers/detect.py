@@ -20,17 +20,15 @@ from h3sim.importers.formats.site import read_site
 from h3sim.importers.formats.wprof import EploadGraph, WprofxGraph
 from h3sim.importers.page_assembly import assemble
 from h3sim.importers.recorded_request import Recording
-from h3sim.importers.result import RecordingError
-from h3sim.importers.source import BrokenJsonError, JsonCursor, opened, parts
+from h3sim.importers.result import ImportedPage, RecordingError
+from h3sim.importers.source import BrokenJsonError, JsonCursor, JsonPart, TextSource, opened, parts
 from h3sim.schema import format_value, shown_path
 from h3sim.schema.arguments import PATH, check_arguments
-from h3sim.schema.values import Choice, Integer, Text, ValueType
+from h3sim.schema.values import Choice, Integer, Text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
-    from h3sim.importers.result import ImportedPage
-    from h3sim.importers.source import JsonPart, TextSource
     from h3sim.page import Page
 
 
@@ -67,11 +65,6 @@ def _is_opened(name: str, kind: type) -> Callable[[JsonPart], bool]:
     return lambda part: part.path == (name,) and part.item is None and isinstance(part.value, kind)
 
 
-def _is_webpagetest(part: JsonPart) -> bool:
-    """Return whether the part is the member of a result of WebPageTest that has its runs."""
-    return part.path == ("data",) and isinstance(part.value, dict) and "runs" in part.value
-
-
 FAMILIES = (
     Family("HAR", (*HAR_DIALECTS,), _is_opened("log", dict), HarReader),
     Family(
@@ -93,7 +86,14 @@ FAMILIES = (
         lambda part: part.path == ("constants",) and isinstance(part.value, dict),
         NetLog,
     ),
-    Family("webpagetest", ("webpagetest",), _is_webpagetest, WebPageTestResult),
+    Family(
+        "webpagetest",
+        ("webpagetest",),
+        lambda part: (
+            part.path == ("data",) and isinstance(part.value, dict) and "runs" in part.value
+        ),
+        WebPageTestResult,
+    ),
     Family(
         "lighthouse",
         ("lighthouse",),
@@ -141,7 +141,18 @@ def import_page(
         RecordingError: if it is not a recording of a page or, with *strict*, if any part of it
             cannot be used.
     """
-    _check(path, page, above_the_fold, dialect=dialect, host=host, root=root)
+    optional = {
+        "dialect": (Choice(DIALECTS), dialect),
+        "host": (Text(), host),
+        "root": (PATH, root),
+    }
+    check_arguments(
+        RecordingError,
+        path=(PATH, path),
+        page=(Integer(low=1), page),
+        above_the_fold=(PATH, above_the_fold),
+        **{key: given for key, given in optional.items() if given[1] is not None},
+    )
     if os.path.isdir(path):  # noqa: PTH112 - a name that is too long is reported later
         path = Path(path) / "index.html"
     recording = read_recording(path, dialect=dialect, page=page, root=root)
@@ -169,7 +180,11 @@ def read_recording(
             try:
                 _read(source, recording)
             except _IsArchiveError:
-                _read_rows(path, recording)
+                if recording.dialect:
+                    message = f"has rows of the HTTP Archive: it is not {recording.dialect}"
+                    raise recording.refuse(message) from None
+                recording.dialect = archive.DIALECT
+                archive.read_archived_load(path, recording)
             for problem in source.problems:
                 recording.note("", problem)
     return recording
@@ -177,14 +192,6 @@ def read_recording(
 
 class _IsArchiveError(Exception):
     """The file has rows of the HTTP Archive, which are read by another pass."""
-
-
-def _read_rows(path: str | Path, recording: Recording) -> None:
-    """Read a page load of an export of the HTTP Archive."""
-    if recording.dialect:
-        raise recording.refuse(f"has rows of the HTTP Archive: it is not {recording.dialect}")
-    recording.dialect = archive.DIALECT
-    archive.read_archived_load(path, recording)
 
 
 def finished_page(
@@ -201,6 +208,36 @@ def finished_page(
 def read_har(path: str | Path, *, host: str | None = None, page: int = 1) -> Page:
     """Import the page from the HAR file at *path*; see `import_page`."""
     return import_page(path, host=host, page=page).page
+
+
+class ArchivedPage(NamedTuple):
+    """Page of an archive: its name, unique among those of the file, and its import or error."""
+
+    name: str
+    result: ImportedPage | RecordingError
+
+
+def read_archive(
+    path: str | Path, *, strict: bool = False, above_the_fold: str | Path = HEURISTIC
+) -> Iterator[ArchivedPage]:
+    """Yield the page of each page load in an export of the HTTP Archive, in order of their rows.
+
+    *strict* and *above_the_fold* are as in `import_page`, which imports one page load of a file.
+
+    Raises:
+        RecordingError: if the file cannot be read.
+        MissingExtraError: for a Parquet file, if pyarrow is not installed.
+    """
+    for name, recording in archive.read_archived_loads(path):
+        if isinstance(recording, RecordingError):
+            yield ArchivedPage(name, recording)
+            continue
+        try:
+            imported = finished_page(recording, above_the_fold=above_the_fold, strict=strict)
+        except RecordingError as error:
+            yield ArchivedPage(name, error)
+        else:
+            yield ArchivedPage(name, imported)
 
 
 def _marked(imported: ImportedPage, choice: str | Path) -> ImportedPage:
@@ -224,15 +261,6 @@ def _is_site(source: TextSource, path: str | Path, dialect: str | None) -> bool:
     if dialect is not None:
         return dialect == SITE
     return Path(path).suffix.lower() in _HTML_SUFFIXES or source.peek().lstrip().startswith("<")
-
-
-def _check(path: object, page: object, above_the_fold: object, **optional: object) -> None:
-    """Refuse invalid arguments, all at once."""
-    kinds: dict[str, ValueType] = {"dialect": Choice(DIALECTS), "host": Text(), "root": PATH}
-    given = {key: (kinds[key], value) for key, value in optional.items() if value is not None}
-    needed = {"path": (PATH, path), "page": (Integer(low=1), page)}
-    marks = {"above_the_fold": (PATH, above_the_fold)}
-    check_arguments(RecordingError, **needed, **marks, **given)
 
 
 def _read(source: TextSource, recording: Recording) -> None:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from h3sim.constants import HOP_BY_HOP_FIELDS
 from h3sim.errors import ValidationIssue
-from h3sim.headers.base import Exchange, HeaderListError, read_qif
+from h3sim.headers.base import Exchange, FieldSection, HeaderListError, read_qif
 from h3sim.importers.formats.har import Headers, headers_of, started_at
 from h3sim.importers.request_fields import request_target
 from h3sim.importers.source import BrokenJsonError, Fields, JsonCursor, opened, parts
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from os import PathLike
 
-    from h3sim.headers.base import Field, FieldSection
     from h3sim.importers.formats.devtools import RecordedExchange
 
 
@@ -44,10 +43,16 @@ def read_exchanges(path: str | PathLike[str], *, interval_ns: int) -> tuple[Exch
         begin = file.peek(_PEEKED_BYTES)[:_PEEKED_BYTES].removeprefix(b"\xef\xbb\xbf").lstrip()
     if begin.startswith(_HAR_BEGINS):
         return read_har_exchanges(path)
-    return tuple(
-        _listed(number * interval_ns if at_ms is None else ms(at_ms), fields)
-        for number, (fields, at_ms) in enumerate(read_qif(path))
-    )
+    found = []
+    for number, (fields, at_ms) in enumerate(read_qif(path)):
+        at_ns = number * interval_ns if at_ms is None else ms(at_ms)
+        exchange = Exchange(requested_at_ns=at_ns, request=fields)
+        if any(name == b":status" for name, _ in fields):
+            exchange = Exchange(
+                requested_at_ns=at_ns, request=(), response=fields, responded_at_ns=at_ns
+            )
+        found.append(exchange)
+    return tuple(found)
 
 
 def read_har_exchanges(path: str | PathLike[str]) -> tuple[Exchange, ...]:
@@ -113,26 +118,20 @@ def _exchange_of(entry: Fields) -> Iterator[Exchange]:
     )
 
 
-def _listed(at_ns: int, fields: FieldSection) -> Exchange:
-    if any(name == b":status" for name, _ in fields):
-        return Exchange(requested_at_ns=at_ns, request=(), response=fields, responded_at_ns=at_ns)
-    return Exchange(requested_at_ns=at_ns, request=fields)
-
-
 def _request(asked: Fields, sent: Headers) -> FieldSection:
     pseudo = [pair for pair in sent if pair[0].startswith(":")]
     try:
         pseudo = pseudo or _pseudo(asked.text("method").upper() or "GET", asked.text("url"))
     except ValueError:  # such as a broken IPv6 address
         return ()
-    return tuple(_encoded([*pseudo, *_crumbled(_plain(sent))])) if sent else ()
+    return _section(pseudo, sent) if sent else ()
 
 
 def _response(answer: Fields, got: Headers) -> FieldSection:
     status = answer.number("status")
     if not got or not status or status < 0:
         return ()
-    return tuple(_encoded([(":status", str(int(status))), *_crumbled(_plain(got))]))
+    return _section([(":status", str(int(status)))], got)
 
 
 def _pseudo(method: str, url: str) -> Headers:
@@ -151,15 +150,15 @@ def _plain(fields: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
             yield small, value
 
 
-def _crumbled(fields: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    for name, value in fields:
-        for part in value.split("; ") if name == "cookie" else (value,):
-            yield name, part
-
-
-def _encoded(fields: Iterable[tuple[str, str]]) -> Iterable[Field]:
-    for name, value in fields:
-        yield name.encode("utf-8", "replace"), value.encode("utf-8", "replace")
+def _section(pseudo: Headers, fields: Headers) -> FieldSection:
+    """Return a field section, with each cookie in a field of its own."""
+    named = [*pseudo]
+    for name, value in _plain(fields):
+        crumbs = value.split("; ") if name == "cookie" else (value,)
+        named += ((name, crumb) for crumb in crumbs)
+    return tuple(
+        (name.encode("utf-8", "replace"), value.encode("utf-8", "replace")) for name, value in named
+    )
 
 
 def request_lists(exchanges: Iterable[RecordedExchange]) -> list[Headers]:

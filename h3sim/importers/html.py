@@ -73,8 +73,7 @@ class Tag(NamedTuple):
     text_end: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scan:
+class Scan(NamedTuple):
     """The tags that matter to loading, and how deep elements nest at most."""
 
     tags: list[Tag]
@@ -128,13 +127,7 @@ def scan(data: bytes) -> Scan:
             if "style" in values:
                 tags.append(Tag(name.decode("utf-8", "replace"), values, found.end()))
         opening = _OPENING.search(data, text_end)
-    return Scan(
-        tags=tags,
-        depth=depth.most,
-        head_end=head_end,
-        unscripted=unscripted,
-        most_attributes=most_attributes,
-    )
+    return Scan(tags, depth.most, head_end, unscripted, most_attributes)
 
 
 def _end_of_raw_text(data: bytes, name: bytes, start: int) -> int:
@@ -171,16 +164,13 @@ def _behind_what_is_no_tag(data: bytes, at: int) -> int:
         while closing is not None and closing[1] and closing.start() < at + 4:
             closing = _COMMENT_END.search(data, closing.start() + 1)
         return -1 if closing is None else closing.end()
-    if data[at + 1 : at + 2] in (b"!", b"?"):
-        end = data.find(b">", at)
-        return -1 if end < 0 else end + 1
-    follows = data[at + 1 : at + 3].lstrip(b"/")[:1]
-    if follows.isalpha():
+    sign, letter = data[at + 1 : at + 2], data[at + 1 : at + 3].lstrip(b"/")[:1]
+    if letter.isalpha():
         return -1  # a tag that does not end before the document does
-    if data.startswith(b"</", at):
-        end = data.find(b">", at)
-        return -1 if end < 0 else end + 1
-    return at + 1
+    if sign not in (b"!", b"?", b"/"):
+        return at + 1
+    end = data.find(b">", at)
+    return -1 if end < 0 else end + 1
 
 
 def _count_attributes(raw: bytes) -> int:
@@ -274,8 +264,7 @@ class Reference:
         return joined(joined(document_url, self.base) or document_url, self.url)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Style:
+class Style(NamedTuple):
     """CSS in a document: of a `style` element, or the declarations of a `style` attribute."""
 
     text: str
@@ -325,26 +314,21 @@ class _Reader:
     def read(self, tags: Iterable[Tag]) -> Markup:
         for tag in tags:
             if tag.name in self._depth:
-                self._open_or_close(tag)
+                self._depth[tag.name] = max(0, self._depth[tag.name] + (-1 if tag.is_end else 1))
+                self._source = ""
             elif tag.name == "template":
                 self._open_or_close_template(tag)
             if any(self._templates) or tag.is_end:
                 continue
             self._read_style(tag)
-            for each in [
-                *self._references_of(tag),
-                *(self._rest_of(tag) if self._is_every else ()),
-            ]:
+            rest = self._rest_of(tag) if self._is_every else ()
+            for each in [*self._references_of(tag), *rest]:
                 # A preload does not stand for the tag that needs the file: that says more of it.
                 what = (each.url, each.kind, "preload" in each.flags)
                 if each.url and what not in self._named:
                     self._named.add(what)
                     self._markup.references.append(each)
         return self._markup
-
-    def _open_or_close(self, tag: Tag) -> None:
-        self._depth[tag.name] = max(0, self._depth[tag.name] + (-1 if tag.is_end else 1))
-        self._source = ""
 
     def _open_or_close_template(self, tag: Tag) -> None:
         if not tag.is_end:
@@ -355,16 +339,11 @@ class _Reader:
             self._templates.pop()
 
     def _read_style(self, tag: Tag) -> None:
-        style = tag.attributes.get("style", "")
-        if "url(" in style.lower():
-            self._add_style(style, tag.end, is_attribute=True)
+        styles, declarations = self._markup.styles, tag.attributes.get("style", "")
+        if "url(" in declarations.lower():
+            styles.append(Style(declarations, tag.end, is_attribute=True, base=self._base))
         if tag.name == "style" and matches(tag.attributes.get("media", "")):
-            self._add_style(tag.text, tag.text_end, is_attribute=False)
-
-    def _add_style(self, text: str, offset_bytes: int, *, is_attribute: bool) -> None:
-        self._markup.styles.append(
-            Style(text=text, offset_bytes=offset_bytes, is_attribute=is_attribute, base=self._base)
-        )
+            styles.append(Style(tag.text, tag.text_end, is_attribute=False, base=self._base))
 
     def _rest_of(self, tag: Tag) -> Iterator[Reference]:
         """Yield what a tag names and `_references_of` leaves out."""
@@ -412,23 +391,20 @@ class _Reader:
         is_css = values.get("type", "").partition(";")[0].strip().lower() in ("", "text/css")
         is_off = "alternate" in words or "disabled" in values
         if "stylesheet" in words and is_css and not is_off:
-            is_for_screen = matches(values.get("media", ""))
-            yield self._reference(
-                tag,
-                href,
-                Kind.STYLESHEET,
-                render_blocking=is_for_screen and self._is_in_head(tag),
-                other_media=not is_for_screen,
-            )
+            is_shown = matches(values.get("media", ""))
+            flags = {
+                "render_blocking": is_shown and self._is_in_head(tag),
+                "other_media": not is_shown,
+            }
+            yield self._reference(tag, href, Kind.STYLESHEET, **flags)
         elif "preload" in words or "modulepreload" in words:
             word = values.get("as", "").lower()
-            kind = kind_of_word(word) if word in _PRELOADED else None
-            kind = Kind.SCRIPT if "modulepreload" in words else kind
+            is_module = "modulepreload" in words
+            kind = Kind.SCRIPT if is_module else kind_of_word(word) if word in _PRELOADED else None
             if kind is None or not matches(values.get("media", "")):
                 self._markup.passed_over.append("preloads for nothing that is shown")
                 return
             url = chosen(values.get("imagesrcset", ""), values.get("imagesizes", "")) or href
-            is_module = "modulepreload" in words
             yield self._reference(tag, url, kind, preload=True, module=is_module)
         elif href and words:
             self._markup.passed_over.append("links that load nothing for display")
@@ -448,15 +424,9 @@ class _Reader:
         is_waited_for = not (is_async or is_defer)
         # Any script in the head may be named as one that rendering waits for (§ 2.5.9).
         is_waited_for |= "render" in values.get("blocking", "").lower().split()
-        yield self._reference(
-            tag,
-            url,
-            Kind.SCRIPT,
-            is_async=is_async,
-            is_defer=is_defer,
-            module=is_module,
-            render_blocking=self._is_in_head(tag) and is_waited_for,
-        )
+        is_blocking = self._is_in_head(tag) and is_waited_for
+        flags = {"is_async": is_async, "is_defer": is_defer, "module": is_module}
+        yield self._reference(tag, url, Kind.SCRIPT, **flags, render_blocking=is_blocking)
 
     def _of_source(self, tag: Tag, url: str) -> Iterator[Reference]:
         """Keep what a `source` offers to a picture; what it offers to a player is loaded."""

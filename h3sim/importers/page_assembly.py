@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from h3sim.importers.causes import (
     ParentEvidence,
@@ -17,13 +18,7 @@ from h3sim.importers.causes import (
     see_multiplexing,
     trigger_of,
 )
-from h3sim.importers.path_estimation import (
-    group_numbers,
-    hosts_of,
-    path_of,
-    recorded_load,
-    server_times,
-)
+from h3sim.importers.path_estimation import hosts_of, path_of, server_times
 from h3sim.importers.recorded_request import (
     LONGEST_MS,
     RequestOutcome,
@@ -35,27 +30,18 @@ from h3sim.importers.recorded_request import (
     recorded_frames,
     recorded_ns,
 )
-from h3sim.importers.request_fields import (
-    NOT_MODIFIED,
-    address,
-    ascii_host,
-    ids_of,
-    kind_of,
-    plain_mime,
-)
+from h3sim.importers.request_fields import address, ascii_host, ids_of, kind_of, plain_mime
 from h3sim.importers.result import ImportedPage, RecordingError
-from h3sim.page import Discovery, ImageFormat, Kind, Layout, Page, Resource, TriggerEvent
+from h3sim.page import Discovery, ImageFormat, Kind, Page, Resource, TriggerEvent
+from h3sim.page.recording import Layout, RecordedLoad
 from h3sim.schema import shown_path
-from h3sim.units import to_ms
+from h3sim.units import ms, to_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from h3sim.importers.causes import Parent
     from h3sim.importers.path_estimation import EstimatedPath, PageHosts
     from h3sim.importers.recorded_request import RecordedRequest, Recording
-    from h3sim.importers.request_fields import Address
-    from h3sim.page import RecordedLoad
 
 
 def found_in(requests: Sequence[RecordedRequest]) -> Counter[str]:
@@ -77,7 +63,7 @@ def found_in(requests: Sequence[RecordedRequest]) -> Counter[str]:
         found["largest paint"] += request.is_hero
         found["pushes"] += request.is_pushed
         found["preloads"] += request.is_preload
-        found["answers 304"] += request.status == NOT_MODIFIED
+        found["answers 304"] += request.is_unmodified
     return found
 
 
@@ -86,11 +72,8 @@ def sizes_inferred_in(requests: Sequence[RecordedRequest]) -> Counter[str]:
     inferred: Counter[str] = Counter()
     known = (SizeSource.RECORDED, SizeSource.NONE)
     for request in requests:
-        for what, basis in (
-            ("body", request.body_from),
-            ("header", request.header_from),
-            ("request", request.request_from),
-        ):
+        bases = (request.body_from, request.header_from, request.request_from)
+        for what, basis in zip(("body", "header", "request"), bases, strict=True):
             if basis not in known:
                 inferred[f"{what} size from {basis.value}"] += 1
     return inferred
@@ -116,84 +99,10 @@ _NOT_SENT = (RequestOutcome.CACHE, RequestOutcome.SERVICE_WORKER)
 _WITHOUT_CACHE = "record with the cache disabled and service workers bypassed"
 
 
-def odd_root(
-    found: Sequence[tuple[RecordedRequest, Address, Kind]],
-    root: int,
-    first_kept: int,
-    host: str | None,
-) -> Iterator[str]:
-    """Yield why *root* may not be the page's document.
-
-    *found* are the requests by time with where they went and their kinds, *root* and *first_kept*
-    places in it; with *host*, only what went there counts.
-    """
-    request, address, kind = found[root]
-    url = shown_path(address.url)
-    if request.status == NOT_MODIFIED:
-        yield f"the main document was not modified (304): {_WITHOUT_CACHE}"
-    meant = next((each for each in found if _may_be_root(*each, host)), found[root])
-    if meant[0] is not request and meant[0].outcome in _NOT_SENT:
-        what = "document" if kind is Kind.DOCUMENT else "request"
-        yield (
-            f"the main document, {shown_path(meant[1].url)}, came {meant[0].outcome.value}:"
-            f" {_WITHOUT_CACHE}. The root is now {url}, the first {what} that was sent"
-        )
-    elif kind is not Kind.DOCUMENT:
-        yield f"there is no document: the root is now {url}, the first request"
-    elif request.is_framed:
-        yield f"the root is now {url}, a document of a frame: that of the page is missing"
-    elif first_kept != root:
-        other = shown_path(found[first_kept][1].url)
-        yield f"the recording begins with {other}: the root is now {url}, the first document"
-
-
-def _may_be_root(request: RecordedRequest, address: Address, kind: Kind, host: str | None) -> bool:
-    is_host = host is None or address.host == host
+def _may_be_root(request: RecordedRequest, host: str | None) -> bool:
+    is_host = host is None or request.address.host == host
     is_there = request.outcome in (RequestOutcome.ANSWERED, *_NOT_SENT)
-    return is_host and is_there and kind is Kind.DOCUMENT
-
-
-_TRANSFERRED = (RequestOutcome.ANSWERED, RequestOutcome.FAILED)
-
-
-def build_recorded_load(
-    recording: Recording,
-    retained: Mapping[str, RecordedRequest],
-    path: EstimatedPath | None,
-    *,
-    root_start_ms: float | None,
-    zero_ms: float | None,
-) -> RecordedLoad | None:
-    """Return what *recording* says of the load as a whole; its page has *retained*, by id.
-
-    Its times count from *zero_ms*: when a load that first opens a connection would have begun.
-    """
-    begun_ms = root_start_ms if recording.begun_ms is None else recording.begun_ms
-    since_ms = 0.0 if zero_ms is None or begun_ms is None else zero_ms - begun_ms
-    times_ms = {name: at_ms - since_ms for name, at_ms in recording.times_ms.items()}
-    completed_ms: dict[str, float] = {}
-    if zero_ms is not None:
-        completed_ms = {
-            id_: request.end_ms - zero_ms
-            for id_, request in retained.items()
-            if request.end_ms is not None and request.end_ms > zero_ms
-        }
-    if completed_ms:
-        times_ms["finished"] = max(completed_ms.values())
-    most = Counter(each.protocol for each in retained.values() if each.protocol).most_common(1)
-    is_remote = recording.has_addresses and not recording.is_local
-    n_bytes = sum(
-        (request.body_bytes or 0) + (request.header_bytes or 0)
-        for request in recording.requests
-        if request.outcome in _TRANSFERRED
-    )
-    return recorded_load(
-        path,
-        times_ms,
-        completed_ms=completed_ms if is_remote else {},
-        n_bytes=n_bytes if is_remote else None,
-        protocol=most[0][0] if most else "",
-    )
+    return is_host and is_there and request.resolved_kind is Kind.DOCUMENT
 
 
 _WEB = ("http", "https")
@@ -206,14 +115,6 @@ _RECORDED = (
 )
 
 
-class _Entry(NamedTuple):
-    """A request that may be in the page, and what is worked out for it alone."""
-
-    request: RecordedRequest
-    address: Address
-    kind: Kind
-
-
 def assemble(
     recording: Recording, *, host: str | None = None, strict: bool = False
 ) -> ImportedPage:
@@ -222,33 +123,34 @@ def assemble(
     Raises:
         RecordingError: if no request is left, or, with *strict*, if anything could not be used.
     """
-    entries = _entries(recording)
+    requests = _requests_of_web(recording)
     if strict and (wrong := (*first_of(recording.mended), *recording.all_problems())):
         raise RecordingError(wrong, recording.source)
-    if not any(_is_retained(entry, None) for entry in entries):
+    if not any(_is_retained(request, None) for request in requests):
         raise recording.refuse("contains no request with an HTTP response")
-    return _Assembly(recording, entries, host).imported()
+    return _Assembly(recording, requests, host).imported()
 
 
-def _entries(recording: Recording) -> list[_Entry]:
+def _requests_of_web(recording: Recording) -> list[RecordedRequest]:
     """Return the requests with URLs; what notes a place in the list is brought up to date."""
-    entries: list[_Entry] = []
+    requests: list[RecordedRequest] = []
     new: list[int | None] = []
     for request in recording.requests:
         parts = address(request.url)
-        new.append(None if parts is None else len(entries))
+        new.append(None if parts is None else len(requests))
         if parts is None:
             recording.note(request.key, "skipped: its URL cannot be read")
             continue
+        request.address = parts
         if parts.scheme in ("data", "blob", "about"):
             request.outcome = RequestOutcome.INLINE
         elif parts.scheme not in _WEB or not parts.host:
             request.outcome = RequestOutcome.NOT_HTTP
-        kind, basis = kind_of(request)
+        request.resolved_kind, basis = kind_of(request)
         if basis and request.outcome is RequestOutcome.ANSWERED:
             recording.inferred[basis] += 1
-        entries.append(_Entry(request, parts, kind))
-    for request, _, _ in entries:
+        requests.append(request)
+    for request in requests:
         if request.redirect_of is not None:
             request.redirect_of = new[request.redirect_of]
         if request.parent is not None:
@@ -257,20 +159,20 @@ def _entries(recording: Recording) -> list[_Entry]:
             by = new[request.trigger.by]
             request.trigger = None if by is None else replace(request.trigger, by=by)
     # Backwards, so that the kind goes up a whole chain of redirects.
-    for request, _, kind in reversed(entries):
+    for request in reversed(requests):
         if request.redirect_of is not None:  # what was redirected is of the kind of its target
-            entries[request.redirect_of] = entries[request.redirect_of]._replace(kind=kind)
-    return entries
+            requests[request.redirect_of].resolved_kind = request.resolved_kind
+    return requests
 
 
-def _is_retained(entry: _Entry, host: str | None) -> bool:
-    is_there = entry.request.outcome is RequestOutcome.ANSWERED
-    return is_there and (host is None or entry.address.host == host)
+def _is_retained(request: RecordedRequest, host: str | None) -> bool:
+    is_there = request.outcome is RequestOutcome.ANSWERED
+    return is_there and (host is None or request.address.host == host)
 
 
-def _hosts_in(entries: Iterable[_Entry]) -> str:
+def _hosts_in(requests: Iterable[RecordedRequest]) -> str:
     """Return the hosts with the most requests, and how many others there are."""
-    counts = Counter(entry.address.host for entry in entries if _is_retained(entry, None))
+    counts = Counter(each.address.host for each in requests if _is_retained(each, None))
     most = [host for host, _ in counts.most_common(_SHOWN_HOSTS)]
     rest = len(counts) - len(most)
     return ", ".join(most) + (f" and {rest:,} more" if rest else "")
@@ -279,22 +181,20 @@ def _hosts_in(entries: Iterable[_Entry]) -> str:
 class _Assembly:
     """Assembly of the page of one recording; requests are identified by their index."""
 
-    def __init__(self, recording: Recording, entries: list[_Entry], host: str | None) -> None:
-        self._recording = recording
-        self._entries = entries
+    def __init__(
+        self, recording: Recording, requests: list[RecordedRequest], host: str | None
+    ) -> None:
+        self._recording, self._requests = recording, requests
         self._host = ascii_host(host) if host is not None else None
-        self._requests = [entry.request for entry in entries]
-        self._kinds = [entry.kind for entry in entries]
         self._inferred = recording.inferred
         self._order = by_time(self._requests)
-        retained = [index for index in self._order if _is_retained(entries[index], self._host)]
+        retained = [index for index in self._order if _is_retained(requests[index], self._host)]
         if not retained:
-            raise recording.refuse(
-                f"has no request to {host!r}; its hosts are {_hosts_in(entries)}"
-            )
+            hosts = _hosts_in(requests)
+            raise recording.refuse(f"has no request to {host!r}; its hosts are {hosts}")
         self._retained = retained
-        documents = [index for index in retained if entries[index].kind is Kind.DOCUMENT]
-        of_pages = (index for index in documents if not entries[index].request.is_framed)
+        documents = [n for n in retained if requests[n].resolved_kind is Kind.DOCUMENT]
+        of_pages = (index for index in documents if not requests[index].is_framed)
         self._root = next(of_pages, (documents or retained)[0])
         self._landed = self._redirected()
         self._server_ms: dict[int, float | None] = {}
@@ -311,20 +211,20 @@ class _Assembly:
     def imported(self) -> ImportedPage:
         recording, inferred = self._recording, self._inferred
         apply_markup(self._requests, inferred)
-        parents, n_unbelieved = find_parents(
-            self._requests, self._kinds, self._order, self._root, self._landed
+        self._parents, n_rejected = find_parents(
+            self._requests, self._order, self._root, self._landed
         )
-        inferred["initiators that begin later, not believed"] += n_unbelieved
+        inferred["initiators that begin later, not believed"] += n_rejected
         retained = [self._requests[index] for index in self._retained]
-        self._before_image = self._asked_before_the_first_image(parents)
-        self._stops = self._parser_stops(parents)
+        self._before_image = self._asked_before_the_first_image()
+        self._stops = self._parser_stops()
         ids = ids_of([request.url for request in retained], self._requests[self._root].url)
         ids = [request.id or id_ for request, id_ in zip(retained, ids, strict=True)]
         self._ids = dict(zip(self._retained, ids, strict=True))
         self._frames = recorded_frames(dict(zip(self._retained, retained, strict=True)), self._ids)
-        names = [self._entries[index].address.host for index in self._retained]
+        names = [request.address.host for request in retained]
         path, hosts = self._network(retained, names)
-        resources = tuple(self._resource(index, parents) for index in self._retained)
+        resources = tuple(self._resource(index) for index in self._retained)
         n_hosts = len(set(names))
         found = Counter({"requests": len(self._requests), "hosts": n_hosts})
         return ImportedPage(
@@ -332,13 +232,7 @@ class _Assembly:
                 **self._named(n_hosts),
                 resources=resources,
                 hosts=hosts.known,
-                recorded_load=build_recorded_load(
-                    recording,
-                    {id_: self._requests[index] for index, id_ in self._ids.items()},
-                    path,
-                    root_start_ms=self._requests[self._root].start_ms,
-                    zero_ms=self._zero_ms,
-                ),
+                recorded_load=self._recorded_load(path),
                 layout=self._layout(),
             ),
             dialect=recording.dialect,
@@ -350,6 +244,28 @@ class _Assembly:
             mended=first_of(recording.mended),
             skipped=recording.all_problems(),
         )
+
+    def _odd_root(self) -> Iterator[str]:
+        """Yield why the root may not be the page's document."""
+        root, first_kept = (self._requests[index] for index in (self._root, self._retained[0]))
+        in_order = (self._requests[index] for index in self._order)
+        url, is_document = shown_path(root.address.url), root.resolved_kind is Kind.DOCUMENT
+        if root.is_unmodified:
+            yield f"the main document was not modified (304): {_WITHOUT_CACHE}"
+        meant = next((each for each in in_order if _may_be_root(each, self._host)), root)
+        if meant is not root and meant.outcome in _NOT_SENT:
+            what = "document" if is_document else "request"
+            yield (
+                f"the main document, {shown_path(meant.address.url)}, came {meant.outcome.value}:"
+                f" {_WITHOUT_CACHE}. The root is now {url}, the first {what} that was sent"
+            )
+        elif not is_document:
+            yield f"there is no document: the root is now {url}, the first request"
+        elif root.is_framed:
+            yield f"the root is now {url}, a document of a frame: that of the page is missing"
+        elif first_kept is not root:
+            other = shown_path(first_kept.address.url)
+            yield f"the recording begins with {other}: the root is now {url}, the first document"
 
     def _network(
         self, retained: list[RecordedRequest], names: list[str]
@@ -363,38 +279,72 @@ class _Assembly:
         if path is not None:
             own = {host.name: to_ms(host.rtt_ns) for host in hosts.known if host.rtt_ns is not None}
             rtts_ms = [own.get(name, path.rtt_ms) for name in names]
-            let_go(retained, group_numbers(names, hosts.known), rtts_ms, request)
+            let_go(retained, hosts.group_numbers(names), rtts_ms, request)
             thought_ms = server_times(retained, path, rtts_ms)
             self._server_ms = dict(zip(self._retained, thought_ms, strict=True))
         self._zero_ms = request.start_ms if request.asked_ms is None else request.asked_ms
         return path, hosts
 
-    def _odd_root(self) -> Iterator[str]:
-        """Yield why the root may not be what was meant."""
-        found = [self._entries[index] for index in self._order]
-        root, first = (self._order.index(index) for index in (self._root, self._retained[0]))
-        return odd_root(found, root, first, self._host)
+    def _recorded_load(self, path: EstimatedPath | None) -> RecordedLoad | None:
+        """Return what the recording says of the load as a whole.
 
-    def _parser_stops(self, parents: dict[int, Parent]) -> ParserStops:
+        Its times count from when a load that first opens a connection would have begun.
+        """
+        recording, zero_ms = self._recording, self._zero_ms
+        requests = {id_: self._requests[index] for index, id_ in self._ids.items()}
+        begun_ms = recording.begun_ms
+        begun_ms = self._requests[self._root].start_ms if begun_ms is None else begun_ms
+        since_ms = 0.0 if zero_ms is None or begun_ms is None else zero_ms - begun_ms
+        times_ms = {name: at_ms - since_ms for name, at_ms in recording.times_ms.items()}
+        completed_ms = {
+            id_: request.end_ms - zero_ms
+            for id_, request in requests.items()
+            if zero_ms is not None and request.end_ms is not None and request.end_ms > zero_ms
+        }
+        if completed_ms:
+            times_ms["finished"] = max(completed_ms.values())
+        most = Counter(each.protocol for each in requests.values() if each.protocol).most_common(1)
+        n_bytes = sum(
+            (request.body_bytes or 0) + (request.header_bytes or 0)
+            for request in recording.requests
+            if request.outcome in (RequestOutcome.ANSWERED, RequestOutcome.FAILED)
+        )
+        values: dict[str, Any] = {
+            f"{name}_ns": recorded_ns(time_ms)
+            for name, time_ms in times_ms.items()
+            if 0 < time_ms <= LONGEST_MS
+        }
+        if path is not None:
+            values |= {"rtt_ns": ms(path.rtt_ms), "rtt_from": path.rtt_from}
+            values |= {"rate_bps": path.rate_bps, "rate_from": path.rate_from}
+        if recording.has_addresses and not recording.is_local:
+            plausible = {id_: at_ms for id_, at_ms in completed_ms.items() if at_ms <= LONGEST_MS}
+            completed_ns = {id_: recorded_ns(at_ms) for id_, at_ms in plausible.items()}
+            values |= {"n_bytes": n_bytes, "completed_ns": completed_ns}
+        if not values:
+            return None
+        return RecordedLoad(protocol=most[0][0] if most else "", **values)
+
+    def _parser_stops(self) -> ParserStops:
         """Return at what parsers stood, but for what the recording itself tells parents of."""
         documents = {
             index: parent.index
             for index in self._retained
-            if (parent := parents.get(index)) is not None
+            if (parent := self._parents.get(index)) is not None
             and parent.index is not None
             and parent.basis is not ParentEvidence.GIVEN
             and self._is_in_document(index, parent.index)
         }
-        return ParserStops(self._requests, self._kinds, documents)
+        return ParserStops(self._requests, documents)
 
-    def _asked_before_the_first_image(self, parents: dict[int, Parent]) -> set[int]:
+    def _asked_before_the_first_image(self) -> set[int]:
         """Return what was asked for before the first image that the page's document names."""
         images = (
             number
             for number, index in enumerate(self._retained)
-            if self._kinds[index] is Kind.IMAGE
-            and index in parents
-            and self._is_in_document(index, parents[index].index)
+            if self._requests[index].resolved_kind is Kind.IMAGE
+            and index in self._parents
+            and self._is_in_document(index, self._parents[index].index)
         )
         return set(self._retained[: next(images, None)])
 
@@ -406,10 +356,10 @@ class _Assembly:
 
     def _left_out(self) -> Counter[str]:
         left_out: Counter[str] = Counter()
-        for entry in self._entries:
-            if entry.request.outcome is not RequestOutcome.ANSWERED:
-                left_out[entry.request.outcome.value] += 1
-            elif not _is_retained(entry, self._host):
+        for request in self._requests:
+            if request.outcome is not RequestOutcome.ANSWERED:
+                left_out[request.outcome.value] += 1
+            elif not _is_retained(request, self._host):
                 left_out["of other hosts"] += 1
         return left_out
 
@@ -422,11 +372,8 @@ class _Assembly:
 
     def _layout(self) -> Layout | None:
         """Return the rectangles of the retained requests; None if none was recorded."""
-        rectangles = {
-            id_: found
-            for index, id_ in self._ids.items()
-            if (found := self._requests[index].rectangles)
-        }
+        found = {id_: self._requests[index].rectangles for index, id_ in self._ids.items()}
+        rectangles = {id_: each for id_, each in found.items() if each}
         size = self._recording.viewport_px
         if size is None or not rectangles:
             return None
@@ -434,7 +381,7 @@ class _Assembly:
 
     def _named(self, n_hosts: int) -> dict[str, Any]:
         """Return what the page is called and where it comes from, as fields of a `Page`."""
-        recording, root = self._recording, self._entries[self._root].address
+        recording, root = self._recording, self._requests[self._root].address
         provenance = {
             "source": recording.source.replace("\\", "/").rpartition("/")[2],
             "recorded": recording.recorded,
@@ -449,14 +396,14 @@ class _Assembly:
             "provenance": {key: _clean(text) for key, text in provenance.items() if text},
         }
 
-    def _resource(self, index: int, parents: dict[int, Parent]) -> Resource:
-        request, _, kind = self._entries[index]
-        parent, direct = self._ancestor(index, parents)
+    def _resource(self, index: int) -> Resource:
+        request = self._requests[index]
+        parent, direct = self._ancestor(index)
         if self._server_ms.get(index) is not None:
             self._inferred["server think times from waits"] += 1
         return Resource(
             id=self._ids[index],
-            kind=kind,
+            kind=request.resolved_kind,
             mime=plain_mime(request.mime),
             host=self._hosts[index],
             size_bytes=request.body_bytes or 0,
@@ -470,7 +417,7 @@ class _Assembly:
             above_the_fold=request.is_above_the_fold,
             hero=request.is_hero,
             font_display=request.font_display,
-            image_format=_image_format(request, kind),
+            image_format=_image_format(request),
             is_root=index in self._landed,
             discovered=self._discovered(index, parent, direct=direct),
             reference_offset_bytes=self._reference_offset(index, parent, direct=direct),
@@ -478,26 +425,25 @@ class _Assembly:
             server_priorities=priority_fields(request),
             **flags_of(
                 request,
-                kind,
                 self._inferred,
                 in_document=direct and self._is_in_document(index, parent),
                 before_image=index in self._before_image,
             ),
         )
 
-    def _ancestor(self, index: int, parents: dict[int, Parent]) -> tuple[int | None, bool]:
+    def _ancestor(self, index: int) -> tuple[int | None, bool]:
         """Return the nearest ancestor that is in the page, and whether that is the parent.
 
         Counts how the parent of a request is known; it is asked for once for each.
         """
         if index == self._root:
             return None, True
-        first = parents[index]
+        first = self._parents[index]
         if first.basis not in _RECORDED:
             self._inferred[f"parent from {first.basis.value}"] += 1
         at, direct = first.index, True
         while at is not None and at not in self._ids:
-            at, direct = parents[at].index if at in parents else None, False
+            at, direct = self._parents[at].index if at in self._parents else None, False
         if not direct:
             self._inferred["parent left out, next ancestor taken"] += 1
         return at, direct
@@ -523,22 +469,18 @@ class _Assembly:
             return Discovery(at=TriggerEvent.TIME, delay_ns=self._time_ns(delay_ms))
         given = request.trigger
         if given is not None and direct and given.by == parent:
-            found = ParentMatch(given.at, given.offset_bytes, given.delay_ms, "")
+            found = ParentMatch(given.at, given.delay_ms, "", given.offset_bytes)
         else:
-            found = trigger_of(request, self._requests[parent], self._kinds[parent], direct=direct)
+            found = trigger_of(request, self._requests[parent], direct=direct)
             is_late = direct and found.at is TriggerEvent.COMPLETE
             stop = self._stops.last_before(index) if is_late else None
             if stop is not None:
-                parent, kind = stop, self._kinds[stop]
-                found = trigger_of(request, self._requests[stop], kind, direct=False)
-                found = found._replace(basis="trigger from what held the parser up")
-            self._inferred[found.basis] += 1
-        return Discovery(
-            at=found.at,
-            by=self._ids[parent],
-            offset_bytes=found.offset_bytes,
-            delay_ns=self._time_ns(found.delay_ms),
-        )
+                parent = stop
+                found = trigger_of(request, self._requests[stop], direct=False)
+                found = found._replace(basis="from what held the parser up")
+            self._inferred[f"trigger {found.basis}"] += 1
+        by, delay_ns = self._ids[parent], self._time_ns(found.delay_ms)
+        return Discovery(at=found.at, by=by, offset_bytes=found.offset_bytes, delay_ns=delay_ns)
 
     def _time_ns(self, time_ms: float) -> int:
         if time_ms > LONGEST_MS:
@@ -546,9 +488,9 @@ class _Assembly:
         return recorded_ns(min(max(0.0, time_ms), LONGEST_MS))
 
 
-def _image_format(request: RecordedRequest, kind: Kind) -> ImageFormat | None:
+def _image_format(request: RecordedRequest) -> ImageFormat | None:
     """Return the format of an image where its bytes show another one than its media type."""
-    found = request.image_format if kind is Kind.IMAGE else None
+    found = request.image_format if request.resolved_kind is Kind.IMAGE else None
     return None if found is ImageFormat.of_name(plain_mime(request.mime)) else found
 
 
@@ -559,11 +501,5 @@ def _clean(text: str) -> str:
 
 def _offsets(request: RecordedRequest) -> tuple[int, ...]:
     """Return where the pieces of the body began, if they are of the body as it is counted."""
-    total = sum(n_bytes for _, n_bytes in request.pieces)
-    if not total or total != request.body_bytes:
-        return ()
-    offsets, at = [], 0
-    for _, n_bytes in request.pieces:
-        offsets.append(at)
-        at += n_bytes
-    return tuple(offsets)
+    *offsets, total = itertools.accumulate((n_bytes for _, n_bytes in request.pieces), initial=0)
+    return tuple(offsets) if total and total == request.body_bytes else ()

@@ -27,19 +27,16 @@ import math
 import statistics
 from bisect import bisect_left
 from itertools import pairwise
-from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from h3sim.importers.recorded_request import LONGEST_MS, recorded_ns
-from h3sim.page import Host, RecordedLoad
+from h3sim.importers.recorded_request import MULTIPLEXED, RecordedRequest, recorded_ns
+from h3sim.page import Host
 from h3sim.page.hosts import host_groups
 from h3sim.units import BITS_PER_BYTE, MS_PER_S, ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from h3sim.importers.recorded_request import RecordedRequest
 
 
 _LEAST_WINDOW_MS = 100.0
@@ -72,8 +69,6 @@ _SECURE_ROUND_TRIPS = 2
 _BORNE_OUT = 1.25
 """Waits that differ by no more bear one another out."""
 SLOWEST_MS = 600_000.0
-MULTIPLEXED = ("h2", "http/2", "h3", "hq", "quic", "http/3", "spdy")
-"""Recorders' names of the protocols whose connections can serve several hosts."""
 _FASTEST_BPS = 10**13
 
 
@@ -133,13 +128,7 @@ def packet_rate_bps(transfers: Sequence[Transfer]) -> float | None:
     >>> round(packet_rate_bps([Transfer(at - 10, at, 1200) for at in range(10, 500, 10)]))
     1006400
     """
-    came: dict[float, int] = {}
-    sizes = sorted(transfer.n_bytes for transfer in transfers)
-    if not sizes or sizes[len(sizes) // 2] > _PACKET_BYTES or len(sizes) < _LEAST_PACKETS:
-        return None
-    for transfer in transfers:
-        n_bytes = transfer.n_bytes + _PACKET_HEADER_BYTES
-        came[transfer.to_ms] = came.get(transfer.to_ms, 0) + n_bytes
+    came = _came(transfers, _PACKET_BYTES, _PACKET_HEADER_BYTES)
     paces = sorted(
         (came[at_ms] / (at_ms - before_ms), came[at_ms])
         for before_ms, at_ms in pairwise(sorted(came))
@@ -153,6 +142,18 @@ def packet_rate_bps(transfers: Sequence[Transfer]) -> float | None:
         if half <= 0:
             return pace * BITS_PER_BYTE * MS_PER_S
     return None
+
+
+def _came(
+    transfers: Sequence[Transfer], largest_bytes: int, header_bytes: int = 0
+) -> dict[float, int]:
+    """Return the bytes by when they came; none of pieces that are few, or mostly larger."""
+    sizes = [transfer.n_bytes for transfer in transfers]
+    came: dict[float, int] = {}
+    if len(sizes) >= _LEAST_PACKETS and statistics.median_high(sizes) <= largest_bytes:
+        for transfer in transfers:
+            came[transfer.to_ms] = came.get(transfer.to_ms, 0) + transfer.n_bytes + header_bytes
+    return came
 
 
 class _Agreed(NamedTuple):
@@ -189,12 +190,7 @@ def record_rate_bps(transfers: Sequence[Transfer], rtt_ms: float) -> float | Non
     >>> round(record_rate_bps(records, 50) / 1e6, 2)
     1.36
     """
-    sizes = sorted(transfer.n_bytes for transfer in transfers)
-    if not sizes or sizes[len(sizes) // 2] > _RECORD_BYTES or len(sizes) < _LEAST_PACKETS:
-        return None
-    came: dict[float, int] = {}
-    for transfer in transfers:
-        came[transfer.to_ms] = came.get(transfer.to_ms, 0) + transfer.n_bytes
+    came = _came(transfers, _RECORD_BYTES)
     times = sorted(came)
     gaps = sorted(after - before for before, after in pairwise(times))
     if not gaps:
@@ -302,37 +298,6 @@ def handshake_rtt_ms(requests: Iterable[RecordedRequest]) -> float | None:
         return None
     rtt = estimated_rtt(requests)
     return None if rtt is None else rtt.rtt_ms
-
-
-def recorded_load(
-    path: EstimatedPath | None,
-    times_ms: Mapping[str, float],
-    *,
-    completed_ms: Mapping[str, float] = MappingProxyType({}),
-    n_bytes: int | None = None,
-    protocol: str = "",
-) -> RecordedLoad | None:
-    """Return what is kept of a recording as a whole, None where that is nothing.
-
-    *times_ms* are by the fields of `RecordedLoad`, without their unit, *completed_ms* by the ids of
-    resources. *n_bytes* came in all.
-    """
-    values: dict[str, int | str | dict[str, int]] = {
-        f"{name}_ns": recorded_ns(time_ms)
-        for name, time_ms in times_ms.items()
-        if 0 < time_ms <= LONGEST_MS
-    }
-    if path is not None:
-        values |= {"rtt_ns": ms(path.rtt_ms), "rtt_from": path.rtt_from}
-        values |= {"rate_bps": path.rate_bps, "rate_from": path.rate_from}
-    if not values and n_bytes is None:
-        return None
-    values["completed_ns"] = {
-        id_: recorded_ns(at_ms) for id_, at_ms in completed_ms.items() if at_ms <= LONGEST_MS
-    }
-    if n_bytes is not None:
-        values["n_bytes"] = n_bytes
-    return RecordedLoad(protocol=protocol, **values)  # type: ignore[arg-type]
 
 
 def peak_rate_bps(transfers: Sequence[Transfer], window_ms: float) -> float:
@@ -506,6 +471,12 @@ class PageHosts(NamedTuple):
     names: tuple[str, ...]
     known: tuple[Host, ...] = ()
 
+    def group_numbers(self, names: Sequence[str]) -> list[int]:
+        """Return for each of *names* the number of the connection that a load has for it."""
+        groups = enumerate(host_groups(tuple(dict.fromkeys(names)), self.known))
+        number_of = {host.name: number for number, group in groups for host in group.hosts}
+        return [number_of[name] for name in names]
+
 
 def hosts_of(
     requests: Sequence[RecordedRequest], names: Sequence[str], root: int, *, rtt_ms: float | None
@@ -541,20 +512,17 @@ def hosts_of(
     )
 
 
-def group_numbers(names: Sequence[str], known: Sequence[Host]) -> list[int]:
-    """Return for each of *names* the number of the connection that a load has for it."""
-    groups = host_groups(tuple(dict.fromkeys(names)), known)
-    number_of = {host.name: number for number, group in enumerate(groups) for host in group.hosts}
-    return [number_of[name] for name in names]
-
-
 def _groups(by_host: Mapping[str, Iterable[RecordedRequest]]) -> list[list[str]]:
     """Return the hosts by the connection that they share, in the order of their first requests."""
     groups: list[list[str]] = []
     seen: dict[tuple[str, str], int] = {}
     allowed: dict[tuple[str, str], int] = {}
     for name, requests in by_host.items():
-        on = [key for request in requests if (key := _connection(request)) is not None]
+        on = [
+            connection_of(request)
+            for request in requests
+            if request.reached.connection and request.protocol.startswith(MULTIPLEXED)
+        ]
         shared = next((seen[key] for key in on if key in seen), None)
         if shared is None and not on:
             shared = next((allowed[k] for k in _good_for(name, requests) if k in allowed), None)
@@ -567,13 +535,6 @@ def _groups(by_host: Mapping[str, Iterable[RecordedRequest]]) -> list[list[str]]
         for key in _certified(requests):
             allowed.setdefault(key, shared)
     return groups
-
-
-def _connection(request: RecordedRequest) -> tuple[str, str] | None:
-    """Return the connection of a request; numbers are those of one server with some recorders."""
-    if request.reached.connection and request.protocol.startswith(MULTIPLEXED):
-        return request.reached.connection, request.reached.ip
-    return None
 
 
 def _certified(requests: Iterable[RecordedRequest]) -> Iterator[tuple[str, str]]:

@@ -15,36 +15,32 @@ import itertools
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from h3sim.errors import ValidationIssue
 from h3sim.http.priority_field import is_well_formed, merge_priority, parse_priority
+from h3sim.importers.request_fields import NO_ADDRESS, NO_BODY, NOT_MODIFIED, Address, length_of
 from h3sim.importers.result import RecordingError
-from h3sim.page import (
-    Discovery,
-    FontDisplay,
-    Group,
-    Level,
-    RecordedFrom,
-    RecordedPriority,
-    ServerPriority,
-    TriggerEvent,
-)
+from h3sim.page import Discovery, FontDisplay, Group, Kind, Level, ServerPriority, TriggerEvent
 from h3sim.page.recording import Layout, clipped
-from h3sim.page.resource import MAX_TIME_NS
-from h3sim.signals import DEFAULT_WEIGHT, MAX_WEIGHT, Eps
+from h3sim.page.resource import MAX_TIME_NS, RecordedFrom, RecordedPriority
+from h3sim.signals import Eps
 from h3sim.units import ms, to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from h3sim.importers.source import Fields
-    from h3sim.page import ImageFormat, Kind, Rectangle
+    from h3sim.page import ImageFormat, Rectangle
 
 
 REDIRECTS = frozenset((301, 302, 303, 307, 308))
 """The statuses that send the browser elsewhere."""
+QUIC = ("h3", "http/3", "hq", "quic")
+"""Recorders' names of HTTP/3."""
+MULTIPLEXED = ("h2", "http/2", "spdy", *QUIC)
+"""Recorders' names of the protocols whose connections can serve several hosts."""
 INTERNAL_REDIRECT = "Internal Redirect"
 """Chromium's status text of internal redirects (HSTS), for which nothing is sent."""
 LONGEST_MS = to_ms(MAX_TIME_NS)
@@ -69,11 +65,10 @@ def recorded_ns(time_ms: float) -> int:
 def by_time(requests: Sequence[RecordedRequest]) -> list[int]:
     """Return the indexes by start; what has none goes with what stands before it in the file."""
     keys, last_ms = [], float("-inf")
-    for index, request in enumerate(requests):
-        if request.start_ms is not None:
-            last_ms = request.start_ms
-        keys.append((last_ms, index))
-    return [index for _, index in sorted(keys)]
+    for request in requests:
+        last_ms = last_ms if request.start_ms is None else request.start_ms
+        keys.append(last_ms)
+    return sorted(range(len(keys)), key=keys.__getitem__)  # stable
 
 
 def first_of(
@@ -98,6 +93,19 @@ class SizeSource(enum.Enum):
     DECODED = "decoded size"
     FIELDS = "length of the fields as text"
     NONE = "nothing"
+
+
+KnownSize = tuple[int | None, SizeSource]
+"""A number of bytes with its source; None where that does not tell one."""
+
+
+def first_size(*known: KnownSize) -> KnownSize:
+    """Return the first of *known*, the best source first, that tells a number of bytes.
+
+    >>> first_size((None, SizeSource.RECORDED), (900, SizeSource.DECODED))
+    (900, <SizeSource.DECODED: 'decoded size'>)
+    """
+    return next((size for size in known if size[0] is not None), (None, SizeSource.NONE))
 
 
 class RequestOutcome(enum.Enum):
@@ -184,6 +192,10 @@ class RecordedRequest:
     mime: str = ""
     kind: Kind | None = None
     """The recorder's resource type."""
+    resolved_kind: Kind = Kind.OTHER
+    """Its kind, recorded or inferred, once the page is assembled."""
+    address: Address = NO_ADDRESS
+    """The parts of its URL that may be kept, once the page is assembled."""
     is_xhr: bool = False
     is_framed: bool = False
     """True if a frame requested it (Sec-Fetch-Dest)."""
@@ -259,6 +271,52 @@ class RecordedRequest:
             return 0.0
         return self.asked_ms - self.start_ms
 
+    @property
+    def is_unmodified(self) -> bool:
+        """True if the server confirmed what the browser had stored."""
+        return self.status == NOT_MODIFIED
+
+    def set_body(self, *known: KnownSize, content_length: str) -> None:
+        """Set the size of the body, and from what it is known.
+
+        Best are the sizes *known*, then its pieces, its Content-Length, and its decoded size.
+        """
+        if self.status in NO_BODY or self.method == "HEAD":
+            known = ((0, SizeSource.RECORDED),)
+        self.body_bytes, self.body_from = first_size(
+            *known,
+            (sum(n_bytes for _, n_bytes in self.pieces) or None, SizeSource.PIECES),
+            (length_of(content_length), SizeSource.CONTENT_LENGTH),
+            (self.decoded_bytes, SizeSource.DECODED),
+        )
+
+    def stretch_pieces(self) -> None:
+        """Scale pieces of the decoded body, as chrome-har and traces have them, to what was sent.
+
+        Each piece is assumed to be compressed alike.
+        """
+        body, decoded = self.body_bytes, self.decoded_bytes
+        if not body or not decoded or body == decoded:
+            return
+        if sum(n_bytes for _, n_bytes in self.pieces) != decoded:
+            return
+        ends = [0, *itertools.accumulate(n_bytes for _, n_bytes in self.pieces)]
+        sent = [end * body // decoded for end in ends]
+        self.pieces = tuple(
+            (at_ms, end - begin)
+            for (at_ms, _), begin, end in zip(self.pieces, sent, sent[1:], strict=False)
+        )
+
+    def read_fields(self, sent: Mapping[str, str], got: Mapping[str, str]) -> None:
+        """Take over what the fields of the request and its response say, names in lower case."""
+        self.referer = sent.get("referer", "")
+        self.is_framed = sent.get("sec-fetch-dest", "") in ("iframe", "frame")
+        self.browser = browser_named(sent.get("user-agent", ""))
+        self.priority_field = sent.get("priority", "")
+        self.response_priority = got.get("priority", "")
+        self.cf_priority = got.get("cf-priority", "")
+        self.cf_priority_change = got.get("cf-priority-change", "")
+
     def was_hinted(self) -> None:
         """Take in that Early Hints preloaded it (RFC 8297).
 
@@ -331,6 +389,19 @@ class Recording:
         self.is_full = True
         return False
 
+    def choose_page(self, n_pages: int, key: str = "") -> int | None:
+        """Return the index of the requested page load; None if the file does not tell any apart.
+
+        Raises:
+            RecordingError: if the file has no such page load.
+        """
+        if self.page_number > max(1, n_pages):
+            have = "one page" if n_pages < 2 else f"{n_pages} pages"
+            raise self.refuse(f"has {have}; there is no page {self.page_number}", key)
+        if n_pages > 1:
+            self.found["pages"] = n_pages
+        return self.page_number - 1 if n_pages else None
+
     def all_problems(self) -> tuple[ValidationIssue, ...]:
         """Return what was noted, and how much more there was."""
         return first_of(self.problems, self.n_problems)
@@ -363,30 +434,11 @@ def visible_rectangles(
     """
     parts: dict[str, tuple[Rectangle, ...]] = {}
     for url, rectangles in found.items():
-        cut = [clipped(viewport_px, *each) for each in rectangles]
-        visible = [each for each in cut if each is not None]
-        visible.sort(key=lambda each: -each.width * each.height)
-        parts[url] = tuple(visible[:_MOST_RECTANGLES])
+        visible = filter(None, (clipped(viewport_px, *each) for each in rectangles))
+        largest = sorted(visible, key=lambda each: -each.width * each.height)
+        parts[url] = tuple(largest[:_MOST_RECTANGLES])
     layout = Layout(width=viewport_px[0], height=viewport_px[1], rectangles=parts)
     return {url: each for url, each in parts.items() if layout.share(url) > 0}
-
-
-def stretch_pieces(request: RecordedRequest) -> None:
-    """Scale pieces of the decoded body, as chrome-har and traces have them, to what was sent.
-
-    Each piece is assumed to be compressed alike.
-    """
-    body, decoded = request.body_bytes, request.decoded_bytes
-    if not body or not decoded or body == decoded:
-        return
-    if sum(n_bytes for _, n_bytes in request.pieces) != decoded:
-        return
-    ends = [0, *itertools.accumulate(n_bytes for _, n_bytes in request.pieces)]
-    sent = [end * body // decoded for end in ends]
-    request.pieces = tuple(
-        (at_ms, end - begin)
-        for (at_ms, _), begin, end in zip(request.pieces, sent, sent[1:], strict=False)
-    )
 
 
 _LEVELS = {
@@ -418,19 +470,6 @@ def browser_named(user_agent: str) -> str:
     """
     text = user_agent.lower()
     return next((name for part, name in _AGENTS if part in text), "")
-
-
-def read_priority_fields(
-    request: RecordedRequest, sent: Mapping[str, str], got: Mapping[str, str]
-) -> None:
-    """Take over what the fields of a request and its response say, names in lower case."""
-    request.referer = sent.get("referer", "")
-    request.is_framed = sent.get("sec-fetch-dest", "") in ("iframe", "frame")
-    request.browser = browser_named(sent.get("user-agent", ""))
-    request.priority_field = sent.get("priority", "")
-    request.response_priority = got.get("priority", "")
-    request.cf_priority = got.get("cf-priority", "")
-    request.cf_priority_change = got.get("cf-priority-change", "")
 
 
 def level_of(word: str) -> Level | None:
@@ -504,13 +543,9 @@ def _cloudflare_of(request: RecordedRequest) -> tuple[ServerPriority, ...]:
     for part in (request.cf_priority, *request.cf_priority_change.split(",")):
         match = _CF_PRIORITY.fullmatch(part.strip())
         if match is not None and int(match[2]) <= _HIGHEST_BUCKET:
-            found.append(
-                ServerPriority(
-                    bucket=int(match[2]),
-                    level=_LEVEL_OF_CONCURRENCY[match[3]],
-                    after_bytes=int(match[1] or 0),
-                )
-            )
+            bucket, level = int(match[2]), _LEVEL_OF_CONCURRENCY[match[3]]
+            after_bytes = int(match[1] or 0)
+            found.append(ServerPriority(bucket=bucket, level=level, after_bytes=after_bytes))
     return tuple(found)
 
 
@@ -521,22 +556,6 @@ class HeadersPriority(NamedTuple):
     parent_id: int
     weight: int
     exclusive: bool
-
-
-def frame_of(entry: Fields) -> HeadersPriority | None:
-    """Return what an entry of WebPageTest's HAR says of its stream, None where it says nothing."""
-    stream_id, parent_id, weight = (
-        entry.number(f"_http2_stream_{name}") for name in ("id", "dependency", "weight")
-    )
-    if not stream_id or parent_id is None or parent_id < 0:
-        return None
-    known = DEFAULT_WEIGHT if weight is None else round(weight)
-    return HeadersPriority(
-        stream_id=round(stream_id),
-        parent_id=round(parent_id),
-        weight=min(max(known, 1), MAX_WEIGHT),
-        exclusive=entry.flag("_http2_stream_exclusive"),
-    )
 
 
 def recorded_frames(
@@ -560,15 +579,11 @@ def recorded_frames(
         browser = RecordedFrom(request.browser) if request.browser else None
         group = _GROUPS.get(frame.parent_id) if browser is RecordedFrom.FIREFOX else None
         parent = "" if not frame.parent_id else streams.get((_connection(request), frame.parent_id))
+        priority = partial(RecordedPriority, browser=browser, weight=frame.weight)
         if group is not None:
-            found[index] = RecordedPriority(browser=browser, group=group, weight=frame.weight)
+            found[index] = priority(group=group)
         elif parent is not None and parent != ids[index]:
-            found[index] = RecordedPriority(
-                browser=browser,
-                depends_on=parent,
-                weight=frame.weight,
-                exclusive=frame.exclusive or None,
-            )
+            found[index] = priority(depends_on=parent, exclusive=frame.exclusive or None)
     return found
 
 

@@ -19,7 +19,7 @@ from urllib.parse import quote, unquote, urljoin, urlsplit, urlunsplit
 from h3sim.page import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from h3sim.importers.recorded_request import RecordedRequest
 
@@ -55,6 +55,9 @@ class Address(NamedTuple):
     def url(self) -> str:
         """The URL of these parts."""
         return f"{self.scheme}://{self.host}{self.path}"
+
+
+NO_ADDRESS = Address("", "", "")
 
 
 def address(url: str) -> Address | None:
@@ -208,6 +211,18 @@ def response_text_bytes(fields: Iterable[tuple[str, str]]) -> int:
     True
     """
     return len(_STATUS_LINE) + _fields_bytes(fields) + _END
+
+
+def field_lines(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield the header fields of lines such as "Host: example.org" and ":method: GET".
+
+    >>> list(field_lines(["Host: example.org", ":method: GET", "HTTP/1.1 200"]))
+    [('Host', 'example.org'), (':method', 'GET')]
+    """
+    for line in lines:
+        name, colon, value = line[1:].partition(":")
+        if colon:
+            yield line[:1] + name, value.strip()
 
 
 def _fields_bytes(fields: Iterable[tuple[str, str]]) -> int:

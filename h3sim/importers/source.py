@@ -155,10 +155,9 @@ def opened(
     """
     with ExitStack() as stack:
         raw = stack.enter_context(open_input(path, error))
-        if raw.peek(2)[:2] == GZIP_MAGIC:
-            yield TextSource(stack.enter_context(gzip.GzipFile(fileobj=raw)), most_bytes)
-        else:
-            yield TextSource(raw, most_bytes)
+        is_gzip = raw.peek(2)[:2] == GZIP_MAGIC
+        binary = stack.enter_context(gzip.GzipFile(fileobj=raw)) if is_gzip else raw
+        yield TextSource(binary, most_bytes)
 
 
 _CHUNK = 1 << 20
@@ -189,6 +188,14 @@ _decode_patiently = json.JSONDecoder(
     parse_constant=lambda _: None, parse_int=_to_integer
 ).raw_decode
 """Takes numbers of any length; it is slower, so only files that have such are read by it."""
+
+
+def parsed(text: str) -> Any:
+    """Return the value that *text* is in JSON, None if it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 class JsonCursor:
@@ -255,8 +262,7 @@ class JsonCursor:
         self._expect("{")
         is_first = True
         while self._more_parts("}", is_first=is_first):
-            is_first = False
-            key = self.value()
+            key, is_first = self.value(), False
             if not isinstance(key, str):
                 raise self._broken("a key is not text")
             self._expect(":")
@@ -484,11 +490,13 @@ class Fields:
 
     def number(self, *names: str) -> float | None:
         """Return the first number under *names*; a number may be written as text."""
-        for name in names:
-            value = self._number(name)
-            if value is not None:
-                return value
-        return None
+        found = (self._number(name) for name in names)
+        return next((value for value in found if value is not None), None)
+
+    def integer(self, *names: str) -> int | None:
+        """Return the first number under *names* without its fraction."""
+        value = self.number(*names)
+        return None if value is None else int(value)
 
     def size(self, *names: str) -> int | None:
         """Return the first number of bytes under *names*; -1 means that it is not known."""

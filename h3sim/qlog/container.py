@@ -51,9 +51,8 @@ class Findings:
         """
         self._problems.append(ValidationIssue(key=key, message=message))
         if len(self._problems) == _MAX_PROBLEMS:
-            self._problems.append(
-                ValidationIssue(key="", message="possibly more: reading stopped here")
-            )
+            more = ValidationIssue(key="", message="possibly more: reading stopped here")
+            self._problems.append(more)
             self.raise_if_any()
 
     def fatal(self, key: str, message: str) -> NoReturn:
@@ -329,11 +328,8 @@ class Clock:
 def events_of(raw: RawTrace, findings: Findings) -> tuple[Clock, Iterator[QlogEvent]]:
     """Return the clock of a trace, and an iterator over its events that are used."""
     names = raw.head.get("event_fields")
-    if not isinstance(names, list):
-        clock = Clock(raw, findings, None)
-        return clock, _read_events(raw, findings, clock, None, "time")
-    columns = [str(name).casefold() for name in names]
-    time_field = next((name for name in _TIME_FIELDS if name in columns), None)
+    columns = [str(name).casefold() for name in names] if isinstance(names, list) else None
+    time_field = next((name for name in _TIME_FIELDS if name in (columns or ())), None)
     clock = Clock(raw, findings, time_field)
     return clock, _read_events(raw, findings, clock, columns, time_field or "time")
 

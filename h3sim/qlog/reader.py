@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -19,14 +20,13 @@ from h3sim.qlog.container import (
 from h3sim.qlog.records import DataMoved, StreamFrame, with_moves
 from h3sim.qlog.writer import PROTOCOLS_FIELD
 from h3sim.ranges import Ranges
-from h3sim.trace import Delivery, Request, Trace, with_delivery
+from h3sim.trace import Delivery, Request, SentRow, Trace, with_delivery
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
     from h3sim.qlog.container import Clock, QlogEvent, RawTrace
-    from h3sim.trace import SentRow
 
 
 _APPLICATION = ("application", "user")
@@ -87,9 +87,7 @@ class VantagePoint:
 
     def _on_packet(self, event: QlogEvent, *, is_down: bool) -> None:
         """Take in a packet, by its direction and packet number space."""
-        # 0.3 nests the header; some stacks put its fields next to the frames.
-        header = event.data.get("header")
-        fields = {**event.data, **header} if isinstance(header, dict) else event.data
+        fields = header_fields(event)
         packet_type = str(fields.get("packet_type", "1RTT")).casefold()
         if not is_down:
             if packet_type in ("1rtt", "0rtt"):
@@ -111,19 +109,15 @@ class VantagePoint:
         frames = []
         for kind, key, entry in self._frames(event, *self._down_frames):
             if kind == "reset_stream":
-                self._on_reset(key, entry)
+                stream_id, size = self._stream_id(key, entry), as_unsigned(entry.get("final_size"))
+                if stream_id is not None and size is not None:
+                    self.reset_at_bytes[stream_id] = size
             elif kind == "ack":
                 self._on_request_acked(event, entry)
             elif (frame := self._stream_frame(key, entry)) is not None:
                 frames.append(frame)
         if frames:
             self.frames[number] = frames
-
-    def _on_reset(self, key: str, entry: dict[str, Any]) -> None:
-        stream_id = self._stream_id(key, entry)
-        final_size = as_unsigned(entry.get("final_size"))
-        if stream_id is not None and final_size is not None:
-            self.reset_at_bytes[stream_id] = final_size
 
     def _on_client_packet(self, event: QlogEvent) -> None:
         """Take in a packet of the client: requests, limits and acknowledgements."""
@@ -198,8 +192,7 @@ class VantagePoint:
             self.acked.add(low, high + 1)
 
     def _on_lost(self, event: QlogEvent) -> None:
-        header = event.data.get("header")
-        fields = {**event.data, **header} if isinstance(header, dict) else event.data
+        fields = header_fields(event)
         number = as_unsigned(fields.get("packet_number"))
         if number is not None and str(fields.get("packet_type", "1RTT")).casefold() == "1rtt":
             self.lost[number] = None
@@ -211,9 +204,8 @@ class VantagePoint:
         frame = event.data.get("frame")
         if not isinstance(frame, dict) or str(frame.get("frame_type")).casefold() not in _HEADERS:
             return
-        stream_id = self._read_unsigned(
-            f"{event.key}.data", "stream_id", event.data.get("stream_id")
-        )
+        given = event.data.get("stream_id")
+        stream_id = self._read_unsigned(f"{event.key}.data", "stream_id", given)
         if stream_id is None or stream_id % STREAM_ID_STEP:
             return
         headers = dict(_headers(frame.get("headers")))
@@ -248,6 +240,15 @@ class VantagePoint:
         return number
 
 
+def header_fields(event: QlogEvent) -> dict[str, Any]:
+    """Return the data of a packet with the fields of its header.
+
+    0.3 nests the header; some stacks put its fields next to the frames.
+    """
+    header = event.data.get("header")
+    return {**event.data, **header} if isinstance(header, dict) else event.data
+
+
 def frame_length(entry: dict[str, Any]) -> object:
     """Return the length of a frame's data.
 
@@ -272,45 +273,14 @@ def _headers(entries: object) -> Iterator[tuple[str, str]]:
 
 _SHOWN_STREAMS = 5
 ViewT = TypeVar("ViewT", bound=VantagePoint)
+ValueT = TypeVar("ValueT")
 
 
-class StreamRow(NamedTuple):
-    """A complete response."""
+def _client_rows(client: VantagePoint, findings: Findings) -> tuple[list[SentRow], int]:
+    """Return the packets that a client received, and the number of those that it did not.
 
-    stream_id: int
-    id: str
-    requested_at_ns: int
-    arrived_at_ns: int
-    length_bytes: int
-    body_bytes: int
-
-
-class Responses(NamedTuple):
-    """The responses of a log."""
-
-    rows: list[SentRow]
-    streams: list[StreamRow]
-    unseen_packets: int
-
-
-def responses_of(
-    client: VantagePoint | None, server: VantagePoint | None, findings: Findings
-) -> Responses:
-    """Return the responses by the logs of one or both ends."""
-    if client is None:
-        return _from_server(server, findings) if server is not None else Responses([], [], 0)
-    if server is None:
-        return _from_client(client, findings)
-    shift_ns = _shift_ns(client, server)
-    if shift_ns is None:
-        findings.unknown.append("when packets were sent: the two logs have different clocks")
-    rows = list(_rows_of_both(client, server, shift_ns))
-    ends = _ends(client) | _ends(server)
-    return Responses(rows, _streams(rows, client, server, ends, shift_ns, findings), 0)
-
-
-def _from_client(client: VantagePoint, findings: Findings) -> Responses:
-    """Count missing packet numbers below the highest as losses, as in Sander 2022."""
+    Missing packet numbers below the highest count as losses, as in Sander 2022.
+    """
     findings.unknown.append("when packets were sent: the server has no log here")
     unseen = _unlogged_packets(client)
     if unseen:
@@ -322,7 +292,7 @@ def _from_client(client: VantagePoint, findings: Findings) -> Responses:
         for number in sorted(client.frames)
         for frame in client.frames[number]
     ]
-    return Responses(rows, _streams(rows, client, None, _ends(client), 0, findings), unseen)
+    return rows, unseen
 
 
 def _unlogged_packets(client: VantagePoint) -> int:
@@ -367,21 +337,30 @@ def _shift_ns(client: VantagePoint, server: VantagePoint) -> int | None:
     return ours.ns(theirs.base - ours.base)
 
 
-def _from_server(server: VantagePoint, findings: Findings) -> Responses:
-    """Infer arrivals from acknowledgements and declared losses."""
+def covered(ranges: Ranges, numbers: Iterable[int]) -> set[int]:
+    """Return those of *numbers* that are in *ranges*."""
+    spans = ranges.spans()
+    starts = [start for start, _ in spans]
+    indexes = ((number, bisect_right(starts, number) - 1) for number in numbers)
+    return {number for number, index in indexes if index >= 0 and number < spans[index][1]}
+
+
+def _server_rows(server: VantagePoint, findings: Findings) -> tuple[list[SentRow], int]:
+    """Return the packets that a server sent, and how long each took.
+
+    Arrivals are inferred from acknowledgements and declared losses.
+    """
     delay_ns = (server.min_rtt_ns or 0) // 2
     findings.unknown.append(
         "when packets arrived: the client has no log here; taken as sent"
         + (f" + {to_ms(delay_ns):g} ms, half the least RTT" if delay_ns else "")
     )
-    spans = server.acked.spans()
-    starts = [start for start, _ in spans]
+    acked = covered(server.acked, server.frames)
     rows: list[SentRow] = []
     unsure = 0
     for number in sorted(server.frames):
         sent_at_ns = server.packets[number]
-        at = bisect_right(starts, number) - 1
-        is_acked = at >= 0 and number < spans[at][1]
+        is_acked = number in acked
         # Below the highest acknowledged number, a packet that no ACK covers did not arrive.
         is_lost = not is_acked and (number in server.lost or number < server.acked.end)
         unsure += not is_acked and not is_lost
@@ -392,8 +371,82 @@ def _from_server(server: VantagePoint, findings: Findings) -> Responses:
         findings.unknown.append(
             f"whether {_packets(unsure)} arrived, neither acknowledged nor lost; taken as arrived"
         )
-    streams = _streams(rows, None, server, _ends(server), -delay_ns, findings)
-    return Responses(rows, streams, 0)
+    return rows, delay_ns
+
+
+class _ReportedStreams:
+    """Requests and responses in the logs of both ends; *shift_ns* converts the server's times."""
+
+    def __init__(self, sides: Mapping[bool, VantagePoint], shift_ns: int | None) -> None:
+        client, server = sides.get(True), sides.get(False)
+        # The later ones win where both have a value.
+        self.ids = _joined(sides[key].ids for key in (False, True) if key in sides)
+        self.bodies = _joined(sides[key].body_bytes for key in (False, True) if key in sides)
+        self.resets = _joined(sides[key].reset_at_bytes for key in (True, False) if key in sides)
+        self.ends = _joined(_ends(sides[key]) for key in (True, False) if key in sides)
+        self.gaps: defaultdict[str, list[int]] = defaultdict(list)
+        """Missing data, with the streams concerned."""
+        asked_at_ns = {} if server is None else server.asked_at_ns
+        shifted_at_ns = {
+            stream_id: at_ns + shift_ns
+            for stream_id, at_ns in asked_at_ns.items()
+            if shift_ns is not None
+        }
+        self._requested_at_ns = shifted_at_ns if client is None else client.asked_at_ns
+        self._arrived_at_ns = asked_at_ns if client is None else shifted_at_ns
+
+    def responses(self, rows: Iterable[SentRow]) -> Iterator[tuple[Request, MeasuredResource]]:
+        """Yield the complete responses."""
+        got: dict[int, Ranges] = {}
+        first_at_ns: dict[int, int] = {}
+        sizes = dict(self.ends)
+        for _, at_ns, stream_id, offset, n_bytes, _ in rows:
+            ranges = got.setdefault(stream_id, Ranges())
+            sizes[stream_id] = max(sizes.get(stream_id, 0), offset + n_bytes)
+            if at_ns is not None:
+                ranges.add(offset, offset + n_bytes)
+                first_at_ns[stream_id] = min(first_at_ns.get(stream_id, at_ns), at_ns)
+        for stream_id in sorted(got):
+            size, has_end = sizes[stream_id], stream_id in self.ends
+            if not has_end:
+                # A truncated log or a reset response is recognized by the reported length.
+                reported = (self.bodies.get(stream_id, 0), self.resets.get(stream_id, 0))
+                size = max(size, *reported)
+            if stream_id not in first_at_ns or got[stream_id].contiguous < size:
+                self.gaps["the end of responses that are left out"].append(stream_id)
+                continue
+            if not has_end:
+                self.gaps["whether responses that lack a FIN are whole"].append(stream_id)
+            yield self._response(stream_id, first_at_ns[stream_id], size)
+
+    def _response(
+        self, stream_id: int, first_at_ns: int, size: int
+    ) -> tuple[Request, MeasuredResource]:
+        """Return a response, with stand-ins for what the logs lack."""
+        requested_at_ns = self._requested_at_ns.get(stream_id)
+        if requested_at_ns is None:
+            requested_at_ns = first_at_ns
+            self.gaps["when requests were made; their first byte stands in"].append(stream_id)
+        if stream_id not in self.ids:
+            self.gaps["what was asked for"].append(stream_id)
+        body_bytes = self.bodies.get(stream_id)
+        if body_bytes is None or body_bytes > size:
+            body_bytes = size
+            self.gaps["how long bodies are; all bytes of the stream stand in"].append(stream_id)
+        arrived_at_ns = self._arrived_at_ns.get(stream_id, requested_at_ns)
+        resource = MeasuredResource(self.ids.get(stream_id, f"stream {stream_id}"), body_bytes)
+        return Request(stream_id, 0, requested_at_ns, arrived_at_ns, size), resource
+
+    def gap_lines(self) -> Iterator[str]:
+        """Yield a line for each kind of missing data."""
+        for what, streams in self.gaps.items():
+            shown = ", ".join(map(str, streams[:_SHOWN_STREAMS]))
+            more = f" and {n:,} more" if (n := len(streams) - _SHOWN_STREAMS) > 0 else ""
+            yield f"{what}: stream{'s' if len(streams) > 1 else ''} {shown}{more}"
+
+
+def _joined(tables: Iterable[Mapping[int, ValueT]]) -> dict[int, ValueT]:
+    return {key: value for table in tables for key, value in table.items()}
 
 
 def _ends(side: VantagePoint) -> dict[int, int]:
@@ -404,112 +457,6 @@ def _ends(side: VantagePoint) -> dict[int, int]:
         for frame in frames
         if frame.fin
     }
-
-
-def _streams(
-    rows: Iterable[SentRow],
-    client: VantagePoint | None,
-    server: VantagePoint | None,
-    ends: dict[int, int],
-    shift_ns: int | None,
-    findings: Findings,
-) -> list[StreamRow]:
-    """Return the complete streams; *shift_ns* converts the server's to the client's times."""
-    got: dict[int, Ranges] = {}
-    first_at_ns: dict[int, int] = {}
-    sizes = dict(ends)
-    for _, at_ns, stream_id, offset, n_bytes, _ in rows:
-        ranges = got.setdefault(stream_id, Ranges())
-        sizes[stream_id] = max(sizes.get(stream_id, 0), offset + n_bytes)
-        if at_ns is not None:
-            ranges.add(offset, offset + n_bytes)
-            first_at_ns[stream_id] = min(first_at_ns.get(stream_id, at_ns), at_ns)
-    ends_reported = _ReportedEnds(client, server, shift_ns)
-    gaps = _Gaps()
-    streams: list[StreamRow] = []
-    for stream_id in sorted(got):
-        # Without a FIN, a truncated log or a reset response is recognized by the length.
-        size = (
-            sizes[stream_id] if stream_id in ends else ends_reported.least_bytes(stream_id, sizes)
-        )
-        if stream_id not in first_at_ns or got[stream_id].contiguous < size:
-            gaps.add("the end of responses that are left out", stream_id)
-            continue
-        if stream_id not in ends:
-            gaps.add("whether responses that lack a FIN are whole", stream_id)
-        streams.append(ends_reported.row(stream_id, first_at_ns[stream_id], size, gaps))
-    findings.unknown += gaps.lines()
-    return streams
-
-
-class _Gaps:
-    """Missing data, and the streams concerned."""
-
-    def __init__(self) -> None:
-        self._streams: dict[str, list[int]] = {}
-
-    def add(self, what: str, stream_id: int) -> None:
-        self._streams.setdefault(what, []).append(stream_id)
-
-    def lines(self) -> Iterator[str]:
-        for what, streams in self._streams.items():
-            shown = ", ".join(map(str, streams[:_SHOWN_STREAMS]))
-            more = f" and {n:,} more" if (n := len(streams) - _SHOWN_STREAMS) > 0 else ""
-            yield f"{what}: stream{'s' if len(streams) > 1 else ''} {shown}{more}"
-
-
-class _ReportedEnds:
-    """Requests and their paths in the logs of both ends."""
-
-    def __init__(
-        self, client: VantagePoint | None, server: VantagePoint | None, shift_ns: int | None
-    ) -> None:
-        sides = [side for side in (client, server) if side is not None]
-        # The client last, so that its values win where both have one.
-        self._ids = {key: name for side in reversed(sides) for key, name in side.ids.items()}
-        self._bodies = {key: n for side in reversed(sides) for key, n in side.body_bytes.items()}
-        self._reset_at_bytes = {
-            stream_id: size for side in sides for stream_id, size in side.reset_at_bytes.items()
-        }
-        self._arrived_at_ns = dict(server.asked_at_ns) if server is not None else {}
-        if client is None:
-            self._requested_at_ns = {
-                stream_id: at_ns + (shift_ns or 0)
-                for stream_id, at_ns in self._arrived_at_ns.items()
-            }
-        else:
-            self._requested_at_ns = client.asked_at_ns
-            self._arrived_at_ns = {
-                stream_id: at_ns + shift_ns
-                for stream_id, at_ns in self._arrived_at_ns.items()
-                if shift_ns is not None
-            }
-
-    def least_bytes(self, stream_id: int, sizes: dict[int, int]) -> int:
-        """Return a lower bound of a stream's length: the bytes seen, and the lengths reported."""
-        reported = (self._bodies.get(stream_id, 0), self._reset_at_bytes.get(stream_id, 0))
-        return max(sizes[stream_id], *reported)
-
-    def row(self, stream_id: int, first_at_ns: int, size: int, gaps: _Gaps) -> StreamRow:
-        """Return a stream, with stand-ins for what the logs lack."""
-        requested_at_ns = self._requested_at_ns.get(stream_id)
-        if requested_at_ns is None:
-            requested_at_ns = first_at_ns
-            gaps.add("when requests were made; their first byte stands in", stream_id)
-        if stream_id not in self._ids:
-            gaps.add("what was asked for", stream_id)
-        body_bytes = self._bodies.get(stream_id)
-        if body_bytes is None or body_bytes > size:
-            body_bytes = size
-            gaps.add("how long bodies are; all bytes of the stream stand in", stream_id)
-        return StreamRow(
-            stream_id=stream_id,
-            id=self._ids.get(stream_id, f"stream {stream_id}"),
-            requested_at_ns=requested_at_ns,
-            arrived_at_ns=self._arrived_at_ns.get(stream_id, requested_at_ns),
-            length_bytes=size,
-            body_bytes=body_bytes,
-        )
 
 
 _CHOICE = ": `--trace N` (`trace=N`) takes trace N alone, from 1 on"
@@ -551,32 +498,76 @@ def read_qlog(path: str | Path, *, trace: int | None = None) -> MeasuredLog:
         LogError: if the file cannot be read, or listing its errors.
     """
     findings = Findings(str(path))
-    with opened(path, findings) as stream:
-        traces = select_traces(raw_traces(stream, findings), findings, trace)
-        title, protocols, sides = endpoints_of(traces, findings, VantagePoint)
-    findings.raise_if_any()
-    client, server = sides.get(True), sides.get(False)
-    if not any(side.frames for side in sides.values()):
-        findings.fatal("", "holds no packet with bytes of a response")
-    responses = responses_of(client, server, findings)
-    is_tcp = "TCP" in protocols
-    if is_tcp and responses.unseen_packets:
-        message = "lost packets hold up all behind them, and only the server's log says which"
-        findings.fatal("", message)
-    delivery = Delivery.CONNECTION if is_tcp else Delivery.STREAM
-    measured, resources = _build_trace(responses, delivery, [] if client is None else client.moved)
-    if not measured.requests:
+    title, protocols, sides = read_endpoints(path, trace, findings, VantagePoint)
+    rows, shift_ns, unseen_packets = _rows_of(sides, findings)
+    reported = _ReportedStreams(sides, shift_ns)
+    responses = list(reported.responses(rows))
+    findings.unknown += reported.gap_lines()
+    delivery = Delivery.CONNECTION if "TCP" in protocols else Delivery.STREAM
+    if delivery is Delivery.CONNECTION:
+        if unseen_packets:
+            message = "lost packets hold up all behind them, and only the server's log says which"
+            findings.fatal("", message)
+        # In a single order nothing is delivered after missing bytes; leave such rows out.
+        stream_ids = {request.stream_id for request, _ in responses}
+        rows = [row for row in rows if row[2] in stream_ids]
+    if not responses:
         findings.fatal("", "holds no response that arrived to its end")
+    responses.sort(key=lambda each: (each[0].requested_at_ns, each[0].stream_id))
+    moved = sides[True].moved if True in sides else []
+    measured = Trace(
+        delivery=delivery,
+        requests=tuple(
+            request._replace(resource=index) for index, (request, _) in enumerate(responses)
+        ),
+        signals=(),
+        packet_rows=with_moves(with_delivery(rows, delivery), moved),
+    )
     return MeasuredLog(
-        title=title or Path(path).name.partition(".")[0],
+        title=title,
         trace=measured,
-        resources=resources,
-        unseen_packets=responses.unseen_packets,
+        resources=tuple(resource for _, resource in responses),
+        unseen_packets=unseen_packets,
         unknown=tuple(findings.unknown),
     )
 
 
-def select_traces(
+def _rows_of(
+    sides: Mapping[bool, VantagePoint], findings: Findings
+) -> tuple[list[SentRow], int | None, int]:
+    """Return the packets, the shift of the server's times, and the number of unseen packets."""
+    if True not in sides:
+        rows, delay_ns = _server_rows(sides[False], findings)
+        return rows, -delay_ns, 0
+    if False not in sides:
+        rows, unseen_packets = _client_rows(sides[True], findings)
+        return rows, 0, unseen_packets
+    shift_ns = _shift_ns(sides[True], sides[False])
+    if shift_ns is None:
+        findings.unknown.append("when packets were sent: the two logs have different clocks")
+    return list(_rows_of_both(sides[True], sides[False], shift_ns)), shift_ns, 0
+
+
+def read_endpoints(
+    path: str | Path, number: int | None, findings: Findings, view: type[ViewT]
+) -> tuple[str, list[str], dict[bool, ViewT]]:
+    """Return the title, the protocols, and the views of the client (True) and the server.
+
+    With a *number* only the trace with that number is read.
+
+    Raises:
+        LogError: if the file cannot be read, listing its errors, or has no packets of a response.
+    """
+    with opened(path, findings) as stream:
+        traces = _select_traces(raw_traces(stream, findings), findings, number)
+        title, protocols, sides = _endpoints_of(traces, findings, view)
+    findings.raise_if_any()
+    if not any(side.frames for side in sides.values()):
+        findings.fatal("", "holds no packet with bytes of a response")
+    return title or Path(path).name.partition(".")[0], protocols, sides
+
+
+def _select_traces(
     traces: Iterator[RawTrace], findings: Findings, number: int | None
 ) -> Iterator[RawTrace]:
     """Yield the trace with that number, or all traces without one."""
@@ -591,10 +582,10 @@ def select_traces(
     findings.fatal("", f"has {last} trace{'s' * (last != 1)}, and no trace {number}")
 
 
-def endpoints_of(
+def _endpoints_of(
     traces: Iterator[RawTrace], findings: Findings, view: type[ViewT]
 ) -> tuple[str, list[str], dict[bool, ViewT]]:
-    """Return the title, the protocols, and the views of the client (True) and the server."""
+    """Return the title, the protocols and the views of one connection."""
     title = ""
     protocols: list[str] = []
     sides: dict[bool, ViewT] = {}
@@ -606,9 +597,8 @@ def endpoints_of(
         known = sides.get(side.is_client)
         if known is not None and known.frames:
             end = "client" if side.is_client else "server"
-            findings.fatal(
-                raw.key, f"is a second log of a {end}; one connection is measured{_CHOICE}"
-            )
+            message = f"is a second log of a {end}; one connection is measured{_CHOICE}"
+            findings.fatal(raw.key, message)
         sides[side.is_client] = side
         title = title or raw.title
         common = raw.head.get("common_fields")
@@ -619,9 +609,8 @@ def endpoints_of(
             if connection is not None:
                 connections[str(connection)] = None
         if len(connections) > 1:
-            findings.fatal(
-                raw.key, f"is of another connection ({' and '.join(connections)}){_CHOICE}"
-            )
+            names = " and ".join(connections)
+            findings.fatal(raw.key, f"is of another connection ({names}){_CHOICE}")
     return title, protocols, sides
 
 
@@ -652,25 +641,3 @@ def _vantage(raw: RawTrace) -> bool | None:
         if str(name).casefold() in _VANTAGES:
             return _VANTAGES[str(name).casefold()]
     return None
-
-
-def _build_trace(
-    responses: Responses, delivery: Delivery, moved: Sequence[DataMoved]
-) -> tuple[Trace, tuple[MeasuredResource, ...]]:
-    """Return the trace of the responses, and their resources."""
-    ordered = sorted(responses.streams, key=lambda row: (row.requested_at_ns, row.stream_id))
-    stream_ids = {row.stream_id for row in ordered}
-    rows = responses.rows
-    if delivery is Delivery.CONNECTION:
-        # In a single order nothing is delivered after missing bytes; leave such rows out.
-        rows = [row for row in rows if row[2] in stream_ids]
-    trace = Trace(
-        delivery=delivery,
-        requests=tuple(
-            Request(row.stream_id, index, row.requested_at_ns, row.arrived_at_ns, row.length_bytes)
-            for index, row in enumerate(ordered)
-        ),
-        signals=(),
-        packet_rows=with_moves(with_delivery(rows, delivery), moved),
-    )
-    return trace, tuple(MeasuredResource(row.id, row.body_bytes) for row in ordered)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import enum
-from bisect import bisect_right
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.constants import STREAM_ID_STEP
-from h3sim.qlog.container import Findings, as_unsigned, opened, raw_traces
-from h3sim.qlog.reader import VantagePoint, endpoints_of, frame_length, select_traces
+from h3sim.qlog.container import Clock, Findings, QlogEvent, as_unsigned
+from h3sim.qlog.reader import VantagePoint, covered, frame_length, header_fields, read_endpoints
 from h3sim.signals import MAX_STRICT, MAX_WEIGHT, H2Priority, Signal, StrictPriority, placeholder_id
 
 if TYPE_CHECKING:
-    from h3sim.qlog.container import Clock, QlogEvent
+    from pathlib import Path
 
 
 class EntryKind(enum.Enum):
@@ -51,13 +49,13 @@ class Entry(NamedTuple):
 
 
 _HANDED_DOWN = ("transport", "network")
+INITIAL_LIMIT = -2
+"""Stream of a LIMIT entry for every stream that has no other limit."""
 _INITIAL_LIMITS = {
     # In the client's transport parameters: its own streams, which carry requests and responses.
     "initial_max_data": -1,
-    "initial_max_stream_data_bidi_local": None,
+    "initial_max_stream_data_bidi_local": INITIAL_LIMIT,
 }
-INITIAL_LIMIT = -2
-"""Stream of a LIMIT entry for every stream that has no other limit."""
 
 
 class SenderView(VantagePoint):
@@ -113,7 +111,7 @@ class SenderView(VantagePoint):
         if stream_id not in self._requested:
             self._requested[stream_id] = None
             self._note(event, EntryKind.REQUEST, stream_id)
-        number = as_unsigned(_fields(event).get("packet_number"))
+        number = as_unsigned(header_fields(event).get("packet_number"))
         if event.what == "sent" and number is not None:
             self._request_packets.setdefault(number, []).append(stream_id)
 
@@ -124,13 +122,9 @@ class SenderView(VantagePoint):
     def _on_ack(self, key: str, ranges: object) -> None:
         """Record which of the server's packets are acknowledged now."""
         super()._on_ack(key, ranges)
-        spans = self.acked.spans()
-        starts = [start for start, _ in spans]
-        for number in [*self._unacked]:
-            index = bisect_right(starts, number) - 1
-            if index >= 0 and number < spans[index][1]:
-                del self._unacked[number]
-                self._acked.append(number)
+        for number in covered(self.acked, self._unacked):
+            del self._unacked[number]
+            self._acked.append(number)
 
     def _note(self, event: QlogEvent, kind: EntryKind, stream_id: int, value: Any = None) -> None:
         self.entries.append(Entry(kind, event.at_ns, stream_id, value))
@@ -150,9 +144,8 @@ class SenderView(VantagePoint):
         match str(frame.get("frame_type")).casefold():
             case "priority_update":
                 names = ("element_id", "prioritized_element_id", "target_stream_id", "stream_id")
-                stream_id = next(
-                    (as_unsigned(frame[name]) for name in names if name in frame), None
-                )
+                stream_ids = (as_unsigned(frame[name]) for name in names if name in frame)
+                stream_id = next(stream_ids, None)
                 text = frame.get("priority_field_value", frame.get("value"))
                 if stream_id is not None and isinstance(text, str):
                     self._note(event, EntryKind.UPDATE, stream_id, text)
@@ -177,9 +170,7 @@ class SenderView(VantagePoint):
         for name, stream_id in _INITIAL_LIMITS.items():
             limit = as_unsigned(event.data.get(name))
             if limit is not None:
-                self._note(
-                    event, EntryKind.LIMIT, INITIAL_LIMIT if stream_id is None else stream_id, limit
-                )
+                self._note(event, EntryKind.LIMIT, stream_id, limit)
 
     def _on_limit(self, event: QlogEvent, kind: str, entry: dict[str, Any]) -> None:
         limit = as_unsigned(entry.get("maximum"))
@@ -209,15 +200,10 @@ class SenderView(VantagePoint):
             low, high = (ends[0], ends[-1]) if ends else (None, None)
             if low is None or high is None:
                 continue
-            number = as_unsigned(_fields(event).get("packet_number"))
+            number = as_unsigned(header_fields(event).get("packet_number"))
             for acked in [packet for packet in self._request_packets if low <= packet <= high]:
                 for stream_id in self._request_packets.pop(acked):
                     self._note(event, EntryKind.REQUEST_ACKED, stream_id, number)
-
-
-def _fields(event: QlogEvent) -> dict[str, Any]:
-    header = event.data.get("header")
-    return {**event.data, **header} if isinstance(header, dict) else event.data
 
 
 def _varint_bytes(value: int) -> int:
@@ -269,14 +255,9 @@ def read_timeline(path: str | Path, *, trace: int | None = None) -> TimelineLog:
         LogError: if the file cannot be read, or listing the mistakes in it.
     """
     findings = Findings(str(path))
-    with opened(path, findings) as stream:
-        traces = select_traces(raw_traces(stream, findings), findings, trace)
-        title, protocols, endpoints = endpoints_of(traces, findings, SenderView)
-    findings.raise_if_any()
-    if not any(endpoint.frames for endpoint in endpoints.values()):
-        findings.fatal("", "holds no packet with bytes of a response")
+    title, protocols, endpoints = read_endpoints(path, trace, findings, SenderView)
     return TimelineLog(
-        title=title or Path(path).name.partition(".")[0],
+        title=title,
         protocols=tuple(protocols),
         client=endpoints.get(True),
         server=endpoints.get(False),

@@ -7,8 +7,10 @@ The drafts are draft-ietf-quic-qlog-main-schema-14, -quic-events-13 and -h3-even
 from __future__ import annotations
 
 import io
+import itertools
 import json
-from dataclasses import dataclass, field
+from bisect import bisect_left
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TextIO
@@ -16,23 +18,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TextIO
 from h3sim.errors import ValidationIssue
 from h3sim.page.resource import DEFAULT_REQUEST_BYTES
 from h3sim.qlog.container import RECORD_SEPARATOR, LogError
-from h3sim.qlog.records import (
-    StreamFrame,
-    field_values,
-    logged_packets,
-    moves,
-    priority_changes,
-    priority_frames,
-)
+from h3sim.qlog.records import DataMoved, StreamFrame
 from h3sim.schema import check_output, write_atomically
-from h3sim.trace import Delivery
+from h3sim.signals import DEFAULT_URGENCY, Eps, H2Priority, Signal, StrictPriority
+from h3sim.trace import Delivery, RecoveryRow, Request, Trace
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from h3sim.qlog.records import LoggedPacket
-    from h3sim.trace import RecoveryRow, Request, Trace
 
 
 _EVENTS = {
@@ -47,6 +40,9 @@ _EVENTS = {
     # 0.3 has no event for it.
     "prioritized": (None, "http3:priority_updated"),
 }
+_OVERHEAD_BYTES = 25
+"""The assumed overhead of a packet without a wire row: short header, AEAD tag and the header of a
+STREAM frame."""
 _CONTROL_STREAM = 2
 """The client's control stream, which carries PRIORITY_UPDATE (RFC 9218 § 7.2)."""
 _H2_PRIORITY_TYPE = 0x02
@@ -83,25 +79,25 @@ class QlogSchema:
             **about,
         }
 
-    def trace_head(self, vantage: str, protocols: list[str]) -> dict[str, Any]:
+    def trace_head(self, log: Log) -> dict[str, Any]:
         """Return the head of a trace, without its events."""
         common = {"time_format": self.time_format, "reference_time": self.reference_time}
         if not self.is_draft:
-            common["protocol_type"] = protocols
-        elif protocols != _QUIC:
-            common[PROTOCOLS_FIELD] = protocols
+            common["protocol_type"] = log.protocols
+        elif log.protocols != _QUIC:
+            common[PROTOCOLS_FIELD] = log.protocols
         return {
-            "vantage_point": {"name": f"h3sim {vantage}", "type": vantage},
+            "vantage_point": {"name": f"h3sim {log.vantage}", "type": log.vantage},
             **self.trace_fields,
             "common_fields": common,
         }
 
-    def events(self, rows: Iterable[tuple[int, str, dict[str, Any]]]) -> Iterator[dict[str, Any]]:
-        """Yield the events of *rows* (time, kind, data) that exist in the dialect.
+    def events(self, log: Log) -> Iterator[dict[str, Any]]:
+        """Yield the events of *log* that exist in the dialect.
 
         A float of milliseconds is exact to the nanosecond for 26 days.
         """
-        for at_ns, what, data in rows:
+        for at_ns, what, data in log.events():
             if what in self.names:
                 name = self.names[what]
                 yield {"time": to_ms(at_ns), "name": name, "data": self.spelt(what, data)}
@@ -109,36 +105,26 @@ class QlogSchema:
     def spelt(self, what: str, data: dict[str, Any]) -> dict[str, Any]:
         """Return *data* with the frames and lengths of the dialect."""
         if what in ("sent", "received"):
-            frames = [self._frame(frame) for frame in data["frames"]]
-            return {**data, "frames": frames}
-        if self.is_draft:
-            if "frame" in data and "length" in data:
-                # HTTP3FrameParsed has no length: the frame has it (h3-events § 3.2).
-                raw = {"raw": {"length": data["length"]}}
-                return {"stream_id": data["stream_id"], "frame": {**data["frame"], **raw}}
-            if "length" in data:
-                return {
-                    **{key: value for key, value in data.items() if key != "length"},
-                    "raw": {"length": data["length"]},
-                }
+            return {**data, "frames": [self._frame(frame) for frame in data["frames"]]}
+        if not self.is_draft:
+            return data
+        if "length" not in data:
             return _draft_priority(data)
-        return data
+        raw = {"raw": {"length": data["length"]}}
+        if "frame" in data:
+            # HTTP3FrameParsed has no length: the frame has it (h3-events § 3.2).
+            return {"stream_id": data["stream_id"], "frame": {**data["frame"], **raw}}
+        return {**{key: value for key, value in data.items() if key != "length"}, **raw}
 
     def _frame(self, frame: StreamFrame | dict[str, Any]) -> dict[str, Any]:
         if not isinstance(frame, StreamFrame):
             return frame
-        words: dict[str, Any] = {
-            "frame_type": "stream",
-            "stream_id": frame.stream_id,
-            "offset": frame.offset,
-        }
-        raw = {"payload_length": frame.n_bytes}
+        words = {"frame_type": "stream", "stream_id": frame.stream_id, "offset": frame.offset}
+        length, payload = {"length": frame.n_bytes}, {"payload_length": frame.n_bytes}
         if self.is_draft:
             # quic-events since -12: the frame's length field is `raw.length`.
-            raw["length"] = frame.n_bytes
-        else:
-            words["length"] = frame.n_bytes
-        return {**words, "fin": frame.fin, "raw": raw}
+            return {**words, "fin": frame.fin, "raw": {**payload, **length}}
+        return {**words, **length, "fin": frame.fin, "raw": payload}
 
 
 def _draft_priority(data: dict[str, Any]) -> dict[str, Any]:
@@ -149,12 +135,9 @@ def _draft_priority(data: dict[str, Any]) -> dict[str, Any]:
     frame = data.get("frame", {})
     match frame.get("frame_type"):
         case "priority_update":
-            spelt = {
-                "frame_type": "priority_update",
-                "stream_id": frame["element_id"],
-                "priority_field_value": frame["value"],
-            }
-            return {"stream_id": _CONTROL_STREAM, "frame": spelt}
+            spelt = {"stream_id": frame["element_id"], "priority_field_value": frame["value"]}
+            frame = {"frame_type": "priority_update", **spelt}
+            return {"stream_id": _CONTROL_STREAM, "frame": frame}
         case "priority":
             unknown = {"frame_type": "unknown", "frame_type_bytes": _H2_PRIORITY_TYPE}
             is_stream = frame["prioritized_element_type"] == "request_stream"
@@ -185,6 +168,206 @@ DIALECTS = {
 }
 
 
+@dataclass(slots=True, kw_only=True)
+class LoggedPacket:
+    """A packet on its way to the client (*is_down*) or to the server."""
+
+    is_down: bool
+    number: int
+    sent_at_ns: int
+    arrived_at_ns: int | None
+    size_bytes: int
+    acked: tuple[tuple[int, int], ...] = ()
+    frames: list[StreamFrame] = field(default_factory=list)
+
+
+def logged_packets(trace: Trace, resources: Mapping[int, LoggedResource]) -> list[LoggedPacket]:
+    """Return the packets of *trace* in both directions, each by number.
+
+    Packets without a wire row are reconstructed from their payload: a response packet has 25 bytes
+    of overhead, and each request is in a packet of its own.
+    """
+    packets = {
+        (row.is_down, row.number): LoggedPacket(
+            is_down=row.is_down,
+            number=row.number,
+            sent_at_ns=row.sent_at_ns,
+            arrived_at_ns=row.arrived_at_ns,
+            size_bytes=row.size_bytes,
+            # Rows have ranges highest first, ACK frames of a log lowest first.
+            acked=tuple(sorted(row.acked)),
+        )
+        for row in trace.wire
+    }
+    _add_responses(trace, packets)
+    upward = [packet for packet in packets.values() if not packet.is_down]
+    if upward:
+        _add_requests(trace.requests, upward, resources)
+    else:
+        for packet in _request_packets(trace.requests, resources):
+            packets[False, packet.number] = packet
+    return [packets[key] for key in sorted(packets)]
+
+
+def _add_responses(trace: Trace, packets: dict[tuple[bool, int], LoggedPacket]) -> None:
+    """Add the stream frames of packets down."""
+    ends = {request.stream_id: request.length_bytes for request in trace.requests}
+    known = frozenset(packets)
+    for sent_at_ns, arrived_at_ns, stream_id, offset, n_bytes, number, _ in trace.packet_rows:
+        key = (True, number)
+        packet = packets.get(key)
+        if packet is None:
+            packet = packets[key] = LoggedPacket(
+                is_down=True,
+                number=number,
+                sent_at_ns=sent_at_ns,
+                arrived_at_ns=arrived_at_ns,
+                size_bytes=_OVERHEAD_BYTES,
+            )
+        # A wire row has the full size.
+        if key not in known:
+            packet.size_bytes += n_bytes
+        fin = offset + n_bytes == ends.get(stream_id)
+        packet.frames.append(StreamFrame(stream_id, offset, n_bytes, fin))
+
+
+def _request_packets(
+    requests: Iterable[Request], resources: Mapping[int, LoggedResource]
+) -> Iterable[LoggedPacket]:
+    """Yield one packet per request, if packets up were not recorded."""
+    for number, request in enumerate(requests):
+        n_bytes = resources.get(request.stream_id, _UNKNOWN).request_bytes
+        yield LoggedPacket(
+            is_down=False,
+            number=number,
+            sent_at_ns=request.requested_at_ns,
+            arrived_at_ns=request.arrived_at_ns,
+            size_bytes=n_bytes + _OVERHEAD_BYTES,
+            frames=[StreamFrame(request.stream_id, 0, n_bytes, True)],
+        )
+
+
+def _add_requests(
+    requests: Iterable[Request], upward: list[LoggedPacket], resources: Mapping[int, LoggedResource]
+) -> None:
+    """Put each request into the packet with which it reached the server.
+
+    Wire rows lack the content of client packets; the packet that arrived at the time of the
+    request, and left no earlier than it was made, carried its last byte.
+    """
+    arrived: list[tuple[int, int]] = sorted(
+        (packet.arrived_at_ns, index)
+        for index, packet in enumerate(upward)
+        if packet.arrived_at_ns is not None
+    )
+    for request in requests:
+        at = bisect_left(arrived, (request.arrived_at_ns, 0))
+        while at < len(arrived) and arrived[at][0] == request.arrived_at_ns:
+            packet = upward[arrived[at][1]]
+            if packet.sent_at_ns >= request.requested_at_ns:
+                n_bytes = resources.get(request.stream_id, _UNKNOWN).request_bytes
+                packet.frames.append(StreamFrame(request.stream_id, 0, n_bytes, True))
+                break
+            at += 1
+
+
+def moves(trace: Trace) -> Iterator[DataMoved]:
+    """Yield deliveries in the order of time.
+
+    A stream without bytes is delivered once, with 0 bytes.
+    """
+    _, _, streams, offsets, lengths, _, delivered_at_ns = trace.packet_rows.columns
+    delivered = sorted(
+        (at_ns, index) for index, at_ns in enumerate(delivered_at_ns) if at_ns is not None
+    )
+    contiguous: dict[int, int] = {}
+    upto: dict[tuple[int, int], int] = {}
+    for at_ns, index in delivered:
+        key = (at_ns, streams[index])
+        upto[key] = max(upto.get(key, 0), offsets[index] + lengths[index])
+    for (at_ns, stream_id), end in upto.items():
+        start = contiguous.get(stream_id, 0)
+        contiguous[stream_id] = end
+        yield DataMoved(at_ns, stream_id, start, end - start)
+
+
+_DEFAULT_FIELD_VALUE = f"u={DEFAULT_URGENCY}"
+"""The default priority in full; a Priority field omits it (RFC 9218 § 4.1)."""
+
+
+def field_values(trace: Trace) -> dict[int, str]:
+    """Return the Priority field of each request that has one (RFC 9218 § 5).
+
+    >>> from h3sim.trace import Delivery, SignalSent, Trace
+    >>> said = (SignalSent(0, 0, Eps(urgency=0, incremental=True)), SignalSent(0, 4, Eps()))
+    >>> field_values(Trace(delivery=Delivery.STREAM, requests=(), signals=said))
+    {0: 'u=0, i'}
+    """
+    values: dict[int, str] = {}
+    for _, element_id, signal in trace.signals:
+        if isinstance(signal, Eps):
+            values.setdefault(element_id, signal.field_value)
+    return {stream_id: value for stream_id, value in values.items() if value}
+
+
+def priority_frames(trace: Trace) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield when priority frames arrived, and the frames: of dependency trees, updates of EPS.
+
+    Buckets and ranks have no frame, and are not sent.
+    """
+    has_field: dict[int, None] = {}
+    for at_ns, element_id, signal in trace.signals:
+        if isinstance(signal, H2Priority | StrictPriority):
+            yield at_ns, _in_tree(element_id, signal)
+        elif isinstance(signal, Eps) and element_id in has_field:
+            frame = {"element_id": element_id, "value": signal.field_value}
+            yield at_ns, {"frame_type": "priority_update", **frame}
+        has_field[element_id] = None
+
+
+def priority_changes(trace: Trace) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the times at which the server learns or updates an RFC 9218 priority, and the data.
+
+    The data are those of `http3:priority_updated` (draft-ietf-quic-qlog-h3-events-13 § 3.5).
+
+    >>> from h3sim.trace import Delivery, SignalSent, Trace
+    >>> signals = (SignalSent(0, 0, Eps(urgency=5)), SignalSent(7, 0, Eps(urgency=0)))
+    >>> trace = Trace(delivery=Delivery.STREAM, requests=(), signals=signals)
+    >>> [(at_ns, data.get("old"), data["new"]) for at_ns, data in priority_changes(trace)]
+    [(0, None, 'u=5'), (7, 'u=5', 'u=0')]
+    """
+    known: dict[int, str] = {}
+    for at_ns, stream_id, signal in trace.signals:
+        if isinstance(signal, Eps):
+            old = {"old": known[stream_id]} if stream_id in known else {}
+            known[stream_id] = signal.field_value or _DEFAULT_FIELD_VALUE
+            cause = {"trigger": "client_signal_received", "reason": "client_signal_only"}
+            yield at_ns, {"stream_id": stream_id, **old, "new": known[stream_id], **cause}
+
+
+def _in_tree(element_id: int, signal: Signal) -> dict[str, Any]:
+    """Return a PRIORITY frame of draft-marx-qlog-event-definitions-quic-h3-00.
+
+    The weight is the effective one, 1 to 256; without a parent it is the root.
+    """
+    assert isinstance(signal, H2Priority | StrictPriority)  # noqa: S101 - callers check
+    frame: dict[str, Any] = {"frame_type": "priority"}
+    kind, number = _element(element_id)
+    frame |= {"prioritized_element_type": kind, "prioritized_element_id": number}
+    if signal.depends_on is not None:
+        kind, number = _element(signal.depends_on)
+        frame |= {"element_dependency_type": kind, "element_dependency_id": number}
+    frame |= {"weight": signal.weight}
+    if isinstance(signal, StrictPriority):
+        return frame | {"strict": signal.strict}
+    return frame | {"exclusive": signal.exclusive}
+
+
+def _element(element_id: int) -> tuple[str, int]:
+    """Return the type of an element and its number; placeholders are numbered from 0."""
+    return ("request_stream", element_id) if element_id >= 0 else ("placeholder", -1 - element_id)
+
+
 # Order at one instant: arrivals, their consequences, requests, departures.
 _RECEIVED, _MOVED, _PARSED, _PRIORITIZED, _LOST, _METRICS, _CREATED, _SENT = range(8)
 _LATE = 8
@@ -194,8 +377,8 @@ _LATE = 8
 class Log:
     """The log of one end; event data is only built on demand."""
 
-    def __init__(self, vantage: str) -> None:
-        self.vantage = vantage
+    def __init__(self, vantage: str, protocols: list[str]) -> None:
+        self.vantage, self.protocols = vantage, protocols
         self._rows: list[tuple[int, int, str, Callable[..., dict[str, Any]], tuple[Any, ...]]] = []
 
     def add(
@@ -212,52 +395,44 @@ class Log:
             yield at_ns, what, make(*of)
 
 
-def server_log(
+def _add_server(
+    log: Log,
     trace: Trace,
     packets: Iterable[LoggedPacket],
-    *,
-    ids: Mapping[int, str],
-    server_ns: Mapping[int, int],
-    signals_are_sent: bool,
-) -> Log:
-    """Return what the server would have logged; *server_ns* is its think time by stream."""
-    log = Log("server")
-    texts = field_values(trace) if signals_are_sent else {}
+    resources: Mapping[int, LoggedResource],
+) -> None:
+    """Add what the server would have logged."""
+    texts = field_values(trace)
     for packet in packets:
         if packet.is_down:
             log.add(packet.sent_at_ns, _SENT, "sent", _packet_data, packet)
         elif packet.arrived_at_ns is not None:
             log.add(packet.arrived_at_ns, _RECEIVED, "received", _packet_data, packet)
     for request in trace.requests:
-        of = (request.stream_id, ids, texts)
-        log.add(request.arrived_at_ns, _PARSED, "parsed", _request_data, *of)
+        stream_id, arrived_at_ns = request.stream_id, request.arrived_at_ns
+        log.add(arrived_at_ns, _PARSED, "parsed", _request_data, stream_id, resources, texts)
         # The response is handed to the transport at once, when the server is done thinking.
-        ready_at_ns = request.arrived_at_ns + server_ns.get(request.stream_id, 0)
-        log.add(
-            ready_at_ns, _CREATED, "moved", _write_data, request.stream_id, request.length_bytes
-        )
-    for at_ns, frame in priority_frames(trace) if signals_are_sent else ():
+        ready_at_ns = arrived_at_ns + resources.get(stream_id, _UNKNOWN).server_ns
+        of = (stream_id, 0, request.length_bytes, "application", "transport")
+        log.add(ready_at_ns, _CREATED, "moved", _moved_data, *of)
+    for at_ns, frame in priority_frames(trace):
         log.add(at_ns, _PARSED, "parsed", _frame, frame)
-    for at_ns, data in priority_changes(trace) if signals_are_sent else ():
+    for at_ns, data in priority_changes(trace):
         log.add(at_ns, _PRIORITIZED, "prioritized", dict, data)
     for row in trace.recovery:
         for number in row.lost:
-            log.add(row.at_ns, _LOST, "lost", _loss_data, number)
+            log.add(row.at_ns, _LOST, "lost", _header_data, number)
         log.add(row.at_ns, _METRICS, "metrics", _metrics_data, row)
-    return log
 
 
-def client_log(
+def _add_client(
+    log: Log,
     trace: Trace,
     packets: Iterable[LoggedPacket],
-    *,
-    ids: Mapping[int, str],
-    bodies: Mapping[int, int],
-    signals_are_sent: bool,
-) -> Log:
-    """Return what the client would have logged."""
-    log = Log("client")
-    texts = field_values(trace) if signals_are_sent else {}
+    resources: Mapping[int, LoggedResource],
+) -> None:
+    """Add what the client would have logged."""
+    texts = field_values(trace)
     requests = {request.stream_id: request for request in trace.requests}
     for packet in packets:
         if not packet.is_down:
@@ -267,33 +442,26 @@ def client_log(
             late = _late(packet.arrived_at_ns, streams, requests)
             log.add(packet.arrived_at_ns, _RECEIVED + late, "received", _packet_data, packet)
     for request in trace.requests:
-        of = (request.stream_id, ids, texts)
+        of = (request.stream_id, resources, texts)
         log.add(request.requested_at_ns, _CREATED, "created", _request_data, *of)
     made_at_ns = {request.arrived_at_ns: request.requested_at_ns for request in trace.requests}
-    for at_ns, frame in priority_frames(trace) if signals_are_sent else ():
+    for at_ns, frame in priority_frames(trace):
         # A signal that reached the server with a request was sent with it; the trace lacks the send
         # times of others.
         if at_ns in made_at_ns:
             log.add(made_at_ns[at_ns], _CREATED, "created", _frame, frame)
-    _add_moves(log, trace, requests, bodies)
-    return log
-
-
-def _add_moves(
-    log: Log, trace: Trace, requests: Mapping[int, Request], bodies: Mapping[int, int]
-) -> None:
-    """Add deliveries to the application, and headers once they are complete."""
     unparsed = {
-        stream_id: requests[stream_id].length_bytes - n_bytes
-        for stream_id, n_bytes in bodies.items()
-        if stream_id in requests
+        stream_id: request.length_bytes - n_bytes
+        for stream_id, request in requests.items()
+        if (n_bytes := resources.get(stream_id, _UNKNOWN).body_bytes) is not None
     }
     for at_ns, stream_id, offset, n_bytes in moves(trace):
         late = _late(at_ns, [stream_id], requests)
-        log.add(at_ns, _MOVED + late, "moved", _delivery_data, stream_id, offset, n_bytes)
+        moved = (stream_id, offset, n_bytes, "transport", "application")
+        log.add(at_ns, _MOVED + late, "moved", _moved_data, *moved)
         if stream_id in unparsed and offset + n_bytes >= unparsed[stream_id]:
-            of = (stream_id, unparsed.pop(stream_id), bodies[stream_id])
-            log.add(at_ns, _PARSED + late, "parsed", _response_data, *of)
+            response = (stream_id, unparsed.pop(stream_id), resources[stream_id].body_bytes)
+            log.add(at_ns, _PARSED + late, "parsed", _response_data, *response)
 
 
 def _late(at_ns: int, streams: Sequence[int], requests: Mapping[int, Request]) -> int:
@@ -311,14 +479,10 @@ def _packet_data(packet: LoggedPacket) -> dict[str, Any]:
     if packet.acked:
         ranges = [list(span) for span in packet.acked]
         frames.insert(0, {"frame_type": "ack", "acked_ranges": ranges})
-    return {
-        "header": {"packet_type": "1RTT", "packet_number": packet.number},
-        "raw": {"length": packet.size_bytes},
-        "frames": frames,
-    }
+    return {**_header_data(packet.number), "raw": {"length": packet.size_bytes}, "frames": frames}
 
 
-def _loss_data(number: int) -> dict[str, Any]:
+def _header_data(number: int) -> dict[str, Any]:
     return {"header": {"packet_type": "1RTT", "packet_number": number}}
 
 
@@ -337,51 +501,35 @@ def _metrics_data(row: RecoveryRow) -> dict[str, Any]:
     return data
 
 
-def _delivery_data(stream_id: int, offset: int, n_bytes: int) -> dict[str, Any]:
-    """Return the data of stream bytes that the transport delivers."""
-    return {
-        "stream_id": stream_id,
-        "offset": offset,
-        "length": n_bytes,
-        "from": "transport",
-        "to": "application",
-    }
-
-
-def _write_data(stream_id: int, n_bytes: int) -> dict[str, Any]:
-    """Return the data of stream bytes that the application writes."""
-    return {
-        "stream_id": stream_id,
-        "offset": 0,
-        "length": n_bytes,
-        "from": "application",
-        "to": "transport",
-    }
+def _moved_data(
+    stream_id: int, offset: int, n_bytes: int, source: str, target: str
+) -> dict[str, Any]:
+    """Return the data of stream bytes that move between transport and application."""
+    moved = {"stream_id": stream_id, "offset": offset, "length": n_bytes}
+    return {**moved, "from": source, "to": target}
 
 
 def _request_data(
-    stream_id: int, ids: Mapping[int, str], texts: Mapping[int, str]
+    stream_id: int, resources: Mapping[int, LoggedResource], texts: Mapping[int, str]
 ) -> dict[str, Any]:
     """Return the data of a request's HEADERS frame."""
-    headers = [{"name": ":method", "value": "GET"}]
-    if stream_id in ids:
-        headers.append({"name": ":path", "value": ids[stream_id]})
+    fields = {":method": "GET"}
+    if stream_id in resources:
+        fields[":path"] = resources[stream_id].id
     if texts.get(stream_id):
-        headers.append({"name": "priority", "value": texts[stream_id]})
-    return {"stream_id": stream_id, "frame": {"frame_type": "headers", "headers": headers}}
+        fields["priority"] = texts[stream_id]
+    return {"stream_id": stream_id, "frame": _headers_frame(fields)}
 
 
 def _response_data(stream_id: int, header_bytes: int, body_bytes: int) -> dict[str, Any]:
     """Return the data of a response's HEADERS frame."""
-    headers = [
-        {"name": ":status", "value": "200"},
-        {"name": "content-length", "value": str(body_bytes)},
-    ]
-    return {
-        "stream_id": stream_id,
-        "length": header_bytes,
-        "frame": {"frame_type": "headers", "headers": headers},
-    }
+    frame = _headers_frame({":status": "200", "content-length": str(body_bytes)})
+    return {"stream_id": stream_id, "length": header_bytes, "frame": frame}
+
+
+def _headers_frame(fields: Mapping[str, str]) -> dict[str, Any]:
+    headers = [{"name": name, "value": value} for name, value in fields.items()]
+    return {"frame_type": "headers", "headers": headers}
 
 
 def _frame(frame: dict[str, Any]) -> dict[str, Any]:
@@ -399,6 +547,9 @@ class LoggedResource(NamedTuple):
     request_bytes: int = DEFAULT_REQUEST_BYTES
     server_ns: int = 0
     """Think time of the server."""
+
+
+_UNKNOWN = LoggedResource("")
 
 
 def qlog_document(
@@ -419,10 +570,9 @@ def qlog_document(
         ValueError: if the dialect is not known.
     """
     schema = _schema(dialect)
-    about = _about(title, description)
-    document = schema.file_head(about, is_sequence=False)
+    document = schema.file_head(_about(title, description), is_sequence=False)
     document["traces"] = [
-        {**_trace_head(log, schema, trace), "events": list(schema.events(log.events()))}
+        {**schema.trace_head(log), "events": list(schema.events(log))}
         for log in _build_logs(trace, resources or {}, signals_are_sent=signals_are_sent)
     ]
     return document
@@ -450,16 +600,14 @@ def write_qlog(
     schema = _schema(dialect)
     check_qlog_path(path)
     about = _about(title, description)
-    logs = list(_build_logs(trace, resources or {}, signals_are_sent=signals_are_sent))
+    logs = _build_logs(trace, resources or {}, signals_are_sent=signals_are_sent)
 
     def put(file: BinaryIO) -> None:
         stream = io.TextIOWrapper(file, encoding="utf-8", newline="\n")
         if Path(path).suffix == ".sqlog":
-            client = logs[-1]
-            _write_sequence(stream, schema, about, client, _trace_head(client, schema, trace))
+            _write_sequence(stream, schema, about, logs[-1])
         else:
-            heads = [_trace_head(log, schema, trace) for log in logs]
-            _write_json(stream, schema, about, logs, heads)
+            _write_json(stream, schema, about, logs)
         # Not closed: `write_atomically` owns the file, and still has to flush it to the disk.
         stream.detach()
 
@@ -495,45 +643,30 @@ def _schema(dialect: str) -> QlogSchema:
 
 def _build_logs(
     trace: Trace, resources: Mapping[int, LoggedResource], *, signals_are_sent: bool
-) -> Iterator[Log]:
-    """Yield the log of the server, and that of the client."""
-    request_bytes = {stream_id: entry.request_bytes for stream_id, entry in resources.items()}
-    packets = logged_packets(trace, request_bytes)
-    ids = {stream_id: entry.id for stream_id, entry in resources.items()}
-    bodies = {
-        stream_id: entry.body_bytes
-        for stream_id, entry in resources.items()
-        if entry.body_bytes is not None
-    }
-    server_ns = {stream_id: entry.server_ns for stream_id, entry in resources.items()}
-    yield server_log(
-        trace, packets, ids=ids, server_ns=server_ns, signals_are_sent=signals_are_sent
-    )
-    yield client_log(trace, packets, ids=ids, bodies=bodies, signals_are_sent=signals_are_sent)
+) -> tuple[Log, Log]:
+    """Return the log of the server, and that of the client."""
+    trace = trace if signals_are_sent else replace(trace, signals=())
+    protocols = ["TCP", "HTTP2"] if trace.delivery is Delivery.CONNECTION else _QUIC
+    server, client = Log("server", protocols), Log("client", protocols)
+    packets = logged_packets(trace, resources)
+    _add_server(server, trace, packets, resources)
+    _add_client(client, trace, packets, resources)
+    return server, client
 
 
 def _about(title: str, description: str) -> dict[str, str]:
     return {"title": title, "description": description} if description else {"title": title}
 
 
-def _trace_head(log: Log, schema: QlogSchema, trace: Trace) -> dict[str, Any]:
-    is_tcp = trace.delivery is Delivery.CONNECTION
-    return schema.trace_head(log.vantage, ["TCP", "HTTP2"] if is_tcp else ["QUIC", "HTTP3"])
-
-
 def _write_json(
-    stream: TextIO,
-    schema: QlogSchema,
-    about: dict[str, str],
-    logs: list[Log],
-    heads: list[dict[str, Any]],
+    stream: TextIO, schema: QlogSchema, about: dict[str, str], logs: Iterable[Log]
 ) -> None:
     """Write event by event: the document of a large load would not fit into memory."""
     stream.write(_open_object(schema.file_head(about, is_sequence=False)) + ', "traces": [')
-    for number, (log, head) in enumerate(zip(logs, heads, strict=True)):
+    for number, log in enumerate(logs):
         stream.write(",\n" if number else "\n")
-        stream.write(_open_object(head) + ', "events": [')
-        for index, event in enumerate(schema.events(log.events())):
+        stream.write(_open_object(schema.trace_head(log)) + ', "events": [')
+        for index, event in enumerate(schema.events(log)):
             stream.write(",\n" if index else "\n")
             stream.write(json.dumps(event, allow_nan=False))
         stream.write("\n]}")
@@ -544,10 +677,7 @@ def _open_object(head: dict[str, Any]) -> str:
     return json.dumps(head).removesuffix("}")
 
 
-def _write_sequence(
-    stream: TextIO, schema: QlogSchema, about: dict[str, str], log: Log, head: dict[str, Any]
-) -> None:
-    first = schema.file_head(about, is_sequence=True) | {"trace": head}
-    stream.write(f"{RECORD_SEPARATOR}{json.dumps(first)}\n")
-    for event in schema.events(log.events()):
-        stream.write(f"{RECORD_SEPARATOR}{json.dumps(event, allow_nan=False)}\n")
+def _write_sequence(stream: TextIO, schema: QlogSchema, about: dict[str, str], log: Log) -> None:
+    first = schema.file_head(about, is_sequence=True) | {"trace": schema.trace_head(log)}
+    for record in itertools.chain([first], schema.events(log)):
+        stream.write(f"{RECORD_SEPARATOR}{json.dumps(record, allow_nan=False)}\n")

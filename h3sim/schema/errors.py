@@ -152,9 +152,8 @@ def collected(
                 raise TooManyProblemsError(problems) from refused
             if len(problems) > MAX_PROBLEMS:
                 message = f"more than {MAX_PROBLEMS:,} errors: the rest is not read"
-                raise TooManyProblemsError(
-                    [*problems, ValidationIssue(key=key, message=message)]
-                ) from None
+                problems.append(ValidationIssue(key=key, message=message))
+                raise TooManyProblemsError(problems) from None
             if refused.stand_in is not ABSENT:
                 taken.append(refused.stand_in)
     return taken, problems

@@ -30,9 +30,9 @@ from __future__ import annotations
 import copy
 import dataclasses
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.schema.errors import (
@@ -47,10 +47,6 @@ from h3sim.schema.errors import (
 )
 from h3sim.schema.values import MegabitsPerSecond, Milliseconds, Number, OrNone, TableOf, ValueType
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-
 ValueT = TypeVar("ValueT")
 _UNITS = ((Milliseconds, "_ns", "_ms"), (MegabitsPerSecond, "_bps", "_mbps"))
 _METADATA = "h3sim"
@@ -60,14 +56,14 @@ _METADATA = "h3sim"
 class FieldSpec:
     """Declared field of a format: attribute, key in a file, field type and description."""
 
-    attribute: str
-    key: str
     kind: ValueType
     about: str
     used_by: str
-    default: Any
+    key: str
     stand_in: Any
     is_premise: bool
+    attribute: str = ""
+    default: Any = ABSENT
     keys: tuple[str, ...] = dataclasses.field(init=False)
     """Keys of a file that the field uses."""
     is_needed: bool = dataclasses.field(init=False)
@@ -88,15 +84,6 @@ class FieldSpec:
         return {key: table[key] for key in self.kind.keys if key in table} or ABSENT
 
 
-class _Declaration(NamedTuple):
-    kind: ValueType
-    about: str
-    used_by: str
-    key: str
-    stand_in: Any
-    is_premise: bool
-
-
 def declare(
     kind: ValueType,
     about: str = "",
@@ -105,62 +92,48 @@ def declare(
     key: str = "",
     stand_in: Any = ABSENT,
     is_premise: bool = False,
-) -> dict[str, _Declaration]:
+) -> dict[str, FieldSpec]:
     """Return the metadata of a field of type *kind*.
 
     *about* and *used_by* are documentation. The key in a file is *key*, or the name with the unit
     of files (`delay_ms` for `delay_ns`); *stand_in* replaces a wrong value while the rest is
     checked; if a field that *is_premise* is wrong, rules between fields are not checked.
     """
-    return {
-        _METADATA: _Declaration(
-            kind=kind,
-            about=about,
-            used_by=used_by,
-            key=key,
-            stand_in=stand_in,
-            is_premise=is_premise,
-        )
-    }
+    spec = FieldSpec(
+        kind=kind, about=about, used_by=used_by, key=key, stand_in=stand_in, is_premise=is_premise
+    )
+    return {_METADATA: spec}
 
 
 def fields_of(cls: type) -> tuple[FieldSpec, ...]:
     """Return the declared fields of a dataclass in order."""
     if cls not in _DECLARED:
-        _DECLARED[cls] = _read_declarations(cls)
+        _DECLARED[cls] = tuple(_declared_fields(cls))
     return _DECLARED[cls]
 
 
 _DECLARED: dict[type, tuple[FieldSpec, ...]] = {}
 
 
-def _read_declarations(cls: type) -> tuple[FieldSpec, ...]:
-    """Return the declared fields of a class."""
-    found: list[FieldSpec] = []
+def _declared_fields(cls: type) -> Iterator[FieldSpec]:
     for field in dataclasses.fields(cls):
-        declared: _Declaration | None = field.metadata.get(_METADATA)
+        declared: FieldSpec | None = field.metadata.get(_METADATA)
         if declared is None:
             continue
-        kind, stand_in = declared.kind, declared.stand_in
         default = field.default
         if field.default_factory is not dataclasses.MISSING:
             default = field.default_factory()
         is_needed = default is dataclasses.MISSING
+        stand_in = declared.stand_in
         if stand_in is ABSENT:
-            stand_in = kind.stand_in if is_needed else default
-        found.append(
-            FieldSpec(
-                attribute=field.name,
-                key=declared.key or _key(field.name, kind),
-                kind=kind,
-                about=declared.about,
-                used_by=declared.used_by,
-                default=ABSENT if is_needed else default,
-                stand_in=stand_in,
-                is_premise=declared.is_premise,
-            )
+            stand_in = declared.kind.stand_in if is_needed else default
+        yield dataclasses.replace(
+            declared,
+            attribute=field.name,
+            key=declared.key or _key(field.name, declared.kind),
+            default=ABSENT if is_needed else default,
+            stand_in=stand_in,
         )
-    return tuple(found)
 
 
 def _key(name: str, kind: ValueType) -> str:
@@ -268,9 +241,8 @@ def read_document(
     if format_ and isinstance(document, Mapping):
         if document.get("format") != format_:
             found = format_value(document["format"]) if "format" in document else "nothing"
-            problems.append(
-                ValidationIssue(key="format", message=f"must be {format_!r}, is {found}")
-            )
+            message = f"must be {format_!r}, is {found}"
+            problems.append(ValidationIssue(key="format", message=message))
         table = _Without(document, "format")
     try:
         value = read_table(cls, table, noun=noun)
@@ -299,9 +271,9 @@ def read_table(cls: type[ValueT], given: object, *, noun: str = "a table", **fix
         RejectedValueError: listing every error in it, with a stand-in.
     """
     if not isinstance(given, Mapping):
-        raise RejectedValueError(
-            f"must be {noun}, is {format_value(given)}", _stand_in_for(cls, fixed)
-        )
+        stand_ins = {field.attribute: field.stand_in for field in fields_of(cls)}
+        stand_in = _unchecked(cls, stand_ins | fixed)
+        raise RejectedValueError(f"must be {noun}, is {format_value(given)}", stand_in)
     fields = fields_of(cls)
     if fixed:
         fields = tuple(field for field in fields if field.attribute not in fixed)
@@ -311,15 +283,13 @@ def read_table(cls: type[ValueT], given: object, *, noun: str = "a table", **fix
         found = field.given_in(given) if field.kind.keys else given.get(field.key, ABSENT)
         if found is ABSENT and field.is_optional:
             continue
-        if found is ABSENT and field.kind.keys and field.default is ABSENT:
-            found = {}  # the class reports its required keys
-        if found is ABSENT:
-            if field.is_needed:
-                problems.append(ValidationIssue(key=field.key, message="is missing"))
-                values[field.attribute] = field.stand_in
+        if found is ABSENT and field.is_needed:
+            problems.append(ValidationIssue(key=field.key, message="is missing"))
+            values[field.attribute] = field.stand_in
             continue
         try:
-            values[field.attribute] = field.kind.read(found)
+            # Without any of its keys, the class of the value reports those that it requires.
+            values[field.attribute] = field.kind.read({} if found is ABSENT else found)
         except RejectedValueError as refused:
             problems += refused.under("" if field.kind.keys else field.key)
             if isinstance(refused, TooManyProblemsError):
@@ -343,9 +313,8 @@ def _key_problems(
     known = [key for field in fields for key in field.keys]
     unknown = [name for name in given if name not in known]
     if len(unknown) > MAX_PROBLEMS:
-        yield ValidationIssue(
-            key="", message=f"{len(unknown):,} unknown keys, the first of which follow"
-        )
+        message = f"{len(unknown):,} unknown keys, the first of which follow"
+        yield ValidationIssue(key="", message=message)
     for name in unknown[:MAX_PROBLEMS]:
         allowed = f"allowed are {join_words(known, near=name)}" if known else "none is allowed here"
         key = name if isinstance(name, str) else format_value(name)
@@ -362,13 +331,6 @@ def _unchecked(cls: type[ValueT], values: Mapping[str, Any]) -> ValueT:
     for attribute, value in (defaults | dict(values)).items():
         object.__setattr__(made, attribute, value)
     return made
-
-
-def _stand_in_for(cls: type[ValueT], fixed: Mapping[str, Any]) -> ValueT:
-    """Return a stand-in for a value that is not a table."""
-    return _unchecked(
-        cls, {field.attribute: field.stand_in for field in fields_of(cls)} | dict(fixed)
-    )
 
 
 # Writing

@@ -12,18 +12,16 @@ import json
 import os
 import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.schema.errors import format_value
 from h3sim.text import escape_control
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
     from io import BufferedReader
-    from typing import BinaryIO
 
 
 if TYPE_CHECKING:
@@ -269,9 +267,8 @@ def exceeded_limit(text: str) -> str:
             is_header = is_header or (depth == 0 and not is_value)
             depth += 1
             if depth > _MAX_NESTING:
-                return _at_line(
-                    match, f"arrays and tables are nested more than {_MAX_NESTING} deep"
-                )
+                message = f"arrays and tables are nested more than {_MAX_NESTING} deep"
+                return _at_line(match, message)
         elif mark in "]}":
             depth = max(0, depth - 1)
         is_value = mark == "=" or (is_value and not (mark == "\n" and depth == 0))

@@ -33,17 +33,19 @@ def schema_of(
     """Return the JSON Schema of a file format; *rules* extend the schemas of classes, by name."""
     rules = rules or {}
     definitions: dict[str, Any] = {}
-    own = _table(cls, definitions, rules)
-    own["properties"] = {"format": {"const": format_}, **own["properties"]}
-    own["required"] = ["format", *own.get("required", [])]
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": schema_id(format_),
-        "title": title,
-        **({"description": about} if about else {}),
-        **own,
-        "$defs": definitions,
-    }
+    table = _table(cls, definitions, rules)
+    description = {"description": about} if about else {}
+    return {**_published(format_, title, table, description), "$defs": definitions}
+
+
+def _published(
+    format_: str, title: str, table: dict[str, Any], more: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the schema of documents of a format, which are a *table* with the format's name."""
+    table["properties"] = {"format": {"const": format_}, **table["properties"]}
+    table["required"] = ["format", *table.get("required", [])]
+    draft = "https://json-schema.org/draft/2020-12/schema"
+    return {"$schema": draft, "$id": schema_id(format_), "title": title, **more, **table}
 
 
 def _table(
@@ -70,7 +72,8 @@ def _table(
         if field.about and "$ref" not in schema:
             schema["description"] = field.about
         if not field.is_needed and field.default not in (None, (), {}):
-            schema["default"] = _as_json(field.kind.write(field.default))
+            default = field.kind.write(field.default)
+            schema["default"] = default.value if isinstance(default, Enum) else default
         properties[field.key] = schema
     needed = [field.key for field in fields if field.is_needed]
     table: dict[str, Any] = {
@@ -86,10 +89,6 @@ def _table_classes(kind: Any) -> list[type]:
     """Return the classes of the tables in a field type."""
     found = [kind.cls] if hasattr(kind, "cls") and not kind.keys else []
     return found + (_table_classes(kind.of) if hasattr(kind, "of") else [])
-
-
-def _as_json(value: Any) -> Any:
-    return value.value if isinstance(value, Enum) else value
 
 
 def merged(table: dict[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
@@ -189,33 +188,19 @@ class OutputSchema(ObjectType):
 
     def published(self) -> dict[str, Any]:
         """Return the JSON Schema of its documents."""
-        table = super().schema()
-        return {
-            "$schema": "https://json-schema.org/draft/2020-12/schema",
-            "$id": schema_id(self.name),
-            "title": self.title,
-            **table,
-            "properties": {"format": {"const": self.name}, **table["properties"]},
-            "required": ["format", *table["required"]],
-        }
+        return _published(self.name, self.title, super().schema(), {})
 
 
 def row_of(row: type, **kinds: ValueType) -> ObjectType:
     """Return a table type with the columns of a row class; *kinds* override annotations."""
-    columns = row.__annotations__.items()
-    return ObjectType(
-        *(
-            Property(name, kinds.get(name) or _OF_ANNOTATION[_write_value(of)])
-            for name, of in columns
-        )
-    )
+    entries = []
+    for name, annotation in row.__annotations__.items():
+        # Named tuples keep a forward reference.
+        source = str(getattr(annotation, "__forward_arg__", annotation))
+        entries.append(Property(name, kinds.get(name) or _OF_ANNOTATION[source]))
+    return ObjectType(*entries)
 
 
 def rows_of(row: type, **kinds: ValueType) -> ListOf:
     """Return a list type of rows, each as by `row_of`."""
     return ListOf(row_of(row, **kinds), "rows")
-
-
-def _write_value(annotation: Any) -> str:
-    """Return an annotation as source text: named tuples keep a forward reference."""
-    return str(getattr(annotation, "__forward_arg__", annotation))

@@ -147,9 +147,8 @@ class Number(ValueType):
         if not is_quantity(value):
             if isinstance(value, int | float) and not isinstance(value, bool):  # not finite, huge
                 raise RejectedValueError(f"{self._describe_range(1)}, is {format_value(value)}")
-            raise RejectedValueError(
-                f"must be {self._noun}{self._example}, is {format_value(value)}"
-            )
+            message = f"must be {self._noun}{self._example}, is {format_value(value)}"
+            raise RejectedValueError(message)
         if not self.holds(value):
             raise RejectedValueError(f"{self._describe_range(value)}, is {format_value(value)}")
         number: float = value
@@ -171,10 +170,9 @@ class Number(ValueType):
         is_plain = not self.is_above and not self.is_below
         if low == 0 and value < 0 and is_plain and (high is None or high > _MANY):
             return "must not be negative"
-        if self.is_below and self.is_above:
-            return f"must be more than {_bound(low)} and less than {_bound(high)}{self.hint}"
         if self.is_below:
-            return f"must be at least {_bound(low)} and less than {_bound(high)}{self.hint}"
+            start = "more than" if self.is_above else "at least"
+            return f"must be {start} {_bound(low)} and less than {_bound(high)}{self.hint}"
         if self.is_above:
             end = "" if high is None else f", to {_bound(high)}"
             return f"must be more than {_bound(low)}{end}{self.hint}"

@@ -13,8 +13,7 @@ from h3sim.catalog import load_network, load_page, load_profile, load_scheme
 from h3sim.errors import H3SimError
 from h3sim.headers.base import read_qif
 from h3sim.http.priority_field import parse_priority
-from h3sim.importers import import_page
-from h3sim.importers.archive import read_archive
+from h3sim.importers import import_page, read_archive
 from h3sim.importers.crux import read_crux
 from h3sim.importers.header_lists import read_exchanges
 from h3sim.page import page_from_dict, page_to_dict

@@ -11,8 +11,7 @@ import pytest
 
 from h3sim.catalog import load_page
 from h3sim.cli import main
-from h3sim.importers import RecordingError, import_page
-from h3sim.importers.archive import read_archive
+from h3sim.importers import RecordingError, import_page, read_archive
 from h3sim.importers.formats.archive import is_archive
 from h3sim.page import page_to_dict
 from tests.recordings import SITE, archive_lines, entry, har, write_recording

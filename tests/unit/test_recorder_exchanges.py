@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from h3sim.importers.chromium.browser import ProtocolEvent
-from h3sim.importers.formats.chrome_fields import CallFrame
-from h3sim.importers.formats.devtools import NetworkEvents
+from h3sim.importers.formats.devtools import CallFrame, NetworkEvents
 from h3sim.importers.source import Fields
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from h3sim.importers.chromium.navigation_reader import largest_url, painted_rectangles
-from h3sim.importers.chromium.recording import differences, merged
+from h3sim.importers.chromium.recording import differences, largest_url, merged, painted_rectangles
 from h3sim.importers.formats.chrome_trace import CpuTime, TraceTask, task_of, work_of
 from h3sim.importers.formats.devtools import RecordedExchange
 from h3sim.importers.header_lists import request_lists, response_lists, to_qif

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from h3sim.importers.chromium.navigation_reader import Document
+from h3sim.importers.chromium.recording import Document
 from h3sim.importers.content_encoding import WireOffsets
 from h3sim.page import FetchPriority
 

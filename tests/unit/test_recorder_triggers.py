@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from h3sim.importers.chromium.navigation_reader import Causes, ReceivedDocument, RequestInitiator
-from h3sim.importers.formats.chrome_fields import CallFrame, Initiator
+from h3sim.importers.chromium.recording import Causes, ReceivedDocument, RequestInitiator
 from h3sim.importers.formats.chrome_trace import CpuTime
-from h3sim.importers.formats.devtools import RecordedExchange
+from h3sim.importers.formats.devtools import CallFrame, Initiator, RecordedExchange
 from h3sim.page import TriggerEvent
 
 ROOT = "http://x/"

@@ -1,22 +1,5 @@
 """The recorder: loads pages in an installed Chromium and records resources, times and causes."""
 
-from h3sim.importers.chromium.browser import ChromiumError, find_chromium
-from h3sim.importers.chromium.navigation import Timeouts
-from h3sim.importers.chromium.recording import (
-    PageRecording,
-    Recorded,
-    RecordedSource,
-    RecordedTiming,
-    record,
-)
+from h3sim.lazy import attach
 
-__all__ = [
-    "ChromiumError",
-    "PageRecording",
-    "Recorded",
-    "RecordedSource",
-    "RecordedTiming",
-    "Timeouts",
-    "find_chromium",
-    "record",
-]
+__getattr__, __dir__, __all__ = attach(__name__)

@@ -49,6 +49,7 @@ _WITHOUT = (
     # Frames of other sites stay in the page's process, and so in its trace.
     *("IsolateOrigins", "site-per-process"),
 )
+_AS_ROOT = ("--no-sandbox", "--disable-dev-shm-usage")
 _LOCAL_ONLY = (
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
     "--no-proxy-server",
@@ -66,15 +67,12 @@ def find_chromium(path: str | None = None) -> str:
         ChromiumError: if there is none, with advice on how to install one.
     """
     requested = path or os.environ.get("CHROMIUM")
-    if requested:
-        found = shutil.which(requested)
-        if found is None:
-            raise ChromiumError(f"{requested!r} is not an executable Chromium")
+    names = (requested,) if requested else (*NAMES, *INSTALL_PATHS)
+    found = next(filter(None, map(shutil.which, names)), None)
+    if found is not None:
         return found
-    for name in (*NAMES, *INSTALL_PATHS):
-        found = shutil.which(name)
-        if found is not None:
-            return found
+    if requested:
+        raise ChromiumError(f"{requested!r} is not an executable Chromium")
     raise ChromiumError(
         "no Chromium is installed: install one (`apt-get install chromium` on Debian), or set"
         " its path with --chromium PATH or $CHROMIUM"
@@ -92,6 +90,8 @@ def running_chromium(
     Raises:
         ChromiumError: if it does not start.
     """
+    # The sandbox is unavailable to root (in containers).
+    is_root = hasattr(os, "geteuid") and os.geteuid() == 0
     # Chromium's children may still write there while exiting: not a reason to lose a recording.
     with tempfile.TemporaryDirectory(prefix="h3sim-", ignore_cleanup_errors=True) as profile:
         process = subprocess.Popen(  # noqa: S603 - the browser that the user has installed
@@ -100,7 +100,7 @@ def running_chromium(
                 *_FLAGS,
                 f"--disable-features={','.join(_WITHOUT)}",
                 *(_LOCAL_ONLY if local_only else ()),
-                *_sandbox(),
+                *(_AS_ROOT if is_root else ()),
                 *flags,
                 f"--user-data-dir={profile}",
                 "about:blank",
@@ -118,12 +118,6 @@ def running_chromium(
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-
-
-def _sandbox() -> tuple[str, ...]:
-    """Return the options for running as root (in containers), where the sandbox is unavailable."""
-    is_root = hasattr(os, "geteuid") and os.geteuid() == 0
-    return ("--no-sandbox", "--disable-dev-shm-usage") if is_root else ()
 
 
 def _socket_address(file: Path, process: subprocess.Popen[bytes], program: str) -> str:
@@ -194,9 +188,8 @@ class DevTools:
         try:
             self._socket.send(json.dumps(message))
         except self._lost as error:
-            raise ChromiumError(
-                f"the connection to Chromium was lost during {method}: {error}"
-            ) from error
+            what = f"the connection to Chromium was lost during {method}: {error}"
+            raise ChromiumError(what) from error
         until = time.monotonic() + _ANSWER_S
         while time.monotonic() < until:
             answer = self._receive(until - time.monotonic())
@@ -234,9 +227,6 @@ class DevTools:
         message: dict[str, Any] = json.loads(text)
         if "id" in message:
             return message
-        self._events.append(
-            ProtocolEvent(
-                message["method"], message.get("params", {}), message.get("sessionId", "")
-            )
-        )
+        params, session = message.get("params", {}), message.get("sessionId", "")
+        self._events.append(ProtocolEvent(message["method"], params, session))
         return None

@@ -62,8 +62,7 @@ def visit(address: str, url: str, patience: Timeouts) -> Navigation:
     with DevTools(address) as devtools:
         version = devtools.call("Browser.getVersion")["product"]
         tab = _Tab(devtools, Navigation(browser=version), patience)
-        tab.open()
-        tab.navigate(url)
+        tab.open(url)
         tab.wait()
         tab.measure()
         return tab.visit
@@ -83,7 +82,8 @@ class _Tab:
         self._html: list[str] = []
         self._jpegs: list[str] = []
 
-    def open(self) -> None:
+    def open(self, url: str) -> None:
+        """Open the tab, and begin to load *url* in it."""
         target = self._devtools.call("Target.createTarget", url="about:blank")["targetId"]
         attached = self._devtools.call("Target.attachToTarget", targetId=target, flatten=True)
         self._session = attached["sessionId"]
@@ -93,29 +93,19 @@ class _Tab:
         self._call("Debugger.setAsyncCallStackDepth", maxDepth=32)
         # A `debugger` statement would stop the page for good.
         self._call("Debugger.setSkipAllPauses", skip=True)
-        self._call(
-            "Emulation.setDeviceMetricsOverride",
-            width=WIDTH_PX,
-            height=HEIGHT_PX,
-            deviceScaleFactor=1,
-            mobile=False,
-        )
-        for name, world in (("waits.js", ""), ("watch.js", _WORLD)):
-            source = _script(name)
-            more = {"worldName": world} if world else {}
-            self._call("Page.addScriptToEvaluateOnNewDocument", source=source, **more)
+        screen = {"width": WIDTH_PX, "height": HEIGHT_PX, "deviceScaleFactor": 1, "mobile": False}
+        self._call("Emulation.setDeviceMetricsOverride", **screen)
+        add = "Page.addScriptToEvaluateOnNewDocument"
+        self._call(add, source=_script("waits.js"))
+        self._call(add, source=_script("watch.js"), worldName=_WORLD)
         # Without a session: the whole browser is traced, including the tab's process.
-        self._devtools.call(
-            "Tracing.start",
-            transferMode="ReportEvents",
-            traceConfig={
-                "recordMode": "recordAsMuchAsPossible",
-                "includedCategories": list(CATEGORIES),
-                "excludedCategories": ["*"],
-            },
-        )
+        config = {
+            "recordMode": "recordAsMuchAsPossible",
+            "includedCategories": list(CATEGORIES),
+            "excludedCategories": ["*"],
+        }
+        self._devtools.call("Tracing.start", transferMode="ReportEvents", traceConfig=config)
 
-    def navigate(self, url: str) -> None:
         answer = self._call("Page.navigate", url=url)
         if answer.get("errorText"):
             raise ChromiumError(f"{url} cannot be loaded: {answer['errorText']}")

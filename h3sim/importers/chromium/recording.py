@@ -1,31 +1,39 @@
-"""Recordings of pages in Chromium: served, loaded several times, aggregated, made into a page."""
+"""Recordings of pages in Chromium: served, loaded several times, aggregated, made into a page.
+
+A live browser provides more than a log: CPU time, the offset of each reference in its document,
+render blocking and visibility (docs/recording.md).
+"""
 
 from __future__ import annotations
 
 import datetime
+import json
 import os
+import re
 import statistics
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from h3sim._version import __version__
 from h3sim.errors import InputError, ValidationIssue
+from h3sim.importers.causes import HAVE_ELEMENTS
 from h3sim.importers.chromium.browser import ChromiumError, find_chromium, running_chromium
-from h3sim.importers.chromium.navigation import Timeouts, visit
-from h3sim.importers.chromium.navigation_reader import (
-    VisitReader,
-    complete_exchanges,
-    exchanges_of,
-    is_favicon,
-)
+from h3sim.importers.chromium.navigation import Navigation, Timeouts, visit
 from h3sim.importers.chromium.web_server import COMPRESSIONS, Site, address_of, served
-from h3sim.importers.css import HEIGHT_PX, WIDTH_PX
+from h3sim.importers.content_encoding import WireOffsets
+from h3sim.importers.css import BOLD, HEIGHT_PX, NORMAL, WIDTH_PX, nearest_weights
+from h3sim.importers.formats.chrome_trace import WORKED_ON, CpuTime, task_of, work_of
+from h3sim.importers.formats.devtools import NetworkEvents, RecordedExchange, join_redirects
+from h3sim.importers.html import Reference, read_markup, scan
 from h3sim.importers.page_assembly import assemble
-from h3sim.importers.recorded_request import Recording
-from h3sim.page import FLAGS, Page, Resource
+from h3sim.importers.recorded_request import REDIRECTS, Recording, Trigger, visible_rectangles
+from h3sim.importers.request_fields import address, kind_of, without_fragment
+from h3sim.importers.source import Fields
+from h3sim.page import FLAGS, FontDisplay, Kind, Page, Rectangle, Resource, TriggerEvent
 from h3sim.schema import shown_path
 from h3sim.schema.arguments import check_arguments
 from h3sim.schema.output import (
@@ -40,10 +48,497 @@ from h3sim.schema.output import (
 from h3sim.schema.values import Choice, Integer, ListOf, Scalar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
-    from h3sim.importers.chromium.navigation import Navigation
-    from h3sim.importers.formats.devtools import RecordedExchange
+
+_SCRIPT_END = re.compile(rb"</script", re.IGNORECASE)
+_IMAGES = ("img", "image")
+
+
+class Document:
+    """HTML document with the first reference to each URL.
+
+    >>> document = Document('<head><script src="a.js" defer></script><p><img src=b.png>', "http://x/")
+    >>> [(url, each.offset_bytes) for url, each in document.references.items()]
+    [('http://x/a.js', 31), ('http://x/b.png', 58)]
+    >>> document.first_image_bytes
+    58
+    """
+
+    def __init__(self, text: str, url: str, charset: str = "") -> None:
+        # Tags are searched as ASCII bytes, which fails in UTF-16, for example.
+        self._charset = charset if _is_like_ascii(charset) else "utf-8"
+        self.data = text.encode(self._charset, "replace")
+        self._url = url
+        self._lines = [0, *(found.end() for found in re.finditer(rb"\n", self.data))]
+
+    @cached_property
+    def _all(self) -> list[Reference]:
+        return read_markup(scan(self.data), is_every=True).references
+
+    @cached_property
+    def references(self) -> Mapping[str, Reference]:
+        """References of its tags, by URL without fragment."""
+        found: dict[str, Reference] = {}
+        for reference in self._all:
+            if url := reference.url_in(self._url):
+                # Duplicates are requested at the first reference.
+                found.setdefault(url, reference)
+        return found
+
+    @cached_property
+    def elements(self) -> Mapping[str, Reference]:
+        """First references of its tags that are no preloads, by URL without fragment."""
+        found: dict[str, Reference] = {}
+        for reference in self._all:
+            if not reference.flags.get("preload"):
+                found.setdefault(reference.url_in(self._url), reference)
+        return found
+
+    @property
+    def first_image_bytes(self) -> int | None:
+        """Offset of the first image reference, or None."""
+        ends = (r.offset_bytes for r in self.references.values() if r.tag in _IMAGES)
+        return min(ends, default=None)
+
+    def position(self, line: int, column: int) -> int:
+        """Convert a line and column, both from 0 and in characters, to a byte offset."""
+        line = min(max(line, 0), len(self._lines) - 1)
+        start = self._lines[line]
+        # A character has at least one byte; one truncated at the end is dropped.
+        text = self.data[start : start + 4 * max(column, 0)].decode(self._charset, "ignore")
+        return start + len(text[: max(column, 0)].encode(self._charset, "replace"))
+
+    def mention(self, url: str) -> int | None:
+        """Return the offset after the first mention of the file name in *url*, as in inline CSS."""
+        name = without_fragment(url).partition("?")[0].rsplit("/", 1)[-1]
+        # Escaped as by browsers, then unescaped.
+        for part in (each.encode(self._charset, "replace") for each in (name, unquote(name))):
+            index = self.data.find(part) if part else -1
+            if index >= 0:
+                return index + len(part)
+        return None
+
+    def script_end(self, line: int) -> int:
+        """Return the offset after the inline script that contains *line*, from 0."""
+        found = _SCRIPT_END.search(self.data, self.position(line, 0))
+        return len(self.data) if found is None else found.end()
+
+
+def _is_like_ascii(charset: str) -> bool:
+    """Return whether a character set exists and encodes tags as ASCII does."""
+    try:
+        return bool(charset) and "<a b='c'>".encode(charset) == b"<a b='c'>"
+    except LookupError:
+        return False
+
+
+_DIGITS = 2
+"""Decimals of a delay in ms: the precision of clocks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestInitiator(Trigger):
+    """Trigger by the index of an exchange, with the tag that refers to the requested resource."""
+
+    reference: Reference | None = None
+
+
+class ReceivedDocument:
+    """HTML document as received, with its exchange."""
+
+    def __init__(self, exchange: RecordedExchange, text: str) -> None:
+        self.exchange = exchange
+        self.html = Document(text, exchange.url, exchange.charset)
+
+    @cached_property
+    def offsets(self) -> WireOffsets:
+        """Offsets on the wire of offsets in the document."""
+        return WireOffsets(self.html.data, self.exchange.body_bytes or 0)
+
+    def delivered_ms(self, offset: int) -> float:
+        """Return when that many bytes of the document had been received."""
+        received = 0
+        for at_ms, _, plain_bytes in self.exchange.chunks:
+            received += plain_bytes
+            if received >= offset:
+                return at_ms
+        return _finished_ms(self.exchange)
+
+
+class Causes:
+    """Causes of the exchanges of one load, in request order; the first is the root."""
+
+    def __init__(
+        self,
+        exchanges: Sequence[RecordedExchange],
+        documents: Mapping[str, ReceivedDocument],
+        work: Mapping[str, CpuTime],
+        waited: Collection[str] = (),
+    ) -> None:
+        """Index the exchanges; *waited* are the URLs of synchronous requests of scripts."""
+        self._exchanges = exchanges
+        self._documents = documents
+        self._work = work
+        self._waited = frozenset(waited)
+        self._index_of = {exchange.hop_id: index for index, exchange in enumerate(exchanges)}
+
+    def of(self, exchange: RecordedExchange) -> RequestInitiator:
+        """Return the cause of *exchange*, which is not the root."""
+        index = self._index_of[exchange.hop_id]
+        before = exchange.redirected_from
+        # First, because after a redirect the initiator is still that of the first request.
+        if before is not None and before.hop_id in self._index_of:
+            return self._complete(exchange, before)
+        is_scripted = exchange.initiator_type == "script"
+        found = self._by_script(exchange, index) if is_scripted else None
+        if found is None:
+            found = self._by_parser(exchange, index) or self._by_clock(exchange, index)
+        return found or self._complete(exchange, self._home(exchange, index).exchange)
+
+    def _by_script(self, exchange: RecordedExchange, index: int) -> RequestInitiator | None:
+        """Return the trigger by the script on the stack that ran last: all have run by then."""
+        initiator = exchange.asked_by
+        urls = {frame.url for frame in initiator.stack}
+        scripts = [other for other in self._exchanges[:index] if other.url in urls]
+        # An inline script has the URL of its document; its offset is more precise (below).
+        scripts = [other for other in scripts if other.type != "Document"]
+        if scripts:
+            before = self._waited_for(exchange, index, urls)
+            if before is not None:
+                return self._complete(exchange, before)
+            return self._executed(exchange, max(scripts, key=self._started))
+        for frame in initiator.stack:
+            found = self._asked_before(frame.url, index)
+            document = None if found is None else self._documents.get(found.hop_id)
+            if document is not None:
+                return self._offset(exchange, document, document.html.script_end(frame.line))
+        # A module's import has no stack: it gives the importing module.
+        importer = self._asked_before(initiator.url, index)
+        if importer is None or importer.type == "Document":
+            return None
+        return self._complete(exchange, importer)
+
+    def _by_parser(self, exchange: RecordedExchange, index: int) -> RequestInitiator | None:
+        """Return the trigger by a reference in a document or stylesheet."""
+        initiator = exchange.asked_by
+        parent = self._asked_before(initiator.url, index)
+        if parent is not None and parent.hop_id not in self._documents:
+            return self._complete(exchange, parent)
+        document = self._home(exchange, index)
+        if parent is not None:
+            document = self._documents[parent.hop_id]
+        reference = document.html.references.get(exchange.url)
+        if reference is not None:
+            return self._offset(exchange, document, reference.offset_bytes, reference)
+        offset = document.html.mention(exchange.url)
+        if offset is None and initiator.type == "parser" and initiator.line is not None:
+            offset = document.html.position(initiator.line, initiator.column)
+        return None if offset is None else self._offset(exchange, document, offset)
+
+    def _by_clock(self, exchange: RecordedExchange, index: int) -> RequestInitiator | None:
+        """Return the trigger by the response that was there last that a script may have waited for.
+
+        What a promise's callback inserts has no stack: Chromium calls its initiator "parser" or
+        "other". A document that does not name it did not ask for it.
+        """
+        ready = [
+            other
+            for other in self._exchanges[:index]
+            if other.type in _SCRIPTED and _finished_ms(other) <= exchange.requested_ms
+        ]
+        last = max(ready, key=_finished_ms, default=None)
+        if last is None:
+            return None
+        make = self._executed if last.type == "Script" else self._complete
+        return make(exchange, last)
+
+    def _waited_for(
+        self, exchange: RecordedExchange, index: int, urls: AbstractSet[str]
+    ) -> RecordedExchange | None:
+        """Return the trigger by the last synchronous request of the same scripts, which waited."""
+        for other in reversed(self._exchanges[:index]):
+            is_over = _finished_ms(other) <= exchange.requested_ms
+            if other.url in self._waited and other.type == "XHR" and is_over:
+                shared = any(frame.url in urls for frame in other.asked_by.stack)
+                return other if shared else None
+        return None
+
+    def _started(self, script: RecordedExchange) -> tuple[float, int]:
+        """Return when a script first ran or, if the trace lacks it, when it was requested."""
+        return self._work.get(script.url, CpuTime()).started_us, self._index_of[script.hop_id]
+
+    def _home(self, exchange: RecordedExchange, index: int) -> ReceivedDocument:
+        """Return the document of the requesting frame, or the root."""
+        # Backwards: of several documents of a frame the last one makes the request.
+        before = (e for e in reversed(self._exchanges[:index]) if e.hop_id in self._documents)
+        home = next((e for e in before if e.frame_id == exchange.frame_id), self._exchanges[0])
+        return self._documents[home.hop_id]
+
+    def _asked_before(self, url: str, index: int) -> RecordedExchange | None:
+        """Return the last exchange with *url* requested before the one at *index*."""
+        before = reversed(self._exchanges[:index] if url else ())
+        return next((other for other in before if other.url == url), None)
+
+    def _complete(self, exchange: RecordedExchange, parent: RecordedExchange) -> RequestInitiator:
+        return self._cause(exchange, parent, TriggerEvent.COMPLETE, _finished_ms(parent))
+
+    def _executed(self, exchange: RecordedExchange, parent: RecordedExchange) -> RequestInitiator:
+        work = self._work.get(parent.url, CpuTime())
+        since_ms = _finished_ms(parent) + (work.parse_ms + work.execute_ms)
+        return self._cause(exchange, parent, TriggerEvent.EXECUTED, since_ms)
+
+    def _offset(
+        self,
+        exchange: RecordedExchange,
+        document: ReceivedDocument,
+        plain_offset: int,
+        reference: Reference | None = None,
+    ) -> RequestInitiator:
+        since_ms = document.delivered_ms(plain_offset)
+        cause = self._cause(exchange, document.exchange, TriggerEvent.OFFSET, since_ms)
+        offset_bytes = document.offsets.wire(plain_offset)
+        return replace(cause, offset_bytes=offset_bytes, reference=reference)
+
+    def _cause(
+        self,
+        exchange: RecordedExchange,
+        parent: RecordedExchange,
+        at: TriggerEvent,
+        since_ms: float,
+    ) -> RequestInitiator:
+        delay_ms = round(max(exchange.requested_ms - since_ms, 0.0), _DIGITS)
+        return RequestInitiator(at=at, by=self._index_of[parent.hop_id], delay_ms=delay_ms)
+
+
+_SCRIPTED = ("Fetch", "XHR", "Script")
+"""The types of what a script is, or may wait for."""
+
+
+def _finished_ms(exchange: RecordedExchange) -> float:
+    return exchange.requested_ms if exchange.end_ms is None else exchange.end_ms
+
+
+_WEIGHTS = {"normal": NORMAL, "bold": BOLD}
+
+
+def painted_rectangles(
+    measured: Mapping[str, Any], fonts: Sequence[Mapping[str, Any]]
+) -> dict[str, tuple[Rectangle, ...]]:
+    """Return the visible rectangles of each URL.
+
+    For an image these are its boxes, as element or background; for a font the lines of text set in
+    it.
+    """
+    found: dict[str, list[Sequence[float]]] = {
+        url: [*boxes] for url, boxes in measured["images"].items()
+    }
+    for style, lines in measured["texts"].items():
+        for url in _font_urls(json.loads(style), fonts):
+            found.setdefault(url, []).extend(lines)
+    width, height = measured["viewport"]
+    return visible_rectangles((width, height), found)
+
+
+def largest_url(measured: Mapping[str, Any], fonts: Sequence[Mapping[str, Any]]) -> str:
+    """Return the URL of the largest contentful paint: an image, or the font of a text, or ""."""
+    largest = measured.get("largest")
+    if largest is None:
+        return ""
+    if largest["url"] or largest["font"] is None:
+        return str(largest["url"])
+    urls = _font_urls(largest["font"], fonts)
+    return urls[0] if urls else ""
+
+
+def _font_urls(style: Sequence[str], fonts: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the font files of the first family in the list that is a loaded web font.
+
+    Only the faces that the browser selects count: by slant, then by weight.
+    """
+    families, weight, slope = style
+    for family in families.split(","):
+        name = family.strip().strip("\"'").casefold()
+        faces = [face for face in fonts if face["fontFamily"].strip("\"'").casefold() == name]
+        if faces:
+            alike = [face for face in faces if _slant(face["fontStyle"]) == _slant(slope)] or faces
+            weights = [_weights(face["fontWeight"]) for face in alike]
+            best = nearest_weights(weights, _weight(weight))
+            near = [face["src"] for face in alike if _weights(face["fontWeight"]) == best]
+            return sorted(dict.fromkeys(near))
+    return []
+
+
+def _slant(style: object) -> str:
+    return str(style).split()[0]
+
+
+def _weights(given: object) -> tuple[float, float]:
+    ends = [_weight(word) for word in str(given).split()] or [NORMAL]
+    return min(ends), max(ends)
+
+
+def _weight(word: str) -> float:
+    try:
+        return float(_WEIGHTS.get(word, word))
+    except ValueError:
+        return NORMAL
+
+
+_LOW = "Low"
+_PAINTED = (Kind.IMAGE, Kind.FONT, Kind.MEDIA, Kind.OTHER)
+
+
+def exchanges_of(visit: Navigation) -> list[RecordedExchange]:
+    """Return the HTTP exchanges in request order."""
+    events = NetworkEvents(lambda *_: None)
+    for event in visit.events:
+        events.add(event.method, Fields(event.params, "", lambda *_: None))
+    found = []
+    for exchange in events.finish():
+        parts = address(exchange.url)
+        is_over_http = parts is not None and parts.scheme in ("http", "https") and bool(parts.host)
+        if is_over_http and not exchange.is_internal:
+            found.append(exchange)
+    return sorted(found, key=lambda exchange: exchange.requested_ms)
+
+
+def is_favicon(exchange: RecordedExchange) -> bool:
+    """Return whether an exchange is for the tab's icon, which no page waits for."""
+    return exchange.type == "Other" and exchange.initiator_type == "other"
+
+
+def complete_exchanges(everything: Sequence[RecordedExchange]) -> list[RecordedExchange]:
+    """Return the exchanges of a page: completed ones, without redirects to failed ones."""
+    loaded = [e for e in everything if e.is_complete and not e.failed and not is_favicon(e)]
+    there = {exchange.hop_id for exchange in loaded}
+    # Backwards, to drop whole chains of redirects to failed requests.
+    for exchange in reversed(everything):
+        if exchange.redirected_from is not None and exchange.hop_id not in there:
+            there.discard(exchange.redirected_from.hop_id)
+    return [exchange for exchange in loaded if exchange.hop_id in there]
+
+
+class VisitReader:
+    """Reader of one navigation into a recording, the document first.
+
+    Raises:
+        ChromiumError: if the document is unavailable.
+    """
+
+    def __init__(self, visit: Navigation, loaded: Sequence[RecordedExchange]) -> None:
+        self._visit, self._loaded = visit, loaded
+        join_redirects(loaded)
+        self._kinds = {exchange.hop_id: kind_of(exchange)[0] for exchange in loaded}
+        self._work = work_of(map(task_of, visit.trace))
+        self._documents = {
+            exchange.hop_id: ReceivedDocument(exchange, visit.documents[exchange.number])
+            for exchange in loaded
+            if exchange.number in visit.documents and exchange.status not in REDIRECTS
+        }
+        # The target of the root's redirects.
+        self._first = next((e for e in loaded if e.status not in REDIRECTS), loaded[-1])
+        if self._first.hop_id not in self._documents:
+            raise ChromiumError("the document is not HTML, or Chromium did not keep it")
+        causes = Causes(loaded, self._documents, self._work, visit.measured["waited"])
+        self._causes = {exchange.hop_id: causes.of(exchange) for exchange in loaded[1:]}
+        self._rectangles = painted_rectangles(visit.measured, visit.fonts)
+        self._blocking = visit.measured["blocking"]
+        self._displays = {
+            font["src"]: FontDisplay(font.get("fontDisplay") or "auto") for font in visit.fonts
+        }
+        self._hero = largest_url(visit.measured, visit.fonts) or self._first.url
+        self._seen = self._above_the_fold()
+
+    def read(self, recording: Recording) -> None:
+        """Add the requests and the end of the load to *recording*."""
+        visit, start_ms = self._visit, self._loaded[0].requested_ms
+        recording.dialect = "chromium"
+        recording.set_tool(visit.browser)
+        width, height = visit.measured["viewport"]
+        recording.viewport_px = width, height
+        if visit.onload_ms is not None:
+            recording.times_ms["load_event"] = visit.onload_ms - start_ms
+        if largest := visit.measured["largest"]:
+            recording.times_ms["largest_paint"] = largest["at_ms"]
+        for exchange in self._loaded:
+            cause = self._causes.get(exchange.hop_id)
+            exchange.trigger = cause
+            kind = self._kinds[exchange.hop_id]
+            if kind in _PAINTED:
+                exchange.rectangles = self._rectangles.get(exchange.url, ())
+            exchange.is_above_the_fold = exchange.hop_id in self._seen
+            exchange.is_hero = exchange.url == self._hero
+            exchange.is_critical = exchange is self._first or self._is_blocking(exchange)
+            if kind in WORKED_ON:
+                self._work.get(exchange.url, CpuTime()).add_to(exchange)
+            exchange.flags = self._flags(exchange)
+            exchange.image_format = visit.image_formats.get(exchange.number)
+            exchange.font_display = self._displays.get(exchange.url, FontDisplay.AUTO)
+            recording.requests.append(exchange)
+
+    def _flags(self, exchange: RecordedExchange) -> dict[str, object]:
+        cause = self._causes.get(exchange.hop_id)
+        flags: dict[str, object] = {}
+        if cause is not None and cause.reference is not None:
+            flags |= cause.reference.flags
+            if cause.reference.flags.get("preload"):
+                flags |= self._flags_of_element(exchange, cause)
+        elif self._kinds[exchange.hop_id] is Kind.SCRIPT and exchange.initiator_type == "script":
+            flags[FLAGS["async"]] = exchange.priorities[0][1] == _LOW
+        # Chromium knows better than the tag what is render-blocking and what the first image is.
+        flags["render_blocking"] = self._is_blocking(exchange)
+        flags["after_first_image"] = cause is not None and self._is_after_image(cause)
+        # A script that a module imports has no stack.
+        is_complete = cause is not None and cause.at is TriggerEvent.COMPLETE
+        if cause is not None and is_complete and not exchange.asked_by.stack:
+            pair = (exchange, self._loaded[cause.by])
+            if all(self._kinds[each.hop_id] is Kind.SCRIPT for each in pair):
+                flags["module"] = True
+        # No tag names it, and no script, but it stands in the document: in its CSS.
+        if cause is not None and cause.reference is None and exchange.initiator_type == "parser":
+            of_style = self._kinds[exchange.hop_id] in (Kind.IMAGE, Kind.FONT)
+            if of_style and cause.at is TriggerEvent.OFFSET:
+                flags["in_style"] = True
+        return flags
+
+    def _flags_of_element(
+        self, exchange: RecordedExchange, cause: RequestInitiator
+    ) -> Mapping[str, object]:
+        """Return the attributes of the element of what is preloaded, whose offset is noted."""
+        document = self._documents.get(self._loaded[cause.by].hop_id)
+        element = None if document is None else document.html.elements.get(exchange.url)
+        if document is None or element is None or element.kind not in HAVE_ELEMENTS:
+            return {}
+        exchange.reference_offset_bytes = document.offsets.wire(element.offset_bytes)
+        return {FLAGS["in_head"]: False, **element.flags}
+
+    def _is_blocking(self, exchange: RecordedExchange) -> bool:
+        return exchange.blocking == "blocking" or exchange.url in self._blocking
+
+    def _is_after_image(self, cause: RequestInitiator) -> bool:
+        """Return whether its document names it behind an image, for the preload scanner to find."""
+        if cause.reference is None:
+            return False
+        document = self._documents.get(self._loaded[cause.by].hop_id)
+        first = None if document is None else document.html.first_image_bytes
+        return first is not None and cause.reference.offset_bytes > first
+
+    def _above_the_fold(self) -> set[str]:
+        """Return the visible and render-blocking resources, with their ancestors."""
+        # Also the stop condition: all ancestors of members are members.
+        seen: set[str] = {self._first.hop_id, self._loaded[0].hop_id}
+        for exchange in self._loaded:
+            is_painted = self._kinds[exchange.hop_id] in _PAINTED
+            shown = is_painted and exchange.url in self._rectangles
+            if shown or self._is_blocking(exchange):
+                key: str | None = exchange.hop_id
+                while key is not None and key not in seen:
+                    seen.add(key)
+                    cause = self._causes.get(key)
+                    key = None if cause is None else self._loaded[cause.by].hop_id
+        return seen
 
 
 Row = tuple[object, ...]
@@ -80,14 +575,12 @@ def _middle(resource: Resource, pages: Sequence[Page]) -> Resource:
     if found is not None:
         delays = [r.discovered.delay_ns for r in same if r.discovered is not None]
         found = replace(found, delay_ns=statistics.median_low(delays))
-    return replace(
-        resource,
-        discovered=found,
-        # The lower median, which is a recorded integer time.
-        parse_ns=statistics.median_low([r.parse_ns for r in same]),
-        execute_ns=statistics.median_low([r.execute_ns for r in same]),
-        server_ns=statistics.median_low([r.server_ns for r in same]),
-    )
+    # The lower median, which is a recorded integer time.
+    times_ns = {
+        name: statistics.median_low([getattr(r, name) for r in same])
+        for name in ("parse_ns", "execute_ns", "server_ns")
+    }
+    return replace(resource, discovered=found, **times_ns)
 
 
 def differences(pages: Sequence[Page], index: int) -> list[str]:
@@ -101,10 +594,8 @@ def differences(pages: Sequence[Page], index: int) -> list[str]:
         if len(rows) < len(graphs):
             lines.append(f"{id_}: in {len(rows)} of {len(graphs)} recordings")
         elif odd is not None:
-            descriptions = (
-                " ".join(str(part) for part in row if part) for row in (chosen[id_], odd)
-            )
-            lines.append(f"{id_}: {' or '.join(descriptions)}")
+            both = (" ".join(str(part) for part in row if part) for row in (chosen[id_], odd))
+            lines.append(f"{id_}: {' or '.join(both)}")
     return lines
 
 

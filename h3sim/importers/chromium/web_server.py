@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, unquote
 
@@ -22,7 +22,6 @@ from h3sim.schema import resolved_within
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 
 COMPRESSIONS = ("gzip", "br", "none")
@@ -71,7 +70,11 @@ class Site:
             return _not_found()
 
     def _answer_file(self, path: str, *, compress: bool) -> Answer:
-        file = self._file(unquote(path))
+        clean = posixpath.normpath(unquote(path).lstrip("/"))
+        is_odd = "\0" in clean or "\\" in clean or posixpath.isabs(clean)
+        # With links followed, nothing outside is served.
+        is_outside = is_odd or clean.startswith("..")
+        file = None if is_outside else resolved_within(self.root, self.root / clean)
         if file is not None and file.is_dir():
             if not path.endswith("/"):
                 fields = (("Location", f"{path}/"), ("Content-Length", "0"))
@@ -81,13 +84,6 @@ class Site:
             return _not_found()
         # By the requested name: a link's target may have another extension.
         return self._answer(file, PurePosixPath(unquote(path)).suffix[1:], compress)
-
-    def _file(self, path: str) -> Path | None:
-        """Return the file at *path* with links followed; None if it is outside."""
-        clean = posixpath.normpath(path.lstrip("/"))
-        if clean.startswith("..") or "\0" in clean or "\\" in clean or posixpath.isabs(clean):
-            return None
-        return resolved_within(self.root, self.root / clean)
 
     def _found(self, file: Path, extension: str, compress: bool) -> Answer:
         plain = file.read_bytes()
@@ -190,12 +186,7 @@ class _Server(ThreadingHTTPServer):
 
 
 class _RefusedRequestError(Exception):
-    """Request answered with an error, after which the connection is closed."""
-
-    def __init__(self, status: HTTPStatus, why: str) -> None:
-        super().__init__(why)
-        self.status = status
-        self.why = why
+    """Request answered with an error (status and reason), after which the connection is closed."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -219,7 +210,7 @@ class _Handler(BaseHTTPRequestHandler):
         except _RefusedRequestError as refused:
             # The start of the next request is unknown.
             self.close_connection = True
-            self.send_error(refused.status, refused.why)
+            self.send_error(*refused.args)
             self.wfile.flush()
             return False
         return True

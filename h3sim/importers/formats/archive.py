@@ -14,14 +14,14 @@ import tempfile
 import zlib
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from h3sim.errors import needing_extra
 from h3sim.importers.formats.har import HarReader
 from h3sim.importers.recorded_request import Recording
 from h3sim.importers.request_fields import address
 from h3sim.importers.result import RecordingError
-from h3sim.importers.source import BrokenJsonError, Fields, JsonCursor, opened
+from h3sim.importers.source import BrokenJsonError, Fields, JsonCursor, opened, parsed
 from h3sim.schema import open_input, shown_path
 
 if TYPE_CHECKING:
@@ -50,15 +50,10 @@ def is_archive(path: str | Path) -> bool:
         return False
 
 
-class ArchivedLoad(NamedTuple):
-    """Page load of an archive: its name, unique among those of the file, and its requests."""
+def read_archived_loads(path: str | Path) -> Iterator[tuple[str, Recording | RecordingError]]:
+    """Yield name and recording of each page load, in the order of their first rows.
 
-    name: str
-    recording: Recording | RecordingError
-
-
-def read_archived_loads(path: str | Path) -> Iterator[ArchivedLoad]:
-    """Yield the recording of each page load, in the order of their first rows.
+    Names are unique among those of the file; a page load that cannot be read has its error.
 
     Raises:
         RecordingError: if the file cannot be read.
@@ -75,9 +70,9 @@ def read_archived_loads(path: str | Path) -> Iterator[ArchivedLoad]:
             try:
                 _read(rows, recording)
             except RecordingError as error:
-                yield ArchivedLoad(name, error)
+                yield name, error
             else:
-                yield ArchivedLoad(name, recording)
+                yield name, recording
     if broken:
         raise Recording(source=shown_path(path)).refuse(f"{broken[0]}; the rows before are used")
 
@@ -149,12 +144,7 @@ def _restore(payload: dict[str, Any], row: Fields) -> None:
 
 def _decoded(value: object) -> Any:
     """Return a column of JSON, which exports have as text or as a value."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return json.loads(value)
-    except (ValueError, RecursionError):
-        return None
+    return parsed(value) if isinstance(value, str) else value
 
 
 def _rows(path: str | Path) -> Iterator[dict[str, Any]]:

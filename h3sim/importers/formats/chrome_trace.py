@@ -18,19 +18,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.importers.formats.devtools import NetworkEvents, RecordedExchange, join_redirects
 from h3sim.importers.formats.har import started_at
-from h3sim.importers.recorded_request import SizeSource, stretch_pieces, visible_rectangles
+from h3sim.importers.recorded_request import SizeSource, visible_rectangles
 from h3sim.importers.request_fields import kind_of, without_fragment
-from h3sim.importers.source import Fields
-from h3sim.page import Kind
+from h3sim.importers.source import Fields, JsonPart
+from h3sim.page import Kind, Rectangle
 from h3sim.page.recording import MAX_PX
 from h3sim.schema import is_quantity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from h3sim.importers.recorded_request import Recording
-    from h3sim.importers.source import JsonPart
-    from h3sim.page import Rectangle
+    from h3sim.importers.recorded_request import RecordedRequest, Recording
 
 
 _US_PER_MS, _US_PER_S = 1000, 1_000_000
@@ -44,7 +42,7 @@ _URLS = {
 _CALLS = ("FunctionCall", _RUN)
 """Tasks in which a script runs."""
 _TIME_DIGITS = 2
-_WORKED_ON = (Kind.DOCUMENT, Kind.STYLESHEET, Kind.SCRIPT)
+WORKED_ON = (Kind.DOCUMENT, Kind.STYLESHEET, Kind.SCRIPT)
 
 
 @dataclass(slots=True)
@@ -54,6 +52,11 @@ class CpuTime:
     parse_ms: float = 0.0
     execute_ms: float = 0.0
     started_us: float = 0.0
+
+    def add_to(self, request: RecordedRequest) -> None:
+        """Set the CPU time of a request, rounded to the precision of clocks."""
+        request.parse_ms = round(self.parse_ms, _TIME_DIGITS)
+        request.execute_ms = round(self.execute_ms, _TIME_DIGITS)
 
 
 class TraceTask(NamedTuple):
@@ -184,13 +187,6 @@ class _Event(NamedTuple):
     key: str
 
 
-class _Navigation(NamedTuple):
-    """Start of a load in the main frame."""
-
-    at_us: float
-    frame: str
-
-
 class ChromeTrace:
     """Reader of the events of a trace; `finish` puts the requests in the recording."""
 
@@ -251,29 +247,20 @@ class ChromeTrace:
         join_redirects(exchanges)
         work = work_of(self._tasks)
         for exchange in exchanges:
-            if exchange.url in work and kind_of(exchange)[0] in _WORKED_ON:
-                exchange.parse_ms = round(work[exchange.url].parse_ms, _TIME_DIGITS)
-                exchange.execute_ms = round(work[exchange.url].execute_ms, _TIME_DIGITS)
+            if exchange.url in work and kind_of(exchange)[0] in WORKED_ON:
+                work[exchange.url].add_to(exchange)
         recording.requests += exchanges
 
-    def _load(self) -> tuple[_Navigation | None, float]:
+    def _load(self) -> tuple[_Event | None, float]:
         """Return the start of the chosen load, and the start of the next one."""
-        starts = [
-            _Navigation(event.at_us, event.frame)
-            for event in self._marks
-            if event.name == _START and _is_page(event.data)
-        ]
+        marks = [mark for mark in self._marks if mark.name == _START and _is_page(mark.data)]
         # Old traces do not mark navigations of other frames: the page's own is the first.
-        starts = [start for start in dict.fromkeys(starts) if start.frame == starts[0].frame]
-        number = self._recording.page_number
-        if number > max(1, len(starts)):
-            have = "one page" if len(starts) < 2 else f"{len(starts)} pages"
-            raise self._recording.refuse(f"has {have}; there is no page {number}")
-        if not starts:
+        starts = [*{mark.at_us: mark for mark in marks if mark.frame == marks[0].frame}.values()]
+        index = self._recording.choose_page(len(starts))
+        if index is None:
             return None, math.inf
-        if len(starts) > 1:
-            self._recording.found["pages"] = len(starts)
-        return starts[number - 1], starts[number].at_us if number < len(starts) else math.inf
+        begun, *rest = starts[index:]
+        return begun, rest[0].at_us if rest else math.inf
 
     def _exchanges(self) -> list[RecordedExchange]:
         """Return the requests, read as the events of a protocol log."""
@@ -301,17 +288,13 @@ class ChromeTrace:
             reader.add(f"Network.{method}", Fields(params, event.key, recording.note))
         exchanges = reader.finish()
         for exchange in exchanges:
-            self._settle(exchange)
+            # A trace does not know the headers of requests and of redirects.
+            exchange.request_bytes, exchange.request_from = None, SizeSource.NONE
+            exchange.pieces = tuple((at_ms, n_plain) for at_ms, _, n_plain in exchange.chunks)
+            exchange.stretch_pieces()
+            if (before := exchange.redirected_from) is not None:
+                before.header_bytes, before.header_from = None, SizeSource.NONE
         return exchanges
-
-    def _settle(self, exchange: RecordedExchange) -> None:
-        """Correct what a trace does not know: headers of requests, and redirects."""
-        exchange.request_bytes, exchange.request_from = None, SizeSource.NONE
-        exchange.pieces = tuple((at_ms, n_plain) for at_ms, _, n_plain in exchange.chunks)
-        stretch_pieces(exchange)
-        if exchange.redirected_from is not None:
-            before = exchange.redirected_from
-            before.header_bytes, before.header_from = None, SizeSource.NONE
 
     def _callers(self) -> dict[str, str]:
         """Return the URL of the script that was running, by the key of each request's event."""
@@ -337,16 +320,14 @@ class ChromeTrace:
         return found
 
     def _add_paints(
-        self, exchanges: Sequence[RecordedExchange], begun: _Navigation, marks: Sequence[_Event]
+        self, exchanges: Sequence[RecordedExchange], begun: _Event, marks: Sequence[_Event]
     ) -> None:
         """Add milestones, the largest element and the visible rectangles of images."""
         times_ms = self._recording.times_ms
         of_page = [mark for mark in marks if mark.frame in ("", begun.frame)]
-        for name in _LOADED:
-            loaded_us = next((mark.at_us for mark in of_page if mark.name == name), None)
-            if loaded_us is not None:
-                times_ms["load_event"] = (loaded_us - begun.at_us) / _US_PER_MS
-                break
+        loaded_us = [mark.at_us for name in _LOADED for mark in of_page if mark.name == name]
+        if loaded_us:
+            times_ms["load_event"] = (loaded_us[0] - begun.at_us) / _US_PER_MS
         largest = next((mark for mark in reversed(of_page) if mark.name == _LARGEST), None)
         hero = "" if largest is None else _largest_url(largest, of_page)
         if largest is not None:

@@ -11,26 +11,18 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from h3sim.importers.formats.chrome_fields import (
-    Initiator,
-    reached_by_response,
-    read_initiator,
-    take_initiator,
-)
 from h3sim.importers.recorded_request import (
     INTERNAL_REDIRECT,
+    ConnectionInfo,
     RecordedRequest,
     RequestOutcome,
     SizeSource,
-    read_priority_fields,
 )
 from h3sim.importers.request_fields import (
-    NO_BODY,
     NOT_MODIFIED,
     kind_of_word,
-    length_of,
     request_text_bytes,
     response_text_bytes,
     without_fragment,
@@ -40,12 +32,103 @@ from h3sim.page import Kind
 from h3sim.units import MS_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from h3sim.importers.recorded_request import Recording
 
 
 Headers = tuple[tuple[str, str], ...]
+_DEEPEST = 50
+"""So many asynchronous stacks are followed, and so many frames of each are looked at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallFrame:
+    """Call frame: the script and the position in it (from 0)."""
+
+    url: str
+    line: int
+    function: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Initiator:
+    """Initiator of a request: type ("parser", "script", "preload", "other"), position and stack.
+
+    The stack has the innermost call first, followed by its asynchronous callers (timers, promises
+    and events).
+    """
+
+    type: str = ""
+    url: str = ""
+    line: int | None = None
+    column: int = 0
+    stack: tuple[CallFrame, ...] = ()
+
+
+def read_initiator(given: Fields) -> Initiator:
+    """Return an initiator as the DevTools protocol has it."""
+    line, column = given.number("lineNumber"), given.integer("columnNumber")
+    return Initiator(
+        type=given.text("type").lower(),
+        url=without_fragment(given.text("url")),
+        line=int(line) if line is not None and line >= 0 else None,
+        column=column or 0,
+        stack=tuple(_frames(given.table("stack"))),
+    )
+
+
+def _frames(stack: Fields) -> Iterator[CallFrame]:
+    for _ in range(_DEEPEST):
+        for call in stack.tables("callFrames")[:_DEEPEST]:
+            url, line = without_fragment(call.text("url")), call.integer("lineNumber") or 0
+            yield CallFrame(url=url, line=line, function=call.text("functionName"))
+        if not isinstance(stack.raw("parent"), dict):
+            return
+        stack = stack.table("parent")
+
+
+def take_initiator(request: RecordedRequest, initiator: Initiator) -> None:
+    """Take over an initiator as the DevTools protocol has it."""
+    request.initiator_type = initiator.type
+    request.line = initiator.line
+    request.stack = tuple(dict.fromkeys(frame.url for frame in initiator.stack if frame.url))
+    is_scripted = initiator.type == "script" and bool(request.stack)
+    # The innermost frame decides; Chrome gives the same URL outside of the stack at times.
+    request.initiator = "" if is_scripted else initiator.url
+
+
+def reached_by_response(answer: Fields) -> ConnectionInfo:
+    """Return what a response of the DevTools protocol says (`Network.Response`)."""
+    begin, end, connect_begin, connect_end, ssl = (
+        answer.table("timing").duration(name)
+        for name in ("dnsStart", "dnsEnd", "connectStart", "connectEnd", "sslStart")
+    )
+    certificate, names = certificate_of(answer.table("securityDetails"))
+    connection = answer.name("connectionId")
+    handshake_ms = None
+    if connect_begin is not None and connect_end is not None:
+        # QUIC's handshake is that of TLS, too.
+        is_apart = ssl is not None and ssl > connect_begin
+        handshake_ms = (ssl if is_apart else connect_end) - connect_begin  # type: ignore[operator]
+    return ConnectionInfo(
+        address=answer.text("remoteIPAddress"),
+        # Chromium's number for what went over no connection is 0.
+        connection="" if connection == "0" else connection,
+        certificate=certificate,
+        certificate_names=names,
+        dns_ms=None if begin is None or end is None else end - begin,
+        handshake_ms=handshake_ms,
+    )
+
+
+def certificate_of(details: Fields) -> tuple[str, tuple[str, ...]]:
+    """Return by what a certificate is known, and the names that it is good for."""
+    subject = details.text("subjectName")
+    validity = [details.name(name) for name in ("validFrom", "validTo")]
+    known_by = " ".join((subject, details.text("issuer"), *validity)) if all(validity) else ""
+    # Names that are no alternative names count for nothing where there are any (RFC 9525 § 2).
+    return known_by, tuple(details.texts("sanList")) or ((subject,) if subject else ())
 
 
 @dataclass(slots=True, kw_only=True)
@@ -105,7 +188,7 @@ class RecordedExchange(RecordedRequest):
             {name.lower(): value for name, value in fields}
             for fields in (self.request_fields, self.response_fields)
         )
-        read_priority_fields(self, sent, got)
+        self.read_fields(sent, got)
         self.kind = kind_of_word(self.type) or kind_of_word(sent.get("sec-fetch-dest", ""))
         self.priority = self.priorities[0][1].lower() if self.priorities else ""
         self.later_priorities = tuple(
@@ -138,19 +221,10 @@ class RecordedExchange(RecordedRequest):
             self.header_bytes = response_text_bytes(self.response_fields)
             self.header_from = SizeSource.FIELDS
         self.pieces = tuple((at_ms, n_sent) for at_ms, n_sent, _ in self.chunks if n_sent)
-        if self.status in NO_BODY or self.method == "HEAD":
-            self.body_bytes, self.body_from = 0, SizeSource.RECORDED
-        elif self.wire_bytes:
-            is_known = self.header_from is SizeSource.RECORDED
-            self.body_bytes = max(0, self.wire_bytes - header_bytes)
-            self.body_from = SizeSource.RECORDED if is_known else SizeSource.TRANSFER
-        elif self.pieces:
-            self.body_bytes = sum(n_sent for _, n_sent in self.pieces)
-            self.body_from = SizeSource.PIECES
-        elif (length := length_of(content_length)) is not None:
-            self.body_bytes, self.body_from = length, SizeSource.CONTENT_LENGTH
-        elif self.decoded_bytes is not None:
-            self.body_bytes, self.body_from = self.decoded_bytes, SizeSource.DECODED
+        is_known = self.header_from is SizeSource.RECORDED
+        body_bytes = max(0, self.wire_bytes - header_bytes) if self.wire_bytes else None
+        body_from = SizeSource.RECORDED if is_known else SizeSource.TRANSFER
+        self.set_body((body_bytes, body_from), content_length=content_length)
 
 
 def join_redirects(exchanges: Sequence[RecordedExchange]) -> None:
@@ -173,14 +247,6 @@ _MOST_PIECES = 2_000_000
 """Most chunks of bodies that are kept."""
 
 
-class _ExtraInfo(NamedTuple):
-    """Response as received, before it was merged with the cache."""
-
-    fields: Headers
-    text_bytes: int
-    status: float | None
-
-
 class NetworkEvents:
     """Takes the events one after the other; a request that is redirected keeps its id."""
 
@@ -192,7 +258,8 @@ class NetworkEvents:
         self._n_pieces = 0
         # Extra events come before or behind those that they belong to: hops join them at the end.
         self._sent: dict[str, list[Headers]] = {}
-        self._got: dict[str, list[_ExtraInfo]] = {}
+        self._got: dict[str, list[tuple[Headers, int, float | None]]] = {}
+        """Fields, length as text and status of responses, before merging them with the cache."""
 
     def add(self, method: str, params: Fields) -> None:
         """Take in an event; those of other domains, and of unknown requests, are passed over."""
@@ -209,7 +276,7 @@ class NetworkEvents:
         elif event == "responseReceivedExtraInfo":
             text = params.raw("headersText")
             n_bytes = len(text) if isinstance(text, str) else 0
-            extra = _ExtraInfo(_headers(params), n_bytes, params.number("statusCode"))
+            extra = (_headers(params), n_bytes, params.number("statusCode"))
             self._got.setdefault(number, []).append(extra)
         elif number in self._open:
             self._go_on(event, params, self._open[number])
@@ -244,11 +311,10 @@ class NetworkEvents:
             if hop < len(sent):
                 exchange.request_fields = sent[hop]
             if hop < len(got):
-                extra = got[hop]
-                exchange.response_fields = extra.fields
+                exchange.response_fields, text_bytes, status = got[hop]
                 # For a synchronous request Chromium counts the body as header, too.
-                exchange.header_bytes = extra.text_bytes or exchange.header_bytes
-                if extra.status == NOT_MODIFIED:
+                exchange.header_bytes = text_bytes or exchange.header_bytes
+                if status == NOT_MODIFIED:
                     # Chromium then tells of the answer that it has in its cache, and that all of
                     # that was sent.
                     exchange.status, exchange.wire_bytes = NOT_MODIFIED, exchange.header_bytes
@@ -294,8 +360,7 @@ class NetworkEvents:
         self.exchanges.append(exchange)
 
     def _take_answer(self, exchange: RecordedExchange, answer: Fields, params: Fields) -> None:
-        status = answer.number("status")
-        exchange.status = None if status is None else int(status)
+        exchange.status = answer.integer("status")
         exchange.is_internal = answer.raw("statusText") == INTERNAL_REDIRECT
         flags = (params.raw("hasExtraInfo"), params.raw("redirectHasExtraInfo"))
         exchange.has_extra = not exchange.is_internal and False not in flags
@@ -398,15 +463,9 @@ class ProtocolLog:
             recording.recorded = datetime.fromtimestamp(wall_s, UTC).date().isoformat()
         # Others may have been asked for before the page, and a blank one may have been loaded.
         documents = (each for each in exchanges if each.kind is Kind.DOCUMENT)
-        begun_ms = next(
-            (each.start_ms for each in (*documents, *exchanges) if _is_sent(each)), None
-        )
-        if begun_ms is None:
-            return
-        since_ms = [at_ms - begun_ms for at_ms in self._loaded_ms if at_ms >= begun_ms]
-        if since_ms:
-            recording.times_ms["load_event"] = since_ms[0]
-
-
-def _is_sent(exchange: RecordedExchange) -> bool:
-    return exchange.start_ms is not None and exchange.url.lower().startswith("http")
+        for each in (*documents, *exchanges):
+            if each.start_ms is not None and each.url.lower().startswith("http"):
+                since_ms = [at_ms - each.start_ms for at_ms in self._loaded_ms]
+                times_ms = [time_ms for time_ms in since_ms if time_ms >= 0]
+                recording.times_ms |= {"load_event": times_ms[0]} if times_ms else {}
+                return

@@ -55,9 +55,8 @@ class _Id(Text):
     def accept(self, value: Any) -> str:
         text = super().accept(value)
         if any(character in text for character in "?#;&"):
-            raise RejectedValueError(
-                f"must be a plain name, without a query string: {format_value(text)}"
-            )
+            message = f"must be a plain name, without a query string: {format_value(text)}"
+            raise RejectedValueError(message)
         return text
 
 
@@ -184,38 +183,85 @@ def read_facts(document: object, source: str) -> FactsTable:
     if not isinstance(document, dict):
         message = f"must be an object, is {format_value(document)}"
         raise PageError([ValidationIssue(key="", message=message)], source)
-    problems: list[ValidationIssue] = []
+    reading = _Reading()
     try:
-        return _table(document, source, problems)
+        table = reading.table(document)
     except TooManyProblemsError:
-        raise PageError(first_of(problems), source) from None
+        table = None
+    if table is None or reading.problems:
+        raise PageError(first_of(reading.problems), source)
+    return table
 
 
-def _table(document: dict[str, Any], source: str, problems: list[ValidationIssue]) -> FactsTable:
-    table = _taken(FactsTable, document, "", problems)
-    if not table.resources and all(problem.key != "resources" for problem in problems):
-        problems.append(
-            ValidationIssue(key="resources", message="a page needs at least one resource")
-        )
-    mended: list[ValidationIssue] = []
-    rows: dict[int, FactsRow] = {}
-    hosts: dict[str, str] = {}
-    for index, entry in enumerate(table.resources):
-        key = f"resources[{index}]"
-        row = _taken(FactsRow, entry, key, problems)
-        if isinstance(entry, dict):
-            row = _in_time(row, key, problems, mended)
-            host = row.host and hosts.setdefault(row.host, f"host-{len(hosts) + 1}")
-            rows[index] = replace(row, host=host, mime=plain_mime(row.mime))
-    problems += _of_graph(rows, {problem.key for problem in problems})
-    ids = {row.id for row in rows.values()}
-    for number, hold in enumerate(table.hol):
-        if hold.resource is not None and hold.resource not in ids:
-            message = f"no resource has the id {format_value(hold.resource)}"
-            problems.append(ValidationIssue(key=f"hol[{number}].resource", message=message))
-    if problems:
-        raise PageError(first_of(problems), source)
-    return replace(table, rows=tuple(rows.values()), mended=tuple(mended))
+class _Reading:
+    """Reading of a table, with what is wrong in it and what was mended."""
+
+    def __init__(self) -> None:
+        self.problems: list[ValidationIssue] = []
+        self._mended: list[ValidationIssue] = []
+
+    def table(self, document: dict[str, Any]) -> FactsTable:
+        """Return the table; its problems are collected.
+
+        Raises:
+            TooManyProblemsError: if there are too many to go on.
+        """
+        table = self._taken(FactsTable, document, "")
+        if not table.resources and all(problem.key != "resources" for problem in self.problems):
+            self._wrong("resources", "a page needs at least one resource")
+        rows: dict[int, FactsRow] = {}
+        hosts: dict[str, str] = {}
+        for index, entry in enumerate(table.resources):
+            key = f"resources[{index}]"
+            row = self._taken(FactsRow, entry, key)
+            if isinstance(entry, dict):
+                row = self._in_time(row, key)
+                host = row.host and hosts.setdefault(row.host, f"host-{len(hosts) + 1}")
+                rows[index] = replace(row, host=host, mime=plain_mime(row.mime))
+        self.problems += _of_graph(rows, {problem.key for problem in self.problems})
+        ids = {row.id for row in rows.values()}
+        for number, hold in enumerate(table.hol):
+            if hold.resource is not None and hold.resource not in ids:
+                shown = format_value(hold.resource)
+                self._wrong(f"hol[{number}].resource", f"no resource has the id {shown}")
+        return replace(table, rows=tuple(rows.values()), mended=tuple(self._mended))
+
+    def _wrong(self, key: str, message: str) -> None:
+        self.problems.append(ValidationIssue(key=key, message=message))
+
+    def _taken(self, cls: type[ValueT], given: object, key: str) -> ValueT:
+        """Return what a table describes, or its stand-in after its problems were added."""
+        try:
+            return _read(cls, given)
+        except RejectedValueError as refused:
+            self.problems += refused.under(key)
+            if isinstance(refused, TooManyProblemsError) or len(self.problems) > MAX_PROBLEMS:
+                raise TooManyProblemsError(self.problems) from refused
+            stand_in: ValueT = refused.stand_in
+            return stand_in
+
+    def _in_time(self, row: FactsRow, key: str) -> FactsRow:
+        """Return a row with what runs backwards a little mended; note what runs back further."""
+
+        def later(name: str, at_ns: int | None, since_ns: int | None, since: str) -> int | None:
+            if at_ns is None or since_ns is None or at_ns >= since_ns:
+                return at_ns
+            if since_ns - at_ns > MENDED_NS:
+                self._wrong(f"{key}.{name}", f"lies before {since}: {to_ms(at_ns):g}")
+                return None
+            message = f"lies {to_ms(since_ns - at_ns):g} ms before {since}, taken as that"
+            self._mended.append(ValidationIssue(key=f"{key}.{name}", message=message))
+            return since_ns
+
+        first_ns = later("first_byte_ms", row.first_byte_ns, row.start_ns, "start_ms")
+        end_ns = later("end_ms", row.end_ns, row.start_ns, "start_ms")
+        end_ns = later("end_ms", end_ns, first_ns, "first_byte_ms")
+        chunks: list[tuple[int, int]] = []
+        for number, (at_ns, n_bytes) in enumerate(row.chunks):
+            ahead_ns = chunks[-1][0] if chunks else None
+            kept_ns = later(f"chunks[{number}][0]", at_ns, ahead_ns, "the chunk ahead of it")
+            chunks.append((at_ns if kept_ns is None else kept_ns, n_bytes))
+        return replace(row, first_byte_ns=first_ns, end_ns=end_ns, chunks=tuple(chunks))
 
 
 def _read(cls: type[ValueT], given: object) -> ValueT:
@@ -225,45 +271,6 @@ def _read(cls: type[ValueT], given: object) -> ValueT:
     fields = [field for field in fields_of(cls) if field.key in given]
     present = (field for field in fields if field.is_needed or given[field.key] is not None)
     return read_table(cls, {field.key: given[field.key] for field in present})
-
-
-def _taken(cls: type[ValueT], given: object, key: str, problems: list[ValidationIssue]) -> ValueT:
-    """Return the same, or what stands in for it after its problems were added."""
-    try:
-        return _read(cls, given)
-    except RejectedValueError as refused:
-        problems += refused.under(key)
-        if isinstance(refused, TooManyProblemsError) or len(problems) > MAX_PROBLEMS:
-            raise TooManyProblemsError(problems) from refused
-        stand_in: ValueT = refused.stand_in
-        return stand_in
-
-
-def _in_time(
-    row: FactsRow, key: str, problems: list[ValidationIssue], mended: list[ValidationIssue]
-) -> FactsRow:
-    """Return a row with what runs backwards a little mended; note what runs back further."""
-
-    def later(name: str, at_ns: int | None, since_ns: int | None, since: str) -> int | None:
-        if at_ns is None or since_ns is None or at_ns >= since_ns:
-            return at_ns
-        if since_ns - at_ns > MENDED_NS:
-            message = f"lies before {since}: {to_ms(at_ns):g}"
-            problems.append(ValidationIssue(key=f"{key}.{name}", message=message))
-            return None
-        message = f"lies {to_ms(since_ns - at_ns):g} ms before {since}, taken as that"
-        mended.append(ValidationIssue(key=f"{key}.{name}", message=message))
-        return since_ns
-
-    first_ns = later("first_byte_ms", row.first_byte_ns, row.start_ns, "start_ms")
-    end_ns = later("end_ms", row.end_ns, row.start_ns, "start_ms")
-    end_ns = later("end_ms", end_ns, first_ns, "first_byte_ms")
-    chunks: list[tuple[int, int]] = []
-    for number, (at_ns, n_bytes) in enumerate(row.chunks):
-        ahead_ns = chunks[-1][0] if chunks else None
-        kept_ns = later(f"chunks[{number}][0]", at_ns, ahead_ns, "the chunk ahead of it")
-        chunks.append((at_ns if kept_ns is None else kept_ns, n_bytes))
-    return replace(row, first_byte_ns=first_ns, end_ns=end_ns, chunks=tuple(chunks))
 
 
 def _of_graph(rows: Mapping[int, FactsRow], reported: set[str]) -> list[ValidationIssue]:
@@ -282,14 +289,10 @@ def _of_graph(rows: Mapping[int, FactsRow], reported: set[str]) -> list[Validati
             message = "no root: one row must have the parent null"
             found.append(ValidationIssue(key="resources", message=message))
         named = {*ids.values(), None}
-        found += [
-            ValidationIssue(
-                key=f"resources[{index}].parent",
-                message=f"no resource has the id {format_value(parent)}",
-            )
-            for index, parent in parents.items()
-            if parent not in named
-        ]
+        for index, parent in parents.items():
+            if parent not in named:
+                message = f"no resource has the id {format_value(parent)}"
+                found.append(ValidationIssue(key=f"resources[{index}].parent", message=message))
     found += cycle_problems(ids, parents, key="parent")
     return [problem for problem in found if problem.key not in reported]
 

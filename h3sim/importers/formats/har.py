@@ -14,19 +14,21 @@ import math
 import re
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
 
-from h3sim.importers.formats.chrome_fields import connection_info, read_initiator_fields
+from h3sim.importers.formats.devtools import certificate_of, read_initiator, take_initiator
 from h3sim.importers.recorded_request import (
     INTERNAL_REDIRECT,
+    QUIC,
     REDIRECTS,
+    ConnectionInfo,
+    HeadersPriority,
     RecordedRequest,
     RequestOutcome,
     SizeSource,
     by_time,
-    frame_of,
+    first_size,
     level_of,
-    read_priority_fields,
-    stretch_pieces,
 )
 from h3sim.importers.request_fields import (
     NO_BODY,
@@ -39,15 +41,15 @@ from h3sim.importers.request_fields import (
     response_text_bytes,
     without_fragment,
 )
-from h3sim.importers.source import Fields
+from h3sim.importers.source import Fields, JsonPart, parsed
 from h3sim.page import ImageFormat, Kind, Level
 from h3sim.schema import format_value
+from h3sim.signals import DEFAULT_WEIGHT, MAX_WEIGHT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
-    from h3sim.importers.recorded_request import Recording
-    from h3sim.importers.source import JsonPart
+    from h3sim.importers.recorded_request import KnownSize, Recording
 
 
 Headers = list[tuple[str, str]]
@@ -181,19 +183,19 @@ def read_sizes(request: RecordedRequest, entry: Fields, sent: Headers, got: Head
     body, basis = _body(request, entry, length, transfer, header)
     request.body_bytes, request.body_from = body, basis
     request.decoded_bytes = answer.table("content").size("size")
-    stretch_pieces(request)
-    if header is not None:
-        request.header_bytes, request.header_from = header, SizeSource.RECORDED
-    elif transfer and body is not None and basis is not SizeSource.TOTAL and transfer > body:
-        request.header_bytes, request.header_from = transfer - body, SizeSource.TRANSFER
-    elif got:
-        request.header_bytes, request.header_from = response_text_bytes(got), SizeSource.FIELDS
-    size, basis = asked.size("headersSize") or None, SizeSource.RECORDED
-    if size is None and sent:
-        size, basis = request_text_bytes(request.method, request.url, sent), SizeSource.FIELDS
-    if size is not None:
-        request.request_bytes = size + (asked.size("bodySize") or 0)
-        request.request_from = basis
+    request.stretch_pieces()
+    is_apart = transfer and body is not None and basis is not SizeSource.TOTAL and transfer > body
+    request.header_bytes, request.header_from = first_size(
+        (header, SizeSource.RECORDED),
+        (transfer - body if is_apart else None, SizeSource.TRANSFER),  # type: ignore[operator]
+        (response_text_bytes(got) if got else None, SizeSource.FIELDS),
+    )
+    fields_bytes = request_text_bytes(request.method, request.url, sent) if sent else None
+    n_bytes, request.request_from = first_size(
+        (asked.size("headersSize") or None, SizeSource.RECORDED), (fields_bytes, SizeSource.FIELDS)
+    )
+    if n_bytes is not None:
+        request.request_bytes = n_bytes + (asked.size("bodySize") or 0)
 
 
 def _body(
@@ -202,7 +204,7 @@ def _body(
     length: int | None,
     transfer: int | None,
     header: int | None,
-) -> tuple[int | None, SizeSource]:
+) -> KnownSize:
     if request.status in NO_BODY or request.method == "HEAD":
         return 0, SizeSource.RECORDED
     content = entry.table("response").table("content")
@@ -214,23 +216,118 @@ def _body(
     decoded = content.size("size")
     if recorded or (recorded == 0 and request.status in REDIRECTS):
         return recorded, SizeSource.RECORDED
-    if transfer:
-        if header is not None and transfer > header:
-            return transfer - header, SizeSource.TRANSFER
-        if length is not None and length <= transfer:
-            return length, SizeSource.CONTENT_LENGTH
-        return transfer, SizeSource.TOTAL
-    if length is not None:
+    if transfer and header is not None and transfer > header:
+        return transfer - header, SizeSource.TRANSFER
+    if length is not None and (not transfer or length <= transfer):
         return length, SizeSource.CONTENT_LENGTH
+    if transfer:
+        return transfer, SizeSource.TOTAL
     saved = content.size("compression")
-    if decoded and saved and saved < decoded:
-        return decoded - saved, SizeSource.COMPRESSION
-    if decoded:
-        return decoded, SizeSource.DECODED
-    # Some recorders write 0 for what they do not know; it is believed where nothing contradicts.
-    if recorded == 0 or decoded == 0:
-        return 0, SizeSource.RECORDED
-    return None, SizeSource.NONE
+    is_less = decoded and saved and saved < decoded
+    return first_size(
+        (decoded - saved if is_less else None, SizeSource.COMPRESSION),  # type: ignore[operator]
+        (decoded or None, SizeSource.DECODED),
+        # Some recorders write 0 for what they do not know; it is believed if nothing contradicts.
+        (0 if 0 in (recorded, decoded) else None, SizeSource.RECORDED),
+    )
+
+
+_LONGEST_DETAIL = 1 << 20
+
+
+def read_initiator_fields(request: RecordedRequest, entry: Fields) -> None:
+    """Take over an initiator from `_initiator` and what stands beside it in a HAR.
+
+    DevTools has an object there. chrome-har and WebPageTest have a URL, and chrome-har the whole
+    object as text in `_initiator_detail`.
+    """
+    value: Any = entry.raw("_initiator")
+    if isinstance(value, dict):
+        take_initiator(request, read_initiator(entry.table("_initiator")))
+        return
+    text = entry.raw("_initiator_detail")
+    detail = parsed(text) if isinstance(text, str) and len(text) <= _LONGEST_DETAIL else None
+    if isinstance(detail, dict):
+        take_initiator(request, read_initiator(Fields(detail, entry.key, lambda *_: None)))
+    if not request.stack:
+        request.initiator = entry.text("_initiator") or request.initiator
+    request.initiator_type = entry.text("_initiator_type").lower() or request.initiator_type
+    line = entry.number("_initiator_line")
+    if line is not None and line >= 1 and request.line is None:
+        request.line = int(line) - 1  # chrome-har counts lines from 1, the protocol from 0
+
+
+_PORTS = ("80", "443")
+_LEAST_MS = 1.0
+
+
+def connection_info(entry: Fields) -> ConnectionInfo:
+    """Return what an entry of a HAR says: HAR 1.2, and what Chrome, WebPageTest and Playwright add.
+
+    The `connection` of HAR 1.2 may be a port of either end. That of a server tells nothing: every
+    host has it.
+    """
+    timings = entry.table("timings")
+    connection = entry.name("_connectionId", "_socket")
+    if not connection and (number := entry.name("connection")) not in _ports(entry):
+        connection = number
+    handshake_ms = _handshake_of_entry(entry)
+    certificate, names = certificate_of(entry.table("_securityDetails"))
+    if not names:
+        certificate, names = certificate_of(entry.table("response").table("_securityDetails"))
+    return ConnectionInfo(
+        address=entry.text("serverIPAddress", "_ip_addr"),
+        connection=connection,
+        certificate=certificate,
+        certificate_names=names,
+        dns_ms=timings.duration("dns"),
+        handshake_ms=handshake_ms,
+        connect_ms=timings.duration("connect") if handshake_ms is None else None,
+    )
+
+
+def _ports(entry: Fields) -> tuple[str, ...]:
+    try:
+        port = urlsplit(entry.table("request").text("url")).port
+    except ValueError:
+        port = None
+    return (*_PORTS, str(port))
+
+
+def _handshake_of_entry(entry: Fields) -> float | None:
+    """Return what the transport's handshake took: *connect* has that of TLS in it (HAR 1.2).
+
+    Over QUIC both are one, and a recorder says the same for both, or nothing of TLS; some
+    recorders leave TLS out of *connect*. Where nothing is said of TLS although there was some,
+    nothing can be told.
+    """
+    connect, ssl = (entry.table("timings").duration(name) for name in ("connect", "ssl"))
+    is_secure = entry.table("request").text("url").lower().startswith("https:")
+    is_quic = entry.table("response").text("httpVersion").lower().startswith(QUIC)
+    if not connect:
+        return None
+    if ssl is None or ssl == 0:
+        return None if is_secure and not is_quic else connect
+    if connect <= ssl:
+        return connect
+    # Less is what is left of a connection that the browser had opened before, for whatever comes.
+    return connect - ssl if connect - ssl >= _LEAST_MS else None
+
+
+def _frame_of(entry: Fields) -> HeadersPriority | None:
+    """Return what an entry of WebPageTest's HAR says of its stream, None where it says nothing."""
+    stream_id, parent_id, weight = (
+        entry.number(f"_http2_stream_{name}") for name in ("id", "dependency", "weight")
+    )
+    if not stream_id or parent_id is None or parent_id < 0:
+        return None
+    known = DEFAULT_WEIGHT if weight is None else round(weight)
+    return HeadersPriority(
+        stream_id=round(stream_id),
+        parent_id=round(parent_id),
+        weight=min(max(known, 1), MAX_WEIGHT),
+        exclusive=entry.flag("_http2_stream_exclusive"),
+    )
 
 
 HAR_DIALECTS = {
@@ -291,16 +388,18 @@ class HarReader:
         if not url:
             self._recording.note(f"{entry.key}.request.url", "skipped: is missing")
             return
-        self._look_for_evidence(entry)
+        if not self._evidence:
+            found = (dialect for name, dialect in _EVIDENCE if name in entry)
+            is_devtools = isinstance(entry.raw("_initiator"), dict)
+            self._evidence = "har-devtools" if is_devtools else next(found, "")
         request = RecordedRequest(key=entry.key, url=url, page=entry.text("pageref"))
         answer = entry.table("response")
         request.method = entry.table("request").text("method").upper() or "GET"
-        status = answer.number("status")
-        request.status = None if status is None else int(status)
+        request.status = answer.integer("status")
         self._read_times(request, entry)
         sent, got = headers_of(entry.table("request")), headers_of(answer)
         fields = dict(got)
-        read_priority_fields(request, dict(sent), fields)
+        request.read_fields(dict(sent), fields)
         _read_type(request, entry, sent, fields)
         read_sizes(request, entry, sent, got)
         request.outcome = _outcome(request, entry)
@@ -310,7 +409,7 @@ class HarReader:
             request.redirect_to = joined(url, location) if location else ""
         read_initiator_fields(request, entry)
         _read_priority(request, entry)
-        request.frame = frame_of(entry)
+        request.frame = _frame_of(entry)
         request.blocking = entry.text("_renderBlocking", "_render_blocking").lower()
         request.is_preload = (
             entry.flag("_isLinkPreload")
@@ -337,16 +436,10 @@ class HarReader:
         if not recording.dialect:
             signed = _dialect_of(creator.text("name")) or _dialect_of(browser.text("name"))
             recording.dialect = signed or self._evidence or "har"
-        self._choose_page(recording.page_number)
+        self._choose_page()
         _join_redirects(recording.requests)
 
-    def _look_for_evidence(self, entry: Fields) -> None:
-        if not self._evidence:
-            found = (dialect for name, dialect in _EVIDENCE if name in entry)
-            is_devtools = isinstance(entry.raw("_initiator"), dict)
-            self._evidence = "har-devtools" if is_devtools else next(found, "")
-
-    def _choose_page(self, number: int) -> None:
+    def _choose_page(self) -> None:
         """Leave out what belongs to another page than the one that is asked for.
 
         Nothing follows from it: its scripts and documents have long gone.
@@ -356,26 +449,23 @@ class HarReader:
         # In the order of the log's pages, but only those that have entries; then those that it
         # does not list.
         ids = [page for page in {**self._pages, **used} if page in used]
-        if number > max(1, len(ids)):
-            have = "one page" if len(ids) < 2 else f"{len(ids)} pages"
-            raise recording.refuse(f"has {have}; there is no page {number}", "log.pages")
-        if not ids:
+        index = recording.choose_page(len(ids), "log.pages")
+        if index is None:
             return
-        page = self._pages.get(ids[number - 1])
+        page = self._pages.get(ids[index])
         recording.times_ms |= {} if page is None else times_of_page(page)
         hero = "" if page is None else without_fragment(largest_image(page))
         for request in recording.requests:
             request.is_hero = bool(hero) and without_fragment(request.url) == hero
-        if len(ids) > 1:
-            recording.found["pages"] = len(ids)
-        of_page = [each for each in recording.requests if each.page in ("", ids[number - 1])]
+        of_page = [each for each in recording.requests if each.page in ("", ids[index])]
         n_others = len(recording.requests) - len(of_page)
         recording.left_out["of another page of the recording"] += n_others
         recording.found["requests"] += n_others
         recording.requests = of_page
         if page and self._zero_us is not None and (at_us := self._microseconds(page)) is not None:
-            recording.begun_ms = (at_us - self._zero_us) / 1000
-            _move_pieces(of_page, recording.begun_ms)
+            begun_ms = recording.begun_ms = (at_us - self._zero_us) / 1000
+            for request in of_page:  # the times of pieces count from the start of their page
+                request.pieces = tuple((at_ms + begun_ms, n) for at_ms, n in request.pieces)
 
     def _read_times(self, request: RecordedRequest, entry: Fields) -> None:
         at_us = self._microseconds(entry)
@@ -387,10 +477,8 @@ class HarReader:
         read_timings(request, entry)
         request.reached = connection_info(entry)
         chunks = entry.tables("_chunks")
-        pieces = [(chunk.number("ts"), chunk.size("bytes")) for chunk in chunks]
-        request.pieces = tuple(
-            (when, n_bytes) for when, n_bytes in pieces if when is not None and n_bytes
-        )
+        pieces = ((chunk.number("ts"), chunk.size("bytes")) for chunk in chunks)
+        request.pieces = tuple((at_ms, n) for at_ms, n in pieces if at_ms is not None and n)
 
     def _microseconds(self, entry: Fields) -> int | None:
         text = entry.text("startedDateTime")
@@ -398,9 +486,8 @@ class HarReader:
             return None
         started = started_at(text)
         if started is None:
-            entry.wrong(
-                "startedDateTime", f"must be a date and time (ISO 8601), is {format_value(text)}"
-            )
+            message = f"must be a date and time (ISO 8601), is {format_value(text)}"
+            entry.wrong("startedDateTime", message)
             return None
         self._recording.recorded = self._recording.recorded or started.day
         return started.at_us
@@ -411,11 +498,8 @@ class HarReader:
         if not isinstance(text, str) or plain_mime(request.mime) != "text/html":
             return ""
         if content.raw("encoding") == "base64":
-            try:
-                text = base64.b64decode(text).decode("utf-8", "replace")
-            except ValueError:
-                return ""
-        return self._recording.keep_text(text)
+            text = _decoded(text).decode("utf-8", "replace")
+        return self._recording.keep_text(text) if text else ""
 
 
 def _image_format(content: Fields) -> ImageFormat | None:
@@ -423,20 +507,21 @@ def _image_format(content: Fields) -> ImageFormat | None:
     text = content.raw("text")
     if not isinstance(text, str) or content.raw("encoding") != "base64":
         return None
+    return ImageFormat.of_bytes(_decoded(text[:_FORMAT_CHARS]))
+
+
+def _decoded(text: str) -> bytes:
+    """Return the bytes that *text* is in base64, none where it is no base64."""
     try:
-        return ImageFormat.of_bytes(base64.b64decode(text[:_FORMAT_CHARS]))
+        return base64.b64decode(text)
     except ValueError:
-        return None
+        return b""
 
 
 def _dialect_of(name: str) -> str:
     """Return the dialect of a writer that signs with *name*, "" for one that is not known."""
-    found = (
-        dialect
-        for dialect, pattern in HAR_DIALECTS.items()
-        if pattern and re.search(pattern, name, re.IGNORECASE)
-    )
-    return next(found, "")
+    signs = ((dialect, sign) for dialect, sign in HAR_DIALECTS.items() if sign)
+    return next((dialect for dialect, sign in signs if re.search(sign, name, re.IGNORECASE)), "")
 
 
 def _read_type(
@@ -465,12 +550,6 @@ def _read_priority(request: RecordedRequest, entry: Fields) -> None:
         request.later_priorities = ((request.end_ms, last),)
 
 
-def _move_pieces(requests: Sequence[RecordedRequest], by_ms: float) -> None:
-    """Count the times of pieces from where those of requests are counted: they are their page's."""
-    for request in requests:
-        request.pieces = tuple((at_ms + by_ms, n_bytes) for at_ms, n_bytes in request.pieces)
-
-
 def _outcome(request: RecordedRequest, entry: Fields) -> RequestOutcome:
     answer = entry.table("response")
     if entry.raw("_resourceType") == "websocket" or request.status == 101:
@@ -485,17 +564,13 @@ def _outcome(request: RecordedRequest, entry: Fields) -> RequestOutcome:
     if answer.flag("fromEarlyHints"):
         return RequestOutcome.ANSWERED
     transfer = answer.size("_transferSize")
-    is_small = not transfer and (answer.size("bodySize") or 0) == 0
+    is_empty = not transfer and not answer.size("bodySize") and request.status == 200
     is_cached = (
         bool(entry.raw("_fromCache"))
         or entry.flag("_fromDiskCache")
         or answer.flag("fromDiskCache", "_fromDiskCache", "fromPrefetchCache")
-        or (transfer == 0 and is_small and request.status == 200 and bool(request.decoded_bytes))
-        or (
-            is_small
-            and request.status == 200
-            and isinstance(entry.table("cache").raw("beforeRequest"), dict)
-        )
+        or (is_empty and transfer == 0 and bool(request.decoded_bytes))
+        or (is_empty and isinstance(entry.table("cache").raw("beforeRequest"), dict))
     )
     if is_cached:
         return RequestOutcome.CACHE

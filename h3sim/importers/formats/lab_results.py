@@ -13,21 +13,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from h3sim.importers.formats.har import HarReader, date_of, started_at
-from h3sim.importers.recorded_request import (
-    REDIRECTS,
-    RecordedRequest,
-    RequestOutcome,
-    SizeSource,
-)
-from h3sim.importers.request_fields import kind_of_word, without_fragment
-from h3sim.importers.source import Fields
+from h3sim.importers.recorded_request import REDIRECTS, RecordedRequest, RequestOutcome, SizeSource
+from h3sim.importers.request_fields import field_lines, kind_of_word, without_fragment
+from h3sim.importers.source import Fields, JsonPart
 from h3sim.units import MS_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from h3sim.importers.recorded_request import Recording
-    from h3sim.importers.source import JsonPart
 
 
 _PAGE = "page_1"
@@ -111,7 +105,7 @@ def _entry(request: Fields, since_ms: float) -> dict[str, Any]:
         "response": {
             "status": request.number("responseCode"),
             "httpVersion": protocol,
-            "headers": _fields(iter(got)),
+            "headers": _fields(got),
             "bodySize": request.size("objectSize"),
             "content": {
                 "size": request.size("objectSizeUncompressed"),
@@ -134,14 +128,9 @@ def _texts(headers: Fields, name: str) -> Iterator[str]:
     yield from headers.texts(name) if isinstance(headers.raw(name), list) else ()
 
 
-def _fields(lines: Iterator[str]) -> list[dict[str, str]]:
-    """Return the header fields of lines such as "Host: example.org" or ":method: GET"."""
-    found = []
-    for line in lines:
-        name, colon, value = line[1:].partition(":")
-        if colon and " " not in (name := line[:1] + name):
-            found.append({"name": name, "value": value.strip()})
-    return found
+def _fields(lines: Iterable[str]) -> list[dict[str, str]]:
+    pairs = field_lines(lines)
+    return [{"name": name, "value": value} for name, value in pairs if " " not in name]
 
 
 class LighthouseResult:
@@ -175,9 +164,8 @@ class LighthouseResult:
         _add_parents(recording.requests, audits)
         recording.missing.append("parents outside of chains of important requests")
         metrics = next(iter(audits.table("metrics").table("details").tables("items")), audits)
-        for name, key in _TIMES.items():
-            if (time_ms := metrics.duration(key)) is not None:
-                recording.times_ms[name] = time_ms
+        times_ms = {name: metrics.duration(key) for name, key in _TIMES.items()}
+        recording.times_ms |= {name: at_ms for name, at_ms in times_ms.items() if at_ms is not None}
         settings = result.table("configSettings")
         if settings.raw("throttlingMethod") == "simulate":
             recording.provenance["lantern"] = _estimates(metrics, settings.table("throttling"))
@@ -188,7 +176,7 @@ def _request(row: Fields) -> RecordedRequest | None:
     if not url:
         row.wrong("url", "skipped: is missing")
         return None
-    status = row.number("statusCode")
+    status = row.integer("statusCode")
     request = RecordedRequest(
         key=row.key,
         url=without_fragment(url),
@@ -196,7 +184,7 @@ def _request(row: Fields) -> RecordedRequest | None:
         sent_ms=row.number("networkRequestTime"),
         end_ms=row.number("networkEndTime", "endTime"),
         protocol=row.text("protocol").lower(),
-        status=None if status is None else int(status),
+        status=status,
         mime=row.text("mimeType"),
         kind=kind_of_word(row.text("resourceType")),
         priority=row.text("priority").lower(),
@@ -255,11 +243,8 @@ def _edges(audits: Fields) -> Iterator[tuple[str, str]]:
 
 def _estimates(metrics: Fields, throttling: Fields) -> str:
     """Return in words what Lighthouse's simulation estimates, and over which network."""
-    times = [
-        f"{name} {time_ms:,.0f} ms"
-        for name, key in _ESTIMATES.items()
-        if (time_ms := metrics.duration(key)) is not None
-    ]
+    found = {name: metrics.duration(key) for name, key in _ESTIMATES.items()}
+    times = [f"{name} {at_ms:,.0f} ms" for name, at_ms in found.items() if at_ms is not None]
     rtt_ms, rate_kbps = throttling.number("rttMs"), throttling.number("throughputKbps")
     network = f"{rtt_ms or 0:g} ms RTT and {(rate_kbps or 0) / _KB:.4g} Mbit/s"
     return f"Lighthouse's simulation estimates {', '.join(times)} over {network}"

@@ -7,6 +7,7 @@ browser, and knows neither documents nor scripts: parents come from Referer fiel
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -18,25 +19,23 @@ from h3sim.importers.recorded_request import (
     RecordedRequest,
     RequestOutcome,
     SizeSource,
-    read_priority_fields,
 )
 from h3sim.importers.request_fields import (
-    NO_BODY,
+    field_lines,
     kind_of_word,
     length_of,
     request_text_bytes,
     response_text_bytes,
     without_fragment,
 )
-from h3sim.importers.source import Fields
+from h3sim.importers.source import Fields, JsonPart
 from h3sim.page import Kind
 from h3sim.units import MS_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from h3sim.importers.recorded_request import Recording
-    from h3sim.importers.source import JsonPart
 
 
 _BEGIN, _END = 1, 2
@@ -77,10 +76,56 @@ class _Exchange(RecordedRequest):
     request_fields: dict[str, str] = field(default_factory=dict)
     response_fields: dict[str, str] = field(default_factory=dict)
 
+    def on_redirect(self, event: _Event) -> None:
+        """Record where the answer sends the browser."""
+        self.redirect_to = event.params.text("location") or self.url
+        self.end_ms = event.at_ms
+
+    def on_own_redirect(self, _: _Event) -> None:
+        """Record a redirect of the browser itself."""
+        self.is_internal = True
+
+    def on_cancel(self, _: _Event) -> None:
+        """Record a failure."""
+        self.has_failed = True
+
+    def on_send(self, event: _Event) -> None:
+        """Record when the request had been sent."""
+        if event.phase == _END:
+            self.sent_ms = event.at_ms
+
+    def on_answer(self, event: _Event) -> None:
+        """Record the status line and the fields of the response."""
+        lines = event.params.texts("headers")
+        words = lines[0].split() if lines else []
+        self.status = length_of(words[1]) if len(words) > 1 else None
+        self.response_fields = _fields(lines[1:])
+        self.first_byte_ms = self.end_ms = event.at_ms
+
+    def on_body(self, event: _Event) -> None:
+        """Record the end of the body."""
+        if event.phase == _END:
+            self.end_ms = event.at_ms
+            self.on_end(event)
+
+    def on_end(self, event: _Event) -> None:
+        """Record a failure if the event has one."""
+        self.has_failed |= bool(event.params.number("net_error"))
+
+    def on_read(self, event: _Event) -> None:
+        """Count bytes of the decoded body."""
+        self.decoded_bytes = (self.decoded_bytes or 0) + (event.params.size("byte_count") or 0)
+
+    def on_window(self, event: _Event) -> None:
+        """Count a DATA frame, for which the window of its stream shrinks."""
+        n_bytes = -(event.params.integer("delta") or 0)
+        if n_bytes > 0:
+            self.chunks.append((event.at_ms, n_bytes))
+
     def settle(self) -> None:
         """Work out what follows from all events."""
         self.pieces, self.later_priorities = tuple(self.chunks), tuple(self.later)
-        read_priority_fields(self, self.request_fields, self.response_fields)
+        self.read_fields(self.request_fields, self.response_fields)
         dest = self.request_fields.get("sec-fetch-dest", "")
         self.kind = self.kind or kind_of_word(dest)
         self.mime = self.response_fields.get("content-type", "")
@@ -92,7 +137,11 @@ class _Exchange(RecordedRequest):
         if self.response_fields:
             self.header_bytes = response_text_bytes(self.response_fields.items())
             self.header_from = SizeSource.FIELDS
-        self._settle_body()
+        self.set_body(
+            (0 if self.redirect_to else None, SizeSource.RECORDED),
+            (None if self.pieces else self.quic_bytes or None, SizeSource.PIECES),
+            content_length=self.response_fields.get("content-length", ""),
+        )
 
     def _outcome(self) -> RequestOutcome:
         if self.is_internal:
@@ -101,24 +150,11 @@ class _Exchange(RecordedRequest):
             return RequestOutcome.FAILED
         return RequestOutcome.ANSWERED if self.is_sent else RequestOutcome.CACHE
 
-    def _settle_body(self) -> None:
-        length = length_of(self.response_fields.get("content-length", ""))
-        if self.status in NO_BODY or self.method == "HEAD" or self.redirect_to:
-            self.body_bytes, self.body_from = 0, SizeSource.RECORDED
-        elif self.pieces:
-            self.body_bytes = sum(n_bytes for _, n_bytes in self.pieces)
-            self.body_from = SizeSource.PIECES
-        elif self.quic_bytes:
-            self.body_bytes, self.body_from = self.quic_bytes, SizeSource.PIECES
-        elif length is not None:
-            self.body_bytes, self.body_from = length, SizeSource.CONTENT_LENGTH
-        elif self.decoded_bytes is not None:
-            self.body_bytes, self.body_from = self.decoded_bytes, SizeSource.DECODED
-
 
 class _Event(NamedTuple):
     """Event of a source, with a valid time."""
 
+    name: str
     at_ms: float
     phase: int
     source: str
@@ -150,9 +186,7 @@ class NetLog:
         self._exchanges: list[_Exchange] = []
         self._open: dict[str, _Exchange] = {}
         self._alive: dict[str, tuple[float, str]] = {}
-        self._connections: dict[str, str] = {}
-        self._jobs: dict[str, str] = {}
-        self._sockets: dict[str, str] = {}
+        self._bound: dict[str, dict[str, str]] = {kind: {} for kind in _KINDS}
         self._links: defaultdict[str, _Link] = defaultdict(_Link)
         self._streams: dict[tuple[str, float | None], str] = {}
 
@@ -173,32 +207,39 @@ class NetLog:
         if at_ms is None or not source:
             fields.wrong("time" if at_ms is None else "source", "skipped: is missing")
             return
-        phase = int(fields.number("phase") or 0)
-        _HANDLERS[name](self, _Event(at_ms, phase, source, fields.table("params")), name)
+        phase = fields.integer("phase") or 0
+        event = _Event(name, at_ms, phase, source, fields.table("params"))
+        if name in _BOUND:
+            self._bound[_BOUND[name]][source] = event.other
+        elif name in _OF_EXCHANGE:
+            if (exchange := self._open.get(source)) is not None:
+                _OF_EXCHANGE[name](exchange, event)
+        else:
+            _HANDLERS[name](self, event)
 
     def _read_constants(self, constants: Fields) -> None:
         numbers = constants.table("logEventTypes")
-        found = {numbers.number(name): name for name in _HANDLERS}
+        found = {numbers.number(name): name for name in (*_HANDLERS, *_OF_EXCHANGE, *_BOUND)}
         self._names = {number: name for number, name in found.items() if number is not None}
         flags = constants.table("loadFlag")
-        self._main_flags = int(flags.number(*_MAIN_FLAGS) or 0)
+        self._main_flags = flags.integer(*_MAIN_FLAGS) or 0
         self._offset_ms = constants.number("timeTickOffset")
         client = constants.table("clientInfo")
         self._recording.set_tool(client.text("name"), client.name("version"))
 
     # Requests
 
-    def _on_alive(self, event: _Event, _: str) -> None:
+    def _on_alive(self, event: _Event) -> None:
         if event.phase == _BEGIN:
             self._alive[event.source] = event.at_ms, event.params.text("priority")
         elif (exchange := self._open.pop(event.source, None)) is not None:
-            self._fail_if(exchange, event)
+            exchange.on_end(event)
 
-    def _on_job(self, event: _Event, _: str) -> None:
+    def _on_job(self, event: _Event) -> None:
         before = self._open.get(event.source)
         if event.phase == _END:
             if before is not None:
-                self._fail_if(before, event)
+                before.on_end(event)
             return
         params = event.params
         url = params.text("url")
@@ -210,7 +251,7 @@ class NetLog:
             return  # restarted, such as for authentication
         if not self._recording.has_room(len(self._exchanges)):
             return
-        type_, flags = params.text("request_type"), int(params.number("load_flags") or 0)
+        type_, flags = params.text("request_type"), params.integer("load_flags") or 0
         exchange = _Exchange(
             key=params.key.removesuffix(".params"),
             source=event.source,
@@ -230,10 +271,7 @@ class NetLog:
         self._open[event.source] = exchange
         self._exchanges.append(exchange)
 
-    def _fail_if(self, exchange: _Exchange, event: _Event) -> None:
-        exchange.has_failed |= bool(event.params.number("net_error"))
-
-    def _on_priority(self, event: _Event, _: str) -> None:
+    def _on_priority(self, event: _Event) -> None:
         word = event.params.text("priority")
         exchange = self._open.get(event.source)
         if exchange is not None and word in _LEVELS:
@@ -241,72 +279,21 @@ class NetLog:
         elif event.source in self._alive:
             self._alive[event.source] = self._alive[event.source][0], word
 
-    def _on_redirect(self, event: _Event, _: str) -> None:
-        if (exchange := self._open.get(event.source)) is not None:
-            exchange.redirect_to = event.params.text("location") or exchange.url
-            exchange.end_ms = event.at_ms
-
-    def _on_own_redirect(self, event: _Event, _: str) -> None:
-        if (exchange := self._open.get(event.source)) is not None:
-            exchange.is_internal = True
-
-    def _on_sent(self, event: _Event, name: str) -> None:
+    def _on_sent(self, event: _Event) -> None:
         if (exchange := self._open.get(event.source)) is None:
             return
-        exchange.is_sent, exchange.protocol = True, _PROTOCOLS[name]
-        exchange.request_fields = dict(_fields(event.params.texts("headers")))
+        exchange.is_sent, exchange.protocol = True, _PROTOCOLS[event.name]
+        exchange.request_fields = _fields(event.params.texts("headers"))
         stream = event.params.number("quic_stream_id")
         if stream is not None:
-            self._streams[self._connections.get(event.source, ""), stream] = event.source
-
-    def _on_send(self, event: _Event, _: str) -> None:
-        if event.phase == _END and (exchange := self._open.get(event.source)) is not None:
-            exchange.sent_ms = event.at_ms
-
-    def _on_answer(self, event: _Event, _: str) -> None:
-        if (exchange := self._open.get(event.source)) is None:
-            return
-        lines = event.params.texts("headers")
-        words = lines[0].split() if lines else []
-        exchange.status = length_of(words[1]) if len(words) > 1 else None
-        exchange.response_fields = dict(_fields(lines[1:]))
-        exchange.first_byte_ms = exchange.end_ms = event.at_ms
-
-    def _on_body(self, event: _Event, _: str) -> None:
-        if event.phase == _END and (exchange := self._open.get(event.source)) is not None:
-            exchange.end_ms = event.at_ms
-            self._fail_if(exchange, event)
-
-    def _on_read(self, event: _Event, _: str) -> None:
-        if (exchange := self._open.get(event.source)) is not None:
-            n_bytes = event.params.size("byte_count") or 0
-            exchange.decoded_bytes = (exchange.decoded_bytes or 0) + n_bytes
-
-    def _on_window(self, event: _Event, _: str) -> None:
-        """Count a DATA frame, for which the window of its stream shrinks."""
-        n_bytes = -int(event.params.number("delta") or 0)
-        if n_bytes > 0 and (exchange := self._open.get(event.source)) is not None:
-            exchange.chunks.append((event.at_ms, n_bytes))
-
-    def _on_cancel(self, event: _Event, _: str) -> None:
-        if (exchange := self._open.get(event.source)) is not None:
-            exchange.has_failed = True
+            self._streams[self._bound["connection"].get(event.source, ""), stream] = event.source
 
     # Connections
 
-    def _on_session_request(self, event: _Event, _: str) -> None:
-        self._connections[event.other] = event.source
+    def _on_session_request(self, event: _Event) -> None:
+        self._bound["connection"][event.other] = event.source
 
-    def _on_quic_bound(self, event: _Event, _: str) -> None:
-        self._connections[event.source] = event.other
-
-    def _on_job_bound(self, event: _Event, _: str) -> None:
-        self._jobs[event.source] = event.other
-
-    def _on_socket_bound(self, event: _Event, _: str) -> None:
-        self._sockets[event.source] = event.other
-
-    def _on_connect(self, event: _Event, _: str) -> None:
+    def _on_connect(self, event: _Event) -> None:
         link = self._links[event.source]
         link.address = event.params.text("remote_address", "peer_address") or link.address
         if event.phase == _BEGIN:
@@ -314,14 +301,14 @@ class NetLog:
         elif event.phase == _END and link.ended_ms is None:
             link.ended_ms = event.at_ms
 
-    def _on_quic_session(self, event: _Event, name: str) -> None:
+    def _on_quic_session(self, event: _Event) -> None:
         if event.phase == _BEGIN:
-            self._on_connect(event, name)
+            self._on_connect(event)
 
-    def _on_quic_ready(self, event: _Event, _: str) -> None:
+    def _on_quic_ready(self, event: _Event) -> None:
         self._links[event.source].ended_ms = event.at_ms
 
-    def _on_quic_data(self, event: _Event, _: str) -> None:
+    def _on_quic_data(self, event: _Event) -> None:
         request = self._streams.get((event.source, event.params.number("stream_id")), "")
         if (exchange := self._open.get(request)) is not None:
             exchange.quic_bytes += event.params.size("payload_length") or 0
@@ -350,24 +337,14 @@ class NetLog:
         """Return the requests of the chosen load, without those of other pages and the browser."""
         recording, exchanges = self._recording, self._exchanges
         starts = [each for each in exchanges if each.is_main and each.redirect_of is None]
-        number = recording.page_number
-        if number > max(1, len(starts)):
-            have = "one page" if len(starts) < 2 else f"{len(starts)} pages"
-            raise recording.refuse(f"has {have}; there is no page {number}")
-        if not starts:
+        index = recording.choose_page(len(starts))
+        if index is None:
             return exchanges
-        if len(starts) > 1:
-            recording.found["pages"] = len(starts)
-        first = starts[number - 1]
+        first, *rest = starts[index:]
         begun_ms = recording.begun_ms = first.start_ms or 0.0
-        ended_ms = starts[number].start_ms if number < len(starts) else None
+        ended_ms = (rest[0].start_ms or 0.0) if rest else math.inf
         sites = {each.site for each in exchanges if each.source == first.source}
-        during = [
-            each
-            for each in exchanges
-            if begun_ms <= (each.start_ms or 0.0)
-            and (ended_ms is None or (each.start_ms or 0.0) < ended_ms)
-        ]
+        during = [each for each in exchanges if begun_ms <= (each.start_ms or 0.0) < ended_ms]
         chosen = [each for each in during if each.site in sites]
         recording.left_out["of another page of the recording"] += len(exchanges) - len(during)
         recording.left_out["of the browser or another tab"] += len(during) - len(chosen)
@@ -375,50 +352,50 @@ class NetLog:
 
     def _reached(self, source: str, used: set[str]) -> ConnectionInfo:
         """Return the connection of a request; its first request has the handshake."""
-        socket = self._sockets.get(self._jobs.get(source, ""), "")
-        connection = self._connections.get(source, socket)
-        link = self._links.get(self._sockets.get(connection, connection), _Link())
+        jobs, sockets, connections = (self._bound[kind] for kind in _KINDS)
+        connection = connections.get(source, sockets.get(jobs.get(source, ""), ""))
+        link = self._links.get(sockets.get(connection, connection), _Link())
         handshake_ms = None
         if connection not in used and link.begun_ms is not None and link.ended_ms is not None:
             handshake_ms = max(0.0, link.ended_ms - link.begun_ms)
         used.add(connection)
-        return ConnectionInfo(
-            address=link.address.rpartition(":")[0],
-            connection=connection,
-            handshake_ms=handshake_ms,
-        )
+        address = link.address.rpartition(":")[0]
+        return ConnectionInfo(address, connection, handshake_ms=handshake_ms)
 
 
-def _fields(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the header fields of lines such as "accept: */*" and ":method: GET"."""
-    for line in lines:
-        name, colon, value = line[1:].partition(":")
-        if colon:
-            yield (line[:1] + name).lower(), value.strip()
+def _fields(lines: Sequence[str]) -> dict[str, str]:
+    return {name.lower(): value for name, value in field_lines(lines)}
 
 
-_HANDLERS: dict[str, Callable[[NetLog, _Event, str], None]] = {
+_KINDS = ("job", "socket", "connection")
+_BOUND = {
+    "HTTP_STREAM_REQUEST_BOUND_TO_JOB": "job",
+    "HTTP2_SESSION_INITIALIZED": "socket",
+    "SOCKET_POOL_BOUND_TO_SOCKET": "socket",
+    "HTTP_STREAM_REQUEST_BOUND_TO_QUIC_SESSION": "connection",
+}
+"""Events that bind their source to another one, by name, with the kind of the other."""
+_OF_EXCHANGE: dict[str, Callable[[_Exchange, _Event], None]] = {
+    "URL_REQUEST_REDIRECTED": _Exchange.on_redirect,
+    "URL_REQUEST_REDIRECT_JOB": _Exchange.on_own_redirect,
+    "CANCELLED": _Exchange.on_cancel,
+    "FAILED": _Exchange.on_cancel,
+    "HTTP_TRANSACTION_SEND_REQUEST": _Exchange.on_send,
+    "HTTP_TRANSACTION_READ_RESPONSE_HEADERS": _Exchange.on_answer,
+    "HTTP_TRANSACTION_READ_BODY": _Exchange.on_body,
+    "URL_REQUEST_JOB_FILTERED_BYTES_READ": _Exchange.on_read,
+    "HTTP2_STREAM_UPDATE_RECV_WINDOW": _Exchange.on_window,
+}
+"""Events of a request under way, by name."""
+_HANDLERS: dict[str, Callable[[NetLog, _Event], None]] = {
     "REQUEST_ALIVE": NetLog._on_alive,
     "URL_REQUEST_START_JOB": NetLog._on_job,
     "URL_REQUEST_SET_PRIORITY": NetLog._on_priority,
-    "URL_REQUEST_REDIRECTED": NetLog._on_redirect,
-    "URL_REQUEST_REDIRECT_JOB": NetLog._on_own_redirect,
-    "CANCELLED": NetLog._on_cancel,
-    "FAILED": NetLog._on_cancel,
     **dict.fromkeys(_PROTOCOLS, NetLog._on_sent),
-    "HTTP_TRANSACTION_SEND_REQUEST": NetLog._on_send,
-    "HTTP_TRANSACTION_READ_RESPONSE_HEADERS": NetLog._on_answer,
-    "HTTP_TRANSACTION_READ_BODY": NetLog._on_body,
-    "URL_REQUEST_JOB_FILTERED_BYTES_READ": NetLog._on_read,
-    "HTTP2_STREAM_UPDATE_RECV_WINDOW": NetLog._on_window,
     "HTTP2_SESSION_SEND_HEADERS": NetLog._on_session_request,
-    "HTTP2_SESSION_INITIALIZED": NetLog._on_socket_bound,
-    "SOCKET_POOL_BOUND_TO_SOCKET": NetLog._on_socket_bound,
-    "HTTP_STREAM_REQUEST_BOUND_TO_JOB": NetLog._on_job_bound,
-    "HTTP_STREAM_REQUEST_BOUND_TO_QUIC_SESSION": NetLog._on_quic_bound,
     "TCP_CONNECT": NetLog._on_connect,
     "QUIC_SESSION": NetLog._on_quic_session,
     "QUIC_SESSION_CRYPTO_HANDSHAKE_COMPLETE": NetLog._on_quic_ready,
     "HTTP3_DATA_FRAME_RECEIVED": NetLog._on_quic_data,
 }
-"""Events that count, by name."""
+"""Other events that count, by name."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections import deque
 from pathlib import Path, PurePosixPath
-from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
@@ -144,7 +143,9 @@ class _Site:
         # In the order in which a parser meets them.
         for each in sorted(named, key=lambda each: each.offset_bytes):
             if isinstance(each, Reference):
-                self._follow(each, own, file)
+                key = f"{file.path}: byte {each.offset_bytes}: {each.tag}"
+                at = self._trigger_at(file, each.offset_bytes)
+                self._ask(each.url_in(own), each.kind, key, at, each.flags)
             else:
                 self._take_style(each, joined(own, each.base) or own, file)
         self._read_all_sheets(document)
@@ -159,11 +160,6 @@ class _Site:
         key, trigger = f"{file.path}: style", self._trigger_at(file, style.offset_bytes)
         for url in read_declarations(style.text).urls:
             self._ask(joined(base, url), Kind.IMAGE, key, trigger, {"in_style": True})
-
-    def _follow(self, reference: Reference, own: str, file: _File) -> None:
-        key = f"{file.path}: byte {reference.offset_bytes}: {reference.tag}"
-        at = self._trigger_at(file, reference.offset_bytes)
-        self._ask(reference.url_in(own), reference.kind, key, at, reference.flags)
 
     def _trigger_at(self, file: _File, offset_bytes: int) -> Trigger:
         offset = file.served.wire(offset_bytes)
@@ -181,9 +177,7 @@ class _Site:
             if not sheet.is_read:
                 self._recording.inferred["stylesheets nested too deeply, not looked into"] += 1
             sheets.append((later, sheet))
-            self._ask_all(
-                sheet.imports, later, Kind.STYLESHEET, "@import", {"render_blocking": True}
-            )
+            self._ask_all(sheet.imports, later, Kind.STYLESHEET)
         # Only now: a face and the rule that needs it may be in different sheets.
         fonts = _Fonts(document)
         for later, sheet in sheets:
@@ -197,21 +191,17 @@ class _Site:
             self._recording.left_out["fonts that no text needs"] += len(sheet.faces) - len(urls)
             self._ask_all(urls, later, Kind.FONT)
 
-    def _ask_all(
-        self,
-        urls: Iterable[str],
-        later: _Later,
-        kind: Kind,
-        by: str = "url()",
-        flags: Mapping[str, object] = MappingProxyType({}),
-    ) -> None:
-        """Take what a stylesheet names into the page."""
+    def _ask_all(self, urls: Iterable[str], later: _Later, kind: Kind) -> None:
+        """Take what a stylesheet names into the page; it imports stylesheets."""
+        is_import = kind is Kind.STYLESHEET
+        flags = {"render_blocking": True} if is_import else {}
         trigger = Trigger(at=TriggerEvent.COMPLETE, by=later.file.request_index)
         if later.offset_bytes is not None:
-            flags = flags if kind is Kind.STYLESHEET else {"in_style": True}
+            flags = flags if is_import else {"in_style": True}
             trigger = self._trigger_at(later.file, later.offset_bytes)
+        key = f"{later.file.path}: {'@import' if is_import else 'url()'}"
         for url in urls:
-            self._ask(joined(later.url, url), kind, f"{later.file.path}: {by}", trigger, flags)
+            self._ask(joined(later.url, url), kind, key, trigger, flags)
 
     def _ask(
         self, url: str, kind: Kind, key: str, trigger: Trigger | None, flags: Mapping[str, object]

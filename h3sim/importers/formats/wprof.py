@@ -7,20 +7,26 @@ from collections import defaultdict, deque
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from h3sim.importers.recorded_request import RecordedRequest, RequestOutcome, SizeSource, Trigger
+from h3sim.importers.recorded_request import (
+    RecordedRequest,
+    RequestOutcome,
+    SizeSource,
+    Trigger,
+    first_size,
+)
 from h3sim.importers.request_fields import kind_of_mime, kind_of_word, plain_mime
-from h3sim.importers.source import Fields
+from h3sim.importers.source import Fields, JsonPart
 from h3sim.page import TriggerEvent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from h3sim.importers.recorded_request import Recording
-    from h3sim.importers.source import JsonPart
 
 
 _AT_ITS_END = -1.0
 _ON_THE_FIRST_BYTES = 1
+_SIZES = ("len", "length", "size", "bytes")
 _ANY_HOST = "unknown.invalid"
 
 
@@ -64,7 +70,7 @@ class EploadGraph:
         if part.path == ("deps",):
             self._deps.append(entry)
         elif self._recording.has_room(len(self._objects)):
-            _add_object(entry, self._objects, self._activities)
+            self._add_object(entry)
 
     def finish(self) -> None:
         """Settle what waits for what; the objects become requests, parents first."""
@@ -84,37 +90,63 @@ class EploadGraph:
         for index, (source, time_ms) in chosen.items():
             trigger = _trigger(objects[source.object_index], source, time_ms)
             objects[index].request.trigger = trigger
-        _in_order(objects, chosen, recording)
+        self._in_order(chosen)
         recording.missing.append("when things happened in the recording")
 
+    def _add_object(self, entry: Fields) -> None:
+        url = _url(entry)
+        if not url:
+            entry.wrong("path", "skipped: neither path nor url")
+            return
+        index = len(self._objects)
+        download = entry.table("download")
+        request = RecordedRequest(key=entry.key, url=url)
+        n_bytes = download.size(*_SIZES)
+        n_bytes = entry.size(*_SIZES) if n_bytes is None else n_bytes
+        request.body_bytes, request.body_from = first_size((n_bytes, SizeSource.RECORDED))
+        word = download.text("type")
+        request.mime = plain_mime(word)
+        request.kind = kind_of_mime(request.mime) or kind_of_word(word)
+        times_ms: list[float] = []
+        for comp in entry.tables("comps"):
+            name = comp.name("id")
+            if name:
+                self._activities.setdefault(name, _Activity(index, len(times_ms)))
+            times_ms.append(_computed_ms(comp))
+        request.execute_ms = math.fsum(times_ms)
+        starts_early = entry.number("when_comp_start") == _ON_THE_FIRST_BYTES
+        self._objects.append(_Loaded(request, tuple(times_ms), starts_early))
+        for name in (download.name("id"), entry.name("id")):
+            if name:
+                self._activities.setdefault(name, _Activity(index, None))
 
-def _add_object(entry: Fields, objects: list[_Loaded], activities: dict[str, _Activity]) -> None:
-    url = _url(entry)
-    if not url:
-        entry.wrong("path", "skipped: neither path nor url")
-        return
-    index = len(objects)
-    download = entry.table("download")
-    request = RecordedRequest(key=entry.key, url=url)
-    request.body_bytes = download.size("len", "length", "size", "bytes")
-    if request.body_bytes is None:
-        request.body_bytes = entry.size("len", "length", "size", "bytes")
-    request.body_from = SizeSource.NONE if request.body_bytes is None else SizeSource.RECORDED
-    word = download.text("type")
-    request.mime = plain_mime(word)
-    request.kind = kind_of_mime(request.mime) or kind_of_word(word)
-    times_ms: list[float] = []
-    for comp in entry.tables("comps"):
-        name = comp.name("id")
-        if name:
-            activities.setdefault(name, _Activity(index, len(times_ms)))
-        times_ms.append(_computed_ms(comp))
-    request.execute_ms = math.fsum(times_ms)
-    starts_early = entry.number("when_comp_start") == _ON_THE_FIRST_BYTES
-    objects.append(_Loaded(request, tuple(times_ms), starts_early))
-    for name in (download.name("id"), entry.name("id")):
-        if name:
-            activities.setdefault(name, _Activity(index, None))
+    def _in_order(self, chosen: dict[int, tuple[_Activity, float]]) -> None:
+        """Put the requests into the recording, parents first; a circle is cut where it is met."""
+        objects, recording = self._objects, self._recording
+        children: dict[int, list[int]] = defaultdict(list)
+        for index, (source, _) in chosen.items():
+            children[source.object_index].append(index)
+        order: list[int] = []
+        reached = [False] * len(objects)
+        heads = [index for index in range(len(objects)) if index not in chosen]
+        # Heads first: what is not reached from any of them then is in a circle or behind one.
+        for head in (*heads, *range(len(objects))):
+            if not reached[head] and head in chosen:
+                objects[head].request.trigger = None
+                recording.inferred["circles of parents, cut"] += 1
+            waiting = deque([] if reached[head] else [head])
+            while waiting:
+                index = waiting.popleft()
+                if not reached[index]:
+                    reached[index] = True
+                    order.append(index)
+                    waiting += children[index]
+        new = {index: number for number, index in enumerate(order)}
+        for index in order:
+            request = objects[index].request
+            if request.trigger is not None:
+                request.trigger = replace(request.trigger, by=new[request.trigger.by])
+            recording.requests.append(request)
 
 
 def _url(entry: Fields) -> str:
@@ -129,58 +161,30 @@ def _url(entry: Fields) -> str:
 
 def _computed_ms(comp: Fields) -> float:
     time_ms = comp.duration("time")
-    if time_ms is None:
-        begin, end = comp.number("s_time"), comp.number("e_time")
-        time_ms = None if begin is None or end is None else max(0.0, end - begin)
-    return time_ms or 0.0
+    return _took_ms(comp, "s_time", "e_time") if time_ms is None else time_ms
+
+
+def _took_ms(activity: Fields, *names: str) -> float:
+    """Return the time from the begin to the end of an activity, 0 if it is not known."""
+    begin, end = (activity.number(name) for name in names)
+    return 0.0 if begin is None or end is None else max(0.0, end - begin)
 
 
 def _trigger(parent: _Loaded, source: _Activity, time_ms: float) -> Trigger:
     """Return the event of *parent* that is meant by *time_ms* after the beginning of *source*."""
+    by = source.object_index
     if source.computation is None:
         if time_ms < 0:
-            return Trigger(at=TriggerEvent.COMPLETE, by=source.object_index)
-        return Trigger(at=TriggerEvent.REQUEST, by=source.object_index, delay_ms=time_ms)
+            return Trigger(at=TriggerEvent.COMPLETE, by=by)
+        return Trigger(at=TriggerEvent.REQUEST, by=by, delay_ms=time_ms)
     before_ms = math.fsum(parent.times_ms[: source.computation])
     delay_ms = before_ms + (parent.times_ms[source.computation] if time_ms < 0 else time_ms)
     if parent.starts_early and time_ms >= 0:
-        return Trigger(
-            at=TriggerEvent.OFFSET, by=source.object_index, offset_bytes=0, delay_ms=delay_ms
-        )
+        return Trigger(at=TriggerEvent.OFFSET, by=by, offset_bytes=0, delay_ms=delay_ms)
     if delay_ms >= parent.request.execute_ms:
         delay_ms -= parent.request.execute_ms
-        return Trigger(at=TriggerEvent.EXECUTED, by=source.object_index, delay_ms=delay_ms)
-    return Trigger(at=TriggerEvent.COMPLETE, by=source.object_index, delay_ms=delay_ms)
-
-
-def _in_order(
-    objects: list[_Loaded], chosen: dict[int, tuple[_Activity, float]], recording: Recording
-) -> None:
-    """Put the requests into the recording, parents first; a circle is cut where it is met."""
-    children: dict[int, list[int]] = defaultdict(list)
-    for index, (source, _) in chosen.items():
-        children[source.object_index].append(index)
-    order: list[int] = []
-    reached = [False] * len(objects)
-    heads = [index for index in range(len(objects)) if index not in chosen]
-    # Heads first: what is not reached from any of them then is in a circle or behind one.
-    for head in (*heads, *range(len(objects))):
-        if not reached[head] and head in chosen:
-            objects[head].request.trigger = None
-            recording.inferred["circles of parents, cut"] += 1
-        waiting = deque([] if reached[head] else [head])
-        while waiting:
-            index = waiting.popleft()
-            if not reached[index]:
-                reached[index] = True
-                order.append(index)
-                waiting += children[index]
-    new = {index: number for number, index in enumerate(order)}
-    for index in order:
-        request = objects[index].request
-        if request.trigger is not None:
-            request.trigger = replace(request.trigger, by=new[request.trigger.by])
-        recording.requests.append(request)
+        return Trigger(at=TriggerEvent.EXECUTED, by=by, delay_ms=delay_ms)
+    return Trigger(at=TriggerEvent.COMPLETE, by=by, delay_ms=delay_ms)
 
 
 _MOST_ACTIVITIES = 1_000_000
@@ -224,9 +228,7 @@ class WprofxGraph:
         name = activity.text("activityId")
         self._url_of.setdefault(name, url)
         if name.startswith("Scripting"):
-            begin, end = activity.number("startTime"), activity.number("endTime")
-            if begin is not None and end is not None:
-                self._executed_ms[url] += max(0.0, end - begin)
+            self._executed_ms[url] += _took_ms(activity, "startTime", "endTime")
         elif name.startswith("Networking"):
             self._owner.setdefault(name, len(self._recording.requests))
             self._add_request(url, activity)
@@ -236,11 +238,10 @@ class WprofxGraph:
         request.start_ms = activity.number("startTime")
         request.end_ms = activity.number("endTime")
         request.first_byte_ms = activity.number("responseReceivedTime")
-        request.body_bytes = activity.size("transferSize")
-        request.body_from = SizeSource.NONE if request.body_bytes is None else SizeSource.TOTAL
+        size = activity.size("transferSize"), SizeSource.TOTAL
+        request.body_bytes, request.body_from = first_size(size)
         request.mime = activity.text("mimeType")
-        status = activity.number("statusCode")
-        request.status = None if status is None else int(status)
+        request.status = activity.integer("statusCode")
         if request.status is not None and request.status <= 0:
             request.outcome = RequestOutcome.FAILED
         script = activity.text("fromScript")
@@ -256,13 +257,11 @@ class WprofxGraph:
             # Computations have no begin of their own here: of several the last one listed counts.
             if index not in latest or begun >= latest[index][0]:
                 latest[index] = (begun, source)
-        done: set[str] = set()
         for index, request in enumerate(requests):
             if not request.initiator and index in latest:
                 request.initiator = self._url_of[latest[index][1]]
-            if request.url not in done:  # what a URL executes is told once for all its downloads
-                done.add(request.url)
-                request.execute_ms = self._executed_ms.get(request.url, 0.0)
+            # What a URL executes is recorded once for all its downloads.
+            request.execute_ms = self._executed_ms.pop(request.url, 0.0)
         critical = {self._url_of[name] for name in self._critical if name in self._url_of}
         for request in requests:
             request.is_critical = request.url in critical
