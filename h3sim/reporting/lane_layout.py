@@ -105,7 +105,7 @@ MAX_SINGLE = 480
 _GROWTH, _MAX_LEVELS = 0.27, 8
 """Each further packet of the highest stack makes lanes higher by this share of a single packet, up
 to a stack of 8; a single packet keeps its height."""
-_LEAST_SHARE = 1 / 800
+LEAST_SHARE = 1 / 800
 """Least width of a packet as a share of the axis, about a pixel, if nothing precedes it."""
 
 
@@ -142,7 +142,7 @@ class LoadLane(NamedTuple):
 
 def lane_of(load: Load, end_ms: float) -> LoadLane:
     """Return the lane of *load* on an axis up to *end_ms*."""
-    packets = list(boxes(load, least_ms=end_ms * _LEAST_SHARE))
+    packets = list(boxes(load, least_ms=end_ms * LEAST_SHARE))
     drawn = packets if len(packets) <= MAX_SINGLE else list(joined(packets))
     above_ms = (row.finished_ms for row in load.timings if row.above_the_fold)
     return LoadLane(packets, drawn, *_losses(load), max(above_ms, default=None))
