@@ -208,6 +208,11 @@ class Interval(NamedTuple):
     low: float | None = None
     high: float | None = None
 
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """The ends of the interval, None where there is none."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
 
 def listed(description: Iterable[str]) -> str:
     """Return what is told of each, as a figure's words end; of nothing, that there is nothing.
@@ -257,9 +262,9 @@ def with_intervals(values: Mapping[str, Interval]) -> str:
     'rr 1; fifo 1.23 (1.1 to 1.4).'
     """
     return listed(
-        f"{name} {_number(value)}"
-        + (f" ({_number(low)} to {_number(high)})" if low is not None and high is not None else "")
-        for name, (value, low, high) in values.items()
+        f"{name} {_number(each.value)}"
+        + (" ({} to {})".format(*map(_number, each.ends)) if each.ends else "")
+        for name, each in values.items()
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.errors import NothingToMeasureError
@@ -11,7 +10,7 @@ from h3sim.reporting.document import Picture, Section
 from h3sim.reporting.labels import join_words, lane_labels, shortened
 from h3sim.reporting.lane_layout import window_of
 from h3sim.reporting.load_plots import LoadPlots
-from h3sim.reporting.output import alt_text, render
+from h3sim.reporting.output import alt_text, rendered, root_figure
 from h3sim.reporting.time_series import bins_of, curve, shown_set
 from h3sim.reporting.timeline import Timeline
 from h3sim.reporting.waterfall import deltas_of
@@ -20,15 +19,15 @@ from h3sim.table import APART, Table, decimals_of
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from h3sim.reporting.time_series import Bin
     from h3sim.results import Load, Which
     from h3sim.results.connections import Connection
     from h3sim.results.qlog_metrics import Measurement
+    from h3sim.trace import Trace
 
 
 _MAX_WATERFALLS = 3
@@ -39,11 +38,9 @@ _SETS: tuple[tuple[Which, str], ...] = (("all", "all resources"), ("atf", "above
 
 def picture(drawn: Axes | Figure, *, title: str, data: Table[Any]) -> Picture:
     """Return what was *drawn*, whose words stand with it, as a picture of a report."""
-    figure = drawn.get_figure(root=True)
-    assert figure is not None  # noqa: S101 - axes of h3sim.reporting stand in a figure
-    file = io.BytesIO()
-    render(figure, file, "svg")
-    return Picture(title=title, alt=alt_text(figure), svg=file.getvalue().decode(), data=data)
+    figure = root_figure(drawn)
+    svg = rendered(figure, "svg").decode()
+    return Picture(title=title, alt=alt_text(figure), svg=svg, data=data)
 
 
 _MAX_SAMPLES = 200
@@ -58,153 +55,128 @@ class NamedLoad(NamedTuple):
 
 def pictures_of_one(load: Load) -> list[Picture]:
     """Return how the bytes of a load came, and what asked for what."""
-    windows = [
-        drawn(load, connection)
-        for connection in load.connections
-        if connection.trace.recovery
-        for drawn in (_congestion, _transferred, _rtt)
+    name, plots = load.page.name, load.plot
+    recorded = [connection for connection in load.connections if connection.trace.recovery]
+    return [
+        picture(
+            plots.byte_ranges(),
+            title=f"{name}: byte ranges per stream",
+            data=_packets_by_resource(load),
+        ),
+        picture(
+            plots.throughput(),
+            title=f"{name}: throughput",
+            data=table_of_bins(load.trace, window_of([load]).end_ms),
+        ),
+        *(each for connection in recorded for each in _pictures_of_connection(load, connection)),
+        picture(
+            plots.dependencies(), title=f"{name}: what asked for what", data=_dependencies(load)
+        ),
     ]
-    return [_byte_ranges(load), _throughput(load), *windows, _dependencies(load)]
 
 
 def pictures_of_two(first: NamedLoad, second: NamedLoad) -> list[Picture]:
     """Return what was complete sooner, and what later, with the second of two loads."""
+    heads = (*_RESOURCE, f"{first.name}, ms", f"{second.name}, ms", "difference, ms")
     rows = deltas_of(first.load, second.load)
+    title = f"When resources were complete with {first.name} and {second.name}"
     return [
         picture(
             LoadPlots([first.load, second.load]).deltas(),
             title=f"{first.load.page.name}: what moved with {second.name} against {first.name}",
-            data=Table(
-                (
-                    *("resource", "kind", "bytes", "above the fold"),
-                    *(f"{first.name}, ms", f"{second.name}, ms", "difference, ms"),
-                ),
-                rows,
-                title=f"When resources were complete with {first.name} and {second.name}",
-            ),
+            data=Table(heads, rows, title=title),
         )
     ]
 
 
-def table_of_bins(bins: Sequence[Bin]) -> Table[Any]:
-    """Return throughput as a table."""
-    return Table(
-        ("from ms", "arrived, Mbit/s", "delivered in order, Mbit/s"),
-        bins,
-        title="Throughput by span of time",
-    )
+_RESOURCE = ("resource", "kind", "bytes", "above the fold")
 
 
-def _byte_ranges(load: Load) -> Picture:
-    sent = {row.id: [0, 0] for row in load.timings}
-    ids = {
-        request.stream_id: load.page.resources[request.resource].id
-        for request in load.trace.requests
-    }
+def table_of_bins(trace: Trace, end_ms: float) -> Table[Any]:
+    """Return throughput until *end_ms* as a table."""
+    heads = ("from ms", "arrived, Mbit/s", "delivered in order, Mbit/s")
+    return Table(heads, bins_of(trace, end_ms), title="Throughput by span of time")
+
+
+def _packets_by_resource(load: Load) -> Table[Any]:
+    sent = {request.stream_id: [0, 0] for request in load.trace.requests}
     for packet in load.trace.packets:
-        counts = sent[ids[packet.stream_id]]
+        counts = sent[packet.stream_id]
         counts[0] += 1
         counts[1] += packet.arrived_at_ns is None
-    return picture(
-        load.plot.byte_ranges(),
-        title=f"{load.page.name}: byte ranges per stream",
-        data=Table(
-            ("resource", "packets", "of them lost", "bytes", "first byte", "finished"),
-            [
-                (row.id, *sent[row.id], row.bytes, row.first_byte_ms, row.finished_ms)
-                for row in load.timings
-            ],
-            title="Packets by resource, times in ms",
-        ),
+    return Table(
+        ("resource", "packets", "of them lost", "bytes", "first byte", "finished"),
+        [
+            (row.id, *sent[row.stream_id], row.bytes, row.first_byte_ms, row.finished_ms)
+            for row in load.timings
+        ],
+        title="Packets by resource, times in ms",
     )
 
 
-def _throughput(load: Load) -> Picture:
-    bins = bins_of(load.trace, window_of([load]).end_ms)
-    return picture(
-        load.plot.throughput(),
-        title=f"{load.page.name}: throughput",
-        data=table_of_bins(bins),
-    )
-
-
-def _congestion(load: Load, connection: Connection) -> Picture:
-    samples = time_series.samples_of(connection.trace)
-    description = time_series.describe_connection(load, connection)
-    # Losses stay; between them every so many rows tell enough.
-    step = -(-len(samples) // _MAX_SAMPLES)
-    shown = [sample for n, sample in enumerate(samples) if n % step == 0 or sample.n_lost]
-    return picture(
-        load.plot.congestion(connection=connection.number),
-        title=f"{load.page.name}: congestion window and bytes in flight"
-        + (f", {description}" if description else ""),
-        data=Table(
+def _pictures_of_connection(load: Load, connection: Connection) -> Iterator[Picture]:
+    """Yield what a connection's server recorded: its recovery, transfer and round-trip times."""
+    plots, trace, number = load.plot, connection.trace, connection.number
+    name = time_series.describe_connection(load, connection)
+    transferred = time_series.transferred_of(trace)
+    n_columns = 4 if transferred[-1].lost else 3
+    for drawn, what, heads, rows, is_needed, title, more in (
+        (
+            plots.congestion(connection=number),
+            "congestion window and bytes in flight",
             ("ms", "window, bytes", "in flight, bytes", "smoothed RTT, ms", "lost packets"),
-            shown,
-            title="The server's recovery" + (f", every {step} rows and losses" if step > 1 else ""),
+            time_series.samples_of(trace),
+            lambda row: row.n_lost,
+            "The server's recovery",
+            " and losses",
         ),
-    )
-
-
-def _transferred(load: Load, connection: Connection) -> Picture:
-    rows = time_series.transferred_of(connection.trace)
-    step = -(-len(rows) // _MAX_SAMPLES)
-    description = time_series.describe_connection(load, connection)
-    heads = ("ms", "sent, bytes", "acknowledged, bytes", "declared lost, bytes")
-    n_columns = len(heads) if rows[-1].lost else len(heads) - 1
-    return picture(
-        load.plot.transferred(connection=connection.number),
-        title=f"{load.page.name}: bytes sent, acknowledged and lost"
-        + (f", {description}" if description else ""),
-        data=Table(
-            heads[:n_columns],
-            [row[:n_columns] for row in (*rows[:-1:step], rows[-1])],
-            title="Bytes of the server's packets" + (f", every {step} rows" if step > 1 else ""),
+        (
+            plots.transferred(connection=number),
+            "bytes sent, acknowledged and lost",
+            ("ms", "sent, bytes", "acknowledged, bytes", "declared lost, bytes")[:n_columns],
+            [row[:n_columns] for row in transferred],
+            lambda row: row == transferred[-1][:n_columns],
+            "Bytes of the server's packets",
+            "",
         ),
-    )
-
-
-def _rtt(load: Load, connection: Connection) -> Picture:
-    rows = time_series.rtt_rows_of(connection.trace)
-    step = -(-len(rows) // _MAX_SAMPLES)
-    description = time_series.describe_connection(load, connection)
-    return picture(
-        load.plot.rtt(connection=connection.number),
-        title=f"{load.page.name}: round-trip time" + (f", {description}" if description else ""),
-        data=Table(
+        (
+            plots.rtt(connection=number),
+            "round-trip time",
             ("ms", "latest, ms", "smoothed, ms", "least, ms"),
             [
-                (
-                    to_ms(row.at_ns),
-                    to_ms(row.latest_rtt_ns),
-                    to_ms(row.smoothed_rtt_ns),
-                    to_ms(row.min_rtt_ns),
+                tuple(
+                    map(to_ms, (row.at_ns, row.latest_rtt_ns, row.smoothed_rtt_ns, row.min_rtt_ns))
                 )
-                for row in rows[::step]
+                for row in time_series.rtt_rows_of(trace)
             ],
-            title="The server's round-trip times" + (f", every {step} rows" if step > 1 else ""),
+            lambda _: False,
+            "The server's round-trip times",
+            "",
         ),
-    )
+    ):
+        # Between those that are needed every so many rows tell enough.
+        step = -(-len(rows) // _MAX_SAMPLES)
+        shown = [row for n, row in enumerate(rows) if n % step == 0 or is_needed(row)]
+        title += f", every {step} rows{more}" if step > 1 else ""
+        yield picture(
+            drawn,
+            title=f"{load.page.name}: {what}{f', {name}' if name else ''}",
+            data=Table(heads, shown, title=title),
+        )
 
 
-def _dependencies(load: Load) -> Picture:
-    page = load.page
-    chain = [page.resources[index].id for index in trees.chain_of(load)]
+def _dependencies(load: Load) -> Table[Any]:
+    chain = trees.chain_of(load)
     finished = {row.id: row.finished_ms for row in load.timings}
     rows = []
-    for resource in page.resources:
+    for index, resource in enumerate(load.page.resources):
         found = resource.discovered
         by, at = (None, None) if found is None else (found.by, found.at.value)
-        is_chain = resource.id in chain
-        rows.append((resource.id, by, at, finished.get(resource.id), is_chain))
-    return picture(
-        load.plot.dependencies(),
-        title=f"{page.name}: what asked for what",
-        data=Table(
-            ("resource", "asked for by", "at", "finished ms", "on the chain to the end"),
-            rows,
-            title="What made the browser ask for each resource",
-        ),
+        rows.append((resource.id, by, at, finished.get(resource.id), index in chain))
+    return Table(
+        ("resource", "asked for by", "at", "finished ms", "on the chain to the end"),
+        rows,
+        title="What made the browser ask for each resource",
     )
 
 
@@ -256,7 +228,10 @@ def part_of(pairs: Sequence[NamedLoad], baseline: NamedLoad) -> Section:
             *(pictures_of_two(*pairs) if len(pairs) == 2 else ()),
             *(pictures_of_one(pairs[0].load) if len(pairs) == 1 else ()),
         ],
-        tables=[_figures(pairs, baseline), *(_steps(pair) for pair in pairs if _has_path(pair))],
+        tables=[
+            _figures(pairs, baseline),
+            *(_steps(pair) for pair in pairs if pair.load.first_paint_ms is not None),
+        ],
     )
 
 
@@ -273,7 +248,8 @@ def _verdict_of_one(pair: NamedLoad) -> list[str]:
             stated.append(f"There is no ByteIndex {of}{what}: {load.missing_reason(which)}.")
             continue
         stated.append(f"The ByteIndex {of}{what} is {index_ms:,.0f} ms{_optimality(load, which)}.")
-    last = max((row for row in load.timings if row.above_the_fold), key=_finished, default=None)
+    above = [row for row in load.timings if row.above_the_fold]
+    last = max(above, key=lambda row: row.finished_ms, default=None)
     if last is not None:
         stated.append(f"Above the fold, {last.id} came last, after {last.finished_ms:,.0f} ms.")
     hol = load.hol
@@ -288,10 +264,6 @@ def _verdict_of_one(pair: NamedLoad) -> list[str]:
             f"{packets.lost:,} of {packets.sent:,} packets were lost: another seed differs."
         )
     return stated
-
-
-def _finished(row: Any) -> float:
-    return float(row.finished_ms)
 
 
 def _optimality(load: Load, which: Which) -> str:
@@ -434,18 +406,12 @@ def _waterfalls(pairs: Sequence[NamedLoad]) -> list[Picture]:
         picture(
             _waterfall(pair.load, end_ms),
             title=f"{pair.load.page.name}: waterfall with {pair.name}",
-            data=Table(
-                (
-                    *("resource", "kind", "bytes", "above the fold"),
-                    *("requested ms", "first byte ms", "finished ms"),
-                ),
-                [
-                    (
-                        *(row.id, row.kind, row.bytes, row.above_the_fold),
-                        *(row.requested_ms, row.first_byte_ms, row.finished_ms),
-                    )
-                    for row in pair.load.timings
-                ],
+            data=Table.select(
+                pair.load.timings,
+                *zip(_RESOURCE, ("id", "kind", "bytes", "above_the_fold"), strict=True),
+                ("requested ms", "requested_ms"),
+                ("first byte ms", "first_byte_ms"),
+                ("finished ms", "finished_ms"),
                 title=f"Resources with {pair.name}, in request order, times in ms",
             ),
         )
@@ -463,14 +429,13 @@ def _waterfall(load: Load, end_ms: float) -> Axes:
 def _by_resource(pairs: Sequence[NamedLoad]) -> Table[Any]:
     finished = [{row.id: row.finished_ms for row in pair.load.timings} for pair in pairs]
     return Table(
-        ("resource", "kind", "bytes", "above the fold", *(f"{p.name}, ms" for p in pairs)),
+        (*_RESOURCE, *(f"{pair.name}, ms" for pair in pairs)),
         [
             (
-                *(resource.id, resource.kind.value, resource.size_bytes),
-                resource.above_the_fold,
-                *(times.get(resource.id) for times in finished),
+                *(each.id, each.kind.value, each.size_bytes, each.above_the_fold),
+                *(times.get(each.id) for times in finished),
             )
-            for resource in pairs[0].load.page.resources
+            for each in pairs[0].load.page.resources
         ],
         title="When each resource was complete, in ms since navigation start",
     )
@@ -495,23 +460,14 @@ def _shares(pairs: Sequence[NamedLoad], which: Which, what: str) -> Table[Any]:
 
 def _figures(pairs: Sequence[NamedLoad], baseline: NamedLoad) -> Table[Any]:
     rows = []
-    base = baseline.load
     for name, load in pairs:
-        rows.append(
-            (
-                name,
-                *(
-                    value
-                    for which, _ in _SETS
-                    for value in (
-                        load.byte_index_or_none(which),
-                        _ratio(base.byte_index_or_none(which), load.byte_index_or_none(which)),
-                    )
-                ),
-                *(load.page_load_ms, load.hol.stream_bytes, load.hol.connection_bytes),
-                *(load.packets.sent, load.packets.lost),
-            )
-        )
+        indexes = []
+        for which, _ in _SETS:
+            base_ms, own_ms = (each.byte_index_or_none(which) for each in (baseline.load, load))
+            indexes += [own_ms, base_ms / own_ms if base_ms is not None and own_ms else None]
+        hol, packets = load.hol, load.packets
+        blocked = hol.stream_bytes, hol.connection_bytes
+        rows.append((name, *indexes, load.page_load_ms, *blocked, packets.sent, packets.lost))
     against = f"speedup to {baseline.name}"
     return Table(
         (
@@ -525,26 +481,17 @@ def _figures(pairs: Sequence[NamedLoad], baseline: NamedLoad) -> Table[Any]:
     )
 
 
-def _ratio(base_ms: float | None, own_ms: float | None) -> float | None:
-    return base_ms / own_ms if base_ms is not None and own_ms else None
-
-
-def _has_path(pair: NamedLoad) -> bool:
-    return pair.load.first_paint_ms is not None
-
-
 def _steps(pair: NamedLoad) -> Table[Any]:
     """Return the critical path to the load event, where the browser computed one."""
-    path = pair.load.critical_path()
-    return Table(
-        ("what was done", "resource", "from", "to", "network", "bandwidth", "computing"),
-        [
-            (
-                *(step.work, step.id, step.began_ms, step.ended_ms),
-                *(step.network_ms, step.bandwidth_ms, step.computation_ms),
-            )
-            for step in path
-        ],
+    return Table.select(
+        pair.load.critical_path(),
+        ("what was done", "work"),
+        ("resource", "id"),
+        ("from", "began_ms"),
+        ("to", "ended_ms"),
+        ("network", "network_ms"),
+        ("bandwidth", "bandwidth_ms"),
+        ("computing", "computation_ms"),
         title=f"What the load event waited for with {pair.name}, times in ms",
     )
 
@@ -574,54 +521,31 @@ def verdict_of_log(measured: Measurement) -> list[str]:
 
 def part_of_log(measured: Measurement) -> Section:
     """Return the section of one log."""
-    known = measured.to_dict()
+    known, plots = measured.to_dict(), measured.plot
+    name = known["page"]
+    keys = ("stream_id", "id", "bytes", "requested_ms", "first_byte_ms", "finished_ms")
+    responses = Table(
+        ("stream", "resource", "bytes", "requested", "first byte", "finished"),
+        [tuple(row[key] for key in keys) for row in known["resources"]],
+        title="Responses, times in ms",
+    )
+    throughput = table_of_bins(measured.trace, plots.end_ms)
     return Section(
-        title=f"{known['page']}: {len(known['resources'])} responses",
-        pictures=_pictures(measured, known),
-        tables=[_hol(known)],
+        title=f"{name}: {len(known['resources'])} responses",
+        pictures=[
+            picture(plots.byte_ranges(), title=f"{name}: byte ranges per stream", data=responses),
+            picture(plots.throughput(), title=f"{name}: throughput", data=throughput),
+        ],
+        tables=[_hol(known["hol"])],
     )
 
 
-def _pictures(measured: Measurement, known: dict[str, Any]) -> list[Picture]:
-    plots = measured.plot
-    return [
-        picture(
-            plots.byte_ranges(),
-            title=f"{known['page']}: byte ranges per stream",
-            data=Table(
-                ("stream", "resource", "bytes", "requested", "first byte", "finished"),
-                [
-                    (
-                        *(row["stream_id"], row["id"], row["bytes"]),
-                        *(row["requested_ms"], row["first_byte_ms"], row["finished_ms"]),
-                    )
-                    for row in known["resources"]
-                ],
-                title="Responses, times in ms",
-            ),
-        ),
-        picture(
-            plots.throughput(),
-            title=f"{known['page']}: throughput",
-            data=table_of_bins(bins_of(measured.trace, plots.end_ms)),
-        ),
-    ]
-
-
-def _hol(known: dict[str, Any]) -> Table[Any]:
-    hol = known["hol"]
+def _hol(hol: dict[str, Any]) -> Table[Any]:
     return Table(
         ("order", "bytes", "ms summed over packets", "bytes as Sander 2022 counts"),
         [
-            (
-                "within streams",
-                *(hol["stream_bytes"], hol["stream_delay_ms"], hol["sander_stream_bytes"]),
-            ),
-            (
-                "in one order",
-                *(hol["connection_bytes"], hol["connection_delay_ms"]),
-                hol["sander_connection_bytes"],
-            ),
+            (order, hol[f"{of}_bytes"], hol[f"{of}_delay_ms"], hol[f"sander_{of}_bytes"])
+            for order, of in (("within streams", "stream"), ("in one order", "connection"))
         ],
         title="Head-of-line blocking",
     )

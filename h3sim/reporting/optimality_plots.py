@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
@@ -12,9 +12,10 @@ from h3sim.page.categories import PAGE_CLASSES
 from h3sim.reporting import output
 from h3sim.reporting.labels import Interval, plain, with_intervals
 from h3sim.reporting.output import plot_methods
-from h3sim.reporting.style import SMALL, in_style, line
+from h3sim.reporting.style import SMALL, finish_axes, line
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
     from typing import Unpack
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from h3sim.reporting.style import FigureStyle
     from h3sim.results.load import Which
-    from h3sim.study import CategoryOptimalityRow, Optimality
+    from h3sim.study import Optimality
 
 
 _SIZE_IN, _ROW_IN, _MARGIN_IN = 7.0, 0.34, 1.1
@@ -60,21 +61,19 @@ class OptimalityPlots:
             found = values.setdefault((row.network, row.scheme), [])
             value = row.optimality_ratio_atf if which == "atf" else row.optimality_ratio_all
             found += [] if value is None else [value]
-        with in_style():
-            ax = self._axes(ax, len(networks), [v for found in values.values() for v in found])
-            for (network, scheme), found in values.items():
-                number = networks.index(network)
-                at = self._position(scheme, number, len(networks))
-                _draw_pages(ax, at, number, found)
-                if found:
-                    _draw_mean(ax, at, number, math.fsum(found) / len(found), network)
-            self._finish(ax, which, "faint marks: pages; full marks: means", len(networks))
-        means = {
-            _lane(scheme, network, networks): Interval(math.fsum(found) / len(found))
-            for (network, scheme), found in values.items()
-            if found
-        }
-        self._annotate(ax, which, f"a mark per page and one for the mean: {with_intervals(means)}")
+        ax = self._axes(ax, len(networks), [v for found in values.values() for v in found])
+        means = {}
+        for (network, scheme), found in values.items():
+            number = networks.index(network)
+            at = self._position(scheme, number, len(networks))
+            look = line(number)._asdict() | {"linestyle": "none", "fillstyle": "none"}
+            ax.plot(found, [at] * len(found), **look, markersize=3, alpha=0.35)
+            if found:
+                mean = Interval(math.fsum(found) / len(found))
+                _draw_mean(ax, at, number, mean, network)
+                means[_lane(scheme, network, networks)] = mean
+        self._finish(ax, which, "faint marks: pages; full marks: means", len(networks))
+        self._annotate(ax, which, "a mark per page and one for the mean", means)
         return ax
 
     def classes(
@@ -107,19 +106,17 @@ class OptimalityPlots:
             if (row.network, row.which) == (chosen, which)
         ]
         known = [name for name in PAGE_CLASSES[by][0] if any(r.page_class == name for r in rows)]
-        with in_style():
-            ax = self._axes(ax, len(known), [row.mean for row in rows if row.mean is not None])
-            for row in rows:
-                number = known.index(row.page_class)
-                _draw_class(ax, self._position(row.scheme, number, len(known)), number, row)
-            description = f"means of pages by {by}, 95 % intervals; {chosen}"
-            self._finish(ax, which, description, len(known))
-        means = {
-            _lane(row.scheme, row.page_class, known): Interval(row.mean, row.low, row.high)
-            for row in rows
-            if row.mean is not None
-        }
-        self._annotate(ax, which, f"{description}: {with_intervals(means)}")
+        ax = self._axes(ax, len(known), [row.mean for row in rows if row.mean is not None])
+        means = {}
+        for row in rows:
+            if row.mean is not None:
+                number, mean = known.index(row.page_class), Interval(row.mean, row.low, row.high)
+                at = self._position(row.scheme, number, len(known))
+                _draw_mean(ax, at, number, mean, f"{row.page_class} ({row.n_pages})")
+                means[_lane(row.scheme, row.page_class, known)] = mean
+        description = f"means of pages by {by}, 95 % intervals; {chosen}"
+        self._finish(ax, which, description, len(known))
+        self._annotate(ax, which, description, means)
         return ax
 
     def save(
@@ -139,13 +136,12 @@ class OptimalityPlots:
         drawn = (
             self.schemes(which, **style) if by is None else self.classes(by, which=which, **style)
         )
-        figure = drawn.get_figure(root=True)
-        assert figure is not None, "axes that were drawn are on a figure"  # noqa: S101
-        output.save_figure(figure, path)
+        output.save_figure(output.root_figure(drawn), path)
 
-    def _annotate(self, ax: Axes, which: Which, words: str) -> None:
+    def _annotate(self, ax: Axes, which: Which, words: str, means: Mapping[str, Interval]) -> None:
         what = f"its optimality ratio {_WORDS[which]}: ByteIndex over its lower bound"
-        output.set_alt_text(ax, f"A row per scheme, {what}; {words}")
+        words = f"A row per scheme, {what}; {words}: {with_intervals(means)}"
+        output.set_alt_text(ax, words)
 
     @property
     def _networks(self) -> list[str]:
@@ -178,12 +174,8 @@ class OptimalityPlots:
             ax.axhline(row - 0.5, color="0.9", linewidth=0.6, zorder=0)
         ax.set_yticks(range(len(names)), [plain(name) for name in names])
         ax.set_ylim(len(names) - 0.5, -0.5)
-        ax.set_xlabel(
-            f"optimality ratio {_WORDS[which]}: ByteIndex over its lower bound", fontsize=SMALL
-        )
-        ax.set_title(plain(description), fontsize=SMALL + 1, loc="left")
-        ax.tick_params(labelsize=SMALL)
-        ax.spines[["top", "right"]].set_visible(False)
+        x = f"optimality ratio {_WORDS[which]}: ByteIndex over its lower bound"
+        finish_axes(ax, title=plain(description), x=x)
         if lanes > 1:
             ax.legend(fontsize=SMALL, frameon=False, loc="lower right")
 
@@ -193,40 +185,13 @@ def _lane(scheme: str, name: str, names: list[str]) -> str:
     return scheme if len(names) == 1 else f"{scheme} ({name})"
 
 
-def _draw_pages(ax: Axes, at: float, number: int, values: list[float]) -> None:
-    look = line(number)
-    ax.plot(
-        values,
-        [at] * len(values),
-        marker=look.marker,
-        linestyle="none",
-        color=look.color,
-        markersize=3,
-        fillstyle="none",
-        alpha=0.35,
-    )
-
-
-def _draw_mean(ax: Axes, at: float, number: int, mean: float, label: str) -> None:
-    look = line(number)
+def _draw_mean(ax: Axes, at: float, number: int, mean: Interval, label: str) -> None:
+    look: dict[str, Any] = line(number)._asdict() | {"linestyle": "none"}
+    if mean.ends is not None:
+        ax.plot(mean.ends, [at, at], color=look["color"], linewidth=1.2)
     known = ax.get_legend_handles_labels()[1]
-    ax.plot(
-        mean,
-        at,
-        marker=look.marker,
-        linestyle="none",
-        color=look.color,
-        markersize=6,
-        label=None if plain(label) in known else plain(label),
-    )
-
-
-def _draw_class(ax: Axes, at: float, number: int, row: CategoryOptimalityRow) -> None:
-    if row.mean is None:
-        return
-    if row.low is not None and row.high is not None:
-        ax.plot([row.low, row.high], [at, at], color=line(number).color, linewidth=1.2)
-    _draw_mean(ax, at, number, row.mean, f"{row.page_class} ({row.n_pages})")
+    name = None if plain(label) in known else plain(label)
+    ax.plot(mean.value, at, **look, markersize=6, label=name)
 
 
 def _tick(ax: Axes) -> None:
