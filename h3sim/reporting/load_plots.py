@@ -258,7 +258,7 @@ class LoadDetails:
             known = [finished[id_] for id_ in ids if id_ in finished]
             return f"{max(known):,.0f} ms" if known else "not asked for"
 
-        ax = ax or new_axes(trees.dependencies_height_in(trees.nodes_of(load.page, chain)))
+        ax = ax or new_axes(trees.height_in(trees.nodes_of(load.page, chain)))
         title = (
             f"What asked for what on {self._page_name}, and when it was complete with"
             f" {self._conditions}"
@@ -286,7 +286,7 @@ class LoadDetails:
         elements = trees.elements_of(load, at_ns)
         found = trees.boxes_of(load.page, elements)
         when = f"{to_ms(at_ns):,.0f} ms after navigation start"
-        ax = ax or new_axes(trees.priority_tree_height_in(found))
+        ax = ax or new_axes(trees.height_in(trees.positions_of([box.parent for box in found])))
         title = f"Priorities at the server of {self._page_name} with {self._conditions}, {when}"
         trees.draw_tree(ax, found, tree_palette(load.page), title)
         waits, idle = (sum(each.state == name for each in elements) for name in ("waits", "idle"))

@@ -56,7 +56,7 @@ class PagePlots(Saved):
         Three and more leaves of a kind share one. Returns *ax*, or the axes of a new figure.
         """
         nodes = trees.nodes_of(self.page)
-        ax = ax or new_axes(trees.dependencies_height_in(nodes))
+        ax = ax or new_axes(trees.height_in(nodes))
         title = f"What asks for what on {self._name}"
         trees.draw_dependencies(ax, self.page, self._palette, title, self._weight)
         depth = max(node.depth for node in nodes) + 1
@@ -98,7 +98,7 @@ class PagePlots(Saved):
 
     def figure(self, **style: Unpack[FigureStyle]) -> ShownFigure:
         """Return a new figure of both."""
-        graph_in = trees.dependencies_height_in(trees.nodes_of(self.page))
+        graph_in = trees.height_in(trees.nodes_of(self.page))
         heights_in = [self._kinds_in, graph_in]
         figure = new_figure(sum(heights_in))
         above, below = figure.subplots(2, height_ratios=heights_in)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import html
-import json
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from h3sim.reporting.animation import STYLE, legend_of, player_controls, scene_of
-from h3sim.reporting.document import check_suffix, html_page
+from h3sim.reporting.animation import STYLE, legend_of, player_controls, rounded, scene_of
+from h3sim.reporting.document import check_suffix, data_element, html_page, scrolled
 from h3sim.reporting.labels import join_words, shortened
 from h3sim.schema import write_atomically
 from h3sim.table import Column, Table
@@ -214,8 +212,6 @@ def race_html(loads: Sequence[Load], names: Sequence[str], palette: Palette) -> 
     page = loads[0].page
     title = f"Race of {page.name}: {', '.join(names)}"
     document = _document(loads, names, palette)
-    # `</script>` in a name would end the element, whatever quotes stand around it.
-    data = json.dumps(document, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     result, boxes = (f"<p>{html.escape(each)}</p>\n" for each in words_of(loads, names))
     lanes = "".join(
         f'<section aria-labelledby="lane-{number}"><h2 id="lane-{number}">{html.escape(name)}</h2>'
@@ -228,17 +224,15 @@ def race_html(loads: Sequence[Load], names: Sequence[str], palette: Palette) -> 
         ' the table says when each resource was complete"></canvas>'
         for number, name in enumerate(names)
     )
+    table = _table(loads, names).to_html(most_rows=MAX_BOXES)
     body = (
         f"<main>\n<h1>{html.escape(title)}</h1>\n{result}{_controls(document)}"
         f'<div class="lanes">{lanes}</div>\n{legend_of(page, palette)}'
-        f'{boxes}{_KEYS}<h2>Filmstrip</h2><div class="scroll film" tabindex="0" role="group"'
-        f' aria-label="Filmstrip">{film}</div>\n'
-        '<div class="scroll" tabindex="0" role="group" aria-label="Completion times">'
-        f"{_table(loads, names).to_html(most_rows=MAX_BOXES)}</div>\n</main>\n"
-        f'<script type="application/json" id="race">{data}</script>\n'
+        f"{boxes}{_KEYS}<h2>Filmstrip</h2>{scrolled('Filmstrip', film, 'scroll film')}\n"
+        f"{scrolled('Completion times', table)}\n</main>\n{data_element(document, 'race')}\n"
     )
-    script = files("h3sim.reporting").joinpath("race.js").read_text(encoding="utf-8")
-    return html_page(title, body, style=STYLE + _RACE_STYLE, width_rem=_WIDTH_REM, script=script)
+    style = STYLE + _RACE_STYLE
+    return html_page(title, body, style=style, width_rem=_WIDTH_REM, script="race.js")
 
 
 def words_of(loads: Sequence[Load], names: Sequence[str]) -> list[str]:
@@ -336,13 +330,13 @@ def _document(loads: Sequence[Load], names: Sequence[str], palette: Palette) -> 
         "labels": [f"{index + 1} {shortened(page.resources[index].id)}" for index in resources],
         "bytes": [max(1, page.resources[index].size_bytes) for index in resources],
         "differences": [
-            [_short(at_ms), resource, complete]
+            [round(at_ms, _DIGITS), resource, complete]
             for at_ms, resource, complete in differences_of(loads)
         ],
         "loads": [
             {
                 "name": name,
-                "finished": [_short(finished[index][number]) for index in resources],
+                "finished": [rounded(finished[index][number], _DIGITS) for index in resources],
                 "packets": list(_packets(load)),
             }
             for number, (name, load) in enumerate(zip(names, loads, strict=True))
@@ -360,17 +354,9 @@ def _packets(load: Load) -> Iterator[list[Any]]:
         for each in scene_of(load).flights
     ]
     for flight in sorted(flights, key=lambda each: each.shown_ms):
-        times = (flight.shown_ms, flight.came_ms, flight.gone_ms)
-        yield [
-            *map(_short, times),
-            flight.resource,
-            flight.n_bytes,
-            _short(flight.given_ms[order]),
-        ]
-
-
-def _short(at_ms: float | None) -> float | None:
-    return None if at_ms is None else round(at_ms, _DIGITS)
+        times = (flight.shown_ms, flight.came_ms, flight.gone_ms, flight.given_ms[order])
+        *under_way, delivered = (rounded(at_ms, _DIGITS) for at_ms in times)
+        yield [*under_way, flight.resource, flight.n_bytes, delivered]
 
 
 def write(
