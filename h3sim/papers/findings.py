@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from h3sim.catalog.resources import root
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.schema import parse_toml
-from h3sim.schema.errors import RejectedValueError, collected, is_quantity
-from h3sim.schema.errors import format_value as shown_given
+from h3sim.schema.errors import RejectedValueError, collected, format_value, is_quantity
 from h3sim.schema.fields import Record, declare, read_document, validate
-from h3sim.schema.fields import declare as declares
 from h3sim.schema.values import ListOf, Text, ValueType
 
 if TYPE_CHECKING:
@@ -120,7 +118,7 @@ class _Limits(ValueType):
 
     def accept(self, value: Any) -> tuple[Limit, ...]:
         if not isinstance(value, tuple) or not all(isinstance(limit, Limit) for limit in value):
-            raise RejectedValueError(f"must be a tuple of Limit, is {shown_given(value)}")
+            raise RejectedValueError(f"must be a tuple of Limit, is {format_value(value)}")
         if not value:
             raise RejectedValueError(f"needs a criterion: {', '.join(self.keys)}")
         return value
@@ -148,7 +146,7 @@ def _read_limit(criterion: Criterion, given: Any) -> Limit:
         return Limit(criterion, given)
     if not is_quantity(given):
         expected = "must be a number or the name of a figure"
-        raise RejectedValueError(f"{expected}, is {shown_given(given)}")
+        raise RejectedValueError(f"{expected}, is {format_value(given)}")
     return Limit(criterion, float(given))
 
 
@@ -156,10 +154,10 @@ def _read_limit(criterion: Criterion, given: Any) -> Limit:
 class Claim:
     """Claim of a finding: the figure named *figure* satisfies all of *limits*."""
 
-    statement: str = field(metadata=declares(Text(), "what is claimed", key="says"))
-    figure: str = field(metadata=declares(Text(), "the figure that it is about"))
+    statement: str = field(metadata=declare(Text(), "what is claimed", key="says"))
+    figure: str = field(metadata=declare(Text(), "the figure that it is about"))
     limits: tuple[Limit, ...] = field(
-        metadata=declares(_Limits(), "what the figure is compared with")
+        metadata=declare(_Limits(), "what the figure is compared with")
     )
 
     def __post_init__(self) -> None:
@@ -218,22 +216,22 @@ class Finding:
         FindingsError: listing every value that cannot be.
     """
 
-    id: str = field(metadata=declares(Text(is_needed=True), "what tables call it"))
-    source: str = field(metadata=declares(Text(), "who says so"))
-    statement: str = field(metadata=declares(Text(), "what was published", key="says"))
+    id: str = field(metadata=declare(Text(is_needed=True), "what tables call it"))
+    source: str = field(metadata=declare(Text(), "who says so"))
+    statement: str = field(metadata=declare(Text(), "what was published", key="says"))
     study: str = field(
-        default="", metadata=declares(Text(), "the experiment whose figures its claims are about")
+        default="", metadata=declare(Text(), "the experiment whose figures its claims are about")
     )
     claims: tuple[Claim, ...] = field(
         default=(),
-        metadata=declares(
+        metadata=declare(
             ListOf(Record(Claim, is_kept=True), "tables"), "what must hold", is_premise=True
         ),
     )
-    cannot: str = field(default="", metadata=declares(Text(), "why it cannot be judged"))
+    cannot: str = field(default="", metadata=declare(Text(), "why it cannot be judged"))
     reason: str = field(
         default="",
-        metadata=declares(Text(), "why it comes out as it does, where that is not plain"),
+        metadata=declare(Text(), "why it comes out as it does, where that is not plain"),
     )
 
     def __post_init__(self) -> None:
@@ -388,18 +386,30 @@ class Loads:
     @property
     def pages(self) -> tuple[str, ...]:
         """The pages, in order."""
-        return tuple(dict.fromkeys(row["page"] for row in self.rows))
+        return self.distinct("page")
 
     @property
     def schemes(self) -> tuple[str, ...]:
         """The schemes, in order."""
-        return tuple(dict.fromkeys(row["scheme"] for row in self.rows))
+        return self.distinct("scheme")
+
+    def distinct(self, column: str) -> tuple[Any, ...]:
+        """Return the values of a column, each once, in order."""
+        return tuple(dict.fromkeys(row[column] for row in self.rows))
+
+    def split(self, column: str) -> Iterator[tuple[Any, Loads]]:
+        """Yield each value of a column with its loads, in order."""
+        for value in self.distinct(column):
+            yield value, self.where(**{column: value})
 
     def where(self, **equal: Any) -> Loads:
         """Return the loads whose columns are as given."""
-        return Loads(
-            _describe_position(self.rows, equal), _describe_position(self.resources, equal)
-        )
+
+        # A row of a resource says of its load only what varies.
+        def is_equal(row: Mapping[str, Any]) -> bool:
+            return all(row.get(name, value) == value for name, value in equal.items())
+
+        return Loads(filter(is_equal, self.rows), filter(is_equal, self.resources))
 
     def values(self, column: str) -> list[float]:
         """Return a column, without the loads that have no such figure."""
@@ -439,15 +449,6 @@ class Loads:
         return Loads((row for rows in complete for row in rows), self.resources)
 
 
-def _describe_position(
-    rows: Sequence[Mapping[str, Any]], equal: Mapping[str, Any]
-) -> list[Mapping[str, Any]]:
-    # A row of a resource says of its load only what varies.
-    return [
-        row for row in rows if all(row.get(name, value) == value for name, value in equal.items())
-    ]
-
-
 _RESAMPLES = 1000
 _FEWEST = 5
 """Fewer pages than that have no interval."""
@@ -481,23 +482,23 @@ def over_pages(
     return Estimate(figure, float(low), float(high))
 
 
-def mean(values: Sequence[float]) -> Estimate:
+def mean(values: Iterable[float]) -> Estimate:
     """Return the mean with its interval."""
     import numpy as np
 
-    return over_pages(values, np.mean, vectorized=lambda drawn: drawn.mean(axis=1))
+    return over_pages([*values], np.mean, vectorized=lambda drawn: drawn.mean(axis=1))
 
 
-def median(values: Sequence[float]) -> Estimate:
+def median(values: Iterable[float]) -> Estimate:
     """Return the median with its interval."""
     import numpy as np
 
-    return over_pages(values, np.median, vectorized=lambda drawn: np.median(drawn, axis=1))
+    return over_pages([*values], np.median, vectorized=lambda drawn: np.median(drawn, axis=1))
 
 
-def share(values: Sequence[bool]) -> Estimate:
+def share(values: Iterable[bool]) -> Estimate:
     """Return the share of *values* that are true, with its interval."""
-    return mean([float(value) for value in values])
+    return mean(map(float, values))
 
 
 def tau(left: Sequence[float], right: Sequence[float]) -> float:

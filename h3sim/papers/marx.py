@@ -31,7 +31,7 @@ def table_2(loads: Loads, paper: Mapping[str, float]) -> Figures:
     found: Figures = {}
     by_column = {name: _speedups(loads, *which) for name, which in _COLUMNS.items()}
     for name, speedups in by_column.items():
-        means = {scheme: mean([*by_page.values()]) for scheme, by_page in speedups.items()}
+        means = {scheme: mean(by_page.values()) for scheme, by_page in speedups.items()}
         found |= {f"{name}.{scheme}": figure for scheme, figure in means.items()}
         found[f"greatest-gain.{name}"] = Estimate(max(means.values()).value - 1)
         found[f"tau.{name}"] = _tau(speedups, {s: paper.get(f"{name}.{s}") for s in speedups})
@@ -49,7 +49,7 @@ def table_2(loads: Loads, paper: Mapping[str, float]) -> Figures:
         if s not in ("firefox", "s+")
     ]
     found["lowered-by-buffer"] = Estimate(sum(lowered))
-    found["unequal-downloads"] = share([*_unequal(loads)])
+    found["unequal-downloads"] = share(_unequal(loads))
     found["pages"] = Estimate(len(loads.pages))
     return found
 
@@ -93,7 +93,7 @@ def _filled(loads: Loads, model: str) -> Loads:
 
 def _buffers(loads: Loads) -> Figures:
     """Return what buffers of one model do, also to the page of Davies and Meenan."""
-    sizes = dict.fromkeys(row["send_buffer_kb"] for row in loads.rows)
+    sizes = loads.distinct("send_buffer_kb")
     by_size = {size: _speedups(loads, _ATF, size, with_baseline=True) for size in sizes}
     n_bytes = {row["page"]: row["page_bytes"] for row in loads.rows}
     found: Figures = {}
@@ -101,12 +101,12 @@ def _buffers(loads: Loads) -> Figures:
         changes = _by_page(
             by_size[size], by_size[0], lambda with_it, without: abs(with_it / without - 1)
         )
-        found[f"change.{size:g}"] = median([*changes.values()])
+        found[f"change.{size:g}"] = median(changes.values())
         for name in SIZES:
             inside = [changes[page] for page in changes if size_class(n_bytes[page]) == name]
             found[f"change.{size:g}.{name}"] = median(inside)
         ratios = _by_page(by_size[size], by_size[0], lambda with_it, without: with_it / without)
-        found[f"kept.{size:g}"] = mean([*ratios.values()])
+        found[f"kept.{size:g}"] = mean(ratios.values())
         of_page = [by_page.get("davies-meenan") for by_page in by_size[size].values()]
         known = [value for value in of_page if value is not None]
         if known:

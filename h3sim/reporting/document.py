@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim._version import __version__
 from h3sim.errors import InputError, ValidationIssue
@@ -226,6 +226,15 @@ class Section:
     timeline: Timeline | None = None
     pictures: Sequence[Picture] = ()
     tables: Sequence[Table[Any]] = ()
+
+
+class ReportParts(NamedTuple):
+    """What a report says of a page, a study or a log, and the settings behind it."""
+
+    name: str
+    verdict: Sequence[str]
+    part: Section
+    made: Sequence[tuple[str, Any]] = ()
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

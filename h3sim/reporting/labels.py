@@ -33,8 +33,6 @@ _NARROW_IN, _NARROW_CHARS = 4.0, 14
 
 _LINE_CHARS = 40
 _TITLE_CHARS = 150
-_CHARS_PER_IN = 16
-"""So many of the small characters stand in an inch."""
 _MOST_OF_VALUE = 40
 ATF_MARK = "\N{BLACK UP-POINTING TRIANGLE}"
 """Stands behind what is above the fold."""
@@ -134,9 +132,7 @@ def folded(text: str) -> str:
 
 def within(ax: Axes, text: str) -> str:
     """Return *text* in lines that are no wider than *ax*, whose layout may yet move its ends."""
-    width_in = ax.get_window_extent().width / ax.figure.dpi
-    limit = max(_LINE_CHARS, int(width_in * _CHARS_PER_IN))
-    return "\n".join(textwrap.fill(line, limit) for line in text.splitlines())
+    return wrapped(text, ax.get_window_extent().width / ax.figure.dpi, _LINE_CHARS)
 
 
 _CHARS_PER_IN = 16
@@ -144,13 +140,13 @@ _CHARS_PER_IN = 16
 _LEAST_CHARS = 16
 
 
-def wrapped(text: str, width_in: float) -> str:
+def wrapped(text: str, width_in: float, least_chars: int = _LEAST_CHARS) -> str:
     """Return *text* in lines of 8 points that are at most *width_in* wide.
 
     >>> wrapped("ByteIndex, all (ms): difference to rr", 1.5).splitlines()
     ['ByteIndex, all (ms):', 'difference to rr']
     """
-    limit = max(_LEAST_CHARS, int(width_in * _CHARS_PER_IN))
+    limit = max(least_chars, int(width_in * _CHARS_PER_IN))
     return "\n".join(textwrap.fill(line, limit) for line in text.splitlines())
 
 

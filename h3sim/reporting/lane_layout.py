@@ -27,7 +27,11 @@ class Window(NamedTuple):
     """The end of the time axis in ms, and what is to be said of what lies beyond."""
 
     end_ms: float
-    note: str
+    note: str = ""
+
+    def label(self, description: str = "") -> str:
+        """Return the label of the axis, with a further *description* of it."""
+        return f"time since navigation start in ms{description}{self.note and f'; {self.note}'}"
 
 
 MILESTONES = {
@@ -73,7 +77,7 @@ def window_of(loads: Sequence[Load], until_ms: float | None = None) -> Window:
     if end_ms >= last_ms:
         if until_ms is None:
             last_ms = max([last_ms, *_milestones(loads)])
-        return Window(last_ms * _MARGIN or 1.0, "")
+        return Window(last_ms * _MARGIN or 1.0)
     late = max(sum(timing.finished_ms > end_ms for timing in load.timings) for load in loads)
     what = "1 resource is" if late == 1 else f"{late} resources are"
     note = f"cut here: {what} complete later, the last at {last_ms:,.0f} ms"

@@ -306,11 +306,10 @@ class LoadDetails:
         connection: Connection | None = None,
         height_in: float = CURVE_IN,
     ) -> Axes:
-        window = window_of(self.loads[:1], until_ms)
         ax = ax or new_axes(height_in)
         trace = (connection or self.loads[0]).trace
         title = f"{what} {self._page_name} with {self._conditions}"
-        set_alt_text(ax, draw(ax, trace, title=title, end_ms=window.end_ms, note=window.note))
+        set_alt_text(ax, draw(ax, trace, title, window_of(self.loads[:1], until_ms)))
         return ax
 
     @property

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from h3sim.errors import NothingToMeasureError
+from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue
 from h3sim.reporting import time_series, trees
-from h3sim.reporting.document import Picture, Section
+from h3sim.reporting.document import Picture, ReportParts, Section
 from h3sim.reporting.labels import join_words, lane_labels, shortened
 from h3sim.reporting.lane_layout import window_of
 from h3sim.reporting.load_plots import LoadPlots
@@ -180,13 +180,31 @@ def _dependencies(load: Load) -> Table[Any]:
     )
 
 
-def verdict_of(pairs: Sequence[NamedLoad], baseline: NamedLoad) -> list[str]:
+def describe_loads(loads: Sequence[Load], baseline: str | None) -> ReportParts:
+    """Return what a report says of the loads of one page.
+
+    Raises:
+        InputError: if none of them is of scheme *baseline*.
+    """
+    # The names that tell them apart in figures, too.
+    pairs = [NamedLoad(*each) for each in zip(lane_labels(loads), loads, strict=True)]
+    schemes: dict[str, NamedLoad] = {}
+    for pair in pairs:
+        schemes.setdefault(pair.load.scheme.name, pair)
+    if baseline is not None and baseline not in schemes:
+        message = f"must be the scheme of a load ({', '.join(schemes)}), is {baseline!r}"
+        raise InputError([ValidationIssue(key="baseline", message=message)])
+    base = schemes.get(baseline or "rr", pairs[0])
+    return ReportParts(loads[0].page.name, _verdict(pairs, base), _section(pairs, base))
+
+
+def _verdict(pairs: Sequence[NamedLoad], baseline: NamedLoad) -> list[str]:
     """Return what is to be known first, in sentences."""
     first = pairs[0].load
     judged = fidelity(first.page, first.spec.browser)
     fits = [] if judged is None else judged.lines()
     if len(pairs) == 1:
-        return fits + _verdict_of_one(pairs[0])
+        return fits + _verdict_of_one(first)
     if judged is not None and judged.grade is Grade.POOR:
         return fits
     stated = fits + [_verdict_of_set(pairs, baseline, which, what) for which, what in _SETS]
@@ -203,11 +221,9 @@ def _uncertainty(pairs: Sequence[NamedLoad]) -> str:
     return "One load each: there is no interval, and other pages and networks may differ."
 
 
-def part_of(pairs: Sequence[NamedLoad], baseline: NamedLoad) -> Section:
+def _section(pairs: Sequence[NamedLoad], baseline: NamedLoad) -> Section:
     """Return the section of one page."""
     page = pairs[0].load.page
-    n = len(page.resources)
-    title = f"{page.name}: {n} resource{'s' * (n != 1)}, {page.total_bytes / 1000:,.0f} kB"
     notes = [note for pair in pairs for note in pair.load.notes]
     notes += [
         f"{pair.load.scheme.name}: {pair.load.scheme.caveat}"
@@ -215,7 +231,7 @@ def part_of(pairs: Sequence[NamedLoad], baseline: NamedLoad) -> Section:
         if pair.load.scheme.caveat
     ]
     return Section(
-        title=title,
+        title=f"{page.name}: {page.title}",
         words=list(dict.fromkeys(notes)),
         timeline=Timeline(
             title=f"{page.name}: timeline of packets, resources and bytes",
@@ -235,8 +251,7 @@ def part_of(pairs: Sequence[NamedLoad], baseline: NamedLoad) -> Section:
     )
 
 
-def _verdict_of_one(pair: NamedLoad) -> list[str]:
-    load = pair.load
+def _verdict_of_one(load: Load) -> list[str]:
     stated = [
         f"{load.page.name} with {load.scheme.name} over {load.network.name}"
         f" ({load.protocol.value.upper()}): the last of {len(load.timings)} resources was complete"
@@ -496,12 +511,13 @@ def _steps(pair: NamedLoad) -> Table[Any]:
     )
 
 
-def named(loads: Sequence[Load]) -> list[NamedLoad]:
-    """Return *loads* with the names that tell them apart in figures, too."""
-    return [NamedLoad(name, load) for name, load in zip(lane_labels(loads), loads, strict=True)]
+def describe_log(measured: Measurement) -> ReportParts:
+    """Return what a report says of a measured log."""
+    name = measured.log.title
+    return ReportParts(name, _verdict_of_log(measured), _section_of_log(measured), [("log", name)])
 
 
-def verdict_of_log(measured: Measurement) -> list[str]:
+def _verdict_of_log(measured: Measurement) -> list[str]:
     """Return what is to be known first, in sentences."""
     known = measured.to_dict()
     n, index_ms = len(known["resources"]), known["byte_index_ms"]["all"]
@@ -519,7 +535,7 @@ def verdict_of_log(measured: Measurement) -> list[str]:
     return [*stated, *(f"Not known: {what}." for what in measured.unknown)]
 
 
-def part_of_log(measured: Measurement) -> Section:
+def _section_of_log(measured: Measurement) -> Section:
     """Return the section of one log."""
     known, plots = measured.to_dict(), measured.plot
     name = known["page"]

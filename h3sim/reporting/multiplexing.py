@@ -12,14 +12,14 @@ from matplotlib.transforms import blended_transform_factory
 
 from h3sim.reporting.labels import paper_in, within
 from h3sim.reporting.lane_layout import joined, stack_share, tallest
-from h3sim.reporting.style import SMALL, text_size
+from h3sim.reporting.style import BESIDE, SMALL, finish_axes, text_size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
 
-    from h3sim.reporting.labels import Paint, Palette
+    from h3sim.reporting.labels import Palette
     from h3sim.reporting.lane_layout import Box, LoadLane, Window
 
 
@@ -42,13 +42,7 @@ def height_in(palette: Palette, *, columns: int | None = None) -> float:
 
 def draw_side_legend(ax: Axes, palette: Palette) -> None:
     """Put the legend of *palette* in one column to the right of *ax*."""
-    ax.legend(
-        *_entries(palette),
-        loc="upper left",
-        bbox_to_anchor=(1.01, 1.0),
-        borderaxespad=0.0,
-        **_LEGEND_LOOK,
-    )
+    ax.legend(*_entries(palette), **BESIDE | _LEGEND_LOOK)
 
 
 def below(ax: Axes, palette: Palette, *more: Palette) -> None:
@@ -56,7 +50,15 @@ def below(ax: Axes, palette: Palette, *more: Palette) -> None:
 
     With *more*, which are by kind as well, it names the kinds of all, and not what they weigh.
     """
-    handles, names = _entries_of_kinds((palette, *more)) if more else _entries(palette)
+    handles, names = _entries(palette)
+    if more:
+        # By group, so that what several pages have stands there once.
+        kinds = {}
+        for each in (palette, *more):
+            for entry, handle, name in zip(each.legend(), *_entries(each), strict=True):
+                kinds[entry.groups] = (handle, name.partition(":")[0])
+        pairs = [kinds[groups] for groups in sorted(kinds)]
+        handles, names = [handle for handle, _ in pairs], [name for _, name in pairs]
     ax.set_axis_off()
     legend = ax.legend(
         handles,
@@ -83,22 +85,17 @@ _LEGEND_LOOK: dict[str, Any] = {
 
 
 def _entries(palette: Palette) -> tuple[list[tuple[Patch, ...]], list[str]]:
-    entries = palette.legend()
-    handles = [tuple(_patch(palette.look(group)) for group in entry.groups) for entry in entries]
-    return handles, [entry.label for entry in entries]
-
-
-def _entries_of_kinds(palettes: Sequence[Palette]) -> tuple[list[tuple[Patch, ...]], list[str]]:
-    handles: dict[tuple[int, ...], tuple[tuple[Patch, ...], str]] = {}
-    for palette in palettes:
-        for handle, name, entry in zip(*_entries(palette), palette.legend(), strict=True):
-            handles[entry.groups] = (handle, name.partition(":")[0])
-    pairs = [handles[groups] for groups in sorted(handles)]
-    return [handle for handle, _ in pairs], [name for _, name in pairs]
-
-
-def _patch(look: Paint) -> Patch:
-    return Patch(facecolor=look.face, edgecolor=look.ink, hatch=look.hatch, linewidth=0)
+    handles, names = [], []
+    for entry in palette.legend():
+        looks = [palette.look(group) for group in entry.groups]
+        handles.append(
+            tuple(
+                Patch(facecolor=look.face, edgecolor=look.ink, hatch=look.hatch, linewidth=0)
+                for look in looks
+            )
+        )
+        names.append(entry.label)
+    return handles, names
 
 
 GUIDE = (
@@ -159,17 +156,12 @@ def draw(
         if annotate:
             _number_runs(ax, lane, bottom, highest)
     ax.set_yticks([bottom + _LANE_SHARE / 2 for bottom in bottoms], labels)
-    ax.tick_params(labelsize=SMALL)
-    ax.tick_params(axis="y", length=0)
-    ax.spines[["top", "right", "left"]].set_visible(False)
     guide = GUIDE if has_single else MERGED_GUIDE
     if any(lane.above_the_fold_ms is not None for lane in lanes):
         guide += _FOLD_GUIDE
     if any(lane.lost_ms for lane in lanes):
         guide += _LOST_GUIDE + _AGAIN_GUIDE * (len(lanes) == 1)
-    note = f"; {window.note}" if window.note else ""
-    description = f"time since navigation start in ms{note}\n{guide}"
-    ax.set_xlabel(within(ax, description), fontsize=SMALL)
+    finish_axes(ax, x=within(ax, f"{window.label()}\n{guide}"), has_rows=True)
 
 
 def _corners(box: Box, bottom: float, highest: int) -> list[tuple[float, float]]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.reporting import time_series
 from h3sim.reporting.labels import plain, shortened
+from h3sim.reporting.lane_layout import Window
 from h3sim.reporting.output import (
     Saved,
     ShownFigure,
@@ -95,9 +96,9 @@ class LogPlots(Saved):
             ax,
             trace,
             f"Byte ranges per stream of {description}",
+            Window(self.end_ms),
             labels=names,
             n_waited=measured.hol.stream_bytes,
-            end_ms=self.end_ms,
         )
         ax.set_xlabel(_TIME)
         set_alt_text(ax, f"{description}: {words}")
@@ -116,7 +117,7 @@ class LogPlots(Saved):
         measured, description = self._log(number)
         ax = ax or new_axes(CURVE_IN)
         title = f"Throughput of {description}"
-        words = time_series.draw_throughput(ax, measured.trace, title, end_ms=self.end_ms)
+        words = time_series.draw_throughput(ax, measured.trace, title, Window(self.end_ms))
         ax.set_xlabel(_TIME)
         set_alt_text(ax, f"{description}: {words}")
         return ax

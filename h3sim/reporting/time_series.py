@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
+    from h3sim.reporting.lane_layout import Window
     from h3sim.results import Load
     from h3sim.results.connections import Connection
     from h3sim.results.load import Which
@@ -80,11 +81,10 @@ def draw_byte_ranges(
     ax: Axes,
     trace: Trace,
     title: str,
+    window: Window,
     *,
     labels: Mapping[int, str],
     n_waited: int,
-    end_ms: float,
-    note: str = "",
 ) -> str:
     """Draw a row per stream, in which its bytes rise from bottom to top over time.
 
@@ -110,7 +110,7 @@ def draw_byte_ranges(
         colour = _AGAIN if part.is_again else _NEW
         lines[colour].append([(part.arrived_ms, low), (part.arrived_ms, high)])
     for stream_id, points in edges.items():
-        _draw_delivered(ax, points, bottoms[stream_id], end_ms)
+        _draw_delivered(ax, points, bottoms[stream_id], window.end_ms)
     for order, (colour, drawn) in enumerate(lines.items()):
         collection = LineCollection(
             drawn,
@@ -125,7 +125,7 @@ def draw_byte_ranges(
         collection.set_gid(f"ranges-{('waited', 'new', 'again')[order]}")
         # The limits are known; matplotlib would go through every line to find them.
         ax.add_collection(collection, autolim=False)
-    ax.set_xlim(0, end_ms)
+    ax.set_xlim(0, window.end_ms)
     ax.set_ylim(-0.1, len(streams))
     ax.set_yticks(
         [bottom + _SHARE / 2 for bottom in bottoms.values()],
@@ -135,7 +135,7 @@ def draw_byte_ranges(
         ax.axhline(row - 0.07, color="0.9", linewidth=0.6, zorder=1)
     n_all = len(trace.requests)
     description = f"; the largest of {n_all} streams" if n_all > len(streams) else ""
-    finish_axes(ax, title=plain(title), x=_time_label(note, description), has_rows=True)
+    finish_axes(ax, title=plain(title), x=window.label(description), has_rows=True)
     handles: list[Artist] = [
         Line2D([], [], color=colour, linewidth=_WIDTHS[colour], label=text)
         for colour, text in _RANGES.items()
@@ -147,11 +147,6 @@ def draw_byte_ranges(
         "A row per stream, in which its bytes rise over time; an area shows what was delivered in"
         f" order. {n_waited:,} bytes waited for others of their stream."
     )
-
-
-def _time_label(note: str, description: str = "") -> str:
-    """Return the label of the axis of time; *note* says where it is cut."""
-    return f"time since navigation start in ms{description}{f'; {note}' if note else ''}"
 
 
 def _draw_delivered(
@@ -233,7 +228,7 @@ def samples_of(trace: Trace) -> list[Sample]:
 
 
 def draw_congestion(
-    ax: Axes, trace: Trace, title: str, *, end_ms: float, note: str = "", connection: str = ""
+    ax: Axes, trace: Trace, title: str, window: Window, *, connection: str = ""
 ) -> str:
     """Draw the window as a line of steps above the bytes in flight, and a cross at each loss.
 
@@ -255,7 +250,7 @@ def draw_congestion(
             markersize=_MARK if len(lost) <= _MANY_LOSSES else _SMALL_MARK,
             label="declared lost",
         )
-    _finish_curve(ax, title, "kB", end_ms=end_ms, x=_time_label(note))
+    _finish_curve(ax, title, "kB", window)
     largest = max(sample.congestion_window for sample in samples)
     return (
         f"The window{f' of {connection}' if connection else ''} grows to {largest:,} bytes at"
@@ -308,7 +303,7 @@ def transferred_of(trace: Trace) -> list[Transferred]:
     return found
 
 
-def draw_transferred(ax: Axes, trace: Trace, title: str, *, end_ms: float, note: str = "") -> str:
+def draw_transferred(ax: Axes, trace: Trace, title: str, window: Window) -> str:
     """Draw a line of steps each for what was sent, acknowledged and declared lost.
 
     Returns the alternative text.
@@ -318,14 +313,14 @@ def draw_transferred(ax: Axes, trace: Trace, title: str, *, end_ms: float, note:
     lines = (("sent", _WINDOW, "-"), ("acknowledged", _NEW, "--"), ("declared lost", _LOST, ":"))
     for column, (name, colour, dashes) in enumerate(lines if last.lost else lines[:2], start=1):
         ax.plot(
-            [0.0, *(row.at_ms for row in rows), end_ms],
+            [0.0, *(row.at_ms for row in rows), window.end_ms],
             [0.0, *(row[column] / _KB for row in (*rows, last))],
             color=colour,
             linestyle=dashes,
             label=name,
             **_STEPS | {"linewidth": 1.4},
         )
-    _finish_curve(ax, title, "kB", end_ms=end_ms, x=_time_label(note))
+    _finish_curve(ax, title, "kB", window)
     lost = f", {last.lost:,} declared lost" if last.lost else ""
     return (
         f"A line each rises over time to {last.sent:,} bytes sent by the server, and"
@@ -347,7 +342,7 @@ def rtt_rows_of(trace: Trace) -> list[RecoveryRow]:
     return [row for row in trace.recovery if row.at_ns >= first]
 
 
-def draw_rtt(ax: Axes, trace: Trace, title: str, *, end_ms: float, note: str = "") -> str:
+def draw_rtt(ax: Axes, trace: Trace, title: str, window: Window) -> str:
     """Draw the latest samples as dots and the estimates as lines.
 
     Returns the alternative text.
@@ -360,17 +355,17 @@ def draw_rtt(ax: Axes, trace: Trace, title: str, *, end_ms: float, note: str = "
     ax.plot(times, latest, linestyle="", marker=".", markersize=3, color=_IN_FLIGHT, label="latest")
     ax.plot(times, smoothed, color=_WINDOW, label="smoothed", **_STEPS)
     ax.plot(times, least, color=_NEW, linestyle="--", label="least", **_STEPS)
-    _finish_curve(ax, title, "ms", end_ms=end_ms, x=_time_label(note))
+    _finish_curve(ax, title, "ms", window)
     return (
         f"The latest round-trip time goes from {min(latest):,.1f} to {max(latest):,.1f} ms, the"
         f" smoothed one ends at {smoothed[-1]:,.1f} ms."
     )
 
 
-def _finish_curve(ax: Axes, title: str, unit: str, *, end_ms: float, x: str) -> None:
-    ax.set_xlim(0, end_ms)
+def _finish_curve(ax: Axes, title: str, unit: str, window: Window, description: str = "") -> None:
+    ax.set_xlim(0, window.end_ms)
     ax.set_ylim(bottom=0)
-    finish_axes(ax, title=plain(title), x=x, y=unit, grid="both")
+    finish_axes(ax, title=plain(title), x=window.label(description), y=unit, grid="both")
     ax.legend(**BESIDE)
 
 
@@ -409,20 +404,19 @@ def bins_of(trace: Trace, end_ms: float, *, least_ms: float = 0.0) -> list[Bin]:
     ]
 
 
-def draw_throughput(ax: Axes, trace: Trace, title: str, *, end_ms: float, note: str = "") -> str:
+def draw_throughput(ax: Axes, trace: Trace, title: str, window: Window) -> str:
     """Draw the rate of what arrived as an area, of what was delivered in order as steps.
 
     Returns the alternative text.
     """
-    bins = bins_of(trace, end_ms)
+    bins = bins_of(trace, window.end_ms)
     edges = [span.start_ms for span in bins]
-    width_ms = edges[1] if len(edges) > 1 else end_ms
+    width_ms = edges[1] if len(edges) > 1 else window.end_ms
     edges.append(edges[-1] + width_ms)
     _, arrived, delivered = zip(*bins, strict=True)
     ax.stairs(arrived, edges, fill=True, color=_IN_FLIGHT, label="arrived")
     ax.stairs(delivered, edges, color=_WINDOW, linewidth=1.2, label="delivered in order")
-    x = _time_label(note, f", in spans of {width_ms:g}")
-    _finish_curve(ax, title, "Mbit/s", end_ms=end_ms, x=x)
+    _finish_curve(ax, title, "Mbit/s", window, f", in spans of {width_ms:g}")
     peak = max(bins, key=lambda span: span.arrived_mbps)
     return (
         f"Arriving bytes peak at {peak.arrived_mbps:.2f} Mbit/s, from {peak.start_ms:,.0f} ms on; a"
@@ -513,7 +507,7 @@ def draw_progress(
     elif not lines:
         ax.text(0.5, 0.5, "no resource has a byte", ha="center", transform=ax.transAxes)
     y = "share of bytes in\ncomplete resources"
-    finish_axes(ax, title=title, x=_time_label(""), y=y, grid="both")
+    finish_axes(ax, title=title, x="time since navigation start in ms", y=y, grid="both")
     ax.set_xlim(left=0)
     ax.set_ylim(0, 1.03)
     description = ", ".join(stated) or "none has a byte to weigh"

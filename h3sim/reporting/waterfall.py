@@ -111,9 +111,8 @@ def draw_waterfall(
     page, scheme, network = (plain(shortened(name, _TITLE_CHARS)) for name in names)
     title = f"Waterfall of {page} with {scheme} over {network}"
     guide = _GUIDE + _FOLDED_GUIDE * (len(rows) < len(load.timings))
-    note = f"; {window.note}" if window.note else ""
-    description = f"time since navigation start in ms{note}\n{guide}"
-    finish_axes(ax, title=title, x=within(ax, description), grid="x", has_rows=True)
+    x = within(ax, f"{window.label()}\n{guide}")
+    finish_axes(ax, title=title, x=x, grid="x", has_rows=True)
     last = max(load.timings, key=lambda row: row.finished_ms)
     waits = max(load.timings, key=_wait_ms)
     return (
