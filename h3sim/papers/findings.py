@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import itertools
 import math
+import operator
 import statistics
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -71,31 +72,22 @@ class Criterion(enum.Enum):
         >>> Criterion.POINTS.holds(0.4, 0.5)
         True
         """
-        return _HOLDS[self](value, limit)
+        return _CRITERIA[self][1](value, limit)
 
     def describe(self, limit: str) -> str:
         """Return the criterion with its limit in words."""
-        return f"{_PHRASES[self]} {limit}"
+        return f"{_CRITERIA[self][0]} {limit}"
 
 
-_HOLDS: Mapping[Criterion, Callable[[float, float], bool]] = {
-    Criterion.ABOVE: lambda value, limit: value > limit,
-    Criterion.BELOW: lambda value, limit: value < limit,
-    Criterion.AT_LEAST: lambda value, limit: value >= limit,
-    Criterion.AT_MOST: lambda value, limit: value <= limit,
-    Criterion.NEAR: lambda value, limit: abs(value - limit) <= NEAR * abs(limit),
-    Criterion.POINTS: lambda value, limit: abs(value - limit) <= POINTS,
+_CRITERIA: Mapping[Criterion, tuple[str, Callable[[float, float], bool]]] = {
+    Criterion.ABOVE: ("above", operator.gt),
+    Criterion.BELOW: ("below", operator.lt),
+    Criterion.AT_LEAST: ("at least", operator.ge),
+    Criterion.AT_MOST: ("at most", operator.le),
+    Criterion.NEAR: ("within a quarter of", lambda v, limit: abs(v - limit) <= NEAR * abs(limit)),
+    Criterion.POINTS: ("within 0.15 of", lambda v, limit: abs(v - limit) <= POINTS),
 }
-_PHRASES = {
-    Criterion.ABOVE: "above",
-    Criterion.BELOW: "below",
-    Criterion.AT_LEAST: "at least",
-    Criterion.AT_MOST: "at most",
-    Criterion.NEAR: "within a quarter of",
-    Criterion.POINTS: "within 0.15 of",
-}
-
-
+"""In words, and as a comparison of a value with the limit."""
 CRITERIA = {criterion.value: criterion for criterion in Criterion} | {
     "from": Criterion.AT_LEAST,
     "to": Criterion.AT_MOST,
@@ -175,19 +167,16 @@ class Claim:
     def judged(self, figures: Mapping[str, Estimate]) -> Judged:
         """Return what comes of the claim; `holds` is None where a figure is not there."""
         found = figures.get(self.figure)
-        values = [_value(limit.of, figures) for limit in self.limits]
-        holds = None
-        if found is not None and None not in values:
-            holds = all(
-                limit.criterion.holds(found.value, value)
-                for limit, value in zip(self.limits, values, strict=True)
-                if value is not None
-            )
-        expected = " and ".join(
-            limit.criterion.describe(shown(limit.of if value is None else value))
-            for limit, value in zip(self.limits, values, strict=True)
-        )
-        return Judged(self, found, expected, holds)
+        holds: bool | None = None if found is None else True
+        expected = []
+        for criterion, of in self.limits:
+            limit = getattr(figures.get(of), "value", None) if isinstance(of, str) else of
+            expected.append(criterion.describe(shown(of if limit is None else limit)))
+            if found is None or limit is None:
+                holds = None
+            elif holds is not None:
+                holds = holds and criterion.holds(found.value, limit)
+        return Judged(self, found, " and ".join(expected), holds)
 
 
 class Judged(NamedTuple):
@@ -305,13 +294,6 @@ def shown(value: float | str) -> str:
     if abs(value) >= 100:
         return f"{value:,.0f}"
     return f"{value:.3g}" if abs(value) >= 0.001 else f"{value:.1g}"
-
-
-def _value(limit: float | str, figures: Mapping[str, Estimate]) -> float | None:
-    if not isinstance(limit, str):
-        return limit
-    found = figures.get(limit)
-    return None if found is None else found.value
 
 
 FORMAT = "h3sim-findings/1"

@@ -161,11 +161,7 @@ class Reproduction:
     @property
     def figures(self) -> dict[str, Estimate]:
         """All figures, named "experiment:figure"."""
-        return {
-            f"{name}:{figure}": value
-            for name, run in self.runs.items()
-            for figure, value in run.figures.items()
-        }
+        return _named_figures(self.runs)
 
     def is_complete(self, judgement: Judgement) -> bool:
         """Return whether no experiment behind *judgement* left anything of its study out."""
@@ -204,7 +200,12 @@ def reproduce(
     >>> [(j.finding.id, j.verdict.value) for j in done.judgements]
     [('marx-15', 'does not hold')]
     """
-    _check(names, full=full, pages=pages, store=store)
+    optional = {
+        key: (kind, value)
+        for key, kind, value in (("pages", PATH, pages), ("store", _STORE, store))
+        if value is not None
+    }
+    check_arguments(InputError, names=(_NAMES, names), full=(Flag(), full), **optional)
     files = None if pages is None else page_files(pages)
     chosen = chosen_experiments([names] if isinstance(names, str) else names)
     # One store for all, in memory if need be: experiments have loads in common.
@@ -212,10 +213,7 @@ def reproduce(
         store if isinstance(store, Store) else Store(":memory:" if store is None else store)
     )
     how = {"store": results_store, "workers": workers, "executor": executor, "progress": progress}
-    runs: dict[str, ExperimentRun] = {}
-    for name in chosen:
-        experiment = load_experiment(name)
-        runs[name] = _run_loads(experiment, how, full=full, pages=files)
+    runs = {name: _run_loads(load_experiment(name), how, full=full, pages=files) for name in chosen}
     return Reproduction(
         runs=runs,
         judgements=tuple(_judgements(runs)),
@@ -224,23 +222,17 @@ def reproduce(
     )
 
 
-def _check(names: object, *, full: object, **optional: object) -> None:
-    kinds = {"pages": PATH, "store": _STORE}
-    check_arguments(
-        InputError,
-        names=(_NAMES, names),
-        full=(Flag(), full),
-        **{key: (kinds[key], value) for key, value in optional.items() if value is not None},
-    )
-
-
-def _judgements(runs: Mapping[str, ExperimentRun]) -> Iterator[Judgement]:
-    """Yield the verdict on each finding whose experiments all ran."""
-    figures = {
+def _named_figures(runs: Mapping[str, ExperimentRun]) -> dict[str, Estimate]:
+    return {
         f"{name}:{figure}": value
         for name, run in runs.items()
         for figure, value in run.figures.items()
     }
+
+
+def _judgements(runs: Mapping[str, ExperimentRun]) -> Iterator[Judgement]:
+    """Yield the verdict on each finding whose experiments all ran."""
+    figures = _named_figures(runs)
     for finding in list_findings():
         # A finding about no study is told only with all of them, and not beside one that was asked
         # for.

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.reporting.document import data_element, html_page, paragraphs, scrolled
+from h3sim.reporting.labels import lighter
 from h3sim.schema import check_output, write_atomically
 from h3sim.trace import Delivery, delivered_in_one_order, delivered_per_stream
 from h3sim.units import to_ms
@@ -375,6 +376,7 @@ _TOPS = (132, 234)
 _DROP = 26
 _COLOURS, _EVERY = 128, 10
 _FRAMES, _FRAME_MS, _LAST_MS = 120, 100, 2000
+_MIST = 0.45
 _BEFORE_PACKETS, _AFTER_PACKETS = 14, 10
 _RED, _GREY, _TEXT = "#c00000", "#8a8a8a", "#1b1b1b"
 
@@ -470,7 +472,8 @@ def _draw_packet(pen: _Pen, x: int, y: int, flight: Flight, palette: Palette, lo
     if look in ("ahead", "lost", "copy"):
         pen.draw.rectangle(box, "white", "#d0d0d0" if look == "ahead" else _GREY)
     else:
-        face = _pale(paint.face) if look == "wire" else paint.face
+        # Under way, as it looks through mist.
+        face = lighter(paint.face, _MIST) if look == "wire" else paint.face
         pen.draw.rectangle(box, face, _RED if look == "held" else _GREY, 3 if look == "held" else 1)
     if look == "lost":
         inner = (x + 3, y + 3, x + _SIZE - 3, y + _SIZE - 3)
@@ -479,12 +482,6 @@ def _draw_packet(pen: _Pen, x: int, y: int, flight: Flight, palette: Palette, lo
     elif look in ("held", "given") and not palette.is_shared:
         middle = (x + _SIZE / 2, y + _SIZE / 2 + 1)
         pen.draw.text(middle, str(flight.resource + 1), paint.ink, pen.small, anchor="mm")
-
-
-def _pale(colour: str) -> tuple[int, ...]:
-    """Return a colour as it looks through mist."""
-    parts = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
-    return tuple(round(255 - (255 - part) * 0.45) for part in parts)
 
 
 SUFFIXES = (".html", ".gif")

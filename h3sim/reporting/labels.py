@@ -356,10 +356,14 @@ def _class_of(resource: Resource) -> int:
     return 1 if resource.render_blocking else 0 if resource.above_the_fold else 2
 
 
-def _faded(look: Paint) -> Paint:
-    parts = (int(look.face[at : at + 2], 16) for at in (1, 3, 5))
-    face = "".join(f"{round(255 - (255 - part) * _FADED):02x}" for part in parts)
-    return Paint(f"#{face}", "", DARK)
+def lighter(colour: str, share: float) -> str:
+    """Return a colour of which only that share is left on white.
+
+    >>> lighter("#000000", 0.2)
+    '#cccccc'
+    """
+    parts = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    return "#" + "".join(f"{round(255 - (255 - part) * share):02x}" for part in parts)
 
 
 class LegendEntry(NamedTuple):
@@ -390,24 +394,20 @@ class Palette:
     @cached_property
     def groups(self) -> tuple[int, ...]:
         """The group of each resource, by its index in the page."""
-        groups = self._groups()
+        resources = self._page.resources
+        if self._is_by_kind:
+            groups = [_ORDER.index(resource.kind) for resource in resources]
+        elif not self.is_shared:
+            groups = [*range(len(resources))]
+        else:
+            counts: Counter[int] = Counter()
+            groups = []
+            for number in map(_class_of, resources):
+                groups.append(number * _SHADES + counts[number] % _SHADES)
+                counts[number] += 1
         if self._highlight is not None:
             groups[self._highlight] = _HIGHLIGHTED
         return tuple(groups)
-
-    def _groups(self) -> list[int]:
-        resources = self._page.resources
-        if self._is_by_kind:
-            return [_ORDER.index(resource.kind) for resource in resources]
-        if not self.is_shared:
-            return list(range(len(resources)))
-        counts: Counter[int] = Counter()
-        groups = []
-        for resource in resources:
-            number = _class_of(resource)
-            groups.append(number * _SHADES + counts[number] % _SHADES)
-            counts[number] += 1
-        return groups
 
     @property
     def noun(self) -> str:
@@ -418,16 +418,14 @@ class Palette:
         """Return how the resources of a group are painted."""
         if group == _HIGHLIGHTED:
             return HIGHLIGHT
-        look = self._look(group)
-        return look if self._highlight is None else _faded(look)
-
-    def _look(self, group: int) -> Paint:
         if self._is_by_kind:
-            return KINDS[_ORDER[group]]
-        if not self.is_shared:
-            return paint(group)
-        number, shade = divmod(group, _SHADES)
-        return Paint(CLASSES[number].shades[shade], "", CLASSES[number].inks[shade])
+            look = KINDS[_ORDER[group]]
+        elif not self.is_shared:
+            look = paint(group)
+        else:
+            number, shade = divmod(group, _SHADES)
+            look = Paint(CLASSES[number].shades[shade], "", CLASSES[number].inks[shade])
+        return look if self._highlight is None else Paint(lighter(look.face, _FADED), "", DARK)
 
     def look_of_all(self, resources: Sequence[int]) -> Paint | None:
         """Return how resources that share a box or a row are painted, None where they differ.
@@ -441,40 +439,33 @@ class Palette:
 
     def legend(self) -> list[LegendEntry]:
         """Return the lines of a legend, in order."""
-        groups = sorted(set(self.groups) - {_HIGHLIGHTED})
-        if self.noun == "shade":
-            numbers = sorted({group // _SHADES for group in groups})
-            entries = [
-                LegendEntry(
-                    self._label_of_class(number),
-                    tuple(group for group in groups if group // _SHADES == number),
-                )
-                for number in numbers
-            ]
-        else:
-            entries = [LegendEntry(self._label(group), (group,)) for group in groups]
+        page, entries = self._page, []
+        keys: dict[int, list[int]] = {}
+        for group in sorted(set(self.groups) - {_HIGHLIGHTED}):
+            keys.setdefault(group // _SHADES if self.noun == "shade" else group, []).append(group)
+        for key, groups in keys.items():
+            if self.noun == "resource":
+                label = resource_label(page, key)
+            elif self.noun == "kind":
+                own = [each for each in page.resources if each.kind is _ORDER[key]]
+                label = _weighed(_ORDER[key].value, own)
+            else:
+                own = [each for each in page.resources if _class_of(each) == key]
+                label = _weighed(CLASSES[key].label, own)
+            entries.append(LegendEntry(label, tuple(groups)))
         if self._highlight is not None:
-            label = resource_label(self._page, self._highlight)
+            label = resource_label(page, self._highlight)
             entries.append(LegendEntry(label, (_HIGHLIGHTED,)))
         return entries
-
-    def _label(self, group: int) -> str:
-        if not self._is_by_kind:
-            return resource_label(self._page, group)
-        sizes = [r.size_bytes for r in self._page.resources if r.kind is _ORDER[group]]
-        return _sizes_label(_ORDER[group].value, sizes)
-
-    def _label_of_class(self, number: int) -> str:
-        sizes = [r.size_bytes for r in self._page.resources if _class_of(r) == number]
-        return _sizes_label(CLASSES[number].label, sizes)
 
 
 _HIGHLIGHTED = -1
 """The group of the highlighted resource."""
 
 
-def _sizes_label(name: str, sizes: Sequence[int]) -> str:
-    return f"{name}: {len(sizes)}, {sum(sizes) / 1000:,.0f} kB"
+def _weighed(name: str, resources: Sequence[Resource]) -> str:
+    kb = sum(resource.size_bytes for resource in resources) / 1000
+    return f"{name}: {len(resources)}, {kb:,.0f} kB"
 
 
 def tree_palette(page: Page) -> Palette:

@@ -7,14 +7,13 @@ from collections import Counter
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from matplotlib.colors import to_rgb
-
 from h3sim.page import Kind
 from h3sim.reporting.labels import (
     ATF_MARK,
     KINDS,
     Paint,
     is_narrow,
+    lighter,
     plain,
     resource_label,
     shortened,
@@ -264,7 +263,10 @@ def _draw_chunks(ax: Axes, number: int, row: WaterfallRow, least_ms: float) -> N
     height = number - _BAR_HEIGHT / 2, _BAR_HEIGHT
     took_ms = row.finished_ms - row.first_byte_ms
     ax.broken_barh(
-        [(row.first_byte_ms, took_ms)], height, facecolor=_lighter(row.look.face), linewidth=0
+        [(row.first_byte_ms, took_ms)],
+        height,
+        facecolor=lighter(row.look.face, _LIGHT),
+        linewidth=0,
     )
     # A packet ends where it was delivered, and is wide enough to be seen; none begins before the
     # bar does.
@@ -277,10 +279,6 @@ def _draw_chunks(ax: Axes, number: int, row: WaterfallRow, least_ms: float) -> N
     if sum(stop_ms - start_ms for start_ms, stop_ms in row.chunks) >= _MOSTLY * took_ms:
         # In slivers a hatch would hide the colour that tells them.
         drawn.set(hatch=row.look.hatch, edgecolor=row.look.ink)
-
-
-def _lighter(colour: str) -> tuple[float, ...]:
-    return tuple(1 - _LIGHT * (1 - part) for part in to_rgb(colour))
 
 
 def _row(
@@ -376,7 +374,7 @@ def shown(rows: Sequence[Delta]) -> list[tuple[int, float]]:
     return sorted(retained)
 
 
-def draw_paired(ax: Axes, first: Load, second: Load, names: Sequence[str]) -> str:
+def draw_paired(ax: Axes, first: Load, second: Load, titles: Sequence[str]) -> str:
     """Draw a bar per resource: to the left where it was complete sooner in the second load.
 
     Returns the alternative text.
@@ -409,8 +407,12 @@ def draw_paired(ax: Axes, first: Load, second: Load, names: Sequence[str]) -> st
     widest = max(map(abs, values), default=0.0) or 1.0
     ax.set_xlim(-1.05 * widest, 1.05 * widest)
     ax.set_ylim(max(1, len(bars)) - 0.4, -0.6)
-    ax.set_yticks(positions, [_label(rows[index], index) for index, _ in bars])
-    one, other = names
+    names = []
+    for index, _ in bars:
+        mark = f" {ATF_MARK}" * rows[index].above_the_fold
+        names.append(f"{index + 1}  {plain(shortened(rows[index].id))}{mark}")
+    ax.set_yticks(positions, names)
+    one, other = titles
     pages = dict.fromkeys(plain(shortened(load.page.name, 40)) for load in (second, first))
     n_both = sum(row.delta_ms is not None for row in rows)
     cut = f"; the {len(bars)} of {n_both} that moved most" if len(bars) < n_both else ""
@@ -429,7 +431,3 @@ def draw_paired(ax: Axes, first: Load, second: Load, names: Sequence[str]) -> st
         f"A bar per resource: {sooner} of {len(rows)} are complete sooner with"
         f" {'the second' if one == other else other}, {later} later."
     )
-
-
-def _label(row: Delta, index: int) -> str:
-    return f"{index + 1}  {plain(shortened(row.id))}{f' {ATF_MARK}' * row.above_the_fold}"
