@@ -6,7 +6,7 @@ import itertools
 import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from h3sim.catalog.resources import root
 from h3sim.errors import InputError, UnknownNameError, ValidationIssue
@@ -78,7 +78,11 @@ class HeaderExperiment:
 
     def lists(self) -> list[HeaderLists]:
         """Return the requests of its pages: each as Chromium makes it, when a load asked for it."""
-        how = {"scheme": self.scheme, "network": self.network, "rtt_ms": self.recorded_rtt_ms}
+        how: dict[str, Any] = {
+            "scheme": self.scheme,
+            "network": self.network,
+            "rtt_ms": self.recorded_rtt_ms,
+        }
         return [requests_of_load(simulate(page, **how)) for page in self.pages]
 
     def study(self, lists: Sequence[HeaderLists] | None = None) -> Study:

@@ -16,7 +16,6 @@ from h3sim.trace import delivered_in_one_order, delivered_per_stream
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import Any
 
     from h3sim.papers.findings import Loads
     from h3sim.results import Load
@@ -57,9 +56,9 @@ def waterfalls(loads: Loads, _paper: Mapping[str, float]) -> Figures:
         found[f"{name}.last"] = Estimate(max(row["finished_ms"] for row in rows))
         # Without the document, which is asked for alone, and fonts, which styles ask for later.
         at_once = [row for row in rows if row["kind"] != "font"][1:]
-        found[f"{name}.ttfb-slope"] = Estimate(
-            _slope([row["first_byte_ms"] - row["requested_ms"] for row in at_once])
-        )
+        # Exactly, and rounded once: the library's own slope differs between versions of Python.
+        exact = [Fraction(row["first_byte_ms"] - row["requested_ms"]) for row in at_once]
+        found[f"{name}.ttfb-slope"] = Estimate(float(slope(exact) or 0))
         found[f"{name}.download"] = Estimate(
             statistics.median(row["finished_ms"] - row["first_byte_ms"] for row in at_once)
         )
@@ -191,13 +190,6 @@ def _mean_by_page(changes: Iterable[Mapping[str, float]]) -> dict[str, float]:
     return {page: statistics.mean(values) for page, values in by_page.items()}
 
 
-def _slope(values: Sequence[Any]) -> float:
-    """Return by how much values rise from one to the next: the least-squares line's slope."""
-    # Exactly, and rounded once: the library's own differs between versions of Python.
-    exact: list[int | Fraction] = [Fraction(value) for value in values]
-    return float(slope(exact) or 0)
-
-
 METRICS = {
     "byte-index": "byte_index_all_ms",
     "speed-index": "speed_index_ms",
@@ -247,7 +239,8 @@ def cells_of(loads: Loads, metric: str) -> Iterator[MapCell]:
         ratios = {}
         for scheme in here.schemes:
             ours = here.where(scheme=scheme).medians(column)
-            logs = [_log(ours[page], base[page]) for page in ours if page in base]
+            # Figures may be 0 (bytes blocked), so one is added.
+            logs = [math.log((ours[p] + 1) / (base[p] + 1)) for p in ours if p in base]
             # Means of logarithms, so that a ratio and its inverse weigh the same.
             ratios[scheme] = Estimate(*(math.exp(value or 0.0) for value in mean(logs)))
         rate, rtt, loss, burst = key
@@ -331,14 +324,9 @@ def _listed(names: Sequence[str]) -> str:
     """
     if not names:
         return "is no other"
-    return ("are " if len(names) > 1 else "is ") + " and ".join(f'"{name}"' for name in names)
+    return f"{'is' if len(names) == 1 else 'are'} " + " and ".join(f'"{name}"' for name in names)
 
 
 def _is_clear(cell: MapCell) -> bool:
     """Return whether some scheme's interval lies below the sequential one's 1."""
     return any(figure.high is not None and figure.high < 1 for figure in cell.ratios.values())
-
-
-def _log(ours: float, theirs: float) -> float:
-    """Return the logarithm of a ratio of figures that may be 0 (bytes blocked): one is added."""
-    return math.log((ours + 1) / (theirs + 1))

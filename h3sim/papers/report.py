@@ -53,17 +53,14 @@ def published(
     reproduction: Reproduction, full_verdicts: Mapping[str, str] | None = None
 ) -> dict[str, Published]:
     """Return by finding the verdict to publish: that of a full run, *full_verdicts*, if any."""
-    found = {}
+    full, found = full_verdicts or {}, {}
     for judgement in reproduction.judgements:
         name, verdict = judgement.finding.id, judgement.verdict
-        if not judgement.claims:
-            found[name] = Published(verdict, "-")
-        elif reproduction.is_complete(judgement):
-            found[name] = Published(verdict, "full")
-        elif name in (full_verdicts or {}):
-            found[name] = Published(Verdict((full_verdicts or {})[name]), "full")
-        else:
-            found[name] = Published(verdict, "quick")
+        is_complete = reproduction.is_complete(judgement)
+        if judgement.claims and not is_complete and name in full:
+            verdict, is_complete = Verdict(full[name]), True
+        run = "full" if is_complete else "quick"
+        found[name] = Published(verdict, run if judgement.claims else "-")
     return found
 
 
@@ -74,9 +71,9 @@ def counted(verdicts: Iterable[Verdict]) -> str:
     '2 hold, 0 in part, 0 do not hold, 0 cannot be judged'
     """
     counts = Counter(verdicts)
-    return ", ".join(
-        f"{counts[verdict]} {_counted_as(verdict, counts[verdict])}" for verdict in Verdict
-    )
+    several = {Verdict.HOLDS: "hold", Verdict.DOES_NOT_HOLD: "do not hold"}
+    words = [several.get(v, v.value) if counts[v] != 1 else v.value for v in Verdict]
+    return ", ".join(f"{counts[v]} {word}" for v, word in zip(Verdict, words, strict=True))
 
 
 def size_of(run: ExperimentRun) -> str:
@@ -91,8 +88,8 @@ def size_of(run: ExperimentRun) -> str:
 def tables_of(run: ExperimentRun) -> Iterator[Table[Any]]:
     """Yield the tables of an experiment: the paper beside h3sim, and its own."""
     if run.comparisons:
-        rows = [(name, shown(paper), str(figure)) for name, paper, figure in run.comparisons]
-        yield Table(("figure", "paper", "h3sim"), rows, title="the paper beside h3sim")
+        beside = [(name, shown(paper), str(figure)) for name, paper, figure in run.comparisons]
+        yield Table(("figure", "paper", "h3sim"), beside, title="the paper beside h3sim")
     figures = run.figures
     rows: list[tuple[tuple[str, ...], str]]
     match run.experiment.name:
@@ -167,11 +164,13 @@ def markdown(reproduction: Reproduction, full_verdicts: Mapping[str, str] | None
     verdicts = published(reproduction, full_verdicts)
     table = _verdict_table(reproduction, verdicts).to_markdown()
     lines = ["# Findings", "", _introduction_text(reproduction, verdicts), "", table, ""]
-    for paper in (*_PAPER_OF.values(), _OTHERS):
-        of_paper = [j for j in reproduction.judgements if _paper_of(j) == paper]
-        if of_paper:
-            lines += [f"## {paper}", ""]
-        for judgement in of_paper:
+    by_paper: dict[str, list[Judgement]] = {paper: [] for paper in (*_PAPER_OF.values(), _OTHERS)}
+    for judgement in reproduction.judgements:
+        source = judgement.finding.id.rpartition("-")[0]
+        by_paper[_PAPER_OF.get(source, _OTHERS)].append(judgement)
+    for paper, judgements in by_paper.items():
+        lines += [f"## {paper}", ""] if judgements else []
+        for judgement in judgements:
             lines += _finding_section(judgement, verdicts[judgement.finding.id])
     lines += ["## The experiments", ""]
     for run in reproduction.runs.values():
@@ -217,9 +216,10 @@ def _finding_section(
     heading = f"{finding.id}: {shown_verdict.verdict.value}."
     lines = [f"**{heading}** {_sentence(finding.statement)} ({finding.source})", ""]
     if verdict is not shown_verdict.verdict:
+        clause = "holds in part" if verdict is Verdict.IN_PART else verdict.value
         lines += [
             "That is the verdict of the [full run](validation.md#full-runs). In this quick one it"
-            f" {_as_clause(verdict)}:",
+            f" {clause}:",
             "",
         ]
     if claims:
@@ -344,19 +344,6 @@ _CLIENTS: tuple[_FigureColumn, ...] = (
 def _turn(scheme: str) -> str:
     labels = {"fifo": "one after the other", "sander-rr": "1 packet", "adaptive-rr": "by losses"}
     return labels.get(scheme, scheme.removeprefix("rr-").replace("-", " "))
-
-
-def _paper_of(judgement: Judgement) -> str:
-    return _PAPER_OF.get(judgement.finding.id.rpartition("-")[0], _OTHERS)
-
-
-def _counted_as(verdict: Verdict, number: int) -> str:
-    several = {Verdict.HOLDS: "hold", Verdict.DOES_NOT_HOLD: "do not hold"}
-    return verdict.value if number == 1 else several.get(verdict, verdict.value)
-
-
-def _as_clause(verdict: Verdict) -> str:
-    return "holds in part" if verdict is Verdict.IN_PART else verdict.value
 
 
 def _sentence(text: str) -> str:

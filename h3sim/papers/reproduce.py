@@ -270,9 +270,11 @@ def _run_loads(
     results = study.run(**how)
     given_up = sum(StalledError.GIVEN_UP in error for error in results.errors)
     loads = Loads(results, results.resources() if study.has_resources else ())
+    figures = FIGURES[experiment.name](loads, experiment.paper) if len(loads) else {}
     return ExperimentRun(
         experiment=experiment,
-        figures=_known(FIGURES[experiment.name](loads, experiment.paper)) if len(loads) else {},
+        # What has no page to be about is no number.
+        figures={name: each for name, each in figures.items() if not math.isnan(each.value)},
         loads=loads,
         axes=study.axes,
         pages=len(study.design.pages),
@@ -282,11 +284,6 @@ def _run_loads(
         is_complete=full or experiment.is_about_headers or experiment.quick == Quick(),
         given_up=given_up,
     )
-
-
-def _known(figures: Mapping[str, Estimate]) -> dict[str, Estimate]:
-    """Return the figures that are numbers: what has no page to be about has none."""
-    return {name: figure for name, figure in figures.items() if not math.isnan(figure.value)}
 
 
 _RULES: Mapping[str, Mapping[str, Any]] = {

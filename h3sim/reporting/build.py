@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from h3sim._version import __version__
 from h3sim.errors import H3SimError, InputError, ValidationIssue
 from h3sim.reporting.document import Report, ReportParts, Section
-from h3sim.reporting.labels import Interval
+from h3sim.reporting.labels import Interval, shared_settings
 from h3sim.reporting.load_sections import describe_loads, describe_log, picture
 from h3sim.reporting.study_plots import draw_ratios
 from h3sim.results import Load, in_words
@@ -148,11 +148,7 @@ def _made_of(loads: Sequence[Load]) -> list[tuple[str, Any]]:
     if not loads:
         return []
     description = [_flat(load) for load in loads]
-    shared = {
-        key: value
-        for key, value in description[0].items()
-        if all(t[key] == value for t in description)
-    }
+    shared = shared_settings(description)
     rows: list[tuple[str, Any]] = list(shared.items())
     for number, own in enumerate(description, start=1):
         differs = [f"{key} {value}" for key, value in own.items() if key not in shared]
@@ -226,7 +222,7 @@ def _section_of_found(found: SearchResult) -> Section:
         f" {100 * found.confidence:g} % intervals",
     )
     ratios = {row.scheme: Interval(row.ratio, row.low, row.high) for row in found.rows}
-    tables = [race]
+    tables: list[Table[Any]] = [race]
     if found.robustness:
         sensitivity = [
             (
@@ -338,7 +334,10 @@ def describe_study(results: Results, baseline: str | None) -> ReportParts:
         pictures += (_forest(one, what, base) for one in drawn if one.rows)
         if (lines := _over_axis(results, value, what)) is not None:
             pictures.append(lines)
-        tables.append(_mean_table(results, value, what))
+        by = [name for name in _BY if name in results.columns]
+        by += [name for name in results.axes if name not in (*by, "page", "seed")]
+        title = f"{what}, ms, over pages and seeds"
+        tables.append(_summary_table(results, value, by, title))
     part = Section(title="The study", pictures=pictures, tables=tables)
     return ReportParts("a study", verdict, part, _made_of_study(results))
 
@@ -392,12 +391,6 @@ def _over_axis(results: Results, value: str, what: str) -> Picture | None:
             data = _summary_table(results, value, (axis, "scheme"), f"{title}, ms")
             return picture(results.plot.lines(axis, value), title=title, data=data)
     return None
-
-
-def _mean_table(results: Results, value: str, what: str) -> Table[Any]:
-    by = [name for name in _BY if name in results.columns]
-    by += [name for name in results.axes if name not in (*by, "page", "seed")]
-    return _summary_table(results, value, by, f"{what}, ms, over pages and seeds")
 
 
 def _summary_table(results: Results, value: str, by: Sequence[str], title: str) -> Table[Any]:

@@ -176,20 +176,22 @@ def load_names(loads: Sequence[Load]) -> list[str]:
 
 def title(loads: Sequence[Load]) -> str:
     """Return the page's name, and under it the settings that all loads share."""
-    settings = [_settings(load) for load in loads]
-    shared = [
-        value
-        for key, value in settings[0].items()
-        if all(setting.get(key) == value for setting in settings)
-    ]
+    shared = [*shared_settings([_settings(load) for load in loads]).values()]
     page = loads[0].page
-    n = len(page.resources)
-    head = f"{shortened(page.name, 60)}: {n} resource{'s' * (n != 1)}"
-    head += f", {page.total_bytes / 1000:,.0f} kB"
+    head = f"{shortened(page.name, 60)}: {page.title}"
     if len(loads) == 1:
         head += f", scheme {shortened(loads[0].scheme.name)}"
     shared += [f"h3sim {__version__}", f"page {page.short_digest}"]
     return plain(head) + "\n" + textwrap.fill(plain(", ".join(shared)), _TITLE_CHARS)
+
+
+def shared_settings(settings: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Return the settings that are the same everywhere."""
+    return {
+        key: value
+        for key, value in settings[0].items()
+        if all(each.get(key) == value for each in settings)
+    }
 
 
 def _settings(load: Load) -> dict[str, str]:

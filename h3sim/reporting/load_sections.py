@@ -208,17 +208,15 @@ def _verdict(pairs: Sequence[NamedLoad], baseline: NamedLoad) -> list[str]:
     if judged is not None and judged.grade is Grade.POOR:
         return fits
     stated = fits + [_verdict_of_set(pairs, baseline, which, what) for which, what in _SETS]
-    return [*stated, _uncertainty(pairs)]
-
-
-def _uncertainty(pairs: Sequence[NamedLoad]) -> str:
-    """Return what a verdict over one load each is worth."""
+    # What a verdict over one load each is worth.
     if any(pair.load.packets.lost for pair in pairs):
-        return (
+        worth = (
             "One load each, with random losses: there is no interval, and another seed may order"
             " them differently."
         )
-    return "One load each: there is no interval, and other pages and networks may differ."
+    else:
+        worth = "One load each: there is no interval, and other pages and networks may differ."
+    return [*stated, worth]
 
 
 def _section(pairs: Sequence[NamedLoad], baseline: NamedLoad) -> Section:
@@ -417,9 +415,13 @@ def _waterfalls(pairs: Sequence[NamedLoad]) -> list[Picture]:
     if len(pairs) > _MAX_WATERFALLS:
         return []
     end_ms = window_of([pair.load for pair in pairs]).end_ms
+    drawn = [pair.load.plot.waterfall(until_ms=end_ms) for pair in pairs]
+    for ax in drawn:
+        # One end for all, which are compared: a bar twice as long took twice the time.
+        ax.set_xlim(0, end_ms)
     return [
         picture(
-            _waterfall(pair.load, end_ms),
+            ax,
             title=f"{pair.load.page.name}: waterfall with {pair.name}",
             data=Table.select(
                 pair.load.timings,
@@ -430,15 +432,8 @@ def _waterfalls(pairs: Sequence[NamedLoad]) -> list[Picture]:
                 title=f"Resources with {pair.name}, in request order, times in ms",
             ),
         )
-        for pair in pairs
+        for pair, ax in zip(pairs, drawn, strict=True)
     ]
-
-
-def _waterfall(load: Load, end_ms: float) -> Axes:
-    ax: Axes = load.plot.waterfall(until_ms=end_ms)
-    # One end for all, which are compared: a bar twice as long took twice the time.
-    ax.set_xlim(0, end_ms)
-    return ax
 
 
 def _by_resource(pairs: Sequence[NamedLoad]) -> Table[Any]:

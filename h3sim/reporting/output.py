@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 
 ClassT = TypeVar("ClassT")
+DrawT = TypeVar("DrawT", bound="Callable[..., Any]")
 DPI = 150
 _UNDATED: dict[str, dict[str, Any]] = {
     "png": {},
@@ -104,7 +105,8 @@ def alt_text(drawn: Axes | Figure) -> str:
     Raises:
         InputError: if *drawn* is neither.
     """
-    if not isinstance(drawn, Figure | Axes):
+    given: object = drawn
+    if not isinstance(given, Figure | Axes):
         message = f"must be axes or a figure, is {format_value(drawn)}"
         raise InputError([ValidationIssue(key="drawn", message=message)])
     description = drawn.axes if isinstance(drawn, Figure) else [drawn]
@@ -126,7 +128,7 @@ def plot_methods(cls: type[ClassT]) -> type[ClassT]:
     return cls
 
 
-def plot_function(draw: Callable[..., Any]) -> Callable[..., Any]:
+def plot_function(draw: DrawT) -> DrawT:
     """Return *draw*, drawing in h3sim's style, with the options of `FigureStyle`.
 
     That is for functions that end in `**style`; what is no axes is refused as `ax` before they
@@ -154,7 +156,7 @@ def plot_function(draw: Callable[..., Any]) -> Callable[..., Any]:
                 _finish_for_paper(drawn, is_own=ax is None)
         return drawn
 
-    return drawing
+    return cast("DrawT", drawing)
 
 
 _LABEL_IN = 0.4
@@ -246,7 +248,7 @@ def render(figure: Figure, file: BinaryIO, kind: str) -> None:
             return
         drawn = io.BytesIO()
         figure.savefig(drawn, format=kind, metadata=metadata)
-    file.write(_with_small_tiles(drawn.getvalue().decode()).encode())
+    file.write(_DOTTED.sub(_tile, drawn.getvalue().decode()).encode())
 
 
 def rendered(figure: Figure, kind: str) -> bytes:
@@ -279,15 +281,11 @@ def _settled_layout(figure: Figure) -> Iterator[None]:
         figure.set_layout_engine(engine)
 
 
-def _with_small_tiles(svg: str) -> str:
-    """Return *svg* with hatches of dots as one tile that repeats, and not 1,800 circles each.
+def _tile(match: re.Match[str]) -> str:
+    """Return a hatch of dots as one tile that repeats, and not 1,800 circles.
 
     matplotlib writes every dot of an inch as a path of its own: 400 kB a hatch.
     """
-    return _DOTTED.sub(_tile, svg)
-
-
-def _tile(match: re.Match[str]) -> str:
     top, step, style = float(match["top"]), float(match["step"]), match["style"]
     radius = top - _HATCH_SIZE
     # Rows stand half a step apart from their neighbours; corners are shared by four tiles.

@@ -255,20 +255,18 @@ def words_of(loads: Sequence[Load], names: Sequence[str]) -> list[str]:
             "images and text in web fonts are where they were recorded, and resources without a"
             " position, such as documents and styles, are below them"
         )
+    n, differ = len(differences_of(loads)), ""
+    if n:
+        moments = f"{n:,} moment{'s' * (n != 1)}"
+        other = "the other" if len(loads) == 2 else "another"
+        differ = f" At {moments}, one load completes a resource that {other} is still waiting for."
+    elif len(loads) > 1:
+        differ = " Every resource is complete at the same time in all loads."
     return [
-        f"{what} is complete after {join_words(ends)}. {_differences_in_words(loads)}".strip(),
+        f"{what} is complete after {join_words(ends)}.{differ}",
         f"Boxes stand for {_resources_in_words(loads[0].page, picture)}; {where}. A box fills"
         " up as the bytes of its resource arrive.",
     ]
-
-
-def _differences_in_words(loads: Sequence[Load]) -> str:
-    n = len(differences_of(loads))
-    if n == 0:
-        return "Every resource is complete at the same time in all loads." if loads[1:] else ""
-    other = "the other" if len(loads) == 2 else "another"
-    moments = "moment" if n == 1 else "moments"
-    return f"At {n:,} {moments}, one load completes a resource that {other} is still waiting for."
 
 
 def _resources_in_words(page: Page, picture: ViewportPicture) -> str:

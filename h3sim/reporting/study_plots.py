@@ -34,7 +34,7 @@ from h3sim.reporting.output import (
     save_figure,
     set_alt_text,
 )
-from h3sim.reporting.style import SIGNIFICANT, SMALL, finish_axes, line
+from h3sim.reporting.style import BESIDE, SIGNIFICANT, SMALL, finish_axes, line
 from h3sim.study.rows import no_column
 from h3sim.study.statistics import differences_by_scheme, mean_interval, pairs_by_scheme
 from h3sim.text import plural
@@ -118,6 +118,7 @@ def _factor(factor: float) -> str:
     return f"x{factor:.3g}" if factor > 1 else f"/{1 / factor:.3g}"
 
 
+_LEGEND_LOOK: dict[str, Any] = {"fontsize": SMALL, "frameon": False, "title_fontsize": SMALL}
 _REFERENCE: dict[str, Any] = {"color": "0.6", "linewidth": 0.8, "zorder": 0}
 """The line at which nothing changes."""
 _THICK, _THIN = 2.2, 0.8
@@ -373,8 +374,7 @@ class StudyPlots:
         handles, labels = ax.get_legend_handles_labels()
         marks = dict(zip(labels, handles, strict=True))
         names = [name for name in _SIZES.values() if name in marks]
-        look = {"fontsize": SMALL, "frameon": False, "title": "pages", "title_fontsize": SMALL}
-        ax.legend([marks[name] for name in names], names, **look)
+        ax.legend([marks[name] for name in names], names, title="pages", **_LEGEND_LOOK)
         set_alt_text(ax, f"A mark per page and scheme, {what}: {spreads_of(points)}")
         return ax
 
@@ -646,10 +646,7 @@ def _draw_steps(ax: Axes, number: int, scheme: str, steps: Sequence[tuple[float,
 def _explain(ax: Axes, *, is_own: bool) -> None:
     """Say whose lines these are: many of them beside the lines, which they would cover."""
     n_lines = len(ax.get_legend_handles_labels()[1])
-    look: dict[str, Any] = {"fontsize": SMALL, "frameon": False}
-    if is_own and n_lines > _MOST_WITHIN:
-        look |= {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
-    ax.legend(**look)
+    ax.legend(**BESIDE if is_own and n_lines > _MOST_WITHIN else _LEGEND_LOOK)
 
 
 _LEFT_OF_HEIGHT = 0.75

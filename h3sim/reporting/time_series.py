@@ -237,10 +237,12 @@ def draw_congestion(
     samples = samples_of(trace)
     times = [sample.at_ms for sample in samples]
     in_flight = [sample.bytes_in_flight / _KB for sample in samples]
-    window = [sample.congestion_window / _KB for sample in samples]
+    windows = [sample.congestion_window / _KB for sample in samples]
     ax.fill_between(times, in_flight, step="post", color=_IN_FLIGHT, label="bytes in flight")
-    ax.plot(times, window, color=_WINDOW, label="congestion window", **_STEPS)
-    lost = [(sample.at_ms, kb) for sample, kb in zip(samples, window, strict=True) if sample.n_lost]
+    ax.plot(times, windows, color=_WINDOW, label="congestion window", **_STEPS)
+    lost = [
+        (sample.at_ms, kb) for sample, kb in zip(samples, windows, strict=True) if sample.n_lost
+    ]
     if lost:
         ax.plot(
             *zip(*lost, strict=True),

@@ -201,8 +201,11 @@ def nodes_of(page: Page, chain: Sequence[int] = ()) -> list[ResourceBox]:
 
 def _nodes(page: Page, on_chain: dict[int, None], deepest: int | None) -> list[ResourceBox]:
     groups: list[tuple[tuple[int, ...], int | None, int]] = []
-    graph = nx.DiGraph(page.children)
+    graph: nx.DiGraph[int] = nx.DiGraph()
     graph.add_nodes_from(range(len(page.resources)))
+    graph.add_edges_from(
+        (index, child) for index in page.children for child in page.children[index]
+    )
 
     def add(resources: tuple[int, ...], parent: int | None, depth: int) -> None:
         number = len(groups)
@@ -369,7 +372,7 @@ def _streams_of(load: Load) -> dict[int, _Stream]:
 
 
 def _tree(load: Load, streams: dict[int, _Stream], at_ns: int) -> Iterator[PrioritizedElement]:
-    graph = _replayed(load, streams, at_ns).to_networkx()
+    graph: Any = _replayed(load, streams, at_ns).to_networkx()
     # A node matters where it, or something below it, is not done with.
     pending = [
         node
