@@ -88,8 +88,8 @@ def size_of(run: ExperimentRun) -> str:
 def tables_of(run: ExperimentRun) -> Iterator[Table[Any]]:
     """Yield the tables of an experiment: the paper beside h3sim, and its own."""
     if run.comparisons:
-        beside = [(name, shown(paper), str(figure)) for name, paper, figure in run.comparisons]
-        yield Table(("figure", "paper", "h3sim"), beside, title="the paper beside h3sim")
+        compared = [(name, shown(paper), str(figure)) for name, paper, figure in run.comparisons]
+        yield Table(("figure", "paper", "h3sim"), compared, title="the paper beside h3sim")
     figures = run.figures
     rows: list[tuple[tuple[str, ...], str]]
     match run.experiment.name:

@@ -109,14 +109,14 @@ def scene_of(load: Load) -> Scene:
 def _losses_of(load: Load, flights: Sequence[Flight]) -> list[LostPacket]:
     """Return what was lost and came in a later packet, in the order sent."""
     rows = load.trace.packet_rows
-    lost = [index for index, flight in enumerate(flights) if flight.came_ms is None]
     later: dict[int, list[int]] = {}
     for index, row in enumerate(rows):
         later.setdefault(row[2], []).append(index)
     waits = [_waits(flights, order) for order in range(len(ORDERS))]
     found = []
-    for index in lost:
-        sent_at_ns, _, stream_id, offset, n_bytes, *_ = rows[index]
+    for index, (sent_at_ns, came_at_ns, stream_id, offset, n_bytes, *_) in enumerate(rows):
+        if came_at_ns is not None:
+            continue
         end = offset + n_bytes
         of_stream = later[stream_id]
         came = [

@@ -229,7 +229,7 @@ class Section:
 
 
 class ReportParts(NamedTuple):
-    """What a report says of a page, a study or a log, and the settings behind it."""
+    """Parts of a report about a page, a study or a log, and the settings behind them."""
 
     name: str
     verdict: Sequence[str]

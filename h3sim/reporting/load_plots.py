@@ -26,6 +26,7 @@ from h3sim.reporting.output import (
     Saved,
     ShownFigure,
     alt_text,
+    check_choice,
     check_ending,
     check_loads,
     new_axes,
@@ -455,9 +456,8 @@ class LoadPlots(LoadDetails, Saved):
         Raises:
             InputError: if *fold* is something else.
         """
-        if fold not in (None, "host", "kind"):
-            message = f"must be 'host' or 'kind', is {fold!r}"
-            raise InputError([ValidationIssue(key="fold", message=message)])
+        if fold is not None:
+            check_choice("fold", fold, ("host", "kind"))
         load, window = self.loads[0], window_of(self.loads[:1], until_ms)
         # What is folded by kind or host has no resource's own colour.
         palette = self._palette if fold is None else Palette(load.page, is_by_kind=True)

@@ -53,40 +53,48 @@ class NamedLoad(NamedTuple):
     load: Load
 
 
-def pictures_of_one(load: Load) -> list[Picture]:
-    """Return how the bytes of a load came, and what asked for what."""
-    name, plots = load.page.name, load.plot
-    recorded = [connection for connection in load.connections if connection.trace.recovery]
-    return [
-        picture(
-            plots.byte_ranges(),
-            title=f"{name}: byte ranges per stream",
-            data=_packets_by_resource(load),
-        ),
-        picture(
-            plots.throughput(),
-            title=f"{name}: throughput",
-            data=table_of_bins(load.trace, window_of([load]).end_ms),
-        ),
-        *(each for connection in recorded for each in _pictures_of_connection(load, connection)),
-        picture(
-            plots.dependencies(), title=f"{name}: what asked for what", data=_dependencies(load)
-        ),
-    ]
-
-
-def pictures_of_two(first: NamedLoad, second: NamedLoad) -> list[Picture]:
-    """Return what was complete sooner, and what later, with the second of two loads."""
-    heads = (*_RESOURCE, f"{first.name}, ms", f"{second.name}, ms", "difference, ms")
-    rows = deltas_of(first.load, second.load)
-    title = f"When resources were complete with {first.name} and {second.name}"
-    return [
-        picture(
-            LoadPlots([first.load, second.load]).deltas(),
-            title=f"{first.load.page.name}: what moved with {second.name} against {first.name}",
-            data=Table(heads, rows, title=title),
+def _pictures(pairs: Sequence[NamedLoad]) -> Iterator[Picture]:
+    """Yield the pictures of the loads of a page."""
+    loads = [pair.load for pair in pairs]
+    plots, page = LoadPlots(loads), loads[0].page.name
+    title = f"{page}: packets delivered to the application, by resource"
+    yield picture(plots.multiplexing(), title=title, data=_by_resource(pairs))
+    for which, what in _SETS:
+        if shown_set(loads[0], which) == which:
+            title = f"{page}: share of the bytes in complete resources, {what}"
+            shares = _shares(pairs, which, what)
+            yield picture(plots.byte_index(which=which), title=title, data=shares)
+    end_ms = window_of(loads).end_ms
+    for name, load in pairs if len(pairs) <= _MAX_WATERFALLS else ():
+        ax = load.plot.waterfall(until_ms=end_ms)
+        # One end for all, which are compared: a bar twice as long took twice the time.
+        ax.set_xlim(0, end_ms)
+        yield picture(ax, title=f"{page}: waterfall with {name}", data=_requests(name, load))
+    if len(pairs) == 1:
+        yield from _pictures_of_one(loads[0])
+    elif len(pairs) == 2:
+        (first, one), (second, other) = pairs
+        moved = Table(
+            (*_RESOURCE, f"{first}, ms", f"{second}, ms", "difference, ms"),
+            deltas_of(one, other),
+            title=f"When resources were complete with {first} and {second}",
         )
-    ]
+        title = f"{page}: what moved with {second} against {first}"
+        yield picture(plots.deltas(), title=title, data=moved)
+
+
+def _pictures_of_one(load: Load) -> Iterator[Picture]:
+    """Yield how the bytes of a load came, and what asked for what."""
+    name, plots = load.page.name, load.plot
+    packets = _packets_by_resource(load)
+    yield picture(plots.byte_ranges(), title=f"{name}: byte ranges per stream", data=packets)
+    bins = table_of_bins(load.trace, window_of([load]).end_ms)
+    yield picture(plots.throughput(), title=f"{name}: throughput", data=bins)
+    for connection in load.connections:
+        if connection.trace.recovery:
+            yield from _pictures_of_connection(load, connection)
+    requests = _dependencies(load)
+    yield picture(plots.dependencies(), title=f"{name}: what asked for what", data=requests)
 
 
 _RESOURCE = ("resource", "kind", "bytes", "above the fold")
@@ -236,12 +244,7 @@ def _section(pairs: Sequence[NamedLoad], baseline: NamedLoad) -> Section:
             names=[pair.name for pair in pairs],
             loads=[pair.load for pair in pairs],
         ),
-        pictures=[
-            *_strip_and_curves(pairs),
-            *_waterfalls(pairs),
-            *(pictures_of_two(*pairs) if len(pairs) == 2 else ()),
-            *(pictures_of_one(pairs[0].load) if len(pairs) == 1 else ()),
-        ],
+        pictures=list(_pictures(pairs)),
         tables=[
             _figures(pairs, baseline),
             *(_steps(pair) for pair in pairs if pair.load.first_paint_ms is not None),
@@ -388,52 +391,15 @@ def _gains_in_words(fast: NamedLoad, slow: NamedLoad, which: Which) -> str:
     return f" Of the {total_ms:,.0f} ms between {slow.name} and {fast.name}, {join_words(named)}."
 
 
-def _strip_and_curves(pairs: Sequence[NamedLoad]) -> list[Picture]:
-    plots = LoadPlots([pair.load for pair in pairs])
-    page = pairs[0].load.page.name
-    made = [
-        picture(
-            plots.multiplexing(),
-            title=f"{page}: packets delivered to the application, by resource",
-            data=_by_resource(pairs),
-        )
-    ]
-    for which, what in _SETS:
-        if which == "atf" and shown_set(pairs[0].load, "atf") == "all":
-            continue
-        made.append(
-            picture(
-                plots.byte_index(which=which),
-                title=f"{page}: share of the bytes in complete resources, {what}",
-                data=_shares(pairs, which, what),
-            )
-        )
-    return made
-
-
-def _waterfalls(pairs: Sequence[NamedLoad]) -> list[Picture]:
-    if len(pairs) > _MAX_WATERFALLS:
-        return []
-    end_ms = window_of([pair.load for pair in pairs]).end_ms
-    drawn = [pair.load.plot.waterfall(until_ms=end_ms) for pair in pairs]
-    for ax in drawn:
-        # One end for all, which are compared: a bar twice as long took twice the time.
-        ax.set_xlim(0, end_ms)
-    return [
-        picture(
-            ax,
-            title=f"{pair.load.page.name}: waterfall with {pair.name}",
-            data=Table.select(
-                pair.load.timings,
-                *zip(_RESOURCE, ("id", "kind", "bytes", "above_the_fold"), strict=True),
-                ("requested ms", "requested_ms"),
-                ("first byte ms", "first_byte_ms"),
-                ("finished ms", "finished_ms"),
-                title=f"Resources with {pair.name}, in request order, times in ms",
-            ),
-        )
-        for pair, ax in zip(pairs, drawn, strict=True)
-    ]
+def _requests(name: str, load: Load) -> Table[Any]:
+    return Table.select(
+        load.timings,
+        *zip(_RESOURCE, ("id", "kind", "bytes", "above_the_fold"), strict=True),
+        ("requested ms", "requested_ms"),
+        ("first byte ms", "first_byte_ms"),
+        ("finished ms", "finished_ms"),
+        title=f"Resources with {name}, in request order, times in ms",
+    )
 
 
 def _by_resource(pairs: Sequence[NamedLoad]) -> Table[Any]:

@@ -12,7 +12,7 @@ from matplotlib.transforms import blended_transform_factory
 
 from h3sim.reporting.labels import paper_in, within
 from h3sim.reporting.lane_layout import joined, stack_share, tallest
-from h3sim.reporting.style import BESIDE, SMALL, finish_axes, text_size
+from h3sim.reporting.style import SIDE_LEGEND, SMALL, finish_axes, text_size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +42,7 @@ def height_in(palette: Palette, *, columns: int | None = None) -> float:
 
 def draw_side_legend(ax: Axes, palette: Palette) -> None:
     """Put the legend of *palette* in one column to the right of *ax*."""
-    ax.legend(*_entries(palette), **BESIDE | _LEGEND_LOOK)
+    ax.legend(*_entries(palette), **SIDE_LEGEND | _LEGEND_LOOK)
 
 
 def below(ax: Axes, palette: Palette, *more: Palette) -> None:

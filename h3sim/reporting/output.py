@@ -70,6 +70,17 @@ def check_ending(path: str | os.PathLike[str]) -> str:
     return kind
 
 
+def check_choice(key: str, given: object, choices: Iterable[str]) -> None:
+    """Refuse what is none of *choices* as the argument *key*.
+
+    Raises:
+        InputError: naming the choices.
+    """
+    if given not in (known := [*choices]):
+        message = f"must be {' or '.join(map(repr, known))}, is {given!r}"
+        raise InputError([ValidationIssue(key=key, message=message)])
+
+
 def check_loads(key: str, given: Any) -> tuple[Load, ...]:
     """Return the loads that are to be drawn.
 

@@ -224,12 +224,27 @@ def race_html(loads: Sequence[Load], names: Sequence[str], palette: Palette) -> 
         ' the table says when each resource was complete"></canvas>'
         for number, name in enumerate(names)
     )
-    table = _table(loads, names).to_html(most_rows=MAX_BOXES)
+    end_s = document["end"] / 1000
+    chosen, _ = min(_SPEEDS, key=lambda speed: abs(end_s / speed[1] - _STEADY_S))
+    jump = ("difference", "Next difference", "D")
+    finished = _finished(loads)
+    table = Table(
+        ("resource", *(Column(f"{name}, complete at ms", 0) for name in names)),
+        [
+            (f"{index + 1} {page.resources[index].id}", *finished[index])
+            for index in document["resources"]
+        ],
+        title="When each resource of the viewport was complete",
+    )
     body = (
-        f"<main>\n<h1>{html.escape(title)}</h1>\n{result}{_controls(document)}"
+        f"<main>\n<h1>{html.escape(title)}</h1>\n{result}"
+        f"{player_controls(_SPEEDS, chosen, jump, document['end'])}"
+        "<noscript><p>The pictures need JavaScript; the sentences above and the table below do"
+        " not.</p></noscript>\n"
         f'<div class="lanes">{lanes}</div>\n{legend_of(page, palette)}'
         f"{boxes}{_KEYS}<h2>Filmstrip</h2>{scrolled('Filmstrip', film, 'scroll film')}\n"
-        f"{scrolled('Completion times', table)}\n</main>\n{data_element(document, 'race')}\n"
+        f"{scrolled('Completion times', table.to_html(most_rows=MAX_BOXES))}\n</main>\n"
+        f"{data_element(document, 'race')}\n"
     )
     style = STYLE + _RACE_STYLE
     return html_page(title, body, style=style, width_rem=_WIDTH_REM, script="race.js")
@@ -281,29 +296,6 @@ def _resources_in_words(page: Page, picture: ViewportPicture) -> str:
         return f"the {len(shown) - n_more} largest of the {len(every)} resources{of}{more}"
     all_of_them = f"the {len(every)} resources" if len(every) != 1 else "the only resource"
     return f"{all_of_them}{of}{more}"
-
-
-def _controls(document: dict[str, Any]) -> str:
-    end_s = document["end"] / 1000
-    chosen, _ = min(_SPEEDS, key=lambda speed: abs(end_s / speed[1] - _STEADY_S))
-    jump = ("difference", "Next difference", "D")
-    return (
-        f"{player_controls(_SPEEDS, chosen, jump, document['end'])}"
-        "<noscript><p>The pictures need JavaScript; the sentences above and the table below do"
-        " not.</p></noscript>\n"
-    )
-
-
-def _table(loads: Sequence[Load], names: Sequence[str]) -> Table[Any]:
-    finished = _finished(loads)
-    resources = loads[0].page.resources
-    rows = [
-        (f"{index + 1} {resources[index].id}", *finished[index])
-        for index in picture_of(loads[0].page).resources
-    ]
-    heads: tuple[str | Column, ...]
-    heads = ("resource", *(Column(f"{name}, complete at ms", 0) for name in names))
-    return Table(heads, rows, title="When each resource of the viewport was complete")
 
 
 def _document(loads: Sequence[Load], names: Sequence[str], palette: Palette) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from h3sim.reporting.labels import (
 )
 from h3sim.reporting.output import (
     ShownFigure,
+    check_choice,
     check_ending,
     plot_function,
     plot_methods,
@@ -34,7 +35,7 @@ from h3sim.reporting.output import (
     save_figure,
     set_alt_text,
 )
-from h3sim.reporting.style import BESIDE, SIGNIFICANT, SMALL, finish_axes, line
+from h3sim.reporting.style import SIDE_LEGEND, SIGNIFICANT, SMALL, finish_axes, line
 from h3sim.study.rows import no_column
 from h3sim.study.statistics import differences_by_scheme, mean_interval, pairs_by_scheme
 from h3sim.text import plural
@@ -260,7 +261,7 @@ class StudyPlots:
 
     def _means_over(self, over: str, value: str) -> _Points:
         points: _Points = {}
-        for row in self._summary(value, ["scheme", over]):
+        for row in self._results.summary(value, by=["scheme", over]):
             if row["n"]:
                 mean, sd = row["mean"], row["sd"] or 0
                 found = Interval(mean, mean - sd, mean + sd)
@@ -296,7 +297,8 @@ class StudyPlots:
         Raises:
             InputError: if there is no such column.
         """
-        rows = self._summary(value, [x, y])
+        self._check_column(x, y, value)
+        rows = list(self._results.summary(value, by=[x, y]))
         columns, lines = (list(dict.fromkeys(row[name] for row in rows)) for name in (x, y))
         means = {(row[x], row[y]): row["mean"] for row in rows}
         ax = _axes(ax)
@@ -494,12 +496,6 @@ class StudyPlots:
         if problems:
             raise InputError(problems)
 
-    def _summary(self, value: str, by: Sequence[str]) -> list[dict[str, Any]]:
-        try:
-            return list(self._results.summary(value, by=by))
-        except KeyError as error:
-            raise InputError([ValidationIssue(key="column", message=str(error.args[0]))]) from error
-
 
 def _draw_ranks(ax: Axes, ranks: Mapping[str, float], groups: Sequence[Sequence[str]]) -> None:
     """Draw mean ranks on a ruler, and a bar over those that are not told apart (Demsar, Fig. 1)."""
@@ -646,7 +642,7 @@ def _draw_steps(ax: Axes, number: int, scheme: str, steps: Sequence[tuple[float,
 def _explain(ax: Axes, *, is_own: bool) -> None:
     """Say whose lines these are: many of them beside the lines, which they would cover."""
     n_lines = len(ax.get_legend_handles_labels()[1])
-    ax.legend(**BESIDE if is_own and n_lines > _MOST_WITHIN else _LEGEND_LOOK)
+    ax.legend(**SIDE_LEGEND if is_own and n_lines > _MOST_WITHIN else _LEGEND_LOOK)
 
 
 _LEFT_OF_HEIGHT = 0.75
@@ -688,7 +684,7 @@ class OptimalityPlots:
             InputError: if *which* is neither "all" nor "atf".
             NothingToMeasureError: if no load has that optimality ratio.
         """
-        _check_which(which)
+        check_choice("which", which, _WORDS)
         networks = self._networks
         values: dict[tuple[str, str], list[float]] = {}
         for row in self._optimality.rows:
@@ -729,7 +725,7 @@ class OptimalityPlots:
             MissingExtraError: if scipy is not installed.
             NothingToMeasureError: if no load has that optimality ratio.
         """
-        _check_which(which)
+        check_choice("which", which, _WORDS)
         chosen = network or self._networks[0]
         if chosen not in self._networks:
             message = f"must be one of {', '.join(self._networks)}, is {chosen}"
@@ -840,13 +836,6 @@ def _tick(ax: Axes) -> None:
     ax.set_xticks(shown)
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     ax.xaxis.set_minor_formatter(NullFormatter())
-
-
-def _check_which(which: object) -> None:
-    if which not in _WORDS:
-        raise InputError(
-            [ValidationIssue(key="which", message=f"must be 'all' or 'atf', is {which!r}")]
-        )
 
 
 _PANEL_IN = (3.2, 2.6)

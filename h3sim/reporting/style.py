@@ -156,7 +156,7 @@ def in_style() -> AbstractContextManager[None]:
     return rc_context(cast("Any", _SETTINGS | {"font.family": families()}))
 
 
-BESIDE: dict[str, Any] = {
+SIDE_LEGEND: dict[str, Any] = {
     "loc": "upper left",
     "bbox_to_anchor": (1.01, 1.0),
     "borderaxespad": 0.0,

@@ -13,7 +13,8 @@ from matplotlib.patches import Patch
 
 from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue
 from h3sim.reporting.labels import folded, plain, shortened
-from h3sim.reporting.style import BESIDE, SMALL, finish_axes, line
+from h3sim.reporting.output import check_choice
+from h3sim.reporting.style import SIDE_LEGEND, SMALL, finish_axes, line
 from h3sim.schema import format_value
 from h3sim.table import decimals_of
 from h3sim.units import to_ms
@@ -142,7 +143,7 @@ def draw_byte_ranges(
         if lines[colour]
     ]
     handles.append(Patch(color=_DELIVERED, label="delivered\nin order"))
-    ax.legend(handles=handles, **BESIDE)
+    ax.legend(handles=handles, **SIDE_LEGEND)
     return (
         "A row per stream, in which its bytes rise over time; an area shows what was delivered in"
         f" order. {n_waited:,} bytes waited for others of their stream."
@@ -368,7 +369,7 @@ def _finish_curve(ax: Axes, title: str, unit: str, window: Window, description: 
     ax.set_xlim(0, window.end_ms)
     ax.set_ylim(bottom=0)
     finish_axes(ax, title=plain(title), x=window.label(description), y=unit, grid="both")
-    ax.legend(**BESIDE)
+    ax.legend(**SIDE_LEGEND)
 
 
 _BINS = 60
@@ -461,9 +462,7 @@ def shown_set(load: Load, which: Which) -> Which:
     Raises:
         InputError: if there is no such set of resources.
     """
-    if which not in ("all", "atf"):
-        message = f"must be 'all' or 'atf', is {which!r}"
-        raise InputError([ValidationIssue(key="which", message=message)])
+    check_choice("which", which, ("all", "atf"))
     try:
         load.byte_index(which)
     except NothingToMeasureError:
@@ -505,7 +504,7 @@ def draw_progress(
     if len(lines) > 1:
         name = f"BI: ByteIndex{sampled and f',{chr(10)}{sampled}'}"
         look = {"title": name, "title_fontsize": SMALL, "alignment": "left", "handlelength": 4}
-        ax.legend(handles=lines, **BESIDE | look)
+        ax.legend(handles=lines, **SIDE_LEGEND | look)
     elif not lines:
         ax.text(0.5, 0.5, "no resource has a byte", ha="center", transform=ax.transAxes)
     y = "share of bytes in\ncomplete resources"

@@ -20,7 +20,7 @@ from h3sim.reporting.labels import (
     within,
 )
 from h3sim.reporting.lane_layout import LEAST_SHARE, MILESTONES
-from h3sim.reporting.style import BESIDE, finish_axes, text_size
+from h3sim.reporting.style import SIDE_LEGEND, finish_axes, text_size
 from h3sim.reporting.time_series import bins_of
 from h3sim.results.requests import priorities_of
 from h3sim.trace import Work
@@ -190,7 +190,7 @@ def _mark_milestones(ax: Axes, load: Load) -> None:
         if at_ms is not None:
             label = f"{name}: {at_ms:,.0f} ms"
             ax.axvline(at_ms, color="0.1", linestyle=dashes, linewidth=1.1, label=label)
-    ax.legend(**BESIDE)
+    ax.legend(**SIDE_LEGEND)
 
 
 def _runs(load: Load, fold: Fold | None) -> Iterator[list[ResourceTiming]]:
