@@ -7,13 +7,14 @@ from collections import Counter
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from matplotlib.colors import to_rgb
+
 from h3sim.page import Kind
 from h3sim.reporting.labels import (
     ATF_MARK,
     KINDS,
     Paint,
     is_narrow,
-    lighter,
     plain,
     resource_label,
     shortened,
@@ -262,10 +263,11 @@ def _draw_chunks(ax: Axes, number: int, row: WaterfallRow, least_ms: float) -> N
     """Draw a bar light, and in it in full colour when its bytes came."""
     height = number - _BAR_HEIGHT / 2, _BAR_HEIGHT
     took_ms = row.finished_ms - row.first_byte_ms
+    light = [1 - _LIGHT * (1 - part) for part in to_rgb(row.look.face)]
     ax.broken_barh(
         [(row.first_byte_ms, took_ms)],
         height,
-        facecolor=lighter(row.look.face, _LIGHT),
+        facecolor=light,
         linewidth=0,
     )
     # A packet ends where it was delivered, and is wide enough to be seen; none begins before the
