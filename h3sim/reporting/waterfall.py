@@ -263,13 +263,8 @@ def _draw_chunks(ax: Axes, number: int, row: WaterfallRow, least_ms: float) -> N
     """Draw a bar light, and in it in full colour when its bytes came."""
     height = number - _BAR_HEIGHT / 2, _BAR_HEIGHT
     took_ms = row.finished_ms - row.first_byte_ms
-    light = [1 - _LIGHT * (1 - part) for part in to_rgb(row.look.face)]
-    ax.broken_barh(
-        [(row.first_byte_ms, took_ms)],
-        height,
-        facecolor=light,
-        linewidth=0,
-    )
+    light = tuple(1 - _LIGHT * (1 - part) for part in to_rgb(row.look.face))
+    ax.broken_barh([(row.first_byte_ms, took_ms)], height, facecolor=light, linewidth=0)
     # A packet ends where it was delivered, and is wide enough to be seen; none begins before the
     # bar does.
     spans = []
