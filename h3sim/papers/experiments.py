@@ -6,7 +6,7 @@ import itertools
 import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from h3sim.catalog.resources import root
 from h3sim.errors import InputError, UnknownNameError, ValidationIssue
@@ -78,14 +78,12 @@ class HeaderExperiment:
 
     def lists(self) -> list[HeaderLists]:
         """Return the requests of its pages: each as Chromium makes it, when a load asked for it."""
-        return [
-            requests_of_load(
-                simulate(
-                    page, scheme=self.scheme, network=self.network, rtt_ms=self.recorded_rtt_ms
-                )
-            )
-            for page in self.pages
-        ]
+        how: dict[str, Any] = {
+            "scheme": self.scheme,
+            "network": self.network,
+            "rtt_ms": self.recorded_rtt_ms,
+        }
+        return [requests_of_load(simulate(page, **how)) for page in self.pages]
 
     def study(self, lists: Sequence[HeaderLists] | None = None) -> Study:
         """Return all runs, and QCRAM's once more with the usual table, which evicts.
@@ -110,38 +108,13 @@ class HeaderExperiment:
 
 def requests_of_load(load: Load) -> HeaderLists:
     """Return the header lists of a load's requests, at the times at which the browser made them."""
+    page = load.page
     timed = sorted((ms(timing.requested_ms), timing.id) for timing in load.timings)
-    of_id = {resource.id: resource for resource in load.page.resources}
     sections = (
-        TimedSection(at_ns, request_section(load.page, of_id[name])) for at_ns, name in timed
+        TimedSection(at_ns, request_section(page, page.resources[page.index[name]]))
+        for at_ns, name in timed
     )
-    return HeaderLists.of(sections, load.page.name)
-
-
-class HeaderResults(NamedTuple):
-    """The rows of one page's lists, and those with a table that evicts."""
-
-    rows: tuple[HeaderRow, ...]
-    small: tuple[HeaderRow, ...]
-
-    @classmethod
-    def of_page(cls, loads: Loads, page: str) -> HeaderResults:
-        """Return the rows of a page."""
-        own = loads.where(page=page)
-        sizes = sorted({row["table_bytes"] for row in own.rows})
-        small, large = (own.where(table_bytes=size) for size in (sizes[0], sizes[-1]))
-        return cls(
-            tuple(header_rows(large.rows, large.resources)),
-            tuple(header_rows(small.rows, small.resources)),
-        )
-
-    def of(self, scheme: str) -> list[HeaderRow]:
-        """Return the rows of a scheme."""
-        return [row for row in self.rows if row.scheme == scheme]
-
-    def at(self, scheme: str, rtt_ms: float, loss: float) -> HeaderRow:
-        """Return the row of one path."""
-        return next(row for row in self.of(scheme) if (row.rtt_ms, row.loss) == (rtt_ms, loss))
+    return HeaderLists.of(sections, page.name)
 
 
 def header_figures(loads: Loads, _paper: Mapping[str, float]) -> Figures:
@@ -149,7 +122,7 @@ def header_figures(loads: Loads, _paper: Mapping[str, float]) -> Figures:
 
     A page's figure stands below the name of the page: `kicad-eeschema.qcram.saved`.
     """
-    of_page = {page: _header_figures(HeaderResults.of_page(loads, page)) for page in loads.pages}
+    of_page = {page: _header_figures(loads.where(page=page)) for page in loads.pages}
     names = next(iter(of_page.values()))
     means = {name: _mean([figures[name] for figures in of_page.values()]) for name in names}
     each = {
@@ -160,44 +133,46 @@ def header_figures(loads: Loads, _paper: Mapping[str, float]) -> Figures:
     return {name: Estimate(value) for name, value in (means | each).items()}
 
 
-def _header_figures(results: HeaderResults) -> dict[str, float]:
-    """Return the figures of Frindell 2017 that findings refer to."""
-    hpack, qpack, qcram = (results.of(name) for name in _SCHEMES[:3])
-    slow = results.at("hpack", 200.0, 0.05)
+def _header_figures(loads: Loads) -> dict[str, float]:
+    """Return the figures of Frindell 2017 that findings refer to, of one page's lists."""
+    # A table that evicts was tried as well.
+    sizes = sorted(loads.distinct("table_bytes"))
+    small, large = (
+        [*header_rows(own.rows, own.resources)]
+        for own in (loads.where(table_bytes=size) for size in (sizes[0], sizes[-1]))
+    )
+    hpack, qpack, qcram, packets = (
+        [row for row in large if row.scheme == scheme] for scheme in _SCHEMES
+    )
+    at = {(row.rtt_ms, row.loss): row for row in hpack}
+    usual, slow = at[100.0, 0.02], at[200.0, 0.05]
+    delays = sorted(row.hol_mean_ms for row in qpack)
     found = {
-        "hpack.delay-100ms-2pct": results.at("hpack", 100.0, 0.02).hol_mean_ms,
+        "hpack.delay-100ms-2pct": usual.hol_mean_ms,
         "hpack.delay-200ms-5pct": slow.hol_mean_ms,
         "hpack.longest": slow.hol_max_ms,
         "hpack.grows": _mean([*_growth_by_rtt(hpack)]),
         "qcram.quiet": _share_without_delay(qcram),
         "qcram.held": max(row.held_compressed_bytes for row in qcram),
-        "qcram.quiet-small-table": _share_without_delay(results.small),
+        "qcram.quiet-small-table": _share_without_delay(small),
         "qcram.more-bytes": max(
             a.ratio / b.ratio - 1
             for a, b in zip(qcram, hpack, strict=True)
             if 50 <= a.rtt_ms <= 100
         ),
         "qcram.saved": _mean([row.saved_percent / 100 for row in qcram if row.rtt_ms > 200]),
-        "packets.saved": _largest_difference(results.of("qcram-packets"), qcram),
-        **_qpack_figures(qpack),
+        "packets.saved": _largest_difference(packets, qcram),
+        "qpack.quiet": _share_without_delay(qpack),
+        "qpack.delay": _mean(delays),
+        "qpack.delay-p95": delays[int(0.95 * (len(delays) - 1))],
+        "qpack.delay-longest": delays[-1],
+        "qpack.small-buffers": _mean([row.held_decompressed_bytes < _SMALL_HELD for row in qpack]),
         "qpack.below-hpack": _mean(
             [a.hol_mean_ms <= b.hol_mean_ms for a, b in zip(qpack, hpack, strict=True)]
         ),
         "qpack.ratio-apart": _largest_difference(qpack, hpack),
     }
     return {name: float(value) for name, value in found.items()}
-
-
-def _qpack_figures(rows: Sequence[HeaderRow]) -> dict[str, float]:
-    """Return the figures of QPACK over all paths."""
-    delays = sorted(row.hol_mean_ms for row in rows)
-    return {
-        "qpack.quiet": _share_without_delay(rows),
-        "qpack.delay": _mean(delays),
-        "qpack.delay-p95": delays[int(0.95 * (len(delays) - 1))],
-        "qpack.delay-longest": delays[-1],
-        "qpack.small-buffers": _mean([row.held_decompressed_bytes < _SMALL_HELD for row in rows]),
-    }
 
 
 def _growth_by_rtt(rows: Sequence[HeaderRow]) -> Iterator[bool]:
@@ -282,8 +257,8 @@ def experiment_names() -> tuple[str, ...]:
     >>> experiment_names()[:2]
     ('davies-meenan', 'frindell-2017')
     """
-    files = (file.name for file in (root("models") / "studies").iterdir())
-    return tuple(sorted(name.removesuffix(".toml") for name in files if name.endswith(".toml")))
+    files = (Path(file.name) for file in (root("models") / "studies").iterdir())
+    return tuple(sorted(file.stem for file in files if file.suffix == ".toml"))
 
 
 def load_experiment(name: str) -> Experiment:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import itertools
+from typing import TYPE_CHECKING, Any
 
-import h3sim.reporting
 from h3sim.metrics import SAMPLE_MS
 from h3sim.papers.minor_studies import METRICS, TITLES, cells_of
-from h3sim.papers.sander import title
+from h3sim.papers.sander import title as title_of
+from h3sim.reporting import LoadPlots, StudyPlots
 from h3sim.reporting.labels import Interval, listed, plain, spreads_of, with_intervals
-from h3sim.reporting.output import ShownFigure, plot_function, save_figure, set_alt_text
-from h3sim.reporting.style import SMALL, in_style, line
+from h3sim.reporting.output import (
+    ShownFigure,
+    plot_function,
+    root_figure,
+    save_figure,
+    set_alt_text,
+)
+from h3sim.reporting.style import SMALL, line
 from h3sim.study import resolve_pages, simulate
 from h3sim.study.results import Results
 
@@ -49,10 +56,8 @@ def draw_all(
     """
     written = []
     for name, run in reproduction.runs.items():
-        with in_style():
-            figure = figure_of(run, **style)
-            if figure is None:
-                continue
+        figure = figure_of(run, **style)
+        if figure is not None:
             path = folder / f"{name}.{file_format}"
             save_figure(figure, path)
             written.append(path)
@@ -68,28 +73,24 @@ def figure_of(run: ExperimentRun, **style: Unpack[FigureStyle]) -> Figure | None
             return _lanes([_again("davies-meenan", scheme=scheme) for scheme in _STRIPS])
         case "marx-2019-fig-11":
             loads = [_again("davies-meenan", scheme=scheme) for scheme in ("bucket", "rr")]
-            return _figure_of(h3sim.reporting.LoadPlots(loads).byte_index(sample_ms=SAMPLE_MS))
+            return root_figure(LoadPlots(loads).byte_index(sample_ms=SAMPLE_MS))
         case "marx-2019-fig-12":
-            unbuffered = results.filter(send_buffer_kb=0)
-            return _still(
-                h3sim.reporting.StudyPlots(unbuffered).scatter("byte_index_sampled_atf_ms")
-            )
+            unbuffered = StudyPlots(results.filter(send_buffer_kb=0))
+            return _still(unbuffered.scatter("byte_index_sampled_atf_ms"))
         case "marx-2019-fig-13":
+            over = {"network": "marx-2019-jitter"}
+            pairs = itertools.product(("rr", "fifo"), ("quic", "tcp"))
             return _lanes(
-                [
-                    _again("davies-meenan", scheme=s, transport=t, network="marx-2019-jitter")
-                    for s in ("rr", "fifo")
-                    for t in ("quic", "tcp")
-                ]
+                [_again("davies-meenan", scheme=s, transport=t, **over) for s, t in pairs]
             )
         case "marx-2019-buffers":
-            refilled = results.filter(send_buffer_refill=(None, "continuous"))
-            return _still(h3sim.reporting.StudyPlots(refilled).buffers("byte_index_sampled_atf_ms"))
+            refilled = StudyPlots(results.filter(send_buffer_refill=(None, "continuous")))
+            return _still(refilled.buffers("byte_index_sampled_atf_ms"))
         case "koshiba-2016":
             return _waterfalls()
         case "sander-2022-fig-7":
-            plots = h3sim.reporting.StudyPlots(results)
-            return _figure_of(plots.correlations("speed_index_ms", "hol_sander_stream_bytes"))
+            plots = StudyPlots(results)
+            return root_figure(plots.correlations("speed_index_ms", "hol_sander_stream_bytes"))
         case "loss-map":
             return _map(run)
         case name if name.startswith("sander-2022-fig-") and name != "sander-2022-fig-4":
@@ -107,37 +108,31 @@ def _still(ax: Axes) -> Figure:
     legend = ax.get_legend()
     if legend is not None:
         legend.set_loc("lower left")
-    return _figure_of(ax)
-
-
-def _figure_of(ax: Axes) -> Figure:
-    """Return the figure that axes are on."""
-    figure = ax.get_figure(root=True)
-    assert figure is not None, "axes that were drawn are on a figure"  # noqa: S101
-    return figure
+    return root_figure(ax)
 
 
 def _lanes(loads: Sequence[Load]) -> Figure:
-    return _figure_of(h3sim.reporting.LoadPlots(loads).multiplexing())
+    return root_figure(LoadPlots(loads).multiplexing())
 
 
 def _waterfalls() -> Figure:
     """Draw Koshiba's two waterfalls, without and with priorities, at their rate."""
     figure = _new(2, 2.4 * _CELL_IN, 2 * _HEIGHT_IN)
-    for ax, scheme in zip(figure.subplots(1, 2), ("fifo", "ats"), strict=True):
+    titles = {"fifo": "without priorities", "ats": "with priorities"}
+    for ax, (scheme, title) in zip(figure.subplots(1, 2), titles.items(), strict=True):
         load = simulate(
             "http2rulez", scheme=scheme, transport="tcp", cc="constant", rate_mbps=22, rtt_ms=2
         )
-        h3sim.reporting.LoadPlots([load]).waterfall(ax)
+        LoadPlots([load]).waterfall(ax)
         ax.set_title("", loc="left")
-        ax.set_title("without priorities" if scheme == "fifo" else "with priorities")
+        ax.set_title(title)
         ax.set_xlabel("time since navigation start in ms")  # the guide is as wide as both panels
     return figure
 
 
 def _changes(run: ExperimentRun) -> Figure:
     """Draw the cumulative changes of each cell: SpeedIndex above, bytes blocked below."""
-    networks = [*dict.fromkeys(row["network"] for row in run.loads.rows)]
+    networks = run.loads.distinct("network")
     figure = _new(len(networks), _CELL_IN, 2 * _HEIGHT_IN)
     grid = figure.subplots(2, len(networks), squeeze=False, sharey=True)
     for (column, caption), axes in zip(_CHANGES, grid, strict=True):
@@ -146,24 +141,25 @@ def _changes(run: ExperimentRun) -> Figure:
             base = here.where(scheme="sander-chrome")
             spreads = {}
             for number, scheme in enumerate(here.schemes[1:]):
-                values = sorted(here.where(scheme=scheme).deltas(base, column).values())
-                shares = [(index + 1) / len(values) for index in range(len(values))]
-                spreads[scheme.removeprefix("sander-")] = [_CDF_PERCENT * value for value in values]
+                deltas = here.where(scheme=scheme).deltas(base, column)
+                values = sorted(_CDF_PERCENT * value for value in deltas.values())
+                name = scheme.removeprefix("sander-")
+                spreads[name] = values
                 look = line(number)
                 ax.step(
                     # Cut where the axis is: one page far out would not change what is seen.
-                    [_CDF_PERCENT * min(value, 1.5) for value in values],
-                    shares,
+                    [min(value, 1.5 * _CDF_PERCENT) for value in values],
+                    [(index + 1) / len(values) for index in range(len(values))],
                     where="post",
                     color=look.color,
                     linestyle=look.linestyle,
-                    label=scheme.removeprefix("sander-"),
+                    label=name,
                 )
             ax.axvline(0, color="0.6", linewidth=0.8)
             ax.set_xlim(-100, 150)
             ax.set_xlabel(f"change of {caption} in %")
-            ax.set_title(title(network), fontsize=SMALL + 1)
-            what = f"the share of pages by the change of {caption} in %, {title(network)}"
+            ax.set_title(title_of(network), fontsize=SMALL + 1)
+            what = f"the share of pages by the change of {caption} in %, {title_of(network)}"
             set_alt_text(ax, f"A line of steps per scheme, {what}: {spreads_of(spreads)}")
         axes[0].set_ylabel("share of pages")
     grid[0][0].legend(fontsize=SMALL, frameon=False)
@@ -176,17 +172,14 @@ def _map(run: ExperimentRun) -> Figure:
     for ax, metric in zip(figure.subplots(1, len(METRICS)), METRICS, strict=True):
         cells = [*cells_of(run.loads, metric)]
         for number, scheme in enumerate(name for name in cells[0].ratios if name != "fifo"):
-            look = line(number)
+            look: dict[str, Any] = line(number)._asdict() | {"linestyle": "", "markersize": 3.5}
+            name = scheme.removeprefix("sander-")
             for index, cell in enumerate(cells):
-                found = cell.ratios[scheme]
+                found = Interval(*cell.ratios[scheme])
                 at = index + 0.15 * (number - 2)
-                if found.low is not None and found.high is not None:
-                    ax.plot([found.low, found.high], [at, at], color=look.color, linewidth=1)
-                label = scheme.removeprefix("sander-") if not index else None
-                ax.plot(
-                    found.value, at, marker=look.marker, color=look.color, markersize=3.5,
-                    linestyle="", label=label,
-                )  # fmt: skip
+                if found.ends is not None:
+                    ax.plot(found.ends, [at, at], color=look["color"], linewidth=1)
+                ax.plot(found.value, at, **look, label=None if index else name)
         ax.axvline(1, color="0.6", linewidth=0.8)
         ax.set_yticks(range(len(cells)), [plain(cell.name) for cell in cells])
         ax.invert_yaxis()
@@ -212,12 +205,12 @@ def _paper_comparison(run: ExperimentRun) -> Figure | None:
     ax = figure.subplots()
     has_intervals = any(found.low is not None for _, _, found in run.comparisons)
     caption = "h3sim, 95 % interval" if has_intervals else "h3sim"
-    for index, (_, paper, found) in enumerate(run.comparisons):
-        if found.low is not None and found.high is not None:
-            ax.plot([found.low, found.high], [index, index], color=line(1).color, linewidth=1.5)
+    for index, (_, paper, estimate) in enumerate(run.comparisons):
+        found, label = Interval(*estimate), None if index else caption
+        if found.ends is not None:
+            ax.plot(found.ends, [index, index], color=line(1).color, linewidth=1.5)
         ax.plot(paper, index, "x", color=line(0).color, label=None if index else "paper")
-        ax.plot(found.value, index, "o", color=line(1).color, markersize=4,
-                label=None if index else caption)  # fmt: skip
+        ax.plot(found.value, index, "o", color=line(1).color, markersize=4, label=label)
     ax.set_yticks(range(len(run.comparisons)), [plain(name) for name, _, _ in run.comparisons])
     ax.invert_yaxis()
     ax.legend(fontsize=SMALL, frameon=False)

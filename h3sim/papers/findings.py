@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import itertools
 import math
+import operator
 import statistics
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -13,10 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from h3sim.catalog.resources import root
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.schema import parse_toml
-from h3sim.schema.errors import RejectedValueError, collected, is_quantity
-from h3sim.schema.errors import format_value as shown_given
+from h3sim.schema.errors import RejectedValueError, collected, format_value, is_quantity
 from h3sim.schema.fields import Record, declare, read_document, validate
-from h3sim.schema.fields import declare as declares
 from h3sim.schema.values import ListOf, Text, ValueType
 
 if TYPE_CHECKING:
@@ -73,31 +72,22 @@ class Criterion(enum.Enum):
         >>> Criterion.POINTS.holds(0.4, 0.5)
         True
         """
-        return _HOLDS[self](value, limit)
+        return _CRITERIA[self][1](value, limit)
 
     def describe(self, limit: str) -> str:
         """Return the criterion with its limit in words."""
-        return f"{_PHRASES[self]} {limit}"
+        return f"{_CRITERIA[self][0]} {limit}"
 
 
-_HOLDS: Mapping[Criterion, Callable[[float, float], bool]] = {
-    Criterion.ABOVE: lambda value, limit: value > limit,
-    Criterion.BELOW: lambda value, limit: value < limit,
-    Criterion.AT_LEAST: lambda value, limit: value >= limit,
-    Criterion.AT_MOST: lambda value, limit: value <= limit,
-    Criterion.NEAR: lambda value, limit: abs(value - limit) <= NEAR * abs(limit),
-    Criterion.POINTS: lambda value, limit: abs(value - limit) <= POINTS,
+_CRITERIA: Mapping[Criterion, tuple[str, Callable[[float, float], bool]]] = {
+    Criterion.ABOVE: ("above", operator.gt),
+    Criterion.BELOW: ("below", operator.lt),
+    Criterion.AT_LEAST: ("at least", operator.ge),
+    Criterion.AT_MOST: ("at most", operator.le),
+    Criterion.NEAR: ("within a quarter of", lambda v, limit: abs(v - limit) <= NEAR * abs(limit)),
+    Criterion.POINTS: ("within 0.15 of", lambda v, limit: abs(v - limit) <= POINTS),
 }
-_PHRASES = {
-    Criterion.ABOVE: "above",
-    Criterion.BELOW: "below",
-    Criterion.AT_LEAST: "at least",
-    Criterion.AT_MOST: "at most",
-    Criterion.NEAR: "within a quarter of",
-    Criterion.POINTS: "within 0.15 of",
-}
-
-
+"""In words, and as a comparison of a value with the limit."""
 CRITERIA = {criterion.value: criterion for criterion in Criterion} | {
     "from": Criterion.AT_LEAST,
     "to": Criterion.AT_MOST,
@@ -120,7 +110,7 @@ class _Limits(ValueType):
 
     def accept(self, value: Any) -> tuple[Limit, ...]:
         if not isinstance(value, tuple) or not all(isinstance(limit, Limit) for limit in value):
-            raise RejectedValueError(f"must be a tuple of Limit, is {shown_given(value)}")
+            raise RejectedValueError(f"must be a tuple of Limit, is {format_value(value)}")
         if not value:
             raise RejectedValueError(f"needs a criterion: {', '.join(self.keys)}")
         return value
@@ -148,7 +138,7 @@ def _read_limit(criterion: Criterion, given: Any) -> Limit:
         return Limit(criterion, given)
     if not is_quantity(given):
         expected = "must be a number or the name of a figure"
-        raise RejectedValueError(f"{expected}, is {shown_given(given)}")
+        raise RejectedValueError(f"{expected}, is {format_value(given)}")
     return Limit(criterion, float(given))
 
 
@@ -156,10 +146,10 @@ def _read_limit(criterion: Criterion, given: Any) -> Limit:
 class Claim:
     """Claim of a finding: the figure named *figure* satisfies all of *limits*."""
 
-    statement: str = field(metadata=declares(Text(), "what is claimed", key="says"))
-    figure: str = field(metadata=declares(Text(), "the figure that it is about"))
+    statement: str = field(metadata=declare(Text(), "what is claimed", key="says"))
+    figure: str = field(metadata=declare(Text(), "the figure that it is about"))
     limits: tuple[Limit, ...] = field(
-        metadata=declares(_Limits(), "what the figure is compared with")
+        metadata=declare(_Limits(), "what the figure is compared with")
     )
 
     def __post_init__(self) -> None:
@@ -177,19 +167,16 @@ class Claim:
     def judged(self, figures: Mapping[str, Estimate]) -> Judged:
         """Return what comes of the claim; `holds` is None where a figure is not there."""
         found = figures.get(self.figure)
-        values = [_value(limit.of, figures) for limit in self.limits]
-        holds = None
-        if found is not None and None not in values:
-            holds = all(
-                limit.criterion.holds(found.value, value)
-                for limit, value in zip(self.limits, values, strict=True)
-                if value is not None
-            )
-        expected = " and ".join(
-            limit.criterion.describe(shown(limit.of if value is None else value))
-            for limit, value in zip(self.limits, values, strict=True)
-        )
-        return Judged(self, found, expected, holds)
+        holds: bool | None = None if found is None else True
+        expected = []
+        for criterion, of in self.limits:
+            limit = getattr(figures.get(of), "value", None) if isinstance(of, str) else of
+            expected.append(criterion.describe(shown(of if limit is None else limit)))
+            if found is None or limit is None:
+                holds = None
+            elif holds is not None:
+                holds = holds and criterion.holds(found.value, limit)
+        return Judged(self, found, " and ".join(expected), holds)
 
 
 class Judged(NamedTuple):
@@ -218,22 +205,22 @@ class Finding:
         FindingsError: listing every value that cannot be.
     """
 
-    id: str = field(metadata=declares(Text(is_needed=True), "what tables call it"))
-    source: str = field(metadata=declares(Text(), "who says so"))
-    statement: str = field(metadata=declares(Text(), "what was published", key="says"))
+    id: str = field(metadata=declare(Text(is_needed=True), "what tables call it"))
+    source: str = field(metadata=declare(Text(), "who says so"))
+    statement: str = field(metadata=declare(Text(), "what was published", key="says"))
     study: str = field(
-        default="", metadata=declares(Text(), "the experiment whose figures its claims are about")
+        default="", metadata=declare(Text(), "the experiment whose figures its claims are about")
     )
     claims: tuple[Claim, ...] = field(
         default=(),
-        metadata=declares(
+        metadata=declare(
             ListOf(Record(Claim, is_kept=True), "tables"), "what must hold", is_premise=True
         ),
     )
-    cannot: str = field(default="", metadata=declares(Text(), "why it cannot be judged"))
+    cannot: str = field(default="", metadata=declare(Text(), "why it cannot be judged"))
     reason: str = field(
         default="",
-        metadata=declares(Text(), "why it comes out as it does, where that is not plain"),
+        metadata=declare(Text(), "why it comes out as it does, where that is not plain"),
     )
 
     def __post_init__(self) -> None:
@@ -309,13 +296,6 @@ def shown(value: float | str) -> str:
     return f"{value:.3g}" if abs(value) >= 0.001 else f"{value:.1g}"
 
 
-def _value(limit: float | str, figures: Mapping[str, Estimate]) -> float | None:
-    if not isinstance(limit, str):
-        return limit
-    found = figures.get(limit)
-    return None if found is None else found.value
-
-
 FORMAT = "h3sim-findings/1"
 
 
@@ -388,18 +368,30 @@ class Loads:
     @property
     def pages(self) -> tuple[str, ...]:
         """The pages, in order."""
-        return tuple(dict.fromkeys(row["page"] for row in self.rows))
+        return self.distinct("page")
 
     @property
     def schemes(self) -> tuple[str, ...]:
         """The schemes, in order."""
-        return tuple(dict.fromkeys(row["scheme"] for row in self.rows))
+        return self.distinct("scheme")
+
+    def distinct(self, column: str) -> tuple[Any, ...]:
+        """Return the values of a column, each once, in order."""
+        return tuple(dict.fromkeys(row[column] for row in self.rows))
+
+    def split(self, column: str) -> Iterator[tuple[Any, Loads]]:
+        """Yield each value of a column with its loads, in order."""
+        for value in self.distinct(column):
+            yield value, self.where(**{column: value})
 
     def where(self, **equal: Any) -> Loads:
         """Return the loads whose columns are as given."""
-        return Loads(
-            _describe_position(self.rows, equal), _describe_position(self.resources, equal)
-        )
+
+        # A row of a resource says of its load only what varies.
+        def is_equal(row: Mapping[str, Any]) -> bool:
+            return all(row.get(name, value) == value for name, value in equal.items())
+
+        return Loads(filter(is_equal, self.rows), filter(is_equal, self.resources))
 
     def values(self, column: str) -> list[float]:
         """Return a column, without the loads that have no such figure."""
@@ -439,15 +431,6 @@ class Loads:
         return Loads((row for rows in complete for row in rows), self.resources)
 
 
-def _describe_position(
-    rows: Sequence[Mapping[str, Any]], equal: Mapping[str, Any]
-) -> list[Mapping[str, Any]]:
-    # A row of a resource says of its load only what varies.
-    return [
-        row for row in rows if all(row.get(name, value) == value for name, value in equal.items())
-    ]
-
-
 _RESAMPLES = 1000
 _FEWEST = 5
 """Fewer pages than that have no interval."""
@@ -481,23 +464,23 @@ def over_pages(
     return Estimate(figure, float(low), float(high))
 
 
-def mean(values: Sequence[float]) -> Estimate:
+def mean(values: Iterable[float]) -> Estimate:
     """Return the mean with its interval."""
     import numpy as np
 
-    return over_pages(values, np.mean, vectorized=lambda drawn: drawn.mean(axis=1))
+    return over_pages([*values], np.mean, vectorized=lambda drawn: drawn.mean(axis=1))
 
 
-def median(values: Sequence[float]) -> Estimate:
+def median(values: Iterable[float]) -> Estimate:
     """Return the median with its interval."""
     import numpy as np
 
-    return over_pages(values, np.median, vectorized=lambda drawn: np.median(drawn, axis=1))
+    return over_pages([*values], np.median, vectorized=lambda drawn: np.median(drawn, axis=1))
 
 
-def share(values: Sequence[bool]) -> Estimate:
+def share(values: Iterable[bool]) -> Estimate:
     """Return the share of *values* that are true, with its interval."""
-    return mean([float(value) for value in values])
+    return mean(map(float, values))
 
 
 def tau(left: Sequence[float], right: Sequence[float]) -> float:

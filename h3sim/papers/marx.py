@@ -31,17 +31,15 @@ def table_2(loads: Loads, paper: Mapping[str, float]) -> Figures:
     found: Figures = {}
     by_column = {name: _speedups(loads, *which) for name, which in _COLUMNS.items()}
     for name, speedups in by_column.items():
-        means = {scheme: mean([*by_page.values()]) for scheme, by_page in speedups.items()}
+        means = {scheme: mean(each.values()) for scheme, each in speedups.items()}
         found |= {f"{name}.{scheme}": figure for scheme, figure in means.items()}
         found[f"greatest-gain.{name}"] = Estimate(max(means.values()).value - 1)
         found[f"tau.{name}"] = _tau(speedups, {s: paper.get(f"{name}.{s}") for s in speedups})
-    found["least-mean"] = min(figure for name, figure in found.items() if _is_mean(name))
-    slower = [
-        value < 1
-        for speedups in by_column.values()
-        for by_page in speedups.values()
-        for value in by_page.values()
-    ]
+    found["least-mean"] = min(
+        figure for name, figure in found.items() if name.split(".")[0] in _COLUMNS
+    )
+    by_page = [each for speedups in by_column.values() for each in speedups.values()]
+    slower = [value < 1 for each in by_page for value in each.values()]
     found["slower-than-rr"] = Estimate(sum(slower) / len(slower))
     lowered = [
         found[f"1000k.{s}"].value < found[f"atf.{s}"].value
@@ -49,7 +47,7 @@ def table_2(loads: Loads, paper: Mapping[str, float]) -> Figures:
         if s not in ("firefox", "s+")
     ]
     found["lowered-by-buffer"] = Estimate(sum(lowered))
-    found["unequal-downloads"] = share([*_unequal(loads)])
+    found["unequal-downloads"] = share(_unequal(loads))
     found["pages"] = Estimate(len(loads.pages))
     return found
 
@@ -93,7 +91,7 @@ def _filled(loads: Loads, model: str) -> Loads:
 
 def _buffers(loads: Loads) -> Figures:
     """Return what buffers of one model do, also to the page of Davies and Meenan."""
-    sizes = dict.fromkeys(row["send_buffer_kb"] for row in loads.rows)
+    sizes = loads.distinct("send_buffer_kb")
     by_size = {size: _speedups(loads, _ATF, size, with_baseline=True) for size in sizes}
     n_bytes = {row["page"]: row["page_bytes"] for row in loads.rows}
     found: Figures = {}
@@ -101,12 +99,12 @@ def _buffers(loads: Loads) -> Figures:
         changes = _by_page(
             by_size[size], by_size[0], lambda with_it, without: abs(with_it / without - 1)
         )
-        found[f"change.{size:g}"] = median([*changes.values()])
+        found[f"change.{size:g}"] = median(changes.values())
         for name in SIZES:
             inside = [changes[page] for page in changes if size_class(n_bytes[page]) == name]
             found[f"change.{size:g}.{name}"] = median(inside)
         ratios = _by_page(by_size[size], by_size[0], lambda with_it, without: with_it / without)
-        found[f"kept.{size:g}"] = mean([*ratios.values()])
+        found[f"kept.{size:g}"] = mean(ratios.values())
         of_page = [by_page.get("davies-meenan") for by_page in by_size[size].values()]
         known = [value for value in of_page if value is not None]
         if known:
@@ -217,14 +215,13 @@ def _tau(
     speedups: Mapping[str, Mapping[str, float]], paper: Mapping[str, float | None]
 ) -> Estimate:
     """Return how the order of mean speedups agrees with the paper's, pages being a sample."""
-    known = [(scheme, value) for scheme, value in paper.items() if value is not None]
-    theirs = [value for _, value in known]
+    theirs = {scheme: value for scheme, value in paper.items() if value is not None}
     pages = [*next(iter(speedups.values()))]
-    rows = [[speedups[scheme][page] for scheme, _ in known] for page in pages]
+    rows = [[speedups[scheme][page] for scheme in theirs] for page in pages]
 
     def agreement(sample: Any) -> float:
         # To two digits, as the paper prints its own: what is equal there can be equal here.
-        return tau(theirs, [round(float(value), 2) for value in sample.mean(axis=0)])
+        return tau([*theirs.values()], [round(float(value), 2) for value in sample.mean(axis=0)])
 
     return over_pages(rows, agreement)
 
@@ -232,15 +229,14 @@ def _tau(
 def _best(speedups: Mapping[str, Mapping[str, float]]) -> Figures:
     """Return on how many pages one scheme is the best, most often, and on how many the worst."""
     pages = [*next(iter(speedups.values()))]
-    best, worst = [], []
-    for page in pages:
-        at = {scheme: by_page[page] for scheme, by_page in speedups.items()}
-        best.append({scheme for scheme, value in at.items() if value == max(at.values())})
-        worst.append({scheme for scheme, value in at.items() if value == min(at.values())})
-    shares = {scheme: [scheme in names for names in best] for scheme in speedups}
+    best, worst = (
+        {page: pick(by_page[page] for by_page in speedups.values()) for page in pages}
+        for pick in (max, min)
+    )
+    shares = {s: [by_page[page] == best[page] for page in pages] for s, by_page in speedups.items()}
     most = max(shares, key=lambda scheme: sum(shares[scheme]))
-    turned = [most in names for names in worst]
-    return {"best-on-most": share(shares[most]), "best-and-worst": Estimate(sum(turned))}
+    n_worst = sum(speedups[most][page] == worst[page] for page in pages)
+    return {"best-on-most": share(shares[most]), "best-and-worst": Estimate(n_worst)}
 
 
 def _what_helps(
@@ -287,12 +283,6 @@ def _by_page(
 
 def _unequal(loads: Loads) -> Iterator[bool]:
     """Yield for each page whether schemes differ in when the last byte is there."""
-    times: dict[str, list[float]] = {}
-    for row in loads.where(send_buffer_kb=0).rows:
-        times.setdefault(row["page"], []).append(row["page_load_ms"])
-    for of_page in times.values():
-        yield max(of_page) > _SAME * min(of_page)
-
-
-def _is_mean(name: str) -> bool:
-    return name.split(".")[0] in _COLUMNS
+    for _, of_page in loads.where(send_buffer_kb=0).split("page"):
+        times_ms = [row["page_load_ms"] for row in of_page.rows]
+        yield max(times_ms) > _SAME * min(times_ms)

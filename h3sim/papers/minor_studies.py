@@ -15,8 +15,7 @@ from h3sim.study import simulate
 from h3sim.trace import delivered_in_one_order, delivered_per_stream
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from h3sim.papers.findings import Loads
     from h3sim.results import Load
@@ -57,20 +56,16 @@ def waterfalls(loads: Loads, _paper: Mapping[str, float]) -> Figures:
         found[f"{name}.last"] = Estimate(max(row["finished_ms"] for row in rows))
         # Without the document, which is asked for alone, and fonts, which styles ask for later.
         at_once = [row for row in rows if row["kind"] != "font"][1:]
-        found[f"{name}.ttfb-slope"] = Estimate(
-            _slope([row["first_byte_ms"] - row["requested_ms"] for row in at_once])
-        )
+        # Exactly, and rounded once: the library's own slope differs between versions of Python.
+        exact = [Fraction(row["first_byte_ms"] - row["requested_ms"]) for row in at_once]
+        found[f"{name}.ttfb-slope"] = Estimate(float(slope(exact) or 0))
         found[f"{name}.download"] = Estimate(
             statistics.median(row["finished_ms"] - row["first_byte_ms"] for row in at_once)
         )
         found[f"{name}.painted-100ms"] = Estimate(*far.values("first_paint_ms"))
-    for ratio, figure in (
-        ("ttfb-slope", "ttfb-slope"),
-        ("download", "download"),
-        ("last", "last"),
-    ):
-        value = found[f"with.{figure}"].value / found[f"without.{figure}"].value
-        found[f"{ratio}.ratio"] = Estimate(value)
+    for name in ("ttfb-slope", "download", "last"):
+        value = found[f"with.{name}"].value / found[f"without.{name}"].value
+        found[f"{name}.ratio"] = Estimate(value)
     return found
 
 
@@ -97,27 +92,25 @@ def browsers(loads: Loads, _paper: Mapping[str, float]) -> Figures:
     """
     sizes = {row["page"]: row["page_bytes"] for row in loads.rows}
     found: Figures = {}
-    by_scheme = {}
+
+    def slower(scheme: str, column: str = _SPEED, loss: float = 0.0, **where: str) -> Estimate:
+        return median(_over_networks(loads.where(**where), scheme, column, loss=loss).values())
+
     for name, scheme in _BROWSERS.items():
         deltas = _over_networks(loads, scheme, _SPEED, loss=0.0)
-        by_scheme[name] = mean([*deltas.values()])
-        found[f"mean.{name}"] = by_scheme[name]
-        found[f"{name}.slower"] = median([*deltas.values()])
-        load_times = _over_networks(loads, scheme, _LOAD, loss=0.0)
-        found[f"{name}.load-slower"] = median([*load_times.values()])
-        lossy = _over_networks(loads, scheme, _SPEED, loss=0.02)
-        found[f"{name}.slower-2pct"] = median([*lossy.values()])
+        found[f"mean.{name}"] = mean(deltas.values())
+        found[f"{name}.slower"] = median(deltas.values())
+        found[f"{name}.load-slower"] = slower(scheme, _LOAD)
+        found[f"{name}.slower-2pct"] = slower(scheme, loss=0.02)
         for size in _EXTREMES:
             chosen = [value for page, value in deltas.items() if size_class(sizes[page]) == size]
             found[f"{name}.{size}"] = median(chosen)
         for client, tight_mode in _CLIENTS.items():
-            own = _over_networks(loads.where(tight_mode=tight_mode), scheme, _SPEED, loss=0.0)
-            found[f"{client}.{name}.slower"] = median([*own.values()])
-    for network in dict.fromkeys(row["network"] for row in loads.rows):
-        own = _over_networks(loads.where(network=network), _BROWSERS["rr"], _SPEED, loss=0.0)
-        found[f"{network}.rr.slower"] = median([*own.values()])
-    found["better-of-sharing"] = min(by_scheme["rr"], by_scheme["wrr"])
-    found["worse-of-browsers"] = max(by_scheme["firefox"], Estimate(0.0))
+            found[f"{client}.{name}.slower"] = slower(scheme, tight_mode=tight_mode)
+    for network in loads.distinct("network"):
+        found[f"{network}.rr.slower"] = slower(_BROWSERS["rr"], network=network)
+    found["better-of-sharing"] = min(found["mean.rr"], found["mean.wrr"])
+    found["worse-of-browsers"] = max(found["mean.firefox"], Estimate(0.0))
     return found
 
 
@@ -126,20 +119,20 @@ def protocols(loads: Loads, _paper: Mapping[str, float]) -> Figures:
     small = {row["page"] for row in loads.rows if size_class(row["page_bytes"]) == "small"}
     found: Figures = {}
     for percent, loss in ((0, 0.0), (2, 0.02), (10, 0.1)):
-        here = loads.where(loss=loss)
-        cubic = here.where(cc="cubic", scheme="sander-chrome")
-        quic, tcp = cubic.where(transport="quic"), cubic.where(transport="tcp")
-        changes = quic.deltas(tcp, _LOAD)
-        found[f"all.{percent}pct"] = median([*changes.values()])
-        found[f"small.{percent}pct"] = median([changes[p] for p in changes if p in small])
-        found[f"byte-index.{percent}pct"] = median(
-            [*quic.deltas(tcp, "byte_index_all_ms").values()]
+        cubic, bbr = (loads.where(loss=loss, cc=cc) for cc in ("cubic", "bbr1"))
+        quic, tcp = (
+            cubic.where(scheme="sander-chrome", transport=transport)
+            for transport in ("quic", "tcp")
         )
-        shared = here.where(cc="cubic", scheme="sander-rr", transport="quic")
-        found[f"rr.{percent}pct"] = median([*shared.deltas(quic, _SPEED).values()])
-        bbr = here.where(cc="bbr1", scheme="sander-chrome", transport="tcp")
-        helped = bbr.deltas(tcp, _LOAD)
-        found[f"bbr.{percent}pct"] = median([*helped.values()])
+        changes = quic.deltas(tcp, _LOAD)
+        found[f"all.{percent}pct"] = median(changes.values())
+        found[f"small.{percent}pct"] = median(changes[page] for page in changes if page in small)
+        byte_index = quic.deltas(tcp, "byte_index_all_ms")
+        found[f"byte-index.{percent}pct"] = median(byte_index.values())
+        shared = cubic.where(scheme="sander-rr", transport="quic")
+        found[f"rr.{percent}pct"] = median(shared.deltas(quic, _SPEED).values())
+        helped = bbr.where(scheme="sander-chrome", transport="tcp").deltas(tcp, _LOAD)
+        found[f"bbr.{percent}pct"] = median(helped.values())
         if percent == 10:
             found["http3-gain"] = Estimate(-min(changes.values()))
             found["bbr-gain"] = Estimate(-min(helped.values()))
@@ -153,17 +146,12 @@ def one_order(loads: Loads, _paper: Mapping[str, float]) -> Figures:
     in the one order in which they were sent, as TCP would.
     """
     found: Figures = {}
-    for loss in dict.fromkeys(row["loss"] for row in loads.rows):
+    for loss, here in loads.split("loss"):
         for scheme in loads.schemes:
             added: dict[str, list[tuple[float, float]]] = {}
-            for row in loads.where(loss=loss, scheme=scheme).rows:
-                load = simulate(
-                    row["page"],
-                    scheme=scheme,
-                    network=row["network"],
-                    loss=loss,
-                    seed=row["seed"],
-                )
+            for row in here.where(scheme=scheme).rows:
+                options = {name: row[name] for name in ("network", "seed")}
+                load = simulate(row["page"], scheme=scheme, loss=loss, **options)
                 added.setdefault(row["page"], []).append(_added_by_one_order(load))
             for index, name in enumerate(("byte-index", "last")):
                 means = [statistics.mean(pair[index] for pair in pairs) for pairs in added.values()]
@@ -185,23 +173,21 @@ def _added_by_one_order(load: Load) -> tuple[float, float]:
 
 def _over_networks(loads: Loads, scheme: str, column: str, *, loss: float) -> dict[str, float]:
     """Return by page the mean over networks and clients of a column's change to Chrome's scheme."""
-    changes: dict[str, list[float]] = {}
-    here = loads.where(loss=loss)
-    for network, tight_mode in dict.fromkeys(
-        (row["network"], row["tight_mode"]) for row in here.rows
-    ):
-        cell = here.where(network=network, tight_mode=tight_mode)
-        base = cell.where(scheme="chrome-h2")
-        for page, value in cell.where(scheme=scheme).deltas(base, column).items():
-            changes.setdefault(page, []).append(value)
-    return {page: statistics.mean(values) for page, values in changes.items()}
+    changes = []
+    for _, of_network in loads.where(loss=loss).split("network"):
+        for _, cell in of_network.split("tight_mode"):
+            base = cell.where(scheme="chrome-h2")
+            changes.append(cell.where(scheme=scheme).deltas(base, column))
+    return _mean_by_page(changes)
 
 
-def _slope(values: Sequence[Any]) -> float:
-    """Return by how much values rise from one to the next: the least-squares line's slope."""
-    # Exactly, and rounded once: the library's own differs between versions of Python.
-    exact: list[int | Fraction] = [Fraction(value) for value in values]
-    return float(slope(exact) or 0)
+def _mean_by_page(changes: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """Return by page the mean of several changes."""
+    by_page: dict[str, list[float]] = {}
+    for change in changes:
+        for page, value in change.items():
+            by_page.setdefault(page, []).append(value)
+    return {page: statistics.mean(values) for page, values in by_page.items()}
 
 
 METRICS = {
@@ -253,7 +239,8 @@ def cells_of(loads: Loads, metric: str) -> Iterator[MapCell]:
         ratios = {}
         for scheme in here.schemes:
             ours = here.where(scheme=scheme).medians(column)
-            logs = [_log(ours[page], base[page]) for page in ours if page in base]
+            # Figures may be 0 (bytes blocked), so one is added.
+            logs = [math.log((ours[p] + 1) / (base[p] + 1)) for p in ours if p in base]
             # Means of logarithms, so that a ratio and its inverse weigh the same.
             ratios[scheme] = Estimate(*(math.exp(value or 0.0) for value in mean(logs)))
         rate, rtt, loss, burst = key
@@ -279,27 +266,21 @@ def loss_map(loads: Loads, _paper: Mapping[str, float]) -> Figures:
 def incremental(loads: Loads, _paper: Mapping[str, float]) -> Figures:
     """Return what the flag costs: each variant relative to what Chrome sends, by network."""
     found: Figures = {}
-    columns = {"si": METRICS["speed-index"], "atf": "byte_index_atf_ms"}
-    columns |= {"all": METRICS["byte-index"], "hol": METRICS["hol"]}
-    networks = dict.fromkeys(row["network"] for row in loads.rows)
+    columns = {"si": _SPEED, "atf": _ATF, "all": METRICS["byte-index"]}
     for scheme in loads.schemes:
         if scheme == _AS_SENT:
             continue
         variant = scheme.removeprefix("chrome-eps-")
         for name, column in columns.items():
-            over: dict[str, list[float]] = {}
-            for network in networks:
-                here = loads.where(network=network)
-                deltas = here.where(scheme=scheme).deltas(here.where(scheme=_AS_SENT), column)
-                if name == "hol":
-                    continue  # relative changes of few bytes have no mean
-                found[f"{variant}.{name}.{network}"] = mean([*deltas.values()])
-                for page, value in deltas.items():
-                    over.setdefault(page, []).append(value)
-            if over:
-                means = [statistics.mean(values) for values in over.values()]
-                found[f"{variant}.{name}"] = mean(means)
-                found[f"{variant}.{name}-better"] = share([value < -0.01 for value in means])
+            changes = []
+            for network, here in loads.split("network"):
+                changes.append(
+                    here.where(scheme=scheme).deltas(here.where(scheme=_AS_SENT), column)
+                )
+                found[f"{variant}.{name}.{network}"] = mean(changes[-1].values())
+            means = _mean_by_page(changes).values()
+            found[f"{variant}.{name}"] = mean(means)
+            found[f"{variant}.{name}-better"] = share(value < -0.01 for value in means)
     return found
 
 
@@ -308,10 +289,8 @@ def map_remarks(loads: Loads) -> list[str]:
     sentences = []
     for metric, title in TITLES.items():
         cells = [*cells_of(loads, metric)]
-        for kind, chosen in (
-            ("without added loss", [cell for cell in cells if not cell.loss]),
-            ("with loss", [cell for cell in cells if cell.loss]),
-        ):
+        for kind, has_loss in (("without added loss", False), ("with loss", True)):
+            chosen = [cell for cell in cells if bool(cell.loss) is has_loss]
             wins = sum(cell.best != _SEQUENTIAL for cell in chosen)
             clear = sum(_is_clear(cell) for cell in chosen)
             gains = [1 - min(figure.value for figure in cell.ratios.values()) for cell in chosen]
@@ -327,11 +306,7 @@ def flag_remarks(figures: Mapping[str, Estimate]) -> list[str]:
     """Return in sentences which uses of the flag are better or worse than Chrome's, and surely."""
     sentences = []
     for name, title in FLAG_TITLES.items():
-        over_all = {
-            variant: figures[f"{variant}.{name}"]
-            for variant in VARIANTS
-            if f"{variant}.{name}" in figures
-        }
+        over_all = {v: figures[f"{v}.{name}"] for v in VARIANTS if f"{v}.{name}" in figures}
         better = [v for v, figure in over_all.items() if (figure.high or 0) < -_TINY]
         worse = [v for v, figure in over_all.items() if (figure.low or 0) > _TINY]
         sentences.append(
@@ -349,14 +324,9 @@ def _listed(names: Sequence[str]) -> str:
     """
     if not names:
         return "is no other"
-    return ("are " if len(names) > 1 else "is ") + " and ".join(f'"{name}"' for name in names)
+    return f"{'is' if len(names) == 1 else 'are'} " + " and ".join(f'"{name}"' for name in names)
 
 
 def _is_clear(cell: MapCell) -> bool:
     """Return whether some scheme's interval lies below the sequential one's 1."""
     return any(figure.high is not None and figure.high < 1 for figure in cell.ratios.values())
-
-
-def _log(ours: float, theirs: float) -> float:
-    """Return the logarithm of a ratio of figures that may be 0 (bytes blocked): one is added."""
-    return math.log((ours + 1) / (theirs + 1))

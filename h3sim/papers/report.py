@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from h3sim._version import __version__
+from h3sim.page.categories import SIZES
 from h3sim.papers.findings import Estimate, Verdict, shown
 from h3sim.papers.minor_studies import (
+    FLAG_TITLES,
     METRICS,
     TITLES,
     VARIANTS,
@@ -20,7 +22,7 @@ from h3sim.table import Table
 from h3sim.text import plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from h3sim.papers.findings import Judgement
     from h3sim.papers.reproduce import ExperimentRun, Reproduction
@@ -51,17 +53,14 @@ def published(
     reproduction: Reproduction, full_verdicts: Mapping[str, str] | None = None
 ) -> dict[str, Published]:
     """Return by finding the verdict to publish: that of a full run, *full_verdicts*, if any."""
-    found = {}
+    full, found = full_verdicts or {}, {}
     for judgement in reproduction.judgements:
         name, verdict = judgement.finding.id, judgement.verdict
-        if not judgement.claims:
-            found[name] = Published(verdict, "-")
-        elif reproduction.is_complete(judgement):
-            found[name] = Published(verdict, "full")
-        elif name in (full_verdicts or {}):
-            found[name] = Published(Verdict((full_verdicts or {})[name]), "full")
-        else:
-            found[name] = Published(verdict, "quick")
+        is_complete = reproduction.is_complete(judgement)
+        if judgement.claims and not is_complete and name in full:
+            verdict, is_complete = Verdict(full[name]), True
+        run = "full" if is_complete else "quick"
+        found[name] = Published(verdict, run if judgement.claims else "-")
     return found
 
 
@@ -72,9 +71,9 @@ def counted(verdicts: Iterable[Verdict]) -> str:
     '2 hold, 0 in part, 0 do not hold, 0 cannot be judged'
     """
     counts = Counter(verdicts)
-    return ", ".join(
-        f"{counts[verdict]} {_counted_as(verdict, counts[verdict])}" for verdict in Verdict
-    )
+    several = {Verdict.HOLDS: "hold", Verdict.DOES_NOT_HOLD: "do not hold"}
+    words = [several.get(v, v.value) if counts[v] != 1 else v.value for v in Verdict]
+    return ", ".join(f"{counts[v]} {word}" for v, word in zip(Verdict, words, strict=True))
 
 
 def size_of(run: ExperimentRun) -> str:
@@ -89,25 +88,44 @@ def size_of(run: ExperimentRun) -> str:
 def tables_of(run: ExperimentRun) -> Iterator[Table[Any]]:
     """Yield the tables of an experiment: the paper beside h3sim, and its own."""
     if run.comparisons:
-        rows = [(name, shown(paper), str(figure)) for name, paper, figure in run.comparisons]
-        yield Table(("figure", "paper", "h3sim"), rows, title="the paper beside h3sim")
+        compared = [(name, shown(paper), str(figure)) for name, paper, figure in run.comparisons]
+        yield Table(("figure", "paper", "h3sim"), compared, title="the paper beside h3sim")
+    figures = run.figures
+    rows: list[tuple[tuple[str, ...], str]]
     match run.experiment.name:
         case "frindell-2017":
-            yield _by_lists(run)
+            rows = [((name, shown(paper)), name) for name, paper, _ in run.comparisons]
+            columns = [(page, f"{page}.{{}}", _value) for page in run.loads.pages]
+            yield _figure_table(run, ("figure", "paper"), rows, columns, "the same by page")
         case "loss-map":
             yield from (_map(run, metric) for metric in METRICS)
         case "incremental-flag":
-            yield from _flags(run)
+            networks = run.loads.distinct("network")
+            rows = [((variant,), variant) for variant in VARIANTS]
+            for name, title in FLAG_TITLES.items():
+                columns = [("all networks", f"{{}}.{name}", _percent)]
+                columns += [(each, f"{{}}.{name}.{each}", _percent) for each in networks]
+                title += ": mean change in %, relative to chrome-eps, by what is incremental"
+                yield _figure_table(run, ("incremental",), rows, columns, title)
         case "marx-2019-fig-12":
-            yield _by_size(run)
+            rows = [((name,), name) for name in SIZES if f"{name}.atf" in figures]
+            yield _figure_table(run, ("pages",), rows, _BY_SIZE, _title_by_size(figures))
         case "marx-2019-buffers":
-            yield _by_buffer(run)
+            title = "median over pages of how far speedups above the fold move"
+            yield _figure_table(run, ("send buffer",), _buffers(figures), _BY_BUFFER, title)
         case "sander-2022-fig-5" | "sander-2022-fig-6" | "sander-2022-fig-8":
-            yield _causes(run)
+            names = [name.removesuffix(".si-ms") for name in figures if name.endswith(".si-ms")]
+            rows = [(tuple(name.split(".", 1)), name) for name in names]
+            title = "changes relative to Chrome's scheme: median over pages in %, means in ms"
+            yield _figure_table(run, ("cell", "scheme"), rows, _CAUSES, title)
         case "sander-2022-table-1":
-            yield _cells(run)
+            names = [name.removesuffix(".seconds") for name in figures if name.endswith(".seconds")]
+            rows = [((name,), name) for name in names]
+            yield _figure_table(run, ("cell",), rows, _CELLS, "medians over pages")
         case "wijnants-2018":
-            yield _clients(run)
+            rows = [((name,), name) for name in ("rr", "wrr", "firefox")]
+            title = "SpeedIndex to that of Chrome's scheme, median change in %"
+            yield _figure_table(run, ("scheme",), rows, _CLIENTS, title)
 
 
 def remarks_of(run: ExperimentRun) -> list[str]:
@@ -144,19 +162,15 @@ def markdown(reproduction: Reproduction, full_verdicts: Mapping[str, str] | None
     *full_verdicts*, of a full run by finding, take the place of those of a quick one.
     """
     verdicts = published(reproduction, full_verdicts)
-    lines = [
-        "# Findings",
-        "",
-        _introduction_text(reproduction, verdicts),
-        "",
-        _verdict_table(reproduction, verdicts).to_markdown(),
-        "",
-    ]
-    for paper in (*_PAPER_OF.values(), _OTHERS):
-        of_paper = [j for j in reproduction.judgements if _paper_of(j) == paper]
-        if of_paper:
-            lines += [f"## {paper}", ""]
-        for judgement in of_paper:
+    table = _verdict_table(reproduction, verdicts).to_markdown()
+    lines = ["# Findings", "", _introduction_text(reproduction, verdicts), "", table, ""]
+    by_paper: dict[str, list[Judgement]] = {paper: [] for paper in (*_PAPER_OF.values(), _OTHERS)}
+    for judgement in reproduction.judgements:
+        source = judgement.finding.id.rpartition("-")[0]
+        by_paper[_PAPER_OF.get(source, _OTHERS)].append(judgement)
+    for paper, judgements in by_paper.items():
+        lines += [f"## {paper}", ""] if judgements else []
+        for judgement in judgements:
             lines += _finding_section(judgement, verdicts[judgement.finding.id])
     lines += ["## The experiments", ""]
     for run in reproduction.runs.values():
@@ -172,10 +186,9 @@ def written_into(
     Between marks stand verdicts and tables only: how they came about is for what is around them.
     """
     before, begin, rest = text.partition(f"{BEGIN}\n")
-    inside, end, after = rest.partition(END)
+    _, end, after = rest.partition(END)
     if not begin or not end:
         return markdown(reproduction, full_verdicts)
-    del inside
     verdicts = published(reproduction, full_verdicts)
     table = _verdict_table(reproduction, verdicts).to_markdown()
     lines = ["", f"h3sim {__version__}, {_variant(reproduction)}.", "", table, ""]
@@ -188,15 +201,10 @@ def written_into(
 
 def _verdict_table(reproduction: Reproduction, verdicts: Mapping[str, Published]) -> Table[Any]:
     """Return the table of all findings with their verdicts."""
-    rows = (
-        (
-            j.finding.id,
-            j.finding.statement,
-            verdicts[j.finding.id].verdict.value,
-            verdicts[j.finding.id].run,
-        )
-        for j in reproduction.judgements
-    )
+    rows = []
+    for judgement in reproduction.judgements:
+        finding, (verdict, run) = judgement.finding, verdicts[judgement.finding.id]
+        rows.append((finding.id, finding.statement, verdict.value, run))
     return Table(("finding", "what was published", "verdict", "run"), rows)
 
 
@@ -208,9 +216,10 @@ def _finding_section(
     heading = f"{finding.id}: {shown_verdict.verdict.value}."
     lines = [f"**{heading}** {_sentence(finding.statement)} ({finding.source})", ""]
     if verdict is not shown_verdict.verdict:
+        clause = "holds in part" if verdict is Verdict.IN_PART else verdict.value
         lines += [
             "That is the verdict of the [full run](validation.md#full-runs). In this quick one it"
-            f" {_as_clause(verdict)}:",
+            f" {clause}:",
             "",
         ]
     if claims:
@@ -242,10 +251,7 @@ def _map(run: ExperimentRun, metric: str) -> Table[Any]:
     turns = [scheme for scheme in cells[0].ratios if scheme != "fifo"]
     rows = [
         (
-            f"{cell.rate_mbps:g}",
-            f"{cell.rtt_ms:g}",
-            f"{100 * cell.loss:g}",
-            f"{cell.burst:g}",
+            *(f"{value:g}" for value in (cell.rate_mbps, cell.rtt_ms, 100 * cell.loss, cell.burst)),
             _turn(cell.best),
             *(str(cell.ratios[turn]) for turn in turns),
         )
@@ -256,130 +262,44 @@ def _map(run: ExperimentRun, metric: str) -> Table[Any]:
     return Table(headers, rows, title=title)
 
 
-def _flags(run: ExperimentRun) -> Iterator[Table[Any]]:
-    """Yield by metric what other uses of the flag change, in percent of what Chrome's gives."""
-    networks = [*dict.fromkeys(row["network"] for row in run.loads.rows)]
-    for name, title in (
-        ("si", "SpeedIndex"),
-        ("atf", "ByteIndex above the fold"),
-        ("all", "ByteIndex"),
-    ):
-        rows = [
-            (
-                variant,
-                *(
-                    _percent(run.figures.get(f"{variant}.{name}{network}"))
-                    for network in ("", *(f".{network}" for network in networks))
-                ),
-            )
-            for variant in VARIANTS
-        ]
-        yield Table(
-            ("incremental", "all networks", *networks),
-            rows,
-            title=f"{title}: mean change in %, relative to chrome-eps, by what is incremental",
-        )
-
-
-def _by_size(run: ExperimentRun) -> Table[Any]:
-    """Return what pages of each size have to gain: how much of them is below the fold."""
-    rows = [
-        (
-            name,
-            shown(run.figures[f"{name}.pages"].value),
-            str(run.figures[f"{name}.below-fold"]),
-            str(run.figures[f"{name}.atf"]),
-        )
-        for name in ("small", "medium", "large")
-        if f"{name}.atf" in run.figures
+def _figure_table(
+    run: ExperimentRun,
+    names: Sequence[str],
+    rows: Iterable[tuple[Sequence[str], str]],
+    columns: Sequence[_FigureColumn],
+    title: str,
+) -> Table[Any]:
+    """Return a table of figures; rows are their labels, under *names*, and a stem of figures."""
+    cells = [
+        (*labels, *(text(run.figures.get(figure.format(stem))) for _, figure, text in columns))
+        for labels, stem in rows
     ]
-    headers = ("pages", "how many", "share of bytes below the fold", "mean speedup above the fold")
-    title = (
+    return Table((*names, *(head for head, _, _ in columns)), cells, title=title)
+
+
+def _title_by_size(figures: Mapping[str, Estimate]) -> str:
+    return (
         "speedups by size of page; Spearman's rho of a page's mean speedup with its share above the"
-        f" fold: {run.figures['rho.above-fold']}, with its size: {run.figures['rho.size']}, with"
-        f" its size where that share is the same: {run.figures['rho.size-given-share']}"
+        f" fold: {figures['rho.above-fold']}, with its size: {figures['rho.size']}, with"
+        f" its size where that share is the same: {figures['rho.size-given-share']}"
     )
-    return Table(headers, rows, title=title)
 
 
-def _by_lists(run: ExperimentRun) -> Table[Any]:
-    """Return what the requests of each page come to, of which figures are the means."""
-    pages = run.loads.pages
-    rows = [
-        (name, shown(paper), *(shown(run.figures[f"{page}.{name}"].value) for page in pages))
-        for name, paper, _ in run.comparisons
-    ]
-    return Table(("figure", "paper", *pages), rows, title="the same by page")
+def _buffers(figures: Iterable[str]) -> Iterator[tuple[tuple[str], str]]:
+    """Yield each size of buffer, and the stem of the figures of what it changes."""
+    for start, suffix in (("kept.", ""), ("bursts.kept.", ", filled in bursts")):
+        for name in figures:
+            if name.startswith(start) and not (suffix and name.endswith(".0")):
+                label = f"{name.removeprefix(start)} kB{suffix}"
+                yield (label,), name.replace("kept", "change", 1)
 
 
-def _by_buffer(run: ExperimentRun) -> Table[Any]:
-    """Return by how much each buffer changes speedups above the fold, by size of page."""
-    rows = [
-        (
-            f"{name.removeprefix(start)} kB{suffix}",
-            *(
-                str(run.figures.get(name.replace("kept", "change", 1) + of, "-"))
-                for of in ("", ".small", ".medium", ".large")
-            ),
-        )
-        for start, suffix in (("kept.", ""), ("bursts.kept.", ", filled in bursts"))
-        for name in run.figures
-        if name.startswith(start) and not (suffix and name.endswith(".0"))
-    ]
-    headers = ("send buffer", "all pages", "small", "medium", "large")
-    title = "median over pages of how far speedups above the fold move"
-    return Table(headers, rows, title=title)
+def _text(figure: Estimate | None) -> str:
+    return "-" if figure is None else str(figure)
 
 
-def _cells(run: ExperimentRun) -> Table[Any]:
-    """Return how long pages take in each cell, and what they lose."""
-    cells = [name.removesuffix(".seconds") for name in run.figures if name.endswith(".seconds")]
-    rows = [
-        (
-            cell,
-            str(run.figures[f"{cell}.seconds"]),
-            _percent(run.figures[f"{cell}.loss"]),
-            _percent(run.figures[f"{cell}.loss-free"]),
-            shown(run.figures[f"{cell}.longest-burst"].value),
-        )
-        for cell in cells
-    ]
-    headers = ("cell", "load time, s", "packets lost, %", "loads without loss, %", "longest burst")
-    return Table(headers, rows, title="medians over pages")
-
-
-def _causes(run: ExperimentRun) -> Table[Any]:
-    """Return by how much schemes change SpeedIndex, and first paint, which it cannot precede."""
-    names = [name.removesuffix(".si-ms") for name in run.figures if name.endswith(".si-ms")]
-    rows = [
-        (
-            *name.split(".", 1),
-            _percent(run.figures[f"{name}.si"]),
-            str(run.figures[f"{name}.si-ms"]),
-            str(run.figures[f"{name}.paint-ms"]),
-        )
-        for name in names
-    ]
-    headers = ("cell", "scheme", "SpeedIndex, %", "SpeedIndex, ms", "first paint, ms")
-    title = "changes relative to Chrome's scheme: median over pages in %, means in ms"
-    return Table(headers, rows, title=title)
-
-
-def _clients(run: ExperimentRun) -> Table[Any]:
-    """Return how much slower schemes are than Chrome's, by the client."""
-    rows = [
-        (
-            scheme,
-            *(
-                _percent(run.figures[f"{client}{scheme}.slower"])
-                for client in ("", "holding.", "eager.")
-            ),
-            _percent(run.figures[f"{scheme}.load-slower"]),
-        )
-        for scheme in ("rr", "wrr", "firefox")
-    ]
-    headers = ("scheme", "both clients", "one that holds back", "one that does not", "load time")
-    return Table(headers, rows, title="SpeedIndex to that of Chrome's scheme, median change in %")
+def _value(figure: Estimate | None) -> str:
+    return "-" if figure is None else shown(figure.value)
 
 
 def _percent(figure: Estimate | None) -> str:
@@ -391,22 +311,39 @@ def _percent(figure: Estimate | None) -> str:
     return texts[0] if len(texts) == 1 else f"{texts[0]} ({texts[1]} to {texts[2]})"
 
 
+_FigureColumn: TypeAlias = "tuple[str, str, Callable[[Estimate | None], str]]"
+"""The head of a column, the name of its figures, with {} for the stem, and how they are shown."""
+_BY_SIZE: tuple[_FigureColumn, ...] = (
+    ("how many", "{}.pages", _value),
+    ("share of bytes below the fold", "{}.below-fold", _text),
+    ("mean speedup above the fold", "{}.atf", _text),
+)
+_BY_BUFFER: tuple[_FigureColumn, ...] = (
+    ("all pages", "{}", _text),
+    *((size, f"{{}}.{size}", _text) for size in SIZES),
+)
+_CELLS: tuple[_FigureColumn, ...] = (
+    ("load time, s", "{}.seconds", _text),
+    ("packets lost, %", "{}.loss", _percent),
+    ("loads without loss, %", "{}.loss-free", _percent),
+    ("longest burst", "{}.longest-burst", _value),
+)
+_CAUSES: tuple[_FigureColumn, ...] = (
+    ("SpeedIndex, %", "{}.si", _percent),
+    ("SpeedIndex, ms", "{}.si-ms", _text),
+    ("first paint, ms", "{}.paint-ms", _text),
+)
+_CLIENTS: tuple[_FigureColumn, ...] = (
+    ("both clients", "{}.slower", _percent),
+    ("one that holds back", "holding.{}.slower", _percent),
+    ("one that does not", "eager.{}.slower", _percent),
+    ("load time", "{}.load-slower", _percent),
+)
+
+
 def _turn(scheme: str) -> str:
     labels = {"fifo": "one after the other", "sander-rr": "1 packet", "adaptive-rr": "by losses"}
     return labels.get(scheme, scheme.removeprefix("rr-").replace("-", " "))
-
-
-def _paper_of(judgement: Judgement) -> str:
-    return _PAPER_OF.get(judgement.finding.id.rpartition("-")[0], _OTHERS)
-
-
-def _counted_as(verdict: Verdict, number: int) -> str:
-    several = {Verdict.HOLDS: "hold", Verdict.DOES_NOT_HOLD: "do not hold"}
-    return verdict.value if number == 1 else several.get(verdict, verdict.value)
-
-
-def _as_clause(verdict: Verdict) -> str:
-    return "holds in part" if verdict is Verdict.IN_PART else verdict.value
 
 
 def _sentence(text: str) -> str:

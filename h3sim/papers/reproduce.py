@@ -161,11 +161,7 @@ class Reproduction:
     @property
     def figures(self) -> dict[str, Estimate]:
         """All figures, named "experiment:figure"."""
-        return {
-            f"{name}:{figure}": value
-            for name, run in self.runs.items()
-            for figure, value in run.figures.items()
-        }
+        return _named_figures(self.runs)
 
     def is_complete(self, judgement: Judgement) -> bool:
         """Return whether no experiment behind *judgement* left anything of its study out."""
@@ -204,7 +200,12 @@ def reproduce(
     >>> [(j.finding.id, j.verdict.value) for j in done.judgements]
     [('marx-15', 'does not hold')]
     """
-    _check(names, full=full, pages=pages, store=store)
+    optional = {
+        key: (kind, value)
+        for key, kind, value in (("pages", PATH, pages), ("store", _STORE, store))
+        if value is not None
+    }
+    check_arguments(InputError, names=(_NAMES, names), full=(Flag(), full), **optional)
     files = None if pages is None else page_files(pages)
     chosen = chosen_experiments([names] if isinstance(names, str) else names)
     # One store for all, in memory if need be: experiments have loads in common.
@@ -212,10 +213,7 @@ def reproduce(
         store if isinstance(store, Store) else Store(":memory:" if store is None else store)
     )
     how = {"store": results_store, "workers": workers, "executor": executor, "progress": progress}
-    runs: dict[str, ExperimentRun] = {}
-    for name in chosen:
-        experiment = load_experiment(name)
-        runs[name] = _run_loads(experiment, how, full=full, pages=files)
+    runs = {name: _run_loads(load_experiment(name), how, full=full, pages=files) for name in chosen}
     return Reproduction(
         runs=runs,
         judgements=tuple(_judgements(runs)),
@@ -224,23 +222,17 @@ def reproduce(
     )
 
 
-def _check(names: object, *, full: object, **optional: object) -> None:
-    kinds = {"pages": PATH, "store": _STORE}
-    check_arguments(
-        InputError,
-        names=(_NAMES, names),
-        full=(Flag(), full),
-        **{key: (kinds[key], value) for key, value in optional.items() if value is not None},
-    )
-
-
-def _judgements(runs: Mapping[str, ExperimentRun]) -> Iterator[Judgement]:
-    """Yield the verdict on each finding whose experiments all ran."""
-    figures = {
+def _named_figures(runs: Mapping[str, ExperimentRun]) -> dict[str, Estimate]:
+    return {
         f"{name}:{figure}": value
         for name, run in runs.items()
         for figure, value in run.figures.items()
     }
+
+
+def _judgements(runs: Mapping[str, ExperimentRun]) -> Iterator[Judgement]:
+    """Yield the verdict on each finding whose experiments all ran."""
+    figures = _named_figures(runs)
     for finding in list_findings():
         # A finding about no study is told only with all of them, and not beside one that was asked
         # for.
@@ -278,9 +270,11 @@ def _run_loads(
     results = study.run(**how)
     given_up = sum(StalledError.GIVEN_UP in error for error in results.errors)
     loads = Loads(results, results.resources() if study.has_resources else ())
+    figures = FIGURES[experiment.name](loads, experiment.paper) if len(loads) else {}
     return ExperimentRun(
         experiment=experiment,
-        figures=_known(FIGURES[experiment.name](loads, experiment.paper)) if len(loads) else {},
+        # What has no page to be about is no number.
+        figures={name: each for name, each in figures.items() if not math.isnan(each.value)},
         loads=loads,
         axes=study.axes,
         pages=len(study.design.pages),
@@ -290,11 +284,6 @@ def _run_loads(
         is_complete=full or experiment.is_about_headers or experiment.quick == Quick(),
         given_up=given_up,
     )
-
-
-def _known(figures: Mapping[str, Estimate]) -> dict[str, Estimate]:
-    """Return the figures that are numbers: what has no page to be about has none."""
-    return {name: figure for name, figure in figures.items() if not math.isnan(figure.value)}
 
 
 _RULES: Mapping[str, Mapping[str, Any]] = {

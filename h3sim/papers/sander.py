@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from h3sim.papers.findings import Estimate, mean, median, over_pages, share, spearman
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping
 
     from h3sim.papers.findings import Loads
 
@@ -31,8 +31,8 @@ def cells(loads: Loads, _paper: Mapping[str, float]) -> Figures:
     """Return the changes of each cell and scheme: bytes blocked, SpeedIndex, pages of each kind."""
     loads = _finished(loads)
     found: Figures = {}
-    for network in dict.fromkeys(row["network"] for row in loads.rows):
-        found |= _cell(loads.where(network=network), title(network))
+    for network, here in loads.split("network"):
+        found |= _cell(here, title(network))
     return found
 
 
@@ -51,8 +51,7 @@ def correlations(loads: Loads, _paper: Mapping[str, float]) -> Figures:
     loads = _finished(loads)
     sizes_of = {row["page"]: row["page_bytes"] for row in loads.rows}
     points: dict[str, list[tuple[float, float, float]]] = {page: [] for page in sizes_of}
-    for network in dict.fromkeys(row["network"] for row in loads.rows):
-        here = loads.where(network=network)
+    for network, here in loads.split("network"):
         base = here.where(scheme=_BASELINE)
         for scheme in _PARALLEL:
             ours = here.where(scheme=f"sander-{scheme}")
@@ -61,12 +60,11 @@ def correlations(loads: Loads, _paper: Mapping[str, float]) -> Figures:
                 points[page].append((si[page], hol[page], _LOSSES[title(network)]))
     found: Figures = _falls(cells(loads, {}))
     for name, (left, right) in _RHOS.items():
-        rhos = {
-            page: spearman([p[left] for p in of], [p[right] for p in of])
+        known = {
+            page: rho
             for page, of in points.items()
-            if of
+            if (rho := spearman([p[left] for p in of], [p[right] for p in of])) is not None
         }
-        known = {page: rho for page, rho in rhos.items() if rho is not None}
         for kind, is_chosen in (
             ("small", lambda page: sizes_of[page] < _SMALL_BYTES),
             ("large", lambda page: sizes_of[page] >= _SMALL_BYTES),
@@ -83,24 +81,21 @@ _RHOS = {"si-hol": (0, 1), "si-loss": (0, 2), "loss-hol": (2, 1)}
 
 def sizes(loads: Loads, _paper: Mapping[str, float]) -> Figures:
     """Return how many pages there are, and how large."""
-    by_page = {row["page"]: row["page_bytes"] / 1e6 for row in loads.rows}
-    values = [*by_page.values()]
+    values = {row["page"]: row["page_bytes"] / 1e6 for row in loads.rows}.values()
     return {
         "pages": Estimate(len(values)),
         "megabytes.mean": mean(values),
         "megabytes.median": median(values),
-        "below-0.6-mb": share([value < _SMALL_BYTES / 1e6 for value in values]),
+        "below-0.6-mb": share(value < _SMALL_BYTES / 1e6 for value in values),
     }
 
 
 def times(loads: Loads, _paper: Mapping[str, float]) -> Figures:
     """Return how long a page takes in each cell of Table I, and what is lost."""
     found: Figures = {}
-    for network in dict.fromkeys(row["network"] for row in loads.rows):
-        here = loads.where(network=network)
-        found[f"{title(network)}.seconds"] = median(
-            [value / 1000 for value in here.medians("page_load_ms").values()]
-        )
+    for network, here in loads.split("network"):
+        loads_ms = here.medians("page_load_ms").values()
+        found[f"{title(network)}.seconds"] = median(value / 1000 for value in loads_ms)
         found |= _lost(here, title(network))
     return found
 
@@ -126,34 +121,34 @@ def _cell(here: Loads, cell: str) -> Figures:
     found: Figures = {}
     for scheme in schemes:
         ours = here.where(scheme=f"sander-{scheme}")
-        found |= {
-            f"{cell}.{scheme}.{name}": figure
-            for name, figure in _changes(
-                [*ours.deltas(base, _HOL).values()], [*ours.deltas(base, _SPEED).values()]
-            ).items()
-        }
+        changes = _changes(ours.deltas(base, _HOL).values(), ours.deltas(base, _SPEED).values())
+        found |= {f"{cell}.{scheme}.{name}": figure for name, figure in changes.items()}
         found |= _causes(ours, base, f"{cell}.{scheme}")
     reductions = [found[f"{cell}.{s}.hol"] for s in _PARALLEL if s in schemes]
     found[f"{cell}.most-hol"] = max(reductions)
     found[f"{cell}.others-most-hol"] = max(reductions[:-1])
-    found |= _against(here, f"{cell}.batched-to-rr", "sander-batched-rr", "sander-rr")
+    if "sander-batched-rr" in here.schemes:
+        batched, rr = (here.where(scheme=f"sander-{name}") for name in ("batched-rr", "rr"))
+        for name, column in (("hol", _HOL), ("si", _SPEED)):
+            change = batched.deltas(rr, column)
+            found[f"{cell}.batched-to-rr.{name}"] = median(change.values())
     tree, eps = (here.where(scheme=f"sander-{s}") for s in _PARALLEL[2:])
     apart = eps.deltas(base, _SPEED), tree.deltas(base, _SPEED)
     found[f"{cell}.eps-to-tree"] = median([apart[0][page] - apart[1][page] for page in apart[0]])
     return found | _lost(here, cell)
 
 
-def _changes(hol: Sequence[float], speed: Sequence[float]) -> Figures:
+def _changes(hol: Collection[float], speed: Collection[float]) -> Figures:
     """Return what changes over pages say."""
     return {
         "hol": median(hol),
-        "hol-above": share([value > 0 for value in hol]),
-        "hol-more": share([value > _CLEAR for value in hol]),
-        "hol-equal": share([value == 0 for value in hol]),
+        "hol-above": share(value > 0 for value in hol),
+        "hol-more": share(value > _CLEAR for value in hol),
+        "hol-equal": share(value == 0 for value in hol),
         "si": median(speed),
-        "si-spread": over_pages(speed, _quartiles),
-        "faster": share([value < -_CLEAR for value in speed]),
-        "slower": share([value > _CLEAR for value in speed]),
+        "si-spread": over_pages([*speed], _quartiles),
+        "faster": share(value < -_CLEAR for value in speed),
+        "slower": share(value > _CLEAR for value in speed),
         "balance": mean([float((v < -_CLEAR) - (v > _CLEAR)) for v in speed]),
     }
 
@@ -175,17 +170,6 @@ def _causes(ours: Loads, base: Loads, name: str) -> Figures:
     if moved.value:
         found[f"{name}.paint-share"] = Estimate(found[f"{name}.paint-ms"].value / moved.value)
     return found
-
-
-def _against(here: Loads, name: str, scheme: str, other: str) -> Figures:
-    """Return the median changes of a scheme relative to another than the baseline."""
-    if scheme not in here.schemes:
-        return {}
-    ours, theirs = here.where(scheme=scheme), here.where(scheme=other)
-    return {
-        f"{name}.hol": median([*ours.deltas(theirs, _HOL).values()]),
-        f"{name}.si": median([*ours.deltas(theirs, _SPEED).values()]),
-    }
 
 
 def _lost(here: Loads, cell: str) -> Figures:

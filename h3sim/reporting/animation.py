@@ -8,22 +8,21 @@ from __future__ import annotations
 
 import html
 import io
-import json
 from bisect import bisect_left
-from importlib.resources import files
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.errors import InputError, ValidationIssue
-from h3sim.reporting.document import html_page
+from h3sim.reporting.document import data_element, html_page, paragraphs, scrolled
+from h3sim.reporting.labels import lighter
 from h3sim.schema import check_output, write_atomically
 from h3sim.trace import Delivery, delivered_in_one_order, delivered_per_stream
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from PIL import ImageDraw, ImageFont
 
@@ -110,14 +109,14 @@ def scene_of(load: Load) -> Scene:
 def _losses_of(load: Load, flights: Sequence[Flight]) -> list[LostPacket]:
     """Return what was lost and came in a later packet, in the order sent."""
     rows = load.trace.packet_rows
-    lost = [index for index, flight in enumerate(flights) if flight.came_ms is None]
     later: dict[int, list[int]] = {}
     for index, row in enumerate(rows):
         later.setdefault(row[2], []).append(index)
-    counts = [_Counts(flights, order) for order in range(len(ORDERS))]
+    waits = [_waits(flights, order) for order in range(len(ORDERS))]
     found = []
-    for index in lost:
-        sent_at_ns, _, stream_id, offset, n_bytes, *_ = rows[index]
+    for index, (sent_at_ns, came_at_ns, stream_id, offset, n_bytes, *_) in enumerate(rows):
+        if came_at_ns is not None:
+            continue
         end = offset + n_bytes
         of_stream = later[stream_id]
         came = [
@@ -131,26 +130,23 @@ def _losses_of(load: Load, flights: Sequence[Flight]) -> list[LostPacket]:
         ]
         if came:
             mended_ms = min(came)
-            waiting = tuple(count.held_before(mended_ms) for count in counts)
+            # What has come by then, less what was delivered: nothing is delivered before it comes.
+            waiting = tuple(
+                bisect_left(came_ms, mended_ms) - bisect_left(given_ms, mended_ms)
+                for came_ms, given_ms in waits
+            )
             found.append(LostPacket(index, to_ms(sent_at_ns), mended_ms, waiting))
     return found
 
 
-class _Counts:
-    """Number of packets that wait at an instant under one order of delivery."""
-
-    def __init__(self, flights: Sequence[Flight], order: int) -> None:
-        pairs = [
-            (flight.came_ms, given_ms)
-            for flight in flights
-            if flight.came_ms is not None and (given_ms := flight.given_ms[order]) is not None
-        ]
-        self._came = sorted(came_ms for came_ms, _ in pairs)
-        self._given = sorted(given_ms for _, given_ms in pairs)
-
-    def held_before(self, at_ms: float) -> int:
-        # What has come by then, less what was delivered: nothing is delivered before it comes.
-        return bisect_left(self._came, at_ms) - bisect_left(self._given, at_ms)
+def _waits(flights: Iterable[Flight], order: int) -> tuple[list[float], list[float]]:
+    """Return when packets come and, in an *order*, when the application gets them, both sorted."""
+    pairs = [
+        (flight.came_ms, given_ms)
+        for flight in flights
+        if flight.came_ms is not None and (given_ms := flight.given_ms[order]) is not None
+    ]
+    return sorted(came_ms for came_ms, _ in pairs), sorted(given_ms for _, given_ms in pairs)
 
 
 def state_of(flight: Flight, order: int, at_ms: float) -> str:
@@ -199,16 +195,14 @@ _SPEEDS = (("slowly", 4), ("steadily", 12), ("fast", 60), ("very fast", 300))
 def animation_html(load: Load, palette: Palette) -> str:
     """Return the animation of *load* as a whole file."""
     scene = scene_of(load)
-    title = _title(load)
+    title = f"Packets of {load.page.name} with {load.scheme.name} over {load.network.name}"
     heading = html.escape(title)
-    words = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in words_of(load, scene))
     body = (
-        f"<main>\n<h1>{heading}</h1>\n{words}\n"
+        f"<main>\n<h1>{heading}</h1>\n{paragraphs(words_of(load, scene))}\n"
         f"{_stage(heading)}{_controls(scene)}{legend_of(load.page, palette)}{_losses(load, scene)}"
-        f'</main>\n<script type="application/json" id="scene">{_data(scene, palette)}</script>\n'
+        f"</main>\n{data_element(_document(scene, palette), 'scene')}\n"
     )
-    script = files("h3sim.reporting").joinpath("animation.js").read_text(encoding="utf-8")
-    return html_page(title, body, style=STYLE, width_rem=_WIDTH_REM, script=script)
+    return html_page(title, body, style=STYLE, width_rem=_WIDTH_REM, script="animation.js")
 
 
 def words_of(load: Load, scene: Scene) -> list[str]:
@@ -236,10 +230,6 @@ def words_of(load: Load, scene: Scene) -> list[str]:
     return stated
 
 
-def _title(load: Load) -> str:
-    return f"Packets of {load.page.name} with {load.scheme.name} over {load.network.name}"
-
-
 def _stage(title: str) -> str:
     rows = "".join(
         f'<text x="16" y="{top - 24}" font-size="14" font-weight="600">{html.escape(name)}</text>'
@@ -249,8 +239,7 @@ def _stage(title: str) -> str:
         f'<g id="order-{order}"></g>'
         for order, (name, top) in enumerate(zip(ORDERS, (148, 258), strict=True))
     )
-    return (
-        f'<div class="scroll" tabindex="0" role="group" aria-label="{title}">'
+    picture = (
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1024 320" role="img" '
         'aria-label="Packets under way, and which of them either order of delivery holds back; '
         'the text below says the same in numbers">'
@@ -259,8 +248,9 @@ def _stage(title: str) -> str:
         '<text x="16" y="64" font-size="12">server</text>'
         '<text x="898" y="64" font-size="12">browser</text>'
         '<line x1="70" x2="890" y1="74" y2="74" stroke="#767676"/><g id="wire"></g>'
-        f"{rows}</svg></div>\n"
+        f"{rows}</svg>"
     )
+    return f"{scrolled(title, picture)}\n"
 
 
 def player_controls(
@@ -329,40 +319,38 @@ def _losses(load: Load, scene: Scene) -> str:
     """Return the table of what was lost, which is all of the animation in numbers."""
     if not scene.losses:
         return "<p>Nothing was lost.</p>\n"
-    rows = "".join(_row(load, scene, loss) for loss in scene.losses[:_MAX_ROWS])
+    rows = ""
+    for loss in scene.losses[:_MAX_ROWS]:
+        name = html.escape(load.page.resources[scene.flights[loss.flight].resource].id)
+        cells = (f"{loss.sent_ms:,.1f}", f"{loss.mended_ms:,.1f}", *map(str, loss.waiting))
+        data = "".join(f"<td>{cell}</td>" for cell in cells)
+        rows += f'<tr><th scope="row">{name}</th>{data}</tr>'
     left = len(scene.losses) - _MAX_ROWS
     more = f"<p>and {left:,} more</p>" if left > 0 else ""
-    heads = "".join(
-        f'<th scope="col">{text}</th>'
-        for text in (
-            *("lost packet of", "left at ms", "its bytes came at ms"),
-            *("packets held back until then by QUIC", "by TCP"),
-        )
+    names = (
+        *("lost packet of", "left at ms", "its bytes came at ms"),
+        *("packets held back until then by QUIC", "by TCP"),
     )
-    return (
-        '<div class="scroll" tabindex="0" role="group" aria-label="What was lost"><table>'
-        f"<caption>What was lost, and what waited for it</caption><thead><tr>{heads}</tr></thead>"
-        f"<tbody>{rows}</tbody></table></div>{more}\n"
+    heads = "".join(f'<th scope="col">{name}</th>' for name in names)
+    table = (
+        "<table><caption>What was lost, and what waited for it</caption>"
+        f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
     )
+    return f"{scrolled('What was lost', table)}{more}\n"
 
 
-def _row(load: Load, scene: Scene, loss: LostPacket) -> str:
-    name = html.escape(load.page.resources[scene.flights[loss.flight].resource].id)
-    cells = (f"{loss.sent_ms:,.1f}", f"{loss.mended_ms:,.1f}", *map(str, loss.waiting))
-    data = "".join(f"<td>{cell}</td>" for cell in cells)
-    return f'<tr><th scope="row">{name}</th>{data}</tr>'
-
-
-def _data(scene: Scene, palette: Palette) -> str:
+def _document(scene: Scene, palette: Palette) -> dict[str, object]:
     """Return what the script reads; no text of the page is in it."""
     looks = (palette.look(group) for group in palette.groups)
-    moments = list(_moments(scene))
-    document: dict[str, Any] = {
+    # Just before lost bytes come most waits for them.
+    mended = sorted({loss.mended_ms for loss in scene.losses})
+    moments = [round(at_ms - 0.002, 3) for at_ms in mended]
+    return {
         "packets": [
             [
-                *(_short(at_ms) for at_ms in flight[:3]),
+                *(rounded(at_ms, 3) for at_ms in flight[:3]),
                 *flight[3:5],
-                *(_short(at_ms) for at_ms in flight.given_ms),
+                *(rounded(at_ms, 3) for at_ms in flight.given_ms),
             ]
             for flight in scene.flights
         ],
@@ -374,18 +362,11 @@ def _data(scene: Scene, palette: Palette) -> str:
         "start": moments[0] if moments else 0,
         "end": scene.end_ms,
     }
-    # `</script>` in a text would end the element, whatever quotes stand around it.
-    return json.dumps(document, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
-def _moments(scene: Scene) -> Iterator[float]:
-    """Yield the instants just before lost bytes come, when most waits for them."""
-    for at_ms in sorted({loss.mended_ms for loss in scene.losses}):
-        yield round(at_ms - 0.002, 3)
-
-
-def _short(at_ms: float | None) -> float | None:
-    return None if at_ms is None else round(at_ms, 3)
+def rounded(at_ms: float | None, digits: int) -> float | None:
+    """Return a time for a script, None where there is none."""
+    return None if at_ms is None else round(at_ms, digits)
 
 
 _WIDTH, _HEIGHT = 960, 300
@@ -395,6 +376,7 @@ _TOPS = (132, 234)
 _DROP = 26
 _COLOURS, _EVERY = 128, 10
 _FRAMES, _FRAME_MS, _LAST_MS = 120, 100, 2000
+_MIST = 0.45
 _BEFORE_PACKETS, _AFTER_PACKETS = 14, 10
 _RED, _GREY, _TEXT = "#c00000", "#8a8a8a", "#1b1b1b"
 
@@ -490,7 +472,8 @@ def _draw_packet(pen: _Pen, x: int, y: int, flight: Flight, palette: Palette, lo
     if look in ("ahead", "lost", "copy"):
         pen.draw.rectangle(box, "white", "#d0d0d0" if look == "ahead" else _GREY)
     else:
-        face = _pale(paint.face) if look == "wire" else paint.face
+        # Under way, as it looks through mist.
+        face = lighter(paint.face, _MIST) if look == "wire" else paint.face
         pen.draw.rectangle(box, face, _RED if look == "held" else _GREY, 3 if look == "held" else 1)
     if look == "lost":
         inner = (x + 3, y + 3, x + _SIZE - 3, y + _SIZE - 3)
@@ -499,12 +482,6 @@ def _draw_packet(pen: _Pen, x: int, y: int, flight: Flight, palette: Palette, lo
     elif look in ("held", "given") and not palette.is_shared:
         middle = (x + _SIZE / 2, y + _SIZE / 2 + 1)
         pen.draw.text(middle, str(flight.resource + 1), paint.ink, pen.small, anchor="mm")
-
-
-def _pale(colour: str) -> tuple[int, ...]:
-    """Return a colour as it looks through mist."""
-    parts = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
-    return tuple(round(255 - (255 - part) * 0.45) for part in parts)
 
 
 SUFFIXES = (".html", ".gif")
@@ -531,8 +508,5 @@ def write(load: Load, palette: Palette, path: str | os.PathLike[str]) -> None:
         InputError: if the ending is neither .html nor .gif, or the file cannot be written.
     """
     check_animation_path(path)
-    # On use: either brings what the other does not need.
-    if Path(path).suffix.lower() == ".gif":
-        write_atomically(path, gif_of(load, palette))
-    else:
-        write_atomically(path, animation_html(load, palette))
+    is_gif = Path(path).suffix.lower() == ".gif"
+    write_atomically(path, (gif_of if is_gif else animation_html)(load, palette))

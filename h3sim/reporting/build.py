@@ -7,30 +7,25 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from h3sim._version import __version__
-from h3sim.errors import InputError, ValidationIssue
-from h3sim.reporting.document import Report
-from h3sim.reporting.load_sections import named, part_of, part_of_log, verdict_of, verdict_of_log
-from h3sim.reporting.study_sections import (
-    describe_study,
-    note_of_example,
-    part_of_advice,
-    part_of_found,
-    settings_of,
-    settings_of_found,
-    verdict_of_advice,
-)
+from h3sim.errors import H3SimError, InputError, ValidationIssue
+from h3sim.reporting.document import Report, ReportParts, Section
+from h3sim.reporting.labels import Interval, shared_settings
+from h3sim.reporting.load_sections import describe_loads, describe_log, picture
+from h3sim.reporting.study_plots import draw_ratios
 from h3sim.results import Load, in_words
 from h3sim.results.configuration import identity
 from h3sim.results.qlog_metrics import Measurement
 from h3sim.schema import format_value
 from h3sim.study import Comparison, Recommendation, Results, SavedLoad, SearchResult, Sequential
+from h3sim.study.recommendation import EXAMPLE
+from h3sim.study.statistics import NO_SEED_MATTERS
 from h3sim.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from h3sim.reporting.document import Section
-    from h3sim.reporting.load_sections import NamedLoad
+    from h3sim.reporting.document import Picture
+    from h3sim.study.statistics import SchemeRow
 
 
 Reported: TypeAlias = (
@@ -68,9 +63,9 @@ def report(
     for value in values:
         if isinstance(value, Load):
             groups.setdefault(value.page.digest, []).append(value)
-    description = [_parts_of_page(loads, baseline) for loads in groups.values()]
+    description = [describe_loads(loads, baseline) for loads in groups.values()]
     others = [value for value in values if not isinstance(value, Load)]
-    description += [one for value in others for one in _parts_of(value, baseline)]
+    description += [one for value in others for one in _describe(value, baseline)]
     loads = [load for group in groups.values() for load in group]
     made = [
         ("h3sim", __version__),
@@ -86,40 +81,16 @@ def report(
     )
 
 
-class _ReportParts(NamedTuple):
-    """Parts of a report about a page, a study or a log."""
-
-    name: str
-    verdict: Sequence[str]
-    part: Section
-    made: Sequence[tuple[str, Any]]
-
-
-def _parts_of_page(loads: Sequence[Load], baseline: str | None) -> _ReportParts:
-    pairs = named(loads)
-    base = _base(pairs, baseline)
-    return _ReportParts(loads[0].page.name, verdict_of(pairs, base), part_of(pairs, base), ())
-
-
-def _parts_of(value: _Other, baseline: str | None) -> Iterator[_ReportParts]:
+def _describe(value: _Other, baseline: str | None) -> Iterator[ReportParts]:
     if isinstance(value, Measurement):
-        name = value.log.title
-        yield _ReportParts(name, verdict_of_log(value), part_of_log(value), [("log", name)])
+        yield describe_log(value)
     elif isinstance(value, Recommendation):
-        name, loads = value.page.name, value.comparison.loads
-        made = settings_of_found(value.found)
-        yield _ReportParts(name, verdict_of_advice(value), part_of_advice(value), made)
-        if loads:
-            # Without a verdict of their own: one load each says less than the search.
-            description = _parts_of_page(loads, baseline or value.comparison.baseline)
-            words = [note_of_example(value), *description.part.words]
-            yield description._replace(verdict=(), part=replace(description.part, words=words))
+        yield from _describe_advice(value, baseline)
     elif isinstance(value, SearchResult):
-        made = settings_of_found(value)
-        yield _ReportParts("the best scheme", [value.verdict], part_of_found(value), made)
+        made = _settings_of_found(value)
+        yield ReportParts("the best scheme", [value.verdict], _section_of_found(value), made)
     else:
-        verdict, part = describe_study(value, baseline)
-        yield _ReportParts("a study", verdict, part, _made_of_study(value))
+        yield describe_study(value, baseline)
 
 
 def _values(of: Reported | Iterable[Reported]) -> list[Load | _Other]:
@@ -163,16 +134,6 @@ _KINDS = (
 )
 
 
-def _base(pairs: Sequence[NamedLoad], baseline: str | None) -> NamedLoad:
-    requested = "rr" if baseline is None else baseline
-    found = next((pair for pair in pairs if pair.load.scheme.name == requested), None)
-    if found is None and baseline is not None:
-        names = ", ".join(dict.fromkeys(pair.load.scheme.name for pair in pairs))
-        message = f"must be the scheme of a load ({names}), is {baseline!r}"
-        raise InputError([ValidationIssue(key="baseline", message=message)])
-    return found or pairs[0]
-
-
 def _title(names: Sequence[str], loads: Sequence[Load]) -> str:
     description = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     schemes = dict.fromkeys(load.scheme.name for load in loads)
@@ -187,11 +148,7 @@ def _made_of(loads: Sequence[Load]) -> list[tuple[str, Any]]:
     if not loads:
         return []
     description = [_flat(load) for load in loads]
-    shared = {
-        key: value
-        for key, value in description[0].items()
-        if all(t[key] == value for t in description)
-    }
+    shared = shared_settings(description)
     rows: list[tuple[str, Any]] = list(shared.items())
     for number, own in enumerate(description, start=1):
         differs = [f"{key} {value}" for key, value in own.items() if key not in shared]
@@ -216,8 +173,247 @@ def _flat(load: Load) -> dict[str, Any]:
 def _made_of_study(results: Results) -> list[tuple[str, Any]]:
     """Return the columns of a study in which all rows have the same value, and the axes."""
     rows: list[tuple[str, Any]] = [("study over", ", ".join(results.axes) or "nothing")]
-    for name in settings_of(results):
+    columns = list(results.columns)
+    # The columns that say what was run stand before what came of it.
+    names = [name for name in results.axes if name in columns]
+    if _FIRST_FIGURE in columns:
+        names = columns[: columns.index(_FIRST_FIGURE)]
+    for name in names:
         values = list(dict.fromkeys("-" if v is None else str(v) for v in results.column(name)))
         shown = ", ".join(values[:20]) + (f" and {len(values) - 20} more" if values[20:] else "")
         rows.append((name, shown))
     return rows
+
+
+_NOT_KEPT = "No load was kept to be drawn: recommend(..., keep_loads=True) keeps them."
+
+
+def _describe_advice(advice: Recommendation, baseline: str | None) -> Iterator[ReportParts]:
+    """Yield what is said of a recommendation, and of the loads that it kept as examples."""
+    found = _section_of_found(advice.found)
+    compared = advice.comparison
+    loads = compared.loads
+    # How far its replay is from the recording, and the verdict of its search.
+    verdict = [*([] if advice.fidelity is None else advice.fidelity.lines()), advice.sentence]
+    words = [*found.words, *compared.notes.get(advice.page.name, ())]
+    if advice.imported is not None:
+        words += [f"Of the recording: {text}" for text in advice.imported.warnings]
+    words += [] if loads else [_NOT_KEPT]
+    made = _settings_of_found(advice.found)
+    yield ReportParts(advice.page.name, verdict, replace(found, words=words), made)
+    if loads:
+        # Without a verdict of their own: one load each says less than the search.
+        description = describe_loads(loads, baseline or compared.baseline)
+        note = f"{EXAMPLE[0].upper()}{EXAMPLE[1:]}: {compared.describe()}."
+        part = replace(description.part, words=[note, *description.part.words])
+        yield description._replace(verdict=(), part=part)
+
+
+def _section_of_found(found: SearchResult) -> Section:
+    """Return the section of a search for the best scheme: a figure and tables of its rows."""
+    of = "above the fold" if found.which == "atf" else "of all resources"
+    race = Table(
+        ("scheme", "pairs", "ratio to the best", "low", "high", "standing"),
+        [
+            (row.scheme, row.pairs, row.ratio, row.low, row.high, found.status(row))
+            for row in found.rows
+        ],
+        title=f"ByteIndex {of}: ratio to that of {found.best}, with"
+        f" {100 * found.confidence:g} % intervals",
+    )
+    ratios = {row.scheme: Interval(row.ratio, row.low, row.high) for row in found.rows}
+    tables: list[Table[Any]] = [race]
+    if found.robustness:
+        sensitivity = [
+            (
+                *(row.changed, row.best_there),
+                *(share and 100 * share for share in (row.loss, row.low, row.high)),
+            )
+            for row in found.robustness
+        ]
+        heads = ("changed", "best there", "loss, %", "low, %", "high, %")
+        title = f"Sensitivity of {found.best}: distance from the best under other conditions"
+        tables.append(Table(heads, sensitivity, title=title))
+    return Section(
+        title=f"The best scheme for {', '.join(found.page_digests)}",
+        words=[found.describe()],
+        pictures=[picture(draw_ratios(ratios, race.title), title=race.title, data=race)],
+        tables=tables,
+    )
+
+
+def _settings_of_found(found: SearchResult) -> list[tuple[str, Any]]:
+    """Return what the search was run with."""
+    pages = [(f"page {name}", digest) for name, digest in found.page_digests.items()]
+    own = {
+        "pages": len(found.page_digests),
+        "seeds at most": found.n_seeds,
+        "seeds run": found.words["seed"],
+        "confidence": found.confidence,
+        "network within": found.network_within,
+        "loads of the search": found.n_loads,
+    }
+    config = [
+        (name, "-" if value is None else str(value))
+        for name, value in found.configuration.items()
+        if name != "seed"
+    ]
+    return [*pages, *own.items(), *config]
+
+
+_VALUES = (
+    ("byte_index_all_ms", "ByteIndex of all resources"),
+    ("byte_index_atf_ms", "ByteIndex above the fold"),
+)
+_FIRST_FIGURE = "byte_index_all_ms"
+_BY = ("network", "scheme")
+_MOST_FIGURES = 6
+"""Most settings with a figure of their own: of more, only the table has them."""
+
+
+class ComparedSetting(NamedTuple):
+    """The schemes of a study in one setting, compared with the baseline; or why they are not."""
+
+    setting: str
+    rows: Sequence[SchemeRow]
+    refusal: str = ""
+
+    def sentence(self, what: str, baseline: str) -> str:
+        """Return which scheme gains most over the baseline, and how sure that is."""
+        where = f"{what}, {self.setting}" if self.setting else what
+        others = [row for row in self.rows if row.scheme != baseline]
+        if not others:
+            return f"{where}: not compared, for {self.refusal or f'{baseline} is alone'}."
+        best = max(others, key=lambda row: row.geometric)
+        speedup = f"{best.geometric:.2f}"
+        most = f"{where}: {best.scheme} has the largest speedup to {baseline}"
+        if best.low is None or best.high is None:
+            are_copies = best.clusters == 1 < best.pairs
+            few = NO_SEED_MATTERS if are_copies else f"{_clusters(best)}, too few for an interval"
+            return f"{most}: {speedup} ({few})."
+        reach = f"{best.low:.2f} to {best.high:.2f}, 95 % interval over {_clusters(best)}"
+        if best.low > 1:
+            return f"{most}: {speedup} ({reach})."
+        return (
+            f"{where}: no scheme is shown to be faster than {baseline}; {best.scheme} comes"
+            f" closest, with a speedup of {speedup} ({reach})."
+        )
+
+
+def _clusters(row: SchemeRow) -> str:
+    return f"{row.clusters} cluster{'s' * (row.clusters != 1)}"
+
+
+def describe_study(results: Results, baseline: str | None) -> ReportParts:
+    """Return the verdict of a study and its section, of which both say the same numbers.
+
+    Schemes are compared setting by setting: a mean over networks or loss rates answers no question.
+
+    Raises:
+        InputError: if its rows are not loads, as those of header lists and of resources are not.
+    """
+    if len(results) and _FIRST_FIGURE not in results.columns:
+        message = f"must be of page loads, and its rows have no {_FIRST_FIGURE}"
+        raise InputError([ValidationIssue(key="study", message=message)])
+    base = _baseline(results, baseline)
+    failed = len(results.errors)
+    verdict = [
+        f"{len(results):,} loads over {', '.join(results.axes) or 'no parameter'}"
+        + (f"; {failed:,} failed and are left out." if failed else ".")
+    ]
+    pictures: list[Picture] = []
+    tables: list[Table[Any]] = []
+    for value, what in _VALUES:
+        if all(row.get(value) is None for row in results):
+            verdict.append(f"No load has a {what}.")
+            continue
+        compared = _compared(results, base, value)
+        verdict += [one.sentence(what, base) for one in compared]
+        tables.append(_speedups(compared, f"Speedups of {what} to {base}"))
+        drawn = compared if len(compared) <= _MOST_FIGURES else ()
+        pictures += (_forest(one, what, base) for one in drawn if one.rows)
+        if (lines := _over_axis(results, value, what)) is not None:
+            pictures.append(lines)
+        by = [name for name in _BY if name in results.columns]
+        by += [name for name in results.axes if name not in (*by, "page", "seed")]
+        title = f"{what}, ms, over pages and seeds"
+        tables.append(_summary_table(results, value, by, title))
+    part = Section(title="The study", pictures=pictures, tables=tables)
+    return ReportParts("a study", verdict, part, _made_of_study(results))
+
+
+def _compared(results: Results, baseline: str, value: str) -> list[ComparedSetting]:
+    """Return the comparison in each setting: all that the axes are but page, scheme and seed."""
+    axes = [name for name in results.axes if name not in ("page", "scheme", "seed")]
+    found = []
+    for key, rows in results.group(*axes).items() if axes else [((), results)]:
+        setting = ", ".join(f"{name} {_shown(v)}" for name, v in zip(axes, key, strict=True))
+        try:
+            compared = rows.compare(baseline, value=value)
+        except H3SimError as error:
+            found.append(ComparedSetting(setting, (), str(error)))
+        else:
+            found.append(ComparedSetting(setting, list(compared)))
+    return found
+
+
+def _speedups(compared: Sequence[ComparedSetting], title: str) -> Table[Any]:
+    return Table(
+        ("setting", *_COMPARED),
+        [
+            (one.setting, *(getattr(row, name) for name in _COMPARED))
+            for one in compared
+            for row in one.rows
+        ],
+        title=f"{title}, with 95 % intervals; above 1 is faster",
+    )
+
+
+_COMPARED = ("scheme", "pairs", "clusters", "geometric", "low", "high", "p_holm")
+
+
+def _forest(compared: ComparedSetting, what: str, baseline: str) -> Picture:
+    data = _speedups([compared], f"Speedups of {what} to {baseline}")
+    ratios = {row.scheme: Interval(row.geometric, row.low, row.high) for row in compared.rows}
+    setting = f", {compared.setting}" if compared.setting else ""
+    title = f"{what}{setting}: speedups to {baseline}"
+    return picture(draw_ratios(ratios, f"{title}, 95 % intervals"), title=title, data=data)
+
+
+def _over_axis(results: Results, value: str, what: str) -> Picture | None:
+    """Return lines over the first axis of numbers but the seed, None where there is none."""
+    for axis in results.axes:
+        if axis in ("seed", "scheme", "page") or axis not in results.columns:
+            continue
+        values = set(results.column(axis))
+        if len(values) > 1 and all(type(one) in (int, float) for one in values):
+            title = f"{what} over {axis}"
+            data = _summary_table(results, value, (axis, "scheme"), f"{title}, ms")
+            return picture(results.plot.lines(axis, value), title=title, data=data)
+    return None
+
+
+def _summary_table(results: Results, value: str, by: Sequence[str], title: str) -> Table[Any]:
+    rows = [row for row in results.summary(value, by=list(by)) if row["n"]]
+    measures = [name for name in rows[0] if name not in (*by, "value")]
+    return Table(
+        (*by, *measures),
+        [(*(_shown(row[name]) for name in by), *(row[m] for m in measures)) for row in rows],
+        title=title,
+    )
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)  # so that 20 and 100 of one column look alike
+    return value if isinstance(value, int | float | str | None) else str(value)
+
+
+def _baseline(results: Results, baseline: str | None) -> str:
+    schemes = (
+        [] if "scheme" not in results.columns else list(dict.fromkeys(results.column("scheme")))
+    )
+    if baseline is not None and baseline not in schemes:
+        message = f"must be a scheme of the study ({', '.join(schemes)}), is {baseline!r}"
+        raise InputError([ValidationIssue(key="baseline", message=message)])
+    return baseline or ("rr" if "rr" in schemes else next(iter(schemes), ""))

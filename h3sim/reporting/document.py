@@ -8,14 +8,15 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
+import json
 import re
 from dataclasses import dataclass, field
+from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim._version import __version__
 from h3sim.errors import InputError, ValidationIssue
-from h3sim.reporting import timeline
 from h3sim.schema import write_atomically
 from h3sim.schema.arguments import PATH, check_arguments
 
@@ -42,16 +43,18 @@ summary:focus-visible, .scroll:focus-visible { outline: 3px solid #0b4f8c; outli
 
 
 def html_page(title: str, body: str, *, style: str, width_rem: int, script: str = "") -> str:
-    """Return a whole file of HTML; *title* is escaped here, *body*, *style* and *script* are HTML.
+    """Return a whole file of HTML; *title* is escaped here, *body* and *style* are HTML.
 
-    Nothing may be fetched, whatever a name in a page looks like, and nothing runs without *script*.
+    *script* is the name of a file of h3sim's. Nothing may be fetched, whatever a name in a page
+    looks like, and nothing runs without *script*.
     """
-    # The one script is known by its hash: no other runs.
-    script = f"\n{script}" if script else ""
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    scripts = f"script-src 'sha256-{digest}'; " if script else ""
+    scripts = end = ""
+    if script:
+        code = "\n" + files("h3sim.reporting").joinpath(script).read_text(encoding="utf-8")
+        # The one script is known by its hash: no other runs.
+        digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
+        scripts, end = f"script-src 'sha256-{digest}'; ", f"<script>{code}</script>\n"
     policy = f"default-src 'none'; style-src 'unsafe-inline'; {scripts}img-src data:"
-    end = f"<script>{script}</script>\n" if script else ""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
@@ -61,6 +64,25 @@ def html_page(title: str, body: str, *, style: str, width_rem: int, script: str 
         f"<style>{_STYLE % width_rem}{style}</style>\n"
         f"</head>\n<body>\n{body}{end}</body>\n</html>\n"
     )
+
+
+def data_element(data: object, id_: str = "") -> str:
+    """Return an element with what a script reads."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    # `</script>` in a name would end the element, whatever quotes stand around it.
+    text = text.replace("<", "\\u003c")
+    name = f' id="{id_}"' if id_ else ""
+    return f'<script type="application/json"{name}>{text}</script>'
+
+
+def scrolled(label: str, body: str, kind: str = "scroll") -> str:
+    """Return a region that scrolls, which must be reached by keyboard, too (WCAG 2.1.1)."""
+    return f'<div class="{kind}" tabindex="0" role="group" aria-label="{label}">{body}</div>'
+
+
+def paragraphs(sentences: Iterable[str]) -> str:
+    """Return a paragraph for each sentence."""
+    return "".join(f"<p>{html.escape(sentence)}</p>" for sentence in sentences)
 
 
 MAX_ROWS = 2000
@@ -98,13 +120,13 @@ def report_html(report: Report) -> str:
     """Return *report* as a whole file."""
     skip = '<a class="skip" href="#verdict">Skip to the verdict</a>\n'
     body = f"{skip}{body_of(report, has_timelines=True)}"
-    is_interactive = any(part.timeline for part in report.parts)
+    timelines = [part.timeline for part in report.parts if part.timeline is not None]
     return html_page(
         report.title,
         body,
-        style=_HTML_STYLE + timeline.STYLE * is_interactive,
+        style=_HTML_STYLE + (timelines[0].style if timelines else ""),
         width_rem=_WIDTH_REM,
-        script=timeline.script() if is_interactive else "",
+        script="timeline.js" if timelines else "",
     )
 
 
@@ -116,22 +138,15 @@ def body_of(report: Report, *, has_timelines: bool = False) -> str:
         f'<li><a href="#{anchor}">{html.escape(title)}</a></li>'
         for anchor, title in (*links, ("made", "Configuration"))
     )
+    command = f"<pre><code>{html.escape(report.command)}</code></pre>" if report.command else ""
     return (
         f"<header><h1>{html.escape(report.title)}</h1></header>\n"
         f'<nav aria-label="Contents"><ul>{contents}</ul></nav>\n<main>\n'
         f'<section id="verdict" class="verdict" aria-labelledby="verdict-title" tabindex="-1">'
-        f'<h2 id="verdict-title">Verdict</h2>{_words(report.verdict)}</section>\n'
+        f'<h2 id="verdict-title">Verdict</h2>{paragraphs(report.verdict)}</section>\n'
         + "".join(_part(number, part, has_timelines) for number, part in numbered)
-        + _made(report)
-        + "</main>\n"
-    )
-
-
-def _made(report: Report) -> str:
-    command = f"<pre><code>{html.escape(report.command)}</code></pre>" if report.command else ""
-    return (
-        '<section id="made" aria-labelledby="made-title"><h2 id="made-title">Configuration</h2>'
-        f"{command}{_table(report.made)}</section>\n"
+        + '<section id="made" aria-labelledby="made-title"><h2 id="made-title">Configuration</h2>'
+        + f"{command}{_table(report.made)}</section>\n</main>\n"
     )
 
 
@@ -145,22 +160,16 @@ def _part(number: int, part: Section, has_timeline: bool) -> str:
     )
     return (
         f'<section id="{name}" aria-labelledby="{name}-title">'
-        f'<h2 id="{name}-title">{html.escape(part.title)}</h2>{_words(part.words)}\n'
+        f'<h2 id="{name}-title">{html.escape(part.title)}</h2>{paragraphs(part.words)}\n'
         f"{interactive}{pictures}{''.join(map(_table, part.tables))}</section>\n"
     )
 
 
-def _words(sentences: Iterable[str]) -> str:
-    return "".join(f"<p>{html.escape(sentence)}</p>" for sentence in sentences)
-
-
 def _picture(name: str, picture: Picture) -> str:
     title = html.escape(picture.title)
-    # A region that scrolls must be reached by keyboard, too (WCAG 2.1.1).
     return (
         f'<figure aria-labelledby="{name}-title"><figcaption id="{name}-title">{title}</figcaption>'
-        f'<div class="scroll" tabindex="0" role="group" aria-label="{title}">'
-        f"{_inline_svg(name, picture)}</div>"
+        f"{scrolled(title, _inline_svg(name, picture))}"
         f"<details><summary>The data of this figure: {title}</summary>"
         f"{_table(picture.data)}</details></figure>\n"
     )
@@ -192,11 +201,7 @@ def _inline_svg(name: str, picture: Picture) -> str:
 
 
 def _table(table: Table[Any]) -> str:
-    title = html.escape(table.title)
-    return (
-        f'<div class="scroll" tabindex="0" role="group" aria-label="{title}">'
-        f"{table.to_html(most_rows=MAX_ROWS)}</div>\n"
-    )
+    return f"{scrolled(html.escape(table.title), table.to_html(most_rows=MAX_ROWS))}\n"
 
 
 SUFFIXES = (".html", ".htm")
@@ -221,6 +226,15 @@ class Section:
     timeline: Timeline | None = None
     pictures: Sequence[Picture] = ()
     tables: Sequence[Table[Any]] = ()
+
+
+class ReportParts(NamedTuple):
+    """Parts of a report about a page, a study or a log, and the settings behind them."""
+
+    name: str
+    verdict: Sequence[str]
+    part: Section
+    made: Sequence[tuple[str, Any]] = ()
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -33,8 +33,6 @@ _NARROW_IN, _NARROW_CHARS = 4.0, 14
 
 _LINE_CHARS = 40
 _TITLE_CHARS = 150
-_CHARS_PER_IN = 16
-"""So many of the small characters stand in an inch."""
 _MOST_OF_VALUE = 40
 ATF_MARK = "\N{BLACK UP-POINTING TRIANGLE}"
 """Stands behind what is above the fold."""
@@ -134,9 +132,7 @@ def folded(text: str) -> str:
 
 def within(ax: Axes, text: str) -> str:
     """Return *text* in lines that are no wider than *ax*, whose layout may yet move its ends."""
-    width_in = ax.get_window_extent().width / ax.figure.dpi
-    limit = max(_LINE_CHARS, int(width_in * _CHARS_PER_IN))
-    return "\n".join(textwrap.fill(line, limit) for line in text.splitlines())
+    return wrapped(text, ax.get_window_extent().width / ax.figure.dpi, _LINE_CHARS)
 
 
 _CHARS_PER_IN = 16
@@ -144,13 +140,13 @@ _CHARS_PER_IN = 16
 _LEAST_CHARS = 16
 
 
-def wrapped(text: str, width_in: float) -> str:
+def wrapped(text: str, width_in: float, least_chars: int = _LEAST_CHARS) -> str:
     """Return *text* in lines of 8 points that are at most *width_in* wide.
 
     >>> wrapped("ByteIndex, all (ms): difference to rr", 1.5).splitlines()
     ['ByteIndex, all (ms):', 'difference to rr']
     """
-    limit = max(_LEAST_CHARS, int(width_in * _CHARS_PER_IN))
+    limit = max(least_chars, int(width_in * _CHARS_PER_IN))
     return "\n".join(textwrap.fill(line, limit) for line in text.splitlines())
 
 
@@ -180,20 +176,22 @@ def load_names(loads: Sequence[Load]) -> list[str]:
 
 def title(loads: Sequence[Load]) -> str:
     """Return the page's name, and under it the settings that all loads share."""
-    settings = [_settings(load) for load in loads]
-    shared = [
-        value
-        for key, value in settings[0].items()
-        if all(setting.get(key) == value for setting in settings)
-    ]
+    shared = [*shared_settings([_settings(load) for load in loads]).values()]
     page = loads[0].page
-    n = len(page.resources)
-    head = f"{shortened(page.name, 60)}: {n} resource{'s' * (n != 1)}"
-    head += f", {page.total_bytes / 1000:,.0f} kB"
+    head = f"{shortened(page.name, 60)}: {page.title}"
     if len(loads) == 1:
         head += f", scheme {shortened(loads[0].scheme.name)}"
     shared += [f"h3sim {__version__}", f"page {page.short_digest}"]
     return plain(head) + "\n" + textwrap.fill(plain(", ".join(shared)), _TITLE_CHARS)
+
+
+def shared_settings(settings: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Return the settings that are the same everywhere."""
+    return {
+        key: value
+        for key, value in settings[0].items()
+        if all(each.get(key) == value for each in settings)
+    }
 
 
 def _settings(load: Load) -> dict[str, str]:
@@ -207,6 +205,11 @@ class Interval(NamedTuple):
     value: float
     low: float | None = None
     high: float | None = None
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """The ends of the interval, None where there is none."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
 
 
 def listed(description: Iterable[str]) -> str:
@@ -257,9 +260,9 @@ def with_intervals(values: Mapping[str, Interval]) -> str:
     'rr 1; fifo 1.23 (1.1 to 1.4).'
     """
     return listed(
-        f"{name} {_number(value)}"
-        + (f" ({_number(low)} to {_number(high)})" if low is not None and high is not None else "")
-        for name, (value, low, high) in values.items()
+        f"{name} {_number(each.value)}"
+        + (" ({} to {})".format(*map(_number, each.ends)) if each.ends else "")
+        for name, each in values.items()
     )
 
 
@@ -355,10 +358,14 @@ def _class_of(resource: Resource) -> int:
     return 1 if resource.render_blocking else 0 if resource.above_the_fold else 2
 
 
-def _faded(look: Paint) -> Paint:
-    parts = (int(look.face[at : at + 2], 16) for at in (1, 3, 5))
-    face = "".join(f"{round(255 - (255 - part) * _FADED):02x}" for part in parts)
-    return Paint(f"#{face}", "", DARK)
+def lighter(colour: str, share: float) -> str:
+    """Return a colour of which only that share is left on white.
+
+    >>> lighter("#000000", 0.2)
+    '#cccccc'
+    """
+    parts = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    return "#" + "".join(f"{round(255 - (255 - part) * share):02x}" for part in parts)
 
 
 class LegendEntry(NamedTuple):
@@ -389,24 +396,20 @@ class Palette:
     @cached_property
     def groups(self) -> tuple[int, ...]:
         """The group of each resource, by its index in the page."""
-        groups = self._groups()
+        resources = self._page.resources
+        if self._is_by_kind:
+            groups = [_ORDER.index(resource.kind) for resource in resources]
+        elif not self.is_shared:
+            groups = [*range(len(resources))]
+        else:
+            counts: Counter[int] = Counter()
+            groups = []
+            for number in map(_class_of, resources):
+                groups.append(number * _SHADES + counts[number] % _SHADES)
+                counts[number] += 1
         if self._highlight is not None:
             groups[self._highlight] = _HIGHLIGHTED
         return tuple(groups)
-
-    def _groups(self) -> list[int]:
-        resources = self._page.resources
-        if self._is_by_kind:
-            return [_ORDER.index(resource.kind) for resource in resources]
-        if not self.is_shared:
-            return list(range(len(resources)))
-        counts: Counter[int] = Counter()
-        groups = []
-        for resource in resources:
-            number = _class_of(resource)
-            groups.append(number * _SHADES + counts[number] % _SHADES)
-            counts[number] += 1
-        return groups
 
     @property
     def noun(self) -> str:
@@ -417,16 +420,14 @@ class Palette:
         """Return how the resources of a group are painted."""
         if group == _HIGHLIGHTED:
             return HIGHLIGHT
-        look = self._look(group)
-        return look if self._highlight is None else _faded(look)
-
-    def _look(self, group: int) -> Paint:
         if self._is_by_kind:
-            return KINDS[_ORDER[group]]
-        if not self.is_shared:
-            return paint(group)
-        number, shade = divmod(group, _SHADES)
-        return Paint(CLASSES[number].shades[shade], "", CLASSES[number].inks[shade])
+            look = KINDS[_ORDER[group]]
+        elif not self.is_shared:
+            look = paint(group)
+        else:
+            number, shade = divmod(group, _SHADES)
+            look = Paint(CLASSES[number].shades[shade], "", CLASSES[number].inks[shade])
+        return look if self._highlight is None else Paint(lighter(look.face, _FADED), "", DARK)
 
     def look_of_all(self, resources: Sequence[int]) -> Paint | None:
         """Return how resources that share a box or a row are painted, None where they differ.
@@ -440,40 +441,33 @@ class Palette:
 
     def legend(self) -> list[LegendEntry]:
         """Return the lines of a legend, in order."""
-        groups = sorted(set(self.groups) - {_HIGHLIGHTED})
-        if self.noun == "shade":
-            numbers = sorted({group // _SHADES for group in groups})
-            entries = [
-                LegendEntry(
-                    self._label_of_class(number),
-                    tuple(group for group in groups if group // _SHADES == number),
-                )
-                for number in numbers
-            ]
-        else:
-            entries = [LegendEntry(self._label(group), (group,)) for group in groups]
+        page, entries = self._page, []
+        keys: dict[int, list[int]] = {}
+        for group in sorted(set(self.groups) - {_HIGHLIGHTED}):
+            keys.setdefault(group // _SHADES if self.noun == "shade" else group, []).append(group)
+        for key, groups in keys.items():
+            if self.noun == "resource":
+                label = resource_label(page, key)
+            elif self.noun == "kind":
+                own = [each for each in page.resources if each.kind is _ORDER[key]]
+                label = _weighed(_ORDER[key].value, own)
+            else:
+                own = [each for each in page.resources if _class_of(each) == key]
+                label = _weighed(CLASSES[key].label, own)
+            entries.append(LegendEntry(label, tuple(groups)))
         if self._highlight is not None:
-            label = resource_label(self._page, self._highlight)
+            label = resource_label(page, self._highlight)
             entries.append(LegendEntry(label, (_HIGHLIGHTED,)))
         return entries
-
-    def _label(self, group: int) -> str:
-        if not self._is_by_kind:
-            return resource_label(self._page, group)
-        sizes = [r.size_bytes for r in self._page.resources if r.kind is _ORDER[group]]
-        return _sizes_label(_ORDER[group].value, sizes)
-
-    def _label_of_class(self, number: int) -> str:
-        sizes = [r.size_bytes for r in self._page.resources if _class_of(r) == number]
-        return _sizes_label(CLASSES[number].label, sizes)
 
 
 _HIGHLIGHTED = -1
 """The group of the highlighted resource."""
 
 
-def _sizes_label(name: str, sizes: Sequence[int]) -> str:
-    return f"{name}: {len(sizes)}, {sum(sizes) / 1000:,.0f} kB"
+def _weighed(name: str, resources: Sequence[Resource]) -> str:
+    kb = sum(resource.size_bytes for resource in resources) / 1000
+    return f"{name}: {len(resources)}, {kb:,.0f} kB"
 
 
 def tree_palette(page: Page) -> Palette:

@@ -27,7 +27,11 @@ class Window(NamedTuple):
     """The end of the time axis in ms, and what is to be said of what lies beyond."""
 
     end_ms: float
-    note: str
+    note: str = ""
+
+    def label(self, description: str = "") -> str:
+        """Return the label of the axis, with a further *description* of it."""
+        return f"time since navigation start in ms{description}{self.note and f'; {self.note}'}"
 
 
 MILESTONES = {
@@ -73,7 +77,7 @@ def window_of(loads: Sequence[Load], until_ms: float | None = None) -> Window:
     if end_ms >= last_ms:
         if until_ms is None:
             last_ms = max([last_ms, *_milestones(loads)])
-        return Window(last_ms * _MARGIN or 1.0, "")
+        return Window(last_ms * _MARGIN or 1.0)
     late = max(sum(timing.finished_ms > end_ms for timing in load.timings) for load in loads)
     what = "1 resource is" if late == 1 else f"{late} resources are"
     note = f"cut here: {what} complete later, the last at {last_ms:,.0f} ms"
@@ -105,7 +109,7 @@ MAX_SINGLE = 480
 _GROWTH, _MAX_LEVELS = 0.27, 8
 """Each further packet of the highest stack makes lanes higher by this share of a single packet, up
 to a stack of 8; a single packet keeps its height."""
-_LEAST_SHARE = 1 / 800
+LEAST_SHARE = 1 / 800
 """Least width of a packet as a share of the axis, about a pixel, if nothing precedes it."""
 
 
@@ -142,7 +146,7 @@ class LoadLane(NamedTuple):
 
 def lane_of(load: Load, end_ms: float) -> LoadLane:
     """Return the lane of *load* on an axis up to *end_ms*."""
-    packets = list(boxes(load, least_ms=end_ms * _LEAST_SHARE))
+    packets = list(boxes(load, least_ms=end_ms * LEAST_SHARE))
     drawn = packets if len(packets) <= MAX_SINGLE else list(joined(packets))
     above_ms = (row.finished_ms for row in load.timings if row.above_the_fold)
     return LoadLane(packets, drawn, *_losses(load), max(above_ms, default=None))

@@ -2,44 +2,41 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from h3sim.errors import InputError, ValidationIssue
-from h3sim.reporting import (
-    alt_texts,
-    animation,
-    labels,
-    lane_layout,
-    multiplexing,
-    race,
-    time_series,
-    trees,
-    waterfall,
+from h3sim.reporting import animation, lane_layout, multiplexing, race, time_series, trees
+from h3sim.reporting import waterfall as waterfalls
+from h3sim.reporting.labels import (
+    Palette,
+    folded,
+    lane_labels,
+    load_names,
+    paper_in,
+    plain,
+    resource_label,
+    shortened,
+    title,
+    tree_palette,
 )
-from h3sim.reporting.alt_texts import (
-    alt_of,
-    congestion_alt,
-    delta_alt,
-    priority_tree_alt,
-    rtt_alt,
-    throughput_alt,
-    transferred_alt,
-    waterfall_alt,
-)
-from h3sim.reporting.labels import Palette, paper_in, tree_palette
 from h3sim.reporting.lane_layout import instant_ns, window_of
 from h3sim.reporting.output import (
     Saved,
     ShownFigure,
+    alt_text,
+    check_choice,
     check_ending,
     check_loads,
+    new_axes,
+    new_figure,
     plot_methods,
     save_figure,
     set_alt_text,
 )
-from h3sim.reporting.qlog_plots import CURVE_IN, byte_ranges_height_in, new_axes
-from h3sim.reporting.style import SMALL, in_style
+from h3sim.reporting.qlog_plots import CURVE_IN, byte_ranges_height_in
+from h3sim.reporting.style import SMALL
 from h3sim.schema import format_value
 from h3sim.units import to_ms
 
@@ -53,45 +50,18 @@ if TYPE_CHECKING:
     from h3sim.page import Page
     from h3sim.reporting.style import FigureStyle
     from h3sim.results import Load
+    from h3sim.results.connections import Connection
     from h3sim.results.load import Which
-    from h3sim.trace import Trace
 
 
-_WIDTH_IN, _MAX_HEIGHT_IN = 12.0, 200.0
 _ROW_IN, _AXIS_IN = 0.19, 0.95
 
 
-def figure_of(first: Load, second: Load, *, until_ms: float | None = None) -> ShownFigure:
-    """Return a new figure: both waterfalls over one axis of time, and below them what moved."""
-    pair = (first, second)
-    window = window_of(pair, until_ms)
-    # Numbers of resources may differ between variants, so colours cannot go by them.
-    palettes = [Palette(load.page, is_by_kind=True) for load in pair]
-    n_rows = [
-        waterfall.n_lines(load, palette) for load, palette in zip(pair, palettes, strict=True)
-    ]
-    n_rows.append(len(waterfall.shown(waterfall.deltas_of(first, second))))
-    heights_in = [_ROW_IN * max(1, n) + _AXIS_IN for n in n_rows]
-    heights_in.insert(2, multiplexing.height_in(palettes[0]))
-    figure = ShownFigure(
-        figsize=(_WIDTH_IN, min(sum(heights_in), _MAX_HEIGHT_IN)), layout="constrained"
-    )
-    above, below, names, moved = figure.subplots(4, height_ratios=heights_in)
-    for ax, load, palette in zip((above, below), pair, palettes, strict=True):
-        waterfall.draw_waterfall(ax, load, palette, window)
-        set_alt_text(ax, waterfall_alt(load))
-    above.set_xlabel("")
-    multiplexing.below(names, *palettes)
-    one, other = labels.lane_labels(pair)
-    same = one == other
-    waterfall.draw_paired(
-        moved, first, second, ("the first", "the second") if same else (one, other)
-    )
-    set_alt_text(moved, delta_alt(first, second))
-    return figure
-
-
-_DETAILS_ROW_IN, _FRAME_IN = 0.19, 1.1
+PICTURES = (
+    *("figure", "multiplexing", "byte_index", "waterfall", "byte_ranges", "throughput"),
+    *("congestion", "transferred", "rtt", "dependencies", "priority_tree", "deltas"),
+)
+"""The methods of `LoadPlots` whose pictures have alternative texts."""
 
 
 @plot_methods
@@ -120,14 +90,9 @@ class LoadDetails:
                 does, over links.
         """
         load = self.loads[0]
-        return self._of_connection(
-            ax,
-            connection,
-            until_ms,
-            "Congestion window of",
-            time_series.draw_congestion,
-            lambda _: congestion_alt(load, time_series.connection_of(load, connection)),
-        )
+        name = time_series.describe_connection(load, time_series.connection_of(load, connection))
+        draw = partial(time_series.draw_congestion, connection=name)
+        return self._of_connection(ax, connection, until_ms, "Congestion window of", draw)
 
     def transferred(
         self,
@@ -148,7 +113,7 @@ class LoadDetails:
             NothingToMeasureError: if no recovery was recorded, as `congestion`.
         """
         return self._of_connection(
-            ax, connection, until_ms, "Transfer of", time_series.draw_transferred, transferred_alt
+            ax, connection, until_ms, "Transfer of", time_series.draw_transferred
         )
 
     def rtt(
@@ -169,7 +134,7 @@ class LoadDetails:
             NothingToMeasureError: if no recovery was recorded, as `congestion`.
         """
         return self._of_connection(
-            ax, connection, until_ms, "Round-trip time of", time_series.draw_rtt, rtt_alt
+            ax, connection, until_ms, "Round-trip time of", time_series.draw_rtt
         )
 
     def _of_connection(
@@ -178,20 +143,12 @@ class LoadDetails:
         connection: int | None,
         until_ms: float | None,
         what: str,
-        draw_trace: Callable[..., None],
-        alt_of_trace: Callable[[Trace], str],
+        draw: Callable[..., str],
     ) -> Axes:
-        load = self.loads[0]
-        chosen = time_series.connection_of(load, connection)
-        description = time_series.describe_connection(load, chosen)
-        words = alt_of_trace(chosen.trace)
-
-        def draw(ax: Axes, _: Trace, title: str, *, end_ms: float, note: str) -> None:
-            draw_trace(ax, chosen.trace, title, end_ms=end_ms, note=note)
-
-        ax = self._over_time(ax, f"{what} {description}:" if description else what, draw, until_ms)
-        set_alt_text(ax, words)
-        return ax
+        chosen = time_series.connection_of(self.loads[0], connection)
+        description = time_series.describe_connection(self.loads[0], chosen)
+        what = f"{what} {description}:" if description else what
+        return self._over_time(ax, what, draw, until_ms, chosen)
 
     def throughput(
         self, ax: Axes | None = None, *, until_ms: float | None = None, **style: Unpack[FigureStyle]
@@ -201,11 +158,7 @@ class LoadDetails:
         Of the first load, in Mbit/s over spans of a round number of ms: where the line is below the
         area, bytes waited for others. Returns *ax*, or the axes of a new figure.
         """
-        ax = self._over_time(ax, "Throughput of", time_series.draw_throughput, until_ms)
-        set_alt_text(
-            ax, throughput_alt(self.loads[0].trace, window_of(self.loads[:1], until_ms).end_ms)
-        )
-        return ax
+        return self._over_time(ax, "Throughput of", time_series.draw_throughput, until_ms)
 
     def byte_ranges(
         self, ax: Axes | None = None, *, until_ms: float | None = None, **style: Unpack[FigureStyle]
@@ -218,17 +171,12 @@ class LoadDetails:
         """
         load = self.loads[0]
         names = {
-            request.stream_id: labels.resource_label(self._page, request.resource)
+            request.stream_id: resource_label(load.page, request.resource)
             for request in load.trace.requests
         }
-
-        def draw(ax: Axes, trace: Trace, title: str, *, end_ms: float, note: str) -> None:
-            time_series.draw_byte_ranges(ax, trace, names, title, end_ms=end_ms, note=note)
-
+        draw = partial(time_series.draw_byte_ranges, labels=names, n_waited=load.hol.stream_bytes)
         height_in = byte_ranges_height_in(load.trace)
-        ax = self._over_time(ax, "Byte ranges per stream of", draw, until_ms, height_in)
-        set_alt_text(ax, alt_of("byte_ranges", self.loads))
-        return ax
+        return self._over_time(ax, "Byte ranges per stream of", draw, until_ms, height_in=height_in)
 
     def deltas(self, ax: Axes | None = None, **style: Unpack[FigureStyle]) -> Axes:
         """Draw of two loads how much sooner or later each resource was complete with the second.
@@ -243,12 +191,9 @@ class LoadDetails:
             message = f"must be two to be compared, are {len(self.loads)}"
             raise InputError([ValidationIssue(key="loads", message=message)])
         first, second = self.loads
-        n_rows = len(waterfall.shown(waterfall.deltas_of(first, second)))
-        with in_style():
-            ax = ax or new_axes(_DETAILS_ROW_IN * n_rows + _FRAME_IN)
-            one, other = labels.lane_labels(self.loads)
-            waterfall.draw_paired(ax, first, second, (one, other))
-        set_alt_text(ax, delta_alt(first, second))
+        n_rows = len(waterfalls.shown(waterfalls.deltas_of(first, second)))
+        ax = ax or new_axes(_ROW_IN * n_rows + _FRAME_IN)
+        set_alt_text(ax, waterfalls.draw_paired(ax, first, second, lane_labels(self.loads)))
         return ax
 
     def against(
@@ -264,8 +209,24 @@ class LoadDetails:
             InputError: if *other* is no load.
         """
         check_loads("other", [other])
-        with in_style():
-            return figure_of(self.loads[0], other, until_ms=until_ms)
+        pair = (self.loads[0], other)
+        window = window_of(pair, until_ms)
+        # Numbers of resources may differ between variants, so colours cannot go by them.
+        palettes = [Palette(load.page, is_by_kind=True) for load in pair]
+        n_rows = [waterfalls.n_lines(*each) for each in zip(pair, palettes, strict=True)]
+        n_rows.append(len(waterfalls.shown(waterfalls.deltas_of(*pair))))
+        heights_in = [_ROW_IN * max(1, n) + _AXIS_IN for n in n_rows]
+        heights_in.insert(2, multiplexing.height_in(palettes[0]))
+        figure = new_figure(sum(heights_in))
+        above, below, legend, moved = figure.subplots(4, height_ratios=heights_in)
+        for ax, load, palette in zip((above, below), pair, palettes, strict=True):
+            set_alt_text(ax, waterfalls.draw_waterfall(ax, load, palette, window))
+        above.set_xlabel("")
+        multiplexing.below(legend, *palettes)
+        names = lane_labels(pair)
+        names = ["the first", "the second"] if names[0] == names[1] else names
+        set_alt_text(moved, waterfalls.draw_paired(moved, *pair, names))
+        return figure
 
     def save_against(
         self,
@@ -298,16 +259,15 @@ class LoadDetails:
             known = [finished[id_] for id_ in ids if id_ in finished]
             return f"{max(known):,.0f} ms" if known else "not asked for"
 
-        page, scheme, network = self._names
+        ax = ax or new_axes(trees.height_in(trees.nodes_of(load.page, chain)))
         title = (
-            f"What asked for what on {page}, and when it was complete with {scheme} over {network}"
+            f"What asked for what on {self._page_name}, and when it was complete with"
+            f" {self._conditions}"
         )
-        with in_style():
-            ax = ax or new_axes(trees.dependencies_height_in(trees.nodes_of(load.page, chain)))
-            trees.draw_dependencies(
-                ax, load.page, tree_palette(self._page), title, when, chain=chain
-            )
-        set_alt_text(ax, alt_of("dependencies", self.loads))
+        palette = tree_palette(load.page)
+        trees.draw_dependencies(ax, load.page, palette, title, when, chain=chain)
+        path = ", then ".join(load.page.resources[index].id for index in chain)
+        set_alt_text(ax, f"A tree of requests; the end waited for {path}.")
         return ax
 
     def priority_tree(
@@ -324,45 +284,45 @@ class LoadDetails:
         """
         load = self.loads[0]
         at_ns = trees.busiest_ns(load) if at_ms is None else instant_ns(at_ms)
-        found = trees.boxes_of(load.page, trees.elements_of(load, at_ns))
-        page, scheme, network = self._names
-        title = f"Priorities at the server of {page} with {scheme} over {network}"
-        with in_style():
-            ax = ax or new_axes(trees.priority_tree_height_in(found))
-            trees.draw_tree(
-                ax,
-                found,
-                tree_palette(self._page),
-                f"{title}, {to_ms(at_ns):,.0f} ms after navigation start",
-            )
-        set_alt_text(ax, priority_tree_alt(load, at_ns))
+        elements = trees.elements_of(load, at_ns)
+        found = trees.boxes_of(load.page, elements)
+        when = f"{to_ms(at_ns):,.0f} ms after navigation start"
+        ax = ax or new_axes(trees.height_in(trees.positions_of([box.parent for box in found])))
+        title = f"Priorities at the server of {self._page_name} with {self._conditions}, {when}"
+        trees.draw_tree(ax, found, tree_palette(load.page), title)
+        waits, idle = (sum(each.state == name for each in elements) for name in ("waits", "idle"))
+        set_alt_text(
+            ax,
+            f"A tree from left to right, {when}: {waits} responses wait to be sent, {idle} have"
+            " nothing to send yet.",
+        )
         return ax
 
     def _over_time(
         self,
         ax: Axes | None,
         what: str,
-        draw: Callable[..., None],
+        draw: Callable[..., str],
         until_ms: float | None,
+        connection: Connection | None = None,
         height_in: float = CURVE_IN,
     ) -> Axes:
-        load, window = self.loads[0], window_of(self.loads[:1], until_ms)
-        page, scheme, network = self._names
-        with in_style():
-            ax = ax or new_axes(height_in)
-            title = f"{what} {page} with {scheme} over {network}"
-            draw(ax, load.trace, title, end_ms=window.end_ms, note=window.note)
+        ax = ax or new_axes(height_in)
+        trace = (connection or self.loads[0]).trace
+        title = f"{what} {self._page_name} with {self._conditions}"
+        set_alt_text(ax, draw(ax, trace, title, window_of(self.loads[:1], until_ms)))
         return ax
 
     @property
-    def _names(self) -> tuple[str, str, str]:
-        """The page, the scheme and the network of the first load, as titles have them."""
+    def _page_name(self) -> str:
+        return plain(shortened(self._page.name, 40))
+
+    @property
+    def _conditions(self) -> str:
+        """The scheme and the network of the first load, as titles have them."""
         load = self.loads[0]
-        page, scheme, network = (
-            labels.plain(labels.shortened(name, 40))
-            for name in (load.page.name, load.scheme.name, load.network.name)
-        )
-        return page, scheme, network
+        scheme, network = (plain(shortened(each.name, 40)) for each in (load.scheme, load.network))
+        return f"{scheme} over {network}"
 
     @property
     def _page(self) -> Page:
@@ -373,15 +333,12 @@ class LoadDetails:
         return Palette(self._page)
 
 
-_LOADS_WIDTH_IN = 12.0
-_LOADS_MAX_HEIGHT_IN = 200.0
 _LANE_IN = 0.37
 """Height of a lane without stacks."""
-_LOADS_ROW_IN = 0.19
 _LINE_IN = 0.14
-_CURVE_IN = 2.5
-_LOADS_AXIS_IN = 0.6
-_LOADS_FRAME_IN = 1.1
+_LEAST_CURVE_IN = 2.5
+_LABEL_IN = 0.6
+_FRAME_IN = 1.1
 """Height of a title above and a guide below a figure with one picture."""
 _TITLE_IN = 0.5
 
@@ -435,18 +392,19 @@ class LoadPlots(LoadDetails, Saved):
             InputError: if *until_ms* is no time, or no resource has the id *highlight*.
         """
         palette = self._palette if highlight is None else self._highlighting(highlight)
-        with in_style():
-            if ax is None:
-                ax = self._new_figure([], palette=palette)[1][0]
-            multiplexing.draw(
-                ax,
-                self._lanes,
-                self._lane_labels,
-                palette,
-                window_of(self.loads, until_ms),
-                annotate=annotate,
+        if ax is None:
+            ax = self._new_figure([], palette=palette)[1][0]
+        window = window_of(self.loads, until_ms)
+        multiplexing.draw(ax, self._lanes, self._lane_labels, palette, window, annotate=annotate)
+        lanes = []
+        for name, load in zip(lane_labels(self.loads), self.loads, strict=True):
+            changes = sum(left != right for left, right in pairwise(load.trace.order))
+            lanes.append(
+                f"{name}: {changes:,} changes from one resource to another among"
+                f" {len(load.trace.packet_rows):,} packets"
             )
-        set_alt_text(ax, self.alt_text("multiplexing"))
+        what = "A lane per load, a rectangle per packet, coloured by resource"
+        set_alt_text(ax, f"{what}. {'; '.join(lanes)}.")
         return ax
 
     def byte_index(
@@ -468,15 +426,10 @@ class LoadPlots(LoadDetails, Saved):
         Raises:
             InputError: if *which* is something else.
         """
-        shown = time_series.shown_set(self.loads[0], which)
-        with in_style():
-            if ax is None:
-                ax = _figure_of(self._curve_in + _LOADS_AXIS_IN).subplots()
-            names = labels.lane_labels(self.loads)
-            time_series.draw_progress(
-                ax, self.loads, names, shown=shown, requested=which, sample_ms=sample_ms
-            )
-        set_alt_text(ax, alt_texts.byte_index_alt(self.loads, which, sample_ms=sample_ms))
+        ax = ax or new_axes(self._curve_in + _LABEL_IN)
+        names = lane_labels(self.loads)
+        words = time_series.draw_progress(ax, self.loads, names, which, sample_ms=sample_ms)
+        set_alt_text(ax, words)
         return ax
 
     def waterfall(
@@ -484,7 +437,7 @@ class LoadPlots(LoadDetails, Saved):
         ax: Axes | None = None,
         *,
         until_ms: float | None = None,
-        fold: waterfall.Fold | None = None,
+        fold: waterfalls.Fold | None = None,
         **style: Unpack[FigureStyle],
     ) -> Axes:
         """Draw when each resource of the first load was requested, began to come and was there.
@@ -503,18 +456,13 @@ class LoadPlots(LoadDetails, Saved):
         Raises:
             InputError: if *fold* is something else.
         """
-        if fold not in (None, "host", "kind"):
-            message = f"must be 'host' or 'kind', is {fold!r}"
-            raise InputError([ValidationIssue(key="fold", message=message)])
+        if fold is not None:
+            check_choice("fold", fold, ("host", "kind"))
         load, window = self.loads[0], window_of(self.loads[:1], until_ms)
         # What is folded by kind or host has no resource's own colour.
         palette = self._palette if fold is None else Palette(load.page, is_by_kind=True)
-        with in_style():
-            if ax is None:
-                n_rows = waterfall.n_lines(load, palette, fold)
-                ax = _figure_of(_LOADS_ROW_IN * n_rows + _LOADS_FRAME_IN).subplots()
-            waterfall.draw_waterfall(ax, load, palette, window, fold=fold)
-        set_alt_text(ax, alt_texts.waterfall_alt(load, fold))
+        ax = ax or new_axes(_ROW_IN * waterfalls.n_lines(load, palette, fold) + _FRAME_IN)
+        set_alt_text(ax, waterfalls.draw_waterfall(ax, load, palette, window, fold=fold))
         return ax
 
     def figure(self, *, until_ms: float | None = None, **style: Unpack[FigureStyle]) -> ShownFigure:
@@ -525,26 +473,28 @@ class LoadPlots(LoadDetails, Saved):
         are more than 12 their classes.
         """
         has_waterfall = len(self.loads) == 1
-        with in_style():
-            figure, (first, *more) = self._new_figure(
-                [self._curve_in, self._waterfall_in] if has_waterfall else [self._curve_in],
-                title=labels.title(self.loads),
-            )
-            self.multiplexing(first, until_ms=until_ms)
-            self.byte_index(more[0])
-            if has_waterfall:
-                self.waterfall(more[1], until_ms=until_ms)
-            for ax in more:
-                ax.set_xlim(first.get_xlim())
+        waterfall_in = _ROW_IN * waterfalls.n_lines(self.loads[0], self._palette)
+        figure, (first, *more) = self._new_figure(
+            [self._curve_in, *([waterfall_in] if has_waterfall else ())], title=title(self.loads)
+        )
+        self.multiplexing(first, until_ms=until_ms)
+        self.byte_index(more[0])
+        if has_waterfall:
+            self.waterfall(more[1], until_ms=until_ms)
+        for ax in more:
+            ax.set_xlim(first.get_xlim())
         return figure
 
     def alt_text(self, name: str = "figure") -> str:
         """Return in words what the method *name* draws, for who does not see it.
 
         Raises:
-            InputError: if there is no such picture.
+            InputError: if there is no such picture, or it cannot be drawn of these loads.
         """
-        return alt_texts.alt_of(name, self.loads)
+        if name not in PICTURES:
+            message = f"must be one of {', '.join(PICTURES)}, is {format_value(name)}"
+            raise InputError([ValidationIssue(key="name", message=message)])
+        return alt_text(getattr(self, name)())
 
     def animation(self, path: str | os.PathLike[str]) -> None:
         """Write packets on the wire, and what either order of delivery holds back, to *path*.
@@ -568,10 +518,10 @@ class LoadPlots(LoadDetails, Saved):
         Raises:
             InputError: if the ending is another, or the file cannot be written.
         """
-        race.write(self.loads, labels.load_names(self.loads), self._palette, path)
+        race.write(self.loads, load_names(self.loads), self._palette, path)
 
     def __repr__(self) -> str:
-        return f"<Figures of {self._page.name}: {', '.join(labels.lane_labels(self.loads))}>"
+        return f"<Figures of {self._page.name}: {', '.join(lane_labels(self.loads))}>"
 
     @cached_property
     def _lanes(self) -> list[lane_layout.LoadLane]:
@@ -587,8 +537,8 @@ class LoadPlots(LoadDetails, Saved):
 
     @property
     def _lane_labels(self) -> list[str]:
-        heads_tails = (label.partition(", ") for label in labels.lane_labels(self.loads))
-        return [f"{head}\n{labels.folded(tail)}".rstrip() for head, _, tail in heads_tails]
+        heads_tails = (label.partition(", ") for label in lane_labels(self.loads))
+        return [f"{head}\n{folded(tail)}".rstrip() for head, _, tail in heads_tails]
 
     @property
     def _strip_in(self) -> float:
@@ -598,14 +548,10 @@ class LoadPlots(LoadDetails, Saved):
         return len(self.loads) * lane_in
 
     @property
-    def _waterfall_in(self) -> float:
-        return _LOADS_ROW_IN * waterfall.n_lines(self.loads[0], self._palette)
-
-    @property
     def _curve_in(self) -> float:
-        names = map(labels.folded, labels.lane_labels(self.loads))
+        names = map(folded, lane_labels(self.loads))
         lines = sum(name.count("\n") + 1 for name in names)
-        return max(_CURVE_IN, _LOADS_ROW_IN * (lines + 2))
+        return max(_LEAST_CURVE_IN, _ROW_IN * (lines + 2))
 
     def _new_figure(
         self, more_in: list[float], *, title: str = "", palette: Palette | None = None
@@ -619,8 +565,8 @@ class LoadPlots(LoadDetails, Saved):
         has_side_legend = multiplexing.height_in(palette, columns=1) <= room_in
         below_in = [] if has_side_legend else [multiplexing.height_in(palette)]
         heights_in = [self._strip_in, *below_in, *more_in]
-        figure = _figure_of(
-            sum(heights_in) + _LOADS_AXIS_IN * (1 + len(more_in)) + _TITLE_IN * bool(title)
+        figure = new_figure(
+            sum(heights_in) + _LABEL_IN * (1 + len(more_in)) + _TITLE_IN * bool(title)
         )
         if paper_in() is None:
             figure.suptitle(title, fontsize=SMALL + 2)
@@ -631,9 +577,3 @@ class LoadPlots(LoadDetails, Saved):
         else:
             multiplexing.below(axes.pop(1), palette)
         return figure, axes
-
-
-def _figure_of(height_in: float) -> ShownFigure:
-    return ShownFigure(
-        figsize=(_LOADS_WIDTH_IN, min(height_in, _LOADS_MAX_HEIGHT_IN)), layout="constrained"
-    )

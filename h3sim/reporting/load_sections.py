@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import io
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from h3sim.errors import NothingToMeasureError
+from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue
 from h3sim.reporting import time_series, trees
-from h3sim.reporting.document import Picture, Section
+from h3sim.reporting.document import Picture, ReportParts, Section
 from h3sim.reporting.labels import join_words, lane_labels, shortened
 from h3sim.reporting.lane_layout import window_of
 from h3sim.reporting.load_plots import LoadPlots
-from h3sim.reporting.output import alt_text, render
+from h3sim.reporting.output import alt_text, rendered, root_figure
 from h3sim.reporting.time_series import bins_of, curve, shown_set
 from h3sim.reporting.timeline import Timeline
 from h3sim.reporting.waterfall import deltas_of
@@ -20,15 +19,15 @@ from h3sim.table import APART, Table, decimals_of
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from h3sim.reporting.time_series import Bin
     from h3sim.results import Load, Which
     from h3sim.results.connections import Connection
     from h3sim.results.qlog_metrics import Measurement
+    from h3sim.trace import Trace
 
 
 _MAX_WATERFALLS = 3
@@ -39,11 +38,9 @@ _SETS: tuple[tuple[Which, str], ...] = (("all", "all resources"), ("atf", "above
 
 def picture(drawn: Axes | Figure, *, title: str, data: Table[Any]) -> Picture:
     """Return what was *drawn*, whose words stand with it, as a picture of a report."""
-    figure = drawn.get_figure(root=True)
-    assert figure is not None  # noqa: S101 - axes of h3sim.reporting stand in a figure
-    file = io.BytesIO()
-    render(figure, file, "svg")
-    return Picture(title=title, alt=alt_text(figure), svg=file.getvalue().decode(), data=data)
+    figure = root_figure(drawn)
+    svg = rendered(figure, "svg").decode()
+    return Picture(title=title, alt=alt_text(figure), svg=svg, data=data)
 
 
 _MAX_SAMPLES = 200
@@ -56,186 +53,183 @@ class NamedLoad(NamedTuple):
     load: Load
 
 
-def pictures_of_one(load: Load) -> list[Picture]:
-    """Return how the bytes of a load came, and what asked for what."""
-    windows = [
-        drawn(load, connection)
-        for connection in load.connections
-        if connection.trace.recovery
-        for drawn in (_congestion, _transferred, _rtt)
-    ]
-    return [_byte_ranges(load), _throughput(load), *windows, _dependencies(load)]
-
-
-def pictures_of_two(first: NamedLoad, second: NamedLoad) -> list[Picture]:
-    """Return what was complete sooner, and what later, with the second of two loads."""
-    rows = deltas_of(first.load, second.load)
-    return [
-        picture(
-            LoadPlots([first.load, second.load]).deltas(),
-            title=f"{first.load.page.name}: what moved with {second.name} against {first.name}",
-            data=Table(
-                (
-                    *("resource", "kind", "bytes", "above the fold"),
-                    *(f"{first.name}, ms", f"{second.name}, ms", "difference, ms"),
-                ),
-                rows,
-                title=f"When resources were complete with {first.name} and {second.name}",
-            ),
+def _pictures(pairs: Sequence[NamedLoad]) -> Iterator[Picture]:
+    """Yield the pictures of the loads of a page."""
+    loads = [pair.load for pair in pairs]
+    plots, page = LoadPlots(loads), loads[0].page.name
+    title = f"{page}: packets delivered to the application, by resource"
+    yield picture(plots.multiplexing(), title=title, data=_by_resource(pairs))
+    for which, what in _SETS:
+        if shown_set(loads[0], which) == which:
+            title = f"{page}: share of the bytes in complete resources, {what}"
+            shares = _shares(pairs, which, what)
+            yield picture(plots.byte_index(which=which), title=title, data=shares)
+    end_ms = window_of(loads).end_ms
+    for name, load in pairs if len(pairs) <= _MAX_WATERFALLS else ():
+        ax = load.plot.waterfall(until_ms=end_ms)
+        # One end for all, which are compared: a bar twice as long took twice the time.
+        ax.set_xlim(0, end_ms)
+        yield picture(ax, title=f"{page}: waterfall with {name}", data=_requests(name, load))
+    if len(pairs) == 1:
+        yield from _pictures_of_one(loads[0])
+    elif len(pairs) == 2:
+        (first, one), (second, other) = pairs
+        moved = Table(
+            (*_RESOURCE, f"{first}, ms", f"{second}, ms", "difference, ms"),
+            deltas_of(one, other),
+            title=f"When resources were complete with {first} and {second}",
         )
-    ]
+        title = f"{page}: what moved with {second} against {first}"
+        yield picture(plots.deltas(), title=title, data=moved)
 
 
-def table_of_bins(bins: Sequence[Bin]) -> Table[Any]:
-    """Return throughput as a table."""
-    return Table(
-        ("from ms", "arrived, Mbit/s", "delivered in order, Mbit/s"),
-        bins,
-        title="Throughput by span of time",
-    )
+def _pictures_of_one(load: Load) -> Iterator[Picture]:
+    """Yield how the bytes of a load came, and what asked for what."""
+    name, plots = load.page.name, load.plot
+    packets = _packets_by_resource(load)
+    yield picture(plots.byte_ranges(), title=f"{name}: byte ranges per stream", data=packets)
+    bins = table_of_bins(load.trace, window_of([load]).end_ms)
+    yield picture(plots.throughput(), title=f"{name}: throughput", data=bins)
+    for connection in load.connections:
+        if connection.trace.recovery:
+            yield from _pictures_of_connection(load, connection)
+    requests = _dependencies(load)
+    yield picture(plots.dependencies(), title=f"{name}: what asked for what", data=requests)
 
 
-def _byte_ranges(load: Load) -> Picture:
-    sent = {row.id: [0, 0] for row in load.timings}
-    ids = {
-        request.stream_id: load.page.resources[request.resource].id
-        for request in load.trace.requests
-    }
+_RESOURCE = ("resource", "kind", "bytes", "above the fold")
+
+
+def table_of_bins(trace: Trace, end_ms: float) -> Table[Any]:
+    """Return throughput until *end_ms* as a table."""
+    heads = ("from ms", "arrived, Mbit/s", "delivered in order, Mbit/s")
+    return Table(heads, bins_of(trace, end_ms), title="Throughput by span of time")
+
+
+def _packets_by_resource(load: Load) -> Table[Any]:
+    sent = {request.stream_id: [0, 0] for request in load.trace.requests}
     for packet in load.trace.packets:
-        counts = sent[ids[packet.stream_id]]
+        counts = sent[packet.stream_id]
         counts[0] += 1
         counts[1] += packet.arrived_at_ns is None
-    return picture(
-        load.plot.byte_ranges(),
-        title=f"{load.page.name}: byte ranges per stream",
-        data=Table(
-            ("resource", "packets", "of them lost", "bytes", "first byte", "finished"),
-            [
-                (row.id, *sent[row.id], row.bytes, row.first_byte_ms, row.finished_ms)
-                for row in load.timings
-            ],
-            title="Packets by resource, times in ms",
-        ),
+    return Table(
+        ("resource", "packets", "of them lost", "bytes", "first byte", "finished"),
+        [
+            (row.id, *sent[row.stream_id], row.bytes, row.first_byte_ms, row.finished_ms)
+            for row in load.timings
+        ],
+        title="Packets by resource, times in ms",
     )
 
 
-def _throughput(load: Load) -> Picture:
-    bins = bins_of(load.trace, window_of([load]).end_ms)
-    return picture(
-        load.plot.throughput(),
-        title=f"{load.page.name}: throughput",
-        data=table_of_bins(bins),
-    )
-
-
-def _congestion(load: Load, connection: Connection) -> Picture:
-    samples = time_series.samples_of(connection.trace)
-    description = time_series.describe_connection(load, connection)
-    # Losses stay; between them every so many rows tell enough.
-    step = -(-len(samples) // _MAX_SAMPLES)
-    shown = [sample for n, sample in enumerate(samples) if n % step == 0 or sample.n_lost]
-    return picture(
-        load.plot.congestion(connection=connection.number),
-        title=f"{load.page.name}: congestion window and bytes in flight"
-        + (f", {description}" if description else ""),
-        data=Table(
+def _pictures_of_connection(load: Load, connection: Connection) -> Iterator[Picture]:
+    """Yield what a connection's server recorded: its recovery, transfer and round-trip times."""
+    plots, trace, number = load.plot, connection.trace, connection.number
+    name = time_series.describe_connection(load, connection)
+    transferred = time_series.transferred_of(trace)
+    n_columns = 4 if transferred[-1].lost else 3
+    for drawn, what, heads, rows, is_needed, title, more in (
+        (
+            plots.congestion(connection=number),
+            "congestion window and bytes in flight",
             ("ms", "window, bytes", "in flight, bytes", "smoothed RTT, ms", "lost packets"),
-            shown,
-            title="The server's recovery" + (f", every {step} rows and losses" if step > 1 else ""),
+            time_series.samples_of(trace),
+            lambda row: row.n_lost,
+            "The server's recovery",
+            " and losses",
         ),
-    )
-
-
-def _transferred(load: Load, connection: Connection) -> Picture:
-    rows = time_series.transferred_of(connection.trace)
-    step = -(-len(rows) // _MAX_SAMPLES)
-    description = time_series.describe_connection(load, connection)
-    heads = ("ms", "sent, bytes", "acknowledged, bytes", "declared lost, bytes")
-    n_columns = len(heads) if rows[-1].lost else len(heads) - 1
-    return picture(
-        load.plot.transferred(connection=connection.number),
-        title=f"{load.page.name}: bytes sent, acknowledged and lost"
-        + (f", {description}" if description else ""),
-        data=Table(
-            heads[:n_columns],
-            [row[:n_columns] for row in (*rows[:-1:step], rows[-1])],
-            title="Bytes of the server's packets" + (f", every {step} rows" if step > 1 else ""),
+        (
+            plots.transferred(connection=number),
+            "bytes sent, acknowledged and lost",
+            ("ms", "sent, bytes", "acknowledged, bytes", "declared lost, bytes")[:n_columns],
+            [row[:n_columns] for row in transferred],
+            lambda row: row == transferred[-1][:n_columns],
+            "Bytes of the server's packets",
+            "",
         ),
-    )
-
-
-def _rtt(load: Load, connection: Connection) -> Picture:
-    rows = time_series.rtt_rows_of(connection.trace)
-    step = -(-len(rows) // _MAX_SAMPLES)
-    description = time_series.describe_connection(load, connection)
-    return picture(
-        load.plot.rtt(connection=connection.number),
-        title=f"{load.page.name}: round-trip time" + (f", {description}" if description else ""),
-        data=Table(
+        (
+            plots.rtt(connection=number),
+            "round-trip time",
             ("ms", "latest, ms", "smoothed, ms", "least, ms"),
             [
-                (
-                    to_ms(row.at_ns),
-                    to_ms(row.latest_rtt_ns),
-                    to_ms(row.smoothed_rtt_ns),
-                    to_ms(row.min_rtt_ns),
+                tuple(
+                    map(to_ms, (row.at_ns, row.latest_rtt_ns, row.smoothed_rtt_ns, row.min_rtt_ns))
                 )
-                for row in rows[::step]
+                for row in time_series.rtt_rows_of(trace)
             ],
-            title="The server's round-trip times" + (f", every {step} rows" if step > 1 else ""),
+            lambda _: False,
+            "The server's round-trip times",
+            "",
         ),
-    )
+    ):
+        # Between those that are needed every so many rows tell enough.
+        step = -(-len(rows) // _MAX_SAMPLES)
+        shown = [row for n, row in enumerate(rows) if n % step == 0 or is_needed(row)]
+        title += f", every {step} rows{more}" if step > 1 else ""
+        yield picture(
+            drawn,
+            title=f"{load.page.name}: {what}{f', {name}' if name else ''}",
+            data=Table(heads, shown, title=title),
+        )
 
 
-def _dependencies(load: Load) -> Picture:
-    page = load.page
-    chain = [page.resources[index].id for index in trees.chain_of(load)]
+def _dependencies(load: Load) -> Table[Any]:
+    chain = trees.chain_of(load)
     finished = {row.id: row.finished_ms for row in load.timings}
     rows = []
-    for resource in page.resources:
+    for index, resource in enumerate(load.page.resources):
         found = resource.discovered
         by, at = (None, None) if found is None else (found.by, found.at.value)
-        is_chain = resource.id in chain
-        rows.append((resource.id, by, at, finished.get(resource.id), is_chain))
-    return picture(
-        load.plot.dependencies(),
-        title=f"{page.name}: what asked for what",
-        data=Table(
-            ("resource", "asked for by", "at", "finished ms", "on the chain to the end"),
-            rows,
-            title="What made the browser ask for each resource",
-        ),
+        rows.append((resource.id, by, at, finished.get(resource.id), index in chain))
+    return Table(
+        ("resource", "asked for by", "at", "finished ms", "on the chain to the end"),
+        rows,
+        title="What made the browser ask for each resource",
     )
 
 
-def verdict_of(pairs: Sequence[NamedLoad], baseline: NamedLoad) -> list[str]:
+def describe_loads(loads: Sequence[Load], baseline: str | None) -> ReportParts:
+    """Return what a report says of the loads of one page.
+
+    Raises:
+        InputError: if none of them is of scheme *baseline*.
+    """
+    # The names that tell them apart in figures, too.
+    pairs = [NamedLoad(*each) for each in zip(lane_labels(loads), loads, strict=True)]
+    schemes: dict[str, NamedLoad] = {}
+    for pair in pairs:
+        schemes.setdefault(pair.load.scheme.name, pair)
+    if baseline is not None and baseline not in schemes:
+        message = f"must be the scheme of a load ({', '.join(schemes)}), is {baseline!r}"
+        raise InputError([ValidationIssue(key="baseline", message=message)])
+    base = schemes.get(baseline or "rr", pairs[0])
+    return ReportParts(loads[0].page.name, _verdict(pairs, base), _section(pairs, base))
+
+
+def _verdict(pairs: Sequence[NamedLoad], baseline: NamedLoad) -> list[str]:
     """Return what is to be known first, in sentences."""
     first = pairs[0].load
     judged = fidelity(first.page, first.spec.browser)
     fits = [] if judged is None else judged.lines()
     if len(pairs) == 1:
-        return fits + _verdict_of_one(pairs[0])
+        return fits + _verdict_of_one(first)
     if judged is not None and judged.grade is Grade.POOR:
         return fits
     stated = fits + [_verdict_of_set(pairs, baseline, which, what) for which, what in _SETS]
-    return [*stated, _uncertainty(pairs)]
-
-
-def _uncertainty(pairs: Sequence[NamedLoad]) -> str:
-    """Return what a verdict over one load each is worth."""
+    # What a verdict over one load each is worth.
     if any(pair.load.packets.lost for pair in pairs):
-        return (
+        worth = (
             "One load each, with random losses: there is no interval, and another seed may order"
             " them differently."
         )
-    return "One load each: there is no interval, and other pages and networks may differ."
+    else:
+        worth = "One load each: there is no interval, and other pages and networks may differ."
+    return [*stated, worth]
 
 
-def part_of(pairs: Sequence[NamedLoad], baseline: NamedLoad) -> Section:
+def _section(pairs: Sequence[NamedLoad], baseline: NamedLoad) -> Section:
     """Return the section of one page."""
     page = pairs[0].load.page
-    n = len(page.resources)
-    title = f"{page.name}: {n} resource{'s' * (n != 1)}, {page.total_bytes / 1000:,.0f} kB"
     notes = [note for pair in pairs for note in pair.load.notes]
     notes += [
         f"{pair.load.scheme.name}: {pair.load.scheme.caveat}"
@@ -243,25 +237,22 @@ def part_of(pairs: Sequence[NamedLoad], baseline: NamedLoad) -> Section:
         if pair.load.scheme.caveat
     ]
     return Section(
-        title=title,
+        title=f"{page.name}: {page.title}",
         words=list(dict.fromkeys(notes)),
         timeline=Timeline(
             title=f"{page.name}: timeline of packets, resources and bytes",
             names=[pair.name for pair in pairs],
             loads=[pair.load for pair in pairs],
         ),
-        pictures=[
-            *_strip_and_curves(pairs),
-            *_waterfalls(pairs),
-            *(pictures_of_two(*pairs) if len(pairs) == 2 else ()),
-            *(pictures_of_one(pairs[0].load) if len(pairs) == 1 else ()),
+        pictures=list(_pictures(pairs)),
+        tables=[
+            _figures(pairs, baseline),
+            *(_steps(pair) for pair in pairs if pair.load.first_paint_ms is not None),
         ],
-        tables=[_figures(pairs, baseline), *(_steps(pair) for pair in pairs if _has_path(pair))],
     )
 
 
-def _verdict_of_one(pair: NamedLoad) -> list[str]:
-    load = pair.load
+def _verdict_of_one(load: Load) -> list[str]:
     stated = [
         f"{load.page.name} with {load.scheme.name} over {load.network.name}"
         f" ({load.protocol.value.upper()}): the last of {len(load.timings)} resources was complete"
@@ -273,7 +264,8 @@ def _verdict_of_one(pair: NamedLoad) -> list[str]:
             stated.append(f"There is no ByteIndex {of}{what}: {load.missing_reason(which)}.")
             continue
         stated.append(f"The ByteIndex {of}{what} is {index_ms:,.0f} ms{_optimality(load, which)}.")
-    last = max((row for row in load.timings if row.above_the_fold), key=_finished, default=None)
+    above = [row for row in load.timings if row.above_the_fold]
+    last = max(above, key=lambda row: row.finished_ms, default=None)
     if last is not None:
         stated.append(f"Above the fold, {last.id} came last, after {last.finished_ms:,.0f} ms.")
     hol = load.hol
@@ -288,10 +280,6 @@ def _verdict_of_one(pair: NamedLoad) -> list[str]:
             f"{packets.lost:,} of {packets.sent:,} packets were lost: another seed differs."
         )
     return stated
-
-
-def _finished(row: Any) -> float:
-    return float(row.finished_ms)
 
 
 def _optimality(load: Load, which: Which) -> str:
@@ -403,74 +391,27 @@ def _gains_in_words(fast: NamedLoad, slow: NamedLoad, which: Which) -> str:
     return f" Of the {total_ms:,.0f} ms between {slow.name} and {fast.name}, {join_words(named)}."
 
 
-def _strip_and_curves(pairs: Sequence[NamedLoad]) -> list[Picture]:
-    plots = LoadPlots([pair.load for pair in pairs])
-    page = pairs[0].load.page.name
-    made = [
-        picture(
-            plots.multiplexing(),
-            title=f"{page}: packets delivered to the application, by resource",
-            data=_by_resource(pairs),
-        )
-    ]
-    for which, what in _SETS:
-        if which == "atf" and shown_set(pairs[0].load, "atf") == "all":
-            continue
-        made.append(
-            picture(
-                plots.byte_index(which=which),
-                title=f"{page}: share of the bytes in complete resources, {what}",
-                data=_shares(pairs, which, what),
-            )
-        )
-    return made
-
-
-def _waterfalls(pairs: Sequence[NamedLoad]) -> list[Picture]:
-    if len(pairs) > _MAX_WATERFALLS:
-        return []
-    end_ms = window_of([pair.load for pair in pairs]).end_ms
-    return [
-        picture(
-            _waterfall(pair.load, end_ms),
-            title=f"{pair.load.page.name}: waterfall with {pair.name}",
-            data=Table(
-                (
-                    *("resource", "kind", "bytes", "above the fold"),
-                    *("requested ms", "first byte ms", "finished ms"),
-                ),
-                [
-                    (
-                        *(row.id, row.kind, row.bytes, row.above_the_fold),
-                        *(row.requested_ms, row.first_byte_ms, row.finished_ms),
-                    )
-                    for row in pair.load.timings
-                ],
-                title=f"Resources with {pair.name}, in request order, times in ms",
-            ),
-        )
-        for pair in pairs
-    ]
-
-
-def _waterfall(load: Load, end_ms: float) -> Axes:
-    ax: Axes = load.plot.waterfall(until_ms=end_ms)
-    # One end for all, which are compared: a bar twice as long took twice the time.
-    ax.set_xlim(0, end_ms)
-    return ax
+def _requests(name: str, load: Load) -> Table[Any]:
+    return Table.select(
+        load.timings,
+        *zip(_RESOURCE, ("id", "kind", "bytes", "above_the_fold"), strict=True),
+        ("requested ms", "requested_ms"),
+        ("first byte ms", "first_byte_ms"),
+        ("finished ms", "finished_ms"),
+        title=f"Resources with {name}, in request order, times in ms",
+    )
 
 
 def _by_resource(pairs: Sequence[NamedLoad]) -> Table[Any]:
     finished = [{row.id: row.finished_ms for row in pair.load.timings} for pair in pairs]
     return Table(
-        ("resource", "kind", "bytes", "above the fold", *(f"{p.name}, ms" for p in pairs)),
+        (*_RESOURCE, *(f"{pair.name}, ms" for pair in pairs)),
         [
             (
-                *(resource.id, resource.kind.value, resource.size_bytes),
-                resource.above_the_fold,
-                *(times.get(resource.id) for times in finished),
+                *(each.id, each.kind.value, each.size_bytes, each.above_the_fold),
+                *(times.get(each.id) for times in finished),
             )
-            for resource in pairs[0].load.page.resources
+            for each in pairs[0].load.page.resources
         ],
         title="When each resource was complete, in ms since navigation start",
     )
@@ -495,23 +436,14 @@ def _shares(pairs: Sequence[NamedLoad], which: Which, what: str) -> Table[Any]:
 
 def _figures(pairs: Sequence[NamedLoad], baseline: NamedLoad) -> Table[Any]:
     rows = []
-    base = baseline.load
     for name, load in pairs:
-        rows.append(
-            (
-                name,
-                *(
-                    value
-                    for which, _ in _SETS
-                    for value in (
-                        load.byte_index_or_none(which),
-                        _ratio(base.byte_index_or_none(which), load.byte_index_or_none(which)),
-                    )
-                ),
-                *(load.page_load_ms, load.hol.stream_bytes, load.hol.connection_bytes),
-                *(load.packets.sent, load.packets.lost),
-            )
-        )
+        indexes = []
+        for which, _ in _SETS:
+            base_ms, own_ms = (each.byte_index_or_none(which) for each in (baseline.load, load))
+            indexes += [own_ms, base_ms / own_ms if base_ms is not None and own_ms else None]
+        hol, packets = load.hol, load.packets
+        blocked = hol.stream_bytes, hol.connection_bytes
+        rows.append((name, *indexes, load.page_load_ms, *blocked, packets.sent, packets.lost))
     against = f"speedup to {baseline.name}"
     return Table(
         (
@@ -525,36 +457,28 @@ def _figures(pairs: Sequence[NamedLoad], baseline: NamedLoad) -> Table[Any]:
     )
 
 
-def _ratio(base_ms: float | None, own_ms: float | None) -> float | None:
-    return base_ms / own_ms if base_ms is not None and own_ms else None
-
-
-def _has_path(pair: NamedLoad) -> bool:
-    return pair.load.first_paint_ms is not None
-
-
 def _steps(pair: NamedLoad) -> Table[Any]:
     """Return the critical path to the load event, where the browser computed one."""
-    path = pair.load.critical_path()
-    return Table(
-        ("what was done", "resource", "from", "to", "network", "bandwidth", "computing"),
-        [
-            (
-                *(step.work, step.id, step.began_ms, step.ended_ms),
-                *(step.network_ms, step.bandwidth_ms, step.computation_ms),
-            )
-            for step in path
-        ],
+    return Table.select(
+        pair.load.critical_path(),
+        ("what was done", "work"),
+        ("resource", "id"),
+        ("from", "began_ms"),
+        ("to", "ended_ms"),
+        ("network", "network_ms"),
+        ("bandwidth", "bandwidth_ms"),
+        ("computing", "computation_ms"),
         title=f"What the load event waited for with {pair.name}, times in ms",
     )
 
 
-def named(loads: Sequence[Load]) -> list[NamedLoad]:
-    """Return *loads* with the names that tell them apart in figures, too."""
-    return [NamedLoad(name, load) for name, load in zip(lane_labels(loads), loads, strict=True)]
+def describe_log(measured: Measurement) -> ReportParts:
+    """Return what a report says of a measured log."""
+    name = measured.log.title
+    return ReportParts(name, _verdict_of_log(measured), _section_of_log(measured), [("log", name)])
 
 
-def verdict_of_log(measured: Measurement) -> list[str]:
+def _verdict_of_log(measured: Measurement) -> list[str]:
     """Return what is to be known first, in sentences."""
     known = measured.to_dict()
     n, index_ms = len(known["resources"]), known["byte_index_ms"]["all"]
@@ -572,56 +496,33 @@ def verdict_of_log(measured: Measurement) -> list[str]:
     return [*stated, *(f"Not known: {what}." for what in measured.unknown)]
 
 
-def part_of_log(measured: Measurement) -> Section:
+def _section_of_log(measured: Measurement) -> Section:
     """Return the section of one log."""
-    known = measured.to_dict()
+    known, plots = measured.to_dict(), measured.plot
+    name = known["page"]
+    keys = ("stream_id", "id", "bytes", "requested_ms", "first_byte_ms", "finished_ms")
+    responses = Table(
+        ("stream", "resource", "bytes", "requested", "first byte", "finished"),
+        [tuple(row[key] for key in keys) for row in known["resources"]],
+        title="Responses, times in ms",
+    )
+    throughput = table_of_bins(measured.trace, plots.end_ms)
     return Section(
-        title=f"{known['page']}: {len(known['resources'])} responses",
-        pictures=_pictures(measured, known),
-        tables=[_hol(known)],
+        title=f"{name}: {len(known['resources'])} responses",
+        pictures=[
+            picture(plots.byte_ranges(), title=f"{name}: byte ranges per stream", data=responses),
+            picture(plots.throughput(), title=f"{name}: throughput", data=throughput),
+        ],
+        tables=[_hol(known["hol"])],
     )
 
 
-def _pictures(measured: Measurement, known: dict[str, Any]) -> list[Picture]:
-    plots = measured.plot
-    return [
-        picture(
-            plots.byte_ranges(),
-            title=f"{known['page']}: byte ranges per stream",
-            data=Table(
-                ("stream", "resource", "bytes", "requested", "first byte", "finished"),
-                [
-                    (
-                        *(row["stream_id"], row["id"], row["bytes"]),
-                        *(row["requested_ms"], row["first_byte_ms"], row["finished_ms"]),
-                    )
-                    for row in known["resources"]
-                ],
-                title="Responses, times in ms",
-            ),
-        ),
-        picture(
-            plots.throughput(),
-            title=f"{known['page']}: throughput",
-            data=table_of_bins(bins_of(measured.trace, plots.end_ms)),
-        ),
-    ]
-
-
-def _hol(known: dict[str, Any]) -> Table[Any]:
-    hol = known["hol"]
+def _hol(hol: dict[str, Any]) -> Table[Any]:
     return Table(
         ("order", "bytes", "ms summed over packets", "bytes as Sander 2022 counts"),
         [
-            (
-                "within streams",
-                *(hol["stream_bytes"], hol["stream_delay_ms"], hol["sander_stream_bytes"]),
-            ),
-            (
-                "in one order",
-                *(hol["connection_bytes"], hol["connection_delay_ms"]),
-                hol["sander_connection_bytes"],
-            ),
+            (order, hol[f"{of}_bytes"], hol[f"{of}_delay_ms"], hol[f"sander_{of}_bytes"])
+            for order, of in (("within streams", "stream"), ("in one order", "connection"))
         ],
         title="Head-of-line blocking",
     )

@@ -12,14 +12,14 @@ from matplotlib.transforms import blended_transform_factory
 
 from h3sim.reporting.labels import paper_in, within
 from h3sim.reporting.lane_layout import joined, stack_share, tallest
-from h3sim.reporting.style import SMALL, text_size
+from h3sim.reporting.style import SIDE_LEGEND, SMALL, finish_axes, text_size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
 
-    from h3sim.reporting.labels import Paint, Palette
+    from h3sim.reporting.labels import Palette
     from h3sim.reporting.lane_layout import Box, LoadLane, Window
 
 
@@ -42,13 +42,7 @@ def height_in(palette: Palette, *, columns: int | None = None) -> float:
 
 def draw_side_legend(ax: Axes, palette: Palette) -> None:
     """Put the legend of *palette* in one column to the right of *ax*."""
-    ax.legend(
-        *_entries(palette),
-        loc="upper left",
-        bbox_to_anchor=(1.01, 1.0),
-        borderaxespad=0.0,
-        **_LEGEND_LOOK,
-    )
+    ax.legend(*_entries(palette), **SIDE_LEGEND | _LEGEND_LOOK)
 
 
 def below(ax: Axes, palette: Palette, *more: Palette) -> None:
@@ -56,7 +50,15 @@ def below(ax: Axes, palette: Palette, *more: Palette) -> None:
 
     With *more*, which are by kind as well, it names the kinds of all, and not what they weigh.
     """
-    handles, names = _entries_of_kinds((palette, *more)) if more else _entries(palette)
+    handles, names = _entries(palette)
+    if more:
+        # By group, so that what several pages have stands there once.
+        kinds = {}
+        for each in (palette, *more):
+            for entry, handle, name in zip(each.legend(), *_entries(each), strict=True):
+                kinds[entry.groups] = (handle, name.partition(":")[0])
+        pairs = [kinds[groups] for groups in sorted(kinds)]
+        handles, names = [handle for handle, _ in pairs], [name for _, name in pairs]
     ax.set_axis_off()
     legend = ax.legend(
         handles,
@@ -83,22 +85,17 @@ _LEGEND_LOOK: dict[str, Any] = {
 
 
 def _entries(palette: Palette) -> tuple[list[tuple[Patch, ...]], list[str]]:
-    entries = palette.legend()
-    handles = [tuple(_patch(palette.look(group)) for group in entry.groups) for entry in entries]
-    return handles, [entry.label for entry in entries]
-
-
-def _entries_of_kinds(palettes: Sequence[Palette]) -> tuple[list[tuple[Patch, ...]], list[str]]:
-    handles: dict[tuple[int, ...], tuple[tuple[Patch, ...], str]] = {}
-    for palette in palettes:
-        for handle, name, entry in zip(*_entries(palette), palette.legend(), strict=True):
-            handles[entry.groups] = (handle, name.partition(":")[0])
-    pairs = [handles[groups] for groups in sorted(handles)]
-    return [handle for handle, _ in pairs], [name for _, name in pairs]
-
-
-def _patch(look: Paint) -> Patch:
-    return Patch(facecolor=look.face, edgecolor=look.ink, hatch=look.hatch, linewidth=0)
+    handles, names = [], []
+    for entry in palette.legend():
+        looks = [palette.look(group) for group in entry.groups]
+        handles.append(
+            tuple(
+                Patch(facecolor=look.face, edgecolor=look.ink, hatch=look.hatch, linewidth=0)
+                for look in looks
+            )
+        )
+        names.append(entry.label)
+    return handles, names
 
 
 GUIDE = (
@@ -144,32 +141,31 @@ def draw(
     ax.set_xlim(0, window.end_ms)
     ax.set_ylim(0, len(lanes))
     bottoms = [len(lanes) - number - 0.5 - _LANE_SHARE / 2 for number in range(len(lanes))]
-    points_per_ms = _points_per_ms(ax)
+    # Before a layout has moved the ends of the axis a little.
+    points = ax.get_window_extent().width / ax.figure.dpi * _POINTS_PER_INCH
+    points_per_ms = float(points) / window.end_ms
     has_single = False
     for number, (lane, bottom) in enumerate(zip(lanes, bottoms, strict=True)):
         is_single = _has_edges(lane, points_per_ms)
         has_single = has_single or is_single
-        drawn = lane.drawn if is_single else list(joined(lane.packets))
-        name = f"lane-{number + 1}"
-        _draw_lane(ax, drawn, bottom, highest, name, palette)
-        if is_single:
-            _draw_edges(ax, drawn, bottom, highest, name)
+        _draw_lane(ax, lane, bottom, highest, f"lane-{number + 1}", palette, has_edges=is_single)
         _mark_losses(ax, lane, bottom, is_alone=len(lanes) == 1)
-        _mark_fold(ax, lane, number, len(lanes))
+        if (at_ms := lane.above_the_fold_ms) is not None:
+            margin = (1 - _LANE_SHARE) / 4
+            ends = len(lanes) - number - 1 + margin, len(lanes) - number - margin
+            halo = ax.vlines(at_ms, *ends, colors="white", linewidth=4)
+            halo.set_gid(f"lane-{number + 1}-halo")
+            line = ax.vlines(at_ms, *ends, colors="black", linestyles=(0, (3, 1)), linewidth=1.5)
+            line.set_gid(f"lane-{number + 1}-fold")
         if annotate:
-            _number_runs(ax, lane, bottom, highest)
+            _number_runs(ax, lane, bottom, highest, points_per_ms)
     ax.set_yticks([bottom + _LANE_SHARE / 2 for bottom in bottoms], labels)
-    ax.tick_params(labelsize=SMALL)
-    ax.tick_params(axis="y", length=0)
-    ax.spines[["top", "right", "left"]].set_visible(False)
     guide = GUIDE if has_single else MERGED_GUIDE
     if any(lane.above_the_fold_ms is not None for lane in lanes):
         guide += _FOLD_GUIDE
     if any(lane.lost_ms for lane in lanes):
         guide += _LOST_GUIDE + _AGAIN_GUIDE * (len(lanes) == 1)
-    note = f"; {window.note}" if window.note else ""
-    description = f"time since navigation start in ms{note}\n{guide}"
-    ax.set_xlabel(within(ax, description), fontsize=SMALL)
+    finish_axes(ax, x=within(ax, f"{window.label()}\n{guide}"), has_rows=True)
 
 
 def _corners(box: Box, bottom: float, highest: int) -> list[tuple[float, float]]:
@@ -192,38 +188,32 @@ def _mark_losses(ax: Axes, lane: LoadLane, bottom: float, *, is_alone: bool) -> 
         ax.plot(lane.again_ms, heights, marker=again, color="black", fillstyle="none", **look)
 
 
-def _mark_fold(ax: Axes, lane: LoadLane, number: int, n_lanes: int) -> None:
-    """Mark in lane *number* the end of what is above the fold."""
-    if lane.above_the_fold_ms is None:
-        return
-    margin = (1 - _LANE_SHARE) / 4
-    bottom, top = n_lanes - number - 1 + margin, n_lanes - number - margin
-    at_ms = lane.above_the_fold_ms
-    ax.vlines(at_ms, bottom, top, colors="white", linewidth=4).set_gid(f"lane-{number + 1}-halo")
-    line = ax.vlines(at_ms, bottom, top, colors="black", linestyles=(0, (3, 1)), linewidth=1.5)
-    line.set_gid(f"lane-{number + 1}-fold")
-
-
 def _draw_lane(
-    ax: Axes, drawn: Sequence[Box], bottom: float, highest: int, name: str, palette: Palette
+    ax: Axes,
+    lane: LoadLane,
+    bottom: float,
+    highest: int,
+    name: str,
+    palette: Palette,
+    *,
+    has_edges: bool,
 ) -> None:
     """Draw a collection per group; an artist per packet would be slow."""
+    drawn = lane.drawn if has_edges else list(joined(lane.packets))
+    every = [_corners(box, bottom, highest) for box in drawn]
     corners_of: dict[int, list[list[tuple[float, float]]]] = {}
-    for box in drawn:
-        group = palette.groups[box.resource]
-        corners_of.setdefault(group, []).append(_corners(box, bottom, highest))
-    for group, corners in sorted(corners_of.items()):
-        collection = PolyCollection(corners, facecolors=palette.look(group).face, linewidths=0)
-        collection.set_gid(f"{name}-{palette.noun}-{_number(group)}")
+    for box, corners in zip(drawn, every, strict=True):
+        corners_of.setdefault(palette.groups[box.resource], []).append(corners)
+    for group, own in sorted(corners_of.items()):
+        collection = PolyCollection(own, facecolors=palette.look(group).face, linewidths=0)
+        number = str(group + 1) if group >= 0 else "highlighted"
+        collection.set_gid(f"{name}-{palette.noun}-{number}")
         collection.set_rasterized(len(drawn) > MAX_VECTORS)
         ax.add_collection(collection, autolim=False)
-
-
-def _draw_edges(ax: Axes, drawn: Sequence[Box], bottom: float, highest: int, name: str) -> None:
-    every = [_corners(box, bottom, highest) for box in drawn]
-    edges = PolyCollection(every, facecolors="none", edgecolors="white", linewidths=_EDGE)
-    edges.set_gid(f"{name}-edges")
-    ax.add_collection(edges, autolim=False)
+    if has_edges:
+        edges = PolyCollection(every, facecolors="none", edgecolors="white", linewidths=_EDGE)
+        edges.set_gid(f"{name}-edges")
+        ax.add_collection(edges, autolim=False)
 
 
 def _has_edges(lane: LoadLane, points_per_ms: float) -> bool:
@@ -234,20 +224,10 @@ def _has_edges(lane: LoadLane, points_per_ms: float) -> bool:
     return width_ms * points_per_ms >= _MIN_EDGED
 
 
-def _number(group: int) -> str:
-    return str(group + 1) if group >= 0 else "highlighted"
-
-
-def _points_per_ms(ax: Axes) -> float:
-    """Return the scale of the time axis, before a layout has moved its ends a little."""
-    low_ms, high_ms = ax.get_xlim()
-    points = ax.get_window_extent().width / ax.figure.dpi * _POINTS_PER_INCH
-    return float(points) / (high_ms - low_ms)
-
-
-def _number_runs(ax: Axes, lane: LoadLane, bottom: float, highest: int) -> None:
+def _number_runs(
+    ax: Axes, lane: LoadLane, bottom: float, highest: int, points_per_ms: float
+) -> None:
     """Write a resource's number wherever its packets are alone for long enough to hold it."""
-    points_per_ms = _points_per_ms(ax)
     middle = bottom + stack_share(1, highest) * _LANE_SHARE / 2
     size = text_size(_NUMBER_SMALLER)
     for run in joined(box for box in lane.packets if box.height == 1):

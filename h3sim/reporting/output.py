@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -19,12 +19,7 @@ from matplotlib.transforms import Bbox
 
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.reporting.labels import paper, paper_in, wrapped
-from h3sim.reporting.style import (
-    PAPER_DPI,
-    SMALL,
-    check_figure_style,
-    in_style,
-)
+from h3sim.reporting.style import PAPER_DPI, SMALL, check_figure_style, in_style
 from h3sim.results import Load
 from h3sim.schema import format_value, write_atomically
 from h3sim.schema.arguments import PATH, check_arguments
@@ -38,6 +33,7 @@ if TYPE_CHECKING:
 
 
 ClassT = TypeVar("ClassT")
+DrawT = TypeVar("DrawT", bound="Callable[..., Any]")
 DPI = 150
 _UNDATED: dict[str, dict[str, Any]] = {
     "png": {},
@@ -72,6 +68,17 @@ def check_ending(path: str | os.PathLike[str]) -> str:
         message = f"a figure's name must end in {endings}"
         raise InputError([ValidationIssue(key="", message=message)], str(path))
     return kind
+
+
+def check_choice(key: str, given: object, choices: Iterable[str]) -> None:
+    """Refuse what is none of *choices* as the argument *key*.
+
+    Raises:
+        InputError: naming the choices.
+    """
+    if given not in (known := [*choices]):
+        message = f"must be {' or '.join(map(repr, known))}, is {given!r}"
+        raise InputError([ValidationIssue(key=key, message=message)])
 
 
 def check_loads(key: str, given: Any) -> tuple[Load, ...]:
@@ -109,38 +116,39 @@ def alt_text(drawn: Axes | Figure) -> str:
     Raises:
         InputError: if *drawn* is neither.
     """
-    _check_drawn(drawn)
+    given: object = drawn
+    if not isinstance(given, Figure | Axes):
+        message = f"must be axes or a figure, is {format_value(drawn)}"
+        raise InputError([ValidationIssue(key="drawn", message=message)])
     description = drawn.axes if isinstance(drawn, Figure) else [drawn]
     return " ".join(words for ax in description if (words := str(ax.get_label())))
 
 
-def _check_drawn(drawn: object) -> None:
-    if not isinstance(drawn, Figure | Axes):
-        message = f"must be axes or a figure, is {format_value(drawn)}"
-        raise InputError([ValidationIssue(key="drawn", message=message)])
+def root_figure(drawn: Axes | Figure) -> Figure:
+    """Return the figure that axes are on."""
+    figure = drawn.get_figure(root=True)
+    assert figure is not None, "axes that were drawn are on a figure"  # noqa: S101
+    return figure
 
 
 def plot_methods(cls: type[ClassT]) -> type[ClassT]:
-    """Have every method of *cls* check its `ax`, and apply the options of `FigureStyle`.
-
-    A decorator of classes. Methods that take `ax` refuse what is no axes before they draw, with an
-    `InputError`; those that end in `**style` draw in that style.
-    """
+    """Make every public method of *cls* that draws a `plot_function`; a decorator of classes."""
     for name, method in list(vars(cls).items()):
         if inspect.isfunction(method) and not name.startswith("_"):
             setattr(cls, name, plot_function(method))
     return cls
 
 
-def plot_function(draw: Callable[..., Any]) -> Callable[..., Any]:
-    """Return *draw*, which checks its `ax` and applies the options of `FigureStyle`."""
+def plot_function(draw: DrawT) -> DrawT:
+    """Return *draw*, drawing in h3sim's style, with the options of `FigureStyle`.
+
+    That is for functions that end in `**style`; what is no axes is refused as `ax` before they
+    draw, with an `InputError`. A function that saves a figure passes the style on to the one that
+    draws it.
+    """
     signature = inspect.signature(draw)
-    parameters = signature.parameters
-    names = [*parameters]
-    is_styled = "style" in names and parameters["style"].kind is inspect.Parameter.VAR_KEYWORD
-    # A function that saves a figure passes the style on to the one that draws it.
-    is_styled = is_styled and signature.return_annotation != "None"
-    if not is_styled and "ax" not in names:
+    names = [*signature.parameters]
+    if "style" not in names or signature.return_annotation == "None":
         return draw
 
     @functools.wraps(draw)
@@ -152,17 +160,14 @@ def plot_function(draw: Callable[..., Any]) -> Callable[..., Any]:
             message = f"must be {how}, is {format_value(ax)}"
             raise InputError([ValidationIssue(key="ax", message=message)])
         chosen = {name: options.pop(name) for name in ("style", "width") if name in options}
-        if not is_styled or not chosen:
-            return draw(*given, **options)
-        width_in = check_figure_style(**chosen)
-        with paper(width_in):
+        with paper(check_figure_style(**chosen) if chosen else paper_in()), in_style():
             drawn = draw(*given, **options)
-            if width_in is not None and isinstance(drawn, Axes | Figure):
-                with in_style():
-                    _finish_for_paper(drawn, is_own=ax is None)
+            # Parts of a figure are finished with it.
+            if chosen and paper_in() is not None and isinstance(drawn, Axes | Figure):
+                _finish_for_paper(drawn, is_own=ax is None)
         return drawn
 
-    return drawing
+    return cast("DrawT", drawing)
 
 
 _LABEL_IN = 0.4
@@ -175,8 +180,7 @@ def _finish_for_paper(drawn: Axes | Figure, *, is_own: bool) -> None:
     No title: the caption has it. One size of type, labels that wrap, and the legend above the data.
     """
     axes = [drawn] if isinstance(drawn, Axes) else drawn.axes
-    figure = axes[0].get_figure(root=True)
-    assert figure is not None, "axes that were drawn are on a figure"  # noqa: S101
+    figure = root_figure(drawn)
     for ax in axes:
         # A title in the middle says what the axes do not, one on the left what a caption does.
         ax.set_title("", loc="left")
@@ -255,7 +259,14 @@ def render(figure: Figure, file: BinaryIO, kind: str) -> None:
             return
         drawn = io.BytesIO()
         figure.savefig(drawn, format=kind, metadata=metadata)
-    file.write(_with_small_tiles(drawn.getvalue().decode()).encode())
+    file.write(_DOTTED.sub(_tile, drawn.getvalue().decode()).encode())
+
+
+def rendered(figure: Figure, kind: str) -> bytes:
+    """Return the file that `render` writes."""
+    file = io.BytesIO()
+    render(figure, file, kind)
+    return file.getvalue()
 
 
 _POSITION_DIGITS = 9
@@ -281,15 +292,11 @@ def _settled_layout(figure: Figure) -> Iterator[None]:
         figure.set_layout_engine(engine)
 
 
-def _with_small_tiles(svg: str) -> str:
-    """Return *svg* with hatches of dots as one tile that repeats, and not 1,800 circles each.
+def _tile(match: re.Match[str]) -> str:
+    """Return a hatch of dots as one tile that repeats, and not 1,800 circles.
 
     matplotlib writes every dot of an inch as a path of its own: 400 kB a hatch.
     """
-    return _DOTTED.sub(_tile, svg)
-
-
-def _tile(match: re.Match[str]) -> str:
     top, step, style = float(match["top"]), float(match["step"]), match["style"]
     radius = top - _HATCH_SIZE
     # Rows stand half a step apart from their neighbours; corners are shared by four tiles.
@@ -339,9 +346,7 @@ class Saved:
         save_figure(self.figure(**style), path)
 
     def _repr_png_(self) -> bytes:
-        file = io.BytesIO()
-        render(self.figure(), file, "png")
-        return file.getvalue()
+        return rendered(self.figure(), "png")
 
 
 class ShownFigure(Figure):
@@ -358,6 +363,17 @@ class ShownFigure(Figure):
         super().__init__(figsize=(width_in or figsize[0], figsize[1]), **options)
 
     def _repr_png_(self) -> bytes:
-        file = io.BytesIO()
-        render(self, file, "png")
-        return file.getvalue()
+        return rendered(self, "png")
+
+
+_WIDTH_IN, _MAX_HEIGHT_IN = 12.0, 200.0
+
+
+def new_figure(height_in: float) -> ShownFigure:
+    """Return a new figure as wide as all of loads and pages, and as high as given, in inches."""
+    return ShownFigure(figsize=(_WIDTH_IN, min(height_in, _MAX_HEIGHT_IN)), layout="constrained")
+
+
+def new_axes(height_in: float) -> Axes:
+    """Return the axes of a new figure of that height in inches."""
+    return new_figure(height_in).subplots()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.reporting import trees
 from h3sim.reporting.labels import plain, shortened, tree_palette
-from h3sim.reporting.output import Saved, ShownFigure, plot_methods, set_alt_text
-from h3sim.reporting.qlog_plots import new_axes
-from h3sim.reporting.style import SMALL, in_style
+from h3sim.reporting.output import Saved, new_axes, new_figure, plot_methods, set_alt_text
+from h3sim.reporting.style import SMALL, finish_axes
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -16,12 +15,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from h3sim.page import Kind, Page
+    from h3sim.reporting.output import ShownFigure
     from h3sim.reporting.style import FigureStyle
 
 
 _ROW_IN, _FRAME_IN = 0.26, 0.9
 _BAR_HEIGHT = 0.64
-_WIDTH_IN = 12.0
 
 
 class KindRow(NamedTuple):
@@ -57,12 +56,11 @@ class PagePlots(Saved):
         Three and more leaves of a kind share one. Returns *ax*, or the axes of a new figure.
         """
         nodes = trees.nodes_of(self.page)
-        with in_style():
-            ax = ax or new_axes(trees.dependencies_height_in(nodes))
-            title = f"What asks for what on {self._name}"
-            trees.draw_dependencies(ax, self.page, self._palette, title, self._weight)
-            depth = max(node.depth for node in nodes) + 1
-            set_alt_text(ax, f"A tree of what asks for what, in {depth} steps.")
+        ax = ax or new_axes(trees.height_in(nodes))
+        title = f"What asks for what on {self._name}"
+        trees.draw_dependencies(ax, self.page, self._palette, title, self._weight)
+        depth = max(node.depth for node in nodes) + 1
+        set_alt_text(ax, f"A tree of what asks for what, in {depth} steps.")
         return ax
 
     def kinds(self, ax: Axes | None = None, **style: Unpack[FigureStyle]) -> Axes:
@@ -71,25 +69,41 @@ class PagePlots(Saved):
         Returns *ax*, or the axes of a new figure.
         """
         rows = kinds_of(self.page)
-        with in_style():
-            ax = ax or new_axes(self._kinds_in)
-            _draw_kinds(ax, self.page, rows)
-            weights = ", ".join(
-                f"{row.n_resources} of kind {row.kind.value} with {row.n_bytes / 1000:,.0f} kB"
-                for row in rows
-            )
-            set_alt_text(ax, f"A bar per kind: {weights}.")
+        ax = ax or new_axes(self._kinds_in)
+        above = [row.n_bytes_above_the_fold / 1000 for row in rows]
+        below = [row.n_bytes / 1000 - part for row, part in zip(rows, above, strict=True)]
+        look: dict[str, Any] = {"height": _BAR_HEIGHT, "edgecolor": "0.2", "linewidth": 0.8}
+        bars = ax.barh(range(len(rows)), above, color="#0b4f8c", **look)
+        bars.set_label("above the fold")
+        bars = ax.barh(range(len(rows)), below, left=above, color="#dbe5f0", **look)
+        bars.set_label("the rest")
+        weights = []
+        for position, row in enumerate(rows):
+            n, kb = row.n_resources, row.n_bytes / 1000
+            text = f" {n} resource{'s' * (n != 1)}, {kb:,.1f} kB"
+            ax.text(kb, position, text, va="center_baseline", fontsize=SMALL)
+            weights.append(f"{n} of kind {row.kind.value} with {kb:,.0f} kB")
+        ax.set_yticks(range(len(rows)), [row.kind.value for row in rows])
+        ax.set_ylim(len(rows) - 0.4, -0.6)
+        widest = max((row.n_bytes for row in rows), default=0) / 1000 or 1.0
+        ax.set_xlim(0, 1.25 * widest)  # room for the words behind the longest bar
+        why = self.page.nothing_visible_reason
+        note = f"; above the fold: {why}" if why else ""
+        title = f"What {self._name} weighs: {self.page.title}{note}"
+        finish_axes(ax, title=title, x="kB", has_rows=True)
+        if not why:
+            ax.legend(loc="lower right", fontsize=SMALL, frameon=False)
+        set_alt_text(ax, f"A bar per kind: {', '.join(weights)}.")
         return ax
 
     def figure(self, **style: Unpack[FigureStyle]) -> ShownFigure:
         """Return a new figure of both."""
-        graph_in = trees.dependencies_height_in(trees.nodes_of(self.page))
+        graph_in = trees.height_in(trees.nodes_of(self.page))
         heights_in = [self._kinds_in, graph_in]
-        with in_style():
-            figure = ShownFigure(figsize=(_WIDTH_IN, sum(heights_in)), layout="constrained")
-            above, below = figure.subplots(2, height_ratios=heights_in)
-            self.kinds(above)
-            self.dependencies(below)
+        figure = new_figure(sum(heights_in))
+        above, below = figure.subplots(2, height_ratios=heights_in)
+        self.kinds(above)
+        self.dependencies(below)
         return figure
 
     def __repr__(self) -> str:
@@ -106,40 +120,3 @@ class PagePlots(Saved):
     def _weight(self, resources: tuple[int, ...]) -> str:
         n_bytes = sum(self.page.resources[index].size_bytes for index in resources)
         return f"{n_bytes / 1000:,.1f} kB"
-
-
-def _draw_kinds(ax: Axes, page: Page, rows: list[KindRow]) -> None:
-    above = [row.n_bytes_above_the_fold / 1000 for row in rows]
-    below = [row.n_bytes / 1000 - part for row, part in zip(rows, above, strict=True)]
-    height, edge = _BAR_HEIGHT, "0.2"
-    ax.barh(
-        range(len(rows)), above, height=height, color="#0b4f8c", edgecolor=edge, linewidth=0.8
-    ).set_label("above the fold")
-    ax.barh(
-        range(len(rows)),
-        below,
-        left=above,
-        height=height,
-        color="#dbe5f0",
-        edgecolor=edge,
-        linewidth=0.8,
-    ).set_label("the rest")
-    widest = max((row.n_bytes for row in rows), default=0) / 1000 or 1.0
-    for position, row in enumerate(rows):
-        plural = "s" * (row.n_resources != 1)
-        text = f" {row.n_resources} resource{plural}, {row.n_bytes / 1000:,.1f} kB"
-        ax.text(row.n_bytes / 1000, position, text, va="center_baseline", fontsize=SMALL)
-    ax.set_yticks(range(len(rows)), [row.kind.value for row in rows])
-    ax.set_ylim(len(rows) - 0.4, -0.6)
-    ax.set_xlim(0, 1.25 * widest)  # room for the words behind the longest bar
-    ax.set_xlabel("kB")
-    ax.tick_params(axis="y", length=0)
-    ax.spines[["top", "right", "left"]].set_visible(False)
-    n, total = len(page.resources), f"{page.total_bytes / 1000:,.0f} kB"
-    why = page.nothing_visible_reason
-    note = f"; above the fold: {why}" if why else ""
-    name = plain(shortened(page.name, 60))
-    title = f"What {name} weighs: {n} resource{'s' * (n != 1)}, {total}{note}"
-    ax.set_title(title, fontsize=SMALL + 1, loc="left")
-    if not why:
-        ax.legend(loc="lower right", fontsize=SMALL, frameon=False)

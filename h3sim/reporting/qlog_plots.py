@@ -7,10 +7,17 @@ from typing import TYPE_CHECKING
 
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.reporting import time_series
-from h3sim.reporting.alt_texts import byte_ranges_alt, throughput_alt
 from h3sim.reporting.labels import plain, shortened
-from h3sim.reporting.output import Saved, ShownFigure, plot_methods, set_alt_text
-from h3sim.reporting.style import SMALL, in_style, line
+from h3sim.reporting.lane_layout import Window
+from h3sim.reporting.output import (
+    Saved,
+    ShownFigure,
+    new_axes,
+    new_figure,
+    plot_methods,
+    set_alt_text,
+)
+from h3sim.reporting.style import SMALL, finish_axes, line
 from h3sim.study.send_order import StepKind
 from h3sim.study.workload import describe_signal
 from h3sim.units import to_ms
@@ -27,7 +34,6 @@ if TYPE_CHECKING:
     from h3sim.trace import Trace
 
 
-_WIDTH_IN, _MAX_HEIGHT_IN = 12.0, 200.0
 _ROW_IN, _AXIS_IN = 0.42, 0.9
 CURVE_IN = 2.6
 
@@ -37,14 +43,6 @@ def byte_ranges_height_in(trace: Trace) -> float:
     return _AXIS_IN + _ROW_IN * max(2, len(time_series.shown_streams(trace)))
 
 
-def new_axes(height_in: float) -> Axes:
-    """Return the axes of a new figure as wide as all, and as high as given, in inches."""
-    return ShownFigure(
-        figsize=(_WIDTH_IN, min(height_in, _MAX_HEIGHT_IN)), layout="constrained"
-    ).subplots()
-
-
-_LOG_WIDTH_IN, _LOG_MAX_HEIGHT_IN = 12.0, 200.0
 _MARGIN = 1.005
 _NAME_CHARS = 60
 _TIME = "time since the log began in ms"
@@ -93,12 +91,17 @@ class LogPlots(Saved):
             request.stream_id: plain(shortened(resources[request.resource].id))
             for request in trace.requests
         }
-        with in_style():
-            ax = ax or new_axes(byte_ranges_height_in(trace))
-            title = f"Byte ranges per stream of {description}"
-            time_series.draw_byte_ranges(ax, trace, names, title, end_ms=self.end_ms)
-            ax.set_xlabel(_TIME)
-        set_alt_text(ax, f"{description}: {byte_ranges_alt(measured.hol.stream_bytes)}")
+        ax = ax or new_axes(byte_ranges_height_in(trace))
+        words = time_series.draw_byte_ranges(
+            ax,
+            trace,
+            f"Byte ranges per stream of {description}",
+            Window(self.end_ms),
+            labels=names,
+            n_waited=measured.hol.stream_bytes,
+        )
+        ax.set_xlabel(_TIME)
+        set_alt_text(ax, f"{description}: {words}")
         return ax
 
     def throughput(
@@ -112,12 +115,11 @@ class LogPlots(Saved):
             InputError: if there is no such log.
         """
         measured, description = self._log(number)
-        with in_style():
-            ax = ax or new_axes(CURVE_IN)
-            title = f"Throughput of {description}"
-            time_series.draw_throughput(ax, measured.trace, title, end_ms=self.end_ms)
-            ax.set_xlabel(_TIME)
-        set_alt_text(ax, f"{description}: {throughput_alt(measured.trace, self.end_ms)}")
+        ax = ax or new_axes(CURVE_IN)
+        title = f"Throughput of {description}"
+        words = time_series.draw_throughput(ax, measured.trace, title, Window(self.end_ms))
+        ax.set_xlabel(_TIME)
+        set_alt_text(ax, f"{description}: {words}")
         return ax
 
     def progress(self, ax: Axes | None = None, **style: Unpack[FigureStyle]) -> Axes:
@@ -125,29 +127,24 @@ class LogPlots(Saved):
 
         Returns *ax*, or the axes of a new figure.
         """
+        ax = ax or new_axes(CURVE_IN)
         ends = []
-        with in_style():
-            ax = ax or new_axes(CURVE_IN)
-            for number, (measured, name) in enumerate(zip(self.logs, self._names, strict=True)):
-                look = line(number)
-                times, sums = delivered_curve(measured.trace)
-                ends.append(f"{name} reaches {sums[-1] / 1000:,.0f} kB after {times[-1]:,.0f} ms")
-                ax.step(
-                    [*times, self.end_ms],
-                    [n_bytes / 1000 for n_bytes in (*sums, sums[-1])],
-                    where="post",
-                    color=look.color,
-                    linestyle=look.linestyle,
-                    label=f"{name}: {measured.page_load_ms:,.0f} ms",
-                )
-            ax.set_xlim(0, self.end_ms)
-            ax.set_ylim(bottom=0)
-            ax.set_xlabel(_TIME)
-            ax.set_ylabel("kB")
-            ax.set_title("Bytes delivered in order", fontsize=SMALL + 1, loc="left")
-            ax.grid(color="0.9", linewidth=0.6)
-            ax.spines[["top", "right"]].set_visible(False)
-            ax.legend(loc="lower right", fontsize=SMALL)
+        for number, (measured, name) in enumerate(zip(self.logs, self._names, strict=True)):
+            look = line(number)
+            times, sums = delivered_curve(measured.trace)
+            ends.append(f"{name} reaches {sums[-1] / 1000:,.0f} kB after {times[-1]:,.0f} ms")
+            ax.step(
+                [*times, self.end_ms],
+                [n_bytes / 1000 for n_bytes in (*sums, sums[-1])],
+                where="post",
+                color=look.color,
+                linestyle=look.linestyle,
+                label=f"{name}: {measured.page_load_ms:,.0f} ms",
+            )
+        ax.set_xlim(0, self.end_ms)
+        ax.set_ylim(bottom=0)
+        finish_axes(ax, title="Bytes delivered in order", x=_TIME, y="kB", grid="both")
+        ax.legend(loc="lower right", fontsize=SMALL)
         set_alt_text(
             ax, f"A line per log rises with what was delivered in order: {'; '.join(ends)}."
         )
@@ -157,13 +154,11 @@ class LogPlots(Saved):
         """Return a new figure of all logs: their byte ranges one above the other, and progress."""
         heights_in = [byte_ranges_height_in(measured.trace) for measured in self.logs]
         heights_in.append(CURVE_IN)
-        with in_style():
-            height_in = min(sum(heights_in), _LOG_MAX_HEIGHT_IN)
-            figure = ShownFigure(figsize=(_LOG_WIDTH_IN, height_in), layout="constrained")
-            *ranges, last = figure.subplots(len(heights_in), height_ratios=heights_in)
-            for number, ax in enumerate(ranges, start=1):
-                self.byte_ranges(ax, number=number)
-            self.progress(last)
+        figure = new_figure(sum(heights_in))
+        *ranges, last = figure.subplots(len(heights_in), height_ratios=heights_in)
+        for number, ax in enumerate(ranges, start=1):
+            self.byte_ranges(ax, number=number)
+        self.progress(last)
         return figure
 
     def _log(self, number: int) -> tuple[Measurement, str]:
@@ -218,19 +213,16 @@ class IdentificationPlots(Saved):
             for row in found.contradictions
             if row.expected_stream in rows
         ]
-        with in_style():
-            ax = ax or new_axes(_AXIS_IN + _ROW_IN * max(2, len(rows)))
-            for steps, marker, label in ((sent, "|", "sent"), (resent, "^", "sent again")):
-                points = [(to_ms(step.at_ns), rows[step.stream_id]) for step in steps]
-                _mark(ax, points, marker, "#1b1b1b", label)
-            _mark(ax, wrong, "x", _CONTRADICTED, "sent, and contradicts the mechanism")
-            _mark(ax, expected, "o", _CONTRADICTED, "expected instead")
-            ax.set_yticks(list(rows.values()), [self._label(key) for key in rows])
-            ax.set_ylim(len(rows) - 0.5, -0.5)
-            ax.set_xlabel(_TIME)
-            ax.set_title(self._title(), fontsize=SMALL + 1, loc="left")
-            ax.spines[["top", "right"]].set_visible(False)
-            ax.legend(loc="upper right", fontsize=SMALL)
+        ax = ax or new_axes(_AXIS_IN + _ROW_IN * max(2, len(rows)))
+        for steps, marker, label in ((sent, "|", "sent"), (resent, "^", "sent again")):
+            points = [(to_ms(step.at_ns), rows[step.stream_id]) for step in steps]
+            _mark(ax, points, marker, "#1b1b1b", label)
+        _mark(ax, wrong, "x", _CONTRADICTED, "sent, and contradicts the mechanism")
+        _mark(ax, expected, "o", _CONTRADICTED, "expected instead")
+        ax.set_yticks(list(rows.values()), [self._label(key) for key in rows])
+        ax.set_ylim(len(rows) - 0.5, -0.5)
+        finish_axes(ax, title=self._title(), x=_TIME)
+        ax.legend(loc="upper right", fontsize=SMALL)
         set_alt_text(
             ax,
             f"{self._title()}. A row per stream shows when its bytes were sent;"

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import html
-import json
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from h3sim.reporting.animation import STYLE, legend_of, player_controls, scene_of
-from h3sim.reporting.document import check_suffix, html_page
+from h3sim.reporting.animation import STYLE, legend_of, player_controls, rounded, scene_of
+from h3sim.reporting.document import check_suffix, data_element, html_page, scrolled
 from h3sim.reporting.labels import join_words, shortened
 from h3sim.schema import write_atomically
 from h3sim.table import Column, Table
@@ -214,8 +212,6 @@ def race_html(loads: Sequence[Load], names: Sequence[str], palette: Palette) -> 
     page = loads[0].page
     title = f"Race of {page.name}: {', '.join(names)}"
     document = _document(loads, names, palette)
-    # `</script>` in a name would end the element, whatever quotes stand around it.
-    data = json.dumps(document, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     result, boxes = (f"<p>{html.escape(each)}</p>\n" for each in words_of(loads, names))
     lanes = "".join(
         f'<section aria-labelledby="lane-{number}"><h2 id="lane-{number}">{html.escape(name)}</h2>'
@@ -228,17 +224,30 @@ def race_html(loads: Sequence[Load], names: Sequence[str], palette: Palette) -> 
         ' the table says when each resource was complete"></canvas>'
         for number, name in enumerate(names)
     )
-    body = (
-        f"<main>\n<h1>{html.escape(title)}</h1>\n{result}{_controls(document)}"
-        f'<div class="lanes">{lanes}</div>\n{legend_of(page, palette)}'
-        f'{boxes}{_KEYS}<h2>Filmstrip</h2><div class="scroll film" tabindex="0" role="group"'
-        f' aria-label="Filmstrip">{film}</div>\n'
-        '<div class="scroll" tabindex="0" role="group" aria-label="Completion times">'
-        f"{_table(loads, names).to_html(most_rows=MAX_BOXES)}</div>\n</main>\n"
-        f'<script type="application/json" id="race">{data}</script>\n'
+    end_s = document["end"] / 1000
+    chosen, _ = min(_SPEEDS, key=lambda speed: abs(end_s / speed[1] - _STEADY_S))
+    jump = ("difference", "Next difference", "D")
+    finished = _finished(loads)
+    table = Table(
+        ("resource", *(Column(f"{name}, complete at ms", 0) for name in names)),
+        [
+            (f"{index + 1} {page.resources[index].id}", *finished[index])
+            for index in document["resources"]
+        ],
+        title="When each resource of the viewport was complete",
     )
-    script = files("h3sim.reporting").joinpath("race.js").read_text(encoding="utf-8")
-    return html_page(title, body, style=STYLE + _RACE_STYLE, width_rem=_WIDTH_REM, script=script)
+    body = (
+        f"<main>\n<h1>{html.escape(title)}</h1>\n{result}"
+        f"{player_controls(_SPEEDS, chosen, jump, document['end'])}"
+        "<noscript><p>The pictures need JavaScript; the sentences above and the table below do"
+        " not.</p></noscript>\n"
+        f'<div class="lanes">{lanes}</div>\n{legend_of(page, palette)}'
+        f"{boxes}{_KEYS}<h2>Filmstrip</h2>{scrolled('Filmstrip', film, 'scroll film')}\n"
+        f"{scrolled('Completion times', table.to_html(most_rows=MAX_BOXES))}\n</main>\n"
+        f"{data_element(document, 'race')}\n"
+    )
+    style = STYLE + _RACE_STYLE
+    return html_page(title, body, style=style, width_rem=_WIDTH_REM, script="race.js")
 
 
 def words_of(loads: Sequence[Load], names: Sequence[str]) -> list[str]:
@@ -261,20 +270,18 @@ def words_of(loads: Sequence[Load], names: Sequence[str]) -> list[str]:
             "images and text in web fonts are where they were recorded, and resources without a"
             " position, such as documents and styles, are below them"
         )
+    n, differ = len(differences_of(loads)), ""
+    if n:
+        moments = f"{n:,} moment{'s' * (n != 1)}"
+        other = "the other" if len(loads) == 2 else "another"
+        differ = f" At {moments}, one load completes a resource that {other} is still waiting for."
+    elif len(loads) > 1:
+        differ = " Every resource is complete at the same time in all loads."
     return [
-        f"{what} is complete after {join_words(ends)}. {_differences_in_words(loads)}".strip(),
+        f"{what} is complete after {join_words(ends)}.{differ}",
         f"Boxes stand for {_resources_in_words(loads[0].page, picture)}; {where}. A box fills"
         " up as the bytes of its resource arrive.",
     ]
-
-
-def _differences_in_words(loads: Sequence[Load]) -> str:
-    n = len(differences_of(loads))
-    if n == 0:
-        return "Every resource is complete at the same time in all loads." if loads[1:] else ""
-    other = "the other" if len(loads) == 2 else "another"
-    moments = "moment" if n == 1 else "moments"
-    return f"At {n:,} {moments}, one load completes a resource that {other} is still waiting for."
 
 
 def _resources_in_words(page: Page, picture: ViewportPicture) -> str:
@@ -289,29 +296,6 @@ def _resources_in_words(page: Page, picture: ViewportPicture) -> str:
         return f"the {len(shown) - n_more} largest of the {len(every)} resources{of}{more}"
     all_of_them = f"the {len(every)} resources" if len(every) != 1 else "the only resource"
     return f"{all_of_them}{of}{more}"
-
-
-def _controls(document: dict[str, Any]) -> str:
-    end_s = document["end"] / 1000
-    chosen, _ = min(_SPEEDS, key=lambda speed: abs(end_s / speed[1] - _STEADY_S))
-    jump = ("difference", "Next difference", "D")
-    return (
-        f"{player_controls(_SPEEDS, chosen, jump, document['end'])}"
-        "<noscript><p>The pictures need JavaScript; the sentences above and the table below do"
-        " not.</p></noscript>\n"
-    )
-
-
-def _table(loads: Sequence[Load], names: Sequence[str]) -> Table[Any]:
-    finished = _finished(loads)
-    resources = loads[0].page.resources
-    rows = [
-        (f"{index + 1} {resources[index].id}", *finished[index])
-        for index in picture_of(loads[0].page).resources
-    ]
-    heads: tuple[str | Column, ...]
-    heads = ("resource", *(Column(f"{name}, complete at ms", 0) for name in names))
-    return Table(heads, rows, title="When each resource of the viewport was complete")
 
 
 def _document(loads: Sequence[Load], names: Sequence[str], palette: Palette) -> dict[str, Any]:
@@ -336,13 +320,13 @@ def _document(loads: Sequence[Load], names: Sequence[str], palette: Palette) -> 
         "labels": [f"{index + 1} {shortened(page.resources[index].id)}" for index in resources],
         "bytes": [max(1, page.resources[index].size_bytes) for index in resources],
         "differences": [
-            [_short(at_ms), resource, complete]
+            [round(at_ms, _DIGITS), resource, complete]
             for at_ms, resource, complete in differences_of(loads)
         ],
         "loads": [
             {
                 "name": name,
-                "finished": [_short(finished[index][number]) for index in resources],
+                "finished": [rounded(finished[index][number], _DIGITS) for index in resources],
                 "packets": list(_packets(load)),
             }
             for number, (name, load) in enumerate(zip(names, loads, strict=True))
@@ -360,17 +344,9 @@ def _packets(load: Load) -> Iterator[list[Any]]:
         for each in scene_of(load).flights
     ]
     for flight in sorted(flights, key=lambda each: each.shown_ms):
-        times = (flight.shown_ms, flight.came_ms, flight.gone_ms)
-        yield [
-            *map(_short, times),
-            flight.resource,
-            flight.n_bytes,
-            _short(flight.given_ms[order]),
-        ]
-
-
-def _short(at_ms: float | None) -> float | None:
-    return None if at_ms is None else round(at_ms, _DIGITS)
+        times = (flight.shown_ms, flight.came_ms, flight.gone_ms, flight.given_ms[order])
+        *under_way, delivered = (rounded(at_ms, _DIGITS) for at_ms in times)
+        yield [*under_way, flight.resource, flight.n_bytes, delivered]
 
 
 def write(

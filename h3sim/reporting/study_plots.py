@@ -1,16 +1,16 @@
-"""Figures of studies: intervals, distributions, ranks, maps, and header compression."""
+"""Figures of studies: intervals, distributions, ranks, maps, optimality, and headers."""
 
 from __future__ import annotations
 
 import math
 import statistics
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+import numpy as np
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
 from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue
-from h3sim.page.categories import size_class
-from h3sim.reporting import output
+from h3sim.page.categories import PAGE_CLASSES, size_class
 from h3sim.reporting.labels import (
     Interval,
     ends_of,
@@ -25,8 +25,17 @@ from h3sim.reporting.labels import (
     within,
     wrapped,
 )
-from h3sim.reporting.output import ShownFigure, plot_function, plot_methods, set_alt_text
-from h3sim.reporting.style import SIGNIFICANT, SMALL, in_style, line
+from h3sim.reporting.output import (
+    ShownFigure,
+    check_choice,
+    check_ending,
+    plot_function,
+    plot_methods,
+    root_figure,
+    save_figure,
+    set_alt_text,
+)
+from h3sim.reporting.style import SIDE_LEGEND, SIGNIFICANT, SMALL, finish_axes, line
 from h3sim.study.rows import no_column
 from h3sim.study.statistics import differences_by_scheme, mean_interval, pairs_by_scheme
 from h3sim.text import plural
@@ -34,15 +43,16 @@ from h3sim.text import plural
 if TYPE_CHECKING:
     import os
     from collections.abc import Collection, Mapping, Sequence
+    from pathlib import Path
     from typing import Unpack
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from h3sim.reporting.style import FigureStyle
-    from h3sim.study import Results
+    from h3sim.results.load import Which
+    from h3sim.study import Optimality, Results
     from h3sim.study.header_study import HeaderRow
-    from h3sim.study.statistics import Ranks
 
 
 _SIZES = {"small": "small, < 500 kB", "medium": "medium", "large": "large, > 1000 kB"}
@@ -54,7 +64,7 @@ _FACTORS = (1.01, 1.02, 1.05, 1.1, 1.25, 1.5, 2, 3, 4, 5, 7, 10)
 _FAR_FACTORS = (2, 5, 10, 20, 50, 100)
 
 
-def name_columns(ax: Axes, names: Sequence[str]) -> None:
+def _name_columns(ax: Axes, names: Sequence[str]) -> None:
     """Name the columns of a figure, upright where they would not stand beside each other."""
     ax.set_xticks(range(len(names)), names)
     longest = max((len(line) for name in names for line in name.splitlines()), default=0)
@@ -62,7 +72,7 @@ def name_columns(ax: Axes, names: Sequence[str]) -> None:
         ax.tick_params(axis="x", labelrotation=90)
 
 
-def check_comparable(schemes: Collection[str], baseline: str, value: str) -> None:
+def _check_comparable(schemes: Collection[str], baseline: str, value: str) -> None:
     """Refuse a figure of schemes beside a baseline that none stands beside.
 
     Raises:
@@ -83,58 +93,6 @@ def _page_sizes(results: Results) -> dict[str, int]:
             [ValidationIssue(key="page_bytes", message="the results have no such column")]
         )
     return {row["page"]: row["page_bytes"] for row in results}
-
-
-def draw_scatter(ax: Axes, results: Results, baseline: str, value: str) -> dict[str, list[float]]:
-    """Draw a point a page and scheme, beside each other by size; return those of each scheme."""
-    sizes = _page_sizes(results)
-    pairs = pairs_by_scheme(results, baseline, value)
-    schemes = [name for name in pairs if name != baseline]
-    check_comparable(schemes, baseline, value)
-    description = set()
-    drawn: dict[str, list[float]] = {}
-    for position, scheme in enumerate(schemes):
-        logs: dict[str, list[float]] = {}
-        for pair in pairs[scheme]:
-            logs.setdefault(pair.page, []).append(math.log(pair.speedup))
-        for page, own in logs.items():
-            number = list(_SIZES).index(size_class(sizes[page]))
-            style = line(number)
-            factor = math.exp(math.fsum(own) / len(own))
-            drawn.setdefault(scheme, []).append(factor)
-            ax.plot(
-                position + _LANE * (number - 1),
-                factor,
-                marker=style.marker,
-                markersize=4.5,
-                color=style.color,
-                fillstyle=("none", "left", "full")[number],
-                linestyle="none",
-                label=None if number in description else [*_SIZES.values()][number],
-            )
-            description.add(number)
-    for position in range(1, len(schemes)):
-        ax.axvline(position - 0.5, color="0.85", linewidth=0.6, zorder=0)
-    ax.axhline(1, color="0.6", linewidth=0.8, zorder=0)
-    name_columns(ax, [plain(shortened(name)) for name in schemes])
-    ax.set_xlim(-0.5, len(schemes) - 0.5)
-    _factor_axis(ax)
-    return drawn
-
-
-def legend_by_size(ax: Axes) -> None:
-    """Say which marker is which size of page, the smallest first."""
-    handles, labels = ax.get_legend_handles_labels()
-    known = dict(zip(labels, handles, strict=True))
-    names = [name for name in _SIZES.values() if name in known]
-    ax.legend(
-        [known[name] for name in names],
-        names,
-        fontsize=SMALL,
-        frameon=False,
-        title="pages",
-        title_fontsize=SMALL,
-    )
 
 
 def _factor_axis(ax: Axes) -> None:
@@ -161,115 +119,9 @@ def _factor(factor: float) -> str:
     return f"x{factor:.3g}" if factor > 1 else f"/{1 / factor:.3g}"
 
 
-def draw_buffers(
-    ax: Axes, results: Results, baseline: str, value: str, over: str
-) -> dict[str, list[tuple[object, float]]]:
-    """Draw each scheme's speedup with its interval at each value of *over*; return the points."""
-    positions = list(dict.fromkeys(results.column(over)))
-    points: dict[str, list[tuple[int, float, float | None, float | None]]] = {}
-    for at, position in enumerate(positions):
-        for row in results.filter(**{over: position}).compare(baseline, value=value):
-            if row.scheme != baseline:
-                point = (at, row.geometric, row.low, row.high)
-                points.setdefault(row.scheme, []).append(point)
-    check_comparable(points, baseline, value)
-    for number, (scheme, own) in enumerate(points.items()):
-        style = line(number)
-        shift = 0.5 * ((number + 0.5) / len(points) - 0.5)
-        xs = [at + shift for at, *_ in own]
-        ax.plot(
-            xs,
-            [middle for _, middle, _, _ in own],
-            label=plain(scheme),
-            color=style.color,
-            linestyle=style.linestyle,
-            marker=style.marker,
-            markersize=4,
-            linewidth=1.0,
-        )
-        for x, (_, _, low, high) in zip(xs, own, strict=True):
-            if low is not None and high is not None:
-                ax.plot([x, x], [low, high], color=style.color, linewidth=1.4)
-    ax.axhline(1, color="0.6", linewidth=0.8, zorder=0)
-    ax.set_xticks(range(len(positions)), [value_label(position) for position in positions])
-    ax.set_xlim(-0.5, len(positions) - 0.5)
-    _factor_axis(ax)
-    return {
-        scheme: [(positions[at], middle) for at, middle, _, _ in own]
-        for scheme, own in points.items()
-    }
-
-
-def draw_correlations(ax: Axes, results: Results, x: str, y: str) -> list[float]:
-    """Draw a bar a page, the smallest page on the left; return their heights.
-
-    They are full where the correlation is significant.
-    """
-    sizes = _page_sizes(results)
-    pages = sorted(sizes, key=lambda page: (sizes[page], page))
-    style = line(1)
-    rhos = []
-    for position, page in enumerate(pages):
-        own = results.filter(page=page)
-        if any(len(set(own.column(name))) == 1 for name in (x, y)):
-            ax.text(position, 0, "none", ha="center", va="bottom", fontsize=SMALL - 1)
-            continue
-        found = own.correlation(x, y)
-        is_significant = found.p_rho < SIGNIFICANT
-        rhos.append(found.rho)
-        ax.bar(
-            position,
-            found.rho,
-            width=0.7,
-            facecolor=style.color if is_significant else "white",
-            edgecolor=style.color,
-            linewidth=1.0,
-        )
-    ax.axhline(0, color="0.3", linewidth=0.8)
-    ax.set_ylim(-1.05, 1.05)
-    ax.set_xlim(-0.6, len(pages) - 0.4)
-    names = [f"{plain(shortened(page))}\n{sizes[page] / 1000:,.0f} kB" for page in pages]
-    name_columns(ax, names)
-    return rhos
-
-
-def draw_ranks(ax: Axes, found: Ranks) -> None:
-    """Draw mean ranks on a ruler, and a bar over those that are not told apart (Demsar, Fig. 1)."""
-    names = sorted(found.ranks, key=lambda name: found.ranks[name])
-    n = len(names)
-    groups = found.groups()
-    first = -0.5 - 0.3 * len(groups)
-    half = (n + 1) // 2
-    for position, name in enumerate(names):
-        is_left = position < half
-        y = first - 0.6 * (position if is_left else n - 1 - position)
-        rank, end = found.ranks[name], 0.9 if is_left else n + 0.1
-        ax.plot([rank, rank, end], [0, y, y], color="0.35", linewidth=0.9)
-        ax.plot(rank, 0, marker="o", color="0.1", markersize=4, clip_on=False)
-        side = "right" if is_left else "left"
-        description = f"{plain(name)} {rank:.2f}" if is_left else f"{rank:.2f} {plain(name)}"
-        ax.text(
-            end + (-0.04 if is_left else 0.04), y, description, ha=side, va="center", fontsize=SMALL
-        )
-    for position, group in enumerate(groups):
-        ends = [found.ranks[group[0]] - 0.03, found.ranks[group[-1]] + 0.03]
-        ax.plot(ends, [-0.3 * (position + 1)] * 2, color="0.1", linewidth=3, solid_capstyle="butt")
-    _draw_ruler(ax, n, found.critical_difference)
-    ax.set_ylim(first - 0.6 * half, 1.9)
-    ax.set_xlim(1 - 0.28 * n, n + 0.28 * n)
-
-
-def _draw_ruler(ax: Axes, n: int, difference: float) -> None:
-    ax.plot([1, n], [0, 0], color="0.1", linewidth=1)
-    for rank in range(1, n + 1):
-        ax.plot([rank, rank], [0, 0.15], color="0.1", linewidth=1)
-        ax.text(rank, 0.25, str(rank), ha="center", va="bottom", fontsize=SMALL)
-    ax.plot([1, 1 + difference], [1.1, 1.1], color="0.1", linewidth=1.4, marker="|", markersize=6)
-    description = f"critical difference {difference:.2f}"
-    ax.text(1, 1.3, description, ha="left", va="bottom", fontsize=SMALL)
-    ax.set_axis_off()
-
-
+_LEGEND_LOOK: dict[str, Any] = {"fontsize": SMALL, "frameon": False, "title_fontsize": SMALL}
+_REFERENCE: dict[str, Any] = {"color": "0.6", "linewidth": 0.8, "zorder": 0}
+"""The line at which nothing changes."""
 _THICK, _THIN = 2.2, 0.8
 _PERCENT = 100
 _SIZE_IN = (7.0, 4.0)
@@ -309,31 +161,30 @@ class StudyPlots:
         """
         rows = self._results.relative_medians(relative_to, value=value)
         schemes = dict.fromkeys(row.scheme for row in rows if row.scheme != relative_to)
-        check_comparable(schemes, relative_to, value)
+        _check_comparable(schemes, relative_to, value)
         units = _units(self._results, len({(row.page, row.setting) for row in rows}))
-        is_own = ax is None
-        with in_style():
-            ax = _axes(ax)
-            description = []
-            for number, scheme in enumerate(schemes):
-                steps = sorted(
-                    (_PERCENT * row.delta, row.p is not None and row.p < SIGNIFICANT)
-                    for row in rows
-                    if row.scheme == scheme
-                )
-                _draw_steps(ax, number, scheme, steps)
-                description.append(_steps_in_words(scheme, steps))
-            # The last step of a scheme that is never slower is at 0: not on the edge, nor below.
-            ax.axvline(0, color="0.6", linewidth=0.8, zorder=0)
-            ax.margins(x=0.05)
-            ax.set_ylim(0, 1.02)
-            _label(
-                ax,
-                f"{_named(value)}: change of the median to {relative_to} in %;"
-                " thick where p < 0.005",
-                f"share of {units}",
+        is_own, ax = ax is None, _axes(ax)
+        description = []
+        for number, scheme in enumerate(schemes):
+            steps = sorted(
+                (_PERCENT * row.delta, row.p is not None and row.p < SIGNIFICANT)
+                for row in rows
+                if row.scheme == scheme
             )
-            _explain(ax, is_own=is_own)
+            _draw_steps(ax, number, scheme, steps)
+            changes = [change for change, _ in steps]
+            n_clear = sum(is_significant for _, is_significant in steps)
+            description.append(
+                f"{scheme} from {changes[0]:.1f} to {changes[-1]:.1f} %, half of them below"
+                f" {statistics.median(changes):.1f} %, {n_clear} of {len(steps)} significant"
+            )
+        # The last step of a scheme that is never slower is at 0: not on the edge, nor below.
+        ax.axvline(0, **_REFERENCE)
+        ax.margins(x=0.05)
+        ax.set_ylim(0, 1.02)
+        change = f"{_named(value)}: change of the median to {relative_to} in %"
+        _label(ax, f"{change}; thick where p < 0.005", f"share of {units}")
+        _explain(ax, is_own=is_own)
         what = f"the share of {units} by the change of their median {value} to {relative_to}"
         set_alt_text(ax, f"A line of steps per scheme, {what}: {listed(description)}")
         return ax
@@ -391,29 +242,34 @@ class StudyPlots:
             what = f"{quantity(value)}: difference to {baseline}, 95 % interval"
         if not points:
             raise NothingToMeasureError(f"no load has {value}: there is nothing to draw")
-        is_own = ax is None
-        with in_style():
-            ax = _axes(ax)
-            _draw_over(ax, points, has_bands=baseline is None)
-            if baseline is not None:
-                ax.axhline(0, color="0.6", linewidth=0.8, zorder=0)
-            _label(ax, quantity(over), what)
-            _explain(ax, is_own=is_own)
-        lines = {scheme: [point[:2] for point in own] for scheme, own in points.items()}
+        is_own, ax = ax is None, _axes(ax)
+        _draw_over(ax, points, has_bands=baseline is None)
+        if baseline is not None:
+            ax.axhline(0, **_REFERENCE)
+        return self._finish_over(ax, points, over, what, is_own=is_own)
+
+    def _finish_over(
+        self, ax: Axes, points: _Points, over: str, what: str, *, is_own: bool
+    ) -> Axes:
+        _label(ax, quantity(over), what)
+        _explain(ax, is_own=is_own)
+        lines = {
+            scheme: [(level, found.value) for level, found in own] for scheme, own in points.items()
+        }
         set_alt_text(ax, f"A line per scheme over {over}, {what}: {ends_of(lines)}")
         return ax
 
-    def _means_over(self, over: str, value: str) -> dict[str, list[_Point]]:
-        points: dict[str, list[_Point]] = {}
-        for row in self._summary(value, ["scheme", over]):
+    def _means_over(self, over: str, value: str) -> _Points:
+        points: _Points = {}
+        for row in self._results.summary(value, by=["scheme", over]):
             if row["n"]:
                 mean, sd = row["mean"], row["sd"] or 0
-                point = _Point(row[over], mean, mean - sd, mean + sd)
-                points.setdefault(row["scheme"], []).append(point)
+                found = Interval(mean, mean - sd, mean + sd)
+                points.setdefault(row["scheme"], []).append((row[over], found))
         return points
 
-    def _differences_over(self, over: str, value: str, baseline: str) -> dict[str, list[_Point]]:
-        points: dict[str, list[_Point]] = {}
+    def _differences_over(self, over: str, value: str, baseline: str) -> _Points:
+        points: _Points = {}
         for level in dict.fromkeys(self._results.column(over)):
             own = self._results.filter(**{over: level})
             if all(row.get(value) is None for row in own):
@@ -421,10 +277,10 @@ class StudyPlots:
             for scheme, clusters in differences_by_scheme(own, baseline, value).items():
                 if scheme != baseline:
                     known = [*clusters.values()]
-                    point = _Point(level, math.fsum(known) / len(known), *mean_interval(known))
-                    points.setdefault(scheme, []).append(point)
+                    found = Interval(math.fsum(known) / len(known), *mean_interval(known))
+                    points.setdefault(scheme, []).append((level, found))
         if any(row.get(value) is not None for row in self._results):
-            check_comparable(points, baseline, value)
+            _check_comparable(points, baseline, value)
         return points
 
     def heat(
@@ -441,29 +297,32 @@ class StudyPlots:
         Raises:
             InputError: if there is no such column.
         """
-        rows = self._summary(value, [x, y])
+        self._check_column(x, y, value)
+        rows = list(self._results.summary(value, by=[x, y]))
         columns, lines = (list(dict.fromkeys(row[name] for row in rows)) for name in (x, y))
         means = {(row[x], row[y]): row["mean"] for row in rows}
-        nan = float("nan")
-        grid = [[_or(means.get((column, row)), nan) for column in columns] for row in lines]
-        with in_style():
-            ax = _axes(ax)
-            ax.imshow(grid, aspect="auto", cmap="cividis")
-            known = [mean for mean in means.values() if mean is not None]
-            middle = (min(known, default=0) + max(known, default=0)) / 2
-            for index, row in enumerate(grid):
-                for at, mean in enumerate(row):
-                    if mean != mean:
-                        continue
+        ax = _axes(ax)
+        grid = [[means.get((column, row)) for column in columns] for row in lines]
+        ax.imshow(np.array(grid, dtype=float), aspect="auto", cmap="cividis")
+        known = sorted((mean, *map(str, at)) for at, mean in means.items() if mean is not None)
+        ends = (known[0], known[-1]) if known else ()
+        middle = sum(mean for mean, *_ in ends) / 2
+        for index, row in enumerate(grid):
+            for at, mean in enumerate(row):
+                if mean is not None:
                     # Where all are one, that is the least, and dark.
                     color = "white" if mean <= middle else "black"
                     ax.text(at, index, f"{mean:,.0f}", ha="center", va="center", color=color)
-            name_columns(ax, [value_label(name) for name in columns])
-            ax.set_yticks(range(len(lines)), [value_label(name) for name in lines])
-            _label(ax, quantity(x), quantity(y))
-            # In the middle: no axis says it, and papers drop what stands on the left.
-            ax.set_title(f"mean {quantity(value)}", fontsize=SMALL + 1)
-        set_alt_text(ax, f"A map of {x} and {y}, the mean {value} in each cell: {_extremes(means)}")
+        _name_columns(ax, [value_label(name) for name in columns])
+        ax.set_yticks(range(len(lines)), [value_label(name) for name in lines])
+        _label(ax, quantity(x), quantity(y))
+        # In the middle: no axis says it, and papers drop what stands on the left.
+        ax.set_title(f"mean {quantity(value)}", fontsize=SMALL + 1)
+        extremes = listed(
+            f"the {name} is {mean:,.0f} at {column} and {row}"
+            for name, (mean, column, row) in zip(("least", "largest"), ends, strict=False)
+        )
+        set_alt_text(ax, f"A map of {x} and {y}, the mean {value} in each cell: {extremes}")
         return ax
 
     def scatter(
@@ -483,12 +342,41 @@ class StudyPlots:
             InputError: if there is no such scheme or column.
             NothingToMeasureError: if no other scheme has the value beside it.
         """
-        with in_style():
-            ax = _axes(ax)
-            points = draw_scatter(ax, self._results, baseline, value)
-            what = f"{_named(value)}: speedup over {baseline}"
-            _label(ax, "", what)
-            legend_by_size(ax)
+        sizes = _page_sizes(self._results)
+        pairs = pairs_by_scheme(self._results, baseline, value)
+        schemes = [name for name in pairs if name != baseline]
+        _check_comparable(schemes, baseline, value)
+        ax = _axes(ax)
+        points: dict[str, list[float]] = {}
+        for position, scheme in enumerate(schemes):
+            logs: dict[str, list[float]] = {}
+            for pair in pairs[scheme]:
+                logs.setdefault(pair.page, []).append(math.log(pair.speedup))
+            for page, own in logs.items():
+                number = list(_SIZES).index(size_class(sizes[page]))
+                factor = math.exp(math.fsum(own) / len(own))
+                points.setdefault(scheme, []).append(factor)
+                ax.plot(
+                    position + _LANE * (number - 1),
+                    factor,
+                    **line(number)._asdict() | {"linestyle": "none"},
+                    markersize=4.5,
+                    fillstyle=("none", "left", "full")[number],
+                    label=[*_SIZES.values()][number],
+                )
+        for position in range(1, len(schemes)):
+            ax.axvline(position - 0.5, color="0.85", linewidth=0.6, zorder=0)
+        ax.axhline(1, **_REFERENCE)
+        _name_columns(ax, [plain(shortened(name)) for name in schemes])
+        ax.set_xlim(-0.5, len(schemes) - 0.5)
+        _factor_axis(ax)
+        what = f"{_named(value)}: speedup over {baseline}"
+        _label(ax, "", what)
+        # A mark of each size, the smallest first.
+        handles, labels = ax.get_legend_handles_labels()
+        marks = dict(zip(labels, handles, strict=True))
+        names = [name for name in _SIZES.values() if name in marks]
+        ax.legend([marks[name] for name in names], names, title="pages", **_LEGEND_LOOK)
         set_alt_text(ax, f"A mark per page and scheme, {what}: {spreads_of(points)}")
         return ax
 
@@ -511,15 +399,20 @@ class StudyPlots:
             MissingExtraError: if scipy is not installed.
         """
         self._check_column(over)
-        is_own = ax is None
-        with in_style():
-            ax = _axes(ax)
-            lines = draw_buffers(ax, self._results, baseline, value, over)
-            what = f"{_named(value)}: speedup over {baseline}, 95 % interval"
-            _label(ax, quantity(over), what)
-            _explain(ax, is_own=is_own)
-        set_alt_text(ax, f"A line per scheme over {over}, {what}: {ends_of(lines)}")
-        return ax
+        levels = list(dict.fromkeys(self._results.column(over)))
+        points: _Points = {}
+        for level in levels:
+            for row in self._results.filter(**{over: level}).compare(baseline, value=value):
+                if row.scheme != baseline:
+                    found = Interval(row.geometric, row.low, row.high)
+                    points.setdefault(row.scheme, []).append((level, found))
+        _check_comparable(points, baseline, value)
+        is_own, ax = ax is None, _axes(ax)
+        _draw_over(ax, points, levels=levels)
+        ax.axhline(1, **_REFERENCE)
+        _factor_axis(ax)
+        what = f"{_named(value)}: speedup over {baseline}, 95 % interval"
+        return self._finish_over(ax, points, over, what, is_own=is_own)
 
     def correlations(
         self, x: str, y: str, *, ax: Axes | None = None, **style: Unpack[FigureStyle]
@@ -534,14 +427,26 @@ class StudyPlots:
             MissingExtraError: if scipy is not installed.
         """
         self._check_column(x, y)
-        with in_style():
-            ax = _axes(ax)
-            rhos = draw_correlations(ax, self._results, x, y)
-            _label(
-                ax,
-                "pages by their size; full where p < 0.005",
-                f"Spearman's rho\n{quantity(x)}\n{quantity(y)}",
-            )
+        sizes = _page_sizes(self._results)
+        pages = sorted(sizes, key=lambda page: (sizes[page], page))
+        ax = _axes(ax)
+        color, rhos = line(1).color, []
+        for position, page in enumerate(pages):
+            own = self._results.filter(page=page)
+            if any(len(set(own.column(name))) == 1 for name in (x, y)):
+                ax.text(position, 0, "none", ha="center", va="bottom", fontsize=SMALL - 1)
+                continue
+            found = own.correlation(x, y)
+            rhos.append(found.rho)
+            face = color if found.p_rho < SIGNIFICANT else "white"
+            ax.bar(position, found.rho, width=0.7, facecolor=face, edgecolor=color, linewidth=1.0)
+        ax.axhline(0, color="0.3", linewidth=0.8)
+        ax.set_ylim(-1.05, 1.05)
+        ax.set_xlim(-0.6, len(pages) - 0.4)
+        names = [f"{plain(shortened(page))}\n{sizes[page] / 1000:,.0f} kB" for page in pages]
+        _name_columns(ax, names)
+        y_label = f"Spearman's rho\n{quantity(x)}\n{quantity(y)}"
+        _label(ax, "pages by their size; full where p < 0.005", y_label)
         what = f"Spearman's rho of {x} and {y}"
         set_alt_text(ax, f"A bar per page, the smallest first, {what}: {spreads_of({'rho': rhos})}")
         return ax
@@ -565,19 +470,16 @@ class StudyPlots:
             MissingExtraError: if scipy is not installed.
         """
         found = self._results.ranks(value, level=level)
-        with in_style():
-            ax = _axes(ax, height_in=1.2 + _ROW_IN * len(found.ranks) / 2)
-            draw_ranks(ax, found)
-            units = _units(self._results, found.blocks)
-            description = f"mean ranks of {_named(value)} over {units}; 1 is fastest"
-            ax.set_title(within(ax, plain(description)), fontsize=SMALL + 1)
-        ranks = {name: Interval(rank) for name, rank in found.ranks.items()}
-        groups = listed(f"{', '.join(group)} are not told apart" for group in found.groups())
-        set_alt_text(
-            ax,
-            f"A ruler of {description}: {with_intervals(ranks)} Of groups joined by a bar:"
-            f" {groups}",
-        )
+        ax = _axes(ax, height_in=1.2 + _ROW_IN * len(found.ranks) / 2)
+        groups = found.groups()
+        _draw_ranks(ax, found.ranks, groups)
+        _draw_ruler(ax, len(found.ranks), found.critical_difference)
+        units = _units(self._results, found.blocks)
+        description = f"mean ranks of {_named(value)} over {units}; 1 is fastest"
+        ax.set_title(within(ax, plain(description)), fontsize=SMALL + 1)
+        ranks = with_intervals({name: Interval(rank) for name, rank in found.ranks.items()})
+        joined = listed(f"{', '.join(group)} are not told apart" for group in groups)
+        set_alt_text(ax, f"A ruler of {description}: {ranks} Of groups joined by a bar: {joined}")
         return ax
 
     def __repr__(self) -> str:
@@ -594,70 +496,99 @@ class StudyPlots:
         if problems:
             raise InputError(problems)
 
-    def _summary(self, value: str, by: Sequence[str]) -> list[dict[str, Any]]:
-        try:
-            return list(self._results.summary(value, by=by))
-        except KeyError as error:
-            raise InputError([ValidationIssue(key="column", message=str(error.args[0]))]) from error
+
+def _draw_ranks(ax: Axes, ranks: Mapping[str, float], groups: Sequence[Sequence[str]]) -> None:
+    """Draw mean ranks on a ruler, and a bar over those that are not told apart (Demsar, Fig. 1)."""
+    n, first = len(ranks), -0.5 - 0.3 * len(groups)
+    half = (n + 1) // 2
+    for position, (name, rank) in enumerate(sorted(ranks.items(), key=lambda item: item[1])):
+        is_left = position < half
+        y = first - 0.6 * (position if is_left else n - 1 - position)
+        end = 0.9 if is_left else n + 0.1
+        ax.plot([rank, rank, end], [0, y, y], color="0.35", linewidth=0.9)
+        ax.plot(rank, 0, marker="o", color="0.1", markersize=4, clip_on=False)
+        if is_left:
+            at, side, description = end - 0.04, "right", f"{plain(name)} {rank:.2f}"
+        else:
+            at, side, description = end + 0.04, "left", f"{rank:.2f} {plain(name)}"
+        ax.text(at, y, description, ha=side, va="center", fontsize=SMALL)
+    for position, group in enumerate(groups):
+        ends = [ranks[group[0]] - 0.03, ranks[group[-1]] + 0.03]
+        ax.plot(ends, [-0.3 * (position + 1)] * 2, color="0.1", linewidth=3, solid_capstyle="butt")
+    ax.set_ylim(first - 0.6 * half, 1.9)
+    ax.set_xlim(1 - 0.28 * n, n + 0.28 * n)
 
 
-def draw_ratios(ratios: Mapping[str, Interval], what: str, *, ax: Axes | None = None) -> Axes:
+def _draw_ruler(ax: Axes, n: int, difference: float) -> None:
+    ax.plot([1, n], [0, 0], color="0.1", linewidth=1)
+    for rank in range(1, n + 1):
+        ax.plot([rank, rank], [0, 0.15], color="0.1", linewidth=1)
+        ax.text(rank, 0.25, str(rank), ha="center", va="bottom", fontsize=SMALL)
+    ax.plot([1, 1 + difference], [1.1, 1.1], color="0.1", linewidth=1.4, marker="|", markersize=6)
+    description = f"critical difference {difference:.2f}"
+    ax.text(1, 1.3, description, ha="left", va="bottom", fontsize=SMALL)
+    ax.set_axis_off()
+
+
+@plot_function
+def draw_ratios(
+    ratios: Mapping[str, Interval],
+    what: str,
+    *,
+    ax: Axes | None = None,
+    **style: Unpack[FigureStyle],
+) -> Axes:
     """Draw ratios with their intervals, one per row, and 1 as a line (a forest plot)."""
-    with in_style():
-        ax = _axes(ax, height_in=1 + _ROW_IN * len(ratios))
-        for index, ratio in enumerate(ratios.values()):
-            style = line(index)
-            if ratio.low is not None and ratio.high is not None:
-                ax.plot([ratio.low, ratio.high], [index, index], color=style.color, linewidth=1.5)
-            ax.plot(ratio.value, index, marker="D", color=style.color, markersize=5)
-        ax.axvline(1, color="0.6", linewidth=0.8)
-        ax.set_yticks(range(len(ratios)), [plain(name) for name in ratios])
-        ax.set_ylim(len(ratios) - 0.5, -0.5)
-        _label(ax, what, "")
+    ax = _axes(ax, height_in=1 + _ROW_IN * len(ratios))
+    for index, ratio in enumerate(ratios.values()):
+        color = line(index).color
+        if ratio.ends is not None:
+            ax.plot(ratio.ends, [index, index], color=color, linewidth=1.5)
+        ax.plot(ratio.value, index, marker="D", color=color, markersize=5)
+    ax.axvline(1, color="0.6", linewidth=0.8)
+    ax.set_yticks(range(len(ratios)), [plain(name) for name in ratios])
+    ax.set_ylim(len(ratios) - 0.5, -0.5)
+    _label(ax, what, "")
     set_alt_text(ax, f"A row per scheme, {what}: {with_intervals(ratios)}")
     return ax
 
 
-class _Point(NamedTuple):
-    """A scheme's value at a level of a column, and its interval where there is one."""
-
-    level: Any
-    value: float
-    low: float | None
-    high: float | None
-
-
+_Points: TypeAlias = "dict[str, list[tuple[Any, Interval]]]"
+"""By scheme its values at levels of a column."""
 _DODGE, _NUMERIC_DODGE = 0.5, 0.04
 """Share of the distance between categories, or of an axis of numbers, that schemes spread over."""
 
 
-def _draw_over(ax: Axes, points: Mapping[str, Sequence[_Point]], *, has_bands: bool) -> None:
-    """Draw the points of each scheme over numbers, or over categories side by side."""
-    levels = list(dict.fromkeys(point.level for own in points.values() for point in own))
-    is_numeric = all(type(level) in (int, float) for level in levels)
+def _draw_over(
+    ax: Axes, points: _Points, *, levels: Sequence[Any] = (), has_bands: bool = False
+) -> None:
+    """Draw the points of each scheme over numbers, or over categories side by side.
+
+    Points over *levels*, which are categories, are joined by lines.
+    """
+    is_joined = bool(levels)
+    levels = levels or list(dict.fromkeys(level for own in points.values() for level, _ in own))
+    is_numeric = not is_joined and all(type(level) in (int, float) for level in levels)
     spread = _NUMERIC_DODGE * (max(levels) - min(levels)) if is_numeric else _DODGE
     for number, (scheme, own) in enumerate(points.items()):
         # Intervals on top of each other could not be told apart.
         shift = 0.0 if has_bands else spread * ((number + 0.5) / len(points) - 0.5)
         if is_numeric:
-            own = sorted(own, key=lambda point: point.level)
-        at = [point.level if is_numeric else levels.index(point.level) for point in own]
-        xs = [position + shift for position in at]
-        style: dict[str, Any] = line(number)._asdict()
+            own = sorted(own, key=lambda point: point[0])
+        xs = [shift + (level if is_numeric else levels.index(level)) for level, _ in own]
+        look: dict[str, Any] = line(number)._asdict() | {"linewidth": 1.0 if is_joined else 1.2}
         # Between categories there is nothing for a line to say.
-        style |= {} if is_numeric else {"linestyle": "none"}
-        values = [point.value for point in own]
-        ax.plot(xs, values, label=plain(scheme), markersize=4, linewidth=1.2, **style)
-        ends = [(point.low, point.high) for point in own]
+        look |= {} if is_numeric or is_joined else {"linestyle": "none"}
+        ax.plot(xs, [found.value for _, found in own], label=plain(scheme), markersize=4, **look)
         if has_bands and is_numeric:
-            lows, highs = zip(*ends, strict=True)
-            ax.fill_between(xs, lows, highs, color=style["color"], alpha=0.12, linewidth=0)
+            lows, highs = zip(*(found[1:] for _, found in own), strict=True)
+            ax.fill_between(xs, lows, highs, color=look["color"], alpha=0.12, linewidth=0)
             continue
-        for x, (low, high) in zip(xs, ends, strict=True):
-            if low is not None and high is not None:
-                ax.plot([x, x], [low, high], color=style["color"], linewidth=1.4)
+        for x, (_, found) in zip(xs, own, strict=True):
+            if found.ends is not None:
+                ax.plot([x, x], found.ends, color=look["color"], linewidth=1.4)
     if not is_numeric:
-        name_columns(ax, [value_label(level) for level in levels])
+        _name_columns(ax, [value_label(level) for level in levels])
         ax.set_xlim(-0.5, len(levels) - 0.5)
 
 
@@ -681,28 +612,6 @@ def _units(results: Results, n: int) -> str:
         return plural(n, "page")
     names = " \N{MULTIPLICATION SIGN} ".join(["page", *map(_named, settings)])
     return f"{n} combinations of {names} ({plural(n_pages, 'page')})"
-
-
-def _steps_in_words(scheme: str, steps: Sequence[tuple[float, bool]]) -> str:
-    changes = [change for change, _ in steps]
-    n_clear = sum(is_significant for _, is_significant in steps)
-    return (
-        f"{scheme} from {changes[0]:.1f} to {changes[-1]:.1f} %, half of them below"
-        f" {statistics.median(changes):.1f} %, {n_clear} of {len(steps)} significant"
-    )
-
-
-def _extremes(means: Mapping[tuple[Any, Any], float | None]) -> str:
-    known = sorted((mean, *map(str, at)) for at, mean in means.items() if mean is not None)
-    ends = (known[0], known[-1]) if known else ()
-    return listed(
-        f"the {name} is {mean:,.0f} at {x} and {y}"
-        for name, (mean, x, y) in zip(("least", "largest"), ends, strict=False)
-    )
-
-
-def _or(value: float | None, other: float) -> float:
-    return other if value is None else value
 
 
 def _axes(ax: Axes | None, height_in: float = _SIZE_IN[1]) -> Axes:
@@ -733,10 +642,7 @@ def _draw_steps(ax: Axes, number: int, scheme: str, steps: Sequence[tuple[float,
 def _explain(ax: Axes, *, is_own: bool) -> None:
     """Say whose lines these are: many of them beside the lines, which they would cover."""
     n_lines = len(ax.get_legend_handles_labels()[1])
-    look: dict[str, Any] = {"fontsize": SMALL, "frameon": False}
-    if is_own and n_lines > _MOST_WITHIN:
-        look |= {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
-    ax.legend(**look)
+    ax.legend(**SIDE_LEGEND if is_own and n_lines > _MOST_WITHIN else _LEGEND_LOOK)
 
 
 _LEFT_OF_HEIGHT = 0.75
@@ -744,12 +650,192 @@ _LEFT_OF_HEIGHT = 0.75
 
 def _label(ax: Axes, x: str, y: str) -> None:
     box, dpi = ax.get_window_extent(), ax.figure.dpi
-    ax.set_xlabel(wrapped(plain(x), box.width / dpi), fontsize=SMALL)
     # Labels and titles below and above will take some of the height.
-    lines = wrapped("\n".join(map(plain, y.splitlines())), _LEFT_OF_HEIGHT * box.height / dpi)
-    ax.set_ylabel(lines, fontsize=SMALL)
-    ax.tick_params(labelsize=SMALL)
-    ax.spines[["top", "right"]].set_visible(False)
+    height_in = _LEFT_OF_HEIGHT * box.height / dpi
+    lines = wrapped("\n".join(map(plain, y.splitlines())), height_in)
+    finish_axes(ax, x=wrapped(plain(x), box.width / dpi), y=lines)
+
+
+_LANES_IN, _MARGIN_IN = 0.34, 1.1
+_LANES_SHARE = 0.62
+"""Share of a row that its lanes fill, one lane per network or class."""
+_TICKS = (1, 1.05, 1.1, 1.2, 1.3, 1.5, 2, 3, 4, 5, 7, 10, 20, 50, 100, 200, 500, 1000)
+_LEAST_APART = 0.06
+"""So much of the axis lies between two that are told."""
+_WORDS = {"all": "on all resources", "atf": "above the fold"}
+
+
+@plot_methods
+class OptimalityPlots:
+    """Draws a *optimality*. Each method returns the axes that it drew on, and shows nothing."""
+
+    def __init__(self, optimality: Optimality) -> None:
+        self._optimality = optimality
+
+    def schemes(
+        self, which: Which = "atf", *, ax: Axes | None = None, **style: Unpack[FigureStyle]
+    ) -> Axes:
+        """Draw each page's optimality ratio under each scheme, and the mean: a lane a network.
+
+        Faint marks are pages, full marks are means over pages. The axis is of factors: from 1 to
+        2 is as far as from 2 to 4. Returns *ax*, or the axes of a new figure.
+
+        Raises:
+            InputError: if *which* is neither "all" nor "atf".
+            NothingToMeasureError: if no load has that optimality ratio.
+        """
+        check_choice("which", which, _WORDS)
+        networks = self._networks
+        values: dict[tuple[str, str], list[float]] = {}
+        for row in self._optimality.rows:
+            found = values.setdefault((row.network, row.scheme), [])
+            value = row.optimality_ratio_atf if which == "atf" else row.optimality_ratio_all
+            found += [] if value is None else [value]
+        ax = self._axes(ax, len(networks), [v for found in values.values() for v in found])
+        means = {}
+        for (network, scheme), found in values.items():
+            number = networks.index(network)
+            at = self._position(scheme, number, len(networks))
+            look = line(number)._asdict() | {"linestyle": "none", "fillstyle": "none"}
+            ax.plot(found, [at] * len(found), **look, markersize=3, alpha=0.35)
+            if found:
+                mean = Interval(math.fsum(found) / len(found))
+                _draw_mean(ax, at, number, mean, network)
+                means[_lane(scheme, network, networks)] = mean
+        self._finish(ax, which, "faint marks: pages; full marks: means", len(networks))
+        self._annotate(ax, which, "a mark per page and one for the mean", means)
+        return ax
+
+    def classes(
+        self,
+        by: str = "size",
+        *,
+        which: Which = "atf",
+        network: str | None = None,
+        ax: Axes | None = None,
+        **style: Unpack[FigureStyle],
+    ) -> Axes:
+        """Draw each scheme's mean optimality ratio with its 95 % interval: a lane a class of pages.
+
+        Pages are told apart *by* what `Optimality.by_class` takes; *network* is the first one that
+        was loaded over unless it is named.
+
+        Raises:
+            InputError: if there is no such class, network or *which*.
+            MissingExtraError: if scipy is not installed.
+            NothingToMeasureError: if no load has that optimality ratio.
+        """
+        check_choice("which", which, _WORDS)
+        chosen = network or self._networks[0]
+        if chosen not in self._networks:
+            message = f"must be one of {', '.join(self._networks)}, is {chosen}"
+            raise InputError([ValidationIssue(key="network", message=message)])
+        rows = [
+            row
+            for row in self._optimality.by_class(by)
+            if (row.network, row.which) == (chosen, which)
+        ]
+        known = [name for name in PAGE_CLASSES[by][0] if any(r.page_class == name for r in rows)]
+        ax = self._axes(ax, len(known), [row.mean for row in rows if row.mean is not None])
+        means = {}
+        for row in rows:
+            if row.mean is not None:
+                number, mean = known.index(row.page_class), Interval(row.mean, row.low, row.high)
+                at = self._position(row.scheme, number, len(known))
+                _draw_mean(ax, at, number, mean, f"{row.page_class} ({row.n_pages})")
+                means[_lane(row.scheme, row.page_class, known)] = mean
+        description = f"means of pages by {by}, 95 % intervals; {chosen}"
+        self._finish(ax, which, description, len(known))
+        self._annotate(ax, which, description, means)
+        return ax
+
+    def save(
+        self,
+        path: str | Path,
+        *,
+        by: str | None = None,
+        which: Which = "atf",
+        **style: Unpack[FigureStyle],
+    ) -> None:
+        """Write the figure of all schemes, or that *by* classes of pages; the ending says as what.
+
+        Raises:
+            InputError: if the file cannot be written, or its ending is not known.
+        """
+        check_ending(path)
+        drawn = (
+            self.schemes(which, **style) if by is None else self.classes(by, which=which, **style)
+        )
+        save_figure(root_figure(drawn), path)
+
+    def _annotate(self, ax: Axes, which: Which, words: str, means: Mapping[str, Interval]) -> None:
+        what = f"its optimality ratio {_WORDS[which]}: ByteIndex over its lower bound"
+        words = f"A row per scheme, {what}; {words}: {with_intervals(means)}"
+        set_alt_text(ax, words)
+
+    @property
+    def _networks(self) -> list[str]:
+        return [*dict.fromkeys(row.network for row in self._optimality.rows)]
+
+    @property
+    def _schemes(self) -> list[str]:
+        return [*dict.fromkeys(row.scheme for row in self._optimality.rows)]
+
+    def _position(self, scheme: str, number: int, lanes: int) -> float:
+        """Return where a lane of a scheme's row is."""
+        return self._schemes.index(scheme) + _LANES_SHARE * ((number + 0.5) / lanes - 0.5)
+
+    def _axes(self, ax: Axes | None, lanes: int, values: list[float]) -> Axes:
+        if not values:
+            raise NothingToMeasureError(
+                "no load has that optimality ratio: there is nothing to draw"
+            )
+        if ax is None:
+            height_in = _MARGIN_IN + _LANES_IN * len(self._schemes) * max(1.0, 0.55 * lanes)
+            ax = ShownFigure(figsize=(_SIZE_IN[0], height_in), layout="constrained").subplots()
+        return ax
+
+    def _finish(self, ax: Axes, which: Which, description: str, lanes: int) -> None:
+        names = self._schemes
+        ax.set_xscale("log")
+        ax.axvline(1, color="0.6", linewidth=0.8, zorder=0)
+        _tick(ax)
+        for row in range(1, len(names)):
+            ax.axhline(row - 0.5, color="0.9", linewidth=0.6, zorder=0)
+        ax.set_yticks(range(len(names)), [plain(name) for name in names])
+        ax.set_ylim(len(names) - 0.5, -0.5)
+        x = f"optimality ratio {_WORDS[which]}: ByteIndex over its lower bound"
+        finish_axes(ax, title=plain(description), x=x)
+        if lanes > 1:
+            ax.legend(fontsize=SMALL, frameon=False, loc="lower right")
+
+
+def _lane(scheme: str, name: str, names: list[str]) -> str:
+    """Return what a lane of a scheme's row is called; the only one by the scheme alone."""
+    return scheme if len(names) == 1 else f"{scheme} ({name})"
+
+
+def _draw_mean(ax: Axes, at: float, number: int, mean: Interval, label: str) -> None:
+    look: dict[str, Any] = line(number)._asdict() | {"linestyle": "none"}
+    if mean.ends is not None:
+        ax.plot(mean.ends, [at, at], color=look["color"], linewidth=1.2)
+    known = ax.get_legend_handles_labels()[1]
+    name = None if plain(label) in known else plain(label)
+    ax.plot(mean.value, at, **look, markersize=6, label=name)
+
+
+def _tick(ax: Axes) -> None:
+    """Tell the factors that are within the axis, those near 1 only where all is near it."""
+    low, high = ax.get_xlim()
+    width = math.log(high / low)
+    shown: list[float] = []
+    for tick in (tick for tick in _TICKS if low <= tick <= high):
+        # On an axis of logarithms those near 1 would stand on each other where it goes far.
+        if not shown or math.log(tick / shown[-1]) >= _LEAST_APART * width:
+            shown.append(tick)
+    ax.set_xticks(shown)
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    ax.xaxis.set_minor_formatter(NullFormatter())
 
 
 _PANEL_IN = (3.2, 2.6)
@@ -769,8 +855,8 @@ def save_header_plot(
     Raises:
         InputError: if the ending is another, or the file cannot be written.
     """
-    output.check_ending(path)
-    output.save_figure(header_figure(rows, **style), path)
+    check_ending(path)
+    save_figure(header_figure(rows, **style), path)
 
 
 @plot_function
@@ -781,75 +867,59 @@ def header_figure(rows: Sequence[HeaderRow], **style: Unpack[FigureStyle]) -> Fi
     """
     by_rtt = len({row.rtt_ms for row in rows}) > 1 or len({row.loss for row in rows}) == 1
     losses = list(dict.fromkeys(row.loss for row in rows)) if by_rtt else [None]
-    with in_style():
-        width, height = _PANEL_IN
-        size = (width * len(losses) + _LEGEND_IN, height * len(_MEASURES))
-        figure = output.ShownFigure(figsize=size, layout="constrained")
-        axes = figure.subplots(len(_MEASURES), len(losses), squeeze=False, sharey="row")
-        for index, loss in enumerate(losses):
-            shown = [row for row in rows if loss is None or row.loss == loss]
-            for ax, (name, label) in zip(axes[:, index], _MEASURES, strict=True):
-                lines = _draw(ax, shown, name, by_rtt=by_rtt)
-                over = "RTT in ms" if by_rtt else "loss in %"
-                given = "" if loss is None else f", with a loss of {100 * loss:g} %"
-                output.set_alt_text(
-                    ax, f"A line per scheme, {label} over {over}{given}: {ends_of(lines)}"
-                )
-                ax.set_title("" if loss is None else f"loss {100 * loss:g} %", fontsize=SMALL)
-                ax.set_ylabel("" if index else label, fontsize=SMALL)
-        for ax in axes.flat:
-            # Once all is drawn: panels of a row share what fits them all, and numbers above bars.
-            highest = ax.get_ylim()[1]
-            ax.set_ylim(0, highest * _HEADROOM if ax.containers else highest)
-        if axes[0, 0].containers:  # bars have their names below them
-            return figure
+    width, height = _PANEL_IN
+    figure = ShownFigure(
+        figsize=(width * len(losses) + _LEGEND_IN, height * len(_MEASURES)), layout="constrained"
+    )
+    axes = figure.subplots(len(_MEASURES), len(losses), squeeze=False, sharey="row")
+    for index, loss in enumerate(losses):
+        shown = [row for row in rows if loss is None or row.loss == loss]
+        title, given = "", ""
+        if loss is not None:
+            title, given = f"loss {100 * loss:g} %", f", with a loss of {100 * loss:g} %"
+        for ax, (name, label) in zip(axes[:, index], _MEASURES, strict=True):
+            over = "RTT in ms" if by_rtt else "loss in %"
+            lines = _draw_scheme_lines(ax, shown, name, over)
+            set_alt_text(ax, f"A line per scheme, {label} over {over}{given}: {ends_of(lines)}")
+            ax.set_title(title, fontsize=SMALL)
+            ax.set_ylabel("" if index else label, fontsize=SMALL)
+    for ax in axes.flat:
+        # Once all is drawn: panels of a row share what fits them all, and numbers above bars.
+        highest = ax.get_ylim()[1]
+        ax.set_ylim(0, highest * _HEADROOM if ax.containers else highest)
+    if not axes[0, 0].containers:  # bars have their names below them
         handles, labels = axes[0, 0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside right upper", fontsize=SMALL, frameon=False)
     return figure
 
 
-def _draw(
-    ax: Axes, rows: Sequence[HeaderRow], name: str, *, by_rtt: bool
+def _draw_scheme_lines(
+    ax: Axes, rows: Sequence[HeaderRow], name: str, over: str
 ) -> dict[str, list[tuple[object, float]]]:
     """Draw a line per scheme, or a bar under a single condition, and return its points."""
     lines: dict[str, list[tuple[object, float]]] = {}
     has_one_condition = len({(row.rtt_ms, row.loss) for row in rows}) == 1
     for number, scheme in enumerate(dict.fromkeys(row.scheme for row in rows)):
-        own = [row for row in rows if row.scheme == scheme]
         points = sorted(
-            (row.rtt_ms if by_rtt else 100 * row.loss, _value(row, name)) for row in own
+            (row.rtt_ms if over.startswith("RTT") else 100 * row.loss, getattr(row, name))
+            for row in rows
+            if row.scheme == scheme
         )
         lines[scheme] = [*points]
-        style = line(number)
+        look = line(number)
         if has_one_condition:  # a line of one point would show nothing
-            bars = ax.bar(scheme, points[0][1], color=style.color, width=0.6, label=scheme)
+            bars = ax.bar(scheme, points[0][1], color=look.color, width=0.6, label=scheme)
             # A bar of height 0 is invisible, so each has its number.
             ax.bar_label(bars, fmt="{:,.3g}", fontsize=SMALL, padding=1)
-            continue
-        ax.plot(
-            [x for x, _ in points],
-            [y for _, y in points],
-            color=style.color,
-            linestyle=style.linestyle,
-            marker=style.marker,
-            markersize=4.5,
-            markerfacecolor="white",
-            linewidth=1.2,
-            label=scheme,
-        )
+        else:
+            size: dict[str, Any] = {"markersize": 4.5, "markerfacecolor": "white", "linewidth": 1.2}
+            ax.plot(*zip(*points, strict=True), **look._asdict(), **size, label=scheme)
     if has_one_condition:
         ax.margins(x=0.02)  # the numbers of eight schemes just fit a column
-        ax.set_xlabel(f"RTT {rows[0].rtt_ms:g} ms", fontsize=SMALL)
+        over = f"RTT {rows[0].rtt_ms:g} ms"
         for name_label in ax.get_xticklabels():
-            name_label.set(rotation=30, ha="right", rotation_mode="anchor", fontsize=SMALL)
+            name_label.set(rotation=30, ha="right", rotation_mode="anchor")
     else:
-        ax.set_xlabel("RTT in ms" if by_rtt else "loss in %", fontsize=SMALL)
         ax.set_xlim(left=0)
-    ax.grid(color="0.9", linewidth=0.6)
-    ax.set_axisbelow(True)
-    ax.spines[["top", "right"]].set_visible(False)
+    finish_axes(ax, x=over, grid="both")
     return lines
-
-
-def _value(row: HeaderRow, name: str) -> Any:
-    return getattr(row, name)

@@ -15,6 +15,8 @@ from h3sim.reporting.labels import paper_in
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
+    from matplotlib.axes import Axes
+
 
 _OWN = "DejaVu Sans"
 _OTHERS = (
@@ -152,6 +154,42 @@ _MARKERS = "os^DvPX<>*phd"
 def in_style() -> AbstractContextManager[None]:
     """Return the context in which figures are built and written, whatever the reader's settings."""
     return rc_context(cast("Any", _SETTINGS | {"font.family": families()}))
+
+
+SIDE_LEGEND: dict[str, Any] = {
+    "loc": "upper left",
+    "bbox_to_anchor": (1.01, 1.0),
+    "borderaxespad": 0.0,
+    "fontsize": SMALL,
+    "frameon": False,
+}
+"""Options of a legend to the right of its axes, which it would cover."""
+
+
+def finish_axes(
+    ax: Axes,
+    *,
+    title: str | None = None,
+    x: str | None = None,
+    y: str | None = None,
+    grid: Literal["x", "y", "both"] | None = None,
+    has_rows: bool = False,
+) -> None:
+    """Give axes the labels and the frame of all figures; rows have names in place of ticks."""
+    if title is not None:
+        ax.set_title(title, fontsize=SMALL + 1, loc="left")
+    if x is not None:
+        ax.set_xlabel(x, fontsize=SMALL)
+    if y is not None:
+        ax.set_ylabel(y, fontsize=SMALL)
+    ax.tick_params(labelsize=SMALL)
+    if grid is not None:
+        ax.grid(axis=grid, color="0.9", linewidth=0.6)
+        ax.set_axisbelow(True)
+    ax.spines[["top", "right"]].set_visible(False)
+    if has_rows:
+        ax.tick_params(axis="y", length=0)
+        ax.spines["left"].set_visible(False)
 
 
 class LineStyle(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,8 @@ from matplotlib.patches import Patch
 
 from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue
 from h3sim.reporting.labels import folded, plain, shortened
-from h3sim.reporting.style import SMALL, line
+from h3sim.reporting.output import check_choice
+from h3sim.reporting.style import SIDE_LEGEND, SMALL, finish_axes, line
 from h3sim.schema import format_value
 from h3sim.table import decimals_of
 from h3sim.units import to_ms
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
+    from h3sim.reporting.lane_layout import Window
     from h3sim.results import Load
     from h3sim.results.connections import Connection
     from h3sim.results.load import Which
@@ -33,6 +36,7 @@ MAX_STREAMS = 24
 """Most streams that are shown, the largest ones: each needs some height."""
 _SHARE = 0.86
 _NEW, _AGAIN, _WAITED, _DELIVERED = "#0b4f8c", "#d4622a", "#1b1b1b", "#dbe5f0"
+_RANGES = {_NEW: "arrived", _AGAIN: "sent again,\narrived", _WAITED: "waited\nfor bytes\nbefore it"}
 _WIDTHS = {_NEW: 2.4, _AGAIN: 4.2, _WAITED: 0.8}
 """Line widths in points, which distinguish retransmissions in grey print, too."""
 
@@ -77,13 +81,16 @@ def shown_streams(trace: Trace) -> list[int]:
 def draw_byte_ranges(
     ax: Axes,
     trace: Trace,
-    labels: Mapping[int, str],
     title: str,
+    window: Window,
     *,
-    end_ms: float,
-    note: str = "",
-) -> None:
-    """Draw a row per stream, in which its bytes rise from bottom to top over time."""
+    labels: Mapping[int, str],
+    n_waited: int,
+) -> str:
+    """Draw a row per stream, in which its bytes rise from bottom to top over time.
+
+    Returns the alternative text, which says that *n_waited* bytes waited for others.
+    """
     streams = shown_streams(trace)
     bottoms = {stream_id: len(streams) - 1 - row for row, stream_id in enumerate(streams)}
     sizes = {request.stream_id: max(1, request.length_bytes) for request in trace.requests}
@@ -104,18 +111,7 @@ def draw_byte_ranges(
         colour = _AGAIN if part.is_again else _NEW
         lines[colour].append([(part.arrived_ms, low), (part.arrived_ms, high)])
     for stream_id, points in edges.items():
-        _draw_delivered(ax, points, bottoms[stream_id], end_ms)
-    _draw_marks(ax, lines)
-    _dress(ax, [labels[stream_id] for stream_id in streams], title, end_ms=end_ms)
-    more = len(trace.requests) - len(streams)
-    description = f"; the largest of {len(trace.requests)} streams" if more else ""
-    cut = f"; {note}" if note else ""
-    ax.set_xlabel(f"time since navigation start in ms{description}{cut}")
-    _legend(ax, lines)
-
-
-def _draw_marks(ax: Axes, lines: Mapping[str, Sequence[Sequence[tuple[float, float]]]]) -> None:
-    """Draw the lines of each colour, each in front of those before it."""
+        _draw_delivered(ax, points, bottoms[stream_id], window.end_ms)
     for order, (colour, drawn) in enumerate(lines.items()):
         collection = LineCollection(
             drawn,
@@ -130,6 +126,28 @@ def _draw_marks(ax: Axes, lines: Mapping[str, Sequence[Sequence[tuple[float, flo
         collection.set_gid(f"ranges-{('waited', 'new', 'again')[order]}")
         # The limits are known; matplotlib would go through every line to find them.
         ax.add_collection(collection, autolim=False)
+    ax.set_xlim(0, window.end_ms)
+    ax.set_ylim(-0.1, len(streams))
+    ax.set_yticks(
+        [bottom + _SHARE / 2 for bottom in bottoms.values()],
+        [labels[stream_id] for stream_id in streams],
+    )
+    for row in range(len(streams)):
+        ax.axhline(row - 0.07, color="0.9", linewidth=0.6, zorder=1)
+    n_all = len(trace.requests)
+    description = f"; the largest of {n_all} streams" if n_all > len(streams) else ""
+    finish_axes(ax, title=plain(title), x=window.label(description), has_rows=True)
+    handles: list[Artist] = [
+        Line2D([], [], color=colour, linewidth=_WIDTHS[colour], label=text)
+        for colour, text in _RANGES.items()
+        if lines[colour]
+    ]
+    handles.append(Patch(color=_DELIVERED, label="delivered\nin order"))
+    ax.legend(handles=handles, **SIDE_LEGEND)
+    return (
+        "A row per stream, in which its bytes rise over time; an area shows what was delivered in"
+        f" order. {n_waited:,} bytes waited for others of their stream."
+    )
 
 
 def _draw_delivered(
@@ -145,40 +163,9 @@ def _draw_delivered(
     ax.fill_between(times, tops, bottom, step="post", color=_DELIVERED, linewidth=0, zorder=2)
 
 
-def _dress(ax: Axes, labels: Sequence[str], title: str, *, end_ms: float) -> None:
-    ax.set_xlim(0, end_ms)
-    ax.set_ylim(-0.1, len(labels))
-    ax.set_yticks([len(labels) - 1 - row + _SHARE / 2 for row in range(len(labels))], labels)
-    for row in range(len(labels)):
-        ax.axhline(row - 0.07, color="0.9", linewidth=0.6, zorder=1)
-    ax.set_title(plain(title), fontsize=SMALL + 1, loc="left")
-    ax.tick_params(axis="y", length=0)
-    ax.spines[["top", "right", "left"]].set_visible(False)
-
-
-def _legend(ax: Axes, lines: Mapping[str, Sequence[object]]) -> None:
-    texts = {
-        _NEW: "arrived",
-        _AGAIN: "sent again,\narrived",
-        _WAITED: "waited\nfor bytes\nbefore it",
-    }
-    handles: list[Artist] = [
-        Line2D([], [], color=colour, linewidth=_WIDTHS[colour], label=text)
-        for colour, text in texts.items()
-        if lines[colour]
-    ]
-    ax.legend(
-        handles=[*handles, Patch(color=_DELIVERED, label="delivered\nin order")],
-        loc="upper left",
-        bbox_to_anchor=(1.01, 1.0),
-        frameon=False,
-        borderaxespad=0.0,
-        fontsize=SMALL,
-    )
-
-
 _KB = 1000
 _IN_FLIGHT, _WINDOW, _LOST = "#7d9dc4", "#1b1b1b", "#c00000"
+_STEPS: dict[str, Any] = {"drawstyle": "steps-post", "linewidth": 1.2}
 _MANY_LOSSES, _MARK, _SMALL_MARK = 100, 5, 2.5
 """Number of losses beyond which marks are smaller, so that they do not hide the window."""
 
@@ -241,33 +228,37 @@ def samples_of(trace: Trace) -> list[Sample]:
     ]
 
 
-def draw_congestion(ax: Axes, trace: Trace, title: str, *, end_ms: float, note: str = "") -> None:
-    """Draw the window as a line of steps above the bytes in flight, and a cross at each loss."""
+def draw_congestion(
+    ax: Axes, trace: Trace, title: str, window: Window, *, connection: str = ""
+) -> str:
+    """Draw the window as a line of steps above the bytes in flight, and a cross at each loss.
+
+    Returns the alternative text, which names the *connection*.
+    """
     samples = samples_of(trace)
     times = [sample.at_ms for sample in samples]
     in_flight = [sample.bytes_in_flight / _KB for sample in samples]
-    window = [sample.congestion_window / _KB for sample in samples]
+    windows = [sample.congestion_window / _KB for sample in samples]
     ax.fill_between(times, in_flight, step="post", color=_IN_FLIGHT, label="bytes in flight")
-    ax.plot(
-        times,
-        window,
-        drawstyle="steps-post",
-        color=_WINDOW,
-        linewidth=1.2,
-        label="congestion window",
-    )
-    lost = [(sample.at_ms, kb) for sample, kb in zip(samples, window, strict=True) if sample.n_lost]
+    ax.plot(times, windows, color=_WINDOW, label="congestion window", **_STEPS)
+    lost = [
+        (sample.at_ms, kb) for sample, kb in zip(samples, windows, strict=True) if sample.n_lost
+    ]
     if lost:
         ax.plot(
-            [at_ms for at_ms, _ in lost],
-            [kb for _, kb in lost],
+            *zip(*lost, strict=True),
             linestyle="",
             marker="x",
             color=_LOST,
             markersize=_MARK if len(lost) <= _MANY_LOSSES else _SMALL_MARK,
             label="declared lost",
         )
-    _dress_curve(ax, title, "kB", end_ms=end_ms, note=note)
+    _finish_curve(ax, title, "kB", window)
+    largest = max(sample.congestion_window for sample in samples)
+    return (
+        f"The window{f' of {connection}' if connection else ''} grows to {largest:,} bytes at"
+        f" most; {sum(sample.n_lost for sample in samples):,} packets were declared lost."
+    )
 
 
 class Transferred(NamedTuple):
@@ -296,24 +287,15 @@ def transferred_of(trace: Trace) -> list[Transferred]:
         for row in trace.recovery
         if row.lost
     ]
-    # The next number, from each on, that is not acknowledged yet: spans come again and again.
-    following: dict[int, int] = {}
-
-    def first_open(number: int) -> int:
-        while number in following:
-            following[number] = following.get(following[number], following[number])
-            number = following[number]
-        return number
-
+    # Acknowledgements repeat what others acknowledged before them.
+    outstanding = sorted(sizes)
     acks = [row for row in trace.wire if not row.is_down and row.arrived_at_ns is not None]
     for row in sorted(acks, key=lambda each: each.arrived_at_ns or 0):
         n_bytes = 0
         for low, high in row.acked:
-            number = first_open(low)
-            while number <= high:
-                n_bytes += sizes.get(number, 0)
-                following[number] = number + 1
-                number = first_open(number)
+            span = slice(bisect_left(outstanding, low), bisect_right(outstanding, high))
+            n_bytes += sum(sizes[number] for number in outstanding[span])
+            del outstanding[span]
         events.append((row.arrived_at_ns or 0, 1, n_bytes))
     sums = [0, 0, 0]
     found: list[Transferred] = []
@@ -324,27 +306,29 @@ def transferred_of(trace: Trace) -> list[Transferred]:
     return found
 
 
-def draw_transferred(ax: Axes, trace: Trace, title: str, *, end_ms: float, note: str = "") -> None:
-    """Draw a line of steps each for what was sent, acknowledged and declared lost."""
+def draw_transferred(ax: Axes, trace: Trace, title: str, window: Window) -> str:
+    """Draw a line of steps each for what was sent, acknowledged and declared lost.
+
+    Returns the alternative text.
+    """
     rows = transferred_of(trace)
-    times = [row.at_ms for row in rows]
-    lines = [
-        ("sent", [row.sent for row in rows], _WINDOW, "-"),
-        ("acknowledged", [row.acknowledged for row in rows], _NEW, "--"),
-    ]
-    if rows[-1].lost:
-        lines.append(("declared lost", [row.lost for row in rows], _LOST, ":"))
-    for name, values, colour, dashes in lines:
+    last = rows[-1]
+    lines = (("sent", _WINDOW, "-"), ("acknowledged", _NEW, "--"), ("declared lost", _LOST, ":"))
+    for column, (name, colour, dashes) in enumerate(lines if last.lost else lines[:2], start=1):
         ax.plot(
-            [0.0, *times, end_ms],
-            [kb / _KB for kb in (0, *values, values[-1])],
-            drawstyle="steps-post",
+            [0.0, *(row.at_ms for row in rows), window.end_ms],
+            [0.0, *(row[column] / _KB for row in (*rows, last))],
             color=colour,
             linestyle=dashes,
-            linewidth=1.4,
             label=name,
+            **_STEPS | {"linewidth": 1.4},
         )
-    _dress_curve(ax, title, "kB", end_ms=end_ms, note=note)
+    _finish_curve(ax, title, "kB", window)
+    lost = f", {last.lost:,} declared lost" if last.lost else ""
+    return (
+        f"A line each rises over time to {last.sent:,} bytes sent by the server, and"
+        f" {last.acknowledged:,} acknowledged{lost}."
+    )
 
 
 def rtt_rows_of(trace: Trace) -> list[RecoveryRow]:
@@ -361,35 +345,34 @@ def rtt_rows_of(trace: Trace) -> list[RecoveryRow]:
     return [row for row in trace.recovery if row.at_ns >= first]
 
 
-def draw_rtt(ax: Axes, trace: Trace, title: str, *, end_ms: float, note: str = "") -> None:
-    """Draw the latest samples as dots and the estimates as lines."""
+def draw_rtt(ax: Axes, trace: Trace, title: str, window: Window) -> str:
+    """Draw the latest samples as dots and the estimates as lines.
+
+    Returns the alternative text.
+    """
     rows = rtt_rows_of(trace)
-    times = [to_ms(row.at_ns) for row in rows]
-    latest = [to_ms(row.latest_rtt_ns) for row in rows]
-    smoothed = [to_ms(row.smoothed_rtt_ns) for row in rows]
-    least = [to_ms(row.min_rtt_ns) for row in rows]
+    times, latest, smoothed, least = (
+        [to_ms(getattr(row, name)) for row in rows]
+        for name in ("at_ns", "latest_rtt_ns", "smoothed_rtt_ns", "min_rtt_ns")
+    )
     ax.plot(times, latest, linestyle="", marker=".", markersize=3, color=_IN_FLIGHT, label="latest")
-    curve_look: dict[str, Any] = {"drawstyle": "steps-post", "linewidth": 1.2}
-    ax.plot(times, smoothed, color=_WINDOW, label="smoothed", **curve_look)
-    ax.plot(times, least, color=_NEW, linestyle="--", label="least", **curve_look)
-    _dress_curve(ax, title, "ms", end_ms=end_ms, note=note)
+    ax.plot(times, smoothed, color=_WINDOW, label="smoothed", **_STEPS)
+    ax.plot(times, least, color=_NEW, linestyle="--", label="least", **_STEPS)
+    _finish_curve(ax, title, "ms", window)
+    return (
+        f"The latest round-trip time goes from {min(latest):,.1f} to {max(latest):,.1f} ms, the"
+        f" smoothed one ends at {smoothed[-1]:,.1f} ms."
+    )
 
 
-def _dress_curve(ax: Axes, title: str, unit: str, *, end_ms: float, note: str) -> None:
-    ax.set_xlim(0, end_ms)
+def _finish_curve(ax: Axes, title: str, unit: str, window: Window, description: str = "") -> None:
+    ax.set_xlim(0, window.end_ms)
     ax.set_ylim(bottom=0)
-    cut = f"; {note}" if note else ""
-    ax.set_xlabel(f"time since navigation start in ms{cut}", fontsize=SMALL)
-    ax.set_ylabel(unit, fontsize=SMALL)
-    ax.set_title(plain(title), fontsize=SMALL + 1, loc="left")
-    ax.grid(color="0.9", linewidth=0.6)
-    ax.set_axisbelow(True)
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, borderaxespad=0.0)
+    finish_axes(ax, title=plain(title), x=window.label(description), y=unit, grid="both")
+    ax.legend(**SIDE_LEGEND)
 
 
 _BINS = 60
-_ARRIVED, _THROUGHPUT_DELIVERED = "#7d9dc4", "#1b1b1b"
 
 
 class Bin(NamedTuple):
@@ -424,27 +407,24 @@ def bins_of(trace: Trace, end_ms: float, *, least_ms: float = 0.0) -> list[Bin]:
     ]
 
 
-def draw_throughput(ax: Axes, trace: Trace, title: str, *, end_ms: float, note: str = "") -> None:
-    """Draw the rate of what arrived as an area, of what was delivered in order as steps."""
-    bins = bins_of(trace, end_ms)
+def draw_throughput(ax: Axes, trace: Trace, title: str, window: Window) -> str:
+    """Draw the rate of what arrived as an area, of what was delivered in order as steps.
+
+    Returns the alternative text.
+    """
+    bins = bins_of(trace, window.end_ms)
     edges = [span.start_ms for span in bins]
-    width_ms = edges[1] if len(edges) > 1 else end_ms
+    width_ms = edges[1] if len(edges) > 1 else window.end_ms
     edges.append(edges[-1] + width_ms)
-    arrived, delivered = ([span[column] for span in bins] for column in (1, 2))
-    ax.stairs(arrived, edges, fill=True, color=_ARRIVED, label="arrived")
-    ax.stairs(
-        delivered, edges, color=_THROUGHPUT_DELIVERED, linewidth=1.2, label="delivered in order"
+    _, arrived, delivered = zip(*bins, strict=True)
+    ax.stairs(arrived, edges, fill=True, color=_IN_FLIGHT, label="arrived")
+    ax.stairs(delivered, edges, color=_WINDOW, linewidth=1.2, label="delivered in order")
+    _finish_curve(ax, title, "Mbit/s", window, f", in spans of {width_ms:g}")
+    peak = max(bins, key=lambda span: span.arrived_mbps)
+    return (
+        f"Arriving bytes peak at {peak.arrived_mbps:.2f} Mbit/s, from {peak.start_ms:,.0f} ms on; a"
+        " line shows what was delivered in order."
     )
-    ax.set_xlim(0, end_ms)
-    ax.set_ylim(bottom=0)
-    cut = f"; {note}" if note else ""
-    ax.set_xlabel(f"time since navigation start in ms, in spans of {width_ms:g}{cut}")
-    ax.set_ylabel("Mbit/s")
-    ax.set_title(plain(title), fontsize=SMALL + 1, loc="left")
-    ax.grid(color="0.9", linewidth=0.6)
-    ax.set_axisbelow(True)
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, borderaxespad=0.0)
 
 
 def _round_up(value: float) -> float:
@@ -482,9 +462,7 @@ def shown_set(load: Load, which: Which) -> Which:
     Raises:
         InputError: if there is no such set of resources.
     """
-    if which not in ("all", "atf"):
-        message = f"must be 'all' or 'atf', is {which!r}"
-        raise InputError([ValidationIssue(key="which", message=message)])
+    check_choice("which", which, ("all", "atf"))
     try:
         load.byte_index(which)
     except NothingToMeasureError:
@@ -496,86 +474,59 @@ def draw_progress(
     ax: Axes,
     loads: Sequence[Load],
     labels: Sequence[str],
+    which: Which,
     *,
-    shown: Which,
-    requested: Which,
     sample_ms: float | None = None,
-) -> None:
-    """Draw a line per load over the resources *shown*, and name them with their ByteIndexes."""
+) -> str:
+    """Draw a line per load over the resources of *which*, named with their ByteIndexes.
+
+    Returns the alternative text.
+    """
+    shown = shown_set(loads[0], which)
     indexes = [load.byte_index_or_none(shown, sample_ms=sample_ms) for load in loads]
     decimals = decimals_of(indexes, least=0)
+    sampled = "" if sample_ms is None else f"sampled every {sample_ms:g} ms"
+    stated = []
     for number, (load, label, index_ms) in enumerate(zip(loads, labels, indexes, strict=True)):
-        times_ms, shares = curve(load, shown)
-        if times_ms:
-            name = f"{folded(label)}: BI {index_ms:,.{decimals}f} ms"
-            _draw_line(ax, number, len(loads), times_ms, shares, name)
-    how = "" if sample_ms is None else f", sampled every {sample_ms:g} ms"
-    title = _title(shown, requested, loads[0].page.nothing_visible_reason)
-    if len(loads) == 1 and ax.get_lines():
+        if index_ms is not None:
+            index = f"{index_ms:,.{decimals}f} ms"
+            stated.append(f"{label} has a ByteIndex of {index}{sampled and f' ({sampled})'}")
+            _draw_line(ax, number, len(loads), curve(load, shown), f"{folded(label)}: BI {index}")
+    title = "ByteIndex of " + (
+        "the resources above the fold" if shown == "atf" else "all resources"
+    )
+    if shown != which:
+        title += f" (above the fold: {loads[0].page.nothing_visible_reason})"
+    lines = ax.get_lines()
+    if len(loads) == 1 and lines:
         # A legend of one line would lie over it on some page; beside it, it would take its room.
-        title += f": {indexes[0]:,.0f} ms{how}"
-    ax.set_title(title, fontsize=SMALL + 1, loc="left")
-    ax.set_xlabel("time since navigation start in ms", fontsize=SMALL)
-    ax.set_ylabel("share of bytes in\ncomplete resources", fontsize=SMALL)
+        title += f": {indexes[0]:,.0f} ms{sampled and f', {sampled}'}"
+    if len(lines) > 1:
+        name = f"BI: ByteIndex{sampled and f',{chr(10)}{sampled}'}"
+        look = {"title": name, "title_fontsize": SMALL, "alignment": "left", "handlelength": 4}
+        ax.legend(handles=lines, **SIDE_LEGEND | look)
+    elif not lines:
+        ax.text(0.5, 0.5, "no resource has a byte", ha="center", transform=ax.transAxes)
+    y = "share of bytes in\ncomplete resources"
+    finish_axes(ax, title=title, x="time since navigation start in ms", y=y, grid="both")
     ax.set_xlim(left=0)
     ax.set_ylim(0, 1.03)
-    ax.tick_params(labelsize=SMALL)
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.grid(color="0.9", linewidth=0.6)
-    ax.set_axisbelow(True)
-    if len(ax.get_lines()) > 1:
-        _progress_legend(ax, how)
-    elif not ax.get_lines():
-        ax.text(0.5, 0.5, "no resource has a byte", ha="center", transform=ax.transAxes)
+    description = ", ".join(stated) or "none has a byte to weigh"
+    return f"A line per load rises from 0 to 1: {description}."
 
 
 def _draw_line(
-    ax: Axes,
-    number: int,
-    of: int,
-    times_ms: list[float],
-    shares: list[float],
-    label: str,
+    ax: Axes, number: int, of: int, points: tuple[list[float], list[float]], label: str
 ) -> None:
-    look = line(number)
     # Each line is marked at other points, and where it ends.
-    step = max(1, len(times_ms) // _MARKERS_PER_LINE)
-    marked = [*range(1 + number * step // of, len(times_ms) - 1, step), len(times_ms) - 1]
+    last = len(points[0]) - 1
+    step = max(1, (last + 1) // _MARKERS_PER_LINE)
     ax.plot(
-        times_ms,
-        shares,
-        drawstyle="steps-post",
-        color=look.color,
-        linestyle=look.linestyle,
-        linewidth=1.2,
-        marker=look.marker,
-        markevery=marked,
+        *points,
+        **line(number)._asdict() | _STEPS,
+        markevery=[*range(1 + number * step // of, last, step), last],
         markersize=4.5,
         markerfacecolor="white",
         label=label,
         clip_on=False,
-    )
-
-
-def _title(shown: Which, requested: Which, why: str) -> str:
-    if shown == "atf":
-        return "ByteIndex of the resources above the fold"
-    if requested == "atf":
-        return f"ByteIndex of all resources (above the fold: {why})"
-    return "ByteIndex of all resources"
-
-
-def _progress_legend(ax: Axes, how: str) -> None:
-    """Name the lines beside them, and *how* their ByteIndexes were taken."""
-    ax.legend(
-        handles=ax.get_lines(),
-        loc="upper left",
-        bbox_to_anchor=(1.01, 1.0),
-        borderaxespad=0.0,
-        fontsize=SMALL,
-        title=f"BI: ByteIndex{how.replace(', ', f',{chr(10)}')}",
-        title_fontsize=SMALL,
-        alignment="left",
-        frameon=False,
-        handlelength=4,
     )

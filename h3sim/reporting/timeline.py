@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import html
-import json
 from dataclasses import dataclass
-from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from h3sim.reporting.document import data_element
 from h3sim.reporting.labels import ATF_MARK, Palette, shortened
 from h3sim.reporting.lane_layout import lane_of, window_of
 from h3sim.reporting.time_series import connection_of, curve
@@ -24,7 +24,7 @@ _MAX_PACKETS = 150_000
 _DIGITS = 2
 _BINS = 4000
 
-STYLE = """
+_STYLE = """
 .timeline .stage { position: relative; touch-action: pan-y; cursor: crosshair; }
 .timeline canvas { display: block; width: 100%; }
 .timeline canvas + canvas { position: absolute; inset: 0 auto auto 0; }
@@ -61,21 +61,21 @@ _KEYS = (
 class Timeline:
     """The loads of one page that a timeline shows, with the names that tell them apart."""
 
+    style: ClassVar[str] = _STYLE
+    """CSS of all timelines of a file, which `timeline.js` draws."""
+
     title: str
     names: Sequence[str]
     loads: Sequence[Load]
 
     def to_html(self, name: str) -> str:
-        """Return the figure as HTML; *name* begins its ids. It needs the script of `script`."""
+        """Return the figure as HTML; *name* begins its ids. It needs `timeline.js`."""
         documents = list(_documents(self.names, self.loads))
         options = "".join(f"<option>{html.escape(each['name'])}</option>" for each in documents)
         left_out = len(self.loads) - len(documents)
         more = f"<p>{left_out} more loads are left out here.</p>" if left_out else ""
         heads = "".join(f'<th scope="col">{head}</th>' for head in _HEADS)
         title = html.escape(self.title)
-        # `</script>` in a name would end the element, whatever quotes stand around it.
-        data = json.dumps(documents, separators=(",", ":"), allow_nan=False)
-        data = data.replace("<", "\\u003c")
         return (
             f'<figure class="timeline" aria-labelledby="{name}-title">'
             f'<figcaption id="{name}-title">{title}</figcaption>\n'
@@ -93,13 +93,8 @@ class Timeline:
             "<tbody></tbody></table></div>\n"
             "<noscript><p>The timeline needs JavaScript; the figures and tables below do not."
             "</p></noscript>\n"
-            f'<script type="application/json">{data}</script></figure>\n'
+            f"{data_element(documents)}</figure>\n"
         )
-
-
-def script() -> str:
-    """Return the script that draws every timeline of a file."""
-    return files("h3sim.reporting").joinpath("timeline.js").read_text(encoding="utf-8")
 
 
 def _documents(names: Sequence[str], loads: Sequence[Load]) -> Iterator[dict[str, Any]]:
@@ -126,8 +121,7 @@ def _document(name: str, load: Load) -> dict[str, Any]:
         "lost": _rounded(lane.lost_ms),
         "resources": [
             {
-                "label": f"{index + 1} {shortened(row.id)}"
-                + f" {ATF_MARK}" * bool(row.above_the_fold),
+                "label": f"{index + 1} {shortened(row.id)}{f' {ATF_MARK}' * row.above_the_fold}",
                 "name": f"{index + 1} {row.id}",
                 "kind": str(row.kind),
                 "bytes": row.bytes,
@@ -190,11 +184,7 @@ def _recovery(load: Load, name: str) -> dict[str, list[float]] | None:
     states = [(row.at_ns, getattr(row, name)) for row in connection_of(load).trace.recovery]
     if not any(value for _, value in states):
         return None
-    changed = [
-        state
-        for number, state in enumerate(states)
-        if number == 0 or state[1] != states[number - 1][1]
-    ]
+    changed = [next(group) for _, group in groupby(states, key=lambda state: state[1])]
     return {
         "t": _rounded([to_ms(at_ns) for at_ns, _ in changed]),
         "y": [value for _, value in changed],

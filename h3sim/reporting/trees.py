@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import networkx as nx
 
 from h3sim.reporting.labels import paper_in, plain, shortened
 from h3sim.reporting.style import SMALL, text_size
@@ -14,19 +16,19 @@ from h3sim.schemes.registry import SignalKind
 from h3sim.signals import ORPHANS, BucketPriority, Eps, Rank, StrictPriority
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from matplotlib.axes import Axes
 
-    from h3sim.page import Page, Resource
+    from h3sim.page import Kind, Page, Resource
     from h3sim.reporting.labels import Paint, Palette
     from h3sim.results import Load
     from h3sim.signals import Signal
 
 
-HEIGHT_IN, TITLE_IN = 0.36, 0.5
+_HEIGHT_IN, _TITLE_IN = 0.36, 0.5
 """Heights of a row of boxes and of a title, in inches."""
-CHAIN = "#c00000"
+_CHAIN = "#c00000"
 _WIDTH, _HEIGHT = 0.74, 0.72
 _COLUMN_IN = 2.0
 """Width of a box and of what is right of it."""
@@ -75,7 +77,12 @@ def positions_of(parents: Sequence[int | None]) -> list[Position]:
     return [Position(depth, float(row), depth * step) for row, depth in enumerate(depths)]
 
 
-def draw_edge(
+def height_in(positions: Iterable[Position | ResourceBox]) -> float:
+    """Return how high the figure of boxes at *positions* is, in inches."""
+    return _HEIGHT_IN * (max(at.row for at in positions) + 1) + _TITLE_IN
+
+
+def _draw_edge(
     ax: Axes, parent: Position, child: Position, *, dashes: str = "-", is_chain: bool = False
 ) -> None:
     """Draw the line from a parent to its child."""
@@ -90,7 +97,7 @@ def draw_edge(
     ax.plot(
         xs,
         ys,
-        color=CHAIN if is_chain else "0.55",
+        color=_CHAIN if is_chain else "0.55",
         linewidth=2.0 if is_chain else 0.8,
         linestyle=dashes,
         zorder=2 if is_chain else 1,
@@ -98,7 +105,7 @@ def draw_edge(
     )
 
 
-def draw_box(
+def _draw_box(
     ax: Axes,
     at: Position,
     text: str,
@@ -113,7 +120,7 @@ def draw_box(
 
     low = at.row - _HEIGHT / 2
     frame = Rectangle((at.left, low), _WIDTH, _HEIGHT, facecolor=face)
-    frame.set(edgecolor=CHAIN if is_chain else "0.4", linewidth=2.0 if is_chain else 0.8)
+    frame.set(edgecolor=_CHAIN if is_chain else "0.4", linewidth=2.0 if is_chain else 0.8)
     frame.set(linestyle=dashes, zorder=3)
     ax.add_patch(frame)
     if look is not None:
@@ -125,12 +132,13 @@ def draw_box(
     ax.text(left, at.row, text, fontsize=text_size(1.5), va="center", linespacing=1.05, zorder=5)
 
 
-def set_limits(ax: Axes, positions: Sequence[Position]) -> None:
-    """Set the limits to show all boxes, and hide the axes."""
+def _finish(ax: Axes, positions: Sequence[Position], title: str) -> None:
+    """Set the limits to show all boxes, and show the title in place of the axes."""
     least = min(3.0, _n_columns() - 1)
     ax.set_xlim(-0.05, max(least, max(at.left for at in positions)) + _WIDTH + 0.05)
     ax.set_ylim(max(at.row for at in positions) + 0.6, -0.6)
     ax.set_axis_off()
+    ax.set_title(title, fontsize=SMALL + 1, loc="left")
 
 
 _NAME_CHARS = 22
@@ -193,11 +201,17 @@ def nodes_of(page: Page, chain: Sequence[int] = ()) -> list[ResourceBox]:
 
 def _nodes(page: Page, on_chain: dict[int, None], deepest: int | None) -> list[ResourceBox]:
     groups: list[tuple[tuple[int, ...], int | None, int]] = []
+    graph: nx.DiGraph[int] = nx.DiGraph()
+    graph.add_nodes_from(range(len(page.resources)))
+    graph.add_edges_from(
+        (index, child) for index in page.children for child in page.children[index]
+    )
 
     def add(resources: tuple[int, ...], parent: int | None, depth: int) -> None:
         number = len(groups)
         is_cut = depth == deepest and resources[0] not in on_chain
-        groups.append((resources, parent, _n_below(page, resources) if is_cut else 0))
+        below = [len(nx.descendants(graph, index)) for index in resources] if is_cut else []
+        groups.append((resources, parent, sum(below)))
         folds_all = deepest is not None and depth + 1 >= deepest
         for group in () if is_cut else _groups(page, resources, on_chain, folds_all=folds_all):
             add(group, number, depth + 1)
@@ -209,21 +223,6 @@ def _nodes(page: Page, on_chain: dict[int, None], deepest: int | None) -> list[R
         ResourceBox(resources, parent, *at, any(index in on_chain for index in resources), n_below)
         for (resources, parent, n_below), at in zip(groups, positions, strict=True)
     ]
-
-
-def _n_below(page: Page, resources: Sequence[int]) -> int:
-    """Return how many resources those lead to."""
-    count, waiting = 0, [*resources]
-    while waiting:
-        below = page.children.get(waiting.pop(), ())
-        count += len(below)
-        waiting += below
-    return count
-
-
-def dependencies_height_in(nodes: Sequence[ResourceBox]) -> float:
-    """Return how high the figure of *nodes* is, in inches."""
-    return HEIGHT_IN * (max(node.row for node in nodes) + 1) + TITLE_IN
 
 
 def draw_dependencies(
@@ -247,16 +246,19 @@ def draw_dependencies(
             discovered = resources[0].discovered
             dashes = "-" if discovered is None else _DASHES[discovered.at.value]
             is_chain = nodes[node.parent].is_on_chain and node.is_on_chain
-            draw_edge(ax, positions[node.parent], at, dashes=dashes, is_chain=is_chain)
-        is_one = len(resources) == 1
-        name = resources[0].id if is_one else f"{len(resources)} x {resources[0].kind.value}"
+            _draw_edge(ax, positions[node.parent], at, dashes=dashes, is_chain=is_chain)
         more = f", and {node.n_below} below" if node.n_below else ""
-        text = f"{plain(shortened(name, _NAME_CHARS))}\n{note_of(node.resources)}{more}"
+        text = f"{_name(resources)}\n{note_of(node.resources)}{more}"
         look = palette.look_of_all(node.resources)
-        draw_box(ax, at, text, look, is_chain=node.is_on_chain)
-    set_limits(ax, positions)
-    guide = _CHAIN_GUIDE * bool(chain) + _GUIDE
-    ax.set_title(f"{title}\n{guide}", fontsize=SMALL + 1, loc="left")
+        _draw_box(ax, at, text, look, is_chain=node.is_on_chain)
+    _finish(ax, positions, f"{title}\n{_CHAIN_GUIDE * bool(chain)}{_GUIDE}")
+
+
+def _name(resources: Sequence[Resource]) -> str:
+    """Return the name of a box of resources of one kind."""
+    first = resources[0]
+    name = first.id if len(resources) == 1 else f"{len(resources)} x {first.kind.value}"
+    return plain(shortened(name, _NAME_CHARS))
 
 
 def _parent(resource: Resource) -> str | None:
@@ -272,20 +274,17 @@ def _groups(
     requested = page.resources[parents[0]].id if parents else None
     triggers = dict.fromkeys(map(_parent, page.resources))
     children = [i for i, r in enumerate(page.resources) if _parent(r) == requested]
-    leaves = [
-        i
-        for i in children
-        if i not in chain and (folds_all or page.resources[i].id not in triggers)
-    ]
-    counts = Counter(page.resources[i].kind for i in leaves)
-    done: dict[object, None] = {}
+    leaves: dict[Kind, list[int]] = {}
     for index in children:
-        kind = page.resources[index].kind
-        if index not in leaves or counts[kind] < _FOLDED_FROM:
+        resource = page.resources[index]
+        if index not in chain and (folds_all or resource.id not in triggers):
+            leaves.setdefault(resource.kind, []).append(index)
+    for index in children:
+        alike = leaves.get(page.resources[index].kind, [])
+        if index not in alike or len(alike) < _FOLDED_FROM:
             yield (index,)
-        elif kind not in done:
-            done[kind] = None
-            yield tuple(i for i in leaves if page.resources[i].kind is kind)
+        elif index == alike[0]:
+            yield tuple(alike)
 
 
 class PrioritizedElement(NamedTuple):
@@ -307,14 +306,14 @@ class PrioritizedElement(NamedTuple):
 
 class _Stream(NamedTuple):
     resource: int
-    requested_at_ns: int
     ready_at_ns: int
     sent: list[tuple[int, int]]
     """Progress of sending: (time, highest offset)."""
     length_bytes: int
 
-    def sent_bytes(self, at_ns: int) -> int:
-        return max((end for sent_at_ns, end in self.sent if sent_at_ns <= at_ns), default=0)
+    def sent_share(self, at_ns: int) -> float:
+        sent_bytes = max((end for sent_at_ns, end in self.sent if sent_at_ns <= at_ns), default=0)
+        return sent_bytes / self.length_bytes if self.length_bytes else 1.0
 
     @property
     def done_at_ns(self) -> int:
@@ -333,13 +332,11 @@ def busiest_ns(load: Load) -> int:
         for stream in _streams_of(load).values()
         for change in ((stream.ready_at_ns, 1), (stream.done_at_ns, -1))
     ]
-    most, best_ns, count = 0, 0, 0
     # What ends at an instant ends before others begin.
-    for at_ns, step in sorted(changes, key=lambda change: (change[0], change[1])):
-        count += step
-        if count > most:
-            most, best_ns = count, at_ns
-    return best_ns
+    changes.sort()
+    counts = accumulate(step for _, step in changes)
+    pairs = [(0, 0), *((count, at_ns) for count, (at_ns, _) in zip(counts, changes, strict=True))]
+    return max(pairs, key=lambda pair: pair[0])[1]
 
 
 def elements_of(load: Load, at_ns: int) -> list[PrioritizedElement]:
@@ -352,7 +349,7 @@ def elements_of(load: Load, at_ns: int) -> list[PrioritizedElement]:
     streams = _streams_of(load)
     if load.scheme.mechanism.signal_kind is SignalKind.TREE:
         return list(_tree(load, streams, at_ns))
-    return list(_state_groups(load, streams, at_ns))
+    return _state_groups(load, streams, at_ns)
 
 
 def _streams_of(load: Load) -> dict[int, _Stream]:
@@ -360,7 +357,6 @@ def _streams_of(load: Load) -> dict[int, _Stream]:
     streams = {
         request.stream_id: _Stream(
             request.resource,
-            request.requested_at_ns,
             request.arrived_at_ns + resources[request.resource].server_ns,
             [],
             request.length_bytes,
@@ -376,22 +372,24 @@ def _streams_of(load: Load) -> dict[int, _Stream]:
 
 
 def _tree(load: Load, streams: dict[int, _Stream], at_ns: int) -> Iterator[PrioritizedElement]:
-    graph = _replayed(load, streams, at_ns).to_networkx()
-    order: dict[Any, int] = {}
-    retained = {node: None for node in graph if _is_shown(graph, node, streams, at_ns)}
-
-    def walk(node: Any, parent: int | None) -> Iterator[PrioritizedElement]:
-        # Without recursion: an exclusive chain is as long as the page has resources.
-        waiting = [(node, parent)]
-        while waiting:
-            current, above = waiting.pop()
-            number = order[current] = len(order)
-            yield _element(graph, current, above, streams, at_ns)
-            below = [child for child in graph.successors(current) if child in retained]
-            below.sort(key=lambda child: graph.nodes[child]["position"], reverse=True)
-            waiting += [(child, number) for child in below]
-
-    yield from walk(ROOT, None)
+    graph: Any = _replayed(load, streams, at_ns).to_networkx()
+    # A node matters where it, or something below it, is not done with.
+    pending = [
+        node
+        for node in graph
+        if node == ROOT or node < 0 or node not in streams or streams[node].state(at_ns) != "done"
+    ]
+    retained = {*pending}.union(*(nx.ancestors(graph, node) for node in pending))
+    waiting: list[tuple[Any, int | None]] = [(ROOT, None)]
+    # Without recursion: an exclusive chain is as long as the page has resources.
+    number = 0
+    while waiting:
+        node, parent = waiting.pop()
+        yield _element(graph, node, parent, streams, at_ns)
+        below = [child for child in graph.successors(node) if child in retained]
+        below.sort(key=lambda child: graph.nodes[child]["position"], reverse=True)
+        waiting += [(child, number) for child in below]
+        number += 1
 
 
 def _replayed(load: Load, streams: dict[int, _Stream], at_ns: int) -> TreeScheduler:
@@ -426,19 +424,6 @@ def _replayed(load: Load, streams: dict[int, _Stream], at_ns: int) -> TreeSchedu
     return tree
 
 
-def _is_shown(graph: Any, node: Any, streams: dict[int, _Stream], at_ns: int) -> bool:
-    """Return whether a node matters: it, or something below it, is not done with."""
-    waiting = [node]
-    while waiting:
-        current = waiting.pop()
-        if current == ROOT or current < 0:
-            return True
-        if current not in streams or streams[current].state(at_ns) != "done":
-            return True
-        waiting += graph.successors(current)
-    return False
-
-
 def _element(
     graph: Any, node: Any, parent: int | None, streams: dict[int, _Stream], at_ns: int
 ) -> PrioritizedElement:
@@ -457,14 +442,12 @@ def _element(
 def _of_stream(
     stream_id: int, parent: int | None, label: str, stream: _Stream, at_ns: int
 ) -> PrioritizedElement:
-    share = stream.sent_bytes(at_ns) / stream.length_bytes if stream.length_bytes else 1.0
-    return PrioritizedElement(stream_id, parent, label, stream.state(at_ns), stream.resource, share)
+    state, share = stream.state(at_ns), stream.sent_share(at_ns)
+    return PrioritizedElement(stream_id, parent, label, state, stream.resource, share)
 
 
-def _state_groups(
-    load: Load, streams: dict[int, _Stream], at_ns: int
-) -> Iterator[PrioritizedElement]:
-    """Yield the groups, the first to be served first, each with its streams."""
+def _state_groups(load: Load, streams: dict[int, _Stream], at_ns: int) -> list[PrioritizedElement]:
+    """Return the groups, the first to be served first, each with its streams."""
     stated = {
         element_id: signal
         for signalled_ns, element_id, signal in load.trace.signals
@@ -474,14 +457,16 @@ def _state_groups(
     for stream_id, signal in stated.items():
         if streams[stream_id].state(at_ns) != "done":
             groups.setdefault(_group(signal), []).append(stream_id)
-    yield PrioritizedElement(None, None, f"scheduler: {load.scheme.mechanism.value}", "group")
-    n = 1
+    label = f"scheduler: {load.scheme.mechanism.value}"
+    found = [PrioritizedElement(None, None, label, "group")]
     for (_, label), members in sorted(groups.items()):
-        yield PrioritizedElement(None, 0, label, "group")
-        number = n
-        for stream_id in sorted(members):
-            yield _of_stream(stream_id, number, _word(stated[stream_id]), streams[stream_id], at_ns)
-        n += 1 + len(members)
+        parent = len(found)
+        found.append(PrioritizedElement(None, 0, label, "group"))
+        found += (
+            _of_stream(stream_id, parent, _word(stated[stream_id]), streams[stream_id], at_ns)
+            for stream_id in sorted(members)
+        )
+    return found
 
 
 def _group(signal: Signal) -> tuple[tuple[int, ...], str]:
@@ -492,10 +477,8 @@ def _group(signal: Signal) -> tuple[tuple[int, ...], str]:
             return (signal.urgency, signal.incremental), f"u={signal.urgency}, {how}"
         case BucketPriority():
             how = {3: "before all others", 2: "one by one", 1: "in turn"}[signal.level]
-            return (
-                (-signal.bucket, -signal.level),
-                f"bucket {signal.bucket}.{signal.level}, {how}",
-            )
+            label = f"bucket {signal.bucket}.{signal.level}, {how}"
+            return (-signal.bucket, -signal.level), label
         case StrictPriority():
             return (-signal.strict,), f"strict {signal.strict}"
         case Rank():
@@ -536,24 +519,22 @@ def boxes_of(page: Page, elements: Sequence[PrioritizedElement]) -> list[Element
     parents = {element.parent for element in elements}
     found: list[ElementBox] = []
     box_of: dict[int | None, int | None] = {None: None}
-    folded: dict[object, list[int]] = {}
+    leaves: dict[object, list[int]] = {}
     for index, element in enumerate(elements):
         if element.resource is not None and index not in parents:
-            folded.setdefault(_alike(page, element), []).append(index)
+            leaves.setdefault(_alike(page, element), []).append(index)
     for index, element in enumerate(elements):
-        key = _alike(page, element) if element.resource is not None else None
-        members = folded.get(key, [index]) if index not in parents else [index]
-        if len(members) < _FOLDED_FROM:
+        members = leaves.get(_alike(page, element), [])
+        if index not in members or len(members) < _FOLDED_FROM:
             members = [index]
         if members[0] != index:
             continue
+        parent = box_of.get(element.parent)
         if len(found) == _MAX_BOXES:
             more = len(elements) - sum(len(box.elements) for box in found)
-            text = f"{more} more below"
-            found.append(ElementBox((), box_of.get(element.parent), text, "group", ()))
+            found.append(ElementBox((), parent, f"{more} more below", "group", ()))
             break
         box_of[index] = len(found)
-        parent = box_of[element.parent]
         text = _text(page, [elements[member] for member in members])
         resources = [elements[member].resource for member in members]
         shown = tuple(index for index in resources if index is not None)
@@ -570,26 +551,13 @@ def _alike(page: Page, element: PrioritizedElement) -> tuple[object, ...]:
 
 def _text(page: Page, elements: Sequence[PrioritizedElement]) -> str:
     first = elements[0]
-    if first.resource is None:
+    resources = [page.resources[each.resource] for each in elements if each.resource is not None]
+    if not resources:
         return plain(first.label)
-    resource = page.resources[first.resource]
-    name = resource.id if len(elements) == 1 else f"{len(elements)} x {resource.kind.value}"
-    return f"{plain(shortened(name, _NAME_CHARS))}\n{_detail(elements)}"
-
-
-def _detail(elements: Sequence[PrioritizedElement]) -> str:
-    """Return the second line: what was said, and how much was sent."""
-    first = elements[0]
     low, high = (pick(element.sent for element in elements) for pick in (min, max))
     share = f"{low:.0%}" if low == high else f"{low:.0%} to {high:.0%}"
     description = _STATES.get(first.state, f"{share} sent")
-    return ", ".join(part for part in (first.label, description) if part)
-
-
-def priority_tree_height_in(found: Sequence[ElementBox]) -> float:
-    """Return how high the figure of these boxes is, in inches."""
-    positions = positions_of([box.parent for box in found])
-    return HEIGHT_IN * (max(at.row for at in positions) + 1) + TITLE_IN
+    return f"{_name(resources)}\n{', '.join(filter(None, (first.label, description)))}"
 
 
 def draw_tree(ax: Axes, found: Sequence[ElementBox], palette: Palette, title: str) -> None:
@@ -597,9 +565,8 @@ def draw_tree(ax: Axes, found: Sequence[ElementBox], palette: Palette, title: st
     positions = positions_of([box.parent for box in found])
     for box, at in zip(found, positions, strict=True):
         if box.parent is not None:
-            draw_edge(ax, positions[box.parent], at)
+            _draw_edge(ax, positions[box.parent], at)
         look = palette.look_of_all(box.resources)
         face, dashes = _FACES[box.state], _TREE_DASHES[box.state]
-        draw_box(ax, at, box.text, look, face=face, dashes=dashes)
-    set_limits(ax, positions)
-    ax.set_title(f"{title}\n{_TREE_GUIDE}", fontsize=SMALL + 1, loc="left")
+        _draw_box(ax, at, box.text, look, face=face, dashes=dashes)
+    _finish(ax, positions, f"{title}\n{_TREE_GUIDE}")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from matplotlib.colors import to_rgb
 
@@ -19,8 +20,8 @@ from h3sim.reporting.labels import (
     shortened,
     within,
 )
-from h3sim.reporting.lane_layout import MILESTONES
-from h3sim.reporting.style import SMALL, text_size
+from h3sim.reporting.lane_layout import LEAST_SHARE, MILESTONES
+from h3sim.reporting.style import SIDE_LEGEND, finish_axes, text_size
 from h3sim.reporting.time_series import bins_of
 from h3sim.results.requests import priorities_of
 from h3sim.trace import Work
@@ -46,8 +47,6 @@ _LIGHT = 0.3
 """Opacity of a bar while none of its bytes arrive."""
 _MOSTLY = 0.9
 """A bar shows its hatch where bytes came for so much of its time."""
-_LEAST_SHARE = 1 / 800
-"""Least width of a packet as a share of the axis, about a pixel."""
 _TITLE_CHARS = 40
 _GUIDE = (
     "thin line: requested, no byte yet; bar: first to last byte, in full colour where bytes"
@@ -95,29 +94,36 @@ def rows_of(load: Load, palette: Palette, fold: Fold | None = None) -> list[Wate
 
 def draw_waterfall(
     ax: Axes, load: Load, palette: Palette, window: Window, *, fold: Fold | None = None
-) -> None:
-    """Draw the rows of *load*, in the order in which they were asked for, into *window*."""
+) -> str:
+    """Draw the rows of *load*, in the order in which they were asked for, into *window*.
+
+    Returns the alternative text.
+    """
     rows = rows_of(load, palette, fold)
-    _draw_bars(ax, rows, least_ms=window.end_ms * _LEAST_SHARE)
+    _draw_bars(ax, rows, least_ms=window.end_ms * LEAST_SHARE)
     labels = {float(number): row.label for number, row in enumerate(rows)}
     labels |= _draw_activity(ax, load, len(rows), window)
     ax.set_yticks([*labels], [*labels.values()])
     ax.set_ylim(len(rows) + _activity_lines(load) - 0.4, -0.6)
     ax.set_xlim(0, window.end_ms)
     _mark_milestones(ax, load)
-    ax.tick_params(labelsize=SMALL)
-    ax.tick_params(axis="y", length=0)
-    ax.grid(axis="x", color="0.9", linewidth=0.6)
-    ax.set_axisbelow(True)
-    ax.spines[["top", "right", "left"]].set_visible(False)
     names = (load.page.name, load.scheme.name, load.network.name)
     page, scheme, network = (plain(shortened(name, _TITLE_CHARS)) for name in names)
     title = f"Waterfall of {page} with {scheme} over {network}"
-    ax.set_title(title, fontsize=SMALL + 1, loc="left")
     guide = _GUIDE + _FOLDED_GUIDE * (len(rows) < len(load.timings))
-    note = f"; {window.note}" if window.note else ""
-    description = f"time since navigation start in ms{note}\n{guide}"
-    ax.set_xlabel(within(ax, description), fontsize=SMALL)
+    x = within(ax, f"{window.label()}\n{guide}")
+    finish_axes(ax, title=title, x=x, grid="x", has_rows=True)
+    last = max(load.timings, key=lambda row: row.finished_ms)
+    waits = max(load.timings, key=_wait_ms)
+    return (
+        f"A row per {fold or 'resource'}, in request order: {last.id} ends last, at"
+        f" {last.finished_ms:,.0f} ms; {waits.id} waits longest for its first byte,"
+        f" {_wait_ms(waits):,.0f} ms."
+    )
+
+
+def _wait_ms(row: ResourceTiming) -> float:
+    return row.first_byte_ms - row.requested_ms
 
 
 def n_lines(load: Load, palette: Palette, fold: Fold | None = None) -> int:
@@ -165,24 +171,15 @@ def _draw_activity(ax: Axes, load: Load, first: int, window: Window) -> dict[flo
 
 
 def _draw_bars(ax: Axes, rows: Sequence[WaterfallRow], *, least_ms: float) -> None:
-    first = [row.first_byte_ms for row in rows]
-    lengths = [row.finished_ms - row.first_byte_ms for row in rows]
-    ax.hlines(
-        range(len(rows)), [row.requested_ms for row in rows], first, color="0.35", linewidth=0.9
-    )
+    positions, first = range(len(rows)), [row.first_byte_ms for row in rows]
+    ax.hlines(positions, [row.requested_ms for row in rows], first, color="0.35", linewidth=0.9)
     for number, row in enumerate(rows):
         _draw_chunks(ax, number, row, least_ms)
     # A frame of its own, for a hatch has the colour of its edge; it keeps the bar of a single
     # packet, which has no length, in sight.
-    ax.barh(
-        range(len(rows)),
-        lengths,
-        left=first,
-        height=_BAR_HEIGHT,
-        color="none",
-        edgecolor="0.2",
-        linewidth=0.8,
-    )
+    lengths = [row.finished_ms - row.first_byte_ms for row in rows]
+    frame: dict[str, Any] = {"color": "none", "edgecolor": "0.2", "linewidth": 0.8}
+    ax.barh(positions, lengths, left=first, height=_BAR_HEIGHT, **frame)
 
 
 def _mark_milestones(ax: Axes, load: Load) -> None:
@@ -194,14 +191,7 @@ def _mark_milestones(ax: Axes, load: Load) -> None:
         if at_ms is not None:
             label = f"{name}: {at_ms:,.0f} ms"
             ax.axvline(at_ms, color="0.1", linestyle=dashes, linewidth=1.1, label=label)
-    # Beside the rows: there is always one that it would cover.
-    ax.legend(
-        loc="upper left",
-        bbox_to_anchor=(1.01, 1.0),
-        borderaxespad=0.0,
-        fontsize=SMALL,
-        frameon=False,
-    )
+    ax.legend(**SIDE_LEGEND)
 
 
 def _runs(load: Load, fold: Fold | None) -> Iterator[list[ResourceTiming]]:
@@ -209,23 +199,16 @@ def _runs(load: Load, fold: Fold | None) -> Iterator[list[ResourceTiming]]:
     if fold is not None:
         groups: dict[str, list[ResourceTiming]] = {}
         for timing in load.timings:
-            groups.setdefault(timing.kind if fold == "kind" else host_of(timing.id), []).append(
-                timing
-            )
+            key = timing.kind if fold == "kind" else host_of(timing.id)
+            groups.setdefault(key, []).append(timing)
         yield from groups.values()
         return
     folded = _folded(load)
-    run: list[ResourceTiming] = []
-    for index, timing in enumerate(load.timings):
-        if index in folded:
-            run.append(timing)
-            continue
-        if run:
-            yield run
-        run = []
-        yield [timing]
-    if run:
-        yield run
+    # Those that are folded stand in one row with their neighbours; of the others each has a key.
+    for _, run in groupby(
+        enumerate(load.timings), key=lambda row: -1 if row[0] in folded else row[0]
+    ):
+        yield [timing for _, timing in run]
 
 
 def host_of(id_: str) -> str:
@@ -280,9 +263,8 @@ def _draw_chunks(ax: Axes, number: int, row: WaterfallRow, least_ms: float) -> N
     """Draw a bar light, and in it in full colour when its bytes came."""
     height = number - _BAR_HEIGHT / 2, _BAR_HEIGHT
     took_ms = row.finished_ms - row.first_byte_ms
-    ax.broken_barh(
-        [(row.first_byte_ms, took_ms)], height, facecolor=_lighter(row.look.face), linewidth=0
-    )
+    light = tuple(1 - _LIGHT * (1 - part) for part in to_rgb(row.look.face))
+    ax.broken_barh([(row.first_byte_ms, took_ms)], height, facecolor=light, linewidth=0)
     # A packet ends where it was delivered, and is wide enough to be seen; none begins before the
     # bar does.
     spans = []
@@ -294,10 +276,6 @@ def _draw_chunks(ax: Axes, number: int, row: WaterfallRow, least_ms: float) -> N
     if sum(stop_ms - start_ms for start_ms, stop_ms in row.chunks) >= _MOSTLY * took_ms:
         # In slivers a hatch would hide the colour that tells them.
         drawn.set(hatch=row.look.hatch, edgecolor=row.look.ink)
-
-
-def _lighter(colour: str) -> tuple[float, ...]:
-    return tuple(1 - _LIGHT * (1 - part) for part in to_rgb(colour))
 
 
 def _row(
@@ -393,8 +371,11 @@ def shown(rows: Sequence[Delta]) -> list[tuple[int, float]]:
     return sorted(retained)
 
 
-def draw_paired(ax: Axes, first: Load, second: Load, names: tuple[str, str]) -> None:
-    """Draw a bar per resource: to the left where it was complete sooner in the second load."""
+def draw_paired(ax: Axes, first: Load, second: Load, titles: Sequence[str]) -> str:
+    """Draw a bar per resource: to the left where it was complete sooner in the second load.
+
+    Returns the alternative text.
+    """
     rows = deltas_of(first, second)
     bars = shown(rows)
     positions, values = range(len(bars)), [delta_ms for _, delta_ms in bars]
@@ -423,23 +404,27 @@ def draw_paired(ax: Axes, first: Load, second: Load, names: tuple[str, str]) -> 
     widest = max(map(abs, values), default=0.0) or 1.0
     ax.set_xlim(-1.05 * widest, 1.05 * widest)
     ax.set_ylim(max(1, len(bars)) - 0.4, -0.6)
-    ax.set_yticks(positions, [_label(rows[index], index) for index, _ in bars])
-    ax.tick_params(labelsize=SMALL)
-    ax.tick_params(axis="y", length=0)
-    ax.grid(axis="x", color="0.9", linewidth=0.6)
-    ax.set_axisbelow(True)
-    ax.spines[["top", "right", "left"]].set_visible(False)
-    one, other = names
+    names = []
+    for index, _ in bars:
+        mark = f" {ATF_MARK}" * rows[index].above_the_fold
+        names.append(f"{index + 1}  {plain(shortened(rows[index].id))}{mark}")
+    ax.set_yticks(positions, names)
+    one, other = titles
     pages = dict.fromkeys(plain(shortened(load.page.name, 40)) for load in (second, first))
-    ax.set_title(
-        f"{' against '.join(pages)}: {other} against {one}", fontsize=SMALL + 1, loc="left"
-    )
     n_both = sum(row.delta_ms is not None for row in rows)
     cut = f"; the {len(bars)} of {n_both} that moved most" if len(bars) < n_both else ""
-    label = f"complete so many ms sooner (left) or later (right) with {other}"
     own = unshared(rows)
-    ax.set_xlabel(f"{label}{cut}\n\u25b2 above the fold{f'; {own}' if own else ''}", fontsize=SMALL)
-
-
-def _label(row: Delta, index: int) -> str:
-    return f"{index + 1}  {plain(shortened(row.id))}{f' {ATF_MARK}' * row.above_the_fold}"
+    finish_axes(
+        ax,
+        title=f"{' against '.join(pages)}: {other} against {one}",
+        x=f"complete so many ms sooner (left) or later (right) with {other}{cut}"
+        f"\n\u25b2 above the fold{f'; {own}' if own else ''}",
+        grid="x",
+        has_rows=True,
+    )
+    moved = [row.delta_ms for row in rows if row.delta_ms is not None]
+    sooner, later = (sum(sign * delta_ms > 0 for delta_ms in moved) for sign in (-1, 1))
+    return (
+        f"A bar per resource: {sooner} of {len(rows)} are complete sooner with"
+        f" {'the second' if one == other else other}, {later} later."
+    )

@@ -30,7 +30,7 @@ def test_a_single_condition_is_drawn_as_a_bar_per_scheme() -> None:
         SimpleNamespace(scheme=scheme, rtt_ms=100, loss=0.02, hol_mean_ms=delay_ms, ratio=0.2)
         for scheme, delay_ms in (("hpack", 40.0), ("qpack", 10.0))
     ]
-    first = header_figure(rows).axes[0]
+    first: Any = header_figure(rows).axes[0]
     heights = [bar.get_height() for bar in first.patches]
     assert heights == [40.0, 10.0]
     assert first.get_lines() == []
