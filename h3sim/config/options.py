@@ -54,6 +54,11 @@ def option(
     return field(default=default, metadata=metadata)
 
 
+def common_option(kind: ValueType, about: str, metavar: str = "", **how: Any) -> Any:
+    """Return an option that each command that loads has, as by `option`."""
+    return option(kind, about, metavar, is_common=True, **how)
+
+
 def of_browser(name: str, metavar: str = "", **how: Any) -> Any:
     """Return an option that sets a field of the browser, with the declaration of that field.
 

@@ -22,7 +22,7 @@ from h3sim import catalog
 from h3sim._version import __version__
 from h3sim.browser import BrowserModel
 from h3sim.config.load_config import RECORDED, LoadConfig, recorded_network
-from h3sim.errors import H3SimError, InputError, ValidationIssue
+from h3sim.errors import H3SimError, InputError
 from h3sim.headers.base import HeaderLists
 from h3sim.headers.wire import LIBRARIES
 from h3sim.plugins import entry_points_of
@@ -151,7 +151,7 @@ class _Described:
 
     def _refused(self, why: str) -> InputError:
         message = f"{self._name} is {why}: its results cannot be stored and found again"
-        return InputError([ValidationIssue(key=self._key, message=message)])
+        return InputError.at(self._key, message)
 
 
 _OF_EVERY_CLASS = (

@@ -494,7 +494,7 @@ def _check(keep_loads: object, sample_ms: object, options: Mapping[str, Any]) ->
 
 
 def _refuse(key: str, message: str) -> None:
-    raise InputError([ValidationIssue(key=key, message=message)])
+    raise InputError.at(key, message)
 
 
 def _grid(
@@ -629,7 +629,7 @@ def baseline_of(baseline: SchemeLike, schemes: Sequence[Scheme]) -> Scheme:
     found = resolve_scheme(baseline)
     if named.get(found.name, found) != found:
         message = f"is called {found.name!r} like one of the schemes, and is another: rename one"
-        raise InputError([ValidationIssue(key="baseline", message=message)])
+        raise InputError.at("baseline", message)
     return found
 
 

@@ -189,8 +189,7 @@ def sampled(
     """
     check_arguments(InputError, sampling=(SAMPLING, method), samples=(N_SAMPLES, n))
     if method == "sobol" and n & (n - 1):
-        message = f"must be a power of two for Sobol' points, is {n}"
-        raise InputError([ValidationIssue(key="samples", message=message)])
+        raise InputError.at("samples", f"must be a power of two for Sobol' points, is {n}")
     with needing_extra("scipy", "study"):
         from scipy.stats import qmc  # lazy: optional dependency
     maker = qmc.LatinHypercube if method == "latin-hypercube" else qmc.Sobol

@@ -107,10 +107,10 @@ def _check_lists(lists: Sequence[HeaderLists], given: Sequence[object]) -> None:
     names = [each.name for each in lists]
     if len(set(names)) < len(names):
         message = "two header lists have the same name: rename one, so that rows differ"
-        raise InputError([ValidationIssue(key="pages", message=message)])
+        raise InputError.at("pages", message)
     if len(lists) < len(given):
         message = "header lists and pages have different columns: sweep them separately"
-        raise InputError([ValidationIssue(key="pages", message=message)])
+        raise InputError.at("pages", message)
     problems = [
         ValidationIssue(key="pages", message=f"{each.name} has no header list of that direction")
         for each in lists

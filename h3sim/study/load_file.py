@@ -145,7 +145,7 @@ class SavedLoad:
         resolved = self.scheme if scheme is None else resolve_scheme(scheme)
         if resolved is None:
             message = "was defined in code and cannot be read from the file: pass it to run()"
-            raise SavedLoadError([ValidationIssue(key="inputs.scheme", message=message)])
+            raise SavedLoadError.at("inputs.scheme", message)
         return run_config(
             self.page, resolved, self.config, record_packets=record_packets, progress=progress
         )

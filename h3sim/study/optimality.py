@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from h3sim._version import __version__
 from h3sim.browser import BrowserMode
 from h3sim.config.load_config import LoadConfig, config_for, over_networks
-from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue, needing_extra
+from h3sim.errors import InputError, NothingToMeasureError, needing_extra
 from h3sim.lazy import accessor
 from h3sim.page.categories import PAGE_CLASSES, classes_of
 from h3sim.page.transforms import with_cached
@@ -394,7 +394,7 @@ def _summary(
 def _check_by(by: object) -> None:
     if by not in PAGE_CLASSES:
         message = f"must be one of {', '.join(PAGE_CLASSES)}, is {format_value(by)}"
-        raise InputError([ValidationIssue(key="by", message=message)])
+        raise InputError.at("by", message)
 
 
 @with_loads
@@ -453,8 +453,7 @@ def optimality(
 
 def _check_given(given: object) -> None:
     if given not in (None, "page", "requests"):
-        message = f"must be 'page' or 'requests', is {format_value(given)}"
-        raise InputError([ValidationIssue(key="given", message=message)])
+        raise InputError.at("given", f"must be 'page' or 'requests', is {format_value(given)}")
 
 
 _SAME_BOUND = "as for the scheme before"

@@ -105,8 +105,7 @@ def arms_of(schemes: Sequence[Scheme], vary: Mapping[str, Sequence[Any]]) -> lis
     _check_values(schemes, vary)
     arms = [arm for scheme in schemes for arm in _make_arms(scheme, vary)]
     if len(arms) > _MOST_ARMS:
-        message = f"makes {len(arms):,} arms, and may make {_MOST_ARMS:,}"
-        raise InputError([ValidationIssue(key="vary", message=message)])
+        raise InputError.at("vary", f"makes {len(arms):,} arms, and may make {_MOST_ARMS:,}")
     return arms
 
 
@@ -181,17 +180,14 @@ def _changed(scheme: Scheme, given: Mapping[str, Any]) -> Scheme:
         return scheme
     document = scheme_to_dict(scheme)
     if document is None:
-        raise SchemeError(
-            [ValidationIssue(key="", message=f"{scheme.name} is code, and has no keys")]
-        )
+        raise SchemeError.at("", f"{scheme.name} is code, and has no keys")
     for key, value in given.items():
         *tables, last = key.split(".")
         table: Any = document
         for name in tables:
             table = table.get(name) if isinstance(table, dict) else None
         if not isinstance(table, dict):
-            message = f"there is no table {format_value('.'.join(tables))}"
-            raise SchemeError([ValidationIssue(key=key, message=message)])
+            raise SchemeError.at(key, f"there is no table {format_value('.'.join(tables))}")
         table[last] = value
     return scheme_from_dict(document)
 

@@ -75,7 +75,7 @@ def to_xarray(results: Results, values: Sequence[str]) -> xr.Dataset:
     axes = list(results.axes) or ["page"]
     if frame.duplicated(axes).any():
         message = f"are not a grid over {', '.join(axes)}: several rows have the same values"
-        raise ResultsError([ValidationIssue(key="rows", message=message)])
+        raise ResultsError.at("rows", message)
     if unknown := [name for name in values if name not in frame.columns or name in axes]:
         raise ResultsError(
             ValidationIssue(key="values", message=_no_value(name, axes, list(frame.columns)))
@@ -163,7 +163,7 @@ def _arrow_schema(results: Results) -> Any:
         (kind,) = found if len(found) == 1 else (float,)
         if str in found and len(found) > 1:
             message = f"{name} has text and numbers: a Parquet column has one type"
-            raise ResultsError([ValidationIssue(key="rows", message=message)])
+            raise ResultsError.at("rows", message)
         fields.append((name, types.get(kind, pyarrow.float64())))
     return pyarrow.schema(fields)
 
@@ -379,10 +379,10 @@ def read_results(path: str | Path, *, study: int | None = None) -> Results:
     if head == _SQLITE:
         return _of_store(path, taken["study"])
     if head.startswith(_PARQUET):
-        raise ResultsError([ValidationIssue(key="", message=_OTHER)], str(path))
+        raise ResultsError.at("", _OTHER, str(path))
     if study is not None:
         message = f"is valid only for stores, is {study}: this file contains one study"
-        raise ResultsError([ValidationIssue(key="study", message=message)], str(path))
+        raise ResultsError.at("study", message, str(path))
     return _read_lines(path)
 
 
@@ -396,11 +396,11 @@ def _read_lines(path: str | Path) -> Results:
     """Return the results of a file of JSON lines."""
     head, *lines = read_text(path, ResultsError).splitlines() or [""]
     if not head.lstrip().startswith("{"):
-        raise ResultsError([ValidationIssue(key="", message=_OTHER)], str(path))
+        raise ResultsError.at("", _OTHER, str(path))
     document = parse_json(head, ResultsError, source=str(path))
     if not isinstance(document, dict) or document.get("format") not in (FORMAT, SAMPLED):
         message = f"must be {FORMAT!r}: neither saved results nor a store"
-        raise ResultsError([ValidationIssue(key="format", message=message)], str(path))
+        raise ResultsError.at("format", message, str(path))
     problems: list[ValidationIssue] = []
     metadata, is_sampled = ResultsHead(), document["format"] == SAMPLED
     last = None if is_sampled or not lines else lines.pop()

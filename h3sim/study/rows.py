@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeAlias, overload
 
-from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue
+from h3sim.errors import InputError, NothingToMeasureError
 from h3sim.results.figures import FIGURES
 from h3sim.schema import format_value, join_words
 from h3sim.schema.arguments import Predicate, check_arguments
@@ -247,9 +247,7 @@ class StudyRows:
             moments = sums.setdefault(tuple(row.get(name) for name in by), RunningStats())
             number = row.get(value)
             if isinstance(number, str):
-                raise InputError(
-                    [ValidationIssue(key=value, message=f"is text: {format_value(number)}")]
-                )
+                raise InputError.at(value, f"is text: {format_value(number)}")
             if number is not None:
                 moments.add(number)
         return self.of(

@@ -19,7 +19,7 @@ from h3sim.config.load_config import (
     header_compression_of,
     with_options,
 )
-from h3sim.errors import InputError, ValidationIssue
+from h3sim.errors import InputError
 from h3sim.http import SendBufferRefill
 from h3sim.page import ConnectionMode, Page
 from h3sim.page.hosts import RecordedHosts
@@ -207,7 +207,7 @@ def resolve_page(page: PageLike) -> Page:
         # Imported pages and loads have a page that may have been meant.
         hint = ": use its `page`" if isinstance(getattr(given, "page", None), Page) else ""
         message = f"must be a name, a path or a page, is {format_value(page)}{hint}"
-        raise InputError([ValidationIssue(key="page", message=message)])
+        raise InputError.at("page", message)
     _refuse_set("page", page, catalog.page_set)
     return catalog.load_page(page)
 
@@ -218,7 +218,7 @@ def _refuse_set(key: str, name: object, members: Callable[[Any], object]) -> Non
         message = (
             f"{name!r} is a set of {key}s, but a single {key} is required (see `h3sim list sets`)"
         )
-        raise InputError([ValidationIssue(key=key, message=message)])
+        raise InputError.at(key, message)
 
 
 def resolve_scheme(scheme: SchemeLike) -> Scheme:
@@ -230,7 +230,7 @@ def resolve_scheme(scheme: SchemeLike) -> Scheme:
         return catalog.load_scheme(scheme)
     if not callable(scheme) and not hasattr(scheme, "pick"):
         message = f"must be a name, a path, a scheme or a scheduler, is {scheme!r}"
-        raise InputError([ValidationIssue(key="scheme", message=message)])
+        raise InputError.at("scheme", message)
     return with_scheduler(catalog.load_scheme("fifo"), scheme)
 
 
@@ -275,7 +275,7 @@ def add_schedulers(
     if scheduler is None:
         if signals is not None:
             message = "are those of the clients of a scheduler: give scheduler= as well"
-            raise InputError([ValidationIssue(key="signals", message=message)])
+            raise InputError.at("signals", message)
         return _listed(usual if schemes is None else schemes)
     several: list[Any] = _listed(scheduler)
     with ErrorCollector() as errors:

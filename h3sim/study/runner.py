@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
 from h3sim.config.options import check_running
-from h3sim.errors import H3SimError, InputError, ValidationIssue, interrupt_note, needing_extra
+from h3sim.errors import H3SimError, InputError, interrupt_note, needing_extra
 from h3sim.notebook import in_notebook
 from h3sim.schema.files import shown_path
 from h3sim.study.cache_key import is_interactive
@@ -287,7 +287,7 @@ def dask_client(address: str | None) -> Any:
         client: Any = distributed.Client(address, timeout=10, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
         message = f"no Dask scheduler answers at {address!r}: {error}"
-        raise InputError([ValidationIssue(key="--dask", message=message)]) from error
+        raise InputError.at("--dask", message) from error
     try:
         yield client
     finally:
@@ -560,14 +560,14 @@ class Driver:
         if self._n_stillborn >= 0:
             self._n_stillborn += 1
         if self._n_stillborn == _STILLBORN:
-            raise InputError([ValidationIssue(key="executor", message=_DIE_AT_START)]) from error
+            raise InputError.at("executor", _DIE_AT_START) from error
         # First collect finished batches, which need not run again.
         self._keep_finished(in_flight)
         self._lose(list(in_flight.values()))
         in_flight.clear()
         if not pool.renew():
             message = "broke and cannot be restarted; finished loads are kept"
-            raise InputError([ValidationIssue(key="executor", message=message)]) from error
+            raise InputError.at("executor", message) from error
 
     def _lose(self, batches: list[_Batch]) -> None:
         """Retry lost batches: once more together, then each cell alone."""
@@ -634,7 +634,7 @@ class Driver:
             return _payload(lenient)
         except Exception as error:
             message = f"cannot be sent to workers ({error}): {_REMEDY}"
-            raise InputError([ValidationIssue(key="executor", message=message)]) from error
+            raise InputError.at("executor", message) from error
 
 
 class _Pickler(pickle.Pickler):

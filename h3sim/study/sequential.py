@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.config.load_config import with_fields
-from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue
+from h3sim.errors import InputError, NothingToMeasureError
 from h3sim.schema.arguments import ErrorCollector
 from h3sim.study.design import StoppingRule
 from h3sim.study.runner import Execution, split_options
@@ -129,7 +129,7 @@ def sequential_sweep(
 
 def _refuse_seeds(options: Mapping[str, Any]) -> None:
     if "seeds" in options:
-        raise InputError([ValidationIssue(key="seeds", message=SEEDS_ARE_ADDED)])
+        raise InputError.at("seeds", SEEDS_ARE_ADDED)
 
 
 @with_fields(Execution)
@@ -166,7 +166,7 @@ def _check_study(study: Study, rule: StoppingRule) -> int:
     names = [scheme.name for scheme in study.design.schemes]
     if rule.baseline not in names or len(names) < 2:
         message = f"must be one of several schemes ({', '.join(names)}), is {rule.baseline!r}"
-        raise InputError([ValidationIssue(key="baseline", message=message)])
+        raise InputError.at("baseline", message)
     return len(names) - 1
 
 

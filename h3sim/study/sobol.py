@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.config.load_config import refuse_options
 from h3sim.config.options import SEED, check_running
-from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue, needing_extra
+from h3sim.errors import InputError, NothingToMeasureError, needing_extra
 from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
 from h3sim.schema.errors import plain_number
 from h3sim.study.design import Range
@@ -115,7 +115,7 @@ def _check(ranges: Mapping[str, Range], samples: object, seed: object) -> dict[s
 def _check_ranges(ranges: Mapping[str, Range]) -> None:
     if len(ranges) < 2:
         message = "at least two must be a Range: a single one explains all variance"
-        raise InputError([ValidationIssue(key="options", message=message)])
+        raise InputError.at("options", message)
 
 
 def _is_balanced(samples: Any) -> bool:

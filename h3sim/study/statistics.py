@@ -68,8 +68,7 @@ def mean_interval(
     [0.08, 2.21]
     """
     if method not in METHODS:
-        message = f"must be {' or '.join(METHODS)}, is {method!r}"
-        raise InputError([ValidationIssue(key="interval", message=message)])
+        raise InputError.at("interval", f"must be {' or '.join(METHODS)}, is {method!r}")
     if len(values) < _LEAST:
         return None, None
     # Without spread each resample would be 0 / 0, and so would BCa's acceleration.
@@ -522,7 +521,7 @@ def compare_over(
 def _check_over(over: str) -> None:
     if over == "seed":
         message = "must be an axis whose values differ in kind: seeds are replications"
-        raise InputError([ValidationIssue(key="over", message=message)])
+        raise InputError.at("over", message)
 
 
 def _setting(by: Sequence[str], key: Sequence[Any]) -> str:

@@ -421,9 +421,7 @@ def resolve_seeds(seeds: int | Iterable[int]) -> Sequence[int]:
     seeds = plain_values(seeds)
     if isinstance(seeds, int) and not isinstance(seeds, bool):
         if seeds > _MOST_SEEDS:
-            raise InputError(
-                [ValidationIssue(key="seeds", message=f"must be at most {_MOST_SEEDS:,}")]
-            )
+            raise InputError.at("seeds", f"must be at most {_MOST_SEEDS:,}")
         seeds = range(max(0, seeds))
     chosen: Sequence[Any]
     if isinstance(seeds, range):
@@ -432,7 +430,7 @@ def resolve_seeds(seeds: int | Iterable[int]) -> Sequence[int]:
         given = tuple(seeds) if isinstance(seeds, Iterable) else (seeds,)
         chosen = tuple(map(plain_number, given))
     if not chosen:
-        raise InputError([ValidationIssue(key="seeds", message="at least one is needed")])
+        raise InputError.at("seeds", "at least one is needed")
     problems = [
         ValidationIssue(key="seeds", message=f"must be whole numbers from 0 on, is {seed!r}")
         # For a range, checking its ends suffices; it may have a billion numbers.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from h3sim._version import __version__
 from h3sim.config.load_config import LoadConfig, with_fields
 from h3sim.config.options import check_some
-from h3sim.errors import InputError, ValidationIssue
+from h3sim.errors import InputError
 from h3sim.page import UNCHANGED, Kind, page_from_dict
 from h3sim.schema.arguments import ErrorCollector, check_arguments
 from h3sim.schema.output import COUNT, TEXT, VERSION, ObjectType, OutputSchema, Property, rows_of
@@ -154,7 +154,7 @@ def prioritization_test(
         for scheme, together, alone in zip(selected, measured[::2], measured[1::2], strict=True)
     ]
     if not all(row.waiting_bytes for row in rows):
-        raise InputError([ValidationIssue(key="", message=_TOO_FAST)])
+        raise InputError.at("", _TOO_FAST)
     return PrioritizationTest(
         rows=Rows(PrioritizationTestRow, rows),
         late=late,
@@ -376,7 +376,7 @@ def _ruled(scheme: SchemeLike) -> Scheme:
             f"{selected.name!r} has no rules for urgencies or a dependency tree, the recorded"
             " signals"
         )
-        raise InputError([ValidationIssue(key="scheme", message=message)])
+        raise InputError.at("scheme", message)
     return selected
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from h3sim.constants import STREAM_ID_STEP
-from h3sim.errors import InputError, ValidationIssue
+from h3sim.errors import InputError
 from h3sim.page import page_from_dict
 from h3sim.schema import write_atomically
 from h3sim.signals import Eps, H2Priority
@@ -225,8 +225,7 @@ def write_workload(
     """
     root, requests = Path(folder), WORKLOADS[signals]
     if root.exists() and not root.is_dir():
-        message = f"is a file: {str(root)!r}; a folder is needed"
-        raise InputError([ValidationIssue(key="folder", message=message)])
+        raise InputError.at("folder", f"is a file: {str(root)!r}; a folder is needed")
     files = {"page.json": json.dumps(workload_page(requests).to_dict(), indent=1).encode() + b"\n"}
     files["urls.txt"] = _urls(requests, base_url).encode()
     files |= {f"www/{each.path}": b"." * each.size_bytes for each in requests}
@@ -236,8 +235,7 @@ def write_workload(
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            message = f"cannot be made: {error.strerror or error}"
-            raise InputError([ValidationIssue(key="folder", message=message)]) from error
+            raise InputError.at("folder", f"cannot be made: {error.strerror or error}") from error
         write_atomically(path, partial(_write_bytes, content), error=InputError)
         written.append(path)
     return written
