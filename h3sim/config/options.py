@@ -5,9 +5,9 @@ from __future__ import annotations
 import inspect
 import os
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from h3sim import transport
 from h3sim.browser import BrowserModel
@@ -18,9 +18,6 @@ from h3sim.schema.errors import RejectedValueError
 from h3sim.schema.fields import declare, fields_of, read_table
 from h3sim.schema.values import Choice, Flag, Integer, ListOf, Number, OrNone, Text, ValueType
 from h3sim.transport import Jitter
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 
 class Option(NamedTuple):
@@ -44,6 +41,13 @@ ClassT = TypeVar("ClassT")
 _DOC_COLUMNS = 96
 OPTION = "option"
 """Key of the `Option` in the metadata of a field of `LoadConfig`."""
+
+
+def file_key(
+    kind: ValueType, about: str, *, key: str = "", is_premise: bool = False, **how: Any
+) -> Any:
+    """Return a field of a class that declares a file; *how* is its default, if it has one."""
+    return field(metadata=declare(kind, about, key=key, is_premise=is_premise), **how)
 
 
 def option(

@@ -28,7 +28,7 @@ from h3sim.headers.wire import LIBRARIES
 from h3sim.plugins import entry_points_of
 from h3sim.results.configuration import configuration
 from h3sim.schema.fields import write_table
-from h3sim.schemes import scheme_to_dict
+from h3sim.schemes import Scheme, scheme_to_dict
 from h3sim.study.run import resolve_config
 from h3sim.transport import Network, TransportProfile, network_to_dict, profile_to_dict
 from h3sim.transport.congestion import controller_named
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from h3sim.page import Page
-    from h3sim.schemes import Scheme
     from h3sim.study.design import Design
 
 

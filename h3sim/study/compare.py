@@ -21,7 +21,7 @@ from h3sim.study.fidelity import FIDELITY, Fidelity, fidelities
 from h3sim.study.rows import CONFIGURATION, PAGE_DIGESTS, ResultTable
 from h3sim.study.run import add_schedulers, resolve_pages, resolve_scheme, resolve_schemes
 from h3sim.study.tasks import LoadRunner, LoadTask, read_options, with_loads
-from h3sim.table import RichDisplay
+from h3sim.table import RichDisplay, Table
 from h3sim.trace import Rows
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from h3sim.study.results import Results
     from h3sim.study.run import PageLike, SchedulersLike, SchemeLike
     from h3sim.study.runner import Execution
-    from h3sim.table import Table
     from h3sim.transport import Network, TransportProfile
 
 

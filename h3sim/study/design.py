@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.config.load_config import LoadConfig
-from h3sim.config.options import N_SAMPLES, SAMPLING
+from h3sim.config.options import N_SAMPLES, SAMPLING, file_key
 from h3sim.errors import InputError, ValidationIssue, needing_extra
 from h3sim.schema.arguments import check_arguments
 from h3sim.schema.errors import plain_values
-from h3sim.schema.fields import declare, validate
+from h3sim.schema.fields import validate
 from h3sim.schema.values import Flag, Integer, Number, Text
 
 if TYPE_CHECKING:
@@ -45,12 +45,10 @@ class Range:
         InputError: listing every error in its values.
     """
 
-    low: float = field(metadata=declare(Number(), "lowest value", is_premise=True))
-    high: float = field(metadata=declare(Number(), "highest value", is_premise=True))
-    log: bool = field(default=False, metadata=declare(Flag(), "sample log-uniformly"))
-    integer: bool = field(
-        default=False, metadata=declare(Flag(), "round to whole numbers", key="whole")
-    )
+    low: float = file_key(Number(), "lowest value", is_premise=True)
+    high: float = file_key(Number(), "highest value", is_premise=True)
+    log: bool = file_key(Flag(), "sample log-uniformly", default=False)
+    integer: bool = file_key(Flag(), "round to whole numbers", key="whole", default=False)
 
     def __post_init__(self) -> None:
         validate(self, InputError)
@@ -222,29 +220,20 @@ class StoppingRule:
     (20, 30, 45, 50)
     """
 
-    width: float = field(
-        metadata=declare(
-            Number(low=0, high=1, is_above=True, example="0.05 is 5 %"),
-            "relative width: upper end of an interval divided by its lower end, minus 1",
-        )
+    width: float = file_key(
+        Number(low=0, high=1, is_above=True, example="0.05 is 5 %"),
+        "relative width: upper end of an interval divided by its lower end, minus 1",
     )
-    baseline: str = field(
-        default="rr", metadata=declare(Text(is_needed=True), "the reference scheme of speedups")
+    baseline: str = file_key(Text(is_needed=True), "the reference scheme of speedups", default="rr")
+    value: str = file_key(
+        Text(is_needed=True), "the column to compare", default="byte_index_all_ms"
     )
-    value: str = field(
-        default="byte_index_all_ms", metadata=declare(Text(is_needed=True), "the column to compare")
-    )
-    confidence: float = field(
+    confidence: float = file_key(
+        Number(low=0, high=1, is_above=True, is_below=True),
+        "coverage probability of each scheme's interval where sampling stops",
         default=0.95,
-        metadata=declare(
-            Number(low=0, high=1, is_above=True, is_below=True),
-            "coverage probability of each scheme's interval where sampling stops",
-        ),
     )
-    most_seeds: int = field(
-        default=_MOST,
-        metadata=declare(Integer(low=3, high=10**6), "maximum number of seeds"),
-    )
+    most_seeds: int = file_key(Integer(low=3, high=10**6), "maximum number of seeds", default=_MOST)
 
     def __post_init__(self) -> None:
         validate(self, InputError)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.browser.unseen import is_never_seen
 from h3sim.config.load_config import config_for
-from h3sim.page import Kind, Page, TriggerEvent
+from h3sim.page import Kind, Page, Resource, TriggerEvent
 from h3sim.page.hosts import UNNAMED, ConnectionMode
 from h3sim.page.resource import FetchPriority, ServerPriority
 from h3sim.page.transforms import (
@@ -26,7 +26,6 @@ from h3sim.transport import Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from h3sim.page import Resource
     from h3sim.study.tasks import LoadTask
 
 

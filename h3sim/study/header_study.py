@@ -23,7 +23,7 @@ from h3sim.schema.output import (
 from h3sim.schema.values import Choice
 from h3sim.study.compare import resolve_subjects
 from h3sim.study.header_models import OF_SETTING
-from h3sim.study.run import resolve_schemes
+from h3sim.study.run import PageLike, SchemeLike, resolve_schemes
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from h3sim.headers import CodecSettings
     from h3sim.page import Page
     from h3sim.schemes import Scheme
-    from h3sim.study.run import PageLike, SchemeLike
 
 
 SubjectLike: TypeAlias = "PageLike | HeaderLists"

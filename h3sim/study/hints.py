@@ -30,7 +30,7 @@ from h3sim.study.fidelity import FIDELITY, Fidelity, fidelity, gated
 from h3sim.study.racing import FIRST_RESULT
 from h3sim.study.recommendation import subject_of
 from h3sim.study.rows import COMMON, ResultTable
-from h3sim.study.run import resolve_scheme, run_config
+from h3sim.study.run import PageLike, SchemeLike, resolve_scheme, run_config
 from h3sim.study.search import ESTIMATED_WITHIN, with_drawn_network
 from h3sim.study.statistics import holm, ratio_end, student_interval
 from h3sim.study.tasks import LoadRunner, LoadTask, read_options, with_loads
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from h3sim.importers import ImportedPage
     from h3sim.page import Page
     from h3sim.results import Load
-    from h3sim.study.run import PageLike, SchemeLike
     from h3sim.transport import Network
 
 

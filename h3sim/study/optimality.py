@@ -21,7 +21,7 @@ from h3sim.schema.output import ObjectType, OutputSchema, Property, rows_of
 from h3sim.schema.values import Choice, TableOf
 from h3sim.study.compare import check_names, resolve_subjects
 from h3sim.study.rows import COMMON, SETTINGS, WHICH, ResultTable
-from h3sim.study.run import resolve_scheme
+from h3sim.study.run import PageLike, SchemeLike, resolve_scheme
 from h3sim.study.tasks import LoadRunner, LoadTask, read_options, with_loads
 from h3sim.trace import Rows
 from h3sim.units import to_ms
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from h3sim.results.load import Which
     from h3sim.results.optimality import Given
     from h3sim.schemes import Scheme
-    from h3sim.study.run import PageLike, SchemeLike
 
 
 _NOTHING = 1e-6

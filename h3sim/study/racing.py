@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,14 +15,11 @@ from h3sim.schema import format_value
 from h3sim.schema.arguments import Predicate, check_arguments
 from h3sim.schema.errors import RejectedValueError, plain_values
 from h3sim.schema.values import Integer, Number, OrNone, ValueType
-from h3sim.schemes import scheme_from_dict, scheme_to_dict
+from h3sim.schemes import Scheme, scheme_from_dict, scheme_to_dict
 from h3sim.study.statistics import student_interval
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from h3sim.config.load_config import LoadConfig
-    from h3sim.schemes import Scheme
 
 
 OF_SERVER = ("send_buffer_kb", "send_buffer_refill", "retransmission_order", "cc")

@@ -7,20 +7,21 @@ import csv
 import io
 import itertools
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, overload
 
 from h3sim._version import __version__
+from h3sim.config.options import file_key
 from h3sim.errors import InputError, ValidationIssue, needing_extra
 from h3sim.lazy import accessor
 from h3sim.results.figures import FIGURES
 from h3sim.schema import format_value, parse_json, read_text, write_atomically
 from h3sim.schema.arguments import PATH, check_arguments
-from h3sim.schema.fields import declare, read_document, write_table
+from h3sim.schema.fields import read_document, write_table
 from h3sim.schema.files import DIGEST, lines_digest, open_input
 from h3sim.schema.values import Integer, ListOf, OrNone, Text
 from h3sim.study import statistics
-from h3sim.study.rows import StudyRows, no_column, row_problem
+from h3sim.study.rows import Stored, StudyRows, no_column, row_problem
 from h3sim.study.store import Store
 from h3sim.study.store_file import renamed_row
 from h3sim.table import RichDisplay, Table, with_floats
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-    from h3sim.study.rows import Stored
     from h3sim.study.statistics import (
         ContrastRow,
         Correlation,
@@ -58,10 +58,9 @@ class ResultsError(InputError):
 class ResultsHead:
     """First line of saved rows, with their metadata."""
 
-    version: str = field(default="", metadata=declare(Text(), "version of h3sim"))
-    axes: tuple[str, ...] = field(
-        default=(),
-        metadata=declare(ListOf(Text(), "names of columns"), "the columns in which loads differ"),
+    version: str = file_key(Text(), "version of h3sim", default="")
+    axes: tuple[str, ...] = file_key(
+        ListOf(Text(), "names of columns"), "the columns in which loads differ", default=()
     )
 
 

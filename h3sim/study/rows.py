@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeAlias, overload
 
@@ -13,18 +13,13 @@ from h3sim.results.figures import FIGURES
 from h3sim.schema import format_value, join_words
 from h3sim.schema.arguments import Predicate, check_arguments
 from h3sim.schema.errors import RejectedValueError, collected, plain_values
-from h3sim.schema.output import TEXT, VERSION, Property
+from h3sim.schema.output import TEXT, VERSION, OutputSchema, Property
 from h3sim.schema.values import Choice, ListOf, OrNone, Scalar, TableOf, ValueType
 from h3sim.study.store_file import StoreError
-from h3sim.table import RichDisplay
+from h3sim.table import RichDisplay, Rows, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     import pandas as pd
-
-    from h3sim.schema.output import OutputSchema
-    from h3sim.table import Rows, Table
 
 
 class RunningStats:

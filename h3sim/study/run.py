@@ -6,7 +6,7 @@ Read next, on the path of docs/reading.md: `h3sim/engine/simulation.py`.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -23,8 +23,8 @@ from h3sim.errors import InputError
 from h3sim.http import SendBufferRefill
 from h3sim.page import ConnectionMode, Page
 from h3sim.page.hosts import RecordedHosts
-from h3sim.results import MAX_CONNECTIONS_PER_HOST, MAX_LOAD_NS
-from h3sim.schedulers import Retransmit
+from h3sim.results import MAX_CONNECTIONS_PER_HOST, MAX_LOAD_NS, Load, LoadSpec
+from h3sim.schedulers import Retransmit, Scheduler
 from h3sim.schema import format_value
 from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
 from h3sim.schema.values import Flag
@@ -33,12 +33,9 @@ from h3sim.signals import Signalling
 from h3sim.units import NS_PER_S, kbyte, ms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from h3sim.engine import Process
-    from h3sim.results import Load, LoadSpec
-    from h3sim.schedulers import Scheduler
     from h3sim.transport.network import CrossFlow
 
 

@@ -37,16 +37,13 @@ from h3sim.errors import H3SimError, InputError, interrupt_note, needing_extra
 from h3sim.notebook import in_notebook
 from h3sim.schema.files import shown_path
 from h3sim.study.cache_key import is_interactive
-from h3sim.study.rows import Counts, is_row_of
+from h3sim.study.rows import Counts, Stored, is_row_of
 from h3sim.study.store import CellOutcome, Store
-from h3sim.study.worker import Done, run_batch
+from h3sim.study.worker import Cells, Done, StudyWork, run_batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from types import TracebackType
-
-    from h3sim.study.rows import Stored
-    from h3sim.study.worker import Cells, StudyWork
 
 
 _UNKNOWN_WORKERS = 4

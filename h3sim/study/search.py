@@ -25,13 +25,13 @@ from h3sim.schema.output import COUNT, TEXT, VERSION, OutputSchema, Property, ro
 from h3sim.schema.values import Number, TableOf
 from h3sim.study.compare import Subjects, check_names, resolve_compared
 from h3sim.study.fidelity import FIDELITY, Fidelity, Grade, fidelities, gated
-from h3sim.study.racing import Arm, arms_of, check_race, interval_of, race
+from h3sim.study.racing import Arm, ArmRow, Race, arms_of, check_race, interval_of, race
 from h3sim.study.rows import CONFIGURATION, PAGE_DIGESTS, WHICH, ResultTable
-from h3sim.study.run import add_schedulers
+from h3sim.study.run import PageLike, SchedulersLike, SchemeLike, add_schedulers
 from h3sim.study.statistics import ratio_end
 from h3sim.study.tasks import LoadRunner, LoadTask, read_options, with_loads
 from h3sim.trace import Rows
-from h3sim.transport import ConstantRate, LinkProfile
+from h3sim.transport import ConstantRate, LinkProfile, Network
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
@@ -41,10 +41,7 @@ if TYPE_CHECKING:
     from h3sim.results import Load
     from h3sim.results.load import Which
     from h3sim.schemes import Scheme
-    from h3sim.study.racing import ArmRow, Race
-    from h3sim.study.run import PageLike, SchedulersLike, SchemeLike
     from h3sim.study.runner import Execution
-    from h3sim.transport import Network
 
     ConfigOfPage: TypeAlias = Callable[[Page], LoadConfig]
 

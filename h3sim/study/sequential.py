@@ -17,9 +17,9 @@ from h3sim.errors import InputError, NothingToMeasureError
 from h3sim.schema.arguments import ErrorCollector
 from h3sim.study.design import StoppingRule
 from h3sim.study.runner import Execution, split_options
-from h3sim.study.statistics import mean_interval, pairs_by_scheme, ratio_end
+from h3sim.study.statistics import Pair, mean_interval, pairs_by_scheme, ratio_end
 from h3sim.study.store import Store
-from h3sim.study.sweep import load_study
+from h3sim.study.sweep import Study, load_study
 from h3sim.table import RichDisplay, Rows, Table
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from h3sim.study.results import Results
     from h3sim.study.rows import StudyRows
     from h3sim.study.run import PageLike, SchemeLike
-    from h3sim.study.statistics import Pair
-    from h3sim.study.sweep import Study
 
 
 SEEDS_ARE_ADDED = "are added as needed: use most_seeds instead"

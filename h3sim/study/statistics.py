@@ -17,13 +17,11 @@ from h3sim.schema import format_value
 from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
 from h3sim.schema.errors import is_quantity, plain_number
 from h3sim.schema.values import ListOf, OrNone, Scalar, Text
-from h3sim.study.rows import no_column
+from h3sim.study.rows import StudyRows, no_column
 from h3sim.trace import Rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from h3sim.study.rows import StudyRows
 
 
 Method: TypeAlias = Literal["bootstrap-t", "bca"]

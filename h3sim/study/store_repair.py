@@ -16,7 +16,9 @@ from h3sim.study.store_file import (
     TABLES,
     UNSEALED,
     VERSION,
+    Row,
     StoreFile,
+    StoreTable,
     digest_of,
     renamed_row,
     script,
@@ -25,8 +27,6 @@ from h3sim.text import escape_control
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-
-    from h3sim.study.store_file import Row, StoreTable
 
     Keep: TypeAlias = Callable[[StoreTable, Sequence[Any]], object]
 

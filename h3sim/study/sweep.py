@@ -28,21 +28,18 @@ from h3sim.schema.values import Choice, Flag, ListOf, Number, OrNone, Text
 from h3sim.study.cache_key import CellKeys, model_version
 from h3sim.study.compare import check_names
 from h3sim.study.design import OPTIONS, Design, FactorialDesign, Range, sampled, values_of_axis
-from h3sim.study.header_study import resolve_swept
+from h3sim.study.header_study import SubjectLike, resolve_swept
 from h3sim.study.results import Results
-from h3sim.study.run import add_schedulers
+from h3sim.study.run import SchedulersLike, SchemeLike, add_schedulers
 from h3sim.study.runner import Execution, Runner, split_options, worker_count
 from h3sim.study.store import Store
-from h3sim.study.worker import LoadWork
+from h3sim.study.worker import Cells, LoadWork
 from h3sim.transport import Network, TransportProfile
 from h3sim.transport.congestion import controller_named
 
 if TYPE_CHECKING:
     from h3sim.page import Page
     from h3sim.study.design import StoppingRule
-    from h3sim.study.header_study import SubjectLike
-    from h3sim.study.run import SchedulersLike, SchemeLike
-    from h3sim.study.worker import Cells
 
 
 _CHUNK = 1000

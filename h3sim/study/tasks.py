@@ -15,7 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
 from h3sim.config.load_config import LoadConfig, config_of, with_fields
-from h3sim.results import in_words
+from h3sim.results import Load, in_words
 from h3sim.schema.arguments import ErrorCollector
 from h3sim.study.cache_key import (
     digest,
@@ -26,15 +26,13 @@ from h3sim.study.cache_key import (
 )
 from h3sim.study.run import run_config
 from h3sim.study.runner import CellFailedError, Execution, Runner, split_options
-from h3sim.study.worker import StudyWork
+from h3sim.study.worker import StudyKeys, StudyWork
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from h3sim.page import Page
-    from h3sim.results import Load
     from h3sim.schemes import Scheme
-    from h3sim.study.worker import StudyKeys
 
 
 with_loads = with_fields(LoadConfig, Execution)

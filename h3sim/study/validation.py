@@ -14,14 +14,14 @@ from h3sim._version import __version__
 from h3sim.config.load_config import LoadConfig, with_fields
 from h3sim.config.options import check_some
 from h3sim.errors import InputError
-from h3sim.page import UNCHANGED, Kind, page_from_dict
+from h3sim.page import UNCHANGED, Kind, Page, page_from_dict
 from h3sim.schema.arguments import ErrorCollector, check_arguments
 from h3sim.schema.output import COUNT, TEXT, VERSION, ObjectType, OutputSchema, Property, rows_of
 from h3sim.schema.values import Choice, Number
 from h3sim.schemes import RecordedBy, RecordedTreeClass, SignalKind, recorded_class
 from h3sim.signals import Eps
 from h3sim.study.rows import CONFIGURATION
-from h3sim.study.run import resolve_pages, resolve_scheme, resolve_schemes
+from h3sim.study.run import PageLike, SchemeLike, resolve_pages, resolve_scheme, resolve_schemes
 from h3sim.study.runner import Execution
 from h3sim.study.tasks import LoadRunner, LoadTask, read_options, with_loads
 from h3sim.trace import Rows
@@ -30,10 +30,8 @@ from h3sim.units import to_ms
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from h3sim.page import Page
     from h3sim.results import Load
     from h3sim.schemes import PriorityClass, Scheme
-    from h3sim.study.run import PageLike, SchemeLike
 
 
 LATE_KINDS = ("stylesheet", "script", "font", "image")

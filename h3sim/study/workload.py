@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from h3sim.constants import STREAM_ID_STEP
 from h3sim.errors import InputError
-from h3sim.page import page_from_dict
+from h3sim.page import Page, page_from_dict
 from h3sim.schema import write_atomically
-from h3sim.signals import Eps, H2Priority
+from h3sim.signals import Eps, H2Priority, Signal
 from h3sim.study.send_order import SendOrder, Step, StepKind
 
 if TYPE_CHECKING:
-    from h3sim.page import Page
-    from h3sim.signals import Signal
     from h3sim.study.identification import Mechanism
 
 
