@@ -27,6 +27,7 @@ from h3sim.config.options import (
     documented,
     of_browser,
     option,
+    refuse,
 )
 from h3sim.errors import InputError, UnknownNameError, UnknownOptionError, ValidationIssue
 from h3sim.http import SendBufferRefill
@@ -470,12 +471,12 @@ class LoadConfig:
     def __post_init__(self) -> None:
         problems = validation_errors(self)
         with ErrorCollector() as errors:
-            errors.collect("", lambda: _refuse(problems))
+            errors.collect("", lambda: refuse(problems))
             for key in ("network", "transport_profile", "cc"):  # fields with names
                 if not any(problem.key == key for problem in problems):
                     errors.collect(key, partial(getattr, self, f"_named_{key}"))
         if self.network != RECORDED:  # otherwise the page decides: see `config_for`
-            _refuse([*_issues_of(self, _network_rules(self, self.path))])
+            refuse(_issues_of(self, _network_rules(self, self.path)))
 
     def __repr__(self) -> str:
         """Return only the fields that differ from their defaults."""
@@ -563,11 +564,6 @@ class ResolvedPath(NamedTuple):
     profile: TransportProfile | None
     """Transport profile of both endpoints; None if a constant rate needs none."""
     protocol: Protocol
-
-
-def _refuse(problems: list[ValidationIssue]) -> None:
-    if problems:
-        raise InputError(problems)
 
 
 def _name_by_changes(config: LoadConfig, named: Network, network: Network) -> Network:

@@ -322,18 +322,14 @@ def check_known(**given: tuple[object, Iterable[object]]) -> None:
     Raises:
         InputError: with one issue per unknown value.
     """
-    problems = []
+    issues = []
     for key, (value, values) in given.items():
         known = list(dict.fromkeys(values))
         if value not in known:
             there = join_words(map(str, known), near=value)
-            problems.append(
-                ValidationIssue(
-                    key=key, message=f"there is no {format_value(value)}; choose from {there}"
-                )
-            )
-    if problems:
-        raise InputError(problems)
+            message = f"there is no {format_value(value)}; choose from {there}"
+            issues.append(ValidationIssue(key=key, message=message))
+    refuse(issues)
 
 
 def check_some(**given: Sequence[object]) -> None:
@@ -342,10 +338,15 @@ def check_some(**given: Sequence[object]) -> None:
     Raises:
         InputError: with one issue per empty sequence.
     """
-    problems = [
-        ValidationIssue(key=key, message="at least one is needed")
-        for key, values in given.items()
-        if not values
-    ]
-    if problems:
-        raise InputError(problems)
+    lacking = (key for key, values in given.items() if not values)
+    refuse(ValidationIssue(key=key, message="at least one is needed") for key in lacking)
+
+
+def refuse(issues: Iterable[ValidationIssue]) -> None:
+    """Raise *issues*, if there are any.
+
+    Raises:
+        InputError: listing them.
+    """
+    if found := tuple(issues):
+        raise InputError(found)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from h3sim._version import __version__
+from h3sim.config.options import refuse
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.headers.base import HeaderLists
 from h3sim.schema.arguments import ErrorCollector
@@ -110,13 +111,9 @@ def _check_lists(lists: Sequence[HeaderLists], given: Sequence[object]) -> None:
     if len(lists) < len(given):
         message = "header lists and pages have different columns: sweep them separately"
         raise InputError.at("pages", message)
-    problems = [
-        ValidationIssue(key="pages", message=f"{each.name} has no header list of that direction")
-        for each in lists
-        if not each.sections
-    ]
-    if problems:
-        raise InputError(problems)
+    empty = [each.name for each in lists if not each.sections]
+    message = "{} has no header list of that direction"
+    refuse(ValidationIssue(key="pages", message=message.format(name)) for name in empty)
 
 
 def header_rows(

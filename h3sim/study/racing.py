@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from h3sim.config.options import LEVEL
+from h3sim.config.options import LEVEL, refuse
 from h3sim.errors import InputError, SchemeError, ValidationIssue
 from h3sim.schema import format_value
 from h3sim.schema.arguments import Predicate, check_arguments
@@ -108,16 +108,14 @@ def arms_of(schemes: Sequence[Scheme], vary: Mapping[str, Sequence[Any]]) -> lis
 
 def _check_values(schemes: Sequence[Scheme], vary: Mapping[str, Sequence[Any]]) -> None:
     """Refuse values that no scheme can have."""
-    problems = []
+    issues: list[ValidationIssue] = []
     for key, values in vary.items():
         if not values:
-            problems.append(
-                ValidationIssue(key=f"vary.{key}", message="at least one value is needed")
-            )
+            message = "at least one value is needed"
+            issues.append(ValidationIssue(key=f"vary.{key}", message=message))
         elif key not in OF_SERVER:
-            problems += _problems(schemes, key, values)
-    if problems:
-        raise InputError(problems)
+            issues += _problems(schemes, key, values)
+    refuse(issues)
 
 
 def _problems(
@@ -127,12 +125,10 @@ def _problems(
     takers = [scheme for scheme in schemes if _takes(scheme, key, values)]
     if not takers:
         first = next(filter(None, (_refusal(scheme, key, values[0]) for scheme in schemes)), "")
-        yield ValidationIssue(
-            key=f"vary.{key}", message=f"no scheme has it{first and f': {first}'}"
-        )
+        message = f"no scheme has it{first and f': {first}'}"
+        yield ValidationIssue(key=f"vary.{key}", message=message)
     for scheme, value in itertools.product(takers, values):
-        refusal = _refusal(scheme, key, value)
-        if refusal:
+        if refusal := _refusal(scheme, key, value):
             yield ValidationIssue(key=f"vary.{key}", message=f"{scheme.name}: {refusal}")
 
 
@@ -151,19 +147,13 @@ def _refusal(scheme: Scheme, key: str, value: Any) -> str | None:
 
 def _make_arms(scheme: Scheme, vary: Mapping[str, Sequence[Any]]) -> Iterator[Arm]:
     """Yield the variants of a scheme, one per combination of values."""
-    known = {
-        key: values
-        for key, values in vary.items()
-        if key in OF_SERVER or _takes(scheme, key, values)
-    }
-    for chosen in itertools.product(*known.values()):
+    known = [key for key in vary if key in OF_SERVER or _takes(scheme, key, vary[key])]
+    for chosen in itertools.product(*(vary[key] for key in known)):
         given = dict(zip(known, chosen, strict=True))
         options = {key: value for key, value in given.items() if key in OF_SERVER}
-        description = "".join(
-            f" {key}={getattr(value, '__name__', value)}" for key, value in given.items()
-        )
+        texts = (f" {key}={getattr(value, '__name__', value)}" for key, value in given.items())
         of_scheme = {key: value for key, value in given.items() if key not in OF_SERVER}
-        named = replace(_changed(scheme, of_scheme), name=f"{scheme.name}{description}")
+        named = replace(_changed(scheme, of_scheme), name="".join((scheme.name, *texts)))
         yield Arm(named.name, named, options)
 
 
@@ -254,36 +244,34 @@ def race(
     >>> found.best, found.level_with_best
     (1, (1,))
     """
-    course = _Course(n_arms, measure, n_instances, confidence, first_batch, is_random=is_random)
+    course = _Course(
+        values=[[] for _ in range(n_arms)],
+        measure=measure,
+        n_instances=n_instances,
+        is_random=is_random,
+        batches=(batches := _batches(n_instances, first_batch)),
+        # Twice the rounds: halving looks once in each, and so does what follows.
+        chance=(1 - confidence) / (max(1, n_arms - 1) * 2 * len(batches)),
+    )
     return course.run()
 
 
+@dataclass(kw_only=True)
 class _Course:
     """The state of a race."""
 
-    def __init__(
-        self,
-        n_arms: int,
-        measure: Callable[[Sequence[tuple[int, int]]], Sequence[float]],
-        n_instances: int,
-        confidence: float,
-        first_batch: int,
-        *,
-        is_random: bool,
-    ) -> None:
-        self._measure = measure
-        self._is_random = is_random
-        self._n_instances = n_instances
-        self._values: list[list[float]] = [[] for _ in range(n_arms)]
-        self._batches = _batches(n_instances, first_batch)
-        # Twice the rounds: halving looks once in each, and so does what follows.
-        self._chance = (1 - confidence) / (max(1, n_arms - 1) * 2 * len(self._batches))
+    values: list[list[float]]
+    measure: Callable[[Sequence[tuple[int, int]]], Sequence[float]]
+    n_instances: int
+    is_random: bool
+    batches: list[int]
+    chance: float
 
     def run(self) -> Race:
         """Race in batches: arms that are clearly worse drop out."""
         best = self._halve()
-        doubted = [arm for arm in range(len(self._values)) if arm != best]
-        for n_instances in self._batches:
+        doubted = [arm for arm in range(len(self.values)) if arm != best]
+        for n_instances in self.batches:
             doubted = [
                 arm for arm in doubted if arm != best and not self._arm_row(arm, best).is_worse
             ]
@@ -295,8 +283,8 @@ class _Course:
 
     def _halve(self) -> int:
         """Return the arm that is left when the better half of those that run goes on each time."""
-        running = list(range(len(self._values)))
-        for n_instances in self._batches:
+        running = list(range(len(self.values)))
+        for n_instances in self.batches:
             running = self._measured(running, n_instances)
             hopeful = [arm for arm in running if not self._arm_row(arm, running[0]).is_worse]
             running = hopeful[: max(1, len(running) // 2)]
@@ -306,28 +294,26 @@ class _Course:
 
     def _measured(self, arms: list[int], n_instances: int) -> list[int]:
         """Return *arms*, the best first, once they have run on so many instances."""
-        pairs = [(arm, i) for arm in arms for i in range(len(self._values[arm]), n_instances)]
-        for (arm, _), value in zip(pairs, self._measure(pairs), strict=True):
-            self._values[arm].append(value)
+        pairs = [(arm, i) for arm in arms for i in range(len(self.values[arm]), n_instances)]
+        for (arm, _), value in zip(pairs, self.measure(pairs), strict=True):
+            self.values[arm].append(value)
         # By number where means are equal: it is the order in which they were given.
-        return sorted(
-            arms, key=lambda arm: (statistics.fmean(self._values[arm][:n_instances]), arm)
-        )
+        return sorted(arms, key=lambda arm: (statistics.fmean(self.values[arm][:n_instances]), arm))
 
     def _finish(self, best: int) -> Race:
-        rows = [self._arm_row(arm, best) for arm in range(len(self._values))]
+        rows = [self._arm_row(arm, best) for arm in range(len(self.values))]
         rows.sort(key=lambda row: (row.arm != best, row.is_worse, row.mean, row.arm))
-        return Race(best, tuple(rows), sum(map(len, self._values)))
+        return Race(best, tuple(rows), sum(map(len, self.values)))
 
     def _arm_row(self, arm: int, best: int) -> ArmRow:
         """Return the mean difference of an arm to the best, with its interval."""
-        pairs = list(zip(self._values[arm], self._values[best], strict=False))
+        pairs = list(zip(self.values[arm], self.values[best], strict=False))
         differences = [own - least for own, least in pairs]
         mean = statistics.fmean(differences)
         # A single instance that is not drawn stands for itself.
-        is_alone = self._n_instances == 1 and not self._is_random
+        is_alone = self.n_instances == 1 and not self.is_random
         is_exact = is_alone or len(set(differences)) == 1 < len(differences)
-        low, high = (mean, mean) if is_exact else interval_of(differences, self._chance)
+        low, high = (mean, mean) if is_exact else interval_of(differences, self.chance)
         is_worse = arm != best and low is not None and low > 0
         return ArmRow(arm, len(pairs), mean, low, high, is_worse)
 

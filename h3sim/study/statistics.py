@@ -11,7 +11,7 @@ from functools import cache, partial
 from statistics import median
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
-from h3sim.config.options import LEVEL, SEED
+from h3sim.config.options import LEVEL, SEED, refuse
 from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue, needing_extra
 from h3sim.schema import format_value
 from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
@@ -208,8 +208,7 @@ def check_columns(
         if over != _SCHEME:
             message += f"; there are {', '.join(map(format_value, known))}"
         problems.append(ValidationIssue(key="baseline", message=message))
-    if problems:
-        raise InputError(problems)
+    refuse(problems)
 
 
 def pairs_by_scheme(results: StudyRows, baseline: str, value: str) -> dict[str, list[Pair]]:
@@ -444,20 +443,17 @@ def check_pooled(
         for name in names
         if columns and name not in columns
     ]
-    named = {over, "page", "seed", *by, *pool}
-    others = [
-        name
-        for name in results.axes
-        if name not in named and name in columns and len(set(results.column(name))) > 1
+    others = {*results.axes} & {*columns} - {over, "page", "seed", *by, *pool}
+    differing = [
+        name for name in results.axes if name in others and len(set(results.column(name))) > 1
     ]
-    if others:
+    if differing:
         message = (
-            f"the loads differ in {', '.join(others)}, too: name what has a row of its own in by=,"
-            " what is averaged over in pool=, or filter"
+            f"the loads differ in {', '.join(differing)}, too: name what has a row of its own in"
+            " by=, what is averaged over in pool=, or filter"
         )
         problems.append(ValidationIssue(key="by", message=message))
-    if problems:
-        raise InputError(problems)
+    refuse(problems)
 
 
 _NAMES = ListOf(Text(), "names of columns")
@@ -777,9 +773,7 @@ def correlation(results: StudyRows, x: str, y: str, *, confidence: float = 0.95)
 def _check_varies(columns: Mapping[str, Sequence[Any]]) -> None:
     """Refuse columns that are constant or not numeric."""
     texts = [name for name, values in columns.items() if not all(map(_is_number, values))]
-    if texts:
-        message = "is not a numeric column"
-        raise InputError(ValidationIssue(key=name, message=message) for name in texts)
+    refuse(ValidationIssue(key=name, message="is not a numeric column") for name in texts)
     for name, values in columns.items():
         if len(set(values)) == 1:
             message = f"{name} is {values[0]:g} in all rows: a constant has no correlation"

@@ -18,7 +18,7 @@ from h3sim.config.load_config import (
     refuse_options,
     with_fields,
 )
-from h3sim.config.options import SEED, ReorderOption, check_running
+from h3sim.config.options import SEED, ReorderOption, check_running, refuse
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.headers.base import HeaderLists
 from h3sim.results.figures import FIGURES, ON_DEMAND
@@ -404,9 +404,7 @@ def _check_exclusive(
     # An argument would silently override the cells.
     twice = dict.fromkeys(name for cell in cells or () for name in cell if name in axes)
     message = "is given both in cells and as an argument: give it once"
-    problems += (ValidationIssue(key=name, message=message) for name in twice)
-    if problems:
-        raise InputError(problems)
+    refuse([*problems, *(ValidationIssue(key=name, message=message) for name in twice)])
 
 
 def resolve_seeds(seeds: int | Iterable[int]) -> Sequence[int]:
@@ -420,12 +418,8 @@ def resolve_seeds(seeds: int | Iterable[int]) -> Sequence[int]:
         if seeds > _MOST_SEEDS:
             raise InputError.at("seeds", f"must be at most {_MOST_SEEDS:,}")
         seeds = range(max(0, seeds))
-    chosen: Sequence[Any]
-    if isinstance(seeds, range):
-        chosen = seeds
-    else:
-        given = tuple(seeds) if isinstance(seeds, Iterable) else (seeds,)
-        chosen = tuple(map(plain_number, given))
+    given = seeds if isinstance(seeds, Iterable) else (seeds,)
+    chosen = given if isinstance(given, range) else tuple(map(plain_number, given))
     if not chosen:
         raise InputError.at("seeds", "at least one is needed")
     problems = [
@@ -437,8 +431,7 @@ def resolve_seeds(seeds: int | Iterable[int]) -> Sequence[int]:
     # By `repr`, so that values reported already, like True next to 1, are not duplicates.
     if not isinstance(chosen, range) and len(set(map(repr, chosen))) < len(chosen):
         problems.append(ValidationIssue(key="seeds", message="one is duplicated"))
-    if problems:
-        raise InputError(problems[:_MAX_ISSUES])
+    refuse(problems[:_MAX_ISSUES])
     return chosen
 
 
@@ -473,11 +466,8 @@ def _check_controllers(settings: FactorialDesign) -> None:
     code = dict.fromkeys(cc for cc in (*given, *settings.axes.get("cc", ())) if callable(cc))
     names = [controller_named(cc)[0] for cc in code]
     twice = dict.fromkeys(name for name in names if names.count(name) > 1)
-    if twice:
-        raise InputError(
-            ValidationIssue(key="cc", message=f"two controllers are called {name!r}")
-            for name in twice
-        )
+    messages = (f"two controllers are called {name!r}" for name in twice)
+    refuse(ValidationIssue(key="cc", message=message) for message in messages)
 
 
 def _parts(settings: FactorialDesign) -> dict[str, list[Any]]:
