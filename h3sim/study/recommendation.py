@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -183,7 +183,7 @@ def recommend(
         )
         what = errors.collect("", lambda: _schemes(asked, baseline))
     what["config"] = given
-    how = {entry.name: getattr(execution, entry.name) for entry in fields(execution)}
+    how = vars(execution)
     send_buffer_kb = config_for(subject, given).send_buffer_kb
     return Recommendation(
         page=subject,

@@ -422,7 +422,6 @@ def search(
         found = errors.collect("", lambda: resolve_compared(pages, requested, baseline))
     with LoadRunner(execution, _measured) as runner:
         ground = _ground(*found, given, taken, runner)
-        ground.first_result = first_result
         result = ground.found(given, taken["n_seeds"], taken["confidence"], networks)
     quiet = replace(execution, progress=False)
     fits = fidelities(ground.pages, quiet, browser=given.browser_model)
@@ -461,7 +460,15 @@ def _ground(
     if within is None:
         is_estimated = config.network == RECORDED and any(map(recorded_network, known))
         within = ESTIMATED_WITHIN if is_estimated else 1
-    return _Ground(known, arms, base.name, which, runner, within=float(within))
+    return _Ground(
+        pages=known,
+        arms=arms,
+        baseline=base.name,
+        which=which,
+        runner=runner,
+        within=float(within),
+        first_result=racing["first_result"],
+    )
 
 
 def default_which(pages: Sequence[Page]) -> Which:
@@ -484,29 +491,20 @@ def _has_bytes(page: Page, which: Which) -> bool:
     return page.total_bytes > 0 if which == "all" else not page.nothing_visible_reason
 
 
+@dataclass(kw_only=True)
 class _Ground:
     """Loads by which schemes are compared; none is made twice."""
 
-    def __init__(
-        self,
-        pages: Sequence[Page],
-        arms: Sequence[Arm],
-        baseline: str,
-        which: Which,
-        runner: LoadRunner,
-        *,
-        within: float,
-    ) -> None:
-        self.pages = pages
-        self._arms = arms
-        self._baseline = baseline
-        self._which = which
-        self._runner = runner
-        self.within = within
-        """Largest factor by which the network of a seed may differ from the named one."""
-        self.is_random = False
-        self.n_loads = 0
-        self.first_result: Callable[[str], None] | None = None
+    pages: Sequence[Page]
+    arms: Sequence[Arm]
+    baseline: str
+    which: Which
+    runner: LoadRunner
+    within: float
+    """Largest factor by which the network of a seed may differ from the named one."""
+    is_random: bool = False
+    n_loads: int = 0
+    first_result: Callable[[str], None] | None = None
 
     def found(
         self,
@@ -520,15 +518,15 @@ class _Ground:
         changes: tuple[RobustnessRow, ...] = ()
         if networks is not None:
             changes = tuple(self._robustness(ended.best, config, networks, confidence))
-        best = self._arms[ended.best]
+        best = self.arms[ended.best]
         task = LoadTask(self.pages[0], best.scheme, best.config(config), _NOTHING)
-        (stated,) = self._runner.run([task])
-        rows = [_found_row(self._arms[row.arm], row) for row in ended.rows]
+        (stated,) = self.runner.run([task])
+        rows = [_found_row(self.arms[row.arm], row) for row in ended.rows]
         seeds_ran = -(-max(row.pairs for row in rows) // len(self.pages))
         return SearchResult(
             best=best.name,
-            which=self._which,
-            baseline=self._baseline,
+            which=self.which,
+            baseline=self.baseline,
             confidence=confidence,
             rows=Rows(SearchRow, rows),
             robustness=Rows(RobustnessRow, changes),
@@ -553,16 +551,14 @@ class _Ground:
         pages = self.pages
 
         def logs(pairs: Sequence[tuple[int, int]]) -> list[float]:
+            found: dict[tuple[int, int], float] = {}
             first = [pair for pair in pairs if pair[1] == 0]
-            others = [pair for pair in pairs if pair[1] > 0]
-            found = dict(zip(first, loaded(first), strict=True)) if first else {}
-            if first and self.first_result is not None:
-                self.first_result(self._preview([found[pair] for pair in first]))
-            found |= zip(others, loaded(others) if others else (), strict=True)
+            for some in (first, [pair for pair in pairs if pair[1] > 0]):
+                loads = ((pages[n % len(pages)], arm, drawn(n)) for arm, n in some)
+                found |= zip(some, self._log_indexes(loads) if some else (), strict=True)
+                if some and some is first and self.first_result is not None:
+                    self.first_result(self._preview([found[pair] for pair in first]))
             return [found[pair] for pair in pairs]
-
-        def loaded(pairs: Sequence[tuple[int, int]]) -> list[float]:
-            return self._log_indexes((pages[n % len(pages)], arm, drawn(n)) for arm, n in pairs)
 
         def drawn(instance: int) -> LoadConfig:
             seed, page = divmod(instance, len(pages))
@@ -572,17 +568,17 @@ class _Ground:
             return seeded
 
         self.is_random = self.within > 1 or self._varies(pages, partial(_over, config), n_seeds)
-        n_arms, n_instances = len(self._arms), (n_seeds if self.is_random else 1) * len(pages)
-        self._runner.expect(n_arms * n_instances)
+        n_arms, n_instances = len(self.arms), (n_seeds if self.is_random else 1) * len(pages)
+        self.runner.expect(n_arms * n_instances)
         return race(n_arms, logs, n_instances, confidence=confidence, is_random=self.is_random)
 
     def _preview(self, logs: Sequence[float]) -> str:
         """Describe which arm is ahead of the baseline, or of the next, after one load of each."""
         in_order = sorted(range(len(logs)), key=lambda arm: logs[arm])
-        names = [self._arms[arm].name for arm in in_order]
-        rival = max(names.index(self._baseline), min(1, len(names) - 1))
+        names = [self.arms[arm].name for arm in in_order]
+        rival = max(names.index(self.baseline), min(1, len(names) - 1))
         gap = logs[in_order[rival]] - logs[in_order[0]]
-        found = f"{names[0]} has {_less(math.exp(gap))} less {_BYTE_INDEX[self._which]} than"
+        found = f"{names[0]} has {_less(math.exp(gap))} less {_BYTE_INDEX[self.which]} than"
         found = f"{found} {names[rival]}" if gap else f"{names[0]} and {names[rival]} are equal"
         return f"after one load of each scheme: {found}"
 
@@ -607,7 +603,7 @@ class _Ground:
 
     def _log_indexes(self, loads: Iterable[tuple[Page, int, LoadConfig]]) -> list[float]:
         """Return the logarithms of the ByteIndexes of loads."""
-        return [found["log"] for found in self._loaded(loads, self._which)]
+        return [found["log"] for found in self._loaded(loads, self.which)]
 
     def _robustness(
         self, chosen: int, config: LoadConfig, networks: Iterable[str], confidence: float
@@ -632,39 +628,38 @@ class _Ground:
         """Return how far *chosen* is behind the best by *logs*, one list per scheme."""
         best = _least(logs)
         apart = [own - least for own, least in zip(logs[chosen], logs[best], strict=True)]
-        ends: tuple[float | None, float | None] = None, None
+        low = high = None
         if best != chosen:
             is_exact = len(set(apart)) == 1
             ends = (apart[0], apart[0]) if is_exact else interval_of(apart, 1 - confidence)
-        low, high = (None if end is None else ratio_end(end) - 1 for end in ends)
+            low, high = (None if end is None else ratio_end(end) - 1 for end in ends)
         loss = math.exp(math.fsum(apart) / len(apart)) - 1
-        return RobustnessRow(changed, self._arms[best].name, loss, low, high)
+        return RobustnessRow(changed, self.arms[best].name, loss, low, high)
 
     def _logs(self, pages: Sequence[Page], config: ConfigOfPage) -> list[list[float]]:
         """Return logarithms at a few seeds, of each scheme: one per page, of one page per seed."""
         n_seeds = _ROBUST_SEEDS if self._varies(pages, config, _ROBUST_SEEDS) else 1
-
-        n_arms, n_pages = len(self._arms), len(pages)
-        cells = itertools.product(range(n_arms), pages, range(n_seeds))
+        cells = itertools.product(range(len(self.arms)), pages, range(n_seeds))
         found = self._log_indexes((page, arm, _seeded(config(page), n)) for arm, page, n in cells)
-        if n_pages == 1:
-            return [found[arm * n_seeds : (arm + 1) * n_seeds] for arm in range(n_arms)]
-        means = [
-            math.fsum(found[first : first + n_seeds]) / n_seeds
-            for first in range(0, len(found), n_seeds)
-        ]
-        return [means[arm * n_pages : (arm + 1) * n_pages] for arm in range(n_arms)]
+        if len(pages) > 1:
+            found = [math.fsum(some) / n_seeds for some in _parts(found, n_seeds)]
+        return _parts(found, len(found) // len(self.arms))
 
     def _loaded(
         self, loads: Iterable[tuple[Page, int, LoadConfig]], quantity: str
     ) -> list[dict[str, Any]]:
         """Run loads, each of a page with an arm; return *quantity* of each."""
         tasks = [
-            LoadTask(page, self._arms[arm].scheme, self._arms[arm].config(config), quantity)
+            LoadTask(page, self.arms[arm].scheme, self.arms[arm].config(config), quantity)
             for page, arm, config in loads
         ]
         self.n_loads += len(tasks)
-        return self._runner.run(tasks)
+        return self.runner.run(tasks)
+
+
+def _parts(values: list[float], size: int) -> list[list[float]]:
+    """Return *values* in lists of that size."""
+    return [values[first : first + size] for first in range(0, len(values), size)]
 
 
 _NOTHING, _DIGEST = "", "digest"

@@ -76,7 +76,7 @@ def mean_interval(
     # Without spread each resample would be 0 / 0, and so would BCa's acceleration.
     if len(set(values)) == 1:
         return values[0], values[0]
-    stats = _stats()
+    stats = scipy_stats()
     import numpy as np  # lazy: installed with scipy
 
     known = np.asarray(values, dtype=float)
@@ -108,7 +108,7 @@ def student_interval(values: Sequence[float], confidence: float) -> tuple[float,
 
 @cache
 def _t_quantile(probability: float, freedom: int) -> float:
-    return float(_stats().t.ppf(probability, freedom))
+    return float(scipy_stats().t.ppf(probability, freedom))
 
 
 def ratio_end(log_end: float) -> float:
@@ -161,7 +161,12 @@ def _bca_interval(stats: Any, values: Any, confidence: float, seed: int) -> tupl
     return float(found.low), float(found.high)
 
 
-def _stats() -> Any:
+def scipy_stats() -> Any:
+    """Return `scipy.stats`.
+
+    Raises:
+        MissingExtraError: if scipy is not installed.
+    """
     with needing_extra("scipy", "study"):
         from scipy import stats  # lazy: optional dependency
     return stats
@@ -630,7 +635,7 @@ def _wilcoxon(differences: Any) -> float | None:
         return None
     if not any(differences):
         return 1.0
-    return float(_stats().wilcoxon(differences, zero_method="zsplit").pvalue)
+    return float(scipy_stats().wilcoxon(differences, zero_method="zsplit").pvalue)
 
 
 def rank_biserial(differences: Sequence[float]) -> float:
@@ -723,7 +728,7 @@ def _relative_row(
     p = None
     # Deterministic loads are equal for all seeds: there is nothing to test.
     if min(len(values), len(base)) > 1 and len({*values}) + len({*base}) > 2:
-        p = float(_stats().mannwhitneyu(values, base).pvalue)
+        p = float(scipy_stats().mannwhitneyu(values, base).pvalue)
     page, *settings = key
     description = ", ".join(f"{name}={value}" for name, value in zip(axes, settings, strict=True))
     delta = (middle - base_middle) / (base_middle + EPSILON)
@@ -751,7 +756,7 @@ def correlation(results: StudyRows, x: str, y: str, *, confidence: float = 0.95)
         raise NothingToMeasureError(f"fewer than three rows have {x} and {y}")
     first, second = zip(*pairs, strict=True)
     _check_varies({x: first, y: second})
-    stats = _stats()
+    stats = scipy_stats()
     rho, tau = stats.spearmanr(first, second), stats.kendalltau(first, second)
     low = high = None
     # atanh is infinite at -1 and 1, where all pairs of rows disagree or agree.
@@ -830,7 +835,7 @@ def mean_ranks(results: StudyRows, *, value: str, level: float) -> Ranks:
     with ErrorCollector() as errors:
         errors.collect("", lambda: check_columns(results, value=value))
         errors.collect("", lambda: check_arguments(InputError, level=(LEVEL, level)))
-    stats = _stats()
+    stats = scipy_stats()
     schemes, blocks = _blocks(results, value)
     if len(schemes) < 3 or len(blocks) < 2:
         message = f"ranks need three schemes, and two pages that have {value} with each of them"
@@ -854,7 +859,7 @@ def critical_difference(n_schemes: int, n_blocks: int, level: float) -> float:
     >>> round(critical_difference(4, 14, 0.05), 2)
     1.25
     """
-    studentized = float(_stats().studentized_range.ppf(1 - level, n_schemes, math.inf))
+    studentized = float(scipy_stats().studentized_range.ppf(1 - level, n_schemes, math.inf))
     # Demsar's tables of q are of the studentized range divided by the square root of 2.
     return studentized / math.sqrt(2) * math.sqrt(n_schemes * (n_schemes + 1) / (6 * n_blocks))
 
@@ -960,7 +965,7 @@ def power_of_test(n: int, effect: float, level: float) -> float:
     >>> round(power_of_test(35, 0.5, 0.05), 2), power_of_test(5, 100.0, 0.05)
     (0.8, 0.0)
     """
-    stats = _stats()
+    stats = scipy_stats()
     if 2 * 0.5**n > level:
         return 0.0
     if math.isinf(effect):
