@@ -275,24 +275,15 @@ _BUFFERS = Predicate(
 
 @overload
 def compare(
-    pages: PageLike | Iterable[PageLike],
-    *,
-    seeds: None = None,
-    **options: Any,
+    pages: PageLike | Iterable[PageLike], *, seeds: None = None, **options: Any
 ) -> Comparison: ...
 @overload
 def compare(
-    pages: PageLike | Iterable[PageLike],
-    *,
-    seeds: int | Iterable[int],
-    **options: Any,
+    pages: PageLike | Iterable[PageLike], *, seeds: int | Iterable[int], **options: Any
 ) -> SeedComparison: ...
 @overload
 def compare(
-    pages: PageLike | Iterable[PageLike],
-    *,
-    seeds: int | Iterable[int] | None,
-    **options: Any,
+    pages: PageLike | Iterable[PageLike], *, seeds: int | Iterable[int] | None, **options: Any
 ) -> Comparison | SeedComparison: ...
 @with_loads
 def compare(

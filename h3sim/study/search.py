@@ -441,11 +441,7 @@ def options_over(
 
 
 def _ground(
-    given: Subjects,
-    base: Scheme,
-    config: LoadConfig,
-    racing: Mapping[str, Any],
-    runner: LoadRunner,
+    given: Subjects, base: Scheme, config: LoadConfig, racing: Mapping[str, Any], runner: LoadRunner
 ) -> _Ground:
     """Return what is compared, checked before anything is loaded; *racing* is as `check_race`'s."""
     which = racing["which"] or default_which(given.pages)
@@ -507,11 +503,7 @@ class _Ground:
     first_result: Callable[[str], None] | None = None
 
     def found(
-        self,
-        config: LoadConfig,
-        n_seeds: int,
-        confidence: float,
-        networks: Iterable[str] | None,
+        self, config: LoadConfig, n_seeds: int, confidence: float, networks: Iterable[str] | None
     ) -> SearchResult:
         """Return what comes of a race, and what the choice loses elsewhere."""
         ended = self._race(config, n_seeds, confidence)

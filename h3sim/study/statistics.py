@@ -520,12 +520,7 @@ def _setting(by: Sequence[str], key: Sequence[Any]) -> str:
 
 
 def _contrasts(
-    setting: str,
-    results: StudyRows,
-    over: str,
-    baseline: Any,
-    value: str,
-    interval: IntervalOf,
+    setting: str, results: StudyRows, over: str, baseline: Any, value: str, interval: IntervalOf
 ) -> Iterator[ContrastRow]:
     """Yield the rows of one setting, one for each value beside the baseline."""
     by_seed = over == "page" or len(set(results.column("page"))) == 1
@@ -913,13 +908,7 @@ class _Spread(NamedTuple):
 
 
 def power_of_schemes(
-    results: StudyRows,
-    *,
-    speedup: float,
-    baseline: str,
-    value: str,
-    level: float,
-    power: float,
+    results: StudyRows, *, speedup: float, baseline: str, value: str, level: float, power: float
 ) -> Rows[PowerRow]:
     """Return for each scheme the numbers of seeds and pages needed to detect a *speedup*.
 

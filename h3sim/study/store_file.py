@@ -71,9 +71,7 @@ TABLES = (
         "cells",
         (
             StoreColumn(
-                "key",
-                "BLOB PRIMARY KEY",
-                "16 bytes of BLAKE2b over all inputs of the load",
+                "key", "BLOB PRIMARY KEY", "16 bytes of BLAKE2b over all inputs of the load"
             ),
             StoreColumn(
                 "model",

@@ -14,14 +14,7 @@ from h3sim.errors import InputError, UnknownNameError, ValidationIssue
 from h3sim.results.figures import ON_DEMAND
 from h3sim.schema import parse_toml, read_text
 from h3sim.schema.errors import collected
-from h3sim.schema.fields import (
-    NumbersByPath,
-    Record,
-    fields_of,
-    keys_of,
-    read_document,
-    validate,
-)
+from h3sim.schema.fields import NumbersByPath, Record, fields_of, keys_of, read_document, validate
 from h3sim.schema.values import (
     Choice,
     Flag,

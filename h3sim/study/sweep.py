@@ -373,9 +373,7 @@ def _settings(
         listed = ({},) if cells is None else listed
         if ranges and samples is not None:
             drawn = errors.collect(
-                "",
-                lambda: sampled(ranges, samples, method=sampling, seed=seed),
-                default=({},),
+                "", lambda: sampled(ranges, samples, method=sampling, seed=seed), default=({},)
             )
             listed = tuple({**cell, **point} for cell in listed for point in drawn)
         values = {

@@ -17,13 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 from h3sim.config.load_config import LoadConfig, config_of, with_fields
 from h3sim.results import Load, in_words
 from h3sim.schema.arguments import ErrorCollector
-from h3sim.study.cache_key import (
-    digest,
-    model_version,
-    page_digest,
-    resolved_digest,
-    scheme_digest,
-)
+from h3sim.study.cache_key import digest, model_version, page_digest, resolved_digest, scheme_digest
 from h3sim.study.run import run_config
 from h3sim.study.runner import CellFailedError, Execution, Runner, split_options
 from h3sim.study.worker import StudyKeys, StudyWork
