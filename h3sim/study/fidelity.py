@@ -133,10 +133,8 @@ class Fidelity:
         """One-sentence description of the fit."""
         subject = "computed load" if self.is_computed else "replay"
         if self.off_by is None:
-            return (
-                f"The {subject} cannot be compared with the recording, which lacks the necessary"
-                " data."
-            )
+            why = "which lacks the necessary data"
+            return f"The {subject} cannot be compared with the recording, {why}."
         worst = max(self.milestones, key=lambda row: row.factor)
         off = 100 * (worst.factor - 1)
         how = "early" if worst.replayed_ms < worst.recorded_ms else "late"
@@ -230,12 +228,10 @@ def fidelities(
     """Return by name how well the loads of those *pages* that were recorded fit."""
     model = browser or BrowserModel()
     recorded = {
-        page.name: known for page in pages if (known := _Recorded.of(page, model)) is not None
+        page.name: each for page in pages if (each := _Recorded.of(page, model)) is not None
     }
-    known_network = [each for each in recorded.values() if each.network is not None]
-    replays: dict[str, _Replay] = {}
-    if known_network:
-        replays = _replays(known_network, execution or Execution(progress=False))
+    known = [each for each in recorded.values() if each.network is not None]
+    replays = _replays(known, execution or Execution(progress=False)) if known else {}
     return {name: _build_fidelity(each, replays.get(name)) for name, each in recorded.items()}
 
 
@@ -323,9 +319,8 @@ class _Recorded(NamedTuple):
 
 def _measured(load: Load, _: str) -> dict[str, Any]:
     """Return when resources were complete, and the page."""
-    finished = {row.id: row.finished_ms for row in load.timings}
     return {
-        "finished_ms": finished,
+        "finished_ms": {row.id: row.finished_ms for row in load.timings},
         "page_load_ms": load.page_load_ms,
         "load_event_ms": load.load_event_ms,
     }
@@ -355,11 +350,7 @@ def _build_fidelity(of: _Recorded, replay: _Replay | None) -> Fidelity:
     if replay is None:
         nothing = Rows(Milestone, ())
         return Fidelity(milestones=nothing, lacks=lacks, is_computed=is_computed)
-    recorded = of.completed_ms
-    milestones = [*_common_milestones(page, known, recorded, replay)]
-    if not recorded and known.finished_ns is not None:
-        last = Milestone(_ALL, to_ms(known.finished_ns), replay.page_load_ms)
-        milestones.append(last)
+    milestones = _common_milestones(page, known, of.completed_ms, replay)
     return Fidelity(
         milestones=Rows(Milestone, milestones),
         rank_correlation=replay.rank_correlation,
@@ -389,6 +380,8 @@ def _common_milestones(
         if ids:
             last = max(recorded[id_] for id_ in ids), max(replayed[id_] for id_ in ids)
             yield Milestone(name, *last)
+    if not recorded and known.finished_ns is not None:
+        yield Milestone(_ALL, to_ms(known.finished_ns), replay.page_load_ms)
 
 
 def _rank_correlation(recorded: Mapping[str, float], replayed: Mapping[str, float]) -> float | None:

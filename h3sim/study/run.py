@@ -142,6 +142,7 @@ def resolve_config(page: Page, scheme: Scheme, config: LoadConfig) -> LoadSpec:
     """
     config = config_for(page, config)
     path, limit_s = config.path, config.time_limit_s
+    is_per_host = config.connections == ConnectionMode.PER_HOST.value
     return engine.LoadSpec(
         page,
         scheme=with_server_settings(scheme, config),
@@ -153,7 +154,7 @@ def resolve_config(page: Page, scheme: Scheme, config: LoadConfig) -> LoadSpec:
         buffer_bytes=kbyte(config.send_buffer_kb),
         send_buffer_refill=SendBufferRefill(config.send_buffer_refill),
         header_compression=header_compression_of(config.header_compression),
-        hosts=_recorded_hosts(config),
+        hosts=RecordedHosts(dns_ns=ms(config.dns_ms or 0)) if is_per_host else None,
         max_connections_per_host=config.max_connections_per_host or MAX_CONNECTIONS_PER_HOST,
         cross_traffic=_cross_traffic(config.cross_traffic),
         limit_ns=MAX_LOAD_NS if limit_s is None else round(limit_s * NS_PER_S),
@@ -170,24 +171,16 @@ def _cross_traffic(text: str | None) -> tuple[CrossFlow, ...]:
     return parse_cross_traffic(text)
 
 
-def _recorded_hosts(config: LoadConfig) -> RecordedHosts | None:
-    """Return the settings of per-host connections; None if all hosts share one."""
-    if config.connections != ConnectionMode.PER_HOST.value:
-        return None
-    return RecordedHosts(dns_ns=ms(config.dns_ms or 0))
-
-
 def with_server_settings(scheme: Scheme, config: LoadConfig) -> Scheme:
     """Return *scheme* with the server settings of *config*, which take precedence."""
-    changes: dict[str, Any] = {}
-    if config.retransmission_order is not None:
-        changes["retransmission"] = Retransmit(config.retransmission_order)
-    if config.max_placeholders is not None:
-        changes["max_placeholders"] = config.max_placeholders
-    if config.closed_stream_retention_ms is not None:
-        changes["retention_ns"] = ms(config.closed_stream_retention_ms)
-    if config.signalling is not None:
-        changes["signalling"] = Signalling(config.signalling)
+    retention_ms = config.closed_stream_retention_ms
+    given = {
+        "retransmission": config.retransmission_order and Retransmit(config.retransmission_order),
+        "max_placeholders": config.max_placeholders,
+        "retention_ns": None if retention_ms is None else ms(retention_ms),
+        "signalling": config.signalling and Signalling(config.signalling),
+    }
+    changes: dict[str, Any] = {key: given[key] for key in given if given[key] is not None}
     return replace(scheme, **changes) if changes else scheme
 
 

@@ -17,7 +17,7 @@ import threading
 import time
 import types
 import warnings
-from collections import deque
+from collections import Counter, deque
 from concurrent.futures import (
     FIRST_COMPLETED,
     BrokenExecutor,
@@ -61,8 +61,8 @@ class WorkerPool:
 
     is_serial = False
 
-    def __init__(self, executor: Executor) -> None:
-        self._executor = executor
+    def __init__(self, executor: Executor | None = None) -> None:
+        self._executor: Any = executor
 
     @property
     def workers(self) -> int:
@@ -87,13 +87,7 @@ class _Serial(WorkerPool):
 
     is_serial = True
 
-    def __init__(self) -> None:
-        """Do nothing: there is no executor."""
-
-    @property
-    def workers(self) -> int:
-        """One."""
-        return 1
+    workers = 1
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Run *function* now."""
@@ -108,11 +102,6 @@ class _Processes(WorkerPool):
     def __init__(self, workers: int) -> None:
         self._n = workers
         super().__init__(self._make_executor())
-
-    @property
-    def workers(self) -> int:
-        """Number of processes requested."""
-        return self._n
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Run *function* in one of the processes."""
@@ -398,15 +387,14 @@ class Driver:
 
     def register_keys(self) -> None:
         """Register the study's cells in the store, and count the missing ones."""
-        for _, state in self._states():
-            self.reused += state is _State.DONE
-            self.failed += state is _State.FAILED
-            self._n_pending += state is _State.MISSING
+        found = Counter(state for _, state in self._states())
+        self.reused, self.failed = found[_State.DONE], found[_State.FAILED]
+        self._n_pending = found[_State.MISSING]
         self._pending = self._missing()
 
     def _missing(self) -> Iterator[int]:
         """Yield cells that are still missing: another sweep may have run some meanwhile."""
-        found = dict.fromkeys(_State, 0)
+        found: Counter[_State] = Counter()
         failed_before = self.failed
         for index, state in self._states():
             found[state] += 1

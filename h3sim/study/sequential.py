@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.config.load_config import with_fields
-from h3sim.errors import InputError, NothingToMeasureError
+from h3sim.config.options import refuse
+from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue
 from h3sim.schema.arguments import ErrorCollector
 from h3sim.study.design import StoppingRule
 from h3sim.study.runner import Execution, split_options
@@ -23,7 +24,7 @@ from h3sim.study.sweep import Study, load_study
 from h3sim.table import RichDisplay, Rows, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from h3sim.study.results import Results
     from h3sim.study.rows import StudyRows
@@ -64,11 +65,9 @@ class Sequential(RichDisplay):
         """Describe the outcome in a sentence."""
         n_seeds = max(row.seeds for row in self.rows)
         width = f"{100 * self.rule.width:g} %"
-        end = (
-            f"are narrower than {width}" if self.is_narrow else f"are not all narrower than {width}"
-        )
+        are = "are" if self.is_narrow else "are not all"
         of = f"speedups of {self.rule.value} to {self.rule.baseline}"
-        return f"After {n_seeds} seeds, the intervals of {of} {end}."
+        return f"After {n_seeds} seeds, the intervals of {of} {are} narrower than {width}."
 
     def __repr__(self) -> str:
         return f"<Sequential: {self.describe()}>"
@@ -117,17 +116,13 @@ def sequential_sweep(
     requested |= {"confidence": confidence, "most_seeds": most_seeds}
     how, of_study = split_options(options)
     own = {name: given for name, given in of_study.items() if name != "seeds"}
+    seeds = [ValidationIssue(key=key, message=SEEDS_ARE_ADDED) for key in options if key == "seeds"]
     with ErrorCollector() as errors:
         rule = errors.collect("", lambda: StoppingRule(**requested))
-        errors.collect("", lambda: _refuse_seeds(options))
+        errors.collect("", lambda: refuse(seeds))
         errors.collect("", lambda: Execution(**how))
         study = errors.collect("", lambda: load_study(pages, schemes=schemes, **own))
     return run_until(study, rule, **how)
-
-
-def _refuse_seeds(options: Mapping[str, Any]) -> None:
-    if "seeds" in options:
-        raise InputError.at("seeds", SEEDS_ARE_ADDED)
 
 
 @with_fields(Execution)
@@ -178,13 +173,11 @@ def _sequential_rows(results: StudyRows, rule: StoppingRule) -> list[SequentialR
         low, high = mean_interval(means, 1 - rule.level)
         if low is not None and high is not None:
             geometric = math.exp(math.fsum(means) / len(means))
-            rows.append(
-                SequentialRow(scheme, len(means), geometric, ratio_end(low), ratio_end(high))
-            )
+            ends = ratio_end(low), ratio_end(high)
+            rows.append(SequentialRow(scheme, len(means), geometric, *ends))
     if not rows:
-        raise NothingToMeasureError(
-            f"no load has {rule.value} together with one of {rule.baseline}"
-        )
+        message = f"no load has {rule.value} together with one of {rule.baseline}"
+        raise NothingToMeasureError(message)
     return rows
 
 

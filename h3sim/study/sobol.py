@@ -74,10 +74,12 @@ def sensitivity(
     """
     ranges = {name: limits for name, limits in options.items() if isinstance(limits, Range)}
     fixed = {name: given for name, given in options.items() if name not in (*ranges, *_OWN)}
+    own = {"samples": (_SAMPLES, samples), "seed": (SEED, seed)}
     lowest: dict[str, Any] = {name: limits.low for name, limits in ranges.items()}
     with ErrorCollector() as errors:
         errors.collect("", lambda: check_running(store=store, executor=executor, workers=workers))
-        taken = errors.collect("", lambda: _check(ranges, samples, seed))
+        errors.collect("", lambda: _check_ranges(ranges))
+        taken = errors.collect("", lambda: check_arguments(InputError, **own))
         errors.collect("", lambda: refuse_options([name for name in _OWN if name in options], ()))
         errors.collect("", lambda: load_study(page, schemes=[scheme], **lowest, **fixed))
 
@@ -102,14 +104,6 @@ def _column(results: StudyRows, value: str, n: int) -> list[float]:
         why = "".join(f": {error}" for error in results.errors[:1])
         raise NothingToMeasureError(f"not all loads have {value}{why}")
     return found
-
-
-def _check(ranges: Mapping[str, Range], samples: object, seed: object) -> dict[str, Any]:
-    """Check all arguments, and list every error at once; return *samples* and *seed*."""
-    own = {"samples": (_SAMPLES, samples), "seed": (SEED, seed)}
-    with ErrorCollector() as errors:
-        errors.collect("", lambda: _check_ranges(ranges))
-        return errors.collect("", lambda: check_arguments(InputError, **own))
 
 
 def _check_ranges(ranges: Mapping[str, Range]) -> None:

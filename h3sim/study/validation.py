@@ -169,20 +169,13 @@ def server_test_page(late: str = "stylesheet", *, n_early: int = N_EARLY) -> Pag
     <Page server-test: 33 resources, 1,561 kB>
     """
     entries: list[dict[str, Any]] = [{"id": "/", "kind": "document", "bytes": 1000}]
-    for number in range(1, n_early + 1):
-        found = {"by": "/", "at": "offset", "offset_bytes": 500}
-        entries.append(
-            {
-                "id": f"early{number}.jpg",
-                "kind": "image",
-                "bytes": _EARLY_BYTES,
-                "discovered": found,
-            }
-        )
+    early: dict[str, Any] = {"kind": "image", "bytes": _EARLY_BYTES}
+    early["discovered"] = {"by": "/", "at": "offset", "offset_bytes": 500}
+    entries += ({"id": f"early{number}.jpg", **early} for number in range(1, n_early + 1))
     for number in range(1, N_LATE + 1):
         id_ = f"late{number}"
-        entry = {"id": id_, "kind": late, "bytes": _LATE_BYTES, "in_head": True, "critical": True}
-        entry |= {"above_the_fold": True}
+        entry = {"id": id_, "kind": late, "bytes": _LATE_BYTES}
+        entry |= dict.fromkeys(("in_head", "critical", "above_the_fold"), True)
         entry["discovered"] = {"by": "/", "at": "complete", "delay_ms": _LATE_AFTER_MS}
         if late == "image":
             # All images are requested alike: visibility is only known later, by reprioritization.
@@ -366,14 +359,10 @@ def validate_scheme(
 def _ruled(scheme: SchemeLike) -> Scheme:
     """Return the scheme after checking that it has rules for recorded signals."""
     selected = resolve_scheme(scheme)
-    if (
-        selected.mechanism.signal_kind not in (SignalKind.EPS, SignalKind.TREE)
-        or not selected.rules
-    ):
-        message = (
-            f"{selected.name!r} has no rules for urgencies or a dependency tree, the recorded"
-            " signals"
-        )
+    kinds = (SignalKind.EPS, SignalKind.TREE)
+    if selected.mechanism.signal_kind not in kinds or not selected.rules:
+        what = "for urgencies or a dependency tree, the recorded signals"
+        message = f"{selected.name!r} has no rules {what}"
         raise InputError.at("scheme", message)
     return selected
 
