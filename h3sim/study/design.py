@@ -6,7 +6,7 @@ Designs are lazy: memory does not grow with the number of loads.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -67,12 +67,10 @@ class Range:
         >>> Range(low=1, high=100, log=True).at(0.5), Range(low=0, high=9, integer=True).at(0.5)
         (10.0, 5)
         """
+        low, high = map(math.log, (self.low, self.high)) if self.log else (self.low, self.high)
+        value = low + share * (high - low)
         if self.log:
-            value = math.exp(
-                math.log(self.low) + share * (math.log(self.high) - math.log(self.low))
-            )
-        else:
-            value = self.low + share * (self.high - self.low)
+            value = math.exp(value)
         if self.integer:
             return min(int(self.high), math.floor(value + 0.5))
         # Twelve digits: the last ones of a logarithm differ between C libraries.
@@ -191,14 +189,17 @@ def sampled(
     with needing_extra("scipy", "study"):
         from scipy.stats import qmc  # lazy: optional dependency
     maker = qmc.LatinHypercube if method == "latin-hypercube" else qmc.Sobol
-    points = maker(d=len(ranges), rng=seed).random(n)
-    return tuple(
-        {
-            name: limits.at(float(share))
-            for (name, limits), share in zip(ranges.items(), point, strict=True)
-        }
-        for point in points
-    )
+    return tuple(at_shares(ranges, point) for point in maker(d=len(ranges), rng=seed).random(n))
+
+
+def at_shares(ranges: Mapping[str, Range], shares: Iterable[float]) -> dict[str, Any]:
+    """Return the values of *ranges* at these quantiles, one for each range.
+
+    >>> at_shares({"rtt_ms": Range(low=10, high=30)}, [0.5])
+    {'rtt_ms': 20.0}
+    """
+    pairs = zip(ranges.items(), shares, strict=True)
+    return {name: limits.at(float(share)) for (name, limits), share in pairs}
 
 
 _FIRST, _GROWTH = 20, 1.5

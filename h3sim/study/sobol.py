@@ -10,7 +10,7 @@ from h3sim.config.options import SEED, check_running
 from h3sim.errors import InputError, NothingToMeasureError, needing_extra
 from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
 from h3sim.schema.errors import plain_number
-from h3sim.study.design import Range
+from h3sim.study.design import Range, at_shares
 from h3sim.study.statistics import check_columns
 from h3sim.study.sweep import load_study
 from h3sim.trace import Rows
@@ -134,15 +134,9 @@ def _indices(
 
     def figures(shares: Any) -> Any:
         """Return the metric at each column of *shares*, whose rows are the ranges."""
-        points = [
-            {
-                # Quantiles are drawn uniformly and mapped here, so that log-uniform and integer
-                # ranges need no distributions of their own.
-                name: limits.at(float(share))
-                for (name, limits), share in zip(ranges.items(), column, strict=True)
-            }
-            for column in shares.T
-        ]
+        # Quantiles are drawn uniformly and mapped here, so that log-uniform and integer ranges need
+        # no distributions of their own.
+        points = [at_shares(ranges, column) for column in shares.T]
         # All points in one study, so that its workers run in parallel; scipy expects one row per
         # metric.
         return np.array([figures_at(points)])

@@ -95,16 +95,11 @@ def _count_missing(cells: Cells, store: str | Path) -> int:
     keys, n_missing = cells.keys(), 0
     with Store(store, may_write=False) as known:
         for first in range(0, len(cells), _CHUNK):
-            some = range(first, min(first + _CHUNK, len(cells)))
-            requested = [keys.key(index) for index in some]
-            done = {
-                key
-                for key, outcome in known.known(requested).items()
-                if outcome.error is not None
-                or outcome.resources is not None
-                or not cells.has_resources
-            }
-            n_missing += sum(key not in done for key in requested)
+            some = [keys.key(n) for n in range(first, min(first + _CHUNK, len(cells)))]
+            done = known.known(some)
+            if cells.has_resources:
+                done = {key: row for key, row in done.items() if row.error or row.resources}
+            n_missing += sum(key not in done for key in some)
     return n_missing
 
 
@@ -126,16 +121,13 @@ _MOST_SEEDS = 10**9
 _CELLS = Predicate(
     "a list of tables of options",
     lambda value: (
-        value is None
-        or (
-            isinstance(value, Sequence)
-            and not isinstance(value, str | bytes)
-            and all(isinstance(cell, Mapping) for cell in value)
-        )
+        isinstance(value, Sequence)
+        and not isinstance(value, str | bytes)
+        and all(isinstance(cell, Mapping) for cell in value)
     ),
 )
 _TAKEN = {
-    "cells": _CELLS,
+    "cells": OrNone(_CELLS),
     "sampling_seed": SEED,
     "resources": Flag(),
     "metrics": ListOf(Choice(ON_DEMAND), "figures"),
@@ -225,12 +217,8 @@ class Study:
 
     def work(self) -> LoadWork:
         """Return the data that a worker needs."""
-        return LoadWork(
-            design=self.design,
-            has_resources=self.has_resources,
-            timeout_s=self.timeout_s,
-            stand_in=self.stand_in,
-        )
+        names = ("design", "has_resources", "timeout_s", "stand_in")
+        return LoadWork(**{name: getattr(self, name) for name in names})
 
     def plan(self, *, store: str | Path | None = None, workers: int | None = None) -> StudyPlan:
         """Plan a run after timing a few loads; nothing is stored.
@@ -328,18 +316,16 @@ def load_study(
         UnknownOptionError: if an axis is unknown.
     """
     taken = {"resources": resources, "metrics": metrics, "timeout_s": timeout_s, "name": name}
-    drawing: dict[str, Any] = {"samples": samples, "sampling": sampling}
+    drawing: dict[str, Any] = {"samples": samples, "sampling": sampling, "seed": sampling_seed}
+    usual = () if scheduler is not None else "marx-2019"
     with ErrorCollector() as errors:
         errors.collect("", lambda: _check(**taken))
-        usual = () if scheduler is not None else "marx-2019"
         requested = errors.collect(
             "", lambda: add_schedulers(schemes, scheduler, signals, usual=usual), default=["rr"]
         )
         found = errors.collect("", lambda: resolve_swept(pages, requested), default=([], []))
         chosen = errors.collect("", lambda: resolve_seeds(seeds))
-        settings = errors.collect(
-            "", lambda: _settings(axes, cells, found[0], seed=sampling_seed, **drawing)
-        )
+        settings = errors.collect("", lambda: _settings(axes, cells, found[0], **drawing))
     subjects, by = found
     design = Design(pages=tuple(subjects), schemes=tuple(by), settings=settings, seeds=chosen)
     study = Study(design=design, name=name, has_resources=resources, timeout_s=timeout_s)
@@ -433,49 +419,56 @@ def resolve_seeds(seeds: int | Iterable[int]) -> Sequence[int]:
     return chosen
 
 
+_FINDS: dict[str, Callable[[Any], Any]] = {
+    "network": catalog.load_network,
+    "transport_profile": catalog.load_profile,
+    "reorder": ReorderOption().accept,
+}
+"""Functions that resolve names, by option."""
+
+
 def _named(given: FactorialDesign) -> FactorialDesign:
     """Return the settings with names resolved: files are read once, and cache keys use contents."""
     with ErrorCollector() as errors:
 
         def meant(key: str, value: Any) -> Any:
-            finds: dict[str, Callable[[Any], Any]] = {
-                "network": catalog.load_network,
-                "transport_profile": catalog.load_profile,
-                "reorder": ReorderOption().accept,
-            }
             # Paths as well: a file that changes later gives other cells.
             is_name = isinstance(value, str | Path | Mapping) and value != RECORDED
-            if key not in finds or not is_name:
+            if key not in _FINDS or not is_name:
                 return value
-            return errors.collect(key, lambda: finds[key](value))
+            return errors.collect(key, lambda: _FINDS[key](value))
 
         named = FactorialDesign(
             listed=tuple({key: meant(key, cell[key]) for key in cell} for cell in given.listed),
             axes={key: tuple(meant(key, v) for v in values) for key, values in given.axes.items()},
         )
-    check_names(**_parts(named))
+    # Those given as values, since rows have only their names.
+    check_names(
+        network=[v for v in _given_values(named, "network") if isinstance(v, Network)],
+        transport_profile=[
+            v for v in _given_values(named, "transport_profile") if isinstance(v, TransportProfile)
+        ],
+    )
     _check_controllers(named)
     return named
 
 
 def _check_controllers(settings: FactorialDesign) -> None:
     """Refuse two controllers of one name, which rows could not tell apart."""
-    given = [cell["cc"] for cell in settings.listed if "cc" in cell]
-    code = dict.fromkeys(cc for cc in (*given, *settings.axes.get("cc", ())) if callable(cc))
+    code = filter(callable, _given_values(settings, "cc"))
     names = [controller_named(cc)[0] for cc in code]
     twice = dict.fromkeys(name for name in names if names.count(name) > 1)
     messages = (f"two controllers are called {name!r}" for name in twice)
     refuse(ValidationIssue(key="cc", message=message) for message in messages)
 
 
-def _parts(settings: FactorialDesign) -> dict[str, list[Any]]:
-    """Return the distinct networks and profiles given as values; rows have their names."""
-    found: dict[str, list[Any]] = {"network": [], "transport_profile": []}
-    for key, values in found.items():
-        given = [cell[key] for cell in settings.listed if key in cell]
-        for value in (*given, *settings.axes.get(key, ())):
-            if isinstance(value, Network | TransportProfile) and value not in values:
-                values.append(value)
+def _given_values(settings: FactorialDesign, key: str) -> list[Any]:
+    """Return all values of an option in *settings*, each once."""
+    listed = [cell[key] for cell in settings.listed if key in cell]
+    found: list[Any] = []
+    for value in (*listed, *settings.axes.get(key, ())):
+        if value not in found:
+            found.append(value)
     return found
 
 
