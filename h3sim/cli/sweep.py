@@ -29,7 +29,7 @@ from h3sim.study.cache_key import model_version
 from h3sim.study.design import StoppingRule
 from h3sim.study.runner import dask_client
 from h3sim.study.sequential import run_until
-from h3sim.study.store_repair import repair_store
+from h3sim.study.store import repair_store
 from h3sim.study.study_file import read_study
 from h3sim.table import MISSING, Column, Table
 from h3sim.text import escape_control

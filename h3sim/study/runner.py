@@ -43,7 +43,6 @@ from h3sim.study.worker import Cells, Done, StudyWork, run_batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
-    from types import TracebackType
 
 
 _UNKNOWN_WORKERS = 4
@@ -664,9 +663,7 @@ class Runner:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._progress.close()
         if self._pool is not None:
             self._pool.close()

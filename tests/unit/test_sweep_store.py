@@ -24,9 +24,8 @@ from h3sim.schedulers import FifoScheduler
 from h3sim.study import Range, Store, StoreError, load_study, read_results, store_file, sweep
 from h3sim.study.cache_key import model_version
 from h3sim.study.results import ResultsError
-from h3sim.study.store import CellOutcome
+from h3sim.study.store import CellOutcome, repair_store
 from h3sim.study.store_file import TABLES, UNSEALED, digest_of, script
-from h3sim.study.store_repair import repair_store
 from tests import flipping, standins
 from tests.effort import HANG_S, scaled
 from tests.helpers import page_file, page_of
