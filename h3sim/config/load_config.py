@@ -40,21 +40,8 @@ from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
 from h3sim.schema.fields import fields_of, validation_errors
 from h3sim.schema.values import Flag, Integer, Number
 from h3sim.signals import Signalling
-from h3sim.transport import (
-    ConstantRate,
-    HandshakeMode,
-    Jitter,
-    LinkProfile,
-    Network,
-    Protocol,
-    QueueDiscipline,
-)
-from h3sim.transport.congestion import (
-    controller_named,
-    controller_names,
-    is_controller,
-    responds_to_ecn,
-)
+from h3sim.transport import ConstantRate, HandshakeMode, Jitter, Network, Protocol, congestion
+from h3sim.transport.link_profile import LinkProfile, QueueDiscipline
 from h3sim.units import BITS_PER_BYTE, NS_PER_S, mbps, ms
 
 if TYPE_CHECKING:
@@ -242,7 +229,7 @@ def _link_rules(config: LoadConfig, path: ResolvedPath) -> Iterator[_Rule]:
     if config.ecn and all(link.queue_discipline is QueueDiscipline.DROP_TAIL for link in links):
         yield "needs a queue that marks: set queue_discipline to codel or fq-codel", "ecn"
     profile = path.profile
-    if config.ecn and profile and not responds_to_ecn(profile.cc, profile.controller):
+    if config.ecn and profile and not congestion.responds_to_ecn(profile.cc, profile.controller):
         yield f"needs a controller that responds to marks, such as cubic; is {profile.cc}", "ecn"
     if down is not None and down.mean_rate_bps is None:
         # The window of a flow would grow without limit: no queue ever fills.
@@ -273,7 +260,7 @@ def _set_options(config: LoadConfig, *names: str) -> list[str]:
 
 NetworkLike: TypeAlias = "Network | str | Path"
 ProfileLike: TypeAlias = "TransportProfile | str | Path"
-ControllerLike: TypeAlias = "Callable[[ControllerSettings], CongestionController] | str"
+ControllerLike: TypeAlias = "ControllerFactory | str"
 
 OF_NETWORK = (
     *("rate_mbps", "interval_ms", "packet_bytes", "rtt_ms", "loss", "mean_loss_burst"),
@@ -512,7 +499,7 @@ class LoadConfig:
     @cached_property
     def _named_cc(self) -> tuple[str | None, ControllerFactory | None]:
         """Name of the congestion controller as given, and its factory if it is code."""
-        return (None, None) if self.cc is None else controller_named(self.cc)
+        return (None, None) if self.cc is None else congestion.controller_named(self.cc)
 
     @cached_property
     def path(self) -> ResolvedPath:
@@ -594,8 +581,8 @@ def _change_profile(
         cc = profile.own_cubic
     if cc == profile.cc and controller is None:
         controller = profile.controller
-    if controller is None and not is_controller(cc):
-        raise UnknownNameError("controller", cc, controller_names())
+    if controller is None and not congestion.is_controller(cc):
+        raise UnknownNameError("controller", cc, congestion.controller_names())
     # Settings for the profile's controller do not apply to another one.
     beta = profile.beta if cc == profile.cc else None
     retransmit = config.retransmission_order or profile.retransmit

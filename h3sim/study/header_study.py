@@ -11,17 +11,8 @@ from h3sim.config.options import refuse
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.headers.base import HeaderLists
 from h3sim.schema.arguments import ErrorCollector
-from h3sim.schema.output import (
-    COUNT,
-    NUMBER,
-    TEXT,
-    TEXT_OR_NONE,
-    VERSION,
-    OutputSchema,
-    Property,
-    rows_of,
-)
-from h3sim.schema.values import Choice
+from h3sim.schema.output import COUNT, NUMBER, TEXT, VERSION, OutputSchema, Property, rows_of
+from h3sim.schema.values import Choice, OrNone
 from h3sim.study.compare import resolve_subjects
 from h3sim.study.header_models import OF_SETTING
 from h3sim.study.run import PageLike, SchemeLike, resolve_schemes
@@ -74,7 +65,7 @@ HEADERS = OutputSchema(
     Property("source", TEXT, "source of the header lists"),
     Property("of", Choice(("requests", "responses")), "direction of the header lists"),
     Property("interval_ms", NUMBER, "time between lists if the source has no timestamps"),
-    Property("network", TEXT_OR_NONE, "the network; null for the path model"),
+    Property("network", OrNone(TEXT, none=None), "the network; null for the path model"),
     Property("table_bytes", COUNT, "dynamic table capacity"),
     Property("blocked_streams", COUNT, "maximum number of blocked streams"),
     Property("seed", COUNT, "random seed"),

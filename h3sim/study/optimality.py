@@ -304,9 +304,8 @@ class Optimality(ResultTable):
                 if inside:
                     n_pages, mean, median, worst, worst_page = _summary(inside)
                     low, high = (_at_least_1(end) for end in mean_interval([*inside.values()]))
-                    group = (network, page_class, scheme, which, n_pages)
-                    figures = (mean, low, high, median, worst, worst_page)
-                    yield CategoryOptimalityRow(*group, *figures)
+                    group = (network, page_class, scheme, which, n_pages, mean)
+                    yield CategoryOptimalityRow(*group, low, high, median, worst, worst_page)
 
     def _groups(self) -> Iterator[tuple[str, str, Which, dict[str, float]]]:
         """Yield the ratios by page for each network, scheme and metric."""

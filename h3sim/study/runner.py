@@ -61,7 +61,7 @@ class WorkerPool:
     is_serial = False
 
     def __init__(self, executor: Executor | None = None) -> None:
-        self._executor: Any = executor
+        self._executor: Any = executor  # None in pools that do without
 
     @property
     def workers(self) -> int:
@@ -71,7 +71,8 @@ class WorkerPool:
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Submit *function* to the executor."""
-        return self._executor.submit(function, *arguments)
+        future: Future[Any] = self._executor.submit(function, *arguments)
+        return future
 
     def renew(self) -> bool:
         """Restart after a worker died; return whether that is possible."""

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from h3sim import rng
 from h3sim._version import __version__
+from h3sim.config import LoadConfig
 from h3sim.config.load_config import (
     OF_NETWORK,
     RECORDED,
-    LoadConfig,
     config_for,
     over_networks,
     recorded_network,

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim import catalog
+from h3sim.config import LoadConfig
 from h3sim.config.load_config import (
     RECORDED,
-    LoadConfig,
     config_for,
     recorded_network,
     refuse_options,
@@ -455,8 +455,7 @@ def _named(given: FactorialDesign) -> FactorialDesign:
 
 def _check_controllers(settings: FactorialDesign) -> None:
     """Refuse two controllers of one name, which rows could not tell apart."""
-    code = filter(callable, _given_values(settings, "cc"))
-    names = [controller_named(cc)[0] for cc in code]
+    names = [controller_named(cc)[0] for cc in _given_values(settings, "cc") if callable(cc)]
     twice = dict.fromkeys(name for name in names if names.count(name) > 1)
     messages = (f"two controllers are called {name!r}" for name in twice)
     refuse(ValidationIssue(key="cc", message=message) for message in messages)
