@@ -28,11 +28,10 @@ from h3sim.schema.output import TEXT, OutputSchema, Property, rows_of
 from h3sim.schema.values import Choice, Integer, ListOf, Number, OrNone, ValueType
 from h3sim.study.edits import EARLY_HINTS, Edit, edits_of, pair
 from h3sim.study.fidelity import FIDELITY, Fidelity, fidelity, gated
-from h3sim.study.racing import FIRST_RESULT
 from h3sim.study.recommendation import subject_of
 from h3sim.study.rows import COMMON, ResultTable
 from h3sim.study.run import PageLike, SchemeLike, resolve_scheme, run_config
-from h3sim.study.search import ESTIMATED_WITHIN, with_drawn_network
+from h3sim.study.search import ESTIMATED_WITHIN, FIRST_RESULT, with_drawn_network
 from h3sim.study.statistics import holm, ratio_end, scipy_stats, student_interval
 from h3sim.study.tasks import LoadRunner, LoadTask, read_options, with_loads
 from h3sim.text import plural

@@ -21,9 +21,15 @@ from h3sim.schema.output import TEXT, VERSION, OutputSchema, Property
 from h3sim.schema.values import Flag, ListOf, Number, OrNone
 from h3sim.study.compare import COMPARISON, Comparison, baseline_of, compare
 from h3sim.study.fidelity import FIDELITY, Fidelity
-from h3sim.study.racing import check_race
 from h3sim.study.run import PageLike, SchedulersLike, SchemeLike, add_schedulers, resolve_schemes
-from h3sim.study.search import DEPLOYABLE, FOUND, ROBUSTNESS_NETWORKS, options_over, search
+from h3sim.study.search import (
+    DEPLOYABLE,
+    FOUND,
+    ROBUSTNESS_NETWORKS,
+    check_race,
+    options_over,
+    search,
+)
 from h3sim.study.tasks import read_options, with_loads
 from h3sim.table import RichDisplay, Table
 

@@ -29,8 +29,7 @@ from h3sim.schema.values import (
 )
 from h3sim.study.design import OPTIONS, Range, StoppingRule
 from h3sim.study.run import resolve_pages, resolve_schemes
-from h3sim.study.sequential import SEEDS_ARE_ADDED
-from h3sim.study.sweep import Study, load_study
+from h3sim.study.sweep import SEEDS_ARE_ADDED, Study, load_study
 
 FORMAT = "h3sim-study/1"
 _FINDS: dict[str, Callable[[str], object]] = {
