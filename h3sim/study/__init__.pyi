@@ -51,7 +51,7 @@ from h3sim.study.sweep import sequential_sweep as sequential_sweep
 from h3sim.study.sweep import SensitivityRow as SensitivityRow
 from h3sim.study.sweep import sensitivity as sensitivity
 from h3sim.study.store import Store as Store
-from h3sim.study.store_file import StoreError as StoreError
+from h3sim.study.rows import StoreError as StoreError
 from h3sim.study.sweep import Study as Study
 from h3sim.study.sweep import StudyPlan as StudyPlan
 from h3sim.study.sweep import load_study as load_study

@@ -22,8 +22,7 @@ from h3sim.schema.files import DIGEST, lines_digest, open_input
 from h3sim.schema.values import Integer, ListOf, OrNone, Text
 from h3sim.study import statistics
 from h3sim.study.rows import Stored, StudyRows, no_column, row_problem
-from h3sim.study.store import Store
-from h3sim.study.store_file import renamed_row
+from h3sim.study.store import Store, renamed_row
 from h3sim.table import RichDisplay, Table, with_floats
 from h3sim.units import unit_of
 

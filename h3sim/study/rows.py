@@ -8,18 +8,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeAlias, overload
 
-from h3sim.errors import InputError, NothingToMeasureError
+from h3sim.errors import H3SimError, InputError, NothingToMeasureError
 from h3sim.results.figures import FIGURES
 from h3sim.schema import format_value, join_words
 from h3sim.schema.arguments import Predicate, check_arguments
 from h3sim.schema.errors import RejectedValueError, collected, plain_values
 from h3sim.schema.output import TEXT, VERSION, OutputSchema, Property
 from h3sim.schema.values import Choice, ListOf, OrNone, Scalar, TableOf, ValueType
-from h3sim.study.store_file import StoreError
 from h3sim.table import RichDisplay, Rows, Table
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+class StoreError(H3SimError):
+    """Store that cannot be read or written; the message has advice."""
 
 
 class RunningStats:

@@ -382,7 +382,7 @@ def search(
 ) -> SearchResult:
     """Return which of *schemes*, and *baseline*, has the least ByteIndex, and how sure that is.
 
-    The arms of a race (`h3sim.study.search.race`) are the schemes, which meet the same pages and seeds,
+    The arms of a race (`race` of this module) are the schemes, which meet the same pages and seeds,
     from *seed* on. They are compared by the logarithm of the ByteIndex, *which* "atf" or "all"; by
     default above the fold, of all resources where no page has any marked as above it. If no seed
     changes a load, one seed is run. Pages count as a sample; a single page stands for itself.
