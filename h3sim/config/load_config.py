@@ -603,7 +603,10 @@ def config_for(page: Page | HeaderLists, config: LoadConfig) -> LoadConfig:
     if config.network == RECORDED:
         known = page.recorded_load
         if known is not None and known.lacks_network:
-            raise InputError.at("network", _missing_network_error(page))
+            why = "has too few connection, first-byte and transfer times to estimate a network"
+            instead = "use a shipped one, such as cable, or a file.toml"
+            message = f"must be given: the recording of {page.name} {why}; {instead}"
+            raise InputError.at("network", message)
         config = replace(config, network=recorded_network(page) or WITHOUT_RECORDING)
     if config.path.named.independent_packets is not None:
         message = "carries only header lists: a page needs a constant rate or links"
@@ -611,13 +614,6 @@ def config_for(page: Page | HeaderLists, config: LoadConfig) -> LoadConfig:
     if config.connections is None and _has_connections_per_host(page, config):
         config = replace(config, connections=ConnectionMode.PER_HOST.value)
     return config
-
-
-def _missing_network_error(page: Page) -> str:
-    return (
-        f"must be given: the recording of {page.name} has too few connection, first-byte and"
-        " transfer times to estimate a network; use a shipped one, such as cable, or a file.toml"
-    )
 
 
 def _has_connections_per_host(page: Page, config: LoadConfig) -> bool:

@@ -21,7 +21,7 @@ from h3sim.transport import Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from h3sim.study.tasks import LoadTask
+    from h3sim.study.runner import LoadTask
 
 
 EARLY_HINTS = "early hints"
@@ -410,7 +410,7 @@ def edits_of(task: LoadTask) -> list[Edit]:
     """Return the edits that make sense for the page of *task*, at most 80.
 
     >>> import h3sim
-    >>> from h3sim.study.tasks import LoadTask
+    >>> from h3sim.study.runner import LoadTask
     >>> page, scheme = h3sim.load_page("davies-meenan"), h3sim.load_scheme("chrome-eps")
     >>> edits = edits_of(LoadTask(page, scheme, h3sim.LoadConfig(network="cable")))
     >>> sorted({edit.kind for edit in edits})[:2]

@@ -21,8 +21,7 @@ from h3sim.importers.result import IMPORT
 from h3sim.schema.output import TEXT, ObjectType, Property, rows_of
 from h3sim.schema.values import Choice, Number, OrNone
 from h3sim.study.run import resolve_scheme
-from h3sim.study.runner import Execution
-from h3sim.study.tasks import LoadRunner, LoadTask
+from h3sim.study.runner import Execution, LoadRunner, LoadTask
 from h3sim.trace import Rows
 from h3sim.units import to_ms
 

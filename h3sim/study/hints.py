@@ -31,9 +31,9 @@ from h3sim.study.fidelity import FIDELITY, Fidelity, fidelity, gated
 from h3sim.study.recommendation import subject_of
 from h3sim.study.rows import COMMON, ResultTable
 from h3sim.study.run import PageLike, SchemeLike, resolve_scheme, run_config
+from h3sim.study.runner import LoadRunner, LoadTask, read_options, with_loads
 from h3sim.study.search import ESTIMATED_WITHIN, FIRST_RESULT, with_drawn_network
 from h3sim.study.statistics import holm, ratio_end, scipy_stats, student_interval
-from h3sim.study.tasks import LoadRunner, LoadTask, read_options, with_loads
 from h3sim.text import plural
 from h3sim.trace import Rows
 from h3sim.units import to_ms
@@ -451,6 +451,7 @@ def hints(
         starts = [*map(users, range(1, n_seeds + 1))]
         values = _compare(runner, starts, chosen)
         think_times = _try_think_times(runner, start, _best_early_hints(once, first), first)
+    titles = tuple(each if isinstance(each, str) else each.title for each in networks)
     rows, effects, best = _judged(chosen, values, first, 1 - confidence)
     return Hints(
         rows=Rows(HintRow, rows),
@@ -458,7 +459,7 @@ def hints(
         think_times=Rows(ThinkTimeRow, think_times),
         page=subject,
         metric=next(key for key, (name, _) in METRICS.items() if name == first),
-        networks=_titles(networks) or (start.config.path.network.name,),
+        networks=titles or (start.config.path.network.name,),
         network_within=float(network_within),
         n_tried=len(tried),
         n_seeds=n_seeds,
@@ -478,10 +479,6 @@ def _check_networks(networks: Sequence[str] | Sequence[NetworkShare], config: Lo
     if isinstance(networks, list | tuple):
         names = [each for each in networks if not isinstance(each, NetworkShare)]
     over_networks(config, names)
-
-
-def _titles(networks: Sequence[str] | Sequence[NetworkShare]) -> tuple[str, ...]:
-    return tuple(each if isinstance(each, str) else each.title for each in networks)
 
 
 def _best_early_hints(trials: Sequence[_Trial], first: str) -> Edit | None:

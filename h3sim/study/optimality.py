@@ -22,7 +22,7 @@ from h3sim.schema.values import Choice, TableOf
 from h3sim.study.compare import check_names, resolve_subjects
 from h3sim.study.rows import COMMON, SETTINGS, WHICH, ResultTable
 from h3sim.study.run import PageLike, SchemeLike, resolve_scheme
-from h3sim.study.tasks import LoadRunner, LoadTask, read_options, with_loads
+from h3sim.study.runner import LoadRunner, LoadTask, read_options, with_loads
 from h3sim.trace import Rows
 from h3sim.units import to_ms
 
@@ -303,7 +303,8 @@ class Optimality(ResultTable):
                 }
                 if inside:
                     n_pages, mean, median, worst, worst_page = _summary(inside)
-                    low, high = (_at_least_1(end) for end in mean_interval([*inside.values()]))
+                    ends = mean_interval([*inside.values()])
+                    low, high = (None if end is None else max(1.0, end) for end in ends)
                     group = (network, page_class, scheme, which, n_pages, mean)
                     yield CategoryOptimalityRow(*group, low, high, median, worst, worst_page)
 
@@ -320,10 +321,6 @@ class Optimality(ResultTable):
     def plot(self) -> Any:
         """Figures, by the methods of `h3sim.reporting.OptimalityPlots`: `plot.schemes()`, ..."""
         return accessor("optimality.plot", self)
-
-
-def _at_least_1(end: float | None) -> float | None:
-    return None if end is None else max(1.0, end)
 
 
 def _summary(

@@ -22,6 +22,7 @@ from h3sim.schema.values import Flag, ListOf, Number, OrNone
 from h3sim.study.compare import COMPARISON, Comparison, baseline_of, compare
 from h3sim.study.fidelity import FIDELITY, Fidelity
 from h3sim.study.run import PageLike, SchedulersLike, SchemeLike, add_schedulers, resolve_schemes
+from h3sim.study.runner import read_options, with_loads
 from h3sim.study.search import (
     DEPLOYABLE,
     FOUND,
@@ -30,7 +31,6 @@ from h3sim.study.search import (
     options_over,
     search,
 )
-from h3sim.study.tasks import read_options, with_loads
 from h3sim.table import RichDisplay, Table
 
 if TYPE_CHECKING:

@@ -36,8 +36,8 @@ from h3sim.study.compare import Subjects, check_names, resolve_compared
 from h3sim.study.fidelity import FIDELITY, Fidelity, Grade, fidelities, gated
 from h3sim.study.rows import CONFIGURATION, PAGE_DIGESTS, WHICH, ResultTable
 from h3sim.study.run import PageLike, SchedulersLike, SchemeLike, add_schedulers
+from h3sim.study.runner import LoadRunner, LoadTask, read_options, with_loads
 from h3sim.study.statistics import ratio_end, student_interval
-from h3sim.study.tasks import LoadRunner, LoadTask, read_options, with_loads
 from h3sim.trace import Rows
 from h3sim.transport import ConstantRate, LinkProfile, Network
 from h3sim.units import to_ms
@@ -689,17 +689,15 @@ class _Varied(ValueType):
         found = {} if value is None else value
         if isinstance(found, Mapping):
             lists = {key: plain_values(values) for key, values in found.items()}
-            if all(isinstance(key, str) and _is_list(lists[key]) for key in lists):
+            are_lists = all(
+                isinstance(values, Sequence) and not isinstance(values, str | bytes)
+                for values in lists.values()
+            )
+            if are_lists and all(isinstance(key, str) for key in lists):
                 return {key: list(map(plain_values, values)) for key, values in lists.items()}
         raise RejectedValueError(f"must be lists of values by key, is {format_value(value)}")
 
 
-def _is_list(value: object) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
-
-
-_VARY = _Varied()
-"""The values that are tried, by what they are values of."""
 _MOST_ARMS = 1000
 _MOST_SEEDS = 10_000
 FIRST_RESULT = Predicate("a callable or None", lambda value: value is None or callable(value))
@@ -709,7 +707,7 @@ _TAKEN: dict[str, ValueType] = {
     "n_seeds": Integer(low=1, high=_MOST_SEEDS),
     "confidence": LEVEL,
     "network_within": OrNone(Number(low=1, high=100)),
-    "vary": _VARY,
+    "vary": _Varied(),
     "first_result": FIRST_RESULT,
 }
 
@@ -926,14 +924,13 @@ class _Course:
         best = self._halve()
         doubted = [arm for arm in range(len(self.values)) if arm != best]
         for n_instances in self.batches:
-            doubted = [
-                arm for arm in doubted if arm != best and not self._arm_row(arm, best).is_worse
-            ]
+            doubted = [arm for arm in doubted if not self._arm_row(arm, best).is_worse]
             if not doubted:
                 break
-            doubted = self._measured([*doubted, best], n_instances)
-            best = doubted[0]
-        return self._finish(best)
+            best, *doubted = self._measured([*doubted, best], n_instances)
+        rows = [self._arm_row(arm, best) for arm in range(len(self.values))]
+        rows.sort(key=lambda row: (row.arm != best, row.is_worse, row.mean, row.arm))
+        return Race(best, tuple(rows), sum(map(len, self.values)))
 
     def _halve(self) -> int:
         """Return the arm that is left when the better half of those that run goes on each time."""
@@ -953,11 +950,6 @@ class _Course:
             self.values[arm].append(value)
         # By number where means are equal: it is the order in which they were given.
         return sorted(arms, key=lambda arm: (statistics.fmean(self.values[arm][:n_instances]), arm))
-
-    def _finish(self, best: int) -> Race:
-        rows = [self._arm_row(arm, best) for arm in range(len(self.values))]
-        rows.sort(key=lambda row: (row.arm != best, row.is_worse, row.mean, row.arm))
-        return Race(best, tuple(rows), sum(map(len, self.values)))
 
     def _arm_row(self, arm: int, best: int) -> ArmRow:
         """Return the mean difference of an arm to the best, with its interval."""

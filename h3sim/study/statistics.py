@@ -772,16 +772,12 @@ def correlation(results: StudyRows, x: str, y: str, *, confidence: float = 0.95)
 
 def _check_varies(columns: Mapping[str, Sequence[Any]]) -> None:
     """Refuse columns that are constant or not numeric."""
-    texts = [name for name, values in columns.items() if not all(map(_is_number, values))]
+    texts = [name for name in columns if not all(isinstance(v, int | float) for v in columns[name])]
     refuse(ValidationIssue(key=name, message="is not a numeric column") for name in texts)
     for name, values in columns.items():
         if len(set(values)) == 1:
             message = f"{name} is {values[0]:g} in all rows: a constant has no correlation"
             raise NothingToMeasureError(message)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float)
 
 
 class Ranks(NamedTuple):

@@ -605,7 +605,7 @@ class Store:
                         continue
                     if outcome.resources is None and outcome.row == known.row:
                         outcome = outcome._replace(resources=known.resources)
-                digest = digest_of(*map(_as_bytes, outcome))
+                digest = digest_of(*(v.encode() if isinstance(v, str) else v for v in outcome))
                 self._file.db.execute(
                     "INSERT OR REPLACE INTO cells VALUES (?, ?, ?, ?, ?, ?, ?)", (*outcome, digest)
                 )
@@ -753,10 +753,6 @@ class Store:
         self.close()
 
 
-def _as_bytes(value: Any) -> Any:
-    return value.encode() if isinstance(value, str) else value
-
-
 _CELLS, _STUDIES, _ENTRIES = TABLES
 _MISMATCH = "does not match its digest"
 _ENTRY_BYTES = 4
@@ -806,8 +802,8 @@ def _content_problem(values: Sequence[Any]) -> str | None:
 
 
 def _entry_problem(values: Sequence[Any]) -> str | None:
-    study, position, key = values
-    is_sound = isinstance(study, int) and isinstance(position, int) and isinstance(key, bytes)
+    """Return the error in a row of `study_cells` other than its digest, or None."""
+    is_sound = [*map(type, values)] == [int, int, bytes]
     return None if is_sound else "has values of wrong types"
 
 

@@ -500,16 +500,16 @@ def _check_settings(
     differing = {repr(recorded_network(page)): page for page in reversed(pages)}
     if len(settings) > _CHECKED:
         return
+
+    def check(options: Mapping[str, Any]) -> None:
+        config = LoadConfig(**options)
+        with ErrorCollector() as errors:
+            for page in differing.values():
+                errors.collect("", partial(config_for, page, config))
+
     with ErrorCollector() as errors:
         for options in settings:
-            errors.collect("", partial(_check_setting, options, differing.values()))
-
-
-def _check_setting(options: Mapping[str, Any], pages: Iterable[Page | HeaderLists]) -> None:
-    config = LoadConfig(**options)
-    with ErrorCollector() as errors:
-        for page in pages:
-            errors.collect("", partial(config_for, page, config))
+            errors.collect("", partial(check, options))
 
 
 SEEDS_ARE_ADDED = "are added as needed: use most_seeds instead"

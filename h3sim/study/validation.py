@@ -22,8 +22,7 @@ from h3sim.schemes import RecordedBy, RecordedTreeClass, SignalKind, recorded_cl
 from h3sim.signals import Eps
 from h3sim.study.rows import CONFIGURATION
 from h3sim.study.run import PageLike, SchemeLike, resolve_pages, resolve_scheme, resolve_schemes
-from h3sim.study.runner import Execution
-from h3sim.study.tasks import LoadRunner, LoadTask, read_options, with_loads
+from h3sim.study.runner import Execution, LoadRunner, LoadTask, read_options, with_loads
 from h3sim.trace import Rows
 from h3sim.units import to_ms
 
