@@ -96,6 +96,13 @@ def _with_each(
     return page.with_resources(change(r) if r.id in ids else r for r in page.resources)
 
 
+def _setting(
+    some: Sequence[Resource], touched: str, text: str, kind: str, markup: str, **changes: Any
+) -> Edit:
+    """Return the edit that changes some properties of resources; *touched* are their names."""
+    return Edit(text, kind, markup, _set(some, **changes), _touching(touched, some))
+
+
 def _url(resource: Resource) -> str:
     """Return the address of a resource as markup has it; ids of other hosts begin with the host."""
     is_remote = resource.host and resource.id.startswith(f"{resource.host}/")
@@ -227,8 +234,8 @@ def _fetchpriority_edits(of: _Subject) -> Iterator[Edit]:
         text, markup = f"add {what} to {_ids(some)}", _tag(some, what)
         if value == "auto":
             text, markup = f"remove fetchpriority from {_ids(some)}", ""
-        change = _set(some, fetchpriority=value)
-        yield Edit(text, "fetchpriority", markup, change, _touching("fetchpriority", some))
+        kind = "fetchpriority"
+        yield _setting(some, kind, text, kind, markup, fetchpriority=value)
 
 
 def _preload_edits(of: _Subject) -> Iterator[Edit]:
@@ -237,18 +244,13 @@ def _preload_edits(of: _Subject) -> Iterator[Edit]:
     if len(late_fonts) > 1:
         groups.append(late_fonts)
     at_start = {"by": of.root.id, "at": TriggerEvent.OFFSET.value, "offset_bytes": 0}
-    seen: set[str] = set()
+    changes: dict[str, Any] = {"preload": True, "lazy": None, "discovered": at_start}
+    first_of: dict[str, list[Resource]] = {}
     for some in groups:
-        if (name := _ids(some)) in seen:
-            continue
-        seen.add(name)
-        yield Edit(
-            f"preload {name}",
-            "preload",
-            "\n".join(map(_preload_link, some)),
-            _set(some, preload=True, lazy=None, discovered=at_start),
-            _touching("discovery", some),
-        )
+        first_of.setdefault(_ids(some), some)
+    for name, some in first_of.items():
+        markup = "\n".join(map(_preload_link, some))
+        yield _setting(some, "discovery", f"preload {name}", "preload", markup, **changes)
     preloaded = [r for r in of.own if r.preload and r.kind in _AS]
     for resource in preloaded[1:]:
         yield Edit(
@@ -303,44 +305,27 @@ def _delivery_edits(of: _Subject) -> Iterator[Edit]:
             _touching("discovery fetchpriority priority host bytes", some),
         )
     for resource in (r for r in of.visible[:3] if r.size_bytes >= _LARGE_BYTES):
-        yield Edit(
-            f"recompress {resource.id} to {100 * _RECOMPRESSED:.0f} % of its bytes",
-            "compression",
-            f"{resource.id} as AVIF or WebP, or of lower quality",
-            _set([resource], bytes=round(resource.size_bytes * _RECOMPRESSED)),
-            _touching("bytes", [resource]),
-        )
+        text = f"recompress {resource.id} to {100 * _RECOMPRESSED:.0f} % of its bytes"
+        markup = f"{resource.id} as AVIF or WebP, or of lower quality"
+        n_bytes = round(resource.size_bytes * _RECOMPRESSED)
+        yield _setting([resource], "bytes", text, "compression", markup, bytes=n_bytes)
 
 
 def _script_edits(of: _Subject) -> Iterator[Edit]:
     for some, how in itertools.product(_singly(of.blocking, 5), ("defer", "async")):
-        yield Edit(
-            f"add {how} to {_ids(some)}",
-            how,
-            _tag(some, how),
-            _set(some, **{how: True, "render_blocking": None}),
-            _touching("running", some),
-        )
+        changes = {how: True, "render_blocking": None}
+        text = f"add {how} to {_ids(some)}"
+        yield _setting(some, "running", text, how, _tag(some, how), **changes)
 
 
 def _lazy_edits(of: _Subject) -> Iterator[Edit]:
     eager = [r for r in of.hidden if not r.is_lazy]
     for some in _singly(eager, 2):
-        yield Edit(
-            f'add loading="lazy" to {_ids(some)}',
-            "lazy",
-            _tag(some, 'loading="lazy"'),
-            _set(some, lazy=True),
-            _touching("discovery", some),
-        )
+        text, markup = f'add loading="lazy" to {_ids(some)}', _tag(some, 'loading="lazy"')
+        yield _setting(some, "discovery", text, "lazy", markup, lazy=True)
     for resource in (r for r in of.visible if r.is_lazy):
-        yield Edit(
-            f'remove loading="lazy" from {resource.id}',
-            "not lazy",
-            f'<img src="{_url(resource)}">',
-            _set([resource], lazy=None),
-            _touching("discovery", [resource]),
-        )
+        text, markup = f'remove loading="lazy" from {resource.id}', f'<img src="{_url(resource)}">'
+        yield _setting([resource], "discovery", text, "not lazy", markup, lazy=None)
 
 
 def _host_edits(of: _Subject) -> Iterator[Edit]:
