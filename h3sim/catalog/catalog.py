@@ -17,8 +17,7 @@ from h3sim.page.categories import SIZES, size_class
 from h3sim.schema import format_value, parse_toml, read_text, shown_path
 from h3sim.schema.fields import declare, read_document, validate
 from h3sim.schema.values import ListOf, TableOf, Text
-from h3sim.schemes import Scheme, read_scheme
-from h3sim.schemes.model import scheme_from_toml
+from h3sim.schemes.model import Scheme, read_scheme, scheme_from_toml
 from h3sim.table import Listing
 from h3sim.transport import Network, network_from_toml, read_network
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import os
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple, TypeVar
 
@@ -132,17 +133,27 @@ class _Ends(ListOf):
 class _Reorder:
     """Table form of "4:1-3": every n-th packet is overtaken *by* a number of others."""
 
-    every: int = field(metadata=declare(Integer(low=1), "hold one packet in this many"))
-    by: tuple[int, ...] = field(
-        metadata=declare(
-            _Ends(Integer(low=0), "whole numbers"), "number of packets that overtake it, or a range"
-        )
+    every: int = file_key(Integer(low=1), "hold one packet in this many")
+    by: tuple[int, ...] = file_key(
+        _Ends(Integer(low=0), "whole numbers"), "number of packets that overtake it, or a range"
     )
 
     @property
     def text(self) -> str:
         """Return the text form."""
         return f"{self.every}:{'-'.join(map(str, self.by))}"
+
+
+@contextlib.contextmanager
+def _rejecting(key_of: Callable[[str], str]) -> Iterator[None]:
+    """Reject a value whose parts are invalid; *key_of* returns the key of a part by its own."""
+    try:
+        yield
+    except InputError as error:
+        raise RejectedValueError(
+            ValidationIssue(key=key_of(problem.key), message=problem.message)
+            for problem in error.problems
+        ) from error
 
 
 class ReorderOption(Text):
@@ -152,15 +163,8 @@ class ReorderOption(Text):
         if isinstance(value, Mapping):
             value = read_table(_Reorder, value).text
         text = super().accept(value)
-        try:
+        with _rejecting(lambda key: key.removeprefix("jitter").lstrip(".")):
             Jitter.parse(text)
-        except InputError as error:
-            raise RejectedValueError(
-                ValidationIssue(
-                    key=problem.key.removeprefix("jitter").lstrip("."), message=problem.message
-                )
-                for problem in error.problems
-            ) from error
         return text
 
 
@@ -171,12 +175,8 @@ class CrossTrafficText(Text):
         text = super().accept(value)
         from h3sim.transport.network import parse_cross_traffic  # lazy: few loads have any
 
-        try:
+        with _rejecting(lambda _: ""):
             parse_cross_traffic(text)
-        except InputError as error:
-            raise RejectedValueError(
-                ValidationIssue(key="", message=problem.message) for problem in error.problems
-            ) from error
         return text
 
 
@@ -188,10 +188,8 @@ class ControllerOption(Text):
             return super().accept(value)
         from h3sim.transport.congestion import controller_named  # lazy: most loads name one
 
-        try:
+        with _rejecting(str):
             controller_named(value)
-        except InputError as error:
-            raise RejectedValueError(error.problems) from error
         return value
 
 

@@ -21,8 +21,7 @@ from h3sim.study.fidelity import FIDELITY, Fidelity, fidelities
 from h3sim.study.rows import CONFIGURATION, PAGE_DIGESTS, ResultTable
 from h3sim.study.run import add_schedulers, resolve_pages, resolve_scheme, resolve_schemes
 from h3sim.study.runner import LoadRunner, LoadTask, read_options, with_loads
-from h3sim.table import RichDisplay, Table
-from h3sim.trace import Rows
+from h3sim.table import RichDisplay, Rows, Table
 
 if TYPE_CHECKING:
     from h3sim.page import Page

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.browser.unseen import is_never_seen
 from h3sim.config.load_config import config_for
-from h3sim.page import Kind, Page, Resource, TriggerEvent
+from h3sim.page import FetchPriority, Kind, Page, Resource, ServerPriority, TriggerEvent
 from h3sim.page.hosts import UNNAMED, ConnectionMode
-from h3sim.page.resource import FetchPriority, ServerPriority
 from h3sim.page.transforms import with_early_hints, with_inlined, with_preconnect, with_same_host
 from h3sim.page.validation import edited_resource
 from h3sim.study.run import resolve_scheme

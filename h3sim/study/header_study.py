@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from h3sim._version import __version__
 from h3sim.config.options import refuse
 from h3sim.errors import InputError, ValidationIssue
-from h3sim.headers.base import HeaderLists
+from h3sim.headers.base import CodecSettings, HeaderLists
 from h3sim.schema.arguments import ErrorCollector
 from h3sim.schema.output import COUNT, NUMBER, TEXT, VERSION, OutputSchema, Property, rows_of
 from h3sim.schema.values import Choice, OrNone
@@ -21,7 +21,6 @@ from h3sim.units import to_ms
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from h3sim.headers import CodecSettings
     from h3sim.page import Page
     from h3sim.schemes import Scheme
 

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 
     from h3sim.metrics.lower_bounds import Part
     from h3sim.page import Page
-    from h3sim.results import Load
-    from h3sim.results.load import Which
+    from h3sim.results import Load, Which
     from h3sim.results.optimality import Given
     from h3sim.schemes import Scheme
 

@@ -23,7 +23,7 @@ from h3sim.schema.values import Integer, ListOf, OrNone, Text
 from h3sim.study import statistics
 from h3sim.study.rows import Stored, StudyRows, no_column, row_problem
 from h3sim.study.store import Store, renamed_row
-from h3sim.table import RichDisplay, Table, with_floats
+from h3sim.table import RichDisplay, Rows, Table, with_floats
 from h3sim.units import unit_of
 
 if TYPE_CHECKING:
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
         RelativeRow,
         SchemeRow,
     )
-    from h3sim.trace import Rows
 
 
 FORMAT = "h3sim-results/2"

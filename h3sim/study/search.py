@@ -44,8 +44,7 @@ from h3sim.units import to_ms
 
 if TYPE_CHECKING:
     from h3sim.page import Page
-    from h3sim.results import Load
-    from h3sim.results.load import Which
+    from h3sim.results import Load, Which
     from h3sim.study.runner import Execution
 
     ConfigOfPage: TypeAlias = Callable[[Page], LoadConfig]

@@ -49,21 +49,14 @@ class StudyKeys(Protocol):
 class Cells(Protocol):
     """Sequence of independent cells that a driver runs."""
 
-    @property
-    def name(self) -> str:
-        """Display name of the study."""
-
-    @property
-    def model(self) -> str:
-        """Model of h3sim that runs the cells, for lists and pruning."""
-
-    @property
-    def has_resources(self) -> bool:
-        """True if rows of each cell's parts (the resources of a load) are kept as well."""
-
-    @property
-    def is_strict(self) -> bool:
-        """True if the study ends with the first cell that fails."""
+    name: str
+    """Display name of the study."""
+    model: str
+    """Model of h3sim that runs the cells, for lists and pruning."""
+    has_resources: bool
+    """True if rows of each cell's parts (the resources of a load) are kept as well."""
+    is_strict: bool
+    """True if the study ends with the first cell that fails."""
 
     @property
     def axes(self) -> tuple[str, ...]:
