@@ -675,16 +675,11 @@ class Runner:
         if self._pool is not None:
             self._pool.close()
 
-    def close_store(self) -> None:
-        """Close the store, whose rows have been read, unless it is the caller's own."""
-        if self._store is not self._execution.store:
-            self._store.close()
-
     def expect(self, n: int) -> None:
         """Announce that there will be *n* cells more."""
         self._progress.expect(n)
 
-    def run(
+    def run_cells(
         self, cells: Cells, *, retry_failed: bool = False
     ) -> tuple[Callable[[], Iterator[Stored]], Counts]:
         """Run the *cells* missing in the store.
@@ -804,7 +799,7 @@ def read_options(
     return execution, read
 
 
-class LoadRunner:
+class LoadRunner(Runner):
     """Runner of tasks: the loads of one call of a function.
 
     They run in this process, one after the other, unless *execution* has an executor or workers.
@@ -813,24 +808,17 @@ class LoadRunner:
 
     def __init__(self, execution: Execution, measure: Measure, *, keep_loads: bool = False) -> None:
         here = keep_loads or (execution.executor is None and execution.workers is None)
-        self._runner = Runner(replace(execution, executor="serial") if here else execution)
-        self._is_stored = execution.store is not None
+        super().__init__(replace(execution, executor="serial") if here else execution)
         self._measure = measure
         self._n_run = 0
         self.loads: list[Load] | None = [] if keep_loads else None
         """The loads, in the order of the tasks, if they are kept."""
 
-    def __enter__(self) -> Self:
-        self._runner.__enter__()
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._runner.__exit__(*error)
-        self._runner.close_store()
-
-    def expect(self, n: int) -> None:
-        """Announce that there will be *n* loads more."""
-        self._runner.expect(n)
+    def __exit__(self, *error: object) -> None:
+        super().__exit__(*error)
+        # The rows have been read; a store of the caller's stays open.
+        if self._store is not self._execution.store:
+            self._store.close()
 
     def run(self, tasks: Sequence[LoadTask]) -> list[dict[str, Any]]:
         """Return the figures of each task, with `configuration` and `words` of its load.
@@ -840,9 +828,10 @@ class LoadRunner:
         """
         found: dict[int, Load] | None = None if self.loads is None else {}
         work = _TaskWork(tasks=tasks, measure=self._measure, loads=found, is_strict=True)
-        cells = _Tasks(work, self._measure, None if self._is_stored else self._n_run)
+        first = self._n_run if self._execution.store is None else None
+        cells = _Tasks(work, self._measure, first)
         try:
-            source, _ = self._runner.run(cells, retry_failed=True)
+            source, _ = self.run_cells(cells, retry_failed=True)
         except CellFailedError as failed:
             work.row(failed.cell)  # raises it as it was, of its own type
             raise

@@ -257,7 +257,7 @@ class Study:
         """
         check_running(retry_failed=retry_failed)
         with Runner(Execution(**how)) as runner:
-            source, counts = runner.run(self, retry_failed=retry_failed)
+            source, counts = runner.run_cells(self, retry_failed=retry_failed)
         return Results(source, axes=self.axes, counts=counts)
 
 
