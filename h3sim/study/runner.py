@@ -384,17 +384,12 @@ class Driver:
         self._work: StudyWork = study.work()
         self._seconds: deque[float] = deque(maxlen=_RECENT)
         self._suspects: deque[_Batch] = deque()
-        self._pending: Iterator[int] = iter(())
-        self._n_pending = 0
         self._n_stillborn = 0
         self._advance: Callable[[int], None] = lambda _: None
         self.study_id = store.begin_study(self._keys.token(), study.name, len(study), study.axes)
-        self.reused = self.ran = self.failed = 0
-
-    def register_keys(self) -> None:
-        """Register the study's cells in the store, and count the missing ones."""
+        # Registers the study's cells in the store, and counts the missing ones.
         found = Counter(state for _, state in self._states())
-        self.reused, self.failed = found[_State.DONE], found[_State.FAILED]
+        self.reused, self.ran, self.failed = found[_State.DONE], 0, found[_State.FAILED]
         self._n_pending = found[_State.MISSING]
         self._pending = self._missing()
 
@@ -412,21 +407,17 @@ class Driver:
         self._n_pending = 0
 
     def _states(self) -> Iterator[tuple[int, _State]]:
-        """Yield index and state of each cell in order, read chunk by chunk."""
+        """Yield index and state of each cell in order, read and registered chunk by chunk."""
         n = len(self._study)
         for first in range(0, n, _CHUNK):
-            keys = self._noted_keys(range(first, min(first + _CHUNK, n)))
+            indices = range(first, min(first + _CHUNK, n))
+            keys = self._store.keys_of(self.study_id, first, len(indices))
+            if len(keys) < len(indices):
+                keys = [self._keys.key(index) for index in indices]
+                self._store.register_keys(self.study_id, first, keys)
             known = self._store.known(keys)
             for index, key in enumerate(keys, first):
                 yield index, self._cell_state(index, known.get(key))
-
-    def _noted_keys(self, indices: range) -> list[bytes]:
-        """Return the keys of some cells, registering those that are not yet registered."""
-        keys = self._store.keys_of(self.study_id, indices[0], len(indices))
-        if len(keys) < len(indices):
-            keys = [self._keys.key(index) for index in indices]
-            self._store.register_keys(self.study_id, indices[0], keys)
-        return keys
 
     def _cell_state(self, index: int, known: CellOutcome | None) -> _State:
         """Return whether the store has the row of a cell."""
@@ -586,12 +577,9 @@ class Driver:
         """Store the outcomes of loads; raise the first error of a strict study."""
         outcomes, retained = [], list(done)
         for one in retained:
-            error = one.error
-            if error is not None:
-                error = f"{self._study.describe(one.cell)}: {error}"
-                self.failed += 1
-            else:
-                self.ran += 1
+            error = one.error and f"{self._study.describe(one.cell)}: {one.error}"
+            self.failed += error is not None
+            self.ran += error is None
             self._seconds.append(one.seconds)
             key, model = self._keys.key(one.cell), self._study.model
             outcomes.append(CellOutcome(key, model, one.row, one.resources, error, one.seconds))
@@ -691,7 +679,6 @@ class Runner:
             StoreError: if the store cannot be read or written; finished loads are kept.
         """
         driver = Driver(cells, self._store, retry_failed=retry_failed)
-        driver.register_keys()
         with interrupt_note(lambda: _what_is_kept(self._store, self._n_ran + driver.ran)):
             pool = self._pool_for(driver)
             self._progress.begin(driver.reused + driver.ran, len(cells))

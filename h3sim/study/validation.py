@@ -7,6 +7,8 @@ had already filled their buffers.
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -328,25 +330,21 @@ def validate_scheme(
     fifo = resolve_scheme("fifo")
     with LoadRunner(execution, _requested) as runner:
         replayed = runner.run([LoadTask(page, fifo, LoadConfig()) for page in recorded])
-    counts: dict[Kind, list[int]] = {}
-    disagreements: list[Disagreement] = []
-    recorded_pages = 0
-    for page, replay in zip(recorded, replayed, strict=True):
-        compared = [*_compared(page, replay["resources"], plain, theirs)]
-        recorded_pages += bool(compared)
-        for kind, id_, stated, ruled in compared:
-            count = counts.setdefault(kind, [0, 0])
-            count[0] += 1
-            count[1] += stated == ruled
-            if stated != ruled:
-                disagreements.append(Disagreement(page.name, id_, kind.value, stated, ruled))
-    rows = [SchemeValidationRow(kind.value, *counts[kind]) for kind in Kind if kind in counts]
+    by_page = [
+        [*_compared(page, replay["resources"], plain, theirs)]
+        for page, replay in zip(recorded, replayed, strict=True)
+    ]
+    compared = [*itertools.chain(*by_page)]
+    disagreements = [row for row in compared if row.recorded != row.rules]
+    n_of, n_wrong = (Counter(row.kind for row in rows) for rows in (compared, disagreements))
+    kinds = [kind.value for kind in Kind if n_of[kind.value]]
+    rows = [SchemeValidationRow(kind, n_of[kind], n_of[kind] - n_wrong[kind]) for kind in kinds]
     return SchemeValidation(
         scheme=selected.name,
         rows=Rows(SchemeValidationRow, rows),
         disagreements=Rows(Disagreement, disagreements),
         n_pages=len(found),
-        n_recorded_pages=recorded_pages,
+        n_recorded_pages=sum(map(bool, by_page)),
         n_changed=sum(
             any(entry.when is not None for entry in resource.recorded)
             for page in found
@@ -380,15 +378,16 @@ def _requested(load: Load, _: str) -> dict[str, Any]:
 
 def _compared(
     page: Page, requested: Iterable[int], plain: Scheme, theirs: Scheme
-) -> Iterator[tuple[Kind, str, str, str]]:
-    """Yield kind, id, recorded priority and rules' priority of each recorded resource."""
+) -> Iterator[Disagreement]:
+    """Yield the recorded priority of each resource that has one, and that of the rules."""
     for number in requested:
         resource = page.resources[number]
         stated = recorded_class(theirs, resource, UNCHANGED)
         # The parent of a stream is not part of its class.
         if stated is not None and not isinstance(stated, RecordedTreeClass):
             ruled = plain.classify(resource, images_before=page.images_before[resource.id])
-            yield resource.kind, resource.id, _describe(plain, stated), _describe(plain, ruled)
+            texts = _describe(plain, stated), _describe(plain, ruled)
+            yield Disagreement(page.name, resource.id, resource.kind.value, *texts)
 
 
 def _describe(scheme: Scheme, entry: PriorityClass) -> str:
