@@ -55,7 +55,6 @@ def shipped_sets() -> NameSets:
 
 
 ValueT = TypeVar("ValueT")
-FoundT = TypeVar("FoundT")
 _CORPUS = "corpus"
 _RECORDINGS = (".har", ".har.gz", ".html", ".htm")
 """File name extensions of recordings, which only `h3sim import` reads."""
@@ -91,22 +90,29 @@ class _Kind(Generic[ValueT]):
         """Return the shipped value of that name."""
         return self.parse(self.text(name), source=self.files[name].name)
 
-    def find(
-        self,
-        name: str | Path,
-        from_name: Callable[[str], FoundT],
-        from_path: Callable[[str | Path], FoundT],
-    ) -> FoundT:
-        """Return what is shipped under *name*, or in the file at that path."""
-        text = _name_or_path(name, self.name)
+    def is_shipped(self, name: str | Path) -> bool:
+        """Return whether *name* is that of a shipped value, rather than the path of a file.
+
+        Raises:
+            UnknownNameError: if it is neither.
+        """
+        given: object = name  # callers may ignore the annotation
+        if not isinstance(given, str | os.PathLike):
+            message = f"must be a name or a path, is {format_value(name)}"
+            raise InputError.at(self.name, message)
         # Before the file system, so that a file of that name in the working folder changes nothing.
         if isinstance(name, str) and name in self.files:
-            return from_name(name)
+            return True
+        text = os.fspath(name)
         looks_like_path = text.endswith(self.suffix) or os.sep in text or isinstance(name, Path)
         # os.path, unlike pathlib, returns False for invalid paths.
         if looks_like_path or os.path.isfile(text):  # noqa: PTH113
-            return from_path(text)
+            return False
         raise UnknownNameError(self.name, text, sorted(self.files))
+
+    def load(self, name: str | Path, read: Callable[[str | Path], ValueT]) -> ValueT:
+        """Return the shipped value of that name, or what *read* returns of the file."""
+        return self.shipped(str(name)) if self.is_shipped(name) else read(name)
 
     def listing(self, *also: str, names: Iterable[str] | None = None) -> Listing[ValueT]:
         """Return the shipped values, by default by name; tables show the attributes *also*."""
@@ -139,13 +145,13 @@ def load_page(name: str | Path) -> Page:
     >>> len(load_page("http2rulez").resources)
     32
     """
-    path = _name_or_path(name, "page")
-    if is_recording(path):
+    if is_recording(name):
+        path = os.fspath(name)
         message = (
             f"is not a page file: convert it with `h3sim import {shown_path(path)} -o page.json`"
         )
         raise PageError.at("", message, path)
-    return _PAGES.find(name, _PAGES.shipped, read_page)
+    return _PAGES.load(name, read_page)
 
 
 def is_recording(path: object) -> bool:
@@ -167,7 +173,7 @@ def load_network(name: str | Path) -> Network:
     >>> load_network("marx-2019").rtt_ns
     0
     """
-    return _NETWORKS.find(name, _NETWORKS.shipped, _network_file)
+    return _NETWORKS.load(name, _network_file)
 
 
 def load_scheme(name: str | Path) -> Scheme:
@@ -180,7 +186,7 @@ def load_scheme(name: str | Path) -> Scheme:
     >>> load_scheme("p+").mechanism.value
     'tree'
     """
-    return _SCHEMES.find(name, _SCHEMES.shipped, read_scheme)
+    return _SCHEMES.load(name, read_scheme)
 
 
 def load_profile(name: str | Path) -> TransportProfile:
@@ -195,7 +201,7 @@ def load_profile(name: str | Path) -> TransportProfile:
     """
     from h3sim.transport.profile import read_profile  # lazy: unused at a constant rate
 
-    return _PROFILES.find(name, _PROFILES.shipped, read_profile)
+    return _PROFILES.load(name, read_profile)
 
 
 def list_profiles() -> Listing[TransportProfile]:
@@ -277,14 +283,7 @@ def text_of(kind: str, name: str) -> str:
     'format = "h3sim-scheme/1"'
     """
     found = {each.name: each for each in (_PAGES, _NETWORKS, _SCHEMES, _PROFILES)}[kind]
-    return found.find(name, found.text, lambda path: read_text(path, InputError))
-
-
-def _name_or_path(name: str | Path, kind: str) -> str:
-    given: object = name  # callers may ignore the annotation
-    if not isinstance(given, str | os.PathLike):
-        raise InputError.at(kind, f"must be a name or a path, is {format_value(name)}")
-    return os.fspath(name)
+    return found.text(name) if found.is_shipped(name) else read_text(name, InputError)
 
 
 def _network_file(path: str | Path) -> Network:

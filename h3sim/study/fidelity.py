@@ -117,15 +117,12 @@ class Fidelity:
     def grade(self) -> Grade:
         """Lowest grade of all parts."""
         factor = float("inf") if self.off_by is None else self.off_by
-        if self._is_within(factor, GOOD_FACTOR, GOOD_RANKS, GOOD_BYTES):
+        rho = 1.0 if self.rank_correlation is None else self.rank_correlation
+        share = 1.0 if self.bytes_share is None else self.bytes_share
+        if factor <= GOOD_FACTOR and rho >= GOOD_RANKS and share >= GOOD_BYTES:
             return Grade.GOOD
-        is_fair = self._is_within(factor, FAIR_FACTOR, FAIR_RANKS, FAIR_BYTES)
+        is_fair = factor <= FAIR_FACTOR and rho >= FAIR_RANKS and share >= FAIR_BYTES
         return Grade.FAIR if is_fair else Grade.POOR
-
-    def _is_within(self, factor: float, most: float, ranks: float, share: float) -> bool:
-        rho, has = self.rank_correlation, self.bytes_share
-        in_order, is_complete = rho is None or rho >= ranks, has is None or has >= share
-        return factor <= most and in_order and is_complete
 
     @property
     def sentence(self) -> str:

@@ -87,26 +87,6 @@ class StudyPlan(NamedTuple):
         )
 
 
-def plan_cells(
-    cells: Cells, *, store: str | Path | None = None, workers: int | None = None
-) -> StudyPlan:
-    """Plan a run after timing a few *cells* from all over the study; nothing is stored.
-
-    The trial may miss rare slow cells; then the run takes longer than estimated.
-
-    Raises:
-        StoreError: if the store cannot be read.
-    """
-    n_cells = len(cells)
-    n_missing = n_cells if store is None else _count_missing(cells, store)
-    work, spent, n_tried = cells.work(), 0.0, 0
-    while n_tried < min(_PROBED, n_cells) and spent <= _PROBE_S:
-        spent += work.run(int(n_tried * _GOLDEN % 1 * n_cells)).seconds
-        n_tried += 1
-    seconds = spent / n_tried * n_missing
-    return StudyPlan(n_cells, n_cells - n_missing, n_missing, worker_count(workers), seconds)
-
-
 def _count_missing(cells: Cells, store: str | Path) -> int:
     """Return the number of *cells* missing in the store; all if there is no store."""
     # A missing store would be refused, as it is opened read-only.
@@ -241,12 +221,21 @@ class Study:
         return LoadWork(**{name: getattr(self, name) for name in names})
 
     def plan(self, *, store: str | Path | None = None, workers: int | None = None) -> StudyPlan:
-        """Plan a run after timing a few loads; nothing is stored.
+        """Plan a run after timing a few loads from all over the study; nothing is stored.
+
+        The trial may miss rare slow loads; then the run takes longer than estimated.
 
         Raises:
             StoreError: if the store cannot be read.
         """
-        return plan_cells(self, store=store, workers=workers)
+        n_loads = len(self)
+        n_missing = n_loads if store is None else _count_missing(self, store)
+        work, spent, n_tried = self.work(), 0.0, 0
+        while n_tried < min(_PROBED, n_loads) and spent <= _PROBE_S:
+            spent += work.run(int(n_tried * _GOLDEN % 1 * n_loads)).seconds
+            n_tried += 1
+        seconds = spent / n_tried * n_missing
+        return StudyPlan(n_loads, n_loads - n_missing, n_missing, worker_count(workers), seconds)
 
     @with_fields(Execution)
     def run(self, *, retry_failed: bool = False, **how: Any) -> Results:
