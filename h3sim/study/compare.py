@@ -325,7 +325,6 @@ def compare(
     >>> [round(row.speedup_all, 2) for row in comparison.rows]
     [1.0, 1.41]
     """
-    given = partial(read_options, compare, options, config)
     usual = () if scheduler is not None else "marx-2019"
     with ErrorCollector() as errors:
         errors.collect("", lambda: _check(keep_loads, sample_ms, options))
@@ -333,16 +332,17 @@ def compare(
         requested = errors.collect(
             "", lambda: add_schedulers(schemes, scheduler, signals, usual=usual), default=["rr"]
         )
-        execution, grid = errors.collect(
-            "",
-            lambda: _grid(pages, requested, given, send_buffers_kb, baseline),
-            default=(None, None),
+        execution, given = errors.collect(
+            "", lambda: read_options(compare, options, config), default=(None, LoadConfig())
         )
+        configs = errors.collect("", lambda: _buffered(given, send_buffers_kb))
+        found = errors.collect("", lambda: resolve_compared(pages, requested, baseline))
+    subjects, relative_to = found
+    grid = _Grid(subjects.pages, configs, subjects.schemes, relative_to)
     if several is None:
         return _one_seed(grid, execution, sample_ms, keep_loads=keep_loads)
     if not isinstance(seeds, Iterable):
-        first = grid.configs[0].seed
-        several = range(first, first + len(several))
+        several = range(given.seed, given.seed + len(several))
     return _over_seeds(grid, execution, several)
 
 
@@ -472,22 +472,6 @@ def _check(keep_loads: object, sample_ms: object, options: Mapping[str, Any]) ->
     if "send_buffer_kb" in options:
         message = "goes as send_buffers_kb here, a list: what each scheme is loaded with"
         raise InputError.at("send_buffer_kb", message)
-
-
-def _grid(
-    pages: PageLike | Iterable[PageLike],
-    schemes: SchemeLike | Iterable[SchemeLike],
-    config: Callable[[], tuple[Execution, LoadConfig]],
-    send_buffers_kb: Iterable[float],
-    baseline: SchemeLike,
-) -> tuple[Execution, _Grid]:
-    """Return what is meant, checked before anything is loaded."""
-    with ErrorCollector() as errors:
-        execution, given = errors.collect("", config, default=(None, LoadConfig()))
-        configs = errors.collect("", lambda: _buffered(given, send_buffers_kb))
-        found = errors.collect("", lambda: resolve_compared(pages, schemes, baseline))
-    subjects, relative_to = found
-    return execution, _Grid(subjects.pages, configs, subjects.schemes, relative_to)
 
 
 def _buffered(config: LoadConfig, send_buffers_kb: Iterable[float]) -> list[LoadConfig]:

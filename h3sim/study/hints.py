@@ -32,7 +32,7 @@ from h3sim.study.recommendation import subject_of
 from h3sim.study.rows import COMMON, ResultTable
 from h3sim.study.run import PageLike, SchemeLike, resolve_scheme, run_config
 from h3sim.study.runner import LoadRunner, LoadTask, read_options, with_loads
-from h3sim.study.search import ESTIMATED_WITHIN, FIRST_RESULT, with_drawn_network
+from h3sim.study.search import ESTIMATED_WITHIN, FIRST_RESULT, varied_network, with_drawn_network
 from h3sim.study.statistics import holm, ratio_end, scipy_stats, student_interval
 from h3sim.text import plural
 from h3sim.trace import Rows
@@ -192,9 +192,8 @@ class Hints(ResultTable):
 
     def describe(self) -> str:
         """Describe what was tried in words."""
-        varied = ""
-        if self.network_within > 1:
-            varied = f", RTT and rate varied by up to {self.network_within:g} times"
+        varied = varied_network(self.network_within)
+        varied = varied and f", {varied}"
         tried = f"{plural(self.n_tried, 'edit')} tried with one seed, {len(self.rows)} compared"
         return (
             f"{tried} with {plural(self.n_seeds, 'seed')} over {', '.join(self.networks)}{varied};"

@@ -187,8 +187,10 @@ def recommend(
         asked = errors.collect(
             "", lambda: add_schedulers(schemes, scheduler, signals), default=["rr"]
         )
-        what = errors.collect("", lambda: _schemes(asked, baseline))
-    what["config"] = given
+        requested = errors.collect("schemes", lambda: resolve_schemes(asked), default=[])
+        base = errors.collect("baseline", lambda: baseline_of(baseline, requested))
+    compared = requested if base in requested else [*requested, base]
+    what: dict[str, Any] = {"schemes": compared, "baseline": base, "config": given}
     how = vars(execution)
     send_buffer_kb = config_for(subject, given).send_buffer_kb
     return Recommendation(
@@ -203,14 +205,6 @@ def recommend(
             **(how | {"progress": False}),
         ),
     )
-
-
-def _schemes(schemes: SchemeLike | Iterable[SchemeLike], baseline: SchemeLike) -> dict[str, Any]:
-    """Return what is compared with what, the baseline among it."""
-    with ErrorCollector() as errors:
-        requested = errors.collect("schemes", lambda: resolve_schemes(schemes), default=[])
-        base = errors.collect("baseline", lambda: baseline_of(baseline, requested))
-    return {"schemes": requested + ([] if base in requested else [base]), "baseline": base}
 
 
 def subject_of(page: PageLike | ImportedPage) -> tuple[Page, ImportedPage | None]:
