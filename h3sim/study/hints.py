@@ -384,6 +384,19 @@ def _in_turn(networks: Sequence[str] | Sequence[NetworkShare], n_seeds: int) -> 
     return found
 
 
+_KINDS: Mapping[str, ValueType] = {
+    "metric": Choice(METRICS),
+    "n_seeds": Integer(low=3, high=10_000),
+    "confidence": LEVEL,
+    "network_within": Number(low=1, high=100),
+    "first_result": FIRST_RESULT,
+}
+
+
+def _checked(given: Mapping[str, object]) -> dict[str, Any]:
+    return check_arguments(InputError, **{key: (_KINDS[key], given[key]) for key in given})
+
+
 @with_loads
 def hints(
     page: PageLike | ImportedPage,
@@ -419,16 +432,11 @@ def hints(
     """
     if config is None:
         options = {"browser": BrowserMode.PARSE.value, **options}
-    given: dict[str, tuple[ValueType, object]] = {
-        "metric": (Choice(METRICS), metric),
-        "n_seeds": (Integer(low=3, high=10_000), n_seeds),
-        "confidence": (LEVEL, confidence),
-        "network_within": (Number(low=1, high=100), network_within),
-        "first_result": (FIRST_RESULT, first_result),
-    }
+    given: dict[str, object] = {"metric": metric, "n_seeds": n_seeds, "confidence": confidence}
+    given |= {"network_within": network_within, "first_result": first_result}
     with ErrorCollector() as errors:
         subject = errors.collect("page", lambda: subject_of(page), default=(None, None))[0]
-        taken = errors.collect("", lambda: check_arguments(InputError, **given))
+        taken = errors.collect("", lambda: _checked(given))
         base = errors.collect("scheme", lambda: resolve_scheme(scheme))
         execution, how = errors.collect(
             "", lambda: read_options(hints, options, config), default=(None, None)

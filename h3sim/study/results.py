@@ -383,8 +383,8 @@ def _read_lines(path: str | Path) -> Results:
     if problems:
         raise ResultsError(problems, str(path))
     texts = map(renamed_row, lines) if is_sampled else lines
-    kept: list[Stored] = [(line, None, None) for line in texts]
-    return _with_known_axes(Results(lambda: iter(kept), axes=metadata.axes), path)
+    rows: list[Stored] = [(line, None, None) for line in texts]
+    return _with_known_axes(Results(lambda: iter(rows), axes=metadata.axes), path)
 
 
 def _with_known_axes(results: Results, path: str | Path) -> Results:

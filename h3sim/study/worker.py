@@ -182,16 +182,16 @@ class LoadWork(StudyWork):
         config, seeded = self._config(setting, page), self.design.seeds[seed]
         subject, scheme_of = self.design.pages[page], self.design.schemes[scheme]
         named = _as_named(self.design.settings[setting], config)
-        kept: Sequence[Mapping[str, Any]] | None
+        timings: Sequence[Mapping[str, Any]] | None
         if isinstance(subject, HeaderLists):
             from h3sim.study.header_models import header_row  # lazy: most studies load pages
 
-            row, kept = header_row(subject, scheme_of, config, named, seed=seeded)
+            row, timings = header_row(subject, scheme_of, config, named, seed=seeded)
         else:
             load = engine.simulate(replace(resolve_config(subject, scheme_of, config), seed=seeded))
             row = row_of(load, metrics=self.design.metrics) | named
-            kept = [timing._asdict() for timing in load.timings] if self.has_resources else None
-        resources = json.dumps(kept, allow_nan=False) if self.has_resources else None
+            timings = [timing._asdict() for timing in load.timings] if self.has_resources else None
+        resources = json.dumps(timings, allow_nan=False) if self.has_resources else None
         return json.dumps(row, allow_nan=False), resources
 
     def _config(self, index: int, page: int) -> LoadConfig:
