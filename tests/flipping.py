@@ -26,7 +26,7 @@ from h3sim.study import (
     simulate,
     study_schemas,
 )
-from h3sim.study.store_repair import repair_store
+from h3sim.study.store import repair_store
 from tests import standins
 from tests.helpers import page_of
 from tools.documented import put

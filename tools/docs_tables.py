@@ -27,9 +27,9 @@ from h3sim.study.load_file import LoadDocument
 from h3sim.study.results import FORMAT as RESULTS
 from h3sim.study.results import SAMPLED
 from h3sim.study.schemas import WRITTEN
-from h3sim.study.store_file import FORMAT as STORE_FORMAT
-from h3sim.study.store_file import TABLES as STORE
-from h3sim.study.store_file import UNSEALED
+from h3sim.study.store import FORMAT as STORE_FORMAT
+from h3sim.study.store import TABLES as STORE
+from h3sim.study.store import UNSEALED
 from h3sim.study.study_file import StudyFile
 from h3sim.transport.profile import TransportProfile
 from h3sim.transport.quic import QuicSettings

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from h3sim.importers.chromium.navigation import Navigation
     from h3sim.page import Page
     from h3sim.results import Load
-    from h3sim.study.tasks import LoadTask
+    from h3sim.study.runner import LoadTask
     from validation.chrome_sites import Edit, MadeSite
     from validation.http2_site import RequestLog
 

@@ -20,8 +20,8 @@ from tabulate import tabulate
 import h3sim
 from h3sim import rng
 from h3sim.study.design import StoppingRule
-from h3sim.study.racing import race
 from h3sim.study.results import Results
+from h3sim.study.search import race
 from h3sim.study.statistics import METHODS, mean_interval
 from tools.documented import put
 

@@ -5,30 +5,27 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from h3sim import transport
 from h3sim.catalog.resources import root
-from h3sim.errors import InputError, NetworkError, PageError, UnknownNameError, ValidationIssue
-from h3sim.page import page_from_dict, read_page
+from h3sim.errors import InputError, NetworkError, PageError, UnknownNameError
+from h3sim.page import Page, page_from_dict, read_page
 from h3sim.page.categories import SIZES, size_class
 from h3sim.schema import format_value, parse_toml, read_text, shown_path
 from h3sim.schema.fields import declare, read_document, validate
 from h3sim.schema.values import ListOf, TableOf, Text
-from h3sim.schemes import read_scheme
-from h3sim.schemes.model import scheme_from_toml
+from h3sim.schemes.model import Scheme, read_scheme, scheme_from_toml
 from h3sim.table import Listing
-from h3sim.transport import network_from_toml, read_network
+from h3sim.transport import Network, network_from_toml, read_network
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from importlib.resources.abc import Traversable
 
-    from h3sim.page import Page
-    from h3sim.schemes import Scheme
-    from h3sim.transport import Network, TransportProfile
+    from h3sim.transport import TransportProfile
 
 
 _FILE = "sets.toml"
@@ -65,6 +62,79 @@ _SIZES = {f"corpus:{size}": size for size in SIZES}
 """Sets of shipped pages by the bytes of their bodies."""
 
 
+@dataclass(frozen=True)
+class _Kind(Generic[ValueT]):
+    """Kind of shipped values: its name, their folder, and how the text of a file is read."""
+
+    name: str
+    folder: str
+    suffix: str
+    parse: Callable[..., ValueT]
+
+    @cached_property
+    def files(self) -> dict[str, Traversable]:
+        """Shipped files by name; file names of schemes have "-plus" for "+"."""
+        package, _, below = self.folder.partition("/")
+        folder = root(package) / below if below else root(package)
+        return {
+            file.name.removesuffix(self.suffix).replace("-plus", "+"): file
+            for file in folder.iterdir()
+            if file.name.endswith(self.suffix)
+        }
+
+    def text(self, name: str) -> str:
+        """Return the shipped file of that name."""
+        return self.files[name].read_text(encoding="utf-8")
+
+    def shipped(self, name: str) -> ValueT:
+        """Return the shipped value of that name."""
+        return self.parse(self.text(name), source=self.files[name].name)
+
+    def is_shipped(self, name: str | Path) -> bool:
+        """Return whether *name* is that of a shipped value, rather than the path of a file.
+
+        Raises:
+            UnknownNameError: if it is neither.
+        """
+        given: object = name  # callers may ignore the annotation
+        if not isinstance(given, str | os.PathLike):
+            message = f"must be a name or a path, is {format_value(name)}"
+            raise InputError.at(self.name, message)
+        # Before the file system, so that a file of that name in the working folder changes nothing.
+        if isinstance(name, str) and name in self.files:
+            return True
+        text = os.fspath(name)
+        looks_like_path = text.endswith(self.suffix) or os.sep in text or isinstance(name, Path)
+        # os.path, unlike pathlib, returns False for invalid paths.
+        if looks_like_path or os.path.isfile(text):  # noqa: PTH113
+            return False
+        raise UnknownNameError(self.name, text, sorted(self.files))
+
+    def load(self, name: str | Path, read: Callable[[str | Path], ValueT]) -> ValueT:
+        """Return the shipped value of that name, or what *read* returns of the file."""
+        return self.shipped(str(name)) if self.is_shipped(name) else read(name)
+
+    def listing(self, *also: str, names: Iterable[str] | None = None) -> Listing[ValueT]:
+        """Return the shipped values, by default by name; tables show the attributes *also*."""
+        return Listing(map(self.shipped, names or sorted(self.files)), also=also)
+
+
+def _parse_page(text: str, *, source: str) -> Page:
+    return page_from_dict(json.loads(text), source=source)
+
+
+# Immutable values, named by each load of a study: parsed once per process, not once per load.
+@cache
+def _parse_profile(text: str, *, source: str) -> TransportProfile:
+    return transport.profile_from_toml(text, source=source)
+
+
+_PAGES = _Kind("page", "corpora", ".json", _parse_page)
+_NETWORKS = _Kind("network", "models/networks", ".toml", cache(network_from_toml))
+_SCHEMES = _Kind("scheme", "models/schemes", ".toml", scheme_from_toml)
+_PROFILES = _Kind("profile", "models/profiles", ".toml", _parse_profile)
+
+
 def load_page(name: str | Path) -> Page:
     """Return the shipped page of that name, or the one in the file at that path.
 
@@ -75,13 +145,13 @@ def load_page(name: str | Path) -> Page:
     >>> len(load_page("http2rulez").resources)
     32
     """
-    path = _name_or_path(name, "page")
-    if is_recording(path):
+    if is_recording(name):
+        path = os.fspath(name)
         message = (
             f"is not a page file: convert it with `h3sim import {shown_path(path)} -o page.json`"
         )
-        raise PageError([ValidationIssue(key="", message=message)], path)
-    return _load_named(name, "page", "json", _pages(), _shipped_page, read_page)
+        raise PageError.at("", message, path)
+    return _PAGES.load(name, read_page)
 
 
 def is_recording(path: object) -> bool:
@@ -103,7 +173,7 @@ def load_network(name: str | Path) -> Network:
     >>> load_network("marx-2019").rtt_ns
     0
     """
-    return _load_named(name, "network", "toml", _networks(), _shipped_network, _network_file)
+    return _NETWORKS.load(name, _network_file)
 
 
 def load_scheme(name: str | Path) -> Scheme:
@@ -116,7 +186,7 @@ def load_scheme(name: str | Path) -> Scheme:
     >>> load_scheme("p+").mechanism.value
     'tree'
     """
-    return _load_named(name, "scheme", "toml", _schemes(), _shipped_scheme, read_scheme)
+    return _SCHEMES.load(name, read_scheme)
 
 
 def load_profile(name: str | Path) -> TransportProfile:
@@ -131,33 +201,29 @@ def load_profile(name: str | Path) -> TransportProfile:
     """
     from h3sim.transport.profile import read_profile  # lazy: unused at a constant rate
 
-    return _load_named(name, "profile", "toml", _profiles(), _shipped_profile, read_profile)
+    return _PROFILES.load(name, read_profile)
 
 
 def list_profiles() -> Listing[TransportProfile]:
     """Return the shipped transport profiles, by name."""
-    shipped = [_shipped_profile(_profiles()[name]) for name in sorted(_profiles())]
-    return Listing(shipped, also=("protocol", "cc", "source"))
+    return _PROFILES.listing("protocol", "cc", "source")
 
 
 def list_pages() -> Listing[Page]:
     """Return the shipped pages, by name."""
-    shipped = [_shipped_page(_pages()[name]) for name in sorted(_pages())]
-    return Listing(shipped, also=("source",))
+    return _PAGES.listing("source")
 
 
 def list_networks() -> Listing[Network]:
     """Return the shipped networks, by name."""
-    shipped = [_shipped_network(_networks()[name]) for name in sorted(_networks())]
-    return Listing(shipped, also=("source",))
+    return _NETWORKS.listing("source")
 
 
 def list_schemes() -> Listing[Scheme]:
     """Return the shipped schemes: those of sets in their order, then the others by name."""
     ordered = dict.fromkeys(name for names in shipped_sets().schemes.values() for name in names)
-    names = [*ordered, *sorted(set(_schemes()) - set(ordered))]
-    shipped = [_shipped_scheme(_schemes()[name]) for name in names]
-    return Listing(shipped, also=("mechanism", "signalling", "source"))
+    names = dict.fromkeys((*ordered, *sorted(_SCHEMES.files)))
+    return _SCHEMES.listing("mechanism", "signalling", "source", names=names)
 
 
 def scheme_set(name: str) -> tuple[str, ...] | None:
@@ -183,7 +249,7 @@ def page_set(name: str) -> tuple[str, ...] | None:
     if not isinstance(given, str):
         return None
     sets = shipped_sets().pages
-    corpus = sorted(set(_pages()) - set(sets["made-up"]))
+    corpus = sorted(set(_PAGES.files) - set(sets["made-up"]))
     if name == _CORPUS:
         return tuple(corpus)
     if name in _SIZES:
@@ -216,53 +282,8 @@ def text_of(kind: str, name: str) -> str:
     >>> text_of("scheme", "rr").splitlines()[0]
     'format = "h3sim-scheme/1"'
     """
-    shipped, suffix = {
-        "page": (_pages, "json"),
-        "network": (_networks, "toml"),
-        "scheme": (_schemes, "toml"),
-        "profile": (_profiles, "toml"),
-    }[kind]
-
-    def from_path(path: str | Path) -> str:
-        return read_text(path, InputError)
-
-    return _load_named(name, kind, suffix, shipped(), _shipped_text, from_path)
-
-
-def _name_or_path(name: str | Path, kind: str) -> str:
-    given: object = name  # callers may ignore the annotation
-    if not isinstance(given, str | os.PathLike):
-        message = f"must be a name or a path, is {format_value(name)}"
-        raise InputError([ValidationIssue(key=kind, message=message)])
-    return os.fspath(name)
-
-
-def _load_named(
-    name: str | Path,
-    kind: str,
-    suffix: str,
-    shipped: Mapping[str, Traversable],
-    from_shipped: Callable[[Traversable], ValueT],
-    from_path: Callable[[str | Path], ValueT],
-) -> ValueT:
-    """Load what is shipped under *name*, or the file at that path."""
-    text = _name_or_path(name, kind)
-    # Before the file system, so that a file of that name in the working folder changes nothing.
-    if isinstance(name, str) and name in shipped:
-        return from_shipped(shipped[name])
-    looks_like_path = text.endswith(f".{suffix}") or os.sep in text or isinstance(name, Path)
-    # os.path, unlike pathlib, returns False for invalid paths.
-    if looks_like_path or os.path.isfile(text):  # noqa: PTH113
-        return from_path(text)
-    raise UnknownNameError(kind, text, sorted(shipped))
-
-
-def _shipped_text(file: Traversable) -> str:
-    return file.read_text(encoding="utf-8")
-
-
-def _shipped_page(file: Traversable) -> Page:
-    return page_from_dict(json.loads(file.read_text(encoding="utf-8")), source=file.name)
+    found = {each.name: each for each in (_PAGES, _NETWORKS, _SCHEMES, _PROFILES)}[kind]
+    return found.text(name) if found.is_shipped(name) else read_text(name, InputError)
 
 
 def _network_file(path: str | Path) -> Network:
@@ -271,57 +292,5 @@ def _network_file(path: str | Path) -> Network:
             "is JSON, but a network file is TOML. A file of CrUX: `h3sim hints --networks FILE`"
             " takes it, and `h3sim import FILE -o FOLDER/` makes network files of it"
         )
-        raise NetworkError([ValidationIssue(key="", message=message)], shown_path(path))
+        raise NetworkError.at("", message, shown_path(path))
     return read_network(path)
-
-
-def _shipped_network(file: Traversable) -> Network:
-    return _network_in(file.name)
-
-
-# Immutable values, named by each load of a study: read once per process, not once per load.
-@cache
-def _network_in(file_name: str) -> Network:
-    file = _networks()[file_name.removesuffix(".toml")]
-    return network_from_toml(file.read_text(encoding="utf-8"), source=file_name)
-
-
-def _shipped_profile(file: Traversable) -> TransportProfile:
-    return _profile_in(file.name)
-
-
-@cache
-def _profile_in(file_name: str) -> TransportProfile:
-    file = _profiles()[file_name.removesuffix(".toml")]
-    return transport.profile_from_toml(file.read_text(encoding="utf-8"), source=file_name)
-
-
-def _shipped_scheme(file: Traversable) -> Scheme:
-    return scheme_from_toml(file.read_text(encoding="utf-8"), source=file.name)
-
-
-@cache
-def _pages() -> dict[str, Traversable]:
-    return _files(root("corpora"), ".json")
-
-
-@cache
-def _networks() -> dict[str, Traversable]:
-    return _files(root("models") / "networks", ".toml")
-
-
-@cache
-def _profiles() -> dict[str, Traversable]:
-    return _files(root("models") / "profiles", ".toml")
-
-
-@cache
-def _schemes() -> dict[str, Traversable]:
-    """Return the scheme files by scheme; file names have "-plus" for "+"."""
-    files = _files(root("models") / "schemes", ".toml")
-    return {name.replace("-plus", "+"): file for name, file in files.items()}
-
-
-def _files(folder: Traversable, suffix: str) -> dict[str, Traversable]:
-    files = (file for file in folder.iterdir() if file.name.endswith(suffix))
-    return {file.name.removesuffix(suffix): file for file in files}

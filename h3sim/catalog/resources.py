@@ -50,18 +50,15 @@ def page_summaries() -> list[PageSummary]:
     32
     """
     files = [file for file in root("corpora").iterdir() if file.name.endswith(_SUFFIX)]
-    by_name = {file.name.removesuffix(_SUFFIX): file for file in files}
-    return [_summarize_page(by_name[name].read_text(encoding="utf-8")) for name in sorted(by_name)]
-
-
-def _summarize_page(text: str) -> PageSummary:
-    """Return the summary of a page file."""
-    page = json.loads(text)
-    resources = page["resources"]
-    return PageSummary(
-        name=page["name"],
-        n_resources=len(resources),
-        total_bytes=sum(resource["bytes"] for resource in resources),
-        n_above_the_fold=sum(resource.get("above_the_fold", False) for resource in resources),
-        source=page.get("provenance", {}).get("source", ""),
-    )
+    files.sort(key=lambda file: file.name.removesuffix(_SUFFIX))
+    pages = (json.loads(file.read_text(encoding="utf-8")) for file in files)
+    return [
+        PageSummary(
+            name=page["name"],
+            n_resources=len(page["resources"]),
+            total_bytes=sum(resource["bytes"] for resource in page["resources"]),
+            n_above_the_fold=sum(r.get("above_the_fold", False) for r in page["resources"]),
+            source=page.get("provenance", {}).get("source", ""),
+        )
+        for page in pages
+    ]

@@ -25,9 +25,8 @@ from h3sim.errors import InputError, ValidationIssue
 from h3sim.schema import format_value
 from h3sim.schema.values import Integer, Number
 from h3sim.study import recommend, search
-from h3sim.study.racing import arms_of
 from h3sim.study.recommendation import EXAMPLE, read_subject
-from h3sim.study.search import DEPLOYABLE, ESTIMATED_WITHIN, ROBUSTNESS_NETWORKS
+from h3sim.study.search import DEPLOYABLE, ESTIMATED_WITHIN, ROBUSTNESS_NETWORKS, arms_of
 from h3sim.table import MISSING, SURE, Column, decimals_of
 
 if TYPE_CHECKING:

@@ -28,9 +28,9 @@ from h3sim.study import Store, read_results
 from h3sim.study.cache_key import model_version
 from h3sim.study.design import StoppingRule
 from h3sim.study.runner import dask_client
-from h3sim.study.sequential import run_until
-from h3sim.study.store_repair import repair_store
+from h3sim.study.store import repair_store
 from h3sim.study.study_file import read_study
+from h3sim.study.sweep import run_until
 from h3sim.table import MISSING, Column, Table
 from h3sim.text import escape_control
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from h3sim.cli.command import Progress
     from h3sim.study import Results, Study
-    from h3sim.study.sequential import Sequential
+    from h3sim.study.sweep import Sequential
 
 
 _EPILOG = """\

@@ -23,9 +23,11 @@ from h3sim.config.options import (
     NameOf,
     NameOr,
     ReorderOption,
+    common_option,
     documented,
     of_browser,
     option,
+    refuse,
 )
 from h3sim.errors import InputError, UnknownNameError, UnknownOptionError, ValidationIssue
 from h3sim.http import SendBufferRefill
@@ -38,21 +40,8 @@ from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
 from h3sim.schema.fields import fields_of, validation_errors
 from h3sim.schema.values import Flag, Integer, Number
 from h3sim.signals import Signalling
-from h3sim.transport import (
-    ConstantRate,
-    HandshakeMode,
-    Jitter,
-    LinkProfile,
-    Network,
-    Protocol,
-    QueueDiscipline,
-)
-from h3sim.transport.congestion import (
-    controller_named,
-    controller_names,
-    is_controller,
-    responds_to_ecn,
-)
+from h3sim.transport import ConstantRate, HandshakeMode, Jitter, Network, Protocol, congestion
+from h3sim.transport.link_profile import LinkProfile, QueueDiscipline
 from h3sim.units import BITS_PER_BYTE, NS_PER_S, mbps, ms
 
 if TYPE_CHECKING:
@@ -74,6 +63,8 @@ WITHOUT_RECORDING = "marx-2019"
 FOR_HEADER_LISTS = "frindell-2017"
 """Default network of header lists."""
 _LEAST_QUEUE_BYTES = 65_536
+_Rule: TypeAlias = "tuple[str, ...]"
+"""Message, and the names of options that cannot be given for this reason."""
 
 
 def recorded_network(page: Page | HeaderLists) -> Network | None:
@@ -132,19 +123,14 @@ def _change_constant_rate(
     """Change packet size, interval or rate; a new packet size alone keeps the interval."""
     if config.reorder is not None:
         network = replace(network, jitter=Jitter.parse(str(config.reorder)))
-    packet_bytes = (
-        constant_rate.packet_bytes if config.packet_bytes is None else config.packet_bytes
-    )
+    packet_bytes = config.packet_bytes or constant_rate.packet_bytes
     if config.rate_mbps is not None:
-        constant_rate = ConstantRate.at_rate(
-            packet_bytes=packet_bytes, rate_bps=mbps(config.rate_mbps)
-        )
-    elif config.interval_ms is not None:
-        constant_rate = ConstantRate(
-            packet_bytes=packet_bytes, interval_ns=Fraction(ms(config.interval_ms))
-        )
+        rate_bps = mbps(config.rate_mbps)
+        constant_rate = ConstantRate.at_rate(packet_bytes=packet_bytes, rate_bps=rate_bps)
     else:
-        constant_rate = replace(constant_rate, packet_bytes=packet_bytes)
+        interval_ms, interval_ns = config.interval_ms, constant_rate.interval_ns
+        interval_ns = interval_ns if interval_ms is None else Fraction(ms(interval_ms))
+        constant_rate = ConstantRate(packet_bytes=packet_bytes, interval_ns=interval_ns)
     return replace(network, constant_rate=constant_rate)
 
 
@@ -155,11 +141,7 @@ def _change_links(config: LoadConfig, network: Network, *, was_links: bool) -> N
     assert up is not None, "links have both directions"  # noqa: S101
     if config.reorder is not None and was_links:
         down = replace(down, hold=Jitter.parse(str(config.reorder)), jitter=None)
-    return replace(
-        network,
-        down=_change_link(config, down),
-        up=_change_link(config, up),
-    )
+    return replace(network, down=_change_link(config, down), up=_change_link(config, up))
 
 
 def _change_link(config: LoadConfig, link: LinkProfile) -> LinkProfile:
@@ -190,109 +172,86 @@ def _link_changes(config: LoadConfig, link: LinkProfile) -> dict[str, Any]:
     return changes
 
 
-def refuse_what_the_network_lacks(config: LoadConfig, path: ResolvedPath) -> None:
-    """Refuse options without effect on the network.
+def _issues_of(config: LoadConfig, rules: Iterator[_Rule]) -> Iterator[ValidationIssue]:
+    """Yield an issue for each option that is given against one of *rules*."""
+    for message, *names in rules:
+        for name in _set_options(config, *names):
+            yield ValidationIssue(key=name, message=message)
 
-    Raises:
-        InputError: listing all of them.
-    """
-    if config.network == RECORDED:
-        return
+
+def _network_rules(config: LoadConfig, path: ResolvedPath) -> Iterator[_Rule]:
+    """Yield which options the network cannot have, and why."""
     network = path.network
     if network.independent_packets is not None:
-        problems = list(_transport_issues(config))
+        yield (
+            "applies to transports and links, but independent packets have neither",
+            *_OF_TRANSPORT,
+        )
     elif network.constant_rate is not None:
-        problems = list(_constant_rate_issues(config))
+        yield from _constant_rate_rules(config)
     else:
-        # The named network decides: options turn a constant rate into links, but its interval
-        # still applies.
-        is_named_so = path.named.constant_rate is None
-        links = [link for link in (network.down, network.up) if link is not None]
-        problems = list(_link_issues(config, links, is_named_so=is_named_so))
-        problems += _ecn_issues(config, links, path.profile)
-        if network.down is not None and network.down.mean_rate_bps is None:
-            # The window of a flow would grow without limit: no queue ever fills.
-            message = "needs a downlink with a rate: without one flows do not share anything"
-            problems += [
-                ValidationIssue(key=name, message=message)
-                for name in _set_options(config, "cross_traffic")
-            ]
-    if problems:
-        raise InputError(problems)
+        yield from _link_rules(config, path)
 
 
-def _link_issues(
-    config: LoadConfig, links: list[LinkProfile], *, is_named_so: bool
-) -> Iterator[ValidationIssue]:
-    """Yield options that this network of links cannot have."""
-    if is_named_so:
-        for name in _set_options(config, "interval_ms", "packet_bytes"):
-            yield ValidationIssue(
-                key=name,
-                message="applies only to a constant rate, but this network consists of links",
-            )
-    if all(link.rate_bps is None for link in links):
-        for name in _set_options(config, "rate_mbps"):
-            yield ValidationIssue(
-                key=name,
-                message="changes the rate of a bottleneck, but no link of this network has one",
-            )
-    if all(link.mean_rate_bps is None for link in links):
-        for name in _set_options(config, "queue_bytes", "queue_bdp", "queue_discipline"):
-            yield ValidationIssue(
-                key=name,
-                message="applies to the queue of a bottleneck, but no link of this network has one",
-            )
-    if config.mean_loss_burst is not None and not any(link.loss for link in links):
-        message = "clusters losses, but there is no loss: set loss as well"
-        yield ValidationIssue(key="mean_loss_burst", message=message)
-
-
-def _ecn_issues(
-    config: LoadConfig, links: list[LinkProfile], profile: TransportProfile | None
-) -> Iterator[ValidationIssue]:
-    """Yield what a load with ECN lacks."""
-    if not config.ecn:
-        return
-    if all(link.queue_discipline is QueueDiscipline.DROP_TAIL for link in links):
-        message = "needs a queue that marks: set queue_discipline to codel or fq-codel"
-        yield ValidationIssue(key="ecn", message=message)
-    if profile is not None and not responds_to_ecn(profile.cc, profile.controller):
-        message = f"needs a controller that responds to marks, such as cubic; is {profile.cc}"
-        yield ValidationIssue(key="ecn", message=message)
-
-
-def _transport_issues(config: LoadConfig) -> Iterator[ValidationIssue]:
-    for name in _set_options(config, *_OF_TRANSPORT):
-        message = "applies to transports and links, but independent packets have neither"
-        yield ValidationIssue(key=name, message=message)
-
-
-def _constant_rate_issues(config: LoadConfig) -> Iterator[ValidationIssue]:
-    """Yield options that a constant rate cannot have."""
+def _constant_rate_rules(config: LoadConfig) -> Iterator[_Rule]:
+    """Yield which options a constant rate cannot have."""
     if config.mode is HandshakeMode.ZERO_RTT:
-        message = "'0-rtt' needs links: a constant rate has no handshake packets"
-        yield ValidationIssue(key="handshake", message=message)
-    for name in _set_options(config, "ecn"):
-        message = "needs links: at a constant rate there is no queue"
-        yield ValidationIssue(key=name, message=message)
-    for name in _set_options(config, "time_limit_s"):
-        yield ValidationIssue(
-            key=name, message="needs links: at a constant rate every load completes"
-        )
+        yield "'0-rtt' needs links: a constant rate has no handshake packets", "handshake"
+    yield "needs links: at a constant rate there is no queue", "ecn"
+    yield "needs links: at a constant rate every load completes", "time_limit_s"
     if config.transport == Protocol.HTTP1.value:
-        message = "'http1' needs links: a constant rate has a single connection"
-        yield ValidationIssue(key="transport", message=message)
-    if config.header_compression not in (None, NO_CODEC):
-        yield ValidationIssue(
-            key="header_compression",
-            message="needs links: at a constant rate requests are not sent as packets",
-        )
+        yield "'http1' needs links: a constant rate has a single connection", "transport"
+    if config.header_compression != NO_CODEC:
+        message = "needs links: at a constant rate requests are not sent as packets"
+        yield message, "header_compression"
     if config.connections == ConnectionMode.PER_HOST.value:
         message = "'per-host' needs links: at a constant rate one connection has the whole rate"
-        yield ValidationIssue(key="connections", message=message)
-    for name in _set_options(config, "cross_traffic"):
-        yield ValidationIssue(key=name, message="needs links: at a constant rate nothing is shared")
+        yield message, "connections"
+    yield "needs links: at a constant rate nothing is shared", "cross_traffic"
+
+
+def _link_rules(config: LoadConfig, path: ResolvedPath) -> Iterator[_Rule]:
+    """Yield which options these links cannot have."""
+    down, links = path.network.down, [*filter(None, (path.network.down, path.network.up))]
+    # The named network decides: options turn a constant rate into links, but its interval still
+    # applies.
+    if path.named.constant_rate is None:
+        message = "applies only to a constant rate, but this network consists of links"
+        yield message, "interval_ms", "packet_bytes"
+    if all(link.rate_bps is None for link in links):
+        message = "changes the rate of a bottleneck, but no link of this network has one"
+        yield message, "rate_mbps"
+    if all(link.mean_rate_bps is None for link in links):
+        message = "applies to the queue of a bottleneck, but no link of this network has one"
+        yield message, "queue_bytes", "queue_bdp", "queue_discipline"
+    if not any(link.loss for link in links):
+        yield "clusters losses, but there is no loss: set loss as well", "mean_loss_burst"
+    if config.ecn and all(link.queue_discipline is QueueDiscipline.DROP_TAIL for link in links):
+        yield "needs a queue that marks: set queue_discipline to codel or fq-codel", "ecn"
+    profile = path.profile
+    if config.ecn and profile and not congestion.responds_to_ecn(profile.cc, profile.controller):
+        yield f"needs a controller that responds to marks, such as cubic; is {profile.cc}", "ecn"
+    if down is not None and down.mean_rate_bps is None:
+        # The window of a flow would grow without limit: no queue ever fills.
+        message = "needs a downlink with a rate: without one flows do not share anything"
+        yield message, "cross_traffic"
+
+
+def _value_rules(config: LoadConfig) -> Iterator[_Rule]:
+    """Yield which options contradict others."""
+    if config.interval_ms is not None:
+        yield "is an alternative to interval_ms: give only one of them", "rate_mbps"
+    if config.connections != ConnectionMode.PER_HOST.value:
+        yield "goes only with connections = 'per-host'", "dns_ms"
+    if config.transport == Protocol.HTTP1.value:
+        compression = () if config.header_compression == NO_CODEC else ("header_compression",)
+        message = "needs HTTP/2 or HTTP/3: set transport to tcp or quic"
+        yield message, "signalling", *compression, "max_placeholders"
+    elif config.transport is not None:
+        yield "is only allowed with transport = 'http1'", "max_connections_per_host"
+    if config.browser == BrowserMode.REPLAY.value:
+        of_parsing = (key for key in config._given_of_browser() if key in OF_PARSING)
+        yield "goes only with browser = 'parse'", *of_parsing
 
 
 def _set_options(config: LoadConfig, *names: str) -> list[str]:
@@ -301,7 +260,7 @@ def _set_options(config: LoadConfig, *names: str) -> list[str]:
 
 NetworkLike: TypeAlias = "Network | str | Path"
 ProfileLike: TypeAlias = "TransportProfile | str | Path"
-ControllerLike: TypeAlias = "Callable[[ControllerSettings], CongestionController] | str"
+ControllerLike: TypeAlias = "ControllerFactory | str"
 
 OF_NETWORK = (
     *("rate_mbps", "interval_ms", "packet_bytes", "rtt_ms", "loss", "mean_loss_burst"),
@@ -332,29 +291,25 @@ class LoadConfig:
         UnknownNameError: if the only errors are unknown networks, profiles or controllers.
     """
 
-    network: NetworkLike = option(
-        NameOr("Network"), _ABOUT_NETWORK, "NAME", default=RECORDED, is_common=True
+    network: NetworkLike = common_option(
+        NameOr("Network"), _ABOUT_NETWORK, "NAME", default=RECORDED
     )
-    transport: str | None = option(
-        NameOf(Protocol),
-        "transport protocol (default: that of the transport profile, or quic)",
-        is_common=True,
+    transport: str | None = common_option(
+        NameOf(Protocol), "transport protocol (default: that of the transport profile, or quic)"
     )
-    cc: ControllerLike | None = option(
+    cc: ControllerLike | None = common_option(
         ControllerOption(),
         "congestion controller: newreno, cubic, bbr, constant, ...; in Python also a class or"
         " function of your own that takes ControllerSettings",
         "NAME",
-        is_common=True,
     )
-    transport_profile: ProfileLike | None = option(
+    transport_profile: ProfileLike | None = common_option(
         NameOr("TransportProfile"),
         "sender and loss recovery profile: a shipped profile or a profile file (.toml)",
         "NAME",
-        is_common=True,
     )
-    rate_mbps: float | None = option(
-        Number(low=1e-6, high=1e7), "rate in Mbit/s of payload", "RATE", is_common=True
+    rate_mbps: float | None = common_option(
+        Number(low=1e-6, high=1e7), "rate in Mbit/s of payload", "RATE"
     )
     interval_ms: float | None = option(
         Number(low=1e-6, high=60_000), "time between two packets at a constant rate", "MS"
@@ -362,15 +317,12 @@ class LoadConfig:
     packet_bytes: int | None = option(
         Integer(low=1, high=65_507), "maximum payload of a packet", "BYTES"
     )
-    rtt_ms: float | None = option(
-        Number(low=0, high=600_000), "round-trip time", "MS", is_common=True
-    )
-    loss: float | None = option(
+    rtt_ms: float | None = common_option(Number(low=0, high=600_000), "round-trip time", "MS")
+    loss: float | None = common_option(
         Number(low=0, high=1, is_below=True, example="0.02 is 2 %"),
         "packet loss rate in each direction: 0.02, or 2%",
         "SHARE",
         is_share=True,
-        is_common=True,
     )
     mean_loss_burst: float | None = option(
         Number(low=1, high=1e6), "mean number of consecutive losses", "PACKETS"
@@ -397,19 +349,17 @@ class LoadConfig:
             ("--no-ecn", False, "packets are not ECN-capable"),
         ),
     )
-    reorder: str | Mapping[str, Any] | None = option(
+    reorder: str | Mapping[str, Any] | None = common_option(
         ReorderOption(),
         "hold every n-th packet until N (to M) others have been sent: 4:1-3, or none; in Python and"
         " files also {every = 4, by = [1, 3]}",
         "EVERY:N[-M]",
-        is_common=True,
     )
-    send_buffer_kb: float = option(
+    send_buffer_kb: float = common_option(
         Number(low=0, high=1e9),
         "size of the server's send buffer, in kB of 1000 bytes",
         "KB",
         default=0.0,
-        is_common=True,
     )
     send_buffer_refill: str = option(
         NameOf(SendBufferRefill),
@@ -481,16 +431,15 @@ class LoadConfig:
         " bbr@500, or a video of 3 Mbit/s, on-off:3; + between them",
         "FLOWS",
     )
-    seed: int = option(SEED, "random seed", "N", default=0, is_common=True)
+    seed: int = common_option(SEED, "random seed", "N", default=0)
     time_limit_s: float | None = option(
         _LIMIT_S, "simulated time after which a load over links is given up (default: 3600)", "S"
     )
-    browser: BrowserModel | str = option(
+    browser: BrowserModel | str = common_option(
         BrowserOption(BrowserMode),
         "replay requests as recorded, or compute them from parsing, blocking and executing (parse)",
         default="replay",
         group="browser",
-        is_common=True,
     )
     cpu_slowdown: float | None = of_browser("cpu_slowdown", "FACTOR", is_common=True)
     max_concurrent_requests: int | None = of_browser("max_concurrent_requests", "N")
@@ -509,12 +458,12 @@ class LoadConfig:
     def __post_init__(self) -> None:
         problems = validation_errors(self)
         with ErrorCollector() as errors:
-            errors.collect("", lambda: _refuse(problems))
+            errors.collect("", lambda: refuse(problems))
             for key in ("network", "transport_profile", "cc"):  # fields with names
-                if not _is_reported(problems, key):
+                if not any(problem.key == key for problem in problems):
                     errors.collect(key, partial(getattr, self, f"_named_{key}"))
         if self.network != RECORDED:  # otherwise the page decides: see `config_for`
-            refuse_what_the_network_lacks(self, self.path)
+            refuse(_issues_of(self, _network_rules(self, self.path)))
 
     def __repr__(self) -> str:
         """Return only the fields that differ from their defaults."""
@@ -527,7 +476,7 @@ class LoadConfig:
 
     def issues(self) -> Iterator[ValidationIssue]:
         """Yield issues between its values."""
-        return _issues(self)
+        return _issues_of(self, _value_rules(self))
 
     def _given_of_browser(self) -> dict[str, Any]:
         """Return the changed settings of the browser; some exist only in a `BrowserModel`."""
@@ -550,7 +499,7 @@ class LoadConfig:
     @cached_property
     def _named_cc(self) -> tuple[str | None, ControllerFactory | None]:
         """Name of the congestion controller as given, and its factory if it is code."""
-        return (None, None) if self.cc is None else controller_named(self.cc)
+        return (None, None) if self.cc is None else congestion.controller_named(self.cc)
 
     @cached_property
     def path(self) -> ResolvedPath:
@@ -604,34 +553,6 @@ class ResolvedPath(NamedTuple):
     protocol: Protocol
 
 
-def _issues(config: LoadConfig) -> Iterator[ValidationIssue]:
-    """Yield issues between its values."""
-    if config.rate_mbps is not None and config.interval_ms is not None:
-        yield ValidationIssue(
-            key="rate_mbps", message="is an alternative to interval_ms: give only one of them"
-        )
-    if config.dns_ms is not None and config.connections != ConnectionMode.PER_HOST.value:
-        yield ValidationIssue(key="dns_ms", message="goes only with connections = 'per-host'")
-    if config.transport == Protocol.HTTP1.value:
-        for key in _set_options(config, "signalling", "header_compression", "max_placeholders"):
-            if getattr(config, key) == NO_CODEC:
-                continue
-            message = "needs HTTP/2 or HTTP/3: set transport to tcp or quic"
-            yield ValidationIssue(key=key, message=message)
-    elif config.max_connections_per_host is not None and config.transport is not None:
-        message = "is only allowed with transport = 'http1'"
-        yield ValidationIssue(key="max_connections_per_host", message=message)
-    if config.browser == BrowserMode.REPLAY.value:
-        for key in config._given_of_browser():
-            if key in OF_PARSING:
-                yield ValidationIssue(key=key, message="goes only with browser = 'parse'")
-
-
-def _refuse(problems: list[ValidationIssue]) -> None:
-    if problems:
-        raise InputError(problems)
-
-
 def _name_by_changes(config: LoadConfig, named: Network, network: Network) -> Network:
     """Return *network* with a name that lists the changes, or *named* if there are none."""
     if network == named:
@@ -660,8 +581,8 @@ def _change_profile(
         cc = profile.own_cubic
     if cc == profile.cc and controller is None:
         controller = profile.controller
-    if controller is None and not is_controller(cc):
-        raise UnknownNameError("controller", cc, controller_names())
+    if controller is None and not congestion.is_controller(cc):
+        raise UnknownNameError("controller", cc, congestion.controller_names())
     # Settings for the profile's controller do not apply to another one.
     beta = profile.beta if cc == profile.cc else None
     retransmit = config.retransmission_order or profile.retransmit
@@ -682,21 +603,17 @@ def config_for(page: Page | HeaderLists, config: LoadConfig) -> LoadConfig:
     if config.network == RECORDED:
         known = page.recorded_load
         if known is not None and known.lacks_network:
-            raise InputError([ValidationIssue(key="network", message=_missing_network_error(page))])
+            why = "has too few connection, first-byte and transfer times to estimate a network"
+            instead = "use a shipped one, such as cable, or a file.toml"
+            message = f"must be given: the recording of {page.name} {why}; {instead}"
+            raise InputError.at("network", message)
         config = replace(config, network=recorded_network(page) or WITHOUT_RECORDING)
     if config.path.named.independent_packets is not None:
         message = "carries only header lists: a page needs a constant rate or links"
-        raise InputError([ValidationIssue(key="network", message=message)])
+        raise InputError.at("network", message)
     if config.connections is None and _has_connections_per_host(page, config):
         config = replace(config, connections=ConnectionMode.PER_HOST.value)
     return config
-
-
-def _missing_network_error(page: Page) -> str:
-    return (
-        f"must be given: the recording of {page.name} has too few connection, first-byte and"
-        " transfer times to estimate a network; use a shipped one, such as cable, or a file.toml"
-    )
 
 
 def _has_connections_per_host(page: Page, config: LoadConfig) -> bool:
@@ -721,14 +638,9 @@ def _resolve_for_lists(config: LoadConfig) -> LoadConfig:
         config = replace(config, network=FOR_HEADER_LISTS)
     compression = header_compression_of(config.header_compression)
     if compression is None:
-        message = "must name a codec for header lists"
-        raise InputError([ValidationIssue(key="header_compression", message=message)])
+        raise InputError.at("header_compression", "must name a codec for header lists")
     compression.check()  # now, rather than for each load in a worker
     return config
-
-
-def _is_reported(problems: list[ValidationIssue], key: str) -> bool:
-    return any(problem.key == key for problem in problems)
 
 
 CallableT = TypeVar("CallableT", bound="Callable[..., Any]")

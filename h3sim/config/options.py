@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import os
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from h3sim import transport
 from h3sim.browser import BrowserModel
@@ -18,9 +19,6 @@ from h3sim.schema.errors import RejectedValueError
 from h3sim.schema.fields import declare, fields_of, read_table
 from h3sim.schema.values import Choice, Flag, Integer, ListOf, Number, OrNone, Text, ValueType
 from h3sim.transport import Jitter
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 
 class Option(NamedTuple):
@@ -46,12 +44,24 @@ OPTION = "option"
 """Key of the `Option` in the metadata of a field of `LoadConfig`."""
 
 
+def file_key(
+    kind: ValueType, about: str, *, key: str = "", is_premise: bool = False, **how: Any
+) -> Any:
+    """Return a field of a class that declares a file; *how* is its default, if it has one."""
+    return field(metadata=declare(kind, about, key=key, is_premise=is_premise), **how)
+
+
 def option(
     kind: ValueType, about: str, metavar: str = "", *, default: Any = None, **how: Any
 ) -> Any:
     """Return a field of `LoadConfig`; *how* are the other fields of `Option`."""
     metadata = {**declare(kind, about), OPTION: Option(metavar=metavar, **how)}
     return field(default=default, metadata=metadata)
+
+
+def common_option(kind: ValueType, about: str, metavar: str = "", **how: Any) -> Any:
+    """Return an option that each command that loads has, as by `option`."""
+    return option(kind, about, metavar, is_common=True, **how)
 
 
 def of_browser(name: str, metavar: str = "", **how: Any) -> Any:
@@ -123,17 +133,27 @@ class _Ends(ListOf):
 class _Reorder:
     """Table form of "4:1-3": every n-th packet is overtaken *by* a number of others."""
 
-    every: int = field(metadata=declare(Integer(low=1), "hold one packet in this many"))
-    by: tuple[int, ...] = field(
-        metadata=declare(
-            _Ends(Integer(low=0), "whole numbers"), "number of packets that overtake it, or a range"
-        )
+    every: int = file_key(Integer(low=1), "hold one packet in this many")
+    by: tuple[int, ...] = file_key(
+        _Ends(Integer(low=0), "whole numbers"), "number of packets that overtake it, or a range"
     )
 
     @property
     def text(self) -> str:
         """Return the text form."""
         return f"{self.every}:{'-'.join(map(str, self.by))}"
+
+
+@contextlib.contextmanager
+def _rejecting(key_of: Callable[[str], str]) -> Iterator[None]:
+    """Reject a value whose parts are invalid; *key_of* returns the key of a part by its own."""
+    try:
+        yield
+    except InputError as error:
+        raise RejectedValueError(
+            ValidationIssue(key=key_of(problem.key), message=problem.message)
+            for problem in error.problems
+        ) from error
 
 
 class ReorderOption(Text):
@@ -143,15 +163,8 @@ class ReorderOption(Text):
         if isinstance(value, Mapping):
             value = read_table(_Reorder, value).text
         text = super().accept(value)
-        try:
+        with _rejecting(lambda key: key.removeprefix("jitter").lstrip(".")):
             Jitter.parse(text)
-        except InputError as error:
-            raise RejectedValueError(
-                ValidationIssue(
-                    key=problem.key.removeprefix("jitter").lstrip("."), message=problem.message
-                )
-                for problem in error.problems
-            ) from error
         return text
 
 
@@ -162,12 +175,8 @@ class CrossTrafficText(Text):
         text = super().accept(value)
         from h3sim.transport.network import parse_cross_traffic  # lazy: few loads have any
 
-        try:
+        with _rejecting(lambda _: ""):
             parse_cross_traffic(text)
-        except InputError as error:
-            raise RejectedValueError(
-                ValidationIssue(key="", message=problem.message) for problem in error.problems
-            ) from error
         return text
 
 
@@ -179,10 +188,8 @@ class ControllerOption(Text):
             return super().accept(value)
         from h3sim.transport.congestion import controller_named  # lazy: most loads name one
 
-        try:
+        with _rejecting(str):
             controller_named(value)
-        except InputError as error:
-            raise RejectedValueError(error.problems) from error
         return value
 
 
@@ -313,18 +320,14 @@ def check_known(**given: tuple[object, Iterable[object]]) -> None:
     Raises:
         InputError: with one issue per unknown value.
     """
-    problems = []
+    issues = []
     for key, (value, values) in given.items():
         known = list(dict.fromkeys(values))
         if value not in known:
             there = join_words(map(str, known), near=value)
-            problems.append(
-                ValidationIssue(
-                    key=key, message=f"there is no {format_value(value)}; choose from {there}"
-                )
-            )
-    if problems:
-        raise InputError(problems)
+            message = f"there is no {format_value(value)}; choose from {there}"
+            issues.append(ValidationIssue(key=key, message=message))
+    refuse(issues)
 
 
 def check_some(**given: Sequence[object]) -> None:
@@ -333,10 +336,15 @@ def check_some(**given: Sequence[object]) -> None:
     Raises:
         InputError: with one issue per empty sequence.
     """
-    problems = [
-        ValidationIssue(key=key, message="at least one is needed")
-        for key, values in given.items()
-        if not values
-    ]
-    if problems:
-        raise InputError(problems)
+    lacking = (key for key, values in given.items() if not values)
+    refuse(ValidationIssue(key=key, message="at least one is needed") for key in lacking)
+
+
+def refuse(issues: Iterable[ValidationIssue]) -> None:
+    """Raise *issues*, if there are any.
+
+    Raises:
+        InputError: listing them.
+    """
+    if found := tuple(issues):
+        raise InputError(found)

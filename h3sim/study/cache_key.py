@@ -22,13 +22,13 @@ from h3sim import catalog
 from h3sim._version import __version__
 from h3sim.browser import BrowserModel
 from h3sim.config.load_config import RECORDED, LoadConfig, recorded_network
-from h3sim.errors import H3SimError, InputError, ValidationIssue
+from h3sim.errors import H3SimError, InputError
 from h3sim.headers.base import HeaderLists
 from h3sim.headers.wire import LIBRARIES
 from h3sim.plugins import entry_points_of
 from h3sim.results.configuration import configuration
 from h3sim.schema.fields import write_table
-from h3sim.schemes import scheme_to_dict
+from h3sim.schemes import Scheme, scheme_to_dict
 from h3sim.study.run import resolve_config
 from h3sim.transport import Network, TransportProfile, network_to_dict, profile_to_dict
 from h3sim.transport.congestion import controller_named
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from h3sim.page import Page
-    from h3sim.schemes import Scheme
     from h3sim.study.design import Design
 
 
@@ -151,7 +150,7 @@ class _Described:
 
     def _refused(self, why: str) -> InputError:
         message = f"{self._name} is {why}: its results cannot be stored and found again"
-        return InputError([ValidationIssue(key=self._key, message=message)])
+        return InputError.at(self._key, message)
 
 
 _OF_EVERY_CLASS = (
@@ -239,10 +238,8 @@ def source_digest(module: str) -> str:
     spec = None
     with suppress(ImportError, ValueError):  # a module may have no spec
         spec = find_spec(module.partition(".")[0])
-    folders = (
-        [] if spec is None else [Path(found) for found in spec.submodule_search_locations or ()]
-    )
-    files = [path for folder in folders for path in sorted(folder.rglob("*.py"))]
+    folders = () if spec is None else spec.submodule_search_locations or ()
+    files = [path for folder in folders for path in sorted(Path(folder).rglob("*.py"))]
     if spec is not None and spec.has_location and not folders:
         files = [Path(spec.origin or "")]
     for path in files:
@@ -278,9 +275,7 @@ def model_version() -> str:
     # Not named by any cell: the default network, and the profiles that networks refer to.
     for named in (*catalog.list_networks(), *catalog.list_profiles()):
         digest.update(_plain_text(named).encode() + b"\0")
-    others = sorted({*_plugin_versions(), *_codecs()})
-    found = (f"h3sim {__version__}", digest.hexdigest(), *others)
-    return " ".join(found)
+    return " ".join((f"h3sim {__version__}", digest.hexdigest(), *sorted({*_dependencies()})))
 
 
 def _source_files(folder: Any, prefix: str) -> Iterator[tuple[str, bytes]]:
@@ -295,21 +290,17 @@ def _source_files(folder: Any, prefix: str) -> Iterator[tuple[str, bytes]]:
             yield name, entry.read_bytes()
 
 
-def _codecs() -> Iterator[str]:
+def _dependencies() -> Iterator[str]:
+    """Yield the versions of header compression libraries and plug-ins, these with a digest."""
     for name in LIBRARIES:
         with suppress(metadata.PackageNotFoundError):
             yield f"{name} {metadata.version(name)}"
-
-
-def _plugin_versions() -> Iterator[str]:
-    """Yield name, version and source digest of each plug-in."""
-    for group in _GROUPS:
-        for entry in entry_points_of(group):
-            if entry.dist is not None:
-                # An editable install keeps its version while its source changes.
-                named = entry.pattern.match(entry.value)
-                source = source_digest(named["module"] if named else "")
-                yield f"{entry.dist.name} {entry.dist.version} {source}"
+    for entry in itertools.chain(*map(entry_points_of, _GROUPS)):
+        if entry.dist is not None:
+            # An editable install keeps its version while its source changes.
+            named = entry.pattern.match(entry.value)
+            source = source_digest(named["module"] if named else "")
+            yield f"{entry.dist.name} {entry.dist.version} {source}"
 
 
 _MOST_RESOLVED = 4096
@@ -396,7 +387,10 @@ def resolved_digest(
 
 def page_digest(page: Page | HeaderLists) -> bytes:
     """Return a digest of a page, with its name and recorded network."""
-    return digest(page.digest, page.name, *_recorded(page))
+    # The page's digest does not cover its recorded network.
+    network = recorded_network(page)
+    recorded = [] if network is None else [json.dumps(network_to_dict(network))]
+    return digest(page.digest, page.name, *recorded)
 
 
 def scheme_digest(scheme: Scheme) -> bytes:
@@ -405,18 +399,11 @@ def scheme_digest(scheme: Scheme) -> bytes:
     Raises:
         InputError: if it is code that cannot be identified.
     """
-    return digest(_scheme(scheme))
-
-
-def _controller(profile: TransportProfile) -> list[str]:
-    """Return the code of a profile's congestion controller, where it is the user's."""
-    return [] if profile.controller is None else code_parts(profile.controller, profile.cc, "cc")
-
-
-def _recorded(page: Page | HeaderLists) -> list[str]:
-    """Return the recorded network of a page, which the page's digest does not cover."""
-    network = recorded_network(page)
-    return [] if network is None else [json.dumps(network_to_dict(network))]
+    document = scheme_to_dict(scheme)
+    if document is not None:
+        return digest(json.dumps(document))
+    factory = getattr(scheme.mechanism, "factory", None)
+    return digest(json.dumps([write_table(scheme), *code_parts(factory, scheme.name)]))
 
 
 def digest(*parts: str) -> bytes:
@@ -437,17 +424,11 @@ def _plain_value(value: Any) -> Any:
     if isinstance(value, Network):
         return network_to_dict(value)
     if isinstance(value, TransportProfile):
-        return [profile_to_dict(value), *_controller(value)]
+        # With the code of its congestion controller, where it is the user's.
+        own = value.controller
+        return [profile_to_dict(value), *([] if own is None else code_parts(own, value.cc, "cc"))]
     if isinstance(value, BrowserModel):
         return repr(value)
     if callable(value):
         return code_parts(value, controller_named(value)[0], "cc")
     return value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)
-
-
-def _scheme(scheme: Scheme) -> str:
-    document = scheme_to_dict(scheme)
-    if document is not None:
-        return json.dumps(document)
-    factory = getattr(scheme.mechanism, "factory", None)
-    return json.dumps([write_table(scheme), *code_parts(factory, scheme.name)])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from h3sim._version import __version__
 from h3sim.config.load_config import LoadConfig
-from h3sim.config.options import SAMPLE_MS, check_known, check_some
+from h3sim.config.options import SAMPLE_MS, check_known, check_some, refuse
 from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue, require_extra
 from h3sim.results.figures import FIGURES
 from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
@@ -20,9 +20,8 @@ from h3sim.schema.values import Flag, ListOf, TableOf
 from h3sim.study.fidelity import FIDELITY, Fidelity, fidelities
 from h3sim.study.rows import CONFIGURATION, PAGE_DIGESTS, ResultTable
 from h3sim.study.run import add_schedulers, resolve_pages, resolve_scheme, resolve_schemes
-from h3sim.study.tasks import LoadRunner, LoadTask, read_options, with_loads
-from h3sim.table import RichDisplay
-from h3sim.trace import Rows
+from h3sim.study.runner import LoadRunner, LoadTask, read_options, with_loads
+from h3sim.table import RichDisplay, Rows, Table
 
 if TYPE_CHECKING:
     from h3sim.page import Page
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from h3sim.study.results import Results
     from h3sim.study.run import PageLike, SchedulersLike, SchemeLike
     from h3sim.study.runner import Execution
-    from h3sim.table import Table
     from h3sim.transport import Network, TransportProfile
 
 
@@ -141,26 +139,37 @@ class Comparison(ResultTable):
 
     def means_by(self, mean: Callable[[list[float]], float]) -> Rows[MeanRow]:
         """Return the mean speedups under another *mean*, say `statistics.geometric_mean`."""
-        cells = dict.fromkeys((row.scheme, row.send_buffer_kb) for row in self.rows)
-        return Rows(MeanRow, (self._mean_row(*cell, mean) for cell in cells))
+        cells: dict[tuple[str, float], list[ComparisonRow]] = {}
+        for row in self.rows:
+            cells.setdefault((row.scheme, row.send_buffer_kb), []).append(row)
+
+        def over(values: Iterable[float | None]) -> float | None:
+            known = [value for value in values if value is not None]
+            return mean(known) if known else None
+
+        return Rows(
+            MeanRow,
+            (
+                MeanRow(
+                    *cell,
+                    len(rows),
+                    over(row.speedup_all for row in rows),
+                    over(row.speedup_atf for row in rows),
+                )
+                for cell, rows in cells.items()
+            ),
+        )
 
     @cached_property
     def versions(self) -> Rows[VersionRow]:
         """The other pages beside the first, where they are versions of one; else no row."""
-        first = {
-            (row.scheme, row.send_buffer_kb): row
-            for row in self.rows
-            if self.are_versions and row.page == self.rows[0].page
-        }
-        others = (row for row in self.rows if row.page != self.rows[0].page)
-        return Rows(
-            VersionRow,
-            (
-                _compare_versions(first[row.scheme, row.send_buffer_kb], row)
-                for row in others
-                if (row.scheme, row.send_buffer_kb) in first
-            ),
-        )
+        if not self.are_versions:
+            return Rows(VersionRow, ())
+        known = self.rows[0].page
+        first = {(row.scheme, row.send_buffer_kb): row for row in self.rows if row.page == known}
+        others = (row for row in self.rows if row.page != known)
+        pairs = ((first[row.scheme, row.send_buffer_kb], row) for row in others)
+        return Rows(VersionRow, (_compare_versions(one, other) for one, other in pairs))
 
     def loads_of(self, page: str, *, send_buffer_kb: float) -> list[Load]:
         """Return the loads of one page with one send buffer, in the order of the schemes.
@@ -185,26 +194,6 @@ class Comparison(ResultTable):
     @property
     def _sentences(self) -> tuple[str, ...]:
         return (*_fidelity_lines(self.fidelity), self.describe())
-
-    def _mean_row(
-        self, scheme: str, send_buffer_kb: float, mean: Callable[[list[float]], float]
-    ) -> MeanRow:
-        """Return the mean speedups of a scheme over all pages."""
-        rows = [
-            row for row in self.rows if (row.scheme, row.send_buffer_kb) == (scheme, send_buffer_kb)
-        ]
-
-        def over(values: Iterable[float | None]) -> float | None:
-            known = [value for value in values if value is not None]
-            return mean(known) if known else None
-
-        return MeanRow(
-            scheme,
-            send_buffer_kb,
-            len(rows),
-            over(row.speedup_all for row in rows),
-            over(row.speedup_atf for row in rows),
-        )
 
 
 class SeedComparisonRow(NamedTuple):
@@ -285,24 +274,15 @@ _BUFFERS = Predicate(
 
 @overload
 def compare(
-    pages: PageLike | Iterable[PageLike],
-    *,
-    seeds: None = None,
-    **options: Any,
+    pages: PageLike | Iterable[PageLike], *, seeds: None = None, **options: Any
 ) -> Comparison: ...
 @overload
 def compare(
-    pages: PageLike | Iterable[PageLike],
-    *,
-    seeds: int | Iterable[int],
-    **options: Any,
+    pages: PageLike | Iterable[PageLike], *, seeds: int | Iterable[int], **options: Any
 ) -> SeedComparison: ...
 @overload
 def compare(
-    pages: PageLike | Iterable[PageLike],
-    *,
-    seeds: int | Iterable[int] | None,
-    **options: Any,
+    pages: PageLike | Iterable[PageLike], *, seeds: int | Iterable[int] | None, **options: Any
 ) -> Comparison | SeedComparison: ...
 @with_loads
 def compare(
@@ -345,7 +325,6 @@ def compare(
     >>> [round(row.speedup_all, 2) for row in comparison.rows]
     [1.0, 1.41]
     """
-    given = partial(read_options, compare, options, config)
     usual = () if scheduler is not None else "marx-2019"
     with ErrorCollector() as errors:
         errors.collect("", lambda: _check(keep_loads, sample_ms, options))
@@ -353,16 +332,17 @@ def compare(
         requested = errors.collect(
             "", lambda: add_schedulers(schemes, scheduler, signals, usual=usual), default=["rr"]
         )
-        execution, grid = errors.collect(
-            "",
-            lambda: _grid(pages, requested, given, send_buffers_kb, baseline),
-            default=(None, None),
+        execution, given = errors.collect(
+            "", lambda: read_options(compare, options, config), default=(None, LoadConfig())
         )
+        configs = errors.collect("", lambda: _buffered(given, send_buffers_kb))
+        found = errors.collect("", lambda: resolve_compared(pages, requested, baseline))
+    subjects, relative_to = found
+    grid = _Grid(subjects.pages, configs, subjects.schemes, relative_to)
     if several is None:
         return _one_seed(grid, execution, sample_ms, keep_loads=keep_loads)
     if not isinstance(seeds, Iterable):
-        first = grid.configs[0].seed
-        several = range(first, first + len(several))
+        several = range(given.seed, given.seed + len(several))
     return _over_seeds(grid, execution, several)
 
 
@@ -375,10 +355,12 @@ def _seeds(
     from h3sim.study.sweep import resolve_seeds  # lazy: studies use this module
 
     given = {"keep_loads": keep_loads or None, "sample_ms": sample_ms}
+    names = [name for name, value in given.items() if value is not None]
     with ErrorCollector() as errors:
-        for name, value in given.items():
-            if value is not None:
-                errors.collect("", partial(_refuse, name, "does not go with seeds"))
+        if names:
+            message = "does not go with seeds"
+            issues = [ValidationIssue(key=name, message=message) for name in names]
+            errors.collect("", lambda: refuse(issues))
         return errors.collect("", lambda: resolve_seeds(seeds))
 
 
@@ -485,32 +467,11 @@ class _Grid:
 
 
 def _check(keep_loads: object, sample_ms: object, options: Mapping[str, Any]) -> None:
-    with ErrorCollector() as errors:
-        errors.collect("", lambda: check_arguments(InputError, keep_loads=(Flag(), keep_loads)))
-        errors.collect("", lambda: check_arguments(InputError, sample_ms=(SAMPLE_MS, sample_ms)))
+    taken = {"keep_loads": (Flag(), keep_loads), "sample_ms": (SAMPLE_MS, sample_ms)}
+    check_arguments(InputError, **taken)
     if "send_buffer_kb" in options:
         message = "goes as send_buffers_kb here, a list: what each scheme is loaded with"
-        _refuse("send_buffer_kb", message)
-
-
-def _refuse(key: str, message: str) -> None:
-    raise InputError([ValidationIssue(key=key, message=message)])
-
-
-def _grid(
-    pages: PageLike | Iterable[PageLike],
-    schemes: SchemeLike | Iterable[SchemeLike],
-    config: Callable[[], tuple[Execution, LoadConfig]],
-    send_buffers_kb: Iterable[float],
-    baseline: SchemeLike,
-) -> tuple[Execution, _Grid]:
-    """Return what is meant, checked before anything is loaded."""
-    with ErrorCollector() as errors:
-        execution, given = errors.collect("", config, default=(None, LoadConfig()))
-        configs = errors.collect("", lambda: _buffered(given, send_buffers_kb))
-        found = errors.collect("", lambda: resolve_compared(pages, schemes, baseline))
-    subjects, relative_to = found
-    return execution, _Grid(subjects.pages, configs, subjects.schemes, relative_to)
+        raise InputError.at("send_buffer_kb", message)
 
 
 def _buffered(config: LoadConfig, send_buffers_kb: Iterable[float]) -> list[LoadConfig]:
@@ -603,17 +564,15 @@ def _are_versions(pages: Sequence[Page]) -> bool:
 
 def _compare_versions(first: ComparisonRow, row: ComparisonRow) -> VersionRow:
     """Return the ratios of one version of a page to the first."""
-    return VersionRow(
-        row.page,
-        row.scheme,
-        row.send_buffer_kb,
-        _ratio(first.byte_index_all_ms, row.byte_index_all_ms),
-        _ratio(first.byte_index_atf_ms, row.byte_index_atf_ms),
-        _ratio(first.page_load_ms, row.page_load_ms),
-        _ratio(first.first_paint_ms, row.first_paint_ms),
-        _ratio(first.largest_paint_ms, row.largest_paint_ms),
-        _ratio(first.load_event_ms, row.load_event_ms),
-    )
+    ratios = (_ratio(getattr(first, name), getattr(row, name)) for name in _OF_VERSIONS)
+    return VersionRow(row.page, row.scheme, row.send_buffer_kb, *ratios)
+
+
+_OF_VERSIONS = (
+    *("byte_index_all_ms", "byte_index_atf_ms", "page_load_ms"),
+    *("first_paint_ms", "largest_paint_ms", "load_event_ms"),
+)
+"""Columns whose ratios are those of a `VersionRow`, in its order."""
 
 
 def baseline_of(baseline: SchemeLike, schemes: Sequence[Scheme]) -> Scheme:
@@ -629,7 +588,7 @@ def baseline_of(baseline: SchemeLike, schemes: Sequence[Scheme]) -> Scheme:
     found = resolve_scheme(baseline)
     if named.get(found.name, found) != found:
         message = f"is called {found.name!r} like one of the schemes, and is another: rename one"
-        raise InputError([ValidationIssue(key="baseline", message=message)])
+        raise InputError.at("baseline", message)
     return found
 
 
@@ -639,16 +598,14 @@ def check_names(**given: Iterable[Page | Scheme | Network | TransportProfile]) -
     Raises:
         InputError: for each name that several pages, say, or several schemes, have.
     """
-    problems: list[ValidationIssue] = []
+    issues: list[ValidationIssue] = []
     for key, values in given.items():
         names = [value.name for value in values]
         twice = dict.fromkeys(name for name in names if names.count(name) > 1)
         several = f"{key.removesuffix('s')}s".replace("_", " ")
-        problems += (
-            ValidationIssue(key=key, message=f"two {several} are called {name!r}") for name in twice
-        )
-    if problems:
-        raise InputError(problems)
+        messages = (f"two {several} are called {name!r}" for name in twice)
+        issues += (ValidationIssue(key=key, message=message) for message in messages)
+    refuse(issues)
 
 
 def _measured(load: Load, sample_ms: str) -> dict[str, Any]:
@@ -682,12 +639,16 @@ def _comparison_row(
 ) -> ComparisonRow:
     """Return the row of a load, with its speedups to the baseline."""
     page, scheme, config = key
-    speedups: dict[str, Any] = {
-        f"speedup_{which}": _ratio(base["row"][name], measured["row"][name])
-        for which in _WHICH
-        for name in (f"byte_index_{which}_ms",)
-    }
-    return ComparisonRow(page, scheme, config.send_buffer_kb, **measured["row"], **speedups)
+    row, base_row = measured["row"], base["row"]
+    all_ms, atf_ms = "byte_index_all_ms", "byte_index_atf_ms"
+    return ComparisonRow(
+        page,
+        scheme,
+        config.send_buffer_kb,
+        speedup_all=_ratio(base_row[all_ms], row[all_ms]),
+        speedup_atf=_ratio(base_row[atf_ms], row[atf_ms]),
+        **row,
+    )
 
 
 def _ratio(base_ms: float | None, other_ms: float | None) -> float | None:

@@ -6,16 +6,16 @@ Designs are lazy: memory does not grow with the number of loads.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.config.load_config import LoadConfig
-from h3sim.config.options import N_SAMPLES, SAMPLING
+from h3sim.config.options import N_SAMPLES, SAMPLING, file_key
 from h3sim.errors import InputError, ValidationIssue, needing_extra
 from h3sim.schema.arguments import check_arguments
 from h3sim.schema.errors import plain_values
-from h3sim.schema.fields import declare, validate
+from h3sim.schema.fields import validate
 from h3sim.schema.values import Flag, Integer, Number, Text
 
 if TYPE_CHECKING:
@@ -45,12 +45,10 @@ class Range:
         InputError: listing every error in its values.
     """
 
-    low: float = field(metadata=declare(Number(), "lowest value", is_premise=True))
-    high: float = field(metadata=declare(Number(), "highest value", is_premise=True))
-    log: bool = field(default=False, metadata=declare(Flag(), "sample log-uniformly"))
-    integer: bool = field(
-        default=False, metadata=declare(Flag(), "round to whole numbers", key="whole")
-    )
+    low: float = file_key(Number(), "lowest value", is_premise=True)
+    high: float = file_key(Number(), "highest value", is_premise=True)
+    log: bool = file_key(Flag(), "sample log-uniformly", default=False)
+    integer: bool = file_key(Flag(), "round to whole numbers", key="whole", default=False)
 
     def __post_init__(self) -> None:
         validate(self, InputError)
@@ -69,12 +67,10 @@ class Range:
         >>> Range(low=1, high=100, log=True).at(0.5), Range(low=0, high=9, integer=True).at(0.5)
         (10.0, 5)
         """
+        low, high = map(math.log, (self.low, self.high)) if self.log else (self.low, self.high)
+        value = low + share * (high - low)
         if self.log:
-            value = math.exp(
-                math.log(self.low) + share * (math.log(self.high) - math.log(self.low))
-            )
-        else:
-            value = self.low + share * (self.high - self.low)
+            value = math.exp(value)
         if self.integer:
             return min(int(self.high), math.floor(value + 0.5))
         # Twelve digits: the last ones of a logarithm differ between C libraries.
@@ -189,19 +185,21 @@ def sampled(
     """
     check_arguments(InputError, sampling=(SAMPLING, method), samples=(N_SAMPLES, n))
     if method == "sobol" and n & (n - 1):
-        message = f"must be a power of two for Sobol' points, is {n}"
-        raise InputError([ValidationIssue(key="samples", message=message)])
+        raise InputError.at("samples", f"must be a power of two for Sobol' points, is {n}")
     with needing_extra("scipy", "study"):
         from scipy.stats import qmc  # lazy: optional dependency
     maker = qmc.LatinHypercube if method == "latin-hypercube" else qmc.Sobol
-    points = maker(d=len(ranges), rng=seed).random(n)
-    return tuple(
-        {
-            name: limits.at(float(share))
-            for (name, limits), share in zip(ranges.items(), point, strict=True)
-        }
-        for point in points
-    )
+    return tuple(at_shares(ranges, point) for point in maker(d=len(ranges), rng=seed).random(n))
+
+
+def at_shares(ranges: Mapping[str, Range], shares: Iterable[float]) -> dict[str, Any]:
+    """Return the values of *ranges* at these quantiles, one for each range.
+
+    >>> at_shares({"rtt_ms": Range(low=10, high=30)}, [0.5])
+    {'rtt_ms': 20.0}
+    """
+    pairs = zip(ranges.items(), shares, strict=True)
+    return {name: limits.at(float(share)) for (name, limits), share in pairs}
 
 
 _FIRST, _GROWTH = 20, 1.5
@@ -223,29 +221,20 @@ class StoppingRule:
     (20, 30, 45, 50)
     """
 
-    width: float = field(
-        metadata=declare(
-            Number(low=0, high=1, is_above=True, example="0.05 is 5 %"),
-            "relative width: upper end of an interval divided by its lower end, minus 1",
-        )
+    width: float = file_key(
+        Number(low=0, high=1, is_above=True, example="0.05 is 5 %"),
+        "relative width: upper end of an interval divided by its lower end, minus 1",
     )
-    baseline: str = field(
-        default="rr", metadata=declare(Text(is_needed=True), "the reference scheme of speedups")
+    baseline: str = file_key(Text(is_needed=True), "the reference scheme of speedups", default="rr")
+    value: str = file_key(
+        Text(is_needed=True), "the column to compare", default="byte_index_all_ms"
     )
-    value: str = field(
-        default="byte_index_all_ms", metadata=declare(Text(is_needed=True), "the column to compare")
-    )
-    confidence: float = field(
+    confidence: float = file_key(
+        Number(low=0, high=1, is_above=True, is_below=True),
+        "coverage probability of each scheme's interval where sampling stops",
         default=0.95,
-        metadata=declare(
-            Number(low=0, high=1, is_above=True, is_below=True),
-            "coverage probability of each scheme's interval where sampling stops",
-        ),
     )
-    most_seeds: int = field(
-        default=_MOST,
-        metadata=declare(Integer(low=3, high=10**6), "maximum number of seeds"),
-    )
+    most_seeds: int = file_key(Integer(low=3, high=10**6), "maximum number of seeds", default=_MOST)
 
     def __post_init__(self) -> None:
         validate(self, InputError)

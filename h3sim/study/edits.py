@@ -9,15 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.browser.unseen import is_never_seen
 from h3sim.config.load_config import config_for
-from h3sim.page import Kind, Page, TriggerEvent
+from h3sim.page import FetchPriority, Kind, Page, Resource, ServerPriority, TriggerEvent
 from h3sim.page.hosts import UNNAMED, ConnectionMode
-from h3sim.page.resource import FetchPriority, ServerPriority
-from h3sim.page.transforms import (
-    with_early_hints,
-    with_inlined,
-    with_preconnect,
-    with_same_host,
-)
+from h3sim.page.transforms import with_early_hints, with_inlined, with_preconnect, with_same_host
 from h3sim.page.validation import edited_resource
 from h3sim.study.run import resolve_scheme
 from h3sim.text import plural
@@ -26,8 +20,7 @@ from h3sim.transport import Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from h3sim.page import Resource
-    from h3sim.study.tasks import LoadTask
+    from h3sim.study.runner import LoadTask
 
 
 EARLY_HINTS = "early hints"
@@ -76,23 +69,37 @@ def _ids(resources: Iterable[Resource]) -> str:
     return names[0] if len(names) == 1 else f"{len(names)} files ({names[0]}, ...)"
 
 
+def _singly(resources: Sequence[Resource], n_most: int) -> list[list[Resource]]:
+    """Return the first few resources, each alone, and then all if there are several."""
+    groups = [[resource] for resource in resources[:n_most]]
+    return groups + [list(resources)] * (len(resources) > 1)
+
+
 def _touching(properties: str, resources: Iterable[Resource]) -> frozenset[str]:
     return frozenset(f"{name} {each.id}" for name in properties.split() for each in resources)
 
 
-def _of_page(change: Callable[[Page], Page]) -> Callable[[LoadTask], LoadTask]:
-    return lambda task: task._replace(page=change(task.page))
+def _of_page(change: Callable[..., Page], *arguments: Any) -> Callable[[LoadTask], LoadTask]:
+    """Return the change of a task whose page becomes *change* of it and the *arguments*."""
+    return lambda task: task._replace(page=change(task.page, *arguments))
 
 
 def _set(resources: Sequence[Resource], **changes: Any) -> Callable[[LoadTask], LoadTask]:
+    return _of_page(_with_each, resources, lambda resource: edited_resource(resource, changes))
+
+
+def _with_each(
+    page: Page, resources: Iterable[Resource], change: Callable[[Resource], Resource]
+) -> Page:
     ids = {resource.id for resource in resources}
+    return page.with_resources(change(r) if r.id in ids else r for r in page.resources)
 
-    def changed(page: Page) -> Page:
-        return page.with_resources(
-            edited_resource(r, changes) if r.id in ids else r for r in page.resources
-        )
 
-    return _of_page(changed)
+def _setting(
+    some: Sequence[Resource], touched: str, text: str, kind: str, markup: str, **changes: Any
+) -> Edit:
+    """Return the edit that changes some properties of resources; *touched* are their names."""
+    return Edit(text, kind, markup, _set(some, **changes), _touching(touched, some))
 
 
 def _url(resource: Resource) -> str:
@@ -103,14 +110,9 @@ def _url(resource: Resource) -> str:
 
 def _tag(resources: Sequence[Resource], attribute: str) -> str:
     """Return the markup of the first few resources with an attribute."""
-    lines = []
-    for resource in resources[:3]:
-        value = attribute
-        if resource.kind is Kind.FETCH:
-            value = attribute.partition('"')[2].rstrip('"')
-        tag = _TAGS.get(resource.kind, '<link href="{0}" {1}>')
-        lines.append(tag.format(_url(resource), value))
-    return "\n".join(lines)
+    values = {Kind.FETCH: attribute.partition('"')[2].rstrip('"')}
+    tags = ((r, _TAGS.get(r.kind, '<link href="{0}" {1}>')) for r in resources[:3])
+    return "\n".join(tag.format(_url(r), values.get(r.kind, attribute)) for r, tag in tags)
 
 
 def _preload_link(resource: Resource) -> str:
@@ -190,16 +192,12 @@ class _Subject:
             is_same = shared.get(host) is not None and shared.get(host) == shared.get(own)
             if host and host != own and not is_same and not is_never_seen(resource):
                 found.setdefault(host, []).append(resource)
-        return dict(sorted(found.items(), key=lambda item: -sum(map(_bytes, item[1]))))
+        return dict(sorted(found.items(), key=lambda item: sum(map(_size, item[1]))))
 
 
 def _offset(resource: Resource) -> int:
     found = resource.discovered
     return 0 if found is None else found.offset_bytes or 0
-
-
-def _bytes(resource: Resource) -> int:
-    return resource.size_bytes
 
 
 def _size(resource: Resource) -> int:
@@ -232,16 +230,11 @@ def _fetchpriority_edits(of: _Subject) -> Iterator[Edit]:
     groups += [("auto", [r]) for r in of.own if r.fetchpriority is FetchPriority.HIGH][:3]
     for value, some in groups:
         what = f'fetchpriority="{value}"'
-        text = f"add {what} to {_ids(some)}"
+        text, markup = f"add {what} to {_ids(some)}", _tag(some, what)
         if value == "auto":
-            text = f"remove fetchpriority from {_ids(some)}"
-        yield Edit(
-            text,
-            "fetchpriority",
-            "" if value == "auto" else _tag(some, what),
-            _set(some, fetchpriority=value),
-            _touching("fetchpriority", some),
-        )
+            text, markup = f"remove fetchpriority from {_ids(some)}", ""
+        kind = "fetchpriority"
+        yield _setting(some, kind, text, kind, markup, fetchpriority=value)
 
 
 def _preload_edits(of: _Subject) -> Iterator[Edit]:
@@ -250,25 +243,20 @@ def _preload_edits(of: _Subject) -> Iterator[Edit]:
     if len(late_fonts) > 1:
         groups.append(late_fonts)
     at_start = {"by": of.root.id, "at": TriggerEvent.OFFSET.value, "offset_bytes": 0}
-    seen: set[str] = set()
+    changes: dict[str, Any] = {"preload": True, "lazy": None, "discovered": at_start}
+    first_of: dict[str, list[Resource]] = {}
     for some in groups:
-        if (name := _ids(some)) in seen:
-            continue
-        seen.add(name)
-        yield Edit(
-            f"preload {name}",
-            "preload",
-            "\n".join(map(_preload_link, some)),
-            _set(some, preload=True, lazy=None, discovered=at_start),
-            _touching("discovery", some),
-        )
+        first_of.setdefault(_ids(some), some)
+    for name, some in first_of.items():
+        markup = "\n".join(map(_preload_link, some))
+        yield _setting(some, "discovery", f"preload {name}", "preload", markup, **changes)
     preloaded = [r for r in of.own if r.preload and r.kind in _AS]
-    for resource in preloaded[1:] if len(preloaded) > 1 else ():
+    for resource in preloaded[1:]:
         yield Edit(
             f"preload {resource.id} before the other preloads",
             "preload order",
             _preload_link(resource),
-            _of_page(lambda page, id_=resource.id: _preloaded_first(page, id_)),  # type: ignore[misc]
+            _of_page(_preloaded_first, resource.id),
             _touching("discovery", [resource]),
         )
 
@@ -294,7 +282,7 @@ def _early_hints_edits(of: _Subject) -> Iterator[Edit]:
             f"send Early Hints (103) for {_ids(some)}",
             EARLY_HINTS,
             "\n".join(["HTTP/1.1 103 Early Hints", *lines]),
-            _of_page(lambda page, ids=ids: with_early_hints(page, ids)),  # type: ignore[misc]
+            _of_page(with_early_hints, ids),
             _touching("discovery", some),
         )
 
@@ -306,57 +294,37 @@ def _delivery_edits(of: _Subject) -> Iterator[Edit]:
         if r.kind in _TEXT_KINDS and of._is_named(r) and r.in_head and r.size_bytes <= _SMALL_BYTES
         if not (r.is_async or r.is_defer) and of.is_before_head_ends(r)
     ]
-    for some in [[r] for r in small[:4]] + ([small] if len(small) > 1 else []):
+    for some in _singly(small, 4):
         ids = [r.id for r in some]
         yield Edit(
             f"inline {_ids(some)}",
             "inline",
             "<style>...</style>, <script>...</script> in place of the references",
-            _of_page(lambda page, ids=ids: with_inlined(page, ids)),  # type: ignore[misc]
+            _of_page(with_inlined, ids),
             _touching("discovery fetchpriority priority host bytes", some),
         )
     for resource in (r for r in of.visible[:3] if r.size_bytes >= _LARGE_BYTES):
-        yield Edit(
-            f"recompress {resource.id} to {100 * _RECOMPRESSED:.0f} % of its bytes",
-            "compression",
-            f"{resource.id} as AVIF or WebP, or of lower quality",
-            _set([resource], bytes=round(resource.size_bytes * _RECOMPRESSED)),
-            _touching("bytes", [resource]),
-        )
+        text = f"recompress {resource.id} to {100 * _RECOMPRESSED:.0f} % of its bytes"
+        markup = f"{resource.id} as AVIF or WebP, or of lower quality"
+        n_bytes = round(resource.size_bytes * _RECOMPRESSED)
+        yield _setting([resource], "bytes", text, "compression", markup, bytes=n_bytes)
 
 
 def _script_edits(of: _Subject) -> Iterator[Edit]:
-    groups = [[r] for r in of.blocking[:5]]
-    if len(of.blocking) > 1:
-        groups.append(of.blocking)
-    for some, how in itertools.product(groups, ("defer", "async")):
-        yield Edit(
-            f"add {how} to {_ids(some)}",
-            how,
-            _tag(some, how),
-            _set(some, **{how: True, "render_blocking": None}),
-            _touching("running", some),
-        )
+    for some, how in itertools.product(_singly(of.blocking, 5), ("defer", "async")):
+        changes = {how: True, "render_blocking": None}
+        text = f"add {how} to {_ids(some)}"
+        yield _setting(some, "running", text, how, _tag(some, how), **changes)
 
 
 def _lazy_edits(of: _Subject) -> Iterator[Edit]:
     eager = [r for r in of.hidden if not r.is_lazy]
-    for some in [[r] for r in eager[:2]] + ([eager] if len(eager) > 1 else []):
-        yield Edit(
-            f'add loading="lazy" to {_ids(some)}',
-            "lazy",
-            _tag(some, 'loading="lazy"'),
-            _set(some, lazy=True),
-            _touching("discovery", some),
-        )
+    for some in _singly(eager, 2):
+        text, markup = f'add loading="lazy" to {_ids(some)}', _tag(some, 'loading="lazy"')
+        yield _setting(some, "discovery", text, "lazy", markup, lazy=True)
     for resource in (r for r in of.visible if r.is_lazy):
-        yield Edit(
-            f'remove loading="lazy" from {resource.id}',
-            "not lazy",
-            f'<img src="{_url(resource)}">',
-            _set([resource], lazy=None),
-            _touching("discovery", [resource]),
-        )
+        text, markup = f'remove loading="lazy" from {resource.id}', f'<img src="{_url(resource)}">'
+        yield _setting([resource], "discovery", text, "not lazy", markup, lazy=None)
 
 
 def _host_edits(of: _Subject) -> Iterator[Edit]:
@@ -366,24 +334,22 @@ def _host_edits(of: _Subject) -> Iterator[Edit]:
             f"preconnect to {host}",
             "preconnect",
             f'<link rel="preconnect" href="https://{html.escape(host)}" crossorigin>',
-            _of_page(lambda page, host=host: with_preconnect(page, host)),  # type: ignore[misc]
+            _of_page(with_preconnect, host),
             frozenset({f"connection {host}"}),
         )
         yield Edit(
             f"serve {plural(len(some), 'file')} of {host} from the page's own host",
             "same host",
             "",
-            _of_page(lambda page, ids=ids: with_same_host(page, ids)),  # type: ignore[misc]
+            _of_page(with_same_host, ids),
             _touching("host", some) | {f"connection {host}"},
         )
 
 
 def _server_edits(of: _Subject) -> Iterator[Edit]:
-    for resource in of.visible[:2]:
-        found = (ServerPriority(urgency=1),)
-        yield _priority_edit([resource], "u=1", found)
+    yield from (_priority_edit([resource], 1) for resource in of.visible[:2])
     if len(of.hidden) > 1:
-        yield _priority_edit(of.hidden, "u=6", (ServerPriority(urgency=6),))
+        yield _priority_edit(of.hidden, 6)
     protocol = config_for(of.page, of.config).path.protocol
     others = {Protocol.QUIC: Protocol.TCP, Protocol.TCP: Protocol.QUIC}
     if protocol in others:
@@ -407,19 +373,13 @@ def _server_edits(of: _Subject) -> Iterator[Edit]:
             )
 
 
-def _priority_edit(some: Sequence[Resource], value: str, found: tuple[ServerPriority, ...]) -> Edit:
-    ids = {resource.id for resource in some}
-
-    def changed(page: Page) -> Page:
-        return page.with_resources(
-            replace(r, server_priorities=found) if r.id in ids else r for r in page.resources
-        )
-
+def _priority_edit(some: Sequence[Resource], urgency: int) -> Edit:
+    found, value = (ServerPriority(urgency=urgency),), f"u={urgency}"
     return Edit(
         f"send the response header priority: {value} with {_ids(some)}",
         "server priority",
         f"priority: {value}",
-        _of_page(changed),
+        _of_page(_with_each, some, lambda resource: replace(resource, server_priorities=found)),
         _touching("priority", some),
     )
 
@@ -434,7 +394,7 @@ def edits_of(task: LoadTask) -> list[Edit]:
     """Return the edits that make sense for the page of *task*, at most 80.
 
     >>> import h3sim
-    >>> from h3sim.study.tasks import LoadTask
+    >>> from h3sim.study.runner import LoadTask
     >>> page, scheme = h3sim.load_page("davies-meenan"), h3sim.load_scheme("chrome-eps")
     >>> edits = edits_of(LoadTask(page, scheme, h3sim.LoadConfig(network="cable")))
     >>> sorted({edit.kind for edit in edits})[:2]

@@ -21,8 +21,7 @@ from h3sim.importers.result import IMPORT
 from h3sim.schema.output import TEXT, ObjectType, Property, rows_of
 from h3sim.schema.values import Choice, Number, OrNone
 from h3sim.study.run import resolve_scheme
-from h3sim.study.runner import Execution
-from h3sim.study.tasks import LoadRunner, LoadTask
+from h3sim.study.runner import Execution, LoadRunner, LoadTask
 from h3sim.trace import Rows
 from h3sim.units import to_ms
 
@@ -118,25 +117,20 @@ class Fidelity:
     def grade(self) -> Grade:
         """Lowest grade of all parts."""
         factor = float("inf") if self.off_by is None else self.off_by
-        if self._is_within(factor, GOOD_FACTOR, GOOD_RANKS, GOOD_BYTES):
+        rho = 1.0 if self.rank_correlation is None else self.rank_correlation
+        share = 1.0 if self.bytes_share is None else self.bytes_share
+        if factor <= GOOD_FACTOR and rho >= GOOD_RANKS and share >= GOOD_BYTES:
             return Grade.GOOD
-        is_fair = self._is_within(factor, FAIR_FACTOR, FAIR_RANKS, FAIR_BYTES)
+        is_fair = factor <= FAIR_FACTOR and rho >= FAIR_RANKS and share >= FAIR_BYTES
         return Grade.FAIR if is_fair else Grade.POOR
-
-    def _is_within(self, factor: float, most: float, ranks: float, share: float) -> bool:
-        rho, has = self.rank_correlation, self.bytes_share
-        in_order, is_complete = rho is None or rho >= ranks, has is None or has >= share
-        return factor <= most and in_order and is_complete
 
     @property
     def sentence(self) -> str:
         """One-sentence description of the fit."""
         subject = "computed load" if self.is_computed else "replay"
         if self.off_by is None:
-            return (
-                f"The {subject} cannot be compared with the recording, which lacks the necessary"
-                " data."
-            )
+            why = "which lacks the necessary data"
+            return f"The {subject} cannot be compared with the recording, {why}."
         worst = max(self.milestones, key=lambda row: row.factor)
         off = 100 * (worst.factor - 1)
         how = "early" if worst.replayed_ms < worst.recorded_ms else "late"
@@ -230,12 +224,10 @@ def fidelities(
     """Return by name how well the loads of those *pages* that were recorded fit."""
     model = browser or BrowserModel()
     recorded = {
-        page.name: known for page in pages if (known := _Recorded.of(page, model)) is not None
+        page.name: each for page in pages if (each := _Recorded.of(page, model)) is not None
     }
-    known_network = [each for each in recorded.values() if each.network is not None]
-    replays: dict[str, _Replay] = {}
-    if known_network:
-        replays = _replays(known_network, execution or Execution(progress=False))
+    known = [each for each in recorded.values() if each.network is not None]
+    replays = _replays(known, execution or Execution(progress=False)) if known else {}
     return {name: _build_fidelity(each, replays.get(name)) for name, each in recorded.items()}
 
 
@@ -323,9 +315,8 @@ class _Recorded(NamedTuple):
 
 def _measured(load: Load, _: str) -> dict[str, Any]:
     """Return when resources were complete, and the page."""
-    finished = {row.id: row.finished_ms for row in load.timings}
     return {
-        "finished_ms": finished,
+        "finished_ms": {row.id: row.finished_ms for row in load.timings},
         "page_load_ms": load.page_load_ms,
         "load_event_ms": load.load_event_ms,
     }
@@ -355,11 +346,7 @@ def _build_fidelity(of: _Recorded, replay: _Replay | None) -> Fidelity:
     if replay is None:
         nothing = Rows(Milestone, ())
         return Fidelity(milestones=nothing, lacks=lacks, is_computed=is_computed)
-    recorded = of.completed_ms
-    milestones = [*_common_milestones(page, known, recorded, replay)]
-    if not recorded and known.finished_ns is not None:
-        last = Milestone(_ALL, to_ms(known.finished_ns), replay.page_load_ms)
-        milestones.append(last)
+    milestones = _common_milestones(page, known, of.completed_ms, replay)
     return Fidelity(
         milestones=Rows(Milestone, milestones),
         rank_correlation=replay.rank_correlation,
@@ -389,6 +376,8 @@ def _common_milestones(
         if ids:
             last = max(recorded[id_] for id_ in ids), max(replayed[id_] for id_ in ids)
             yield Milestone(name, *last)
+    if not recorded and known.finished_ns is not None:
+        yield Milestone(_ALL, to_ms(known.finished_ns), replay.page_load_ms)
 
 
 def _rank_correlation(recorded: Mapping[str, float], replayed: Mapping[str, float]) -> float | None:

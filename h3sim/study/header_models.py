@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim import engine, rng
 from h3sim._version import __version__
-from h3sim.config.load_config import header_compression_of
+from h3sim.config.load_config import LoadConfig, header_compression_of
 from h3sim.constants import STREAM_ID_STEP
 from h3sim.headers import CodecSettings, DecodingEnd, EncodingEnd, field_bytes, make_codec
-from h3sim.headers.base import HeaderRun, SectionTimes
+from h3sim.headers.base import HeaderLists, HeaderRun, SectionTimes, TimedSection
 from h3sim.study.run import resolve_config
 from h3sim.units import ms, to_ms
 
@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Iterator, Sequence
 
-    from h3sim.config.load_config import LoadConfig
     from h3sim.headers import Decoded, FieldSection, StreamPart
-    from h3sim.headers.base import HeaderLists, TimedSection
     from h3sim.schemes import Scheme
     from h3sim.transport import Network
 

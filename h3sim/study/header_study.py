@@ -7,32 +7,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from h3sim._version import __version__
+from h3sim.config.options import refuse
 from h3sim.errors import InputError, ValidationIssue
-from h3sim.headers.base import HeaderLists
+from h3sim.headers.base import CodecSettings, HeaderLists
 from h3sim.schema.arguments import ErrorCollector
-from h3sim.schema.output import (
-    COUNT,
-    NUMBER,
-    TEXT,
-    TEXT_OR_NONE,
-    VERSION,
-    OutputSchema,
-    Property,
-    rows_of,
-)
-from h3sim.schema.values import Choice
+from h3sim.schema.output import COUNT, NUMBER, TEXT, VERSION, OutputSchema, Property, rows_of
+from h3sim.schema.values import Choice, OrNone
 from h3sim.study.compare import resolve_subjects
 from h3sim.study.header_models import OF_SETTING
-from h3sim.study.run import resolve_schemes
+from h3sim.study.run import PageLike, SchemeLike, resolve_schemes
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from h3sim.headers import CodecSettings
     from h3sim.page import Page
     from h3sim.schemes import Scheme
-    from h3sim.study.run import PageLike, SchemeLike
 
 
 SubjectLike: TypeAlias = "PageLike | HeaderLists"
@@ -74,7 +64,7 @@ HEADERS = OutputSchema(
     Property("source", TEXT, "source of the header lists"),
     Property("of", Choice(("requests", "responses")), "direction of the header lists"),
     Property("interval_ms", NUMBER, "time between lists if the source has no timestamps"),
-    Property("network", TEXT_OR_NONE, "the network; null for the path model"),
+    Property("network", OrNone(TEXT, none=None), "the network; null for the path model"),
     Property("table_bytes", COUNT, "dynamic table capacity"),
     Property("blocked_streams", COUNT, "maximum number of blocked streams"),
     Property("seed", COUNT, "random seed"),
@@ -107,17 +97,13 @@ def _check_lists(lists: Sequence[HeaderLists], given: Sequence[object]) -> None:
     names = [each.name for each in lists]
     if len(set(names)) < len(names):
         message = "two header lists have the same name: rename one, so that rows differ"
-        raise InputError([ValidationIssue(key="pages", message=message)])
+        raise InputError.at("pages", message)
     if len(lists) < len(given):
         message = "header lists and pages have different columns: sweep them separately"
-        raise InputError([ValidationIssue(key="pages", message=message)])
-    problems = [
-        ValidationIssue(key="pages", message=f"{each.name} has no header list of that direction")
-        for each in lists
-        if not each.sections
-    ]
-    if problems:
-        raise InputError(problems)
+        raise InputError.at("pages", message)
+    empty = [each.name for each in lists if not each.sections]
+    message = "{} has no header list of that direction"
+    refuse(ValidationIssue(key="pages", message=message.format(name)) for name in empty)
 
 
 def header_rows(

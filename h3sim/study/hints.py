@@ -14,26 +14,26 @@ import math
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim._version import __version__
 from h3sim.browser import BrowserMode
 from h3sim.config.load_config import LoadConfig, config_for, over_networks
 from h3sim.config.options import LEVEL
-from h3sim.errors import InputError, NothingToMeasureError, needing_extra
+from h3sim.errors import InputError, NothingToMeasureError
 from h3sim.importers.crux import NetworkShare
 from h3sim.schema.arguments import ErrorCollector, check_arguments
 from h3sim.schema.output import TEXT, OutputSchema, Property, rows_of
 from h3sim.schema.values import Choice, Integer, ListOf, Number, OrNone, ValueType
 from h3sim.study.edits import EARLY_HINTS, Edit, edits_of, pair
 from h3sim.study.fidelity import FIDELITY, Fidelity, fidelity, gated
-from h3sim.study.racing import FIRST_RESULT
 from h3sim.study.recommendation import subject_of
 from h3sim.study.rows import COMMON, ResultTable
-from h3sim.study.run import resolve_scheme, run_config
-from h3sim.study.search import ESTIMATED_WITHIN, with_drawn_network
-from h3sim.study.statistics import holm, ratio_end, student_interval
-from h3sim.study.tasks import LoadRunner, LoadTask, read_options, with_loads
+from h3sim.study.run import PageLike, SchemeLike, resolve_scheme, run_config
+from h3sim.study.runner import LoadRunner, LoadTask, read_options, with_loads
+from h3sim.study.search import ESTIMATED_WITHIN, FIRST_RESULT, varied_network, with_drawn_network
+from h3sim.study.statistics import holm, ratio_end, scipy_stats, student_interval
 from h3sim.text import plural
 from h3sim.trace import Rows
 from h3sim.units import to_ms
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from h3sim.importers import ImportedPage
     from h3sim.page import Page
     from h3sim.results import Load
-    from h3sim.study.run import PageLike, SchemeLike
     from h3sim.transport import Network
 
 
@@ -193,9 +192,8 @@ class Hints(ResultTable):
 
     def describe(self) -> str:
         """Describe what was tried in words."""
-        varied = ""
-        if self.network_within > 1:
-            varied = f", RTT and rate varied by up to {self.network_within:g} times"
+        varied = varied_network(self.network_within)
+        varied = varied and f", {varied}"
         tried = f"{plural(self.n_tried, 'edit')} tried with one seed, {len(self.rows)} compared"
         return (
             f"{tried} with {plural(self.n_seeds, 'seed')} over {', '.join(self.networks)}{varied};"
@@ -237,8 +235,7 @@ def _candidates(trials: Sequence[_Trial], before: _Values, first: str) -> list[E
     def moves(trial: _Trial) -> dict[str, float]:
         return {name: trial.logs(before, name)[0] for name in before if name in trial.values}
 
-    found = [(trial.edit, moves(trial)) for trial in trials]
-    found = [(edit, move) for edit, move in found if first in move]
+    found = [(t.edit, move) for t in trials if first in (move := moves(t))]
     helpful = [item for item in found if min(item[1].values()) < -_MOVES]
     helpful.sort(key=lambda item: (item[1][first], min(item[1].values())))
     chosen = [edit for edit, _ in helpful[:_MOST_HELPFUL]]
@@ -255,8 +252,7 @@ def _p_value(logs: Sequence[float]) -> float:
     """Return the two-sided p of Student's test that the mean is 0."""
     if len(set(logs)) == 1:
         return float(logs[0] == 0)
-    with needing_extra("scipy", "study"):
-        from scipy import stats  # lazy: optional dependency
+    stats = scipy_stats()
     spread = statistics.stdev(logs) / math.sqrt(len(logs))
     return float(2 * stats.t.sf(abs(statistics.fmean(logs)) / spread, len(logs) - 1))
 
@@ -280,12 +276,10 @@ def _row(edit: Edit, effects: Sequence[EffectRow], metric: str) -> HintRow:
     gains = [row for row in ordered if row.high < 1 - _LEAST]
     losses = [row for row in ordered if row.low > 1 + _LEAST]
     worst = max((row.low - 1 for row in losses), default=0.0)
-    verdict = NO_EFFECT
+    verdict = HARMS if losses else NO_EFFECT
     if gains:
         is_worth_it = not losses or (first in gains and 1 - first.high > worst)
         verdict = HELPS if is_worth_it else TRADES
-    elif losses:
-        verdict = HARMS
     sentence = _sentence(edit.text, ordered, [*gains, *losses])
     return HintRow(
         edit.text, edit.kind, verdict, sentence, edit.markup, first.ratio, first.low, first.high
@@ -335,49 +329,29 @@ def _compare(
 ) -> list[_Values]:
     """Return the metrics of *starts* as they are, and then with each of *edits*."""
     changed = (_changed(starts, edit.change) for edit in edits)
-    loads = runner.run([*starts, *itertools.chain(*changed)])
+    loads = runner.run(list(itertools.chain(starts, *changed)))
     return [_columns(loads[n : n + len(starts)]) for n in range(0, len(loads), len(starts))]
 
 
 def _changed(
     starts: Sequence[LoadTask], change: Callable[[LoadTask], LoadTask]
 ) -> Iterator[LoadTask]:
-    """Yield the tasks with an edit; all users have one page, which is edited once."""
+    """Return the tasks with an edit; all users have one page, which is edited once."""
     first = change(starts[0])
-    if first.config is not starts[0].config:
-        yield from map(change, starts)
-        return
-    for task in starts:
-        yield task._replace(page=first.page, scheme=first.scheme)
+    if first.config is starts[0].config:
+        return (task._replace(page=first.page, scheme=first.scheme) for task in starts)
+    return map(change, starts)
 
 
-class _Users:
-    """The configuration of each seed: one of the networks, its RTT and rate drawn.
+def _user(start: LoadTask, configs: Sequence[LoadConfig], within: float, n: int) -> LoadTask:
+    """Return the load of user *n*: one of *configs* in turn, its RTT and rate drawn by the seed.
 
-    They have *configs* in turn, the first one twice as user 0 has it as it is.
+    The first config comes twice, as user 0 has it as it is.
     """
-
-    def __init__(self, page: Page, configs: Sequence[LoadConfig], within: float) -> None:
-        self._page, self._configs, self._within = page, configs, within
-
-    def config(self, n: int) -> LoadConfig:
-        """Return the configuration of user *n*; user 0 has the first network as it is."""
-        config = self._configs[max(0, n - 1) % len(self._configs)]
-        config = config_for(self._page, replace(config, seed=config.seed + n))
-        return config if n == 0 or self._within == 1 else with_drawn_network(config, self._within)
-
-
-_ARGUMENTS: Mapping[str, ValueType] = {
-    "metric": Choice(METRICS),
-    "n_seeds": Integer(low=3, high=10_000),
-    "confidence": LEVEL,
-    "network_within": Number(low=1, high=100),
-    "first_result": FIRST_RESULT,
-}
-
-
-def _checked(given: Mapping[str, object]) -> dict[str, Any]:
-    return check_arguments(InputError, **{key: (_ARGUMENTS[key], given[key]) for key in given})
+    config = configs[max(0, n - 1) % len(configs)]
+    config = config_for(start.page, replace(config, seed=config.seed + n))
+    is_drawn = n > 0 and within > 1
+    return start._replace(config=with_drawn_network(config, within) if is_drawn else config)
 
 
 def _configs(page: Page, config: LoadConfig, networks: Sequence[str | Network]) -> list[LoadConfig]:
@@ -408,6 +382,19 @@ def _in_turn(networks: Sequence[str] | Sequence[NetworkShare], n_seeds: int) -> 
         counts[index] += 1
         found.append(shares[index].network)
     return found
+
+
+_KINDS: Mapping[str, ValueType] = {
+    "metric": Choice(METRICS),
+    "n_seeds": Integer(low=3, high=10_000),
+    "confidence": LEVEL,
+    "network_within": Number(low=1, high=100),
+    "first_result": FIRST_RESULT,
+}
+
+
+def _checked(given: Mapping[str, object]) -> dict[str, Any]:
+    return check_arguments(InputError, **{key: (_KINDS[key], given[key]) for key in given})
 
 
 @with_loads
@@ -456,8 +443,8 @@ def hints(
         )
         errors.collect("networks", lambda: _check_networks(networks, how or LoadConfig()))
     configs = _configs(subject, how, _in_turn(networks, n_seeds))
-    users = _Users(subject, configs, taken["network_within"])
-    start = LoadTask(subject, base, users.config(0))
+    users = partial(_user, LoadTask(subject, base, how), configs, taken["network_within"])
+    start = users(0)
     tried = edits_of(start) if edits is None else list(edits)
     with LoadRunner(execution, _measured) as runner:
         runner.expect(len(tried) + 1 + (_MOST_HELPFUL + 1) * n_seeds)
@@ -468,9 +455,10 @@ def hints(
         if first_result is not None:
             first_result(_preview(once, before, first))
         chosen = _candidates(once, before, first)
-        starts = [start._replace(config=users.config(n)) for n in range(1, n_seeds + 1)]
+        starts = [*map(users, range(1, n_seeds + 1))]
         values = _compare(runner, starts, chosen)
         think_times = _try_think_times(runner, start, _best_early_hints(once, first), first)
+    titles = tuple(each if isinstance(each, str) else each.title for each in networks)
     rows, effects, best = _judged(chosen, values, first, 1 - confidence)
     return Hints(
         rows=Rows(HintRow, rows),
@@ -478,7 +466,7 @@ def hints(
         think_times=Rows(ThinkTimeRow, think_times),
         page=subject,
         metric=next(key for key, (name, _) in METRICS.items() if name == first),
-        networks=_titles(networks) or (start.config.path.network.name,),
+        networks=titles or (start.config.path.network.name,),
         network_within=float(network_within),
         n_tried=len(tried),
         n_seeds=n_seeds,
@@ -498,10 +486,6 @@ def _check_networks(networks: Sequence[str] | Sequence[NetworkShare], config: Lo
     if isinstance(networks, list | tuple):
         names = [each for each in networks if not isinstance(each, NetworkShare)]
     over_networks(config, names)
-
-
-def _titles(networks: Sequence[str] | Sequence[NetworkShare]) -> tuple[str, ...]:
-    return tuple(each if isinstance(each, str) else each.title for each in networks)
 
 
 def _best_early_hints(trials: Sequence[_Trial], first: str) -> Edit | None:

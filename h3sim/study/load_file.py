@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from h3sim.browser import OF_BROWSER, BrowserMode
 from h3sim.config.load_config import LoadConfig
+from h3sim.config.options import file_key
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.http import SendBufferRefill
-from h3sim.page import ConnectionMode
-from h3sim.results import FORMAT
+from h3sim.page import ConnectionMode, Page
+from h3sim.results import FORMAT, Load
 from h3sim.results.configuration import LoadIdentity, LoadInputs
 from h3sim.schema import open_input, parse_json, read_text
 from h3sim.schema.errors import RejectedValueError
-from h3sim.schema.fields import Record, declare, keys_of, read_document, validate
+from h3sim.schema.fields import Record, keys_of, read_document, validate
 from h3sim.schema.files import DIGEST, digest_problem
-from h3sim.study.run import resolve_scheme, run_config
+from h3sim.study.run import SchemeLike, resolve_scheme, run_config
 from h3sim.transport import HandshakeMode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from h3sim.page import Page
-    from h3sim.results import Load
     from h3sim.schemes import Scheme
-    from h3sim.study.run import SchemeLike
 
     ProgressCallback = Callable[[int, int], None]
 
@@ -51,11 +48,10 @@ class SavedLoadError(InputError):
 class LoadDocument(LoadIdentity):
     """Settings and inputs in the document of a load."""
 
-    inputs: LoadInputs = field(
+    inputs: LoadInputs = file_key(
+        Record(LoadInputs, is_kept=True),
+        "the page, scheme, network and profile in full",
         default=_NO_INPUTS,
-        metadata=declare(
-            Record(LoadInputs, is_kept=True), "the page, scheme, network and profile in full"
-        ),
     )
 
     def __post_init__(self) -> None:
@@ -145,7 +141,7 @@ class SavedLoad:
         resolved = self.scheme if scheme is None else resolve_scheme(scheme)
         if resolved is None:
             message = "was defined in code and cannot be read from the file: pass it to run()"
-            raise SavedLoadError([ValidationIssue(key="inputs.scheme", message=message)])
+            raise SavedLoadError.at("inputs.scheme", message)
         return run_config(
             self.page, resolved, self.config, record_packets=record_packets, progress=progress
         )

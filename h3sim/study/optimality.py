@@ -12,18 +12,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from h3sim._version import __version__
 from h3sim.browser import BrowserMode
 from h3sim.config.load_config import LoadConfig, config_for, over_networks
-from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue, needing_extra
+from h3sim.errors import InputError, NothingToMeasureError, needing_extra
 from h3sim.lazy import accessor
 from h3sim.page.categories import PAGE_CLASSES, classes_of
 from h3sim.page.transforms import with_cached
-from h3sim.schema import format_value
-from h3sim.schema.arguments import ErrorCollector
+from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
 from h3sim.schema.output import ObjectType, OutputSchema, Property, rows_of
 from h3sim.schema.values import Choice, TableOf
 from h3sim.study.compare import check_names, resolve_subjects
 from h3sim.study.rows import COMMON, SETTINGS, WHICH, ResultTable
-from h3sim.study.run import resolve_scheme
-from h3sim.study.tasks import LoadRunner, LoadTask, read_options, with_loads
+from h3sim.study.run import PageLike, SchemeLike, resolve_scheme
+from h3sim.study.runner import LoadRunner, LoadTask, read_options, with_loads
 from h3sim.trace import Rows
 from h3sim.units import to_ms
 
@@ -32,11 +31,9 @@ if TYPE_CHECKING:
 
     from h3sim.metrics.lower_bounds import Part
     from h3sim.page import Page
-    from h3sim.results import Load
-    from h3sim.results.load import Which
+    from h3sim.results import Load, Which
     from h3sim.results.optimality import Given
     from h3sim.schemes import Scheme
-    from h3sim.study.run import PageLike, SchemeLike
 
 
 _NOTHING = 1e-6
@@ -71,143 +68,101 @@ def optimal_schedule(parts: Sequence[Part], *, limit_s: float = 60.0) -> Optimum
     >>> optimal_schedule([large, small])
     Optimum(total=14, order=(1, 0, 0, 0))
     """
-    program = _Program(parts)
-    solution = program.solve(limit_s)
-    return Optimum(program.total(solution), program.order(solution))
+    # From whole ticks: the solver's objective is a float within its tolerance.
+    ends = _completion_ticks(parts, limit_s)
+    total = sum(part.weight * end for part, end in zip(parts, ends, strict=True))
+    return Optimum(total, _earliest_deadline_first(parts, ends))
 
 
-class _Program:
-    """Mixed integer program with variables x[part, tick], then y[part, tick]; ticks start at 1."""
+def _completion_ticks(parts: Sequence[Part], limit_s: float) -> list[int]:
+    """Return the completion tick of each part, from 1, by the mixed integer program."""
+    with needing_extra("scipy", "study"):
+        from scipy import optimize
+    import numpy as np
 
-    def __init__(self, parts: Sequence[Part]) -> None:
-        self._parts = parts
-        self._n_ticks = _horizon(parts)
-        self._n = len(parts) * self._n_ticks
+    # The columns of x[part, tick] and y[part, tick] in the program.
+    n_ticks = _horizon(parts)
+    n = len(parts) * n_ticks
+    x = np.arange(n).reshape(len(parts), n_ticks)
+    y = x + n
+    cost, upper = np.zeros(2 * n), np.ones(2 * n)
+    for index, part in enumerate(parts):
+        # A part that completes at tick C is incomplete at the C instants 0, 1, ..., C - 1.
+        cost[y[index]] = -part.weight
+        # No part is sent before its first tick.
+        upper[x[index, : part.first_tick - 1]] = upper[y[index, : part.first_tick - 1]] = 0
+    found = optimize.milp(
+        cost,
+        # Packets are whole, so x may be integer, too. With continuous x HiGHS solves again once y
+        # is known, and reports that on stdout whatever its log settings.
+        integrality=np.ones_like(cost),
+        bounds=optimize.Bounds(0, upper),
+        constraints=_constraints(parts, x, y),
+        options={"time_limit": limit_s, "mip_rel_gap": 0.0},  # HiGHS stops at a gap of 1e-4 else
+    )
+    if found.status != 0:
+        message = f"no optimum for {len(parts)} parts was proven: {found.message}"
+        raise NothingToMeasureError(message)
+    # By x: y is 1 only where that lowers the objective.
+    return [int(np.flatnonzero(sent)[-1]) + 1 for sent in found.x[x] > _NOTHING]
 
-    def solve(self, limit_s: float) -> Any:
-        with needing_extra("scipy", "study"):
-            from scipy import optimize
-        import numpy as np
 
-        cost = np.zeros(2 * self._n)
-        for index, part in enumerate(self._parts):
-            # A part that completes at tick C is incomplete at the C instants 0, 1, ..., C - 1.
-            for tick in self._ticks():
-                cost[self._y(index, tick)] = -part.weight
-        found = optimize.milp(
-            cost,
-            # Packets are whole, so x may be integer, too. With continuous x HiGHS solves again once
-            # y is known, and reports that on stdout whatever its log settings.
-            integrality=np.ones_like(cost),
-            bounds=optimize.Bounds(0, self._upper_bounds()),
-            constraints=self._constraints(),
-            options={
-                "time_limit": limit_s,
-                "mip_rel_gap": 0.0,
-            },  # HiGHS stops at a gap of 1e-4 otherwise
-        )
-        if found.status != 0:
-            message = f"no optimum for {len(self._parts)} parts was proven: {found.message}"
-            raise NothingToMeasureError(message)
-        return found.x
+def _constraints(parts: Sequence[Part], x: Any, y: Any) -> Any:
+    """Return the constraints: one packet per tick, all packets of each part, release times."""
+    import numpy as np
+    from scipy import optimize, sparse
 
-    def total(self, solution: Any) -> int:
-        """Return the weighted sum of completion ticks."""
-        # From whole ticks: the solver's objective is a float within its tolerance.
-        return sum(part.weight * self._end(index, solution) for index, part in self._each())
+    n_ticks = x.shape[1]
+    # Columns, their coefficients, and the limits of the sum.
+    rows: list[tuple[Any, Any, float, float]] = [(x[:, tick], 1, 0, 1) for tick in range(n_ticks)]
+    for index, part in enumerate(parts):
+        n = part.n_packets
+        rows.append((x[index], 1, n, n))
+        for tick in range(n_ticks):
+            # The part is complete once n packets are sent by this tick.
+            sent = x[index, : tick + 1]
+            rows.append(([*sent, y[index, tick]], [-1] * len(sent) + [n], -np.inf, 0))
+            if part.after is not None:
+                # A part starts *lag_ticks* after its dependency.
+                first = tick - part.lag_ticks
+                before = [y[part.after, first]] if first >= 0 else []
+                rows.append(([x[index, tick], *before], [1, *(-1 for _ in before)], -np.inf, 0))
+    matrix = sparse.lil_matrix((len(rows), 2 * x.size))
+    for number, (columns, coefficients, _, _) in enumerate(rows):
+        matrix[number, columns] = coefficients
+    return optimize.LinearConstraint(
+        matrix.tocsr(), [low for *_, low, _ in rows], [high for *_, high in rows]
+    )
 
-    def order(self, solution: Any) -> tuple[int | None, ...]:
-        """Return the earliest-deadline-first schedule with the completion ticks as deadlines."""
-        ends = [self._end(index, solution) for index, _ in self._each()]
-        left = [part.n_packets for part in self._parts]
-        sent_at: dict[int, int] = {}
-        order: list[int | None] = []
-        while any(left):
-            tick = len(order) + 1
-            ready = [i for i, _ in self._each() if left[i] and self._may_be_sent(i, tick, sent_at)]
-            # If any order meets all deadlines, earliest deadline first does (Horn 1974). The solver
-            # may place packets anywhere before them; this fills the ticks from the front.
-            chosen = min(ready, key=lambda i: (ends[i], i), default=None)
-            order.append(chosen)
-            if chosen is not None:
-                left[chosen] -= 1
-                if not left[chosen]:
-                    sent_at[chosen] = tick
-        return tuple(order)
 
-    def _each(self) -> enumerate[Part]:
-        return enumerate(self._parts)
+def _earliest_deadline_first(parts: Sequence[Part], ends: Sequence[int]) -> tuple[int | None, ...]:
+    """Return the earliest-deadline-first schedule with the completion ticks as deadlines."""
+    left = [part.n_packets for part in parts]
+    sent_at: dict[int, int] = {}
+    order: list[int | None] = []
 
-    def _may_be_sent(self, index: int, tick: int, sent_at: dict[int, int]) -> bool:
-        part = self._parts[index]
+    def may_be_sent(part: Part, tick: int) -> bool:
         if part.after is None:
             return tick >= part.first_tick
         return part.after in sent_at and tick >= sent_at[part.after] + part.lag_ticks
 
-    def _end(self, index: int, solution: Any) -> int:
-        """Return the completion tick of a part; y is 1 only where that lowers the objective."""
-        return max(tick for tick in self._ticks() if solution[self._x(index, tick)] > _NOTHING)
-
-    def _ticks(self) -> range:
-        return range(1, self._n_ticks + 1)
-
-    def _x(self, index: int, tick: int) -> int:
-        return index * self._n_ticks + tick - 1
-
-    def _y(self, index: int, tick: int) -> int:
-        return self._n + self._x(index, tick)
-
-    def _upper_bounds(self) -> Any:
-        """Return the upper bounds: no part is sent before its first tick."""
-        import numpy as np
-
-        upper = np.ones(2 * self._n)
-        for index, part in self._each():
-            for tick in range(1, min(part.first_tick, self._n_ticks + 1)):
-                upper[self._x(index, tick)] = upper[self._y(index, tick)] = 0
-        return upper
-
-    def _constraints(self) -> Any:
-        """Return the constraints: one packet per tick, all packets of each part, release times."""
-        import numpy as np
-        from scipy import optimize, sparse
-
-        ticks = self._ticks()
-        rows: list[tuple[dict[int, float], float, float]] = [
-            ({self._x(i, tick): 1 for i, _ in self._each()}, 0, 1) for tick in ticks
-        ]
-        for index, part in self._each():
-            n = part.n_packets
-            rows.append(({self._x(index, tick): 1 for tick in ticks}, n, n))
-            sent: dict[int, float] = {}
-            for tick in ticks:
-                sent[self._x(index, tick)] = -1
-                # A copy, as *sent* grows: the part is complete once n packets are sent by this
-                # tick.
-                rows.append(({**sent, self._y(index, tick): n}, -np.inf, 0))
-                if part.after is not None:
-                    rows.append(self._behind(index, part, tick))
-        matrix = sparse.lil_matrix((len(rows), 2 * self._n))
-        for number, (row, _, _) in enumerate(rows):
-            for column, value in row.items():
-                matrix[number, column] = value
-        return optimize.LinearConstraint(
-            matrix.tocsr(), [low for _, low, _ in rows], [high for _, _, high in rows]
-        )
-
-    def _behind(self, index: int, part: Part, tick: int) -> tuple[dict[int, float], float, float]:
-        """Return the precedence constraint: a part starts *lag_ticks* after its dependency."""
-        row: dict[int, float] = {self._x(index, tick): 1}
-        if part.after is not None and tick > part.lag_ticks:
-            row[self._y(part.after, tick - part.lag_ticks)] = -1
-        return row, -float("inf"), 0
+    while any(left):
+        tick = len(order) + 1
+        ready = [i for i, part in enumerate(parts) if left[i] and may_be_sent(part, tick)]
+        # If any order meets all deadlines, earliest deadline first does (Horn 1974). The solver
+        # may place packets anywhere before them; this fills the ticks from the front.
+        chosen = min(ready, key=lambda i: (ends[i], i), default=None)
+        order.append(chosen)
+        if chosen is not None:
+            left[chosen] -= 1
+            if not left[chosen]:
+                sent_at[chosen] = tick
+    return tuple(order)
 
 
 def _horizon(parts: Sequence[Part]) -> int:
     """Return a tick by which every schedule without avoidable idle ticks is complete."""
-    latest = 0
-    for part in parts:
-        latest = max(latest, part.first_tick + part.n_packets - 1)
+    latest = max((part.first_tick + part.n_packets - 1 for part in parts), default=0)
     # `first_tick` includes the lags of dependencies. Without avoidable idling, a part completes
     # later than that only by ticks that send other packets, and there are no more of these than
     # packets.
@@ -215,6 +170,8 @@ def _horizon(parts: Sequence[Part]) -> int:
 
 
 _WHICH: tuple[Which, ...] = ("all", "atf")
+_BY = Predicate(f"one of {', '.join(PAGE_CLASSES)}", lambda value: value in PAGE_CLASSES)
+_GIVEN = Predicate("'page' or 'requests'", lambda value: value in (None, "page", "requests"))
 
 
 class OptimalityRow(NamedTuple):
@@ -329,7 +286,7 @@ class Optimality(ResultTable):
             InputError: if *by* is no such criterion.
             MissingExtraError: if scipy is not installed.
         """
-        _check_by(by)
+        check_arguments(InputError, by=(_BY, by))
         return Rows(CategoryOptimalityRow, self._category_rows(by))
 
     def _category_rows(self, by: str) -> Iterator[CategoryOptimalityRow]:
@@ -345,20 +302,10 @@ class Optimality(ResultTable):
                 }
                 if inside:
                     n_pages, mean, median, worst, worst_page = _summary(inside)
-                    low, high = (_at_least_1(end) for end in mean_interval([*inside.values()]))
-                    yield CategoryOptimalityRow(
-                        network=network,
-                        page_class=page_class,
-                        scheme=scheme,
-                        which=which,
-                        n_pages=n_pages,
-                        mean=mean,
-                        low=low,
-                        high=high,
-                        median=median,
-                        worst=worst,
-                        worst_page=worst_page,
-                    )
+                    ends = mean_interval([*inside.values()])
+                    low, high = (None if end is None else max(1.0, end) for end in ends)
+                    group = (network, page_class, scheme, which, n_pages, mean)
+                    yield CategoryOptimalityRow(*group, low, high, median, worst, worst_page)
 
     def _groups(self) -> Iterator[tuple[str, str, Which, dict[str, float]]]:
         """Yield the ratios by page for each network, scheme and metric."""
@@ -375,10 +322,6 @@ class Optimality(ResultTable):
         return accessor("optimality.plot", self)
 
 
-def _at_least_1(end: float | None) -> float | None:
-    return None if end is None else max(1.0, end)
-
-
 def _summary(
     found: dict[str, float],
 ) -> tuple[int, float | None, float | None, float | None, str | None]:
@@ -389,12 +332,6 @@ def _summary(
     values = list(found.values())
     mean = math.fsum(values) / len(values)
     return len(values), mean, statistics.median(values), found[worst_page], worst_page
-
-
-def _check_by(by: object) -> None:
-    if by not in PAGE_CLASSES:
-        message = f"must be one of {', '.join(PAGE_CLASSES)}, is {format_value(by)}"
-        raise InputError([ValidationIssue(key="by", message=message)])
 
 
 @with_loads
@@ -426,7 +363,7 @@ def optimality(
     [('rr', 'atf', 3.78), ('atf-first', 'atf', 1.0)]
     """
     with ErrorCollector() as errors:
-        errors.collect("", lambda: _check_given(given))
+        errors.collect("", lambda: check_arguments(InputError, given=(_GIVEN, given)))
         execution, run_with = errors.collect(
             "", lambda: read_options(optimality, options, config), default=(None, LoadConfig())
         )
@@ -449,12 +386,6 @@ def optimality(
         page_digests={page.name: page.digest for page in found.pages},
         page_classes={page.name: classes_of(page) for page in found.pages},
     )
-
-
-def _check_given(given: object) -> None:
-    if given not in (None, "page", "requests"):
-        message = f"must be 'page' or 'requests', is {format_value(given)}"
-        raise InputError([ValidationIssue(key="given", message=message)])
 
 
 _SAME_BOUND = "as for the scheme before"
@@ -625,16 +556,15 @@ def what_if(
 def _what_if_tasks(page: Page, scheme: Scheme, config: LoadConfig) -> Iterator[LoadTask]:
     """Yield the loads of a page with one cost removed in each."""
     rtt_ms = to_ms(config.path.network.rtt_ns)
-    variants = {
-        "as it is": (page, config),
-        "no computation": (_without_computation(page), config),
+    variants = (
+        (page, config),
+        (_without_computation(page), config),
         # From scratch: loss, a queue or a controller of *config* would require links.
-        "no network": (page, LoadConfig(browser=config.browser, **_AT_ONCE)),
-        "half the RTT": (page, replace(config, rtt_ms=rtt_ms / 2)),
-        "all cached": (_with_all_cached(page), config),
-    }
-    for what in WHAT_IFS:
-        changed_page, changed = variants[what]
+        (page, LoadConfig(browser=config.browser, **_AT_ONCE)),
+        (page, replace(config, rtt_ms=rtt_ms / 2)),
+        (_with_all_cached(page), config),
+    )
+    for what, (changed_page, changed) in zip(WHAT_IFS, variants, strict=True):
         yield LoadTask(changed_page, scheme, changed, what)
 
 
@@ -690,10 +620,9 @@ def _mean_contributions(
         for of_load in of_loads:
             for name, time_ms, share in of_load[by]:
                 found.setdefault(name, []).append((time_ms, share))
-        means = {
-            name: (sum(ms for ms, _ in values) / n_loads, sum(part for _, part in values) / n_loads)
+        rows = [
+            PathShareRow(by, name, sum(times_ms) / n_loads, sum(parts) / n_loads, max(parts))
             for name, values in found.items()
-        }
-        for name in sorted(means, key=lambda name: -means[name][1]):
-            most = max(share for _, share in found[name])
-            yield PathShareRow(by, name, *means[name], most)
+            for times_ms, parts in [tuple(zip(*values, strict=True))]
+        ]
+        yield from sorted(rows, key=lambda row: -row.mean_part)

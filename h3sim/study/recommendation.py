@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h3sim import catalog
 from h3sim._version import __version__
-from h3sim.config.load_config import config_for
+from h3sim.config.load_config import LoadConfig, config_for
 from h3sim.errors import InputError
 from h3sim.importers import ImportedPage, import_page
 from h3sim.importers.result import IMPORT
@@ -19,23 +19,25 @@ from h3sim.schema import open_input
 from h3sim.schema.arguments import PATH, ErrorCollector, check_arguments
 from h3sim.schema.output import TEXT, VERSION, OutputSchema, Property
 from h3sim.schema.values import Flag, ListOf, Number, OrNone
-from h3sim.study.compare import COMPARISON, baseline_of, compare
+from h3sim.study.compare import COMPARISON, Comparison, baseline_of, compare
 from h3sim.study.fidelity import FIDELITY, Fidelity
-from h3sim.study.racing import check_race
-from h3sim.study.run import add_schedulers, resolve_schemes
-from h3sim.study.search import DEPLOYABLE, FOUND, ROBUSTNESS_NETWORKS, options_over, search
-from h3sim.study.tasks import read_options, with_loads
-from h3sim.table import RichDisplay
+from h3sim.study.run import PageLike, SchedulersLike, SchemeLike, add_schedulers, resolve_schemes
+from h3sim.study.runner import read_options, with_loads
+from h3sim.study.search import (
+    DEPLOYABLE,
+    FOUND,
+    ROBUSTNESS_NETWORKS,
+    check_race,
+    options_over,
+    search,
+)
+from h3sim.table import RichDisplay, Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from h3sim.config.load_config import LoadConfig
     from h3sim.results.load import Which
-    from h3sim.study.compare import Comparison
-    from h3sim.study.run import PageLike, SchedulersLike, SchemeLike
     from h3sim.study.search import SearchResult
-    from h3sim.table import Table
 
 
 EXAMPLE = "one load of each scheme, as an example (the verdict rests on the pairs)"
@@ -185,9 +187,11 @@ def recommend(
         asked = errors.collect(
             "", lambda: add_schedulers(schemes, scheduler, signals), default=["rr"]
         )
-        what = errors.collect("", lambda: _schemes(asked, baseline))
-    what["config"] = given
-    how = {entry.name: getattr(execution, entry.name) for entry in fields(execution)}
+        requested = errors.collect("schemes", lambda: resolve_schemes(asked), default=[])
+        base = errors.collect("baseline", lambda: baseline_of(baseline, requested))
+    compared = requested if base in requested else [*requested, base]
+    what: dict[str, Any] = {"schemes": compared, "baseline": base, "config": given}
+    how = vars(execution)
     send_buffer_kb = config_for(subject, given).send_buffer_kb
     return Recommendation(
         page=subject,
@@ -201,14 +205,6 @@ def recommend(
             **(how | {"progress": False}),
         ),
     )
-
-
-def _schemes(schemes: SchemeLike | Iterable[SchemeLike], baseline: SchemeLike) -> dict[str, Any]:
-    """Return what is compared with what, the baseline among it."""
-    with ErrorCollector() as errors:
-        requested = errors.collect("schemes", lambda: resolve_schemes(schemes), default=[])
-        base = errors.collect("baseline", lambda: baseline_of(baseline, requested))
-    return {"schemes": requested + ([] if base in requested else [base]), "baseline": base}
 
 
 def subject_of(page: PageLike | ImportedPage) -> tuple[Page, ImportedPage | None]:

@@ -7,22 +7,23 @@ import csv
 import io
 import itertools
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, overload
 
 from h3sim._version import __version__
+from h3sim.config.options import file_key
 from h3sim.errors import InputError, ValidationIssue, needing_extra
 from h3sim.lazy import accessor
 from h3sim.results.figures import FIGURES
 from h3sim.schema import format_value, parse_json, read_text, write_atomically
 from h3sim.schema.arguments import PATH, check_arguments
-from h3sim.schema.fields import declare, read_document, write_table
+from h3sim.schema.fields import read_document, write_table
 from h3sim.schema.files import DIGEST, lines_digest, open_input
 from h3sim.schema.values import Integer, ListOf, OrNone, Text
-from h3sim.study.rows import StudyRows, no_column, row_problem
-from h3sim.study.store import Store
-from h3sim.study.store_file import renamed_row
-from h3sim.table import RichDisplay, Table, with_floats
+from h3sim.study import statistics
+from h3sim.study.rows import Stored, StudyRows, no_column, row_problem
+from h3sim.study.store import Store, renamed_row
+from h3sim.table import RichDisplay, Rows, Table, with_floats
 from h3sim.units import unit_of
 
 if TYPE_CHECKING:
@@ -32,17 +33,15 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-    from h3sim.study.rows import Stored
-    from h3sim.study.sample_size import PowerRow
     from h3sim.study.statistics import (
         ContrastRow,
         Correlation,
         Method,
+        PowerRow,
         Ranks,
         RelativeRow,
         SchemeRow,
     )
-    from h3sim.trace import Rows
 
 
 FORMAT = "h3sim-results/2"
@@ -57,94 +56,10 @@ class ResultsError(InputError):
 class ResultsHead:
     """First line of saved rows, with their metadata."""
 
-    version: str = field(default="", metadata=declare(Text(), "version of h3sim"))
-    axes: tuple[str, ...] = field(
-        default=(),
-        metadata=declare(ListOf(Text(), "names of columns"), "the columns in which loads differ"),
+    version: str = file_key(Text(), "version of h3sim", default="")
+    axes: tuple[str, ...] = file_key(
+        ListOf(Text(), "names of columns"), "the columns in which loads differ", default=()
     )
-
-
-def to_xarray(results: Results, values: Sequence[str]) -> xr.Dataset:
-    """Return *values* (default: all metrics) over the axes of *results*.
-
-    Units are in `attrs`, as in the CF conventions and for xarray's plots.
-    """
-    with needing_extra("xarray", "study"):
-        import xarray  # noqa: F401 - pandas calls it
-    frame = results.to_pandas()
-    axes = list(results.axes) or ["page"]
-    if frame.duplicated(axes).any():
-        message = f"are not a grid over {', '.join(axes)}: several rows have the same values"
-        raise ResultsError([ValidationIssue(key="rows", message=message)])
-    if unknown := [name for name in values if name not in frame.columns or name in axes]:
-        raise ResultsError(
-            ValidationIssue(key="values", message=_no_value(name, axes, list(frame.columns)))
-            for name in unknown
-        )
-    figures = [figure.name for figure in FIGURES if figure.name in frame.columns]
-    dataset: xr.Dataset = frame.set_index(axes)[list(values) or figures].to_xarray()
-    # In the order of the study: xarray would sort the coordinates.
-    dataset = dataset.reindex({axis: frame[axis].unique() for axis in axes})
-    titles = {figure.name: figure.title for figure in FIGURES}
-    for name, variable in dataset.variables.items():
-        if variable.dtype.kind in "iuf" and (unit := unit_of(str(name))):
-            variable.attrs["units"] = unit
-        if name in titles:
-            variable.attrs["long_name"] = titles[str(name)]
-    return dataset
-
-
-def _no_value(name: str, axes: Sequence[str], columns: Sequence[str]) -> str:
-    """Explain why *name* cannot be a variable over the axes."""
-    return f"{name} is an axis" if name in axes else no_column(name, columns)
-
-
-def write_csv(results: Results, path: str | Path) -> None:
-    """Write the rows as CSV; missing values are empty."""
-
-    def write(file: BinaryIO) -> None:
-        text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
-        # From all rows: rows of joined studies may have different columns.
-        columns = dict.fromkeys(name for row in results for name in row)
-        writer = csv.DictWriter(text, list(columns), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(results)
-        # Otherwise *text* would close the file when collected, before it is moved into place.
-        text.detach()
-
-    write_atomically(path, write, error=ResultsError)
-
-
-def write_parquet(results: Results, path: str | Path) -> None:
-    """Write the rows as Parquet, in batches of some thousands."""
-    with needing_extra("pyarrow", "study"):
-        import pyarrow.parquet  # lazy: optional dependency
-    schema = _arrow_schema(results)
-
-    def write(file: BinaryIO) -> None:
-        with pyarrow.parquet.ParquetWriter(file, schema) as writer:
-            rows = iter(results)
-            while some := list(itertools.islice(rows, _CHUNK)):
-                writer.write_table(pyarrow.Table.from_pylist(some, schema=schema))
-
-    write_atomically(path, write, error=ResultsError)
-
-
-def write_lines(results: Results, path: str | Path) -> None:
-    """Write a header line, then one line of JSON per row, then their digest."""
-    metadata = ResultsHead(version=__version__, axes=tuple(results.axes))
-    head = {"format": FORMAT, **write_table(metadata, include_defaults=True)}
-
-    def write(file: BinaryIO) -> None:
-        def written() -> Iterator[str]:
-            for line in itertools.chain([head], results):
-                text = json.dumps(line, allow_nan=False)
-                file.write(text.encode() + b"\n")
-                yield text
-
-        file.write(json.dumps({DIGEST: lines_digest(written())}).encode() + b"\n")
-
-    write_atomically(path, write, error=ResultsError)
 
 
 def _arrow_schema(results: Results) -> Any:
@@ -159,11 +74,11 @@ def _arrow_schema(results: Results) -> Any:
     fields = []
     for name, found in kinds.items():
         found.discard(type(None))
-        # Integers mixed with floats become floats, and so does an empty column.
-        (kind,) = found if len(found) == 1 else (float,)
         if str in found and len(found) > 1:
             message = f"{name} has text and numbers: a Parquet column has one type"
-            raise ResultsError([ValidationIssue(key="rows", message=message)])
+            raise ResultsError.at("rows", message)
+        # Integers mixed with floats become floats, and so does an empty column.
+        kind = found.pop() if len(found) == 1 else float
         fields.append((name, types.get(kind, pyarrow.float64())))
     return pyarrow.schema(fields)
 
@@ -239,27 +154,21 @@ class Results(StudyRows, RichDisplay):
         >>> row.level, row.geometric, row.refusal
         ('quic', 2.0, '2 independent pages: an interval takes 3 or more')
         """
-        from h3sim.study.statistics import compare_over, compare_schemes  # on use: an extra
-
         how: dict[str, Any] = {"confidence": confidence, "interval": interval, "seed": seed}
         how |= {"value": value, "baseline": baseline, "pool": pool}
         if over is None and not by:
-            return compare_schemes(self, **how)
-        return compare_over(self, over="scheme" if over is None else over, by=by, **how)
+            return statistics.compare_schemes(self, **how)
+        return statistics.compare_over(self, over="scheme" if over is None else over, by=by, **how)
 
     def relative_medians(
         self, baseline: str = "rr", *, value: str = "byte_index_all_ms"
     ) -> Rows[RelativeRow]:
         """Return medians relative to *baseline*, as `h3sim.study.statistics.relative_medians`."""
-        from h3sim.study.statistics import relative_medians
-
-        return relative_medians(self, baseline=baseline, value=value)
+        return statistics.relative_medians(self, baseline=baseline, value=value)
 
     def correlation(self, x: str, y: str, *, confidence: float = 0.95) -> Correlation:
         """Return the rank correlation of two columns, as `h3sim.study.statistics.correlation`."""
-        from h3sim.study.statistics import correlation
-
-        return correlation(self, x, y, confidence=confidence)
+        return statistics.correlation(self, x, y, confidence=confidence)
 
     def power(
         self,
@@ -270,18 +179,14 @@ class Results(StudyRows, RichDisplay):
         level: float = 0.05,
         power: float = 0.8,
     ) -> Rows[PowerRow]:
-        """Return seeds and pages needed to detect a *speedup*; see `h3sim.study.sample_size`."""
-        from h3sim.study.sample_size import power_of_schemes
-
-        return power_of_schemes(
+        """Return seeds and pages needed to detect a *speedup*; see `h3sim.study.statistics`."""
+        return statistics.power_of_schemes(
             self, speedup=speedup, baseline=baseline, value=value, level=level, power=power
         )
 
     def ranks(self, value: str = "byte_index_all_ms", *, level: float = 0.05) -> Ranks:
         """Return the mean ranks of schemes over pages, as `h3sim.study.statistics.mean_ranks`."""
-        from h3sim.study.statistics import mean_ranks
-
-        return mean_ranks(self, value=value, level=level)
+        return statistics.mean_ranks(self, value=value, level=level)
 
     @property
     def plot(self) -> Any:
@@ -309,7 +214,32 @@ class Results(StudyRows, RichDisplay):
             MissingExtraError: if pandas or xarray is not installed.
             ResultsError: if the rows are not a grid: several have the same values of the axes.
         """
-        return to_xarray(self, values)
+        with needing_extra("xarray", "study"):
+            import xarray  # noqa: F401 - pandas calls it
+        frame = self.to_pandas()
+        axes = list(self.axes) or ["page"]
+        if frame.duplicated(axes).any():
+            message = f"are not a grid over {', '.join(axes)}: several rows have the same values"
+            raise ResultsError.at("rows", message)
+        unknown = {
+            name: f"{name} is an axis" if name in axes else no_column(name, list(frame.columns))
+            for name in values
+            if name not in frame.columns or name in axes
+        }
+        if unknown:
+            issues = (ValidationIssue(key="values", message=text) for text in unknown.values())
+            raise ResultsError(issues)
+        titles = {figure.name: figure.title for figure in FIGURES if figure.name in frame.columns}
+        dataset: xr.Dataset = frame.set_index(axes)[list(values) or list(titles)].to_xarray()
+        # In the order of the study: xarray would sort the coordinates.
+        dataset = dataset.reindex({axis: frame[axis].unique() for axis in axes})
+        for name, variable in dataset.variables.items():
+            # As in the CF conventions and for xarray's plots.
+            if variable.dtype.kind in "iuf" and (unit := unit_of(str(name))):
+                variable.attrs["units"] = unit
+            if name in titles:
+                variable.attrs["long_name"] = titles[str(name)]
+        return dataset
 
     def to_csv(self, path: str | Path) -> None:
         """Write the rows as CSV, atomically; missing values are empty.
@@ -317,7 +247,18 @@ class Results(StudyRows, RichDisplay):
         Raises:
             InputError: if the file cannot be written.
         """
-        write_csv(self, path)
+
+        def write(file: BinaryIO) -> None:
+            text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
+            # From all rows: rows of joined studies may have different columns.
+            columns = dict.fromkeys(name for row in self for name in row)
+            writer = csv.DictWriter(text, list(columns), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(self)
+            # Otherwise *text* would close the file when collected, before it is moved into place.
+            text.detach()
+
+        write_atomically(path, write, error=ResultsError)
 
     def to_parquet(self, path: str | Path) -> None:
         """Write the rows as a Parquet file, atomically and in batches.
@@ -326,7 +267,17 @@ class Results(StudyRows, RichDisplay):
             InputError: if the file cannot be written.
             MissingExtraError: if pyarrow is not installed.
         """
-        write_parquet(self, path)
+        with needing_extra("pyarrow", "study"):
+            import pyarrow.parquet  # lazy: optional dependency
+        schema = _arrow_schema(self)
+
+        def write(file: BinaryIO) -> None:
+            with pyarrow.parquet.ParquetWriter(file, schema) as writer:
+                rows = iter(self)
+                while some := list(itertools.islice(rows, _CHUNK)):
+                    writer.write_table(pyarrow.Table.from_pylist(some, schema=schema))
+
+        write_atomically(path, write, error=ResultsError)
 
     def save(self, path: str | Path) -> None:
         """Save the results for `read_results`: one line of JSON per row.
@@ -334,7 +285,19 @@ class Results(StudyRows, RichDisplay):
         Raises:
             InputError: if the file cannot be written.
         """
-        write_lines(self, path)
+        metadata = ResultsHead(version=__version__, axes=tuple(self.axes))
+        head = {"format": FORMAT, **write_table(metadata, include_defaults=True)}
+
+        def write(file: BinaryIO) -> None:
+            def written() -> Iterator[str]:
+                for line in itertools.chain([head], self):
+                    text = json.dumps(line, allow_nan=False)
+                    file.write(text.encode() + b"\n")
+                    yield text
+
+            file.write(json.dumps({DIGEST: lines_digest(written())}).encode() + b"\n")
+
+        write_atomically(path, write, error=ResultsError)
 
     # Display
 
@@ -379,10 +342,10 @@ def read_results(path: str | Path, *, study: int | None = None) -> Results:
     if head == _SQLITE:
         return _of_store(path, taken["study"])
     if head.startswith(_PARQUET):
-        raise ResultsError([ValidationIssue(key="", message=_OTHER)], str(path))
+        raise ResultsError.at("", _OTHER, str(path))
     if study is not None:
         message = f"is valid only for stores, is {study}: this file contains one study"
-        raise ResultsError([ValidationIssue(key="study", message=message)], str(path))
+        raise ResultsError.at("study", message, str(path))
     return _read_lines(path)
 
 
@@ -396,11 +359,11 @@ def _read_lines(path: str | Path) -> Results:
     """Return the results of a file of JSON lines."""
     head, *lines = read_text(path, ResultsError).splitlines() or [""]
     if not head.lstrip().startswith("{"):
-        raise ResultsError([ValidationIssue(key="", message=_OTHER)], str(path))
+        raise ResultsError.at("", _OTHER, str(path))
     document = parse_json(head, ResultsError, source=str(path))
     if not isinstance(document, dict) or document.get("format") not in (FORMAT, SAMPLED):
         message = f"must be {FORMAT!r}: neither saved results nor a store"
-        raise ResultsError([ValidationIssue(key="format", message=message)], str(path))
+        raise ResultsError.at("format", message, str(path))
     problems: list[ValidationIssue] = []
     metadata, is_sampled = ResultsHead(), document["format"] == SAMPLED
     last = None if is_sampled or not lines else lines.pop()
@@ -412,52 +375,45 @@ def _read_lines(path: str | Path) -> Results:
         problems += error.problems
     # Checked now, so that bad lines are found early; but kept as text, which takes far less memory
     # than rows.
-    problems += filter(None, map(_row_problem, itertools.count(2), lines))
-    if not is_sampled and not problems:
-        problems += filter(None, [_digest_problem([head, *lines], last)])
+    for number, line in enumerate(lines, 2):
+        if problem := _line_problem(line):
+            problems.append(ValidationIssue(key=f"line {number}", message=problem))
+    if not is_sampled and not problems and (problem := _digest_problem([head, *lines], last)):
+        problems.append(ValidationIssue(key=DIGEST, message=problem))
     if problems:
         raise ResultsError(problems, str(path))
-    texts: list[Stored] = [(line, None, None) for line in lines]
-    if is_sampled:
-        texts = [(renamed_row(line), None, None) for line in lines]
-    return _with_known_axes(Results(lambda: iter(texts), axes=metadata.axes), path)
+    texts = map(renamed_row, lines) if is_sampled else lines
+    rows: list[Stored] = [(line, None, None) for line in texts]
+    return _with_known_axes(Results(lambda: iter(rows), axes=metadata.axes), path)
 
 
 def _with_known_axes(results: Results, path: str | Path) -> Results:
     """Return *results* after checking that their axes are columns."""
     columns = results.columns
     if columns and (unknown := [name for name in results.axes if name not in columns]):
-        problems = [
-            ValidationIssue(key="axes", message=no_column(name, columns)) for name in unknown
-        ]
-        raise ResultsError(problems, str(path))
+        texts = [no_column(name, columns) for name in unknown]
+        raise ResultsError((ValidationIssue(key="axes", message=text) for text in texts), str(path))
     return results
 
 
-def _digest_problem(lines: list[str], last: str | None) -> ValidationIssue | None:
-    """Return the issue of lines that do not match the digest in the *last* one, or None."""
+def _digest_problem(lines: list[str], last: str | None) -> str | None:
+    """Return why lines do not match the digest in the *last* one, or None if they do."""
     found = None
     with contextlib.suppress(ResultsError):
         found = parse_json(last or "", ResultsError, source="")
     if not isinstance(found, dict) or not isinstance(found.get(DIGEST), str):
-        message = "is missing in the last line: the file was cut off"
-    elif found[DIGEST] != lines_digest(lines):
-        message = "differs from the rows, which are damaged or were edited"
-    else:
-        return None
-    return ValidationIssue(key=DIGEST, message=message)
+        return "is missing in the last line: the file was cut off"
+    if found[DIGEST] != lines_digest(lines):
+        return "differs from the rows, which are damaged or were edited"
+    return None
 
 
-def _row_problem(number: int, line: str) -> ValidationIssue | None:
-    """Return the issue of a line that is not a valid row, or None."""
+def _line_problem(line: str) -> str | None:
+    """Return why a line is not a valid row, or None if it is."""
     try:
         row = parse_json(line, ResultsError, source="")
     except ResultsError as error:
-        return ValidationIssue(key=f"line {number}", message=error.problems[0].message)
-    if not isinstance(row, dict):
-        return ValidationIssue(
-            key=f"line {number}", message=f"must be an object, is {format_value(row)}"
-        )
-    if problem := row_problem(row):
-        return ValidationIssue(key=f"line {number}", message=problem)
-    return None
+        return error.problems[0].message
+    return (
+        row_problem(row) if isinstance(row, dict) else f"must be an object, is {format_value(row)}"
+    )

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeAlias, overload
 
-from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue
+from h3sim.errors import H3SimError, InputError, NothingToMeasureError
 from h3sim.results.figures import FIGURES
 from h3sim.schema import format_value, join_words
 from h3sim.schema.arguments import Predicate, check_arguments
 from h3sim.schema.errors import RejectedValueError, collected, plain_values
-from h3sim.schema.output import TEXT, VERSION, Property
+from h3sim.schema.output import TEXT, VERSION, OutputSchema, Property
 from h3sim.schema.values import Choice, ListOf, OrNone, Scalar, TableOf, ValueType
-from h3sim.study.store_file import StoreError
-from h3sim.table import RichDisplay
+from h3sim.table import RichDisplay, Rows, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     import pandas as pd
 
-    from h3sim.schema.output import OutputSchema
-    from h3sim.table import Rows, Table
+
+class StoreError(H3SimError):
+    """Store that cannot be read or written; the message has advice."""
 
 
 class RunningStats:
@@ -247,9 +245,7 @@ class StudyRows:
             moments = sums.setdefault(tuple(row.get(name) for name in by), RunningStats())
             number = row.get(value)
             if isinstance(number, str):
-                raise InputError(
-                    [ValidationIssue(key=value, message=f"is text: {format_value(number)}")]
-                )
+                raise InputError.at(value, f"is text: {format_value(number)}")
             if number is not None:
                 moments.add(number)
         return self.of(

@@ -6,7 +6,7 @@ Read next, on the path of docs/reading.md: `h3sim/engine/simulation.py`.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -19,12 +19,12 @@ from h3sim.config.load_config import (
     header_compression_of,
     with_options,
 )
-from h3sim.errors import InputError, ValidationIssue
+from h3sim.errors import InputError
 from h3sim.http import SendBufferRefill
 from h3sim.page import ConnectionMode, Page
 from h3sim.page.hosts import RecordedHosts
-from h3sim.results import MAX_CONNECTIONS_PER_HOST, MAX_LOAD_NS
-from h3sim.schedulers import Retransmit
+from h3sim.results import MAX_CONNECTIONS_PER_HOST, MAX_LOAD_NS, Load, LoadSpec
+from h3sim.schedulers import Retransmit, Scheduler
 from h3sim.schema import format_value
 from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
 from h3sim.schema.values import Flag
@@ -33,12 +33,9 @@ from h3sim.signals import Signalling
 from h3sim.units import NS_PER_S, kbyte, ms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from h3sim.engine import Process
-    from h3sim.results import Load, LoadSpec
-    from h3sim.schedulers import Scheduler
     from h3sim.transport.network import CrossFlow
 
 
@@ -145,6 +142,7 @@ def resolve_config(page: Page, scheme: Scheme, config: LoadConfig) -> LoadSpec:
     """
     config = config_for(page, config)
     path, limit_s = config.path, config.time_limit_s
+    is_per_host = config.connections == ConnectionMode.PER_HOST.value
     return engine.LoadSpec(
         page,
         scheme=with_server_settings(scheme, config),
@@ -156,7 +154,7 @@ def resolve_config(page: Page, scheme: Scheme, config: LoadConfig) -> LoadSpec:
         buffer_bytes=kbyte(config.send_buffer_kb),
         send_buffer_refill=SendBufferRefill(config.send_buffer_refill),
         header_compression=header_compression_of(config.header_compression),
-        hosts=_recorded_hosts(config),
+        hosts=RecordedHosts(dns_ns=ms(config.dns_ms or 0)) if is_per_host else None,
         max_connections_per_host=config.max_connections_per_host or MAX_CONNECTIONS_PER_HOST,
         cross_traffic=_cross_traffic(config.cross_traffic),
         limit_ns=MAX_LOAD_NS if limit_s is None else round(limit_s * NS_PER_S),
@@ -173,24 +171,16 @@ def _cross_traffic(text: str | None) -> tuple[CrossFlow, ...]:
     return parse_cross_traffic(text)
 
 
-def _recorded_hosts(config: LoadConfig) -> RecordedHosts | None:
-    """Return the settings of per-host connections; None if all hosts share one."""
-    if config.connections != ConnectionMode.PER_HOST.value:
-        return None
-    return RecordedHosts(dns_ns=ms(config.dns_ms or 0))
-
-
 def with_server_settings(scheme: Scheme, config: LoadConfig) -> Scheme:
     """Return *scheme* with the server settings of *config*, which take precedence."""
-    changes: dict[str, Any] = {}
-    if config.retransmission_order is not None:
-        changes["retransmission"] = Retransmit(config.retransmission_order)
-    if config.max_placeholders is not None:
-        changes["max_placeholders"] = config.max_placeholders
-    if config.closed_stream_retention_ms is not None:
-        changes["retention_ns"] = ms(config.closed_stream_retention_ms)
-    if config.signalling is not None:
-        changes["signalling"] = Signalling(config.signalling)
+    retention_ms = config.closed_stream_retention_ms
+    given = {
+        "retransmission": config.retransmission_order and Retransmit(config.retransmission_order),
+        "max_placeholders": config.max_placeholders,
+        "retention_ns": None if retention_ms is None else ms(retention_ms),
+        "signalling": config.signalling and Signalling(config.signalling),
+    }
+    changes: dict[str, Any] = {key: given[key] for key in given if given[key] is not None}
     return replace(scheme, **changes) if changes else scheme
 
 
@@ -207,7 +197,7 @@ def resolve_page(page: PageLike) -> Page:
         # Imported pages and loads have a page that may have been meant.
         hint = ": use its `page`" if isinstance(getattr(given, "page", None), Page) else ""
         message = f"must be a name, a path or a page, is {format_value(page)}{hint}"
-        raise InputError([ValidationIssue(key="page", message=message)])
+        raise InputError.at("page", message)
     _refuse_set("page", page, catalog.page_set)
     return catalog.load_page(page)
 
@@ -218,7 +208,7 @@ def _refuse_set(key: str, name: object, members: Callable[[Any], object]) -> Non
         message = (
             f"{name!r} is a set of {key}s, but a single {key} is required (see `h3sim list sets`)"
         )
-        raise InputError([ValidationIssue(key=key, message=message)])
+        raise InputError.at(key, message)
 
 
 def resolve_scheme(scheme: SchemeLike) -> Scheme:
@@ -230,7 +220,7 @@ def resolve_scheme(scheme: SchemeLike) -> Scheme:
         return catalog.load_scheme(scheme)
     if not callable(scheme) and not hasattr(scheme, "pick"):
         message = f"must be a name, a path, a scheme or a scheduler, is {scheme!r}"
-        raise InputError([ValidationIssue(key="scheme", message=message)])
+        raise InputError.at("scheme", message)
     return with_scheduler(catalog.load_scheme("fifo"), scheme)
 
 
@@ -275,7 +265,7 @@ def add_schedulers(
     if scheduler is None:
         if signals is not None:
             message = "are those of the clients of a scheduler: give scheduler= as well"
-            raise InputError([ValidationIssue(key="signals", message=message)])
+            raise InputError.at("signals", message)
         return _listed(usual if schemes is None else schemes)
     several: list[Any] = _listed(scheduler)
     with ErrorCollector() as errors:

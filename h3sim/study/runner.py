@@ -1,4 +1,8 @@
-"""The runner of a study: hands batches of tasks to processes or a cluster, stores results."""
+"""The runner of a study: hands batches of cells to processes or a cluster, stores results.
+
+`compare`, `search`, `optimality` and the others list their loads as tasks and say what is measured
+of each; workers, progress, stores and resumption are the business of the runner.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,10 @@ import contextlib
 import enum
 import hashlib
 import importlib.util
+import inspect
 import io
 import itertools
+import json
 import multiprocessing
 import os
 import pickle
@@ -17,36 +23,32 @@ import threading
 import time
 import types
 import warnings
-from collections import deque
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    BrokenExecutor,
-    CancelledError,
-    Executor,
-    Future,
-    ProcessPoolExecutor,
-    wait,
-)
-from dataclasses import dataclass, fields, replace
-from functools import partial
+from collections import Counter, deque
+from concurrent import futures
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor
+from dataclasses import dataclass, field, fields, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
+from h3sim.config.load_config import LoadConfig, config_of, with_fields
 from h3sim.config.options import check_running
-from h3sim.errors import H3SimError, InputError, ValidationIssue, interrupt_note, needing_extra
+from h3sim.errors import H3SimError, InputError, interrupt_note, needing_extra
 from h3sim.notebook import in_notebook
+from h3sim.results import Load, in_words
+from h3sim.schema.arguments import ErrorCollector
 from h3sim.schema.files import shown_path
-from h3sim.study.cache_key import is_interactive
-from h3sim.study.rows import Counts, is_row_of
+from h3sim.study import cache_key
+from h3sim.study.rows import Counts, Stored, is_row_of
+from h3sim.study.run import run_config
 from h3sim.study.store import CellOutcome, Store
-from h3sim.study.worker import Done, run_batch
+from h3sim.study.worker import Cells, Done, StudyKeys, StudyWork, run_batch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from types import TracebackType
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from h3sim.study.rows import Stored
-    from h3sim.study.worker import Cells, StudyWork
+    from h3sim.page import Page
+    from h3sim.schemes import Scheme
 
 
 _UNKNOWN_WORKERS = 4
@@ -64,8 +66,8 @@ class WorkerPool:
 
     is_serial = False
 
-    def __init__(self, executor: Executor) -> None:
-        self._executor = executor
+    def __init__(self, executor: Executor | None = None) -> None:
+        self._executor: Any = executor  # None in pools that do without
 
     @property
     def workers(self) -> int:
@@ -75,7 +77,8 @@ class WorkerPool:
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Submit *function* to the executor."""
-        return self._executor.submit(function, *arguments)
+        future: Future[Any] = self._executor.submit(function, *arguments)
+        return future
 
     def renew(self) -> bool:
         """Restart after a worker died; return whether that is possible."""
@@ -90,13 +93,7 @@ class _Serial(WorkerPool):
 
     is_serial = True
 
-    def __init__(self) -> None:
-        """Do nothing: there is no executor."""
-
-    @property
-    def workers(self) -> int:
-        """One."""
-        return 1
+    workers = 1
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Run *function* now."""
@@ -111,11 +108,6 @@ class _Processes(WorkerPool):
     def __init__(self, workers: int) -> None:
         self._n = workers
         super().__init__(self._make_executor())
-
-    @property
-    def workers(self) -> int:
-        """Number of processes requested."""
-        return self._n
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Run *function* in one of the processes."""
@@ -287,7 +279,7 @@ def dask_client(address: str | None) -> Any:
         client: Any = distributed.Client(address, timeout=10, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
         message = f"no Dask scheduler answers at {address!r}: {error}"
-        raise InputError([ValidationIssue(key="--dask", message=message)]) from error
+        raise InputError.at("--dask", message) from error
     try:
         yield client
     finally:
@@ -392,24 +384,18 @@ class Driver:
         self._work: StudyWork = study.work()
         self._seconds: deque[float] = deque(maxlen=_RECENT)
         self._suspects: deque[_Batch] = deque()
-        self._pending: Iterator[int] = iter(())
-        self._n_pending = 0
         self._n_stillborn = 0
         self._advance: Callable[[int], None] = lambda _: None
         self.study_id = store.begin_study(self._keys.token(), study.name, len(study), study.axes)
-        self.reused = self.ran = self.failed = 0
-
-    def register_keys(self) -> None:
-        """Register the study's cells in the store, and count the missing ones."""
-        for _, state in self._states():
-            self.reused += state is _State.DONE
-            self.failed += state is _State.FAILED
-            self._n_pending += state is _State.MISSING
+        # Registers the study's cells in the store, and counts the missing ones.
+        found = Counter(state for _, state in self._states())
+        self.reused, self.ran, self.failed = found[_State.DONE], 0, found[_State.FAILED]
+        self._n_pending = found[_State.MISSING]
         self._pending = self._missing()
 
     def _missing(self) -> Iterator[int]:
         """Yield cells that are still missing: another sweep may have run some meanwhile."""
-        found = dict.fromkeys(_State, 0)
+        found: Counter[_State] = Counter()
         failed_before = self.failed
         for index, state in self._states():
             found[state] += 1
@@ -421,21 +407,17 @@ class Driver:
         self._n_pending = 0
 
     def _states(self) -> Iterator[tuple[int, _State]]:
-        """Yield index and state of each cell in order, read chunk by chunk."""
+        """Yield index and state of each cell in order, read and registered chunk by chunk."""
         n = len(self._study)
         for first in range(0, n, _CHUNK):
-            keys = self._noted_keys(range(first, min(first + _CHUNK, n)))
+            indices = range(first, min(first + _CHUNK, n))
+            keys = self._store.keys_of(self.study_id, first, len(indices))
+            if len(keys) < len(indices):
+                keys = [self._keys.key(index) for index in indices]
+                self._store.register_keys(self.study_id, first, keys)
             known = self._store.known(keys)
             for index, key in enumerate(keys, first):
                 yield index, self._cell_state(index, known.get(key))
-
-    def _noted_keys(self, indices: range) -> list[bytes]:
-        """Return the keys of some cells, registering those that are not yet registered."""
-        keys = self._store.keys_of(self.study_id, indices[0], len(indices))
-        if len(keys) < len(indices):
-            keys = [self._keys.key(index) for index in indices]
-            self._store.register_keys(self.study_id, indices[0], keys)
-        return keys
 
     def _cell_state(self, index: int, known: CellOutcome | None) -> _State:
         """Return whether the store has the row of a cell."""
@@ -492,7 +474,7 @@ class Driver:
                     if self._suspects:
                         continue  # the pool broke while being filled and was replaced
                     return
-                done, _ = wait(in_flight, return_when=FIRST_COMPLETED)
+                done, _ = futures.wait(in_flight, return_when=futures.FIRST_COMPLETED)
                 # In the order of submission, not of completion.
                 self._collect(pool, in_flight, [future for future in in_flight if future in done])
         finally:
@@ -560,14 +542,14 @@ class Driver:
         if self._n_stillborn >= 0:
             self._n_stillborn += 1
         if self._n_stillborn == _STILLBORN:
-            raise InputError([ValidationIssue(key="executor", message=_DIE_AT_START)]) from error
+            raise InputError.at("executor", _DIE_AT_START) from error
         # First collect finished batches, which need not run again.
         self._keep_finished(in_flight)
         self._lose(list(in_flight.values()))
         in_flight.clear()
         if not pool.renew():
             message = "broke and cannot be restarted; finished loads are kept"
-            raise InputError([ValidationIssue(key="executor", message=message)]) from error
+            raise InputError.at("executor", message) from error
 
     def _lose(self, batches: list[_Batch]) -> None:
         """Retry lost batches: once more together, then each cell alone."""
@@ -595,12 +577,9 @@ class Driver:
         """Store the outcomes of loads; raise the first error of a strict study."""
         outcomes, retained = [], list(done)
         for one in retained:
-            error = one.error
-            if error is not None:
-                error = f"{self._study.describe(one.cell)}: {error}"
-                self.failed += 1
-            else:
-                self.ran += 1
+            error = one.error and f"{self._study.describe(one.cell)}: {one.error}"
+            self.failed += error is not None
+            self.ran += error is None
             self._seconds.append(one.seconds)
             key, model = self._keys.key(one.cell), self._study.model
             outcomes.append(CellOutcome(key, model, one.row, one.resources, error, one.seconds))
@@ -634,14 +613,14 @@ class Driver:
             return _payload(lenient)
         except Exception as error:
             message = f"cannot be sent to workers ({error}): {_REMEDY}"
-            raise InputError([ValidationIssue(key="executor", message=message)]) from error
+            raise InputError.at("executor", message) from error
 
 
 class _Pickler(pickle.Pickler):
     """Pickler that refuses classes and functions that workers could not import."""
 
     def reducer_override(self, value: Any) -> Any:
-        if isinstance(value, type | types.FunctionType) and is_interactive(value):
+        if isinstance(value, type | types.FunctionType) and cache_key.is_interactive(value):
             message = f"{value.__qualname__} is defined in a notebook or at a prompt"
             raise pickle.PicklingError(message)
         return NotImplemented
@@ -679,23 +658,16 @@ class Runner:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._progress.close()
         if self._pool is not None:
             self._pool.close()
-
-    def close_store(self) -> None:
-        """Close the store, whose rows have been read, unless it is the caller's own."""
-        if self._store is not self._execution.store:
-            self._store.close()
 
     def expect(self, n: int) -> None:
         """Announce that there will be *n* cells more."""
         self._progress.expect(n)
 
-    def run(
+    def run_cells(
         self, cells: Cells, *, retry_failed: bool = False
     ) -> tuple[Callable[[], Iterator[Stored]], Counts]:
         """Run the *cells* missing in the store.
@@ -707,7 +679,6 @@ class Runner:
             StoreError: if the store cannot be read or written; finished loads are kept.
         """
         driver = Driver(cells, self._store, retry_failed=retry_failed)
-        driver.register_keys()
         with interrupt_note(lambda: _what_is_kept(self._store, self._n_ran + driver.ran)):
             pool = self._pool_for(driver)
             self._progress.begin(driver.reused + driver.ran, len(cells))
@@ -778,3 +749,184 @@ class _Progress:
     def close(self) -> None:
         if self._bar is not None:
             self._bar.close()
+
+
+with_loads = with_fields(LoadConfig, Execution)
+"""Add the options of a load, and how loads run, to the signature of a function."""
+_KEY_BYTES = 16
+
+
+class LoadTask(NamedTuple):
+    """A load; *quantity* is passed to the function that measures it."""
+
+    page: Page
+    scheme: Scheme
+    config: LoadConfig
+    quantity: str = ""
+
+
+Measure: TypeAlias = "Callable[[Load, str], dict[str, Any]]"
+"""Returns figures of a load, as JSON can have them."""
+
+
+def read_options(
+    function: Callable[..., Any], options: Mapping[str, Any], config: LoadConfig | None
+) -> tuple[Execution, LoadConfig]:
+    """Return how loads run and what they are, by the *options* of *function*.
+
+    Raises:
+        UnknownOptionError: naming each unknown option.
+        InputError: listing every value that is out of range.
+    """
+    how, own = split_options(options)
+    known = tuple(inspect.signature(function).parameters)
+    with ErrorCollector() as errors:
+        execution = errors.collect("", lambda: Execution(**how))
+        read = errors.collect("", lambda: config_of(own, known=known, changed=config))
+    return execution, read
+
+
+class LoadRunner(Runner):
+    """Runner of tasks: the loads of one call of a function.
+
+    They run in this process, one after the other, unless *execution* has an executor or workers.
+    Loads that are to be kept always do, as their traces are large.
+    """
+
+    def __init__(self, execution: Execution, measure: Measure, *, keep_loads: bool = False) -> None:
+        here = keep_loads or (execution.executor is None and execution.workers is None)
+        super().__init__(replace(execution, executor="serial") if here else execution)
+        self._measure = measure
+        self._n_run = 0
+        self.loads: list[Load] | None = [] if keep_loads else None
+        """The loads, in the order of the tasks, if they are kept."""
+
+    def __exit__(self, *error: object) -> None:
+        super().__exit__(*error)
+        # The rows have been read; a store of the caller's stays open.
+        if self._store is not self._execution.store:
+            self._store.close()
+
+    def run(self, tasks: Sequence[LoadTask]) -> list[dict[str, Any]]:
+        """Return the figures of each task, with `configuration` and `words` of its load.
+
+        Raises:
+            H3SimError: that of the first load that fails.
+        """
+        found: dict[int, Load] | None = None if self.loads is None else {}
+        work = _TaskWork(tasks=tasks, measure=self._measure, loads=found, is_strict=True)
+        first = self._n_run if self._execution.store is None else None
+        cells = _Tasks(work, self._measure, first)
+        try:
+            source, _ = self.run_cells(cells, retry_failed=True)
+        except CellFailedError as failed:
+            work.row(failed.cell)  # raises it as it was, of its own type
+            raise
+        self._n_run += len(tasks)
+        if self.loads is not None and found is not None:
+            # Those in the store have no trace, and run again.
+            self.loads += (found.get(n) or run_config(*task[:3]) for n, task in enumerate(tasks))
+        return [json.loads(json.loads(row or "")["measured"]) for row, _, _ in source()]
+
+
+@dataclass(kw_only=True)
+class _TaskWork(StudyWork):
+    """Tasks, and how each is measured."""
+
+    tasks: Sequence[LoadTask]
+    measure: Measure
+    loads: dict[int, Load] | None = field(default=None)
+
+    def row(self, index: int) -> tuple[str, str | None]:
+        """Return the row of the task at *index*: what the load is, and what was measured of it."""
+        page, scheme, config, quantity = self.tasks[index]
+        load = run_config(page, scheme, config)
+        if self.loads is not None:
+            self.loads[index] = load
+        common = {"configuration": load.configuration, "words": in_words(load)}
+        measured = json.dumps({**common, **self.measure(load, quantity)})
+        return json.dumps({**_columns(self.tasks[index]), "measured": measured}), None
+
+
+class _Tasks:
+    """Tasks as cells of a study; without a store, *first* is the number of the first."""
+
+    has_resources = False
+    is_strict = True
+    axes: tuple[str, ...] = ()
+    figures = ("measured",)
+
+    def __init__(self, work: _TaskWork, measure: Measure, first: int | None) -> None:
+        self.name = measure.__module__.rpartition(".")[2]
+        self._work = work
+        self._measure = measure
+        self._first = first
+        self.model = cache_key.model_version() if first is None else ""
+
+    def __len__(self) -> int:
+        return len(self._work.tasks)
+
+    def keys(self) -> StudyKeys:
+        if self._first is not None:
+            return _Numbers(self._first)
+        return _TaskKeys(self._work.tasks, self._measure, self.model)
+
+    def work(self) -> StudyWork:
+        return self._work
+
+    def columns(self, index: int) -> dict[str, Any]:
+        return _columns(self._work.tasks[index])
+
+    def describe(self, index: int) -> str:
+        page, scheme, config, _ = self._work.tasks[index]
+        return f"{page.name}, {scheme.name}, seed {config.seed}"
+
+
+def _columns(task: LoadTask) -> dict[str, Any]:
+    """Return the columns by which a stored row is known."""
+    page, scheme, config, _ = task
+    named = {"page": page.name, "page_digest": page.digest, "scheme": scheme.name}
+    return {**named, "seed": config.seed}
+
+
+class _TaskKeys:
+    """Keys of tasks: equal tasks have equal keys, whatever else is run with them."""
+
+    def __init__(self, tasks: Sequence[LoadTask], measure: Measure, model: str) -> None:
+        self._tasks = tasks
+        # By the source of its module: what is measured is as much a part of a result as the model.
+        source = inspect.getsource(sys.modules[measure.__module__])
+        self._head = cache_key.digest(model, measure.__qualname__, source)
+        self._of_page: dict[int, bytes] = {}
+        self._of_scheme = cache(cache_key.scheme_digest)
+
+    def key(self, index: int) -> bytes:
+        """Return the key of the task at *index*."""
+        page, scheme, config, quantity = self._tasks[index]
+        options = {entry.name: getattr(config, entry.name) for entry in fields(config)}
+        if id(page) not in self._of_page:
+            self._of_page[id(page)] = cache_key.page_digest(page)
+        hashed = hashlib.blake2b(self._head, digest_size=_KEY_BYTES)
+        hashed.update(self._of_page[id(page)] + self._of_scheme(scheme))
+        hashed.update(
+            cache_key.resolved_digest(page, scheme, options)
+            + cache_key.digest(quantity, str(config.seed))
+        )
+        return hashed.digest()
+
+    def token(self) -> str:
+        """Return a text that identifies all tasks, in order."""
+        return cache_key.digest(*(self.key(index).hex() for index in range(len(self._tasks)))).hex()
+
+
+class _Numbers:
+    """Keys of cells that are forgotten at the end: nothing of a load need be identified."""
+
+    def __init__(self, first: int) -> None:
+        self._first = first
+
+    def key(self, index: int) -> bytes:
+        return (self._first + index).to_bytes(16)
+
+    def token(self) -> str:
+        return str(self._first)

@@ -1,50 +1,51 @@
-"""The search for the best scheme for pages over a network, and how robust the result is."""
+"""The search for the best scheme for pages over a network, and how robust the result is.
+
+It is a race: arms (schemes and their parameters) are compared in paired rounds (bandits, F-Race).
+"""
 
 from __future__ import annotations
 
 import itertools
 import math
+import statistics
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from h3sim import rng
 from h3sim._version import __version__
+from h3sim.config import LoadConfig
 from h3sim.config.load_config import (
     OF_NETWORK,
     RECORDED,
-    LoadConfig,
     config_for,
     over_networks,
     recorded_network,
 )
-from h3sim.config.options import LEVEL
-from h3sim.errors import NothingToMeasureError
-from h3sim.schema.arguments import ErrorCollector
+from h3sim.config.options import LEVEL, refuse
+from h3sim.errors import InputError, NothingToMeasureError, SchemeError, ValidationIssue
+from h3sim.schema import format_value
+from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
+from h3sim.schema.errors import RejectedValueError, plain_values
 from h3sim.schema.output import COUNT, TEXT, VERSION, OutputSchema, Property, rows_of
-from h3sim.schema.values import Number, TableOf
+from h3sim.schema.values import Integer, Number, OrNone, TableOf, ValueType
+from h3sim.schemes import Scheme, scheme_from_dict, scheme_to_dict
 from h3sim.study.compare import Subjects, check_names, resolve_compared
 from h3sim.study.fidelity import FIDELITY, Fidelity, Grade, fidelities, gated
-from h3sim.study.racing import Arm, arms_of, check_race, interval_of, race
 from h3sim.study.rows import CONFIGURATION, PAGE_DIGESTS, WHICH, ResultTable
-from h3sim.study.run import add_schedulers
-from h3sim.study.statistics import ratio_end
-from h3sim.study.tasks import LoadRunner, LoadTask, read_options, with_loads
+from h3sim.study.run import PageLike, SchedulersLike, SchemeLike, add_schedulers
+from h3sim.study.runner import LoadRunner, LoadTask, read_options, with_loads
+from h3sim.study.statistics import ratio_end, student_interval
 from h3sim.trace import Rows
-from h3sim.transport import ConstantRate, LinkProfile
+from h3sim.transport import ConstantRate, LinkProfile, Network
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
     from h3sim.page import Page
-    from h3sim.results import Load
-    from h3sim.results.load import Which
-    from h3sim.schemes import Scheme
-    from h3sim.study.racing import ArmRow, Race
-    from h3sim.study.run import PageLike, SchedulersLike, SchemeLike
+    from h3sim.results import Load, Which
     from h3sim.study.runner import Execution
-    from h3sim.transport import Network
 
     ConfigOfPage: TypeAlias = Callable[[Page], LoadConfig]
 
@@ -380,7 +381,7 @@ def search(
 ) -> SearchResult:
     """Return which of *schemes*, and *baseline*, has the least ByteIndex, and how sure that is.
 
-    The arms of a race (`h3sim.study.racing`) are the schemes, which meet the same pages and seeds,
+    The arms of a race (`race` of this module) are the schemes, which meet the same pages and seeds,
     from *seed* on. They are compared by the logarithm of the ByteIndex, *which* "atf" or "all"; by
     default above the fold, of all resources where no page has any marked as above it. If no seed
     changes a load, one seed is run. Pages count as a sample; a single page stands for itself.
@@ -425,7 +426,6 @@ def search(
         found = errors.collect("", lambda: resolve_compared(pages, requested, baseline))
     with LoadRunner(execution, _measured) as runner:
         ground = _ground(*found, given, taken, runner)
-        ground.first_result = first_result
         result = ground.found(given, taken["n_seeds"], taken["confidence"], networks)
     quiet = replace(execution, progress=False)
     fits = fidelities(ground.pages, quiet, browser=given.browser_model)
@@ -445,11 +445,7 @@ def options_over(
 
 
 def _ground(
-    given: Subjects,
-    base: Scheme,
-    config: LoadConfig,
-    racing: Mapping[str, Any],
-    runner: LoadRunner,
+    given: Subjects, base: Scheme, config: LoadConfig, racing: Mapping[str, Any], runner: LoadRunner
 ) -> _Ground:
     """Return what is compared, checked before anything is loaded; *racing* is as `check_race`'s."""
     which = racing["which"] or default_which(given.pages)
@@ -464,7 +460,15 @@ def _ground(
     if within is None:
         is_estimated = config.network == RECORDED and any(map(recorded_network, known))
         within = ESTIMATED_WITHIN if is_estimated else 1
-    return _Ground(known, arms, base.name, which, runner, within=float(within))
+    return _Ground(
+        pages=known,
+        arms=arms,
+        baseline=base.name,
+        which=which,
+        runner=runner,
+        within=float(within),
+        first_result=racing["first_result"],
+    )
 
 
 def default_which(pages: Sequence[Page]) -> Which:
@@ -487,51 +491,38 @@ def _has_bytes(page: Page, which: Which) -> bool:
     return page.total_bytes > 0 if which == "all" else not page.nothing_visible_reason
 
 
+@dataclass(kw_only=True)
 class _Ground:
     """Loads by which schemes are compared; none is made twice."""
 
-    def __init__(
-        self,
-        pages: Sequence[Page],
-        arms: Sequence[Arm],
-        baseline: str,
-        which: Which,
-        runner: LoadRunner,
-        *,
-        within: float,
-    ) -> None:
-        self.pages = pages
-        self._arms = arms
-        self._baseline = baseline
-        self._which = which
-        self._runner = runner
-        self.within = within
-        """Largest factor by which the network of a seed may differ from the named one."""
-        self.is_random = False
-        self.n_loads = 0
-        self.first_result: Callable[[str], None] | None = None
+    pages: Sequence[Page]
+    arms: Sequence[Arm]
+    baseline: str
+    which: Which
+    runner: LoadRunner
+    within: float
+    """Largest factor by which the network of a seed may differ from the named one."""
+    is_random: bool = False
+    n_loads: int = 0
+    first_result: Callable[[str], None] | None = None
 
     def found(
-        self,
-        config: LoadConfig,
-        n_seeds: int,
-        confidence: float,
-        networks: Iterable[str] | None,
+        self, config: LoadConfig, n_seeds: int, confidence: float, networks: Iterable[str] | None
     ) -> SearchResult:
         """Return what comes of a race, and what the choice loses elsewhere."""
         ended = self._race(config, n_seeds, confidence)
         changes: tuple[RobustnessRow, ...] = ()
         if networks is not None:
             changes = tuple(self._robustness(ended.best, config, networks, confidence))
-        best = self._arms[ended.best]
+        best = self.arms[ended.best]
         task = LoadTask(self.pages[0], best.scheme, best.config(config), _NOTHING)
-        (stated,) = self._runner.run([task])
-        rows = [_found_row(self._arms[row.arm], row) for row in ended.rows]
+        (stated,) = self.runner.run([task])
+        rows = [_found_row(self.arms[row.arm], row) for row in ended.rows]
         seeds_ran = -(-max(row.pairs for row in rows) // len(self.pages))
         return SearchResult(
             best=best.name,
-            which=self._which,
-            baseline=self._baseline,
+            which=self.which,
+            baseline=self.baseline,
             confidence=confidence,
             rows=Rows(SearchRow, rows),
             robustness=Rows(RobustnessRow, changes),
@@ -556,16 +547,14 @@ class _Ground:
         pages = self.pages
 
         def logs(pairs: Sequence[tuple[int, int]]) -> list[float]:
+            found: dict[tuple[int, int], float] = {}
             first = [pair for pair in pairs if pair[1] == 0]
-            others = [pair for pair in pairs if pair[1] > 0]
-            found = dict(zip(first, loaded(first), strict=True)) if first else {}
-            if first and self.first_result is not None:
-                self.first_result(self._preview([found[pair] for pair in first]))
-            found |= zip(others, loaded(others) if others else (), strict=True)
+            for some in (first, [pair for pair in pairs if pair[1] > 0]):
+                loads = ((pages[n % len(pages)], arm, drawn(n)) for arm, n in some)
+                found |= zip(some, self._log_indexes(loads) if some else (), strict=True)
+                if some and some is first and self.first_result is not None:
+                    self.first_result(self._preview([found[pair] for pair in first]))
             return [found[pair] for pair in pairs]
-
-        def loaded(pairs: Sequence[tuple[int, int]]) -> list[float]:
-            return self._log_indexes((pages[n % len(pages)], arm, drawn(n)) for arm, n in pairs)
 
         def drawn(instance: int) -> LoadConfig:
             seed, page = divmod(instance, len(pages))
@@ -575,17 +564,17 @@ class _Ground:
             return seeded
 
         self.is_random = self.within > 1 or self._varies(pages, partial(_over, config), n_seeds)
-        n_arms, n_instances = len(self._arms), (n_seeds if self.is_random else 1) * len(pages)
-        self._runner.expect(n_arms * n_instances)
+        n_arms, n_instances = len(self.arms), (n_seeds if self.is_random else 1) * len(pages)
+        self.runner.expect(n_arms * n_instances)
         return race(n_arms, logs, n_instances, confidence=confidence, is_random=self.is_random)
 
     def _preview(self, logs: Sequence[float]) -> str:
         """Describe which arm is ahead of the baseline, or of the next, after one load of each."""
         in_order = sorted(range(len(logs)), key=lambda arm: logs[arm])
-        names = [self._arms[arm].name for arm in in_order]
-        rival = max(names.index(self._baseline), min(1, len(names) - 1))
+        names = [self.arms[arm].name for arm in in_order]
+        rival = max(names.index(self.baseline), min(1, len(names) - 1))
         gap = logs[in_order[rival]] - logs[in_order[0]]
-        found = f"{names[0]} has {_less(math.exp(gap))} less {_BYTE_INDEX[self._which]} than"
+        found = f"{names[0]} has {_less(math.exp(gap))} less {_BYTE_INDEX[self.which]} than"
         found = f"{found} {names[rival]}" if gap else f"{names[0]} and {names[rival]} are equal"
         return f"after one load of each scheme: {found}"
 
@@ -610,7 +599,7 @@ class _Ground:
 
     def _log_indexes(self, loads: Iterable[tuple[Page, int, LoadConfig]]) -> list[float]:
         """Return the logarithms of the ByteIndexes of loads."""
-        return [found["log"] for found in self._loaded(loads, self._which)]
+        return [found["log"] for found in self._loaded(loads, self.which)]
 
     def _robustness(
         self, chosen: int, config: LoadConfig, networks: Iterable[str], confidence: float
@@ -635,39 +624,38 @@ class _Ground:
         """Return how far *chosen* is behind the best by *logs*, one list per scheme."""
         best = _least(logs)
         apart = [own - least for own, least in zip(logs[chosen], logs[best], strict=True)]
-        ends: tuple[float | None, float | None] = None, None
+        low = high = None
         if best != chosen:
             is_exact = len(set(apart)) == 1
             ends = (apart[0], apart[0]) if is_exact else interval_of(apart, 1 - confidence)
-        low, high = (None if end is None else ratio_end(end) - 1 for end in ends)
+            low, high = (None if end is None else ratio_end(end) - 1 for end in ends)
         loss = math.exp(math.fsum(apart) / len(apart)) - 1
-        return RobustnessRow(changed, self._arms[best].name, loss, low, high)
+        return RobustnessRow(changed, self.arms[best].name, loss, low, high)
 
     def _logs(self, pages: Sequence[Page], config: ConfigOfPage) -> list[list[float]]:
         """Return logarithms at a few seeds, of each scheme: one per page, of one page per seed."""
         n_seeds = _ROBUST_SEEDS if self._varies(pages, config, _ROBUST_SEEDS) else 1
-
-        n_arms, n_pages = len(self._arms), len(pages)
-        cells = itertools.product(range(n_arms), pages, range(n_seeds))
+        cells = itertools.product(range(len(self.arms)), pages, range(n_seeds))
         found = self._log_indexes((page, arm, _seeded(config(page), n)) for arm, page, n in cells)
-        if n_pages == 1:
-            return [found[arm * n_seeds : (arm + 1) * n_seeds] for arm in range(n_arms)]
-        means = [
-            math.fsum(found[first : first + n_seeds]) / n_seeds
-            for first in range(0, len(found), n_seeds)
-        ]
-        return [means[arm * n_pages : (arm + 1) * n_pages] for arm in range(n_arms)]
+        if len(pages) > 1:
+            found = [math.fsum(some) / n_seeds for some in _parts(found, n_seeds)]
+        return _parts(found, len(found) // len(self.arms))
 
     def _loaded(
         self, loads: Iterable[tuple[Page, int, LoadConfig]], quantity: str
     ) -> list[dict[str, Any]]:
         """Run loads, each of a page with an arm; return *quantity* of each."""
         tasks = [
-            LoadTask(page, self._arms[arm].scheme, self._arms[arm].config(config), quantity)
+            LoadTask(page, self.arms[arm].scheme, self.arms[arm].config(config), quantity)
             for page, arm, config in loads
         ]
         self.n_loads += len(tasks)
-        return self._runner.run(tasks)
+        return self.runner.run(tasks)
+
+
+def _parts(values: list[float], size: int) -> list[list[float]]:
+    """Return *values* in lists of that size."""
+    return [values[first : first + size] for first in range(0, len(values), size)]
 
 
 _NOTHING, _DIGEST = "", "digest"
@@ -685,3 +673,315 @@ def _measured(load: Load, quantity: str) -> dict[str, Any]:
 def _least(logs: Sequence[Sequence[float]]) -> int:
     """Return the scheme with the least sum, the first of equals."""
     return min(range(len(logs)), key=lambda arm: math.fsum(logs[arm]))
+
+
+OF_SERVER = ("send_buffer_kb", "send_buffer_refill", "retransmission_order", "cc")
+"""The options of a load that a server chooses: what else a load has is not up to a scheme."""
+
+
+class _Varied(ValueType):
+    """Lists of values by key, which may be arrays."""
+
+    stand_in: Any = MappingProxyType({})
+
+    def accept(self, value: Any) -> dict[str, list[Any]]:
+        found = {} if value is None else value
+        if isinstance(found, Mapping):
+            lists = {key: plain_values(values) for key, values in found.items()}
+            are_lists = all(
+                isinstance(values, Sequence) and not isinstance(values, str | bytes)
+                for values in lists.values()
+            )
+            if are_lists and all(isinstance(key, str) for key in lists):
+                return {key: list(map(plain_values, values)) for key, values in lists.items()}
+        raise RejectedValueError(f"must be lists of values by key, is {format_value(value)}")
+
+
+_MOST_ARMS = 1000
+_MOST_SEEDS = 10_000
+FIRST_RESULT = Predicate("a callable or None", lambda value: value is None or callable(value))
+"""Receiver of a sentence, before all loads have run."""
+_TAKEN: dict[str, ValueType] = {
+    "which": Predicate("'all' or 'atf'", lambda value: value in ("all", "atf", None)),
+    "n_seeds": Integer(low=1, high=_MOST_SEEDS),
+    "confidence": LEVEL,
+    "network_within": OrNone(Number(low=1, high=100)),
+    "vary": _Varied(),
+    "first_result": FIRST_RESULT,
+}
+
+
+def check_race(**given: object) -> dict[str, Any]:
+    """Return what is *given* of the arguments of `search`, as it takes them.
+
+    Raises:
+        InputError: listing every one of them.
+    """
+    taken = {key: (_TAKEN[key], value) for key, value in given.items()}
+    return check_arguments(InputError, **taken)
+
+
+@dataclass(frozen=True)
+class Arm:
+    """A scheme with the options of a load that go with it."""
+
+    name: str
+    scheme: Scheme
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def config(self, config: LoadConfig) -> LoadConfig:
+        """Return *config* as this arm has it."""
+        return replace(config, **self.options) if self.options else config
+
+
+def arms_of(schemes: Sequence[Scheme], vary: Mapping[str, Sequence[Any]]) -> list[Arm]:
+    """Return each of *schemes* with every combination of the values in *vary* that it can have.
+
+    A key is one of a scheme's file, with dots between where tables are in tables
+    ("turn_packets", "classes.script.weight", "classes.seen.urgency"), or one of the options of a
+    load that servers choose: `OF_SERVER`. A scheme that has no such key, or on whose mechanism it
+    has no say, goes without; one that has none at all is an arm as it is.
+
+    Raises:
+        InputError: listing the keys that no scheme has, and values that cannot be.
+
+    >>> import h3sim
+    >>> rr, fifo = h3sim.load_scheme("rr"), h3sim.load_scheme("fifo")
+    >>> [arm.name for arm in arms_of([rr, fifo], {"turn_packets": [1, 16]})]
+    ['rr turn_packets=1', 'rr turn_packets=16', 'fifo']
+    """
+    _check_values(schemes, vary)
+    arms = [arm for scheme in schemes for arm in _make_arms(scheme, vary)]
+    if len(arms) > _MOST_ARMS:
+        raise InputError.at("vary", f"makes {len(arms):,} arms, and may make {_MOST_ARMS:,}")
+    return arms
+
+
+def _check_values(schemes: Sequence[Scheme], vary: Mapping[str, Sequence[Any]]) -> None:
+    """Refuse values that no scheme can have."""
+    issues: list[ValidationIssue] = []
+    for key, values in vary.items():
+        if not values:
+            message = "at least one value is needed"
+            issues.append(ValidationIssue(key=f"vary.{key}", message=message))
+        elif key not in OF_SERVER:
+            issues += _problems(schemes, key, values)
+    refuse(issues)
+
+
+def _problems(
+    schemes: Sequence[Scheme], key: str, values: Sequence[Any]
+) -> Iterator[ValidationIssue]:
+    """Yield what is wrong with the values of a key of schemes: some of them for all, or all."""
+    takers = [scheme for scheme in schemes if _takes(scheme, key, values)]
+    if not takers:
+        first = next(filter(None, (_refusal(scheme, key, values[0]) for scheme in schemes)), "")
+        message = f"no scheme has it{first and f': {first}'}"
+        yield ValidationIssue(key=f"vary.{key}", message=message)
+    for scheme, value in itertools.product(takers, values):
+        if refusal := _refusal(scheme, key, value):
+            yield ValidationIssue(key=f"vary.{key}", message=f"{scheme.name}: {refusal}")
+
+
+def _takes(scheme: Scheme, key: str, values: Sequence[Any]) -> bool:
+    return any(_refusal(scheme, key, value) is None for value in values)
+
+
+def _refusal(scheme: Scheme, key: str, value: Any) -> str | None:
+    """Return why *scheme* cannot have *value* for *key*, or None if it can."""
+    try:
+        _changed(scheme, {key: value})
+    except SchemeError as error:
+        return "; ".join(problem.message for problem in error.problems)
+    return None
+
+
+def _make_arms(scheme: Scheme, vary: Mapping[str, Sequence[Any]]) -> Iterator[Arm]:
+    """Yield the variants of a scheme, one per combination of values."""
+    known = [key for key in vary if key in OF_SERVER or _takes(scheme, key, vary[key])]
+    for chosen in itertools.product(*(vary[key] for key in known)):
+        given = dict(zip(known, chosen, strict=True))
+        options = {key: value for key, value in given.items() if key in OF_SERVER}
+        texts = (f" {key}={getattr(value, '__name__', value)}" for key, value in given.items())
+        of_scheme = {key: value for key, value in given.items() if key not in OF_SERVER}
+        named = replace(_changed(scheme, of_scheme), name="".join((scheme.name, *texts)))
+        yield Arm(named.name, named, options)
+
+
+def _changed(scheme: Scheme, given: Mapping[str, Any]) -> Scheme:
+    """Return *scheme* with other values for some keys of its file.
+
+    Raises:
+        SchemeError: if it has no such key, or cannot have such a value.
+    """
+    if not given:
+        return scheme
+    document = scheme_to_dict(scheme)
+    if document is None:
+        raise SchemeError.at("", f"{scheme.name} is code, and has no keys")
+    for key, value in given.items():
+        *tables, last = key.split(".")
+        table: Any = document
+        for name in tables:
+            table = table.get(name) if isinstance(table, dict) else None
+        if not isinstance(table, dict):
+            raise SchemeError.at(key, f"there is no table {format_value('.'.join(tables))}")
+        table[last] = value
+    return scheme_from_dict(document)
+
+
+_LEAST = 3
+"""Least pairs that differ: the spread of fewer is practically unknown."""
+
+
+class ArmRow(NamedTuple):
+    """An arm against the best: the mean of paired differences, and its interval if there is one.
+
+    *n* is how many pairs there are; *is_worse* whether it is surely behind the best.
+    """
+
+    arm: int
+    n: int
+    mean: float
+    low: float | None
+    high: float | None
+    is_worse: bool
+
+
+@dataclass(frozen=True)
+class Race:
+    """Outcome of a race: the arm with the least mean, and each arm against it, the best first."""
+
+    best: int
+    rows: tuple[ArmRow, ...]
+    n_measured: int
+
+    @property
+    def level_with_best(self) -> tuple[int, ...]:
+        """The arms that may be as good as the best, itself among them."""
+        return tuple(row.arm for row in self.rows if row.arm == self.best or not row.is_worse)
+
+
+def race(
+    n_arms: int,
+    measure: Callable[[Sequence[tuple[int, int]]], Sequence[float]],
+    n_instances: int,
+    *,
+    confidence: float = 0.95,
+    first_batch: int = 8,
+    is_random: bool = False,
+) -> Race:
+    """Return which arm has the least mean over instances 0 to n - 1, as *measure* has them.
+
+    It is called with all pairs of arm and instance that are needed at once.
+
+    First comes successive halving (Karnin, Koren and Somekh 2013), on pairs: all arms run on the
+    first batch of instances, the better half goes on, and the number of instances doubles. An arm
+    is left early once it is surely behind. Then the arms that are not surely behind what came out
+    go on beside it, while instances double again, until all are, or no instance is left; whichever
+    has the least mean meanwhile is the best. All arms meet the same instances, so that what makes
+    one hard is no noise.
+
+    What is claimed rests on Student's intervals of the paired differences to the best on the
+    instances that both had. Each is at a level that is divided by the number of the other arms and,
+    since every round looks again, by the number of rounds (Bonferroni). So the arm that is best in
+    truth is not called worse, with probability *confidence* or more, if differences are about
+    normal: it is among those that may be as good (a selected subset, as Gupta 1965 has it). Of two
+    others, both behind it, nothing is claimed. Where differences are all equal and not 0, nothing
+    is random, and the sign decides; so it does for a single instance unless that *is_random*.
+
+    >>> times = [[5, 6, 5, 7], [4, 5, 4, 6], [9, 9, 8, 9]]
+    >>> found = race(3, lambda pairs: [times[arm][n] for arm, n in pairs], 4, first_batch=2)
+    >>> found.best, found.level_with_best
+    (1, (1,))
+    """
+    course = _Course(
+        values=[[] for _ in range(n_arms)],
+        measure=measure,
+        n_instances=n_instances,
+        is_random=is_random,
+        batches=(batches := _batches(n_instances, first_batch)),
+        # Twice the rounds: halving looks once in each, and so does what follows.
+        chance=(1 - confidence) / (max(1, n_arms - 1) * 2 * len(batches)),
+    )
+    return course.run()
+
+
+@dataclass(kw_only=True)
+class _Course:
+    """The state of a race."""
+
+    values: list[list[float]]
+    measure: Callable[[Sequence[tuple[int, int]]], Sequence[float]]
+    n_instances: int
+    is_random: bool
+    batches: list[int]
+    chance: float
+
+    def run(self) -> Race:
+        """Race in batches: arms that are clearly worse drop out."""
+        best = self._halve()
+        doubted = [arm for arm in range(len(self.values)) if arm != best]
+        for n_instances in self.batches:
+            doubted = [arm for arm in doubted if not self._arm_row(arm, best).is_worse]
+            if not doubted:
+                break
+            best, *doubted = self._measured([*doubted, best], n_instances)
+        rows = [self._arm_row(arm, best) for arm in range(len(self.values))]
+        rows.sort(key=lambda row: (row.arm != best, row.is_worse, row.mean, row.arm))
+        return Race(best, tuple(rows), sum(map(len, self.values)))
+
+    def _halve(self) -> int:
+        """Return the arm that is left when the better half of those that run goes on each time."""
+        running = list(range(len(self.values)))
+        for n_instances in self.batches:
+            running = self._measured(running, n_instances)
+            hopeful = [arm for arm in running if not self._arm_row(arm, running[0]).is_worse]
+            running = hopeful[: max(1, len(running) // 2)]
+            if len(running) == 1:
+                break
+        return running[0]
+
+    def _measured(self, arms: list[int], n_instances: int) -> list[int]:
+        """Return *arms*, the best first, once they have run on so many instances."""
+        pairs = [(arm, i) for arm in arms for i in range(len(self.values[arm]), n_instances)]
+        for (arm, _), value in zip(pairs, self.measure(pairs), strict=True):
+            self.values[arm].append(value)
+        # By number where means are equal: it is the order in which they were given.
+        return sorted(arms, key=lambda arm: (statistics.fmean(self.values[arm][:n_instances]), arm))
+
+    def _arm_row(self, arm: int, best: int) -> ArmRow:
+        """Return the mean difference of an arm to the best, with its interval."""
+        pairs = list(zip(self.values[arm], self.values[best], strict=False))
+        differences = [own - least for own, least in pairs]
+        mean = statistics.fmean(differences)
+        # A single instance that is not drawn stands for itself.
+        is_alone = self.n_instances == 1 and not self.is_random
+        is_exact = is_alone or len(set(differences)) == 1 < len(differences)
+        low, high = (mean, mean) if is_exact else interval_of(differences, self.chance)
+        is_worse = arm != best and low is not None and low > 0
+        return ArmRow(arm, len(pairs), mean, low, high, is_worse)
+
+
+def interval_of(
+    differences: Sequence[float], chance: float
+) -> tuple[float, float] | tuple[None, None]:
+    """Return Student's interval of the mean of paired *differences*; none of fewer than three.
+
+    It misses with that *chance*.
+    """
+    if len(differences) < _LEAST:
+        return None, None
+    return student_interval(differences, 1 - chance)
+
+
+def _batches(n_instances: int, first_batch: int) -> list[int]:
+    """Return how many instances there have been after each round.
+
+    >>> _batches(100, 8), _batches(5, 8)
+    ([8, 16, 32, 64, 100], [5])
+    """
+    batches = [min(first_batch, n_instances)]
+    while batches[-1] < n_instances:
+        batches.append(min(2 * batches[-1], n_instances))
+    return batches

@@ -1,4 +1,4 @@
-"""Statistics of a study: paired differences, confidence intervals, wins, Friedman ranks.
+"""Statistics of a study: paired differences, intervals, wins, Friedman ranks, sample sizes.
 
 Each method is documented with its source and assumptions; `docs/studies.md` summarizes them.
 """
@@ -6,24 +6,26 @@ Each method is documented with its source and assumptions; `docs/studies.md` sum
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, get_args
+from statistics import median
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
-from h3sim.config.options import LEVEL, SEED
+from h3sim.config.options import LEVEL, SEED, refuse
 from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue, needing_extra
 from h3sim.schema import format_value
 from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
+from h3sim.schema.errors import is_quantity, plain_number
 from h3sim.schema.values import ListOf, OrNone, Scalar, Text
-from h3sim.study.rows import no_column
+from h3sim.study.rows import StudyRows, no_column
 from h3sim.trace import Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from h3sim.study.rows import StudyRows
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 
 Method: TypeAlias = Literal["bootstrap-t", "bca"]
+IntervalOf: TypeAlias = "Callable[[list[float]], tuple[float, float] | tuple[None, None]]"
 METHODS: tuple[Method, ...] = get_args(Method)
 
 _LEAST = 3
@@ -68,14 +70,13 @@ def mean_interval(
     [0.08, 2.21]
     """
     if method not in METHODS:
-        message = f"must be {' or '.join(METHODS)}, is {method!r}"
-        raise InputError([ValidationIssue(key="interval", message=message)])
+        raise InputError.at("interval", f"must be {' or '.join(METHODS)}, is {method!r}")
     if len(values) < _LEAST:
         return None, None
     # Without spread each resample would be 0 / 0, and so would BCa's acceleration.
     if len(set(values)) == 1:
         return values[0], values[0]
-    stats = _stats()
+    stats = scipy_stats()
     import numpy as np  # lazy: installed with scipy
 
     known = np.asarray(values, dtype=float)
@@ -107,7 +108,7 @@ def student_interval(values: Sequence[float], confidence: float) -> tuple[float,
 
 @cache
 def _t_quantile(probability: float, freedom: int) -> float:
-    return float(_stats().t.ppf(probability, freedom))
+    return float(scipy_stats().t.ppf(probability, freedom))
 
 
 def ratio_end(log_end: float) -> float:
@@ -160,7 +161,12 @@ def _bca_interval(stats: Any, values: Any, confidence: float, seed: int) -> tupl
     return float(found.low), float(found.high)
 
 
-def _stats() -> Any:
+def scipy_stats() -> Any:
+    """Return `scipy.stats`.
+
+    Raises:
+        MissingExtraError: if scipy is not installed.
+    """
     with needing_extra("scipy", "study"):
         from scipy import stats  # lazy: optional dependency
     return stats
@@ -207,8 +213,7 @@ def check_columns(
         if over != _SCHEME:
             message += f"; there are {', '.join(map(format_value, known))}"
         problems.append(ValidationIssue(key="baseline", message=message))
-    if problems:
-        raise InputError(problems)
+    refuse(problems)
 
 
 def pairs_by_scheme(results: StudyRows, baseline: str, value: str) -> dict[str, list[Pair]]:
@@ -353,6 +358,9 @@ class ContrastRow(NamedTuple):
     refusal: str
 
 
+TestedT = TypeVar("TestedT", SchemeRow, ContrastRow)
+
+
 class RelativeRow(NamedTuple):
     """Relative change of medians over seeds for one scheme, page and setting (Sander 2022)."""
 
@@ -416,23 +424,12 @@ def compare_schemes(
         pairs = errors.collect("", lambda: pairs_by_scheme(results, baseline, value))
     by_seed = len(set(results.column("page"))) == 1
     rows = [
-        _scheme_row(
-            scheme,
-            own,
-            interval_of,
-            by_seed=by_seed,
-            is_alone=scheme != baseline and by_seed and _are_copies(own),
-        )
+        _scheme_row(scheme, own, interval_of, by_seed=by_seed, is_baseline=scheme == baseline)
         for scheme, own in pairs.items()
     ]
     if not rows:
         raise NothingToMeasureError(f"no load has {value} together with one of {baseline}")
-    # Comparing the baseline with itself is not a test and does not count as one.
-    rows = [row._replace(p=None) if row.scheme == baseline else row for row in rows]
-    tested = [row for row in rows if row.p is not None]
-    corrected = holm([row.p for row in tested if row.p is not None])
-    known = dict(zip((row.scheme for row in tested), corrected, strict=True))
-    return Rows(SchemeRow, (row._replace(p_holm=known.get(row.scheme)) for row in rows))
+    return Rows(SchemeRow, _with_holm(rows))
 
 
 def check_pooled(
@@ -451,20 +448,17 @@ def check_pooled(
         for name in names
         if columns and name not in columns
     ]
-    named = {over, "page", "seed", *by, *pool}
-    others = [
-        name
-        for name in results.axes
-        if name not in named and name in columns and len(set(results.column(name))) > 1
+    others = {*results.axes} & {*columns} - {over, "page", "seed", *by, *pool}
+    differing = [
+        name for name in results.axes if name in others and len(set(results.column(name))) > 1
     ]
-    if others:
+    if differing:
         message = (
-            f"the loads differ in {', '.join(others)}, too: name what has a row of its own in by=,"
-            " what is averaged over in pool=, or filter"
+            f"the loads differ in {', '.join(differing)}, too: name what has a row of its own in"
+            " by=, what is averaged over in pool=, or filter"
         )
         problems.append(ValidationIssue(key="by", message=message))
-    if problems:
-        raise InputError(problems)
+    refuse(problems)
 
 
 _NAMES = ListOf(Text(), "names of columns")
@@ -512,17 +506,13 @@ def compare_over(
     ]
     if not rows:
         raise NothingToMeasureError(f"no load has {value} beside one of {over} {baseline}")
-    tested = [index for index, row in enumerate(rows) if row.p is not None]
-    corrected = holm([p for row in rows if (p := row.p) is not None])
-    for index, p_holm in zip(tested, corrected, strict=True):
-        rows[index] = rows[index]._replace(p_holm=p_holm)
-    return Rows(ContrastRow, rows)
+    return Rows(ContrastRow, _with_holm(rows))
 
 
 def _check_over(over: str) -> None:
     if over == "seed":
         message = "must be an axis whose values differ in kind: seeds are replications"
-        raise InputError([ValidationIssue(key="over", message=message)])
+        raise InputError.at("over", message)
 
 
 def _setting(by: Sequence[str], key: Sequence[Any]) -> str:
@@ -530,12 +520,7 @@ def _setting(by: Sequence[str], key: Sequence[Any]) -> str:
 
 
 def _contrasts(
-    setting: str,
-    results: StudyRows,
-    over: str,
-    baseline: Any,
-    value: str,
-    interval: Callable[[list[float]], tuple[float, float] | tuple[None, None]],
+    setting: str, results: StudyRows, over: str, baseline: Any, value: str, interval: IntervalOf
 ) -> Iterator[ContrastRow]:
     """Yield the rows of one setting, one for each value beside the baseline."""
     by_seed = over == "page" or len(set(results.column("page"))) == 1
@@ -548,8 +533,7 @@ def _contrasts(
     for level, pairs in pairs_over(results, over, baseline, value).items():
         if level == baseline:
             continue
-        is_alone = by_seed and _are_copies(pairs)
-        row = _scheme_row("", pairs, interval, by_seed=by_seed, is_alone=is_alone)
+        row = _scheme_row("", pairs, interval, by_seed=by_seed)
         yield ContrastRow(
             setting=setting,
             level=level,
@@ -577,9 +561,8 @@ def _refusal(row: SchemeRow, cluster: str) -> str:
     return f"{row.clusters} independent {cluster}{several}: an interval takes {_LEAST} or more"
 
 
-def _interval(
-    confidence: object, method: object, seed: object
-) -> Callable[[list[float]], tuple[float, float] | tuple[None, None]]:
+def _interval(confidence: object, method: object, seed: object) -> IntervalOf:
+    """Return the function that estimates intervals, after checking its arguments."""
     how = {"confidence": (LEVEL, confidence), "interval": (_METHOD, method), "seed": (SEED, seed)}
     taken = check_arguments(InputError, **how)
     return partial(mean_interval, method=taken.pop("interval"), **taken)
@@ -597,15 +580,16 @@ def _are_copies(pairs: Sequence[Pair]) -> bool:
 def _scheme_row(
     scheme: str,
     pairs: Sequence[Pair],
-    interval: Callable[[list[float]], tuple[float, float] | tuple[None, None]],
+    interval: IntervalOf,
     *,
     by_seed: bool,
-    is_alone: bool,
+    is_baseline: bool = False,
 ) -> SchemeRow:
     """Return the mean ratio of a scheme, with pages or seeds as clusters.
 
-    If it *is_alone*, its seeds are copies of one load, and thus one cluster.
+    Seeds that are copies of one load are one cluster.
     """
+    is_alone = by_seed and not is_baseline and _are_copies(pairs)
     every = [pair.speedup for pair in pairs]
     clusters = list(_clusters(pairs, by_seed=by_seed).values())[: 1 if is_alone else None]
     logs = [math.fsum(math.log(ratio) for ratio in cluster) / len(cluster) for cluster in clusters]
@@ -618,7 +602,8 @@ def _scheme_row(
         geometric=math.exp(math.fsum(logs) / len(logs)),
         low=None if low is None else ratio_end(low),
         high=None if high is None else ratio_end(high),
-        p=_wilcoxon(logs),
+        # Comparing the baseline with itself is not a test and does not count as one.
+        p=None if is_baseline else _wilcoxon(logs),
         p_holm=None,
         effect=rank_biserial(logs),
         wins_5=sum(ratio > 1 + _SMALL for ratio in every),
@@ -645,7 +630,7 @@ def _wilcoxon(differences: Any) -> float | None:
         return None
     if not any(differences):
         return 1.0
-    return float(_stats_statistics().wilcoxon(differences, zero_method="zsplit").pvalue)
+    return float(scipy_stats().wilcoxon(differences, zero_method="zsplit").pvalue)
 
 
 def rank_biserial(differences: Sequence[float]) -> float:
@@ -682,6 +667,13 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return corrected
 
 
+def _with_holm(rows: Sequence[TestedT]) -> Iterator[TestedT]:
+    """Yield *rows* with their p-values corrected for all tests among them."""
+    corrected = iter(holm([row.p for row in rows if row.p is not None]))
+    for row in rows:
+        yield row if row.p is None else row._replace(p_holm=next(corrected))
+
+
 def relative_medians(
     results: StudyRows, *, baseline: str = "rr", value: str = "byte_index_all_ms"
 ) -> Rows[RelativeRow]:
@@ -698,12 +690,7 @@ def relative_medians(
         MissingExtraError: if scipy is not installed.
     """
     check_columns(results, baseline=baseline, value=value)
-    axes = [name for name in results.axes if name not in ("page", _SCHEME, "seed")]
-    groups: dict[tuple[Any, ...], dict[str, list[float]]] = {}
-    for row in results:
-        if row.get(value) is not None:
-            by_scheme = groups.setdefault(tuple(row.get(name) for name in ("page", *axes)), {})
-            by_scheme.setdefault(row[_SCHEME], []).append(row[value])
+    axes, groups = _by_setting(results, value)
     rows = [
         _relative_row(key, axes, scheme, values, by_scheme[baseline])
         for key, by_scheme in groups.items()
@@ -715,25 +702,32 @@ def relative_medians(
     return Rows(RelativeRow, rows)
 
 
+def _by_setting(
+    results: StudyRows, value: str
+) -> tuple[list[str], dict[tuple[Any, ...], dict[str, list[float]]]]:
+    """Return the axes of a setting, and by page and setting the values of each scheme."""
+    axes = [name for name in results.axes if name not in _LOAD]
+    groups: dict[tuple[Any, ...], dict[str, list[float]]] = {}
+    for row in results:
+        if row.get(value) is not None:
+            by_scheme = groups.setdefault((row["page"], *(row.get(name) for name in axes)), {})
+            by_scheme.setdefault(row[_SCHEME], []).append(row[value])
+    return axes, groups
+
+
 def _relative_row(
     key: tuple[Any, ...], axes: Sequence[str], scheme: str, values: list[float], base: list[float]
 ) -> RelativeRow:
     """Return the relative difference of medians, with a Mann-Whitney test."""
-    median, base_median = _median(values), _median(base)
+    middle, base_middle = median(values), median(base)
     p = None
     # Deterministic loads are equal for all seeds: there is nothing to test.
     if min(len(values), len(base)) > 1 and len({*values}) + len({*base}) > 2:
-        p = float(_stats_statistics().mannwhitneyu(values, base).pvalue)
+        p = float(scipy_stats().mannwhitneyu(values, base).pvalue)
     page, *settings = key
     description = ", ".join(f"{name}={value}" for name, value in zip(axes, settings, strict=True))
-    delta = (median - base_median) / (base_median + EPSILON)
-    return RelativeRow(page, description, scheme, len(values), median, base_median, delta, p)
-
-
-def _median(values: Sequence[float]) -> float:
-    import statistics  # lazy: keeps imports fast
-
-    return statistics.median(values)
+    delta = (middle - base_middle) / (base_middle + EPSILON)
+    return RelativeRow(page, description, scheme, len(values), middle, base_middle, delta, p)
 
 
 def correlation(results: StudyRows, x: str, y: str, *, confidence: float = 0.95) -> Correlation:
@@ -757,7 +751,7 @@ def correlation(results: StudyRows, x: str, y: str, *, confidence: float = 0.95)
         raise NothingToMeasureError(f"fewer than three rows have {x} and {y}")
     first, second = zip(*pairs, strict=True)
     _check_varies({x: first, y: second})
-    stats = _stats_statistics()
+    stats = scipy_stats()
     rho, tau = stats.spearmanr(first, second), stats.kendalltau(first, second)
     low = high = None
     # atanh is infinite at -1 and 1, where all pairs of rows disagree or agree.
@@ -778,24 +772,12 @@ def correlation(results: StudyRows, x: str, y: str, *, confidence: float = 0.95)
 
 def _check_varies(columns: Mapping[str, Sequence[Any]]) -> None:
     """Refuse columns that are constant or not numeric."""
-    problems = [
-        ValidationIssue(key=name, message="is not a numeric column")
-        for name, values in columns.items()
-        if not all(isinstance(value, int | float) for value in values)
-    ]
-    if problems:
-        raise InputError(problems)
+    texts = [name for name in columns if not all(isinstance(v, int | float) for v in columns[name])]
+    refuse(ValidationIssue(key=name, message="is not a numeric column") for name in texts)
     for name, values in columns.items():
         if len(set(values)) == 1:
-            raise NothingToMeasureError(
-                f"{name} is {values[0]:g} in all rows: a constant has no correlation"
-            )
-
-
-def _stats_statistics() -> Any:
-    with needing_extra("scipy", "study"):
-        from scipy import stats  # lazy: optional dependency
-    return stats
+            message = f"{name} is {values[0]:g} in all rows: a constant has no correlation"
+            raise NothingToMeasureError(message)
 
 
 class Ranks(NamedTuple):
@@ -844,8 +826,7 @@ def mean_ranks(results: StudyRows, *, value: str, level: float) -> Ranks:
     with ErrorCollector() as errors:
         errors.collect("", lambda: check_columns(results, value=value))
         errors.collect("", lambda: check_arguments(InputError, level=(LEVEL, level)))
-    with needing_extra("scipy", "study"):
-        from scipy import stats  # lazy: optional dependency
+    stats = scipy_stats()
     schemes, blocks = _blocks(results, value)
     if len(schemes) < 3 or len(blocks) < 2:
         message = f"ranks need three schemes, and two pages that have {value} with each of them"
@@ -869,27 +850,190 @@ def critical_difference(n_schemes: int, n_blocks: int, level: float) -> float:
     >>> round(critical_difference(4, 14, 0.05), 2)
     1.25
     """
-    from scipy import stats  # lazy: optional dependency
-
-    studentized = float(stats.studentized_range.ppf(1 - level, n_schemes, math.inf))
+    studentized = float(scipy_stats().studentized_range.ppf(1 - level, n_schemes, math.inf))
     # Demsar's tables of q are of the studentized range divided by the square root of 2.
     return studentized / math.sqrt(2) * math.sqrt(n_schemes * (n_schemes + 1) / (6 * n_blocks))
 
 
 def _blocks(results: StudyRows, value: str) -> tuple[list[str], list[Sequence[float]]]:
     """Return the schemes, and for each block their medians in that order."""
-    import statistics  # lazy: keeps imports fast
-
-    cell = [name for name in results.axes if name not in ("page", "scheme", "seed")]
-    found: dict[tuple[object, ...], dict[str, list[float]]] = {}
-    schemes: dict[str, None] = {}
-    for row in results:
-        schemes[row["scheme"]] = None
-        if row.get(value) is not None:
-            block = found.setdefault((row["page"], *(row.get(name) for name in cell)), {})
-            block.setdefault(row["scheme"], []).append(row[value])
-    return list(schemes), [
-        [statistics.median(block[name]) for name in schemes]
-        for block in found.values()
+    schemes = list(dict.fromkeys(results.column(_SCHEME)))
+    return schemes, [
+        [median(block[name]) for name in schemes]
+        for block in _by_setting(results, value)[1].values()
         if len(block) == len(schemes)
     ]
+
+
+_EFFICIENCY = 3 / math.pi
+"""Asymptotic efficiency of Wilcoxon's signed ranks relative to Student's t (Hodges 1956)."""
+_MOST = 2**19
+"""Largest number of seeds or pages that is considered."""
+_SPEEDUP = Predicate(
+    "a number greater than 0 other than 1",
+    lambda value: is_quantity(plain_number(value)) and value > 0 and value != 1,
+)
+
+
+class PowerRow(NamedTuple):
+    """Power of a study like this one for one scheme.
+
+    `sd_pages` and `sd_seeds` are standard deviations of the logarithm of the speedup: between
+    pages, and between seeds of one page; None where there is only one. `power` is the chance that
+    this study finds a speedup of the given size significant. `seeds_needed` holds for the present
+    number of pages, `pages_needed` for the present number of seeds; None if no number suffices.
+    """
+
+    scheme: str
+    pages: int
+    seeds: int
+    sd_pages: float | None
+    sd_seeds: float | None
+    power: float
+    seeds_needed: int | None
+    pages_needed: int | None
+
+
+class _Spread(NamedTuple):
+    """Variance components of the logarithms: between pages, and *within* pages between seeds."""
+
+    pages: int
+    seeds: float
+    between: float
+    within: float
+
+
+def power_of_schemes(
+    results: StudyRows, *, speedup: float, baseline: str, value: str, level: float, power: float
+) -> Rows[PowerRow]:
+    """Return for each scheme the numbers of seeds and pages needed to detect a *speedup*.
+
+    They give Wilcoxon's test of `compare` at *level* the given *power*. The logarithm of a speedup
+    is modelled as a normal page effect plus a normal seed effect. Their variances are estimated
+    from these results (analysis of variance of a one-way random model, by unweighted means; Searle,
+    Casella and McCulloch 1992, ch. 3); settings of one page and seed are averaged first. The power
+    of Wilcoxon's test is that of Student's with 3 / pi of the clusters, its asymptotic efficiency
+    (Lehmann 1975; as in G*Power, Faul et al. 2007). For a single page the seeds are the clusters,
+    as in `compare`. For several schemes, divide *level* by their number.
+
+    Raises:
+        InputError: if there is no such scheme or column, or a number is out of range.
+        NothingToMeasureError: if no scheme has two pairs, so that their variance is unknown.
+        MissingExtraError: if scipy is not installed.
+    """
+    with ErrorCollector() as errors:
+        numbers = {"speedup": (_SPEEDUP, speedup), "level": (LEVEL, level), "power": (LEVEL, power)}
+        errors.collect("", lambda: check_arguments(InputError, **numbers))
+        pairs = errors.collect("", lambda: pairs_by_scheme(results, baseline, value))
+    shift = abs(math.log(speedup))
+    means = {name: _means(own) for name, own in pairs.items() if name != baseline}
+    rows = [
+        _power_row(scheme, own, shift, level, power)
+        for scheme, own in means.items()
+        if sum(map(len, own.values())) > 1
+    ]
+    if not rows:
+        message = f"no scheme has two pairs of {value} with {baseline}: their variance is unknown"
+        raise NothingToMeasureError(message)
+    return Rows(PowerRow, rows)
+
+
+def power_of_test(n: int, effect: float, level: float) -> float:
+    """Return the power of Wilcoxon's two-sided signed-rank test for *n* normal differences.
+
+    *effect* is their mean in standard deviations. 0 if even n that agree do not reach *level*
+    (p = 2 / 2^n). See `power_of_schemes` for the source.
+
+    Raises:
+        MissingExtraError: if scipy is not installed.
+
+    >>> round(power_of_test(35, 0.5, 0.05), 2), power_of_test(5, 100.0, 0.05)
+    (0.8, 0.0)
+    """
+    stats = scipy_stats()
+    if 2 * 0.5**n > level:
+        return 0.0
+    if math.isinf(effect):
+        return 1.0
+    like = n * _EFFICIENCY
+    critical = stats.t.ppf(1 - level / 2, like - 1)
+    moved = effect * math.sqrt(like)
+    if moved > 2 * critical + 40:  # practically 1, and beyond scipy's range
+        return 1.0
+    tails = stats.nct.sf(critical, like - 1, moved) + stats.nct.cdf(-critical, like - 1, moved)
+    return min(1.0, float(tails))
+
+
+def _means(pairs: Iterable[Pair]) -> dict[str, list[float]]:
+    """Return, by page, the mean log speedup of each seed over the settings."""
+    logs: dict[str, dict[int, list[float]]] = {}
+    for pair in pairs:
+        logs.setdefault(pair.page, {}).setdefault(pair.seed, []).append(math.log(pair.speedup))
+    return {
+        page: [math.fsum(own) / len(own) for own in seeds.values()] for page, seeds in logs.items()
+    }
+
+
+def _estimate_spread(means: Mapping[str, list[float]]) -> _Spread:
+    """Return the variance between pages, and between seeds of a page."""
+    own = list(means.values())
+    freedom = sum(len(seeds) - 1 for seeds in own)
+    squares = math.fsum(_squares(seeds) for seeds in own)
+    within = squares / freedom if freedom else 0.0
+    # The mean over pages of the seeds' contribution to the variance of the page's mean.
+    per_page = math.fsum(1 / len(seeds) for seeds in own) / len(own)
+    centres = [math.fsum(seeds) / len(seeds) for seeds in own]
+    # A difference of estimates may be negative if pages do not differ.
+    between = 0.0
+    if len(own) > 1:
+        between = max(0.0, _squares(centres) / (len(own) - 1) - within * per_page)
+    # The harmonic mean of the numbers of seeds of pages: equal ones give just that number.
+    return _Spread(len(own), 1 / per_page, between, within)
+
+
+def _squares(values: list[float]) -> float:
+    mean = math.fsum(values) / len(values)
+    return math.fsum((value - mean) ** 2 for value in values)
+
+
+def _power_row(
+    scheme: str, means: Mapping[str, list[float]], shift: float, level: float, power: float
+) -> PowerRow:
+    """Return the sample sizes for which a difference of *shift* is significant."""
+    spread = _estimate_spread(means)
+    n_seeds = max(map(len, means.values()))
+    has_many = n_seeds > 1
+
+    def reached(pages: int, seeds: float) -> float:
+        # Then seeds are the clusters, each with the full variance within pages.
+        if spread.pages == 1:
+            return power_of_test(round(seeds), _effect(shift, spread.within), level)
+        variance = spread.between + spread.within / seeds
+        return power_of_test(pages, _effect(shift, variance), level)
+
+    def pages_needed(n_pages: int) -> bool:
+        return reached(n_pages, spread.seeds) >= power
+
+    def seeds_needed(n_seeds: int) -> bool:
+        return reached(spread.pages, n_seeds) >= power
+
+    return PowerRow(
+        scheme=scheme,
+        pages=spread.pages,
+        seeds=n_seeds,
+        sd_pages=math.sqrt(spread.between) if spread.pages > 1 else None,
+        sd_seeds=math.sqrt(spread.within) if has_many else None,
+        power=reached(spread.pages, spread.seeds),
+        seeds_needed=_least(seeds_needed) if has_many else None,
+        pages_needed=_least(pages_needed) if spread.pages > 1 else None,
+    )
+
+
+def _effect(shift: float, variance: float) -> float:
+    return shift / math.sqrt(variance) if variance else math.inf
+
+
+def _least(is_enough: Callable[[int], bool]) -> int | None:
+    """Return the smallest sufficient number, if any; sufficiency must be monotonic."""
+    found = bisect_left(range(1, _MOST + 1), True, key=is_enough) + 1
+    return found if found <= _MOST else None

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from h3sim.config.load_config import LoadConfig, unknown_option
-from h3sim.config.options import N_SAMPLES, SAMPLING, SEED
+from h3sim.config.options import N_SAMPLES, SAMPLING, SEED, file_key
 from h3sim.errors import InputError, UnknownNameError, ValidationIssue
 from h3sim.results.figures import ON_DEMAND
 from h3sim.schema import parse_toml, read_text
 from h3sim.schema.errors import collected
-from h3sim.schema.fields import (
-    NumbersByPath,
-    Record,
-    declare,
-    fields_of,
-    keys_of,
-    read_document,
-    validate,
-)
+from h3sim.schema.fields import NumbersByPath, Record, fields_of, keys_of, read_document, validate
 from h3sim.schema.values import (
     Choice,
     Flag,
@@ -37,14 +29,7 @@ from h3sim.schema.values import (
 )
 from h3sim.study.design import OPTIONS, Range, StoppingRule
 from h3sim.study.run import resolve_pages, resolve_schemes
-from h3sim.study.sequential import SEEDS_ARE_ADDED
-from h3sim.study.sweep import load_study
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from h3sim.study.sweep import Study
-
+from h3sim.study.sweep import SEEDS_ARE_ADDED, Study, load_study
 
 FORMAT = "h3sim-study/1"
 _FINDS: dict[str, Callable[[str], object]] = {
@@ -108,17 +93,13 @@ class Samples:
         StudyError: listing every value that is out of range.
     """
 
-    n: int = field(metadata=declare(N_SAMPLES, "number of settings to draw"))
-    method: str = field(
-        default="latin-hypercube", metadata=declare(SAMPLING, "`latin-hypercube` or `sobol`")
-    )
-    seed: int = field(default=0, metadata=declare(SEED, "random seed of the sample"))
-    ranges: Mapping[str, Range] = field(
+    n: int = file_key(N_SAMPLES, "number of settings to draw")
+    method: str = file_key(SAMPLING, "`latin-hypercube` or `sobol`", default="latin-hypercube")
+    seed: int = file_key(SEED, "random seed of the sample", default=0)
+    ranges: Mapping[str, Range] = file_key(
+        TableOf(_RangeTable(Range, noun="[low, high] or a table", is_kept=True)),
+        "range of each option, as a table or as `[low, high]`",
         default_factory=dict,
-        metadata=declare(
-            TableOf(_RangeTable(Range, noun="[low, high] or a table", is_kept=True)),
-            "range of each option, as a table or as `[low, high]`",
-        ),
     )
 
     def __post_init__(self) -> None:
@@ -134,10 +115,8 @@ class Samples:
 class Quick:
     """Reduction of a study by `h3sim reproduce`: every n-th page by size, and a limit on seeds."""
 
-    every: int = field(default=1, metadata=declare(Integer(low=1), "every n-th page by size"))
-    seeds: int | None = field(
-        default=None, metadata=declare(Integer(low=1), "maximum number of seeds")
-    )
+    every: int = file_key(Integer(low=1), "every n-th page by size", default=1)
+    seeds: int | None = file_key(Integer(low=1), "maximum number of seeds", default=None)
 
     def __post_init__(self) -> None:
         validate(self, StudyError)
@@ -158,83 +137,61 @@ class StudyFile:
         StudyError: listing every invalid value.
     """
 
-    name: str = field(default="", metadata=declare(Text(), "display name of the study"))
-    pages: tuple[str, ...] = field(
-        metadata=declare(
-            _NAMES,
-            'pages, sets of them (`"corpus:small"`), or files, which are looked up next to the'
-            " study file",
-        )
+    name: str = file_key(Text(), "display name of the study", default="")
+    pages: tuple[str, ...] = file_key(
+        _NAMES,
+        'pages, sets of them (`"corpus:small"`), or files, which are looked up next to the'
+        " study file",
     )
-    schemes: tuple[str, ...] = field(
-        default=("marx-2019",),
-        metadata=declare(_NAMES, "prioritization schemes, sets of them, or files"),
+    schemes: tuple[str, ...] = file_key(
+        _NAMES, "prioritization schemes, sets of them, or files", default=("marx-2019",)
     )
-    seeds: int | tuple[int, ...] | None = field(
-        default=None,
-        metadata=declare(_Seeds(), "number of seeds from 0 on (default: 1), or a list of seeds"),
+    seeds: int | tuple[int, ...] | None = file_key(
+        _Seeds(), "number of seeds from 0 on (default: 1), or a list of seeds", default=None
     )
-    resources: bool = field(
-        default=False, metadata=declare(Flag(), "also keep one row per resource")
-    )
-    metrics: tuple[str, ...] = field(
+    resources: bool = file_key(Flag(), "also keep one row per resource", default=False)
+    metrics: tuple[str, ...] = file_key(
+        OneOrMore(Choice(ON_DEMAND), "figures"),
+        "metrics that take longer to compute, as [columns](studies.md#rows)",
         default=(),
-        metadata=declare(
-            OneOrMore(Choice(ON_DEMAND), "figures"),
-            "metrics that take longer to compute, as [columns](studies.md#rows)",
-        ),
     )
-    timeout_s: float | None = field(
+    timeout_s: float | None = file_key(
+        Number(low=0, is_above=True),
+        "time limit of a load in seconds; longer loads fail. Not enforced in threads"
+        " (Dask workers)",
         default=None,
-        metadata=declare(
-            Number(low=0, is_above=True),
-            "time limit of a load in seconds; longer loads fail. Not enforced in threads"
-            " (Dask workers)",
-        ),
     )
-    settings: Mapping[str, Any] = field(
+    settings: Mapping[str, Any] = file_key(
+        TableOf(_Setting("put options that vary into axes")),
+        "options with one value for all loads",
         default_factory=dict,
-        metadata=declare(
-            TableOf(_Setting("put options that vary into axes")),
-            "options with one value for all loads",
-        ),
     )
-    axes: Mapping[str, tuple[Any, ...]] = field(
+    axes: Mapping[str, tuple[Any, ...]] = file_key(
+        TableOf(ListOf(_Setting(), "values (put options with one value into settings)")),
+        "options with a list of values each; all combinations are loaded",
         default_factory=dict,
-        metadata=declare(
-            TableOf(ListOf(_Setting(), "values (put options with one value into settings)")),
-            "options with a list of values each; all combinations are loaded",
-        ),
     )
-    cells: tuple[Mapping[str, Any], ...] | None = field(
+    cells: tuple[Mapping[str, Any], ...] | None = file_key(
+        ListOf(TableOf(_Setting()), "tables"),
+        "combinations of settings, `[[cells]]`, each combined with the axes",
         default=None,
-        metadata=declare(
-            ListOf(TableOf(_Setting()), "tables"),
-            "combinations of settings, `[[cells]]`, each combined with the axes",
-        ),
     )
-    samples: Samples | None = field(
+    samples: Samples | None = file_key(
+        Record(Samples, is_kept=True), "settings sampled from ranges", default=None
+    )
+    until: StoppingRule | None = file_key(
+        Record(StoppingRule),
+        "instead of `seeds`: add seeds"
+        " [until intervals are narrow](studies.md#how-many-seeds-are-enough)",
         default=None,
-        metadata=declare(Record(Samples, is_kept=True), "settings sampled from ranges"),
     )
-    until: StoppingRule | None = field(
-        default=None,
-        metadata=declare(
-            Record(StoppingRule),
-            "instead of `seeds`: add seeds"
-            " [until intervals are narrow](studies.md#how-many-seeds-are-enough)",
-        ),
+    title: str = file_key(Text(), "one-line title of the reproduced result", default="")
+    source: str = file_key(Text(), "publication of the result", default="")
+    paper: Mapping[str, float] = file_key(
+        NumbersByPath(), "published numbers, by metric", default_factory=dict
     )
-    title: str = field(
-        default="", metadata=declare(Text(), "one-line title of the reproduced result")
-    )
-    source: str = field(default="", metadata=declare(Text(), "publication of the result"))
-    paper: Mapping[str, float] = field(
-        default_factory=dict, metadata=declare(NumbersByPath(), "published numbers, by metric")
-    )
-    quick: Quick = field(
-        default_factory=Quick,
-        metadata=declare(Record(Quick), "how `h3sim reproduce` reduces it without `--full`"),
+    quick: Quick = file_key(
+        Record(Quick), "how `h3sim reproduce` reduces it without `--full`", default_factory=Quick
     )
 
     def __post_init__(self) -> None:

@@ -1,7 +1,16 @@
-"""Sweeps: every load of a study, planned, run, stored as it finishes, and resumed."""
+"""Sweeps: every load of a study, planned, run, stored as it finishes, and resumed.
+
+Sequential sweeps add seeds until each interval is narrow enough, at a valid level. The width of an
+interval depends on the spread of the seeds. Where that tells little of their mean, stopping at a
+narrow one makes it only a little too short (Chow and Robbins 1965), for which
+`StoppingRule.level` makes up; skewed seeds, of which few look alike by chance, need the first
+analysis to be late. docs/validation.md has the coverage. A sensitivity analysis says which share of
+a metric's variance each setting explains.
+"""
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,16 +19,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim import catalog
+from h3sim.config import LoadConfig
 from h3sim.config.load_config import (
     RECORDED,
-    LoadConfig,
     config_for,
     recorded_network,
     refuse_options,
     with_fields,
 )
-from h3sim.config.options import SEED, ReorderOption, check_running
-from h3sim.errors import InputError, ValidationIssue
+from h3sim.config.options import SEED, ReorderOption, check_running, refuse
+from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue, needing_extra
 from h3sim.headers.base import HeaderLists
 from h3sim.results.figures import FIGURES, ON_DEMAND
 from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
@@ -27,22 +36,30 @@ from h3sim.schema.errors import plain_number, plain_values
 from h3sim.schema.values import Choice, Flag, ListOf, Number, OrNone, Text
 from h3sim.study.cache_key import CellKeys, model_version
 from h3sim.study.compare import check_names
-from h3sim.study.design import OPTIONS, Design, FactorialDesign, Range, sampled, values_of_axis
-from h3sim.study.header_study import resolve_swept
+from h3sim.study.design import (
+    OPTIONS,
+    Design,
+    FactorialDesign,
+    Range,
+    StoppingRule,
+    at_shares,
+    sampled,
+    values_of_axis,
+)
+from h3sim.study.header_study import SubjectLike, resolve_swept
 from h3sim.study.results import Results
-from h3sim.study.run import add_schedulers
+from h3sim.study.run import PageLike, SchedulersLike, SchemeLike, add_schedulers
 from h3sim.study.runner import Execution, Runner, split_options, worker_count
+from h3sim.study.statistics import Pair, check_columns, mean_interval, pairs_by_scheme, ratio_end
 from h3sim.study.store import Store
-from h3sim.study.worker import LoadWork
+from h3sim.study.worker import Cells, LoadWork
+from h3sim.table import RichDisplay, Rows, Table
 from h3sim.transport import Network, TransportProfile
 from h3sim.transport.congestion import controller_named
 
 if TYPE_CHECKING:
     from h3sim.page import Page
-    from h3sim.study.design import StoppingRule
-    from h3sim.study.header_study import SubjectLike
-    from h3sim.study.run import SchedulersLike, SchemeLike
-    from h3sim.study.worker import Cells
+    from h3sim.study.rows import StudyRows
 
 
 _CHUNK = 1000
@@ -70,26 +87,6 @@ class StudyPlan(NamedTuple):
         )
 
 
-def plan_cells(
-    cells: Cells, *, store: str | Path | None = None, workers: int | None = None
-) -> StudyPlan:
-    """Plan a run after timing a few *cells* from all over the study; nothing is stored.
-
-    The trial may miss rare slow cells; then the run takes longer than estimated.
-
-    Raises:
-        StoreError: if the store cannot be read.
-    """
-    n_cells = len(cells)
-    n_missing = n_cells if store is None else _count_missing(cells, store)
-    work, spent, n_tried = cells.work(), 0.0, 0
-    while n_tried < min(_PROBED, n_cells) and spent <= _PROBE_S:
-        spent += work.run(int(n_tried * _GOLDEN % 1 * n_cells)).seconds
-        n_tried += 1
-    seconds = spent / n_tried * n_missing
-    return StudyPlan(n_cells, n_cells - n_missing, n_missing, worker_count(workers), seconds)
-
-
 def _count_missing(cells: Cells, store: str | Path) -> int:
     """Return the number of *cells* missing in the store; all if there is no store."""
     # A missing store would be refused, as it is opened read-only.
@@ -98,16 +95,11 @@ def _count_missing(cells: Cells, store: str | Path) -> int:
     keys, n_missing = cells.keys(), 0
     with Store(store, may_write=False) as known:
         for first in range(0, len(cells), _CHUNK):
-            some = range(first, min(first + _CHUNK, len(cells)))
-            requested = [keys.key(index) for index in some]
-            done = {
-                key
-                for key, outcome in known.known(requested).items()
-                if outcome.error is not None
-                or outcome.resources is not None
-                or not cells.has_resources
-            }
-            n_missing += sum(key not in done for key in requested)
+            some = [keys.key(n) for n in range(first, min(first + _CHUNK, len(cells)))]
+            done = known.known(some)
+            if cells.has_resources:
+                done = {key: row for key, row in done.items() if row.error or row.resources}
+            n_missing += sum(key not in done for key in some)
     return n_missing
 
 
@@ -129,16 +121,13 @@ _MOST_SEEDS = 10**9
 _CELLS = Predicate(
     "a list of tables of options",
     lambda value: (
-        value is None
-        or (
-            isinstance(value, Sequence)
-            and not isinstance(value, str | bytes)
-            and all(isinstance(cell, Mapping) for cell in value)
-        )
+        isinstance(value, Sequence)
+        and not isinstance(value, str | bytes)
+        and all(isinstance(cell, Mapping) for cell in value)
     ),
 )
 _TAKEN = {
-    "cells": _CELLS,
+    "cells": OrNone(_CELLS),
     "sampling_seed": SEED,
     "resources": Flag(),
     "metrics": ListOf(Choice(ON_DEMAND), "figures"),
@@ -161,7 +150,7 @@ class Study:
     """Substitute for loading, used by tests of the runner."""
     is_strict = False
     stopping: StoppingRule | None = None
-    """Stopping rule, if seeds are added automatically (`h3sim.study.sequential`)."""
+    """Stopping rule, if seeds are added automatically (`h3sim.study.sweep`)."""
 
     @property
     def axes(self) -> tuple[str, ...]:
@@ -228,20 +217,25 @@ class Study:
 
     def work(self) -> LoadWork:
         """Return the data that a worker needs."""
-        return LoadWork(
-            design=self.design,
-            has_resources=self.has_resources,
-            timeout_s=self.timeout_s,
-            stand_in=self.stand_in,
-        )
+        names = ("design", "has_resources", "timeout_s", "stand_in")
+        return LoadWork(**{name: getattr(self, name) for name in names})
 
     def plan(self, *, store: str | Path | None = None, workers: int | None = None) -> StudyPlan:
-        """Plan a run after timing a few loads; nothing is stored.
+        """Plan a run after timing a few loads from all over the study; nothing is stored.
+
+        The trial may miss rare slow loads; then the run takes longer than estimated.
 
         Raises:
             StoreError: if the store cannot be read.
         """
-        return plan_cells(self, store=store, workers=workers)
+        n_loads = len(self)
+        n_missing = n_loads if store is None else _count_missing(self, store)
+        work, spent, n_tried = self.work(), 0.0, 0
+        while n_tried < min(_PROBED, n_loads) and spent <= _PROBE_S:
+            spent += work.run(int(n_tried * _GOLDEN % 1 * n_loads)).seconds
+            n_tried += 1
+        seconds = spent / n_tried * n_missing
+        return StudyPlan(n_loads, n_loads - n_missing, n_missing, worker_count(workers), seconds)
 
     @with_fields(Execution)
     def run(self, *, retry_failed: bool = False, **how: Any) -> Results:
@@ -252,7 +246,7 @@ class Study:
         """
         check_running(retry_failed=retry_failed)
         with Runner(Execution(**how)) as runner:
-            source, counts = runner.run(self, retry_failed=retry_failed)
+            source, counts = runner.run_cells(self, retry_failed=retry_failed)
         return Results(source, axes=self.axes, counts=counts)
 
 
@@ -331,18 +325,16 @@ def load_study(
         UnknownOptionError: if an axis is unknown.
     """
     taken = {"resources": resources, "metrics": metrics, "timeout_s": timeout_s, "name": name}
-    drawing: dict[str, Any] = {"samples": samples, "sampling": sampling}
+    drawing: dict[str, Any] = {"samples": samples, "sampling": sampling, "seed": sampling_seed}
+    usual = () if scheduler is not None else "marx-2019"
     with ErrorCollector() as errors:
         errors.collect("", lambda: _check(**taken))
-        usual = () if scheduler is not None else "marx-2019"
         requested = errors.collect(
             "", lambda: add_schedulers(schemes, scheduler, signals, usual=usual), default=["rr"]
         )
         found = errors.collect("", lambda: resolve_swept(pages, requested), default=([], []))
         chosen = errors.collect("", lambda: resolve_seeds(seeds))
-        settings = errors.collect(
-            "", lambda: _settings(axes, cells, found[0], seed=sampling_seed, **drawing)
-        )
+        settings = errors.collect("", lambda: _settings(axes, cells, found[0], **drawing))
     subjects, by = found
     design = Design(pages=tuple(subjects), schemes=tuple(by), settings=settings, seeds=chosen)
     study = Study(design=design, name=name, has_resources=resources, timeout_s=timeout_s)
@@ -376,9 +368,7 @@ def _settings(
         listed = ({},) if cells is None else listed
         if ranges and samples is not None:
             drawn = errors.collect(
-                "",
-                lambda: sampled(ranges, samples, method=sampling, seed=seed),
-                default=({},),
+                "", lambda: sampled(ranges, samples, method=sampling, seed=seed), default=({},)
             )
             listed = tuple({**cell, **point} for cell in listed for point in drawn)
         values = {
@@ -407,9 +397,7 @@ def _check_exclusive(
     # An argument would silently override the cells.
     twice = dict.fromkeys(name for cell in cells or () for name in cell if name in axes)
     message = "is given both in cells and as an argument: give it once"
-    problems += (ValidationIssue(key=name, message=message) for name in twice)
-    if problems:
-        raise InputError(problems)
+    refuse([*problems, *(ValidationIssue(key=name, message=message) for name in twice)])
 
 
 def resolve_seeds(seeds: int | Iterable[int]) -> Sequence[int]:
@@ -421,18 +409,12 @@ def resolve_seeds(seeds: int | Iterable[int]) -> Sequence[int]:
     seeds = plain_values(seeds)
     if isinstance(seeds, int) and not isinstance(seeds, bool):
         if seeds > _MOST_SEEDS:
-            raise InputError(
-                [ValidationIssue(key="seeds", message=f"must be at most {_MOST_SEEDS:,}")]
-            )
+            raise InputError.at("seeds", f"must be at most {_MOST_SEEDS:,}")
         seeds = range(max(0, seeds))
-    chosen: Sequence[Any]
-    if isinstance(seeds, range):
-        chosen = seeds
-    else:
-        given = tuple(seeds) if isinstance(seeds, Iterable) else (seeds,)
-        chosen = tuple(map(plain_number, given))
+    given = seeds if isinstance(seeds, Iterable) else (seeds,)
+    chosen = given if isinstance(given, range) else tuple(map(plain_number, given))
     if not chosen:
-        raise InputError([ValidationIssue(key="seeds", message="at least one is needed")])
+        raise InputError.at("seeds", "at least one is needed")
     problems = [
         ValidationIssue(key="seeds", message=f"must be whole numbers from 0 on, is {seed!r}")
         # For a range, checking its ends suffices; it may have a billion numbers.
@@ -442,9 +424,16 @@ def resolve_seeds(seeds: int | Iterable[int]) -> Sequence[int]:
     # By `repr`, so that values reported already, like True next to 1, are not duplicates.
     if not isinstance(chosen, range) and len(set(map(repr, chosen))) < len(chosen):
         problems.append(ValidationIssue(key="seeds", message="one is duplicated"))
-    if problems:
-        raise InputError(problems[:_MAX_ISSUES])
+    refuse(problems[:_MAX_ISSUES])
     return chosen
+
+
+_FINDS: dict[str, Callable[[Any], Any]] = {
+    "network": catalog.load_network,
+    "transport_profile": catalog.load_profile,
+    "reorder": ReorderOption().accept,
+}
+"""Functions that resolve names, by option."""
 
 
 def _named(given: FactorialDesign) -> FactorialDesign:
@@ -452,47 +441,42 @@ def _named(given: FactorialDesign) -> FactorialDesign:
     with ErrorCollector() as errors:
 
         def meant(key: str, value: Any) -> Any:
-            finds: dict[str, Callable[[Any], Any]] = {
-                "network": catalog.load_network,
-                "transport_profile": catalog.load_profile,
-                "reorder": ReorderOption().accept,
-            }
             # Paths as well: a file that changes later gives other cells.
             is_name = isinstance(value, str | Path | Mapping) and value != RECORDED
-            if key not in finds or not is_name:
+            if key not in _FINDS or not is_name:
                 return value
-            return errors.collect(key, lambda: finds[key](value))
+            return errors.collect(key, lambda: _FINDS[key](value))
 
         named = FactorialDesign(
             listed=tuple({key: meant(key, cell[key]) for key in cell} for cell in given.listed),
             axes={key: tuple(meant(key, v) for v in values) for key, values in given.axes.items()},
         )
-    check_names(**_parts(named))
+    # Those given as values, since rows have only their names.
+    check_names(
+        network=[v for v in _given_values(named, "network") if isinstance(v, Network)],
+        transport_profile=[
+            v for v in _given_values(named, "transport_profile") if isinstance(v, TransportProfile)
+        ],
+    )
     _check_controllers(named)
     return named
 
 
 def _check_controllers(settings: FactorialDesign) -> None:
     """Refuse two controllers of one name, which rows could not tell apart."""
-    given = [cell["cc"] for cell in settings.listed if "cc" in cell]
-    code = dict.fromkeys(cc for cc in (*given, *settings.axes.get("cc", ())) if callable(cc))
-    names = [controller_named(cc)[0] for cc in code]
+    names = [controller_named(cc)[0] for cc in _given_values(settings, "cc") if callable(cc)]
     twice = dict.fromkeys(name for name in names if names.count(name) > 1)
-    if twice:
-        raise InputError(
-            ValidationIssue(key="cc", message=f"two controllers are called {name!r}")
-            for name in twice
-        )
+    messages = (f"two controllers are called {name!r}" for name in twice)
+    refuse(ValidationIssue(key="cc", message=message) for message in messages)
 
 
-def _parts(settings: FactorialDesign) -> dict[str, list[Any]]:
-    """Return the distinct networks and profiles given as values; rows have their names."""
-    found: dict[str, list[Any]] = {"network": [], "transport_profile": []}
-    for key, values in found.items():
-        given = [cell[key] for cell in settings.listed if key in cell]
-        for value in (*given, *settings.axes.get(key, ())):
-            if isinstance(value, Network | TransportProfile) and value not in values:
-                values.append(value)
+def _given_values(settings: FactorialDesign, key: str) -> list[Any]:
+    """Return all values of an option in *settings*, each once."""
+    listed = [cell[key] for cell in settings.listed if key in cell]
+    found: list[Any] = []
+    for value in (*listed, *settings.axes.get(key, ())):
+        if value not in found:
+            found.append(value)
     return found
 
 
@@ -505,13 +489,315 @@ def _check_settings(
     differing = {repr(recorded_network(page)): page for page in reversed(pages)}
     if len(settings) > _CHECKED:
         return
+
+    def check(options: Mapping[str, Any]) -> None:
+        config = LoadConfig(**options)
+        with ErrorCollector() as errors:
+            for page in differing.values():
+                errors.collect("", partial(config_for, page, config))
+
     with ErrorCollector() as errors:
         for options in settings:
-            errors.collect("", partial(_check_setting, options, differing.values()))
+            errors.collect("", partial(check, options))
 
 
-def _check_setting(options: Mapping[str, Any], pages: Iterable[Page | HeaderLists]) -> None:
-    config = LoadConfig(**options)
+SEEDS_ARE_ADDED = "are added as needed: use most_seeds instead"
+
+
+class SequentialRow(NamedTuple):
+    """Speedup of one scheme over these pages, with its interval over seeds."""
+
+    scheme: str
+    seeds: int
+    geometric: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Sequential(RichDisplay):
+    """Result of a sequential study.
+
+    `is_narrow` is True if every interval became narrow enough before the seeds were used up.
+    """
+
+    rule: StoppingRule
+    rows: Rows[SequentialRow]
+    results: Results
+    is_narrow: bool
+
+    @property
+    def looks(self) -> tuple[int, ...]:
+        """Numbers of seeds at the interim analyses."""
+        return self.rule.looks
+
+    def describe(self) -> str:
+        """Describe the outcome in a sentence."""
+        n_seeds = max(row.seeds for row in self.rows)
+        width = f"{100 * self.rule.width:g} %"
+        are = "are" if self.is_narrow else "are not all"
+        of = f"speedups of {self.rule.value} to {self.rule.baseline}"
+        return f"After {n_seeds} seeds, the intervals of {of} {are} narrower than {width}."
+
+    def __repr__(self) -> str:
+        return f"<Sequential: {self.describe()}>"
+
+    def _display(self) -> Iterable[str | Table[Any]]:
+        yield self.describe()
+        yield self.rows
+
+
+@with_fields(Execution)
+def sequential_sweep(
+    pages: PageLike | Iterable[PageLike],
+    *,
+    width: float,
+    baseline: str = "rr",
+    value: str = "byte_index_all_ms",
+    schemes: SchemeLike | Iterable[SchemeLike] | None = None,
+    confidence: float = 0.95,
+    most_seeds: int = 200,
+    **options: Any,
+) -> Sequential:
+    """Add seeds until the interval of each scheme's speedup is narrower than *width*.
+
+    *width* is the upper end divided by the lower, minus 1: 0.05 is 5 %, and 1 the largest. The
+    speedup over *baseline* is the geometric mean over these pages and settings. The interval is
+    over seeds (not over pages, as in `compare`): that of `mean_interval`, of the mean logarithm of
+    each seed. Interim analyses are after 20, 30, 45, ... seeds, up to *most_seeds*; the interval at
+    which they stop covers the speedup with probability *confidence*.
+
+    *options* are those of `sweep`. The rows of `results` are those of a sweep over as many seeds.
+
+    Raises:
+        InputError: listing every error in the arguments.
+        UnknownNameError: if the only error is an unknown name.
+        NothingToMeasureError: if no pair has the value.
+        StoreError: if the store cannot be read or written.
+        MissingExtraError: if scipy is not installed.
+
+    >>> found = sequential_sweep(
+    ...     "creative", width=0.1, schemes=["rr", "fifo"], rtt_ms=50, loss=0.02, executor="serial"
+    ... )
+    >>> found.is_narrow, found.rows[0].seeds
+    (True, 20)
+    """
+    requested: dict[str, Any] = {"width": width, "baseline": baseline, "value": value}
+    requested |= {"confidence": confidence, "most_seeds": most_seeds}
+    how, of_study = split_options(options)
+    own = {name: given for name, given in of_study.items() if name != "seeds"}
+    seeds = [ValidationIssue(key=key, message=SEEDS_ARE_ADDED) for key in options if key == "seeds"]
     with ErrorCollector() as errors:
-        for page in pages:
-            errors.collect("", partial(config_for, page, config))
+        rule = errors.collect("", lambda: StoppingRule(**requested))
+        errors.collect("", lambda: refuse(seeds))
+        errors.collect("", lambda: Execution(**how))
+        study = errors.collect("", lambda: load_study(pages, schemes=schemes, **own))
+    return run_until(study, rule, **how)
+
+
+@with_fields(Execution)
+def run_until(study: Study, rule: StoppingRule, **how: Any) -> Sequential:
+    """Run *study* with more and more seeds until *rule* is met.
+
+    *how* are the fields of `Execution`. Raises the errors of `sequential_sweep`.
+    """
+    n_compared = _check_study(study, rule)
+    # Each analysis includes all earlier seeds: without a store in memory they would run again.
+    path = how.get("store")
+    store = Store(":memory:" if path is None else path)
+    ran = 0
+    for n_seeds in rule.looks:
+        results = study.with_seeds(range(n_seeds)).run(**{**how, "store": store})
+        if results.counts is not None:
+            ran += results.counts.ran
+            # Loads of an earlier analysis count as run, not as reused.
+            done = results.counts.reused + results.counts.ran
+            results.counts = results.counts._replace(reused=done - ran, ran=ran)
+        rows = _sequential_rows(results, rule)
+        # A scheme whose loads failed has no interval yet.
+        is_narrow = len(rows) == n_compared and all(
+            rule.is_met(row.low, row.high, row.seeds) for row in rows
+        )
+        if is_narrow:
+            break
+    found = Rows(SequentialRow, rows)
+    return Sequential(rule=rule, rows=found, results=results, is_narrow=is_narrow)
+
+
+def _check_study(study: Study, rule: StoppingRule) -> int:
+    """Return the number of schemes compared with the baseline."""
+    names = [scheme.name for scheme in study.design.schemes]
+    if rule.baseline not in names or len(names) < 2:
+        message = f"must be one of several schemes ({', '.join(names)}), is {rule.baseline!r}"
+        raise InputError.at("baseline", message)
+    return len(names) - 1
+
+
+def _sequential_rows(results: StudyRows, rule: StoppingRule) -> list[SequentialRow]:
+    """Return the ratio of each scheme to the baseline so far."""
+    rows = []
+    for scheme, pairs in pairs_by_scheme(results, rule.baseline, rule.value).items():
+        if scheme == rule.baseline:
+            continue
+        means = _means_of_seeds(pairs)
+        low, high = mean_interval(means, 1 - rule.level)
+        if low is not None and high is not None:
+            geometric = math.exp(math.fsum(means) / len(means))
+            ends = ratio_end(low), ratio_end(high)
+            rows.append(SequentialRow(scheme, len(means), geometric, *ends))
+    if not rows:
+        message = f"no load has {rule.value} together with one of {rule.baseline}"
+        raise NothingToMeasureError(message)
+    return rows
+
+
+def _means_of_seeds(pairs: Iterable[Pair]) -> list[float]:
+    """Return the mean logarithm of each seed over the pages and settings that have all seeds."""
+    logs: dict[int, list[float]] = {}
+    for pair in pairs:
+        logs.setdefault(pair.seed, []).append(math.log(pair.speedup))
+    most = max(map(len, logs.values()))
+    # A seed with a failed load covers fewer pages, so its mean would not be comparable.
+    return [math.fsum(own) / most for own in logs.values() if len(own) == most]
+
+
+_OWN = ("cells", "seeds")
+"""Arguments of `load_study` that a sensitivity analysis sets itself."""
+
+
+class SensitivityRow(NamedTuple):
+    """Sobol' indices of one option: of first order (`first`) and with interactions (`total`).
+
+    Each has a 95 % bootstrap interval.
+    """
+
+    option: str
+    first: float
+    first_low: float
+    first_high: float
+    total: float
+    total_low: float
+    total_high: float
+
+
+def sensitivity(
+    page: PageLike,
+    *,
+    scheme: SchemeLike = "rr",
+    value: str = "byte_index_all_ms",
+    samples: int = 64,
+    seed: int = 0,
+    store: str | Path | None = None,
+    executor: Any = None,
+    workers: int | None = None,
+    **options: Any,
+) -> Rows[SensitivityRow]:
+    """Return the Sobol' indices of *value* for each of *options* that is a `Range`.
+
+    Other options are fixed. With d ranges, (d + 2) * *samples* loads run; *samples* is a power of
+    2. Ranges are sampled independently and uniformly, or log-uniformly. Estimators of Saltelli, by
+    scipy.stats.sobol_indices; more samples give narrower intervals.
+
+    Raises:
+        InputError: listing every error in the arguments.
+        NothingToMeasureError: if some loads lack the value, or all have the same one.
+        MissingExtraError: if scipy is not installed.
+
+    >>> rows = sensitivity(
+    ...     "davies-meenan", rtt_ms=Range(low=1, high=5), rate_mbps=Range(low=1, high=50),
+    ...     samples=8, executor="serial",
+    ... )
+    >>> rows[1].total > rows[0].total
+    True
+    """
+    ranges = {name: limits for name, limits in options.items() if isinstance(limits, Range)}
+    fixed = {name: given for name, given in options.items() if name not in (*ranges, *_OWN)}
+    own = {"samples": (_SAMPLES, samples), "seed": (SEED, seed)}
+    lowest: dict[str, Any] = {name: limits.low for name, limits in ranges.items()}
+    with ErrorCollector() as errors:
+        errors.collect("", lambda: check_running(store=store, executor=executor, workers=workers))
+        errors.collect("", lambda: _check_ranges(ranges))
+        taken = errors.collect("", lambda: check_arguments(InputError, **own))
+        errors.collect("", lambda: refuse_options([name for name in _OWN if name in options], ()))
+        errors.collect("", lambda: load_study(page, schemes=[scheme], **lowest, **fixed))
+
+    def figures_at(points: list[dict[str, float]]) -> list[float]:
+        study = load_study(page, schemes=[scheme], seeds=[taken["seed"]], cells=points, **fixed)
+        results = study.run(store=store, executor=executor, workers=workers, progress=False)
+        return _column(results, value, len(points))
+
+    rows = _indices(figures_at, ranges, int(taken["samples"]), taken["seed"])
+    # The indices are shares of the variance; without variance they would be 0 / 0.
+    if not all(math.isfinite(row.total) for row in rows):
+        raise NothingToMeasureError(f"{value} is the same in all loads")
+    return Rows(SensitivityRow, rows)
+
+
+def _column(results: StudyRows, value: str, n: int) -> list[float]:
+    """Return the *value* of all *n* loads."""
+    if len(results):
+        check_columns(results, value=value)
+    found = results.column(value)
+    if len(found) < n or None in found:
+        why = "".join(f": {error}" for error in results.errors[:1])
+        raise NothingToMeasureError(f"not all loads have {value}{why}")
+    return found
+
+
+def _check_ranges(ranges: Mapping[str, Range]) -> None:
+    if len(ranges) < 2:
+        message = "at least two must be a Range: a single one explains all variance"
+        raise InputError.at("options", message)
+
+
+def _is_balanced(samples: Any) -> bool:
+    number = plain_number(samples)
+    return type(number) is int and number >= 2 and not number & (number - 1)
+
+
+# Only powers of two of Sobol' points are balanced; scipy refuses other numbers.
+_SAMPLES = Predicate("a power of two of at least 2", _is_balanced)
+
+
+def _indices(
+    figures_at: Callable[[list[dict[str, float]]], list[float]],
+    ranges: Mapping[str, Range],
+    samples: int,
+    seed: int,
+) -> list[SensitivityRow]:
+    """Return the indices of each of *ranges*, estimated with *figures_at* the sampled points."""
+    with needing_extra("scipy", "study"):
+        import numpy as np  # lazy: optional dependencies
+        from scipy import stats
+
+    def figures(shares: Any) -> Any:
+        """Return the metric at each column of *shares*, whose rows are the ranges."""
+        # Quantiles are drawn uniformly and mapped here, so that log-uniform and integer ranges need
+        # no distributions of their own.
+        points = [at_shares(ranges, column) for column in shares.T]
+        # All points in one study, so that its workers run in parallel; scipy expects one row per
+        # metric.
+        return np.array([figures_at(points)])
+
+    indices = stats.sobol_indices(
+        func=figures, n=samples, dists=[stats.uniform()] * len(ranges), rng=seed
+    )
+    parts = zip(ranges, *_with_intervals(indices), strict=True)
+    return [SensitivityRow(name, *map(float, ends)) for name, *ends in parts]
+
+
+def _with_intervals(indices: Any) -> list[Any]:
+    """Return first-order and total indices, each with the ends of its interval."""
+    import warnings
+
+    import numpy as np
+
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # about constant metrics, which have no interval
+        bounds = indices.bootstrap(confidence_level=0.95)
+    parts = []
+    for name in ("first_order", "total_order"):
+        found, interval = getattr(indices, name), getattr(bounds, name).confidence_interval
+        ends = [np.where(np.isnan(end), found, end) for end in (interval.low, interval.high)]
+        parts += [np.ravel(part) for part in (found, *ends)]
+    return parts

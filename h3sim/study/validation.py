@@ -7,33 +7,32 @@ had already filled their buffers.
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim._version import __version__
 from h3sim.config.load_config import LoadConfig, with_fields
 from h3sim.config.options import check_some
-from h3sim.errors import InputError, ValidationIssue
-from h3sim.page import UNCHANGED, Kind, page_from_dict
+from h3sim.errors import InputError
+from h3sim.page import UNCHANGED, Kind, Page, page_from_dict
 from h3sim.schema.arguments import ErrorCollector, check_arguments
 from h3sim.schema.output import COUNT, TEXT, VERSION, ObjectType, OutputSchema, Property, rows_of
 from h3sim.schema.values import Choice, Number
 from h3sim.schemes import RecordedBy, RecordedTreeClass, SignalKind, recorded_class
 from h3sim.signals import Eps
 from h3sim.study.rows import CONFIGURATION
-from h3sim.study.run import resolve_pages, resolve_scheme, resolve_schemes
-from h3sim.study.runner import Execution
-from h3sim.study.tasks import LoadRunner, LoadTask, read_options, with_loads
+from h3sim.study.run import PageLike, SchemeLike, resolve_pages, resolve_scheme, resolve_schemes
+from h3sim.study.runner import Execution, LoadRunner, LoadTask, read_options, with_loads
 from h3sim.trace import Rows
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from h3sim.page import Page
     from h3sim.results import Load
     from h3sim.schemes import PriorityClass, Scheme
-    from h3sim.study.run import PageLike, SchemeLike
 
 
 LATE_KINDS = ("stylesheet", "script", "font", "image")
@@ -154,7 +153,7 @@ def prioritization_test(
         for scheme, together, alone in zip(selected, measured[::2], measured[1::2], strict=True)
     ]
     if not all(row.waiting_bytes for row in rows):
-        raise InputError([ValidationIssue(key="", message=_TOO_FAST)])
+        raise InputError.at("", _TOO_FAST)
     return PrioritizationTest(
         rows=Rows(PrioritizationTestRow, rows),
         late=late,
@@ -171,20 +170,13 @@ def server_test_page(late: str = "stylesheet", *, n_early: int = N_EARLY) -> Pag
     <Page server-test: 33 resources, 1,561 kB>
     """
     entries: list[dict[str, Any]] = [{"id": "/", "kind": "document", "bytes": 1000}]
-    for number in range(1, n_early + 1):
-        found = {"by": "/", "at": "offset", "offset_bytes": 500}
-        entries.append(
-            {
-                "id": f"early{number}.jpg",
-                "kind": "image",
-                "bytes": _EARLY_BYTES,
-                "discovered": found,
-            }
-        )
+    early: dict[str, Any] = {"kind": "image", "bytes": _EARLY_BYTES}
+    early["discovered"] = {"by": "/", "at": "offset", "offset_bytes": 500}
+    entries += ({"id": f"early{number}.jpg", **early} for number in range(1, n_early + 1))
     for number in range(1, N_LATE + 1):
         id_ = f"late{number}"
-        entry = {"id": id_, "kind": late, "bytes": _LATE_BYTES, "in_head": True, "critical": True}
-        entry |= {"above_the_fold": True}
+        entry = {"id": id_, "kind": late, "bytes": _LATE_BYTES}
+        entry |= dict.fromkeys(("in_head", "critical", "above_the_fold"), True)
         entry["discovered"] = {"by": "/", "at": "complete", "delay_ms": _LATE_AFTER_MS}
         if late == "image":
             # All images are requested alike: visibility is only known later, by reprioritization.
@@ -338,25 +330,21 @@ def validate_scheme(
     fifo = resolve_scheme("fifo")
     with LoadRunner(execution, _requested) as runner:
         replayed = runner.run([LoadTask(page, fifo, LoadConfig()) for page in recorded])
-    counts: dict[Kind, list[int]] = {}
-    disagreements: list[Disagreement] = []
-    recorded_pages = 0
-    for page, replay in zip(recorded, replayed, strict=True):
-        compared = [*_compared(page, replay["resources"], plain, theirs)]
-        recorded_pages += bool(compared)
-        for kind, id_, stated, ruled in compared:
-            count = counts.setdefault(kind, [0, 0])
-            count[0] += 1
-            count[1] += stated == ruled
-            if stated != ruled:
-                disagreements.append(Disagreement(page.name, id_, kind.value, stated, ruled))
-    rows = [SchemeValidationRow(kind.value, *counts[kind]) for kind in Kind if kind in counts]
+    by_page = [
+        [*_compared(page, replay["resources"], plain, theirs)]
+        for page, replay in zip(recorded, replayed, strict=True)
+    ]
+    compared = [*itertools.chain(*by_page)]
+    disagreements = [row for row in compared if row.recorded != row.rules]
+    n_of, n_wrong = (Counter(row.kind for row in rows) for rows in (compared, disagreements))
+    kinds = [kind.value for kind in Kind if n_of[kind.value]]
+    rows = [SchemeValidationRow(kind, n_of[kind], n_of[kind] - n_wrong[kind]) for kind in kinds]
     return SchemeValidation(
         scheme=selected.name,
         rows=Rows(SchemeValidationRow, rows),
         disagreements=Rows(Disagreement, disagreements),
         n_pages=len(found),
-        n_recorded_pages=recorded_pages,
+        n_recorded_pages=sum(map(bool, by_page)),
         n_changed=sum(
             any(entry.when is not None for entry in resource.recorded)
             for page in found
@@ -368,15 +356,11 @@ def validate_scheme(
 def _ruled(scheme: SchemeLike) -> Scheme:
     """Return the scheme after checking that it has rules for recorded signals."""
     selected = resolve_scheme(scheme)
-    if (
-        selected.mechanism.signal_kind not in (SignalKind.EPS, SignalKind.TREE)
-        or not selected.rules
-    ):
-        message = (
-            f"{selected.name!r} has no rules for urgencies or a dependency tree, the recorded"
-            " signals"
-        )
-        raise InputError([ValidationIssue(key="scheme", message=message)])
+    kinds = (SignalKind.EPS, SignalKind.TREE)
+    if selected.mechanism.signal_kind not in kinds or not selected.rules:
+        what = "for urgencies or a dependency tree, the recorded signals"
+        message = f"{selected.name!r} has no rules {what}"
+        raise InputError.at("scheme", message)
     return selected
 
 
@@ -394,15 +378,16 @@ def _requested(load: Load, _: str) -> dict[str, Any]:
 
 def _compared(
     page: Page, requested: Iterable[int], plain: Scheme, theirs: Scheme
-) -> Iterator[tuple[Kind, str, str, str]]:
-    """Yield kind, id, recorded priority and rules' priority of each recorded resource."""
+) -> Iterator[Disagreement]:
+    """Yield the recorded priority of each resource that has one, and that of the rules."""
     for number in requested:
         resource = page.resources[number]
         stated = recorded_class(theirs, resource, UNCHANGED)
         # The parent of a stream is not part of its class.
         if stated is not None and not isinstance(stated, RecordedTreeClass):
             ruled = plain.classify(resource, images_before=page.images_before[resource.id])
-            yield resource.kind, resource.id, _describe(plain, stated), _describe(plain, ruled)
+            texts = _describe(plain, stated), _describe(plain, ruled)
+            yield Disagreement(page.name, resource.id, resource.kind.value, *texts)
 
 
 def _describe(scheme: Scheme, entry: PriorityClass) -> str:

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from h3sim.results import Load
-    from h3sim.schemes import Scheme
     from h3sim.study.design import Design, DesignPoint
 
 
@@ -50,21 +49,14 @@ class StudyKeys(Protocol):
 class Cells(Protocol):
     """Sequence of independent cells that a driver runs."""
 
-    @property
-    def name(self) -> str:
-        """Display name of the study."""
-
-    @property
-    def model(self) -> str:
-        """Model of h3sim that runs the cells, for lists and pruning."""
-
-    @property
-    def has_resources(self) -> bool:
-        """True if rows of each cell's parts (the resources of a load) are kept as well."""
-
-    @property
-    def is_strict(self) -> bool:
-        """True if the study ends with the first cell that fails."""
+    name: str
+    """Display name of the study."""
+    model: str
+    """Model of h3sim that runs the cells, for lists and pruning."""
+    has_resources: bool
+    """True if rows of each cell's parts (the resources of a load) are kept as well."""
+    is_strict: bool
+    """True if the study ends with the first cell that fails."""
 
     @property
     def axes(self) -> tuple[str, ...]:
@@ -190,29 +182,17 @@ class LoadWork(StudyWork):
         config, seeded = self._config(setting, page), self.design.seeds[seed]
         subject, scheme_of = self.design.pages[page], self.design.schemes[scheme]
         named = _as_named(self.design.settings[setting], config)
+        timings: Sequence[Mapping[str, Any]] | None
         if isinstance(subject, HeaderLists):
-            return self._run_lists(subject, scheme_of, config, named, seeded)
-        spec = resolve_config(subject, scheme_of, config)
-        load = engine.simulate(replace(spec, seed=seeded))
-        row = row_of(load, metrics=self.design.metrics) | named
-        rows = [timing._asdict() for timing in load.timings] if self.has_resources else None
-        text = None if rows is None else json.dumps(rows, allow_nan=False)
-        return json.dumps(row, allow_nan=False), text
+            from h3sim.study.header_models import header_row  # lazy: most studies load pages
 
-    def _run_lists(
-        self,
-        lists: HeaderLists,
-        scheme: Scheme,
-        config: LoadConfig,
-        named: dict[str, Any],
-        seed: int,
-    ) -> tuple[str, str | None]:
-        """Return the rows of a header list."""
-        from h3sim.study.header_models import header_row  # lazy: most studies load pages
-
-        row, waited = header_row(lists, scheme, config, named, seed=seed)
-        text = json.dumps(waited, allow_nan=False) if self.has_resources else None
-        return json.dumps(row, allow_nan=False), text
+            row, timings = header_row(subject, scheme_of, config, named, seed=seeded)
+        else:
+            load = engine.simulate(replace(resolve_config(subject, scheme_of, config), seed=seeded))
+            row = row_of(load, metrics=self.design.metrics) | named
+            timings = [timing._asdict() for timing in load.timings] if self.has_resources else None
+        resources = json.dumps(timings, allow_nan=False) if self.has_resources else None
+        return json.dumps(row, allow_nan=False), resources
 
     def _config(self, index: int, page: int) -> LoadConfig:
         """Return the config at *index* for the page's network, cached for neighbouring cells."""

@@ -9,15 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from h3sim.constants import STREAM_ID_STEP
-from h3sim.errors import InputError, ValidationIssue
-from h3sim.page import page_from_dict
+from h3sim.errors import InputError
+from h3sim.page import Page, page_from_dict
 from h3sim.schema import write_atomically
-from h3sim.signals import Eps, H2Priority
+from h3sim.signals import Eps, H2Priority, Signal
 from h3sim.study.send_order import SendOrder, Step, StepKind
 
 if TYPE_CHECKING:
-    from h3sim.page import Page
-    from h3sim.signals import Signal
     from h3sim.study.identification import Mechanism
 
 
@@ -57,16 +55,9 @@ _LATE_MS, _UPDATE_AT_MS = 60, 200
 
 
 def _request(
-    name: str,
-    signal: Signal,
-    *,
-    size_bytes: int = _SIZE_BYTES,
-    at_ms: int = 0,
-    update: Signal | None = None,
+    name: str, signal: Signal, *, size_bytes: int = _SIZE_BYTES, **how: Any
 ) -> WorkloadRequest:
-    return WorkloadRequest(
-        path=f"{name}.bin", size_bytes=size_bytes, signal=signal, at_ms=at_ms, update=update
-    )
+    return WorkloadRequest(path=f"{name}.bin", size_bytes=size_bytes, signal=signal, **how)
 
 
 def _pair(urgency: int, *, at_ms: int = 0) -> tuple[WorkloadRequest, WorkloadRequest]:
@@ -136,8 +127,12 @@ def order_by(mechanism: Mechanism, requests: tuple[WorkloadRequest, ...]) -> Sen
     updates = [(index, each) for index, each in waiting if each.update is not None]
     waiting.sort(key=lambda row: row[1].at_ms)
     tick = 0
+
+    def note(kind: StepKind, stream_id: int, **what: Any) -> None:
+        steps.append(Step(kind, tick * 1_000_000 // _PACKETS_PER_MS, stream_id, **what))
+
     while left or waiting:
-        at_ms, at_ns = tick // _PACKETS_PER_MS, tick * 1_000_000 // _PACKETS_PER_MS
+        at_ms = tick // _PACKETS_PER_MS
         while waiting and (waiting[0][1].at_ms + _FIRST_MS <= at_ms or not left):
             index, request = waiting.pop(0)
             stream_id = STREAM_ID_STEP * index
@@ -146,31 +141,26 @@ def order_by(mechanism: Mechanism, requests: tuple[WorkloadRequest, ...]) -> Sen
             assert signal is not None  # noqa: S101 - each request has one
             scheduler.open(stream_id, signal)
             scheduler.activate(stream_id)
-            steps.append(Step(StepKind.OPEN, at_ns, stream_id, signal=request.signal))
-            steps.append(Step(StepKind.ACTIVATE, at_ns, stream_id))
-            steps.append(Step(StepKind.READY, at_ns, stream_id))
+            note(StepKind.OPEN, stream_id, signal=request.signal)
+            note(StepKind.ACTIVATE, stream_id)
+            note(StepKind.READY, stream_id)
         while updates and at_ms >= _UPDATE_AT_MS:
             index, request = updates.pop(0)
-            signal = mechanism.signal(request.update)
-            if STREAM_ID_STEP * index in left and signal is not None:
-                steps.append(
-                    Step(StepKind.UPDATE, at_ns, STREAM_ID_STEP * index, signal=request.update)
-                )
+            stream_id, signal = STREAM_ID_STEP * index, mechanism.signal(request.update)
+            if stream_id in left and signal is not None:
+                note(StepKind.UPDATE, stream_id, signal=request.update)
                 if mechanism.heeds_updates:
-                    scheduler.update(STREAM_ID_STEP * index, signal)
+                    scheduler.update(stream_id, signal)
         picked = scheduler.pick()
         assert picked is not None  # noqa: S101 - shipped schedulers are work-conserving
         n_bytes = min(_PACKET_BYTES, left[picked])
-        is_choice = len(left) > 1
-        steps.append(
-            Step(StepKind.SENT, at_ns, picked, n_bytes=n_bytes, number=tick, is_choice=is_choice)
-        )
+        note(StepKind.SENT, picked, n_bytes=n_bytes, number=tick, is_choice=len(left) > 1)
         scheduler.charge(picked, n_bytes)
         left[picked] -= n_bytes
         if not left[picked]:
             del left[picked]
             scheduler.deactivate(picked)
-            steps.append(Step(StepKind.DEACTIVATE, at_ns, picked))
+            note(StepKind.DEACTIVATE, picked)
         tick += 1
     return SendOrder(
         title=f"workload for {mechanism.name}",
@@ -225,8 +215,7 @@ def write_workload(
     """
     root, requests = Path(folder), WORKLOADS[signals]
     if root.exists() and not root.is_dir():
-        message = f"is a file: {str(root)!r}; a folder is needed"
-        raise InputError([ValidationIssue(key="folder", message=message)])
+        raise InputError.at("folder", f"is a file: {str(root)!r}; a folder is needed")
     files = {"page.json": json.dumps(workload_page(requests).to_dict(), indent=1).encode() + b"\n"}
     files["urls.txt"] = _urls(requests, base_url).encode()
     files |= {f"www/{each.path}": b"." * each.size_bytes for each in requests}
@@ -236,8 +225,7 @@ def write_workload(
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            message = f"cannot be made: {error.strerror or error}"
-            raise InputError([ValidationIssue(key="folder", message=message)]) from error
+            raise InputError.at("folder", f"cannot be made: {error.strerror or error}") from error
         write_atomically(path, partial(_write_bytes, content), error=InputError)
         written.append(path)
     return written
@@ -250,7 +238,6 @@ def _write_bytes(content: bytes, file: BinaryIO) -> None:
 def _urls(requests: tuple[WorkloadRequest, ...], base_url: str) -> str:
     """Return a line per request: when, its priority, its URL; and a line per change."""
     base = base_url.rstrip("/")
-    lines = ["# ms after index.html is complete | priority | URL"]
     rows = [(each.at_ms, each.signal, f"{base}/{each.path}") for each in requests]
     rows += [
         (_UPDATE_AT_MS, each.update, f"PRIORITY_UPDATE {base}/{each.path}")
@@ -258,9 +245,5 @@ def _urls(requests: tuple[WorkloadRequest, ...], base_url: str) -> str:
         if each.update is not None
     ]
     rows.sort(key=lambda row: row[0])
-    return (
-        "\n".join(
-            [*lines, *(f"{at} | {describe_signal(signal)} | {url}" for at, signal, url in rows)]
-        )
-        + "\n"
-    )
+    lines = [f"{at_ms} | {describe_signal(signal)} | {url}\n" for at_ms, signal, url in rows]
+    return "".join(("# ms after index.html is complete | priority | URL\n", *lines))

@@ -14,7 +14,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from h3sim.study.store_file import digest_of
+from h3sim.study.store import digest_of
 from tests.fuzz.readers import READERS
 from tests.recordings import SAMPLES, SITE, archive_lines, entry, net_event
 

@@ -149,7 +149,7 @@ def test_a_plug_in_that_is_edited_is_another_one_whatever_its_version(
     for turns in (10, 200, 10):
         module(BASE.format(turns=turns))
         reported += [
-            found for found in cache_key._plugin_versions() if found.startswith("own-part 1.2 ")
+            found for found in cache_key._dependencies() if found.startswith("own-part 1.2 ")
         ]
     assert reported[0] == reported[2] != reported[1]
 

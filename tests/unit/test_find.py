@@ -10,8 +10,8 @@ import pytest
 
 import h3sim
 from h3sim.errors import InputError, NothingToMeasureError
-from h3sim.study.racing import Race, arms_of
-from h3sim.study.racing import race as race_by_pairs
+from h3sim.study.search import Race, arms_of
+from h3sim.study.search import race as race_by_pairs
 from tests.effort import scaled
 from tests.helpers import page_of
 

@@ -10,7 +10,8 @@ import pytest
 
 import h3sim
 from h3sim.study import read_results
-from h3sim.study.store_file import TABLES, UNSEALED, StoreError, script
+from h3sim.study.rows import StoreError
+from h3sim.study.store import TABLES, UNSEALED, script
 
 if TYPE_CHECKING:
     from pathlib import Path

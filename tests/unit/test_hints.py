@@ -14,7 +14,7 @@ from h3sim.cli.main import main
 from h3sim.errors import H3SimError, InputError
 from h3sim.page import Discovery, Kind, Page, Resource, TriggerEvent, transforms
 from h3sim.study.edits import Edit, edits_of
-from h3sim.study.tasks import LoadTask
+from h3sim.study.runner import LoadTask
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,7 +11,7 @@ from scipy import stats
 
 from h3sim.errors import InputError, NothingToMeasureError
 from h3sim.study import Results
-from h3sim.study.sample_size import power_of_test
+from h3sim.study.statistics import power_of_test
 
 
 def load_study(logs: Any) -> Any:

@@ -21,12 +21,10 @@ from h3sim.cli import main
 from h3sim.cli.main import exits_on_sigterm
 from h3sim.errors import InputError, Terminated
 from h3sim.schedulers import FifoScheduler
-from h3sim.study import Range, Store, StoreError, load_study, read_results, store_file, sweep
+from h3sim.study import Range, Store, StoreError, load_study, read_results, sweep
 from h3sim.study.cache_key import model_version
 from h3sim.study.results import ResultsError
-from h3sim.study.store import CellOutcome
-from h3sim.study.store_file import TABLES, UNSEALED, digest_of, script
-from h3sim.study.store_repair import repair_store
+from h3sim.study.store import TABLES, UNSEALED, CellOutcome, digest_of, repair_store, script
 from tests import flipping, standins
 from tests.effort import HANG_S, scaled
 from tests.helpers import page_file, page_of
@@ -520,7 +518,7 @@ def test_a_store_without_digests_that_is_damaged_is_sealed_by_a_repair_alone(sto
 
 def test_a_repair_waits_until_others_have_left(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     run(study(2), store)
-    monkeypatch.setattr(store_file, "_BUSY_MS", 50)
+    monkeypatch.setattr("h3sim.study.store._BUSY_MS", 50)
     with Store(store) as other:
         other.studies()
         with (
