@@ -779,25 +779,57 @@ def _indices(
         # metric.
         return np.array([figures_at(points)])
 
-    indices = stats.sobol_indices(
-        func=figures, n=samples, dists=[stats.uniform()] * len(ranges), rng=seed
+    kept: list[Any] = []
+
+    def estimate(f_A: Any, f_B: Any, f_AB: Any) -> Any:  # noqa: N803 - as scipy names them
+        kept[:] = f_A, f_B, f_AB
+        return _sobol_indices(f_A, f_B, f_AB)
+
+    stats.sobol_indices(
+        func=figures,
+        n=samples,
+        dists=[stats.uniform()] * len(ranges),
+        method=estimate,
+        rng=seed,
     )
-    parts = zip(ranges, *_with_intervals(indices), strict=True)
+    parts = zip(ranges, *_with_intervals(kept, seed), strict=True)
     return [SensitivityRow(name, *map(float, ends)) for name, *ends in parts]
 
 
-def _with_intervals(indices: Any) -> list[Any]:
+def _sobol_indices(at_a: Any, at_b: Any, at_ab: Any) -> Any:
+    """Return first-order and total indices, one row per metric (Saltelli et al. 2010, Table 2).
+
+    *at_a* and *at_b* have the metrics at two independent samples, *at_ab* those at the first with
+    one option after the other from the second.
+    """
+    import numpy as np
+
+    variance = np.var([at_a, at_b], axis=(0, -1))
+    first = np.mean(at_b * (at_ab - at_a), axis=-1) / variance
+    total = np.mean((at_a - at_ab) ** 2, axis=-1) / 2 / variance
+    return first.T, total.T
+
+
+def _with_intervals(outputs: Sequence[Any], seed: int) -> list[Any]:
     """Return first-order and total indices, each with the ends of its interval."""
     import warnings
 
     import numpy as np
+    from scipy import stats
 
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # about constant metrics, which have no interval
-        bounds = indices.bootstrap(confidence_level=0.95)
+        indices = _sobol_indices(*outputs)
+        # As `SobolResult.bootstrap`, which cannot be seeded.
+        interval = stats.bootstrap(
+            [np.arange(outputs[0].shape[-1])],
+            lambda rows: np.array(_sobol_indices(*(each[..., rows] for each in outputs))),
+            n_resamples=999,
+            method="BCa",
+            rng=seed,
+        ).confidence_interval
     parts = []
-    for name in ("first_order", "total_order"):
-        found, interval = getattr(indices, name), getattr(bounds, name).confidence_interval
-        ends = [np.where(np.isnan(end), found, end) for end in (interval.low, interval.high)]
+    for found, low, high in zip(indices, interval.low, interval.high, strict=True):
+        ends = [np.where(np.isnan(end), found, end) for end in (low, high)]
         parts += [np.ravel(part) for part in (found, *ends)]
     return parts

@@ -64,3 +64,7 @@ def test_errors_are_reported(options: Any, message: Any) -> None:
 def test_figures_that_do_not_vary_or_are_not_there_are_reported() -> None:
     with pytest.raises(NothingToMeasureError, match="not all loads have byte_index_atf_ms"):
         of("byte_index_atf_ms", **TWO)
+
+
+def test_equal_calls_have_equal_intervals() -> None:
+    assert of("page_load_ms", **TWO) == of("page_load_ms", **TWO)
