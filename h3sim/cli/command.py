@@ -1,7 +1,7 @@
 """Commands as declarations: arguments with their readers, and the parser made of them.
 
-A module of commands has a dict `COMMANDS`; each `Command` lists its arguments. Its parser, the
-reading of values and the list of errors follow from it. Options of a load are those of
+`@command` makes a function a command: it lists the arguments, and the docstring is the help. The
+parser, the reading of values and the list of errors follow from it. Options of a load are those of
 `LoadConfig`: `LoadOptions` adds all, or the common ones and `--set KEY=VALUE` for the others.
 """
 
@@ -15,7 +15,7 @@ import sys
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 from h3sim.errors import InputError, UnknownNameError, ValidationIssue
 from h3sim.schema import check_output, format_value, write_atomically
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from h3sim.schema.values import ValueType
 
     Progress = Callable[[int, int], None]
+    FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 
 FAILED, BAD_INPUT = 1, 2
@@ -385,32 +386,31 @@ def _refuse_width() -> None:
 
 
 class Command(NamedTuple):
-    """Command: a function, its arguments and what prints its result.
+    """Command: the function that runs it, its arguments, and what computes its result.
 
-    *call* gets the options that it has parameters for, and `options` are all of them; its result,
-    unless *show* is None, is printed by *show*, or its *document* as JSON with `--json`.
-    *checks* take the options, of which wrong ones are None, and raise `InputError`. A command with
-    *actions* has no arguments of its own.
+    *function* gets the options that it has parameters for, and `options` are all of them. If there
+    is a function *of*, that is called so instead, and its result is shown by *function*, or its
+    *document* is printed as JSON with `--json`. *checks* take the options, of which wrong ones are
+    None, and raise `InputError`. *about* is the help: a description, examples and remarks.
     """
 
-    description: str
-    call: Callable[..., Any] | None = None
+    function: Callable[..., Any] | None = None
     arguments: Sequence[Argument | ArgumentSet] = ()
-    epilog: str = ""
-    show: Callable[[Any, argparse.Namespace], int | None] | None = None
+    about: str = ""
+    of: Callable[..., Any] | None = None
     checks: Sequence[Callable[[argparse.Namespace], object]] = ()
     document: Callable[[Any, argparse.Namespace], Any] = lambda found, _: found.to_dict()
-    actions: Mapping[str, Command] | None = None
     progress: str = "load"
 
-    def add_to(self, parser: Parser, *, shows_all: bool) -> None:
-        """Add the arguments to *parser*, and what it calls."""
-        parser.description, parser.epilog = self.description, self.epilog
-        if self.actions is not None:
+    def add_to(self, parser: Parser, name: str, *, shows_all: bool) -> None:
+        """Add the help and the arguments to *parser*, and what it calls, or the actions below."""
+        parser.description, _, parser.epilog = self.about.partition("\n\n")
+        if self.function is None:
             below = parser.add_subparsers(required=True, metavar="ACTION", parser_class=Parser)
-            for name, action in self.actions.items():
-                made = below.add_parser(name, help=action.description)
-                action.add_to(made, shows_all=shows_all)
+            for full_name, action in COMMANDS.items():
+                if full_name.startswith(f"{name} "):
+                    made = below.add_parser(full_name.partition(" ")[2], help=action.about)
+                    action.add_to(made, full_name, shows_all=shows_all)
             return
         if any(argument.is_rare for argument in self.arguments):
             parser.add_argument("--help-all", action="help", help="show all options and exit")
@@ -426,7 +426,8 @@ class Command(NamedTuple):
         Raises:
             InputError: listing every error in the arguments.
         """
-        words = [*_file_words(options, but=[a.dest for a in self._outputs()])]
+        outputs = [a for a in self.arguments if isinstance(a, Argument) and a.output is not None]
+        words = [*_file_words(options, but=[output.dest for output in outputs])]
         options.given = {
             name for name, value in vars(options).items() if value not in (None, [])
         } - {"command", "arguments", "refused"}
@@ -437,36 +438,60 @@ class Command(NamedTuple):
         with ErrorCollector() as errors:
             for argument in self.arguments:
                 argument.read_into(options, errors)
-            errors.collect("", lambda: check_outputs_differ(options, words, self._outputs()))
+            errors.collect("", lambda: check_outputs_differ(options, words, outputs))
             for check in self.checks:
                 errors.collect("", partial(check, options))
+        assert self.function is not None, "a command with actions is not run"  # noqa: S101
         with progress_bar(self.progress) as progress:
-            found = self._call(options, progress)
-        if self.show is None:
+            called = self.of or self.function
+            found = call_with(called, options, options=options, progress=progress)
+        if self.of is None:
             return found or 0
         if options.json:
             print_json(self.document(found, options))
             return 0
-        return self.show(found, options) or 0
+        return self.function(found, options) or 0
 
-    def _call(self, options: argparse.Namespace, progress: Progress | None) -> Any:
-        """Call the function with the options that it has parameters for."""
-        assert self.call is not None, "a command with actions is not run"  # noqa: S101
-        values = {**vars(options), "options": options, "progress": progress}
-        parameters = inspect.signature(self.call).parameters.values()
-        # The options of a load are in `config`, with their types.
-        own = options.words_of_load if hasattr(options, "words_of_load") else ()
-        given = {
-            parameter.name: values.get(parameter.name)
-            for parameter in parameters
-            if parameter.kind is not inspect.Parameter.VAR_KEYWORD
-            and parameter.name not in own
-            and (values.get(parameter.name) is not None or parameter.default is parameter.empty)
-        }
-        return self.call(**given)
 
-    def _outputs(self) -> list[Argument]:
-        return [a for a in self.arguments if isinstance(a, Argument) and a.output is not None]
+COMMANDS: dict[str, Command] = {}
+"""Every command whose module is imported, by name; "store list" is an action of "store"."""
+
+
+def command(
+    name: str, *arguments: Argument | ArgumentSet, about: str = "", **more: Any
+) -> Callable[[FunctionT], FunctionT]:
+    """Make the decorated function a command with these *arguments*; *more* are its other fields.
+
+    Its help is *about*, or else the docstring.
+    """
+
+    def add(function: FunctionT) -> FunctionT:
+        text = about or inspect.cleandoc(function.__doc__ or "")
+        text = text.replace("\n\nExamples:\n", "\n\nexamples:\n")
+        if " " in name:  # the list of actions and the help of an action have one phrase
+            text = text[0].lower() + text[1:].removesuffix(".")
+        COMMANDS[name] = Command(function, arguments, text, **more)
+        return function
+
+    return add
+
+
+def call_with(function: Callable[..., Any], options: argparse.Namespace, /, **more: Any) -> Any:
+    """Call *function* with *more*, and with the options that it has parameters for.
+
+    Options that are None are left out if the function has a default.
+    """
+    values = vars(options) | more
+    # The options of a load are in `config`, with their types.
+    own = options.words_of_load if hasattr(options, "words_of_load") else ()
+    given = {
+        parameter.name: values.get(parameter.name)
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+        and parameter.name not in own
+        and (values.get(parameter.name) is not None or parameter.default is parameter.empty)
+    }
+    return function(**given)
 
 
 JSON = partial(Argument, "--json")

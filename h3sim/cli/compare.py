@@ -15,8 +15,8 @@ from h3sim.cli.command import (
     PLOT,
     SAMPLE_MS,
     Argument,
-    Command,
     FigureOptions,
+    command,
     group,
     report_written,
 )
@@ -43,21 +43,6 @@ _HEADERS = (
     *("scheme", "speedup", "95 % interval", "p (Holm)", "effect"),
     *("wins 5 %", "ties", "losses", "wins 25 %", "losses"),
 )
-_EPILOG = """\
-examples:
-  h3sim compare http2rulez davies-meenan
-  h3sim compare papers --scheme fifo,bucket-html --baseline dfifo
-  h3sim compare my-page.json --send-buffer-kb 0,14,280,1000 --mean geometric
-  h3sim compare davies-meenan --plot schemes.png
-  h3sim compare davies-meenan --scheme rr,bucket-html --race race.html
-  h3sim compare corpus:small --scheme chrome-eps,h2o --scheduler-process ./driver
-  h3sim compare corpus:small --loss 1% --rtt-ms 50 --seeds 30 --send-buffer-kb 0
-  h3sim compare corpus --scheme fifo,chrome-eps --by-page --no-truncate | less -S
-
-A speedup is the ByteIndex of the baseline without a send buffer, divided by the ByteIndex of the
-scheme: 2.00 is twice as fast, 0.50 half as fast. Several versions of one page are also compared
-with the first version.
-"""
 _FEW_PAGES = 4
 """Largest number of pages whose own tables are shown by default; beyond it, only means are."""
 _UNFIT = re.compile(r"[^A-Za-z0-9._+-]+")
@@ -91,26 +76,6 @@ def _run_compare(
     else:
         _write_figures(comparison, options)
     return comparison
-
-
-def _print_comparison(found: Comparison | SeedComparison, options: argparse.Namespace) -> int:
-    """Print the tables of a comparison; return the exit code."""
-    if isinstance(found, SeedComparison):
-        return _print_over_seeds(found, options)
-    width, buffers_kb = options.width, options.send_buffer_kb
-    tables.print_text(found.describe(), width)
-    print()
-    if options.by_page or (options.by_page is None and len(options.pages) <= _FEW_PAGES):
-        _print_pages(found, options)
-    else:
-        for page in options.pages:
-            _print_notes(found, page.name, width)
-    if found.are_versions:
-        _print_versions(found, buffers_kb, width)
-    else:
-        _print_means(found, options)
-    _print_caveats(options.schemes, width)
-    return 0
 
 
 def _print_over_seeds(comparison: SeedComparison, options: argparse.Namespace) -> int:
@@ -371,76 +336,103 @@ def plot_paths(path: str, names: Sequence[str]) -> list[Path]:
     return made
 
 
-COMMANDS = {
-    "compare": Command(
-        "Load pages with several schemes and show which are faster, and why.",
-        _run_compare,
-        (
-            shared.PAGES,
-            shared.marks(),
-            shared.schemes(),
-            shared.scheduler_process(
-                "compare a driver (docs/conformance-protocol.md), too: it schedules for the clients"
-                " of the first scheme"
-            ),
-            Argument(
-                "--baseline NAME",
-                "reference scheme",
-                default="rr",
-                read=lambda name, options: baseline_of(name, options.schemes),
-            ),
-            Argument(
-                "--send-buffer-kb KB",
-                "send buffers in kB (1000 bytes), comma-separated",
-                Number(low=0, high=1e9),
-                default="0,1000",
-                many="commas",
-            ),
-            shared.LoadOptions(are_all=True, but=("send_buffer_kb",)),
-            Argument(
-                "--plot FILE",
-                "plot each page's loads by scheme: FILE.png, .svg or .pdf; with several pages the"
-                " page's name is inserted before the extension",
-                output=PLOT,
-                not_with="--seeds",
-            ),
-            FigureOptions(),
-            Argument(
-                "--race FILE",
-                "write each page's loads as pages that fill in, side by side: FILE.html",
-                output=(".html", ".htm"),
-                not_with="--seeds",
-            ),
-            Argument("--mean MEAN", "mean over pages", default="arithmetic", choices=tuple(_MEANS)),
-            JSON("print h3sim-comparison/2 instead", not_with="--seeds"),
-            SAMPLE_MS(),
-            Argument(
-                "--by-page",
-                f"also show each page's table (default: for up to {_FEW_PAGES} pages)",
-                not_with="--seeds",
-                action=argparse.BooleanOptionalAction,
-            ),
-            NO_TRUNCATE,
-            *group(
-                "many seeds",
-                Argument(
-                    "--seeds N",
-                    "load each with N seeds, from --seed on; show intervals and wins (needs scipy)",
-                    Integer(low=1),
-                    not_with="--sample-ms",
-                ),
-            ),
-            *group(
-                "many seeds",
-                Argument("-j --workers N", "worker processes", Integer(low=1)),
-                Argument("--csv FILE", "write one row per load", output=()),
-                Argument("--markdown", "print the tables as Markdown"),
-                Argument("--sort", "sort by speedup, fastest first (default: as given)"),
-                needs="--seeds",
-            ),
+@command(
+    "compare",
+    shared.PAGES,
+    shared.marks(),
+    shared.schemes(),
+    shared.scheduler_process(
+        "compare a driver (docs/conformance-protocol.md), too: it schedules for the clients"
+        " of the first scheme"
+    ),
+    Argument(
+        "--baseline NAME",
+        "reference scheme",
+        default="rr",
+        read=lambda name, options: baseline_of(name, options.schemes),
+    ),
+    Argument(
+        "--send-buffer-kb KB",
+        "send buffers in kB (1000 bytes), comma-separated",
+        Number(low=0, high=1e9),
+        default="0,1000",
+        many="commas",
+    ),
+    shared.LoadOptions(are_all=True, but=("send_buffer_kb",)),
+    Argument(
+        "--plot FILE",
+        "plot each page's loads by scheme: FILE.png, .svg or .pdf; with several pages the"
+        " page's name is inserted before the extension",
+        output=PLOT,
+        not_with="--seeds",
+    ),
+    FigureOptions(),
+    Argument(
+        "--race FILE",
+        "write each page's loads as pages that fill in, side by side: FILE.html",
+        output=(".html", ".htm"),
+        not_with="--seeds",
+    ),
+    Argument("--mean MEAN", "mean over pages", default="arithmetic", choices=tuple(_MEANS)),
+    JSON("print h3sim-comparison/2 instead", not_with="--seeds"),
+    SAMPLE_MS(),
+    Argument(
+        "--by-page",
+        f"also show each page's table (default: for up to {_FEW_PAGES} pages)",
+        not_with="--seeds",
+        action=argparse.BooleanOptionalAction,
+    ),
+    NO_TRUNCATE,
+    *group(
+        "many seeds",
+        Argument(
+            "--seeds N",
+            "load each with N seeds, from --seed on; show intervals and wins (needs scipy)",
+            Integer(low=1),
+            not_with="--sample-ms",
         ),
-        _EPILOG,
-        show=_print_comparison,
-        checks=(shared.check_names,),
-    )
-}
+    ),
+    *group(
+        "many seeds",
+        Argument("-j --workers N", "worker processes", Integer(low=1)),
+        Argument("--csv FILE", "write one row per load", output=()),
+        Argument("--markdown", "print the tables as Markdown"),
+        Argument("--sort", "sort by speedup, fastest first (default: as given)"),
+        needs="--seeds",
+    ),
+    of=_run_compare,
+    checks=(shared.check_names,),
+)
+def _print_comparison(found: Comparison | SeedComparison, options: argparse.Namespace) -> int:
+    """Load pages with several schemes and show which are faster, and why.
+
+    Examples:
+      h3sim compare http2rulez davies-meenan
+      h3sim compare papers --scheme fifo,bucket-html --baseline dfifo
+      h3sim compare my-page.json --send-buffer-kb 0,14,280,1000 --mean geometric
+      h3sim compare davies-meenan --plot schemes.png
+      h3sim compare davies-meenan --scheme rr,bucket-html --race race.html
+      h3sim compare corpus:small --scheme chrome-eps,h2o --scheduler-process ./driver
+      h3sim compare corpus:small --loss 1% --rtt-ms 50 --seeds 30 --send-buffer-kb 0
+      h3sim compare corpus --scheme fifo,chrome-eps --by-page --no-truncate | less -S
+
+    A speedup is the ByteIndex of the baseline without a send buffer, divided by the ByteIndex of
+    the scheme: 2.00 is twice as fast, 0.50 half as fast. Several versions of one page are also
+    compared with the first version.
+    """
+    if isinstance(found, SeedComparison):
+        return _print_over_seeds(found, options)
+    width, buffers_kb = options.width, options.send_buffer_kb
+    tables.print_text(found.describe(), width)
+    print()
+    if options.by_page or (options.by_page is None and len(options.pages) <= _FEW_PAGES):
+        _print_pages(found, options)
+    else:
+        for page in options.pages:
+            _print_notes(found, page.name, width)
+    if found.are_versions:
+        _print_versions(found, buffers_kb, width)
+    else:
+        _print_means(found, options)
+    _print_caveats(options.schemes, width)
+    return 0

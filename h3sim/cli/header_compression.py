@@ -18,9 +18,9 @@ from h3sim.cli.command import (
     STORE,
     WORKERS,
     Argument,
-    Command,
     FigureOptions,
     Share,
+    command,
     print_json,
     report_written,
 )
@@ -47,23 +47,6 @@ if TYPE_CHECKING:
     from h3sim.study.results import Results
 
 
-_EPILOG = f"""\
-examples:
-  h3sim header-compression tabler-gallery
-  h3sim header-compression requests.qif --schemes hpack,qpack,qcram --rtt-ms 100 --loss 2%
-  h3sim header-compression load.har --rtt-ms 10,50,100,200,500 --loss 0,1%,2%,5%,10% --plot hol.png
-  h3sim header-compression load.har --direction responses --table-bytes 65536 --json > rows.json
-  h3sim header-compression load.har --model quic --network fibre
-  h3sim header-compression load.har --rtt-ms 10,50,100 --runs 100 --store headers.db -j 4
-
-schemes: {", ".join(CODEC_NAMES)}
-
-Without --model quic the path follows Frindell 2017: half a round trip, plus 1.1 to 2 round trips
-each time a packet of 1400 bytes is lost. HOL delay is the time from a header list's arrival until
-it is decoded.
-
-The store keeps every finished run; if interrupted, run the same command again to resume.
-"""
 _SHOWN_ERRORS = 10
 _OVER_QUIC = "4g"
 _SCHEME = "rr"
@@ -74,55 +57,6 @@ _SOME_LOSS = 0.1
 _LARGEST_RTT_MS = 60_000.0
 _LARGEST_TABLE_BYTES = 2**30 - 1
 """Largest table capacity that ls-qpack accepts; it rejects more as an encoder stream error."""
-
-
-def _run_header_compression(options: argparse.Namespace, progress: Progress | None) -> int:
-    """Run the study that the options describe, and print it."""
-    lists = options.file
-    settings = CodecSettings(
-        table_bytes=options.table_bytes, blocked_streams=options.blocked_streams
-    )
-    network = (options.network or _OVER_QUIC) if options.model == "quic" else None
-    with dask_client(options.dask) as client:
-        results = sweep(
-            lists,
-            schemes=_SCHEME,
-            handshake=False,
-            resources=True,
-            name=lists.name,
-            store=options.store,
-            executor=client,
-            workers=options.workers,
-            retry_failed=options.retry_failed,
-            progress=progress or False,
-            header_compression=[
-                HeaderCompression(codec=codec, settings=settings) for codec in options.schemes
-            ],
-            rtt_ms=options.rtt_ms,
-            loss=options.loss,
-            seeds=range(options.seed, options.seed + options.runs),
-            network=network or FOR_HEADER_LISTS,
-        )
-    delays = results.resources() if len(results) else ()
-    # With a failed run, a row would be a mean over other seeds than its neighbours.
-    rows = [row for row in header_rows(results, delays) if row.runs == options.runs]
-    if options.plot is not None and rows:
-        from h3sim.reporting.study_plots import save_header_plot  # lazy: imports matplotlib
-
-        save_header_plot(rows, options.plot, **options.figure_style)
-        report_written(options.plot)
-    if options.json:
-        given = {"source": lists.name, "of": options.direction, "seed": options.seed}
-        given |= {"interval_ms": options.interval_ms, "network": network, "settings": settings}
-        print_json(rows_to_dict(rows, **given))
-    elif rows:
-        over = f", QUIC over {network}" if network else ""
-        n_lists = plural(rows[0].sections, options.direction[:-1])
-        n_runs = plural(rows[0].runs, "run")
-        size = f"table of {options.table_bytes:,} bytes"
-        print(escape_control(f"{lists.name}: {n_lists}, {n_runs}, {size}{over}"))
-        _print_rows(rows, options.width)
-    return _print_counts(results, options)
 
 
 def _check_network(options: argparse.Namespace) -> None:
@@ -221,92 +155,146 @@ def _codec(name: str, _: argparse.Namespace) -> str:
     return name
 
 
-COMMANDS = {
-    "header-compression": Command(
-        "Send header lists through header compression schemes over a lossy path;"
-        " show head-of-line blocking and compression ratios.",
-        _run_header_compression,
-        (
-            Argument(
-                "--schemes NAMES",
-                "compression schemes, comma-separated (default: all)",
-                default=",".join(CODEC_NAMES),
-                many="commas",
-                read=_codec,
-            ),
-            Argument(
-                "--model PATH",
-                "path model: that of Frindell 2017, or QUIC shared with response bodies",
-                default="model",
-                choices=("model", "quic"),
-            ),
-            Argument(
-                "--network NAME",
-                f"with --model quic: rate and queue of the path (default: {_OVER_QUIC})",
-            ),
-            Argument(
-                "--rtt-ms MS",
-                "round-trip times, comma-separated",
-                Number(low=0, high=_LARGEST_RTT_MS),
-                default="100",
-                many="commas",
-            ),
-            Argument(
-                "--loss SHARES",
-                "packet loss rates, comma-separated: 0.02, or 2%",
-                Share(),
-                default="2%",
-                many="commas",
-            ),
-            Argument(
-                "--runs N",
-                "runs per condition, with consecutive seeds",
-                Integer(low=1, high=_MOST_RUNS),
-                default=5,
-            ),
-            Argument(
-                "--table-bytes BYTES",
-                "dynamic table capacity",
-                Integer(low=0, high=_LARGEST_TABLE_BYTES),
-                default=4096,
-            ),
-            Argument(
-                "--blocked-streams N",
-                "maximum number of streams that QPACK may block",
-                Integer(low=0, high=2**30),
-                default=100,
-            ),
-            Argument(
-                "--interval-ms MS",
-                "time between header lists of a QIF file without timestamps",
-                Number(low=0, high=_LARGEST_RTT_MS),
-                default=10.0,
-            ),
-            Argument(
-                "--direction LISTS",
-                "header lists to compress",
-                default="requests",
-                choices=("requests", "responses"),
-            ),
-            Argument(
-                "FILE", "a HAR, a QIF file, or the name of shipped header lists", read=_read_lists
-            ),
-            Argument("--seed N", "random seed", Integer(low=0, high=2**63 - 1), default=0),
-            JSON("print h3sim-headers/1 instead"),
-            Argument(
-                "--plot FILE",
-                "plot HOL delay and compression ratio: FILE.png, .svg or .pdf",
-                output=PLOT,
-            ),
-            FigureOptions(),
-            STORE,
-            WORKERS,
-            DASK,
-            RETRY,
-            NO_TRUNCATE,
-        ),
-        _EPILOG,
-        progress="run",
-        checks=(_check_network,),
+@command(
+    "header-compression",
+    Argument(
+        "--schemes NAMES",
+        "compression schemes, comma-separated (default: all)",
+        default=",".join(CODEC_NAMES),
+        many="commas",
+        read=_codec,
+    ),
+    Argument(
+        "--model PATH",
+        "path model: that of Frindell 2017, or QUIC shared with response bodies",
+        default="model",
+        choices=("model", "quic"),
+    ),
+    Argument(
+        "--network NAME", f"with --model quic: rate and queue of the path (default: {_OVER_QUIC})"
+    ),
+    Argument(
+        "--rtt-ms MS",
+        "round-trip times, comma-separated",
+        Number(low=0, high=_LARGEST_RTT_MS),
+        default="100",
+        many="commas",
+    ),
+    Argument(
+        "--loss SHARES",
+        "packet loss rates, comma-separated: 0.02, or 2%",
+        Share(),
+        default="2%",
+        many="commas",
+    ),
+    Argument(
+        "--runs N",
+        "runs per condition, with consecutive seeds",
+        Integer(low=1, high=_MOST_RUNS),
+        default=5,
+    ),
+    Argument(
+        "--table-bytes BYTES",
+        "dynamic table capacity",
+        Integer(low=0, high=_LARGEST_TABLE_BYTES),
+        default=4096,
+    ),
+    Argument(
+        "--blocked-streams N",
+        "maximum number of streams that QPACK may block",
+        Integer(low=0, high=2**30),
+        default=100,
+    ),
+    Argument(
+        "--interval-ms MS",
+        "time between header lists of a QIF file without timestamps",
+        Number(low=0, high=_LARGEST_RTT_MS),
+        default=10.0,
+    ),
+    Argument(
+        "--direction LISTS",
+        "header lists to compress",
+        default="requests",
+        choices=("requests", "responses"),
+    ),
+    Argument("FILE", "a HAR, a QIF file, or the name of shipped header lists", read=_read_lists),
+    Argument("--seed N", "random seed", Integer(low=0, high=2**63 - 1), default=0),
+    JSON("print h3sim-headers/1 instead"),
+    Argument(
+        "--plot FILE", "plot HOL delay and compression ratio: FILE.png, .svg or .pdf", output=PLOT
+    ),
+    FigureOptions(),
+    STORE,
+    WORKERS,
+    DASK,
+    RETRY,
+    NO_TRUNCATE,
+    progress="run",
+    checks=(_check_network,),
+    about=f"""Send header lists through header compression schemes over a lossy path;
+show head-of-line blocking and compression ratios.
+
+examples:
+  h3sim header-compression tabler-gallery
+  h3sim header-compression requests.qif --schemes hpack,qpack,qcram --rtt-ms 100 --loss 2%
+  h3sim header-compression load.har --rtt-ms 10,50,100,200,500 --loss 0,1%,2%,5%,10% --plot hol.png
+  h3sim header-compression load.har --direction responses --table-bytes 65536 --json > rows.json
+  h3sim header-compression load.har --model quic --network fibre
+  h3sim header-compression load.har --rtt-ms 10,50,100 --runs 100 --store headers.db -j 4
+
+schemes: {", ".join(CODEC_NAMES)}
+
+Without --model quic the path follows Frindell 2017: half a round trip, plus 1.1 to 2 round trips
+each time a packet of 1400 bytes is lost. HOL delay is the time from a header list's arrival until
+it is decoded.
+
+The store keeps every finished run; if interrupted, run the same command again to resume.
+""",
+)
+def _run_header_compression(options: argparse.Namespace, progress: Progress | None) -> int:
+    """Run the study that the options describe, and print it."""
+    lists = options.file
+    settings = CodecSettings(
+        table_bytes=options.table_bytes, blocked_streams=options.blocked_streams
     )
-}
+    network = (options.network or _OVER_QUIC) if options.model == "quic" else None
+    with dask_client(options.dask) as client:
+        results = sweep(
+            lists,
+            schemes=_SCHEME,
+            handshake=False,
+            resources=True,
+            name=lists.name,
+            store=options.store,
+            executor=client,
+            workers=options.workers,
+            retry_failed=options.retry_failed,
+            progress=progress or False,
+            header_compression=[
+                HeaderCompression(codec=codec, settings=settings) for codec in options.schemes
+            ],
+            rtt_ms=options.rtt_ms,
+            loss=options.loss,
+            seeds=range(options.seed, options.seed + options.runs),
+            network=network or FOR_HEADER_LISTS,
+        )
+    delays = results.resources() if len(results) else ()
+    # With a failed run, a row would be a mean over other seeds than its neighbours.
+    rows = [row for row in header_rows(results, delays) if row.runs == options.runs]
+    if options.plot is not None and rows:
+        from h3sim.reporting.study_plots import save_header_plot  # lazy: imports matplotlib
+
+        save_header_plot(rows, options.plot, **options.figure_style)
+        report_written(options.plot)
+    if options.json:
+        given = {"source": lists.name, "of": options.direction, "seed": options.seed}
+        given |= {"interval_ms": options.interval_ms, "network": network, "settings": settings}
+        print_json(rows_to_dict(rows, **given))
+    elif rows:
+        over = f", QUIC over {network}" if network else ""
+        n_lists = plural(rows[0].sections, options.direction[:-1])
+        n_runs = plural(rows[0].runs, "run")
+        size = f"table of {options.table_bytes:,} bytes"
+        print(escape_control(f"{lists.name}: {n_lists}, {n_runs}, {size}{over}"))
+        _print_rows(rows, options.width)
+    return _print_counts(results, options)

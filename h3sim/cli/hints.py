@@ -11,7 +11,7 @@ from h3sim.cli.command import (
     NO_TRUNCATE,
     WORKERS,
     Argument,
-    Command,
+    command,
     print_first,
     report_written,
 )
@@ -34,18 +34,6 @@ if TYPE_CHECKING:
     from h3sim.study import Hints
 
 _INDENT = "    "
-_EPILOG = """\
-examples:
-  h3sim hints shop.har
-  h3sim hints shop.har --networks 4g,4g,cable --metric fcp
-  h3sim hints shop.har --networks crux.json
-  h3sim hints shop.json --network 4g --scheme rr --transport tcp --report shop.html
-  h3sim hints http2rulez --network cable --json
-
-It loads the page with each edit once, and those that matter again with other seeds, next to the
-page as it is. A network that is named twice counts twice.
-The metrics are FCP, LCP, SpeedIndex, ByteIndex above the fold and the load event.
-"""
 
 
 def _networks(names: str, options: argparse.Namespace) -> Sequence[str] | tuple[NetworkShare, ...]:
@@ -84,8 +72,65 @@ def _run_hints(options: argparse.Namespace, progress: Progress | None) -> Hints:
     return found
 
 
+@command(
+    "hints",
+    SUBJECT,
+    Argument(
+        "--scheme NAME",
+        "the server's scheme, with the browser's signals",
+        default="chrome-eps",
+        read=shared.read_scheme,
+    ),
+    *OF_RECORDING,
+    Argument(
+        "--metric NAME", "the metric that ranks the edits", default="lcp", choices=tuple(METRICS)
+    ),
+    Argument(
+        "--networks NAMES",
+        "networks of the page's users, comma-separated, instead of --network; one that is"
+        " named twice counts twice; or a CrUX file (.json)",
+        read=_networks,
+    ),
+    Argument(
+        "--network-uncertainty FACTOR",
+        "with each seed, multiply RTT and rate by factors between 1/FACTOR and FACTOR",
+        Number(low=1, high=100),
+        default=ESTIMATED_WITHIN,
+        dest="network_within",
+    ),
+    Argument("--seeds N", "seeds of each comparison", Integer(low=3), default=8, dest="n_seeds"),
+    Argument(
+        "--confidence SHARE",
+        "joint confidence level of the intervals",
+        Number(low=0, high=1, is_above=True, is_below=True),
+        default=0.95,
+    ),
+    WORKERS,
+    shared.LoadOptions(browser="parse"),
+    Argument(
+        "--report FILE",
+        "write a report of a load before and after the best edit: FILE.html",
+        output=(".html", ".htm"),
+    ),
+    Argument("--effects", "also print a table of all effects with their intervals"),
+    JSON("print h3sim-hints/1 instead"),
+    NO_TRUNCATE,
+    of=_run_hints,
+)
 def _print_hints(found: Hints, options: argparse.Namespace) -> None:
-    """Print the hints by whether they help."""
+    """Find the edits of a page that make it faster, by how much, and those that harm.
+
+    Examples:
+      h3sim hints shop.har
+      h3sim hints shop.har --networks 4g,4g,cable --metric fcp
+      h3sim hints shop.har --networks crux.json
+      h3sim hints shop.json --network 4g --scheme rr --transport tcp --report shop.html
+      h3sim hints http2rulez --network cable --json
+
+    It loads the page with each edit once, and those that matter again with other seeds, next to the
+    page as it is. A network that is named twice counts twice. The metrics are FCP, LCP, SpeedIndex,
+    ByteIndex above the fold and the load event.
+    """
     width = options.width
     for line in () if found.fidelity is None else found.fidelity.lines():
         tables.print_text(line, width)
@@ -118,61 +163,3 @@ def _print_hints(found: Hints, options: argparse.Namespace) -> None:
         tables.print_text(found.describe_think_times(), width)
         print()
     tables.print_text(f"The model does not know: {'; '.join(found.unknown)}.", width)
-
-
-COMMANDS = {
-    "hints": Command(
-        "Find the edits of a page that make it faster, by how much, and those that harm.",
-        _run_hints,
-        (
-            SUBJECT,
-            Argument(
-                "--scheme NAME",
-                "the server's scheme, with the browser's signals",
-                default="chrome-eps",
-                read=shared.read_scheme,
-            ),
-            *OF_RECORDING,
-            Argument(
-                "--metric NAME",
-                "the metric that ranks the edits",
-                default="lcp",
-                choices=tuple(METRICS),
-            ),
-            Argument(
-                "--networks NAMES",
-                "networks of the page's users, comma-separated, instead of --network; one that is"
-                " named twice counts twice; or a CrUX file (.json)",
-                read=_networks,
-            ),
-            Argument(
-                "--network-uncertainty FACTOR",
-                "with each seed, multiply RTT and rate by factors between 1/FACTOR and FACTOR",
-                Number(low=1, high=100),
-                default=ESTIMATED_WITHIN,
-                dest="network_within",
-            ),
-            Argument(
-                "--seeds N", "seeds of each comparison", Integer(low=3), default=8, dest="n_seeds"
-            ),
-            Argument(
-                "--confidence SHARE",
-                "joint confidence level of the intervals",
-                Number(low=0, high=1, is_above=True, is_below=True),
-                default=0.95,
-            ),
-            WORKERS,
-            shared.LoadOptions(browser="parse"),
-            Argument(
-                "--report FILE",
-                "write a report of a load before and after the best edit: FILE.html",
-                output=(".html", ".htm"),
-            ),
-            Argument("--effects", "also print a table of all effects with their intervals"),
-            JSON("print h3sim-hints/1 instead"),
-            NO_TRUNCATE,
-        ),
-        _EPILOG,
-        show=_print_hints,
-    )
-}

@@ -11,8 +11,8 @@ from h3sim.cli.command import (
     NO_TRUNCATE,
     PLOT,
     Argument,
-    Command,
     FigureOptions,
+    command,
     report_written,
 )
 from h3sim.page.categories import PAGE_CLASSES
@@ -27,18 +27,6 @@ if TYPE_CHECKING:
     from h3sim.study.optimality import WhatIf, WhatIfRow
 
 
-_EPILOG = """\
-examples:
-  h3sim optimality davies-meenan http2rulez
-  h3sim optimality corpus:small --scheme dfifo,chrome-h2,atf-first
-  h3sim optimality my-page.json --network cable --transport tcp --by-page
-  h3sim optimality corpus --networks cable,4g --group-by size --plot optimality.png
-
-The optimality ratio is a load's ByteIndex divided by a lower bound: 1.00 is optimal, 1.20 at most
-20 % above the optimum (the bound itself may be out of reach). Given the page, the bound holds for
-every order of responses; given the requests, for every order that keeps the times of requests and,
-over links, of packet arrivals.
-"""
 _FEW_PAGES = 4
 """Largest number of pages whose own tables are shown by default."""
 
@@ -57,28 +45,6 @@ def _run_optimality(options: argparse.Namespace, progress: Progress | None) -> O
         found.plot.save(options.plot, by=options.group_by, **options.figure_style)
         report_written(options.plot)
     return found
-
-
-def _print_optimality(found: Optimality, options: argparse.Namespace) -> None:
-    """Print the tables of ratios to the bounds."""
-    width = options.width
-    tables.print_text(found.describe(), width)
-    pages = [*found.page_digests]
-    for network in found.configurations:
-        here = [row for row in found.rows if row.network == network]
-        over = f" {escape_control(network)}," if len(found.configurations) > 1 else ""
-        if options.by_page or (options.by_page is None and len(pages) <= _FEW_PAGES):
-            for page in pages:
-                heading = f"{escape_control(page)},{over} ByteIndexes, given the {here[0].given}"
-                print(f"\n{heading}:\n")
-                print(_page_table([row for row in here if row.page == page], width))
-        heading = f"over {plural(len(pages), 'page')},{over} given the {here[0].given}"
-        print(f"\n{heading}:\n")
-        print(_scheme_table([row for row in found.schemes if row.network == network], width))
-        if options.group_by is not None:
-            _print_classes(
-                [row for row in found.by_class(options.group_by) if row.network == network], width
-            )
 
 
 def _print_classes(rows: list[CategoryOptimalityRow], width: int | None) -> None:
@@ -133,21 +99,109 @@ def _scheme_table(rows: list[SchemeOptimalityRow], width: int | None) -> str:
     return shown.to_text(width, shorten=True)
 
 
-_WHAT_IF_EPILOG = """\
-examples:
-  h3sim what-if davies-meenan --network cable
-  h3sim what-if corpus:small --network cable --cpu-slowdown 4
-  h3sim what-if my-page.json --scheme chrome-eps --network 4g --json
-
-The critical path is split by the dependency policies of WProf: F (flow), one activity needs the
-other's output; O (output), a fixed order (scripts block the parser, stylesheets block painting);
-B (binding), late discovery; R (resources), waiting for the main thread.
-"""
 _POLICIES = {"F": "flow", "O": "output", "B": "binding", "R": "resource", "start": "start"}
 
 
+def _cell(row: WhatIfRow) -> str:
+    return f"{tables.in_ms(row.load_event_ms)} ({tables.ratio(row.part)})"
+
+
+@command(
+    "optimality",
+    shared.PAGES,
+    shared.marks(),
+    shared.schemes(),
+    Argument(
+        "--plot FILE",
+        "plot the ratios above the fold (.png, .svg, .pdf): one per page, or with"
+        " --group-by the means of classes",
+        output=PLOT,
+    ),
+    FigureOptions(),
+    Argument(
+        "--networks NAMES",
+        "networks to compare, comma-separated, instead of --network",
+        many="commas",
+        read=shared.read_network,
+    ),
+    shared.LoadOptions(),
+    Argument(
+        "--bound GIVEN",
+        "lower bound given the page, or given the times of requests (default: page if the"
+        " network has a constant rate and the browser replays; else requests)",
+        choices=("page", "requests"),
+    ),
+    Argument(
+        "--group-by CLASS",
+        "also show the mean of each class of pages, with 95 % intervals",
+        choices=tuple(PAGE_CLASSES),
+    ),
+    JSON("print h3sim-optimality/1 instead"),
+    Argument(
+        "--by-page",
+        f"also show each page's table (default: for up to {_FEW_PAGES} pages)",
+        action=argparse.BooleanOptionalAction,
+    ),
+    NO_TRUNCATE,
+    of=_run_optimality,
+    checks=(shared.check_names,),
+)
+def _print_optimality(found: Optimality, options: argparse.Namespace) -> None:
+    """Load pages with several schemes and compare each with a lower bound.
+
+    Examples:
+      h3sim optimality davies-meenan http2rulez
+      h3sim optimality corpus:small --scheme dfifo,chrome-h2,atf-first
+      h3sim optimality my-page.json --network cable --transport tcp --by-page
+      h3sim optimality corpus --networks cable,4g --group-by size --plot optimality.png
+
+    The optimality ratio is a load's ByteIndex divided by a lower bound: 1.00 is optimal, 1.20 at
+    most 20 % above the optimum (the bound itself may be out of reach). Given the page, the bound
+    holds for every order of responses; given the requests, for every order that keeps the times of
+    requests and, over links, of packet arrivals.
+    """
+    width = options.width
+    tables.print_text(found.describe(), width)
+    pages = [*found.page_digests]
+    for network in found.configurations:
+        here = [row for row in found.rows if row.network == network]
+        over = f" {escape_control(network)}," if len(found.configurations) > 1 else ""
+        if options.by_page or (options.by_page is None and len(pages) <= _FEW_PAGES):
+            for page in pages:
+                heading = f"{escape_control(page)},{over} ByteIndexes, given the {here[0].given}"
+                print(f"\n{heading}:\n")
+                print(_page_table([row for row in here if row.page == page], width))
+        heading = f"over {plural(len(pages), 'page')},{over} given the {here[0].given}"
+        print(f"\n{heading}:\n")
+        print(_scheme_table([row for row in found.schemes if row.network == network], width))
+        if options.group_by is not None:
+            _print_classes(
+                [row for row in found.by_class(options.group_by) if row.network == network], width
+            )
+
+
+@command(
+    "what-if",
+    shared.PAGES,
+    shared.marks(),
+    shared.SCHEME,
+    shared.LoadOptions(browser="parse"),
+    JSON("print h3sim-what-if/1 instead"),
+    NO_TRUNCATE,
+    of=what_if,
+)
 def _print_what_if(found: WhatIf, options: argparse.Namespace) -> None:
-    """Print the load events without one cost each."""
+    """Explain what the load event waits for, with the what-if analysis of WProf.
+
+    Examples:
+      h3sim what-if davies-meenan --network cable
+      h3sim what-if corpus:small --network cable --cpu-slowdown 4
+      h3sim what-if my-page.json --scheme chrome-eps --network 4g --json
+
+    The critical path is split by the dependency policies of WProf: F (flow), one activity needs the
+    other's output; O (output), a fixed order (scripts block the parser, stylesheets block
+    painting); B (binding), late discovery; R (resources), waiting for the main thread.
+    """
     width = options.width
     tables.print_text(found.describe(), width)
     cells = {(row.page, row.what): row for row in found.rows}
@@ -165,69 +219,3 @@ def _print_what_if(found: WhatIf, options: argparse.Namespace) -> None:
         parts = (f"{_POLICIES.get(row.name, row.name)} {100 * row.mean_part:.0f} %" for row in rows)
         shares = ", ".join(parts)
         print(f"\n{tables.fitted(f'critical path by {title}: {shares}', width)}")
-
-
-def _cell(row: WhatIfRow) -> str:
-    return f"{tables.in_ms(row.load_event_ms)} ({tables.ratio(row.part)})"
-
-
-COMMANDS = {
-    "optimality": Command(
-        "Load pages with several schemes and compare each with a lower bound.",
-        _run_optimality,
-        (
-            shared.PAGES,
-            shared.marks(),
-            shared.schemes(),
-            Argument(
-                "--plot FILE",
-                "plot the ratios above the fold (.png, .svg, .pdf): one per page, or with"
-                " --group-by the means of classes",
-                output=PLOT,
-            ),
-            FigureOptions(),
-            Argument(
-                "--networks NAMES",
-                "networks to compare, comma-separated, instead of --network",
-                many="commas",
-                read=shared.read_network,
-            ),
-            shared.LoadOptions(),
-            Argument(
-                "--bound GIVEN",
-                "lower bound given the page, or given the times of requests (default: page if the"
-                " network has a constant rate and the browser replays; else requests)",
-                choices=("page", "requests"),
-            ),
-            Argument(
-                "--group-by CLASS",
-                "also show the mean of each class of pages, with 95 % intervals",
-                choices=tuple(PAGE_CLASSES),
-            ),
-            JSON("print h3sim-optimality/1 instead"),
-            Argument(
-                "--by-page",
-                f"also show each page's table (default: for up to {_FEW_PAGES} pages)",
-                action=argparse.BooleanOptionalAction,
-            ),
-            NO_TRUNCATE,
-        ),
-        _EPILOG,
-        show=_print_optimality,
-        checks=(shared.check_names,),
-    ),
-    "what-if": Command(
-        "Explain what the load event waits for, with the what-if analysis of WProf.",
-        what_if,
-        (
-            shared.PAGES,
-            shared.marks(),
-            shared.SCHEME,
-            shared.LoadOptions(browser="parse"),
-            JSON("print h3sim-what-if/1 instead"),
-            NO_TRUNCATE,
-        ),
-        _WHAT_IF_EPILOG,
-        show=_print_what_if,
-    ),
-}

@@ -18,8 +18,8 @@ from h3sim.cli.command import (
     NO_TRUNCATE,
     STANDARD_OUTPUT,
     Argument,
-    Command,
     check_output_path,
+    command,
     print_json,
     report_written,
     write_output,
@@ -70,21 +70,6 @@ _FILE = (STANDARD_OUTPUT,)
 _INDENT = "  "
 _MOST_REPLAYED = 2000
 """Most resources of a page whose replay is checked; larger ones take too long to load."""
-_EPILOG = """\
-examples:
-  h3sim import shop.har -o shop.json && h3sim run shop.json
-  h3sim import shop.har.gz --host www.shop.example --strict -o shop.json
-  h3sim import site/index.html -o site.json
-  h3sim import site/pages/about.html --root site -o about.json
-  h3sim import Trace-20260301T101112.json.gz -o shop.json
-  h3sim import requests.jsonl.gz -o corpus/
-  h3sim import crux.json -o networks/
-  h3sim import devtoolslog.json -o - | less
-  h3sim import shop.har --above-the-fold seen.txt -o shop.json
-
-A page file contains no cookies, no header values and no query strings. The report lists observed
-and inferred values; without -o only the report is printed.
-"""
 
 
 class _PageOrFolder(Argument):
@@ -168,21 +153,6 @@ def _write_networks(shares: Sequence[NetworkShare], options: argparse.Namespace)
     return 0
 
 
-def _run_import(options: argparse.Namespace) -> int:
-    """Write the imported page, and print what was found and inferred."""
-    imported = options.file
-    if isinstance(imported, Path):
-        return _import_archive(imported, options)
-    if isinstance(imported, tuple):
-        return _write_networks(imported, options)
-    if options.output is not None:
-        document = page_to_dict(imported.page)
-        text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
-        write_output(options.output, f"{text}\n")
-    _print_report(imported, options)
-    return 0
-
-
 def _print_report(imported: ImportedPage, options: argparse.Namespace) -> None:
     """Print the report, to standard error if the page itself went to standard output."""
     page = imported.page
@@ -205,17 +175,6 @@ def _hanging(line: str, width: int | None) -> str:
     return "\n".join([first, *(f"{_INDENT}{text}" for text in words)])
 
 
-_RECORD_EPILOG = """\
-examples:
-  h3sim record site/ -o page.json
-  h3sim record site/shop/index.html --root site -o shop.json --repeat 3
-  h3sim record https://www.example.org/ -o example.json --log example-load.json
-
-A folder or file is served locally, with all other hosts blocked. Requires Chromium (--chromium,
-$CHROMIUM, or on the search path) and pip install 'h3sim[record]'.
-"""
-
-
 def _source(name: str, options: argparse.Namespace) -> RecordedSource:
     # On use: other commands need none of it.
     from h3sim.importers.chromium import RecordedSource
@@ -227,26 +186,6 @@ def _check_lists(options: argparse.Namespace) -> None:
     if options.headers and options.output is not None and Path(options.output).name:
         for kind in ("req", "resp"):
             check_output(_list_path(options.output, kind), key="--headers")
-
-
-def _run_record(options: argparse.Namespace, progress: Progress | None) -> None:
-    """Record a site in Chromium, and write what the options request."""
-    from h3sim.importers.chromium import record
-
-    provenance = {key: getattr(options, key) for key in ("source", "licence", "notes")}
-    recording = record(
-        options.what,
-        name=options.name or "",
-        repeat=options.repeat,
-        compression=options.compression,
-        chromium=options.chromium,
-        provenance={key: text for key, text in provenance.items() if text},
-        progress=progress,
-    )
-    page = shared.with_marks(recording.page, options.above_the_fold)
-    write_page(page, Path(options.output))
-    _write_recorded_files(recording, options)
-    _print_recording(page, recording)
 
 
 def _list_path(output: str, kind: str) -> Path:
@@ -298,20 +237,6 @@ def _print_recording(page: Page, recording: PageRecording) -> None:
         print(f"h3sim record: {note}", file=sys.stderr)
     for line in recording.differences:
         print(f"h3sim record: differs between recordings: {line}", file=sys.stderr)
-
-
-_TRANSFORM_EPILOG = """\
-examples:
-  h3sim transform shop.json --early-hints stylesheet --early-hints 'fonts/*' -o hinted.json
-  h3sim transform shop.json --set fetchpriority=high@hero.jpg --preload 'fonts/*' -o faster.json
-  h3sim compare shop.json faster.json --browser parse
-  h3sim transform shop.json --cached script --cached stylesheet -o second-visit.json
-  h3sim transform shop.json --with-page news.json@500,background -o tabs.json
-  h3sim transform http2rulez --staged-hints -o staged.json && h3sim compare http2rulez staged.json
-
-WHAT is the id of a resource, a kind (stylesheet, script, font, image, ...) or a glob of ids. Quote
-globs to protect them from the shell. Changes are applied in the order given.
-"""
 
 
 def _without(page: Page, ids: list[str]) -> Page:
@@ -451,17 +376,6 @@ def _given(option: str, what: str) -> tuple[str, str]:
     return option, what
 
 
-def _run_transform(options: argparse.Namespace) -> None:
-    """Write the transformed page, and print its size before and after."""
-    page, changed = options.page, options.changed
-    write_output(options.output, changed.to_json())
-    after, before = (
-        f"{plural(len(each.resources), 'resource')}, {each.total_bytes:,} bytes"
-        for each in (changed, page)
-    )
-    print(escape_control(f"{changed.name}: {after} ({page.name}: {before})"), file=sys.stderr)
-
-
 def _check_changes(options: argparse.Namespace) -> None:
     """Apply the changes in the order given; repeated options make one change."""
     page = options.page
@@ -479,42 +393,6 @@ def _check_changes(options: argparse.Namespace) -> None:
             )
             page = errors.collect("", change, default=page)
         options.changed = page.with_resources(page.resources, name=options.name)
-
-
-_ANNOTATE_EPILOG = """\
-examples:
-  h3sim annotate shop.json
-  h3sim annotate shop.json --set hero.jpg --set 'fonts/*' --clear 'ads/*'
-  h3sim annotate shop.json --above-the-fold heuristic --set logo.svg -o marked.json
-  h3sim annotate shop.json --above-the-fold none
-
-Without changes the resources are listed. With changes the page file is rewritten, or a new one
-written with -o. Quote globs to protect them from the shell.
-"""
-
-
-def _run_annotate(options: argparse.Namespace) -> None:
-    """Write the marks above the fold, and print them."""
-    page, target = options.changed, options.output or options.source
-    if options.output or options.given & {"set", "clear", "above_the_fold"}:
-        write_output(target, page.to_json())
-        if target == STANDARD_OUTPUT:
-            return
-        report_written(target)
-    seen = [resource for resource in page.resources if resource.above_the_fold]
-    n_bytes = sum(resource.size_bytes for resource in seen)
-    how = f"by {page.above_the_fold_from.value}" if page.knows_above_the_fold else "unknown"
-    size = f"{plural(len(page.resources), 'resource')}, {page.total_bytes:,} bytes"
-    print(escape_control(f"{page.name}: {size}"))
-    print(f"above the fold: {len(seen):,} of them, {n_bytes:,} bytes ({how})\n")
-    tables.print_table(
-        page.resources,
-        ("resource", "id"),
-        ("kind", lambda resource: resource.kind.value),
-        ("bytes", "size_bytes"),
-        ("above fold", tables.marked("above_the_fold")),
-        width=options.width,
-    )
 
 
 def _read_annotated(name: str, options: argparse.Namespace) -> Page:
@@ -559,96 +437,186 @@ _TRANSFORMS = (
         for option, (_, about) in _OF_ALL.items()
     ),
 )
-COMMANDS = {
-    "import": Command(
-        "Convert a HAR, a trace, a test result or a static site into a page.",
-        _run_import,
-        (
-            _PageOrFolder(
-                "-o --output PAGE", f"{_OUTPUT}; FOLDER/ for rows of the HTTP Archive", output=_FILE
-            ),
-            Argument("--dialect NAME", f"require this format: {', '.join(DIALECTS)}"),
-            Argument("--host HOST", "keep only requests to this host (default: all)"),
-            Argument("--page N", "page load to import, if there are several", type=int, default=1),
-            Argument(
-                "--root DIR", "root folder of a site's paths (default: its document's folder)"
-            ),
-            Argument("--strict", "reject a file if any part of it cannot be used"),
-            shared.marks(HEURISTIC),
-            Argument(
-                "FILE", "a recording (may be gzipped), or the HTML file of a site", read=_imported
-            ),
-            JSON("print the report as h3sim-import/1"),
-            NO_TRUNCATE,
-        ),
-        _EPILOG,
-        checks=(_check_streams, _check_folder),
+
+
+@command(
+    "import",
+    _PageOrFolder(
+        "-o --output PAGE", f"{_OUTPUT}; FOLDER/ for rows of the HTTP Archive", output=_FILE
     ),
-    "record": Command(
-        "Load a page in an installed Chromium and write it as a page file.",
-        _run_record,
-        (
-            Argument("--root DIR", "serve this folder, which contains FILE.html"),
-            Argument("URL|DIR|FILE.html", "the page to load", dest="what", read=_source),
-            Argument("--name NAME", "the page's name (default: from the address)"),
-            Argument("--repeat N", "load N times and use median times", Integer(low=1), default=1),
-            Argument(
-                "--compression NAME",
-                "HTTP compression of a served folder",
-                default="gzip",
-                choices=("gzip", "br", "none"),
-            ),
-            Argument("--chromium PATH", "the Chromium executable"),
-            shared.marks(shown="what Chromium rendered"),
-            Argument("-o --output PAGE.json", "the page file", required=True, output=()),
-            Argument(
-                "--log FILE",
-                "also write times, Chrome's priorities and stack traces as JSON",
-                output=(),
-            ),
-            Argument("--headers", "also write header lists to PAGE.req.qif and PAGE.resp.qif"),
-            Argument("--source TEXT", "provenance: origin of the page"),
-            Argument("--licence TEXT", "provenance: the page's licence"),
-            Argument("--notes TEXT", "provenance: other notes"),
-        ),
-        _RECORD_EPILOG,
-        checks=(shared.check_marks, _check_lists),
+    Argument("--dialect NAME", f"require this format: {', '.join(DIALECTS)}"),
+    Argument("--host HOST", "keep only requests to this host (default: all)"),
+    Argument("--page N", "page load to import, if there are several", type=int, default=1),
+    Argument("--root DIR", "root folder of a site's paths (default: its document's folder)"),
+    Argument("--strict", "reject a file if any part of it cannot be used"),
+    shared.marks(HEURISTIC),
+    Argument("FILE", "a recording (may be gzipped), or the HTML file of a site", read=_imported),
+    JSON("print the report as h3sim-import/1"),
+    NO_TRUNCATE,
+    checks=(_check_streams, _check_folder),
+)
+def _run_import(options: argparse.Namespace) -> int:
+    """Convert a HAR, a trace, a test result or a static site into a page.
+
+    Examples:
+      h3sim import shop.har -o shop.json && h3sim run shop.json
+      h3sim import shop.har.gz --host www.shop.example --strict -o shop.json
+      h3sim import site/index.html -o site.json
+      h3sim import site/pages/about.html --root site -o about.json
+      h3sim import Trace-20260301T101112.json.gz -o shop.json
+      h3sim import requests.jsonl.gz -o corpus/
+      h3sim import crux.json -o networks/
+      h3sim import devtoolslog.json -o - | less
+      h3sim import shop.har --above-the-fold seen.txt -o shop.json
+
+    A page file contains no cookies, no header values and no query strings. The report lists
+    observed and inferred values; without -o only the report is printed.
+    """
+    imported = options.file
+    if isinstance(imported, Path):
+        return _import_archive(imported, options)
+    if isinstance(imported, tuple):
+        return _write_networks(imported, options)
+    if options.output is not None:
+        document = page_to_dict(imported.page)
+        text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+        write_output(options.output, f"{text}\n")
+    _print_report(imported, options)
+    return 0
+
+
+@command(
+    "record",
+    Argument("--root DIR", "serve this folder, which contains FILE.html"),
+    Argument("URL|DIR|FILE.html", "the page to load", dest="what", read=_source),
+    Argument("--name NAME", "the page's name (default: from the address)"),
+    Argument("--repeat N", "load N times and use median times", Integer(low=1), default=1),
+    Argument(
+        "--compression NAME",
+        "HTTP compression of a served folder",
+        default="gzip",
+        choices=("gzip", "br", "none"),
     ),
-    "transform": Command(
-        "Write a page with changed delivery of its resources.",
-        _run_transform,
-        (
-            Argument(
-                "PAGE",
-                "a shipped page or a page file (.json)",
-                read=lambda name, _: catalog.load_page(name),
-            ),
-            *_TRANSFORMS,
-            Argument("--name NAME", "name of the new page (default: the page's name and a digest)"),
-            Argument("-o --output FILE", _OUTPUT, required=True, output=_FILE),
-        ),
-        _TRANSFORM_EPILOG,
-        checks=(_check_changes,),
+    Argument("--chromium PATH", "the Chromium executable"),
+    shared.marks(shown="what Chromium rendered"),
+    Argument("-o --output PAGE.json", "the page file", required=True, output=()),
+    Argument(
+        "--log FILE", "also write times, Chrome's priorities and stack traces as JSON", output=()
     ),
-    "annotate": Command(
-        "Show which resources are above the fold, or change the marks.",
-        _run_annotate,
-        (
-            Argument(
-                "--set ID",
-                "mark the resources that match this id or glob (repeatable)",
-                action="append",
-            ),
-            Argument("--clear ID", "unmark these (takes precedence over --set)", action="append"),
-            shared.marks(),
-            Argument(
-                "-o --output FILE",
-                "write the page here; - is standard output (default: overwrite PAGE)",
-                output=_FILE,
-            ),
-            Argument("PAGE", "a page file (.json) or a shipped page", read=_read_annotated),
-            NO_TRUNCATE,
-        ),
-        _ANNOTATE_EPILOG,
+    Argument("--headers", "also write header lists to PAGE.req.qif and PAGE.resp.qif"),
+    Argument("--source TEXT", "provenance: origin of the page"),
+    Argument("--licence TEXT", "provenance: the page's licence"),
+    Argument("--notes TEXT", "provenance: other notes"),
+    checks=(shared.check_marks, _check_lists),
+)
+def _run_record(options: argparse.Namespace, progress: Progress | None) -> None:
+    """Load a page in an installed Chromium and write it as a page file.
+
+    Examples:
+      h3sim record site/ -o page.json
+      h3sim record site/shop/index.html --root site -o shop.json --repeat 3
+      h3sim record https://www.example.org/ -o example.json --log example-load.json
+
+    A folder or file is served locally, with all other hosts blocked. Requires Chromium (--chromium,
+    $CHROMIUM, or on the search path) and pip install 'h3sim[record]'.
+    """
+    from h3sim.importers.chromium import record
+
+    provenance = {key: getattr(options, key) for key in ("source", "licence", "notes")}
+    recording = record(
+        options.what,
+        name=options.name or "",
+        repeat=options.repeat,
+        compression=options.compression,
+        chromium=options.chromium,
+        provenance={key: text for key, text in provenance.items() if text},
+        progress=progress,
+    )
+    page = shared.with_marks(recording.page, options.above_the_fold)
+    write_page(page, Path(options.output))
+    _write_recorded_files(recording, options)
+    _print_recording(page, recording)
+
+
+@command(
+    "transform",
+    Argument(
+        "PAGE",
+        "a shipped page or a page file (.json)",
+        read=lambda name, _: catalog.load_page(name),
     ),
-}
+    *_TRANSFORMS,
+    Argument("--name NAME", "name of the new page (default: the page's name and a digest)"),
+    Argument("-o --output FILE", _OUTPUT, required=True, output=_FILE),
+    checks=(_check_changes,),
+)
+def _run_transform(options: argparse.Namespace) -> None:
+    """Write a page with changed delivery of its resources.
+
+    Examples:
+      h3sim transform shop.json --early-hints stylesheet --early-hints 'fonts/*' -o hinted.json
+      h3sim transform shop.json --set fetchpriority=high@hero.jpg --preload 'fonts/*' -o faster.json
+      h3sim compare shop.json faster.json --browser parse
+      h3sim transform shop.json --cached script --cached stylesheet -o second-visit.json
+      h3sim transform shop.json --with-page news.json@500,background -o tabs.json
+      h3sim transform http2rulez --staged-hints -o staged.json && h3sim compare http2rulez staged.json
+
+    WHAT is the id of a resource, a kind (stylesheet, script, font, image, ...) or a glob of ids.
+    Quote globs to protect them from the shell. Changes are applied in the order given.
+    """  # noqa: E501 - examples are lines of a shell
+    page, changed = options.page, options.changed
+    write_output(options.output, changed.to_json())
+    after, before = (
+        f"{plural(len(each.resources), 'resource')}, {each.total_bytes:,} bytes"
+        for each in (changed, page)
+    )
+    print(escape_control(f"{changed.name}: {after} ({page.name}: {before})"), file=sys.stderr)
+
+
+@command(
+    "annotate",
+    Argument(
+        "--set ID", "mark the resources that match this id or glob (repeatable)", action="append"
+    ),
+    Argument("--clear ID", "unmark these (takes precedence over --set)", action="append"),
+    shared.marks(),
+    Argument(
+        "-o --output FILE",
+        "write the page here; - is standard output (default: overwrite PAGE)",
+        output=_FILE,
+    ),
+    Argument("PAGE", "a page file (.json) or a shipped page", read=_read_annotated),
+    NO_TRUNCATE,
+)
+def _run_annotate(options: argparse.Namespace) -> None:
+    """Show which resources are above the fold, or change the marks.
+
+    Examples:
+      h3sim annotate shop.json
+      h3sim annotate shop.json --set hero.jpg --set 'fonts/*' --clear 'ads/*'
+      h3sim annotate shop.json --above-the-fold heuristic --set logo.svg -o marked.json
+      h3sim annotate shop.json --above-the-fold none
+
+    Without changes the resources are listed. With changes the page file is rewritten, or a new one
+    written with -o. Quote globs to protect them from the shell.
+    """
+    page, target = options.changed, options.output or options.source
+    if options.output or options.given & {"set", "clear", "above_the_fold"}:
+        write_output(target, page.to_json())
+        if target == STANDARD_OUTPUT:
+            return
+        report_written(target)
+    seen = [resource for resource in page.resources if resource.above_the_fold]
+    n_bytes = sum(resource.size_bytes for resource in seen)
+    how = f"by {page.above_the_fold_from.value}" if page.knows_above_the_fold else "unknown"
+    size = f"{plural(len(page.resources), 'resource')}, {page.total_bytes:,} bytes"
+    print(escape_control(f"{page.name}: {size}"))
+    print(f"above the fold: {len(seen):,} of them, {n_bytes:,} bytes ({how})\n")
+    tables.print_table(
+        page.resources,
+        ("resource", "id"),
+        ("kind", lambda resource: resource.kind.value),
+        ("bytes", "size_bytes"),
+        ("above fold", tables.marked("above_the_fold")),
+        width=options.width,
+    )

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from h3sim.cli import shared
-from h3sim.cli.command import Argument, Command, report_written
+from h3sim.cli.command import Argument, command, report_written
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.page import Page
 from h3sim.schema import open_input
@@ -22,18 +22,6 @@ if TYPE_CHECKING:
     from h3sim.study import SavedLoad
 
 
-_EPILOG = """\
-examples:
-  h3sim report davies-meenan --scheme dfifo -o report.html
-  h3sim report http2rulez davies-meenan --scheme rr,fifo,bucket-html -o report.html
-  h3sim report my-page.json --scheme chrome-h2,chrome-eps --network cable --loss 1% -o report.html
-  h3sim run davies-meenan --json > load.json && h3sim report load.json -o report.html
-  h3sim report study.db --baseline fifo -o report.html
-  h3sim report client.qlog -o report.html
-
-The report is self-contained: findings in words, figures with their data in tables, and all
-settings.
-"""
 _LOGS = (".qlog", ".sqlog", ".qlog.gz", ".sqlog.gz")
 _SQLITE = b"SQLite format 3\0"
 _RESULTS = b'{"format": "h3sim-results/'
@@ -87,8 +75,39 @@ def _check_loads(options: argparse.Namespace) -> None:
             raise InputError(problems)
 
 
+@command(
+    "report",
+    Argument(
+        "WHAT",
+        "pages or page sets to load; or saved results: loads (h3sim run --json), the store"
+        " or saved results of a study, qlogs",
+        dest="subjects",
+        nargs="+",
+        many="words",
+        read=_subject,
+    ),
+    shared.schemes("rr"),
+    Argument("--baseline NAME", "reference scheme (default: rr if present, else the first)"),
+    Argument("--title TEXT", "the title of the report"),
+    shared.marks(),
+    shared.LoadOptions(),
+    Argument("-o --out FILE", "FILE.html", required=True, output=(".html", ".htm")),
+    checks=(_check_loads,),
+)
 def _run_report(options: argparse.Namespace, progress: Progress | None) -> None:
-    """Write the report on loads of pages, and on saved loads."""
+    """Write a report of loads, a study or a log, with findings, figures and tables.
+
+    Examples:
+      h3sim report davies-meenan --scheme dfifo -o report.html
+      h3sim report http2rulez davies-meenan --scheme rr,fifo,bucket-html -o report.html
+      h3sim report my-page.json --scheme chrome-h2,chrome-eps --network cable --loss 1% -o report.html
+      h3sim run davies-meenan --json > load.json && h3sim report load.json -o report.html
+      h3sim report study.db --baseline fifo -o report.html
+      h3sim report client.qlog -o report.html
+
+    The report is self-contained: findings in words, figures with their data in tables, and all
+    settings.
+    """  # noqa: E501 - examples are lines of a shell
     from h3sim.reporting import report  # lazy: imports matplotlib
 
     subjects = options.subjects
@@ -110,32 +129,3 @@ def _run_report(options: argparse.Namespace, progress: Progress | None) -> None:
     for sentence in made.verdict:
         print(escape_control(sentence))
     report_written(options.out)
-
-
-COMMANDS = {
-    "report": Command(
-        "Write a report of loads, a study or a log, with findings, figures and tables.",
-        _run_report,
-        (
-            Argument(
-                "WHAT",
-                "pages or page sets to load; or saved results: loads (h3sim run --json), the store"
-                " or saved results of a study, qlogs",
-                dest="subjects",
-                nargs="+",
-                many="words",
-                read=_subject,
-            ),
-            shared.schemes("rr"),
-            Argument(
-                "--baseline NAME", "reference scheme (default: rr if present, else the first)"
-            ),
-            Argument("--title TEXT", "the title of the report"),
-            shared.marks(),
-            shared.LoadOptions(),
-            Argument("-o --out FILE", "FILE.html", required=True, output=(".html", ".htm")),
-        ),
-        _EPILOG,
-        checks=(_check_loads,),
-    )
-}

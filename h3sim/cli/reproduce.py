@@ -17,8 +17,8 @@ from h3sim.cli.command import (
     STORE,
     WORKERS,
     Argument,
-    Command,
     FigureOptions,
+    command,
     report_written,
 )
 from h3sim.errors import InputError, ValidationIssue
@@ -38,47 +38,7 @@ if TYPE_CHECKING:
     from h3sim.papers.reproduce import ExperimentRun, Reproduction
 
 
-_EPILOG = """\
-examples:
-  h3sim reproduce --list
-  h3sim reproduce marx-2019-table-2
-  h3sim reproduce marx-7 koshiba-2016 --figures figures --format pdf
-  h3sim reproduce all --store papers.db -j 2 --json > findings.json
-  h3sim reproduce all --full --dry-run
-  h3sim reproduce sander-2022-fig-6 --full --pages my-pages --store papers.db
-
-Findings are named as in docs/findings.md; all experiments that they need are run. The store keeps
-every finished load; if interrupted, run the same command again to resume.
-"""
 _MINUTE_S = 60
-
-
-def _run_reproduce(options: argparse.Namespace, progress: Progress | None) -> int:
-    """Reproduce the findings that the options name; return the exit code."""
-    if options.list:
-        return _print_list(options)
-    if options.dry_run:
-        return _print_plan(options)
-    done = reproduce(
-        options.names,
-        full=options.full,
-        pages=options.pages,
-        store=options.store,
-        workers=options.workers,
-        progress=progress or False,
-    )
-    if options.json:
-        print(json.dumps(done.to_dict(), indent=1, allow_nan=False))
-    else:
-        _print_reproduction(done, options.width)
-    if options.figures is not None:
-        for path in draw_all(
-            done, Path(options.figures), file_format=options.format, **options.figure_style
-        ):
-            report_written(path)
-    failed = any(run.failed for run in done.runs.values())
-    is_written = options.markdown is None or _write(done, Path(options.markdown), options)
-    return 0 if is_written and not failed else FAILED
 
 
 def _print_list(options: argparse.Namespace) -> int:
@@ -205,59 +165,86 @@ def _figures(folder: str, _: argparse.Namespace) -> str:
     return folder
 
 
-COMMANDS = {
-    "reproduce": Command(
-        "Repeat experiments of the papers: show their numbers next to h3sim's, and judge each"
-        " finding with the figures behind it.",
-        _run_reproduce,
-        (
-            Argument(
-                "NAME", "experiments or findings, or all (see --list)", dest="names", nargs="*"
-            ),
-            Argument("--list", "list the experiments"),
-            Argument(
-                "--full",
-                "use all pages, and as many seeds as the paper had runs (hours; default: minutes)",
-            ),
-            Argument(
-                "--dry-run",
-                "show the number of loads and estimate their duration from a few samples",
-            ),
-            Argument(
-                "--pages DIR",
-                "load the page files in this folder instead of the corpus",
-                read=_pages,
-            ),
-            STORE,
-            WORKERS,
-            JSON("print h3sim-reproduction/1 instead"),
-            Argument(
-                "--markdown FILE",
-                "write verdicts and tables to FILE; fails without writing if FILE has a different"
-                " verdict (see --update). In a file with the lines"
-                f" {report.BEGIN!r} and {report.END!r} only the text between them is replaced",
-                output=(),
-                read=_markdown,
-            ),
-            Argument(
-                "--full-run FILE",
-                "with --markdown: publish the verdicts in FILE, which --markdown wrote after a full"
-                " run, in place of the quick ones",
-                read=_full_run,
-            ),
-            Argument("--update", "with --markdown: accept changed verdicts"),
-            Argument("--figures DIR", "plot each experiment into this folder", read=_figures),
-            Argument(
-                "--format FORMAT",
-                "format of the figures",
-                default="png",
-                choices=tuple(suffix.removeprefix(".") for suffix in PLOT),
-                needs="--figures",
-            ),
-            FigureOptions(needs="--figures"),
-            NO_TRUNCATE,
-        ),
-        _EPILOG,
-        checks=(_check_names,),
+@command(
+    "reproduce",
+    Argument("NAME", "experiments or findings, or all (see --list)", dest="names", nargs="*"),
+    Argument("--list", "list the experiments"),
+    Argument(
+        "--full", "use all pages, and as many seeds as the paper had runs (hours; default: minutes)"
+    ),
+    Argument(
+        "--dry-run", "show the number of loads and estimate their duration from a few samples"
+    ),
+    Argument(
+        "--pages DIR", "load the page files in this folder instead of the corpus", read=_pages
+    ),
+    STORE,
+    WORKERS,
+    JSON("print h3sim-reproduction/1 instead"),
+    Argument(
+        "--markdown FILE",
+        "write verdicts and tables to FILE; fails without writing if FILE has a different"
+        " verdict (see --update). In a file with the lines"
+        f" {report.BEGIN!r} and {report.END!r} only the text between them is replaced",
+        output=(),
+        read=_markdown,
+    ),
+    Argument(
+        "--full-run FILE",
+        "with --markdown: publish the verdicts in FILE, which --markdown wrote after a full"
+        " run, in place of the quick ones",
+        read=_full_run,
+    ),
+    Argument("--update", "with --markdown: accept changed verdicts"),
+    Argument("--figures DIR", "plot each experiment into this folder", read=_figures),
+    Argument(
+        "--format FORMAT",
+        "format of the figures",
+        default="png",
+        choices=tuple(suffix.removeprefix(".") for suffix in PLOT),
+        needs="--figures",
+    ),
+    FigureOptions(needs="--figures"),
+    NO_TRUNCATE,
+    checks=(_check_names,),
+    about="""Repeat experiments of the papers: show their numbers next to h3sim's, and judge
+each finding with the figures behind it.
+
+examples:
+  h3sim reproduce --list
+  h3sim reproduce marx-2019-table-2
+  h3sim reproduce marx-7 koshiba-2016 --figures figures --format pdf
+  h3sim reproduce all --store papers.db -j 2 --json > findings.json
+  h3sim reproduce all --full --dry-run
+  h3sim reproduce sander-2022-fig-6 --full --pages my-pages --store papers.db
+
+Findings are named as in docs/findings.md; all experiments that they need are run. The store keeps
+every finished load; if interrupted, run the same command again to resume.
+""",
+)
+def _run_reproduce(options: argparse.Namespace, progress: Progress | None) -> int:
+    """Reproduce the findings that the options name; return the exit code."""
+    if options.list:
+        return _print_list(options)
+    if options.dry_run:
+        return _print_plan(options)
+    done = reproduce(
+        options.names,
+        full=options.full,
+        pages=options.pages,
+        store=options.store,
+        workers=options.workers,
+        progress=progress or False,
     )
-}
+    if options.json:
+        print(json.dumps(done.to_dict(), indent=1, allow_nan=False))
+    else:
+        _print_reproduction(done, options.width)
+    if options.figures is not None:
+        for path in draw_all(
+            done, Path(options.figures), file_format=options.format, **options.figure_style
+        ):
+            report_written(path)
+    failed = any(run.failed for run in done.runs.values())
+    is_written = options.markdown is None or _write(done, Path(options.markdown), options)
+    return 0 if is_written and not failed else FAILED

@@ -14,8 +14,8 @@ from h3sim.cli.command import (
     PLOT,
     SAMPLE_MS,
     Argument,
-    Command,
     FigureOptions,
+    command,
     report_written,
 )
 from h3sim.config.load_config import LoadConfig
@@ -49,13 +49,6 @@ if TYPE_CHECKING:
 
 
 _HIDDEN = ("cc", "transport_profile", "reorder", "cpu_slowdown")
-_EPILOG = """\
-examples:
-  h3sim run http2rulez --scheme bucket-html
-  h3sim run davies-meenan --scheme rr --json > load.json && h3sim run load.json --plot load.png
-  h3sim run davies-meenan --network sander-2mbps-100ms-2pct --animate hol.html
-  h3sim run shop.json --scheme chrome-eps --diff shop-preload.json --plot moved.png
-"""
 
 
 def _page(name: str, options: argparse.Namespace) -> Page | SavedLoad:
@@ -164,8 +157,87 @@ def _run_load(options: argparse.Namespace, progress: Progress | None) -> Load:
     return load
 
 
+@command(
+    "run",
+    Argument(
+        "PAGE",
+        "a shipped page, a page file (.json), a saved load, or a recording (HAR)",
+        read=_page,
+    ),
+    Argument(
+        "--scheme NAME",
+        "a shipped scheme or a scheme file (.toml)",
+        default="rr",
+        read=_read_scheme,
+    ),
+    shared.scheduler_process(
+        "schedule with a driver (docs/conformance-protocol.md) instead of the scheme's scheduler",
+        is_rare=True,
+    ),
+    shared.marks(is_rare=True),
+    # The short help fits two screens of 24 lines.
+    shared.LoadOptions(are_all=True, hidden=_HIDDEN),
+    Argument("--plot FILE", "plot the load: FILE.png, .svg or .pdf", output=PLOT),
+    Argument(
+        "--qlog FILE",
+        "write a qlog of both endpoints (FILE.qlog), or of the client only (FILE.sqlog)",
+        output=(".qlog", ".sqlog"),
+    ),
+    FigureOptions(),
+    Argument(
+        "--qlog-dialect NAME",
+        "qlog version: 0.3 (for qvis) or draft, the current drafts",
+        default="0.3",
+        read=_read_qlog_dialect,
+        is_rare=True,
+    ),
+    Argument(
+        "--har FILE",
+        "write the load as HAR 1.2 for DevTools and waterfall viewers: FILE.har",
+        output=(".har",),
+        is_rare=True,
+    ),
+    Argument(
+        "--trace FILE",
+        "write a Chrome trace for ui.perfetto.dev: FILE.json",
+        output=(".json",),
+        is_rare=True,
+    ),
+    Argument(
+        "--animate FILE",
+        "animate packets in flight and data that TCP and QUIC hold back: FILE.html or .gif",
+        output=(".html", ".gif"),
+    ),
+    SAMPLE_MS(is_rare=True),
+    Argument(
+        "--diff PAGE",
+        "another version of the page, to compare in --plot",
+        read=lambda name, _: resolve_page(name),
+        needs="--plot",
+    ),
+    JSON("print the load as h3sim-load/2"),
+    Argument("--order", "also show the stream id of each packet", is_rare=True),
+    Argument("--multiplexing", "also show multiplexing and prioritization metrics", is_rare=True),
+    Argument(
+        "--critical-path",
+        "show the critical path to the load event (with --browser parse)",
+        is_rare=True,
+    ),
+    NO_TRUNCATE,
+    of=_run_load,
+    document=lambda load, options: load.to_dict(order=options.order),
+    progress="packet",
+    checks=(check_saved, _check_outputs),
+)
 def _print_load(load: Load, options: argparse.Namespace) -> None:
-    """Print the configuration and the metrics of a load."""
+    """Load a page with one scheme and show when each resource arrives.
+
+    Examples:
+      h3sim run http2rulez --scheme bucket-html
+      h3sim run davies-meenan --scheme rr --json > load.json && h3sim run load.json --plot load.png
+      h3sim run davies-meenan --network sander-2mbps-100ms-2pct --animate hol.html
+      h3sim run shop.json --scheme chrome-eps --diff shop-preload.json --plot moved.png
+    """
     width = options.width
     over = f"{load.network.name} ({load.protocol.value})"
     print(escape_control(f"{load.page.name}: {load.scheme.name} over {over}, seed {load.seed}"))
@@ -204,86 +276,3 @@ def _print_load(load: Load, options: argparse.Namespace) -> None:
     if options.critical_path:
         print(f"\n{critical_path_table(load).to_text(width, shorten=True)}")
         print(f"\n{tables.fitted(critical_path_sums(load), width)}")
-
-
-COMMANDS = {
-    "run": Command(
-        "Load a page with one scheme and show when each resource arrives.",
-        _run_load,
-        (
-            Argument(
-                "PAGE",
-                "a shipped page, a page file (.json), a saved load, or a recording (HAR)",
-                read=_page,
-            ),
-            Argument(
-                "--scheme NAME",
-                "a shipped scheme or a scheme file (.toml)",
-                default="rr",
-                read=_read_scheme,
-            ),
-            shared.scheduler_process(
-                "schedule with a driver (docs/conformance-protocol.md) instead of the scheme's"
-                " scheduler",
-                is_rare=True,
-            ),
-            shared.marks(is_rare=True),
-            # The short help fits two screens of 24 lines.
-            shared.LoadOptions(are_all=True, hidden=_HIDDEN),
-            Argument("--plot FILE", "plot the load: FILE.png, .svg or .pdf", output=PLOT),
-            Argument(
-                "--qlog FILE",
-                "write a qlog of both endpoints (FILE.qlog), or of the client only (FILE.sqlog)",
-                output=(".qlog", ".sqlog"),
-            ),
-            FigureOptions(),
-            Argument(
-                "--qlog-dialect NAME",
-                "qlog version: 0.3 (for qvis) or draft, the current drafts",
-                default="0.3",
-                read=_read_qlog_dialect,
-                is_rare=True,
-            ),
-            Argument(
-                "--har FILE",
-                "write the load as HAR 1.2 for DevTools and waterfall viewers: FILE.har",
-                output=(".har",),
-                is_rare=True,
-            ),
-            Argument(
-                "--trace FILE",
-                "write a Chrome trace for ui.perfetto.dev: FILE.json",
-                output=(".json",),
-                is_rare=True,
-            ),
-            Argument(
-                "--animate FILE",
-                "animate packets in flight and data that TCP and QUIC hold back: FILE.html or .gif",
-                output=(".html", ".gif"),
-            ),
-            SAMPLE_MS(is_rare=True),
-            Argument(
-                "--diff PAGE",
-                "another version of the page, to compare in --plot",
-                read=lambda name, _: resolve_page(name),
-                needs="--plot",
-            ),
-            JSON("print the load as h3sim-load/2"),
-            Argument("--order", "also show the stream id of each packet", is_rare=True),
-            Argument(
-                "--multiplexing", "also show multiplexing and prioritization metrics", is_rare=True
-            ),
-            Argument(
-                "--critical-path",
-                "show the critical path to the load event (with --browser parse)",
-                is_rare=True,
-            ),
-            NO_TRUNCATE,
-        ),
-        _EPILOG,
-        show=_print_load,
-        document=lambda load, options: load.to_dict(order=options.order),
-        progress="packet",
-        checks=(check_saved, _check_outputs),
-    )
-}

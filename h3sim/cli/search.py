@@ -15,9 +15,9 @@ from h3sim.cli.command import (
     PLOT,
     WORKERS,
     Argument,
-    Command,
     FigureOptions,
     check_output_path,
+    command,
     print_first,
     report_written,
 )
@@ -43,20 +43,6 @@ if TYPE_CHECKING:
 _NO_PLOT = "none"
 _DISTINCT = 1e-6
 """Ratios that differ by more look different: none that is worse is printed as 1.00."""
-_EPILOG = """\
-examples:
-  h3sim search http2rulez --network cable --loss 1%
-  h3sim search corpus:small --scheme chrome-h2,firefox-eps,h3sim-1 --resources all
-  h3sim search http2rulez --scheme rr,wrr --param turn_packets=1,4,16
-  h3sim search my-page.json --scheme marx-2019,h3sim-1 --baseline chrome-h2 --seeds 100
-
-All schemes meet the same pages and seeds; the better half goes on, round by round, until the best
-is certain or the seeds are used up. Then the choice is tried on other networks, and with RTT, loss
-and sizes that were misjudged. Schemes that use what no client knows are marked so.
-With --param, each scheme is tried with every combination of the values
-that it can have: of keys of its file (h3sim show scheme NAME), with dots between tables, or of
-send_buffer_kb, send_buffer_refill, retransmission_order and cc, which servers choose.
-"""
 
 
 def _check_arms(options: argparse.Namespace) -> None:
@@ -87,61 +73,8 @@ def _value(text: str) -> Any:
     return value if isinstance(value, bool | int | float) else text
 
 
-def _print_search(found: SearchResult, options: argparse.Namespace) -> None:
-    """Print the verdict and the table of schemes."""
-    width = options.width
-    # The interval of a worse scheme lies above 1, and must look so.
-    decimals = max(
-        decimals_of((1.0, row.low), least=2, apart=_DISTINCT if row.is_worse else SURE)
-        for row in found.rows
-    )
-    tables.print_text(found.verdict, width)
-    print()
-    tables.print_text(f"{found.describe()}; {found.n_loads:,} loads", width)
-    print()
-    tables.print_table(
-        found.rows,
-        ("scheme", "scheme"),
-        ("pairs", "pairs"),
-        (Column.ratio("ratio to the best", apart=_DISTINCT), "ratio"),
-        (Column("low", decimals, SURE), "low"),
-        (Column("high", decimals, SURE), "high"),
-        ("", found.status),
-        width=width,
-    )
-    if found.robustness:
-        print()
-        tables.print_text(
-            f"sensitivity of {found.best}: distance from the best under other conditions", width
-        )
-        print()
-        tables.print_table(
-            found.robustness,
-            ("changed", "changed"),
-            ("best there", "best_there"),
-            ("loss %", lambda row: _percent(row.loss)),
-            ("low", lambda row: _percent(row.low)),
-            ("high", lambda row: _percent(row.high)),
-            width=width,
-        )
-
-
 def _percent(share: float | None) -> str:
     return MISSING if share is None else f"{100 * share:.1f}"
-
-
-_RECOMMEND_EPILOG = """\
-examples:
-  h3sim recommend shop.har
-  h3sim recommend shop.har --report shop.html --plot none
-  h3sim recommend shop.har --scheme rr,chrome-eps,my-server.toml --baseline chrome-eps
-  h3sim recommend shop.har --network cable --loss 1% --network-uncertainty 1
-  h3sim recommend shop.json --above-the-fold seen.txt --json
-
-It imports the recording, reports how well its replay fits, and searches as `h3sim search` does,
-with the same defaults. The network of a recording is an estimate: schemes are compared over
-networks of up to twice or half its RTT and rate.
-"""
 
 
 def read_subject_into(name: str, options: argparse.Namespace) -> Page:
@@ -205,31 +138,6 @@ def _run_recommend(options: argparse.Namespace, progress: Progress | None) -> Re
 
 def _run_search(options: argparse.Namespace, progress: Progress | None) -> SearchResult:
     return search(options.pages, vary=options.vary, **_given(options, progress))
-
-
-def _print_recommendation(advice: Recommendation, options: argparse.Namespace) -> None:
-    """Print the fidelity of the replay, and the verdict."""
-    width = options.width
-    fidelity = () if advice.fidelity is None else advice.fidelity.lines()
-    notes = advice.comparison.notes.get(advice.page.name, ())
-    for line in (*fidelity, *_page_lines(advice.page, options.imported), *notes):
-        tables.print_text(line, width)
-    print()
-    _print_search(advice.found, options)
-    by_scheme = {row.scheme: row for row in advice.comparison.rows}
-    print()
-    tables.print_text(f"{EXAMPLE}: {advice.comparison.describe()}", width)
-    print()
-    tables.print_table(
-        (by_scheme[row.scheme] for row in advice.found.rows),
-        ("scheme", "scheme"),
-        (Column.ms("above fold ms"), "byte_index_atf_ms"),
-        (Column.ms("all ms"), "byte_index_all_ms"),
-        (Column.ms("last above fold at ms"), "last_atf_ms"),
-        (Column.ms("page load ms"), "page_load_ms"),
-        width=width,
-        shorten=False,
-    )
 
 
 def _page_lines(page: Page, imported: ImportedPage | None) -> Iterator[str]:
@@ -304,52 +212,131 @@ _SEARCH = (
 )
 """Options of both commands."""
 
-COMMANDS = {
-    "search": Command(
-        "Find the scheme with the least ByteIndex, and say how sure that is.",
-        _run_search,
-        (
-            shared.PAGES,
-            shared.marks(),
-            shared.schemes(",".join(DEPLOYABLE)),
-            Argument(
-                "--param KEY=VALUES",
-                "try these values of a parameter, with commas between; may be given several times",
-                action="append",
-            ),
-            *_SEARCH,
-            WORKERS,
-            shared.LoadOptions(),
-            JSON("print h3sim-found/1 instead"),
-            NO_TRUNCATE,
-        ),
-        _EPILOG,
-        show=_print_search,
-        checks=(_check_arms,),
+
+@command(
+    "search",
+    shared.PAGES,
+    shared.marks(),
+    shared.schemes(",".join(DEPLOYABLE)),
+    Argument(
+        "--param KEY=VALUES",
+        "try these values of a parameter, with commas between; may be given several times",
+        action="append",
     ),
-    "recommend": Command(
-        "Find the best scheme for a page, by how much, and with which uncertainty.",
-        _run_recommend,
-        (
-            SUBJECT,
-            shared.schemes(",".join(DEPLOYABLE)),
-            *OF_RECORDING,
-            *_SEARCH,
-            WORKERS,
-            shared.LoadOptions(),
-            Argument(
-                "--plot FILE",
-                "where the picture goes: FILE.png, .svg or .pdf; none draws none (default: the name"
-                " of the recording with -advice.png)",
-                default="",
-                read=_plot_path,
-            ),
-            FigureOptions(needs=""),
-            Argument("--report FILE", "write a report, too: FILE.html", output=(".html", ".htm")),
-            JSON("print h3sim-advice/2 instead"),
-            NO_TRUNCATE,
-        ),
-        _RECOMMEND_EPILOG,
-        show=_print_recommendation,
+    *_SEARCH,
+    WORKERS,
+    shared.LoadOptions(),
+    JSON("print h3sim-found/1 instead"),
+    NO_TRUNCATE,
+    of=_run_search,
+    checks=(_check_arms,),
+)
+def _print_search(found: SearchResult, options: argparse.Namespace) -> None:
+    """Find the scheme with the least ByteIndex, and say how sure that is.
+
+    Examples:
+      h3sim search http2rulez --network cable --loss 1%
+      h3sim search corpus:small --scheme chrome-h2,firefox-eps,h3sim-1 --resources all
+      h3sim search http2rulez --scheme rr,wrr --param turn_packets=1,4,16
+      h3sim search my-page.json --scheme marx-2019,h3sim-1 --baseline chrome-h2 --seeds 100
+
+    All schemes meet the same pages and seeds; the better half goes on, round by round, until the
+    best is certain or the seeds are used up. Then the choice is tried on other networks, and with
+    RTT, loss and sizes that were misjudged. Schemes that use what no client knows are marked so.
+    With --param, each scheme is tried with every combination of the values that it can have: of
+    keys of its file (h3sim show scheme NAME), with dots between tables, or of send_buffer_kb,
+    send_buffer_refill, retransmission_order and cc, which servers choose.
+    """
+    width = options.width
+    # The interval of a worse scheme lies above 1, and must look so.
+    decimals = max(
+        decimals_of((1.0, row.low), least=2, apart=_DISTINCT if row.is_worse else SURE)
+        for row in found.rows
+    )
+    tables.print_text(found.verdict, width)
+    print()
+    tables.print_text(f"{found.describe()}; {found.n_loads:,} loads", width)
+    print()
+    tables.print_table(
+        found.rows,
+        ("scheme", "scheme"),
+        ("pairs", "pairs"),
+        (Column.ratio("ratio to the best", apart=_DISTINCT), "ratio"),
+        (Column("low", decimals, SURE), "low"),
+        (Column("high", decimals, SURE), "high"),
+        ("", found.status),
+        width=width,
+    )
+    if found.robustness:
+        print()
+        tables.print_text(
+            f"sensitivity of {found.best}: distance from the best under other conditions", width
+        )
+        print()
+        tables.print_table(
+            found.robustness,
+            ("changed", "changed"),
+            ("best there", "best_there"),
+            ("loss %", lambda row: _percent(row.loss)),
+            ("low", lambda row: _percent(row.low)),
+            ("high", lambda row: _percent(row.high)),
+            width=width,
+        )
+
+
+@command(
+    "recommend",
+    SUBJECT,
+    shared.schemes(",".join(DEPLOYABLE)),
+    *OF_RECORDING,
+    *_SEARCH,
+    WORKERS,
+    shared.LoadOptions(),
+    Argument(
+        "--plot FILE",
+        "where the picture goes: FILE.png, .svg or .pdf; none draws none (default: the name"
+        " of the recording with -advice.png)",
+        default="",
+        read=_plot_path,
     ),
-}
+    FigureOptions(needs=""),
+    Argument("--report FILE", "write a report, too: FILE.html", output=(".html", ".htm")),
+    JSON("print h3sim-advice/2 instead"),
+    NO_TRUNCATE,
+    of=_run_recommend,
+)
+def _print_recommendation(advice: Recommendation, options: argparse.Namespace) -> None:
+    """Find the best scheme for a page, by how much, and with which uncertainty.
+
+    Examples:
+      h3sim recommend shop.har
+      h3sim recommend shop.har --report shop.html --plot none
+      h3sim recommend shop.har --scheme rr,chrome-eps,my-server.toml --baseline chrome-eps
+      h3sim recommend shop.har --network cable --loss 1% --network-uncertainty 1
+      h3sim recommend shop.json --above-the-fold seen.txt --json
+
+    It imports the recording, reports how well its replay fits, and searches as `h3sim search` does,
+    with the same defaults. The network of a recording is an estimate: schemes are compared over
+    networks of up to twice or half its RTT and rate.
+    """
+    width = options.width
+    fidelity = () if advice.fidelity is None else advice.fidelity.lines()
+    notes = advice.comparison.notes.get(advice.page.name, ())
+    for line in (*fidelity, *_page_lines(advice.page, options.imported), *notes):
+        tables.print_text(line, width)
+    print()
+    _print_search(advice.found, options)
+    by_scheme = {row.scheme: row for row in advice.comparison.rows}
+    print()
+    tables.print_text(f"{EXAMPLE}: {advice.comparison.describe()}", width)
+    print()
+    tables.print_table(
+        (by_scheme[row.scheme] for row in advice.found.rows),
+        ("scheme", "scheme"),
+        (Column.ms("above fold ms"), "byte_index_atf_ms"),
+        (Column.ms("all ms"), "byte_index_all_ms"),
+        (Column.ms("last above fold at ms"), "last_atf_ms"),
+        (Column.ms("page load ms"), "page_load_ms"),
+        width=width,
+        shorten=False,
+    )

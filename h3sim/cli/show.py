@@ -15,8 +15,8 @@ from h3sim.cli.command import (
     NO_TRUNCATE,
     PLOT,
     Argument,
-    Command,
     FigureOptions,
+    command,
     print_file,
     print_json,
     report_written,
@@ -36,15 +36,6 @@ if TYPE_CHECKING:
     from h3sim.transport import Jitter, Network
 
 
-_LIST_EPILOG = """\
-examples:
-  h3sim list schemes
-  h3sim list pages --no-truncate | less -S
-  h3sim list sets
-  h3sim list schemes --json > schemes.json
-
-`h3sim show` shows one of them in full.
-"""
 _SHOWN_NAMES = 12
 _NONE = "-"
 
@@ -66,22 +57,6 @@ class _Listing(NamedTuple):
     columns: Sequence[_Column]
     rows: Iterable[Mapping[str, Any]]
     shown: int | None = None
-
-
-def _print_list(options: argparse.Namespace) -> None:
-    """Print what is shipped, as a table or as JSON."""
-    listing = _LISTS[options.what]()
-    if options.json:
-        from h3sim.catalog.formats import LIST  # lazy: tables do not need it
-
-        document = {"version": __version__, "of": options.what, "rows": [*listing.rows]}
-        print_json(LIST.write(document))
-        return
-    rows = [*listing.rows]
-    shown = _table_of(rows, listing.columns)
-    if options.width is not None and shown.text_width > options.width:
-        shown = _table_of(rows, listing.columns[: listing.shown])
-    print(shown.to_text(options.width))
 
 
 def _table_of(rows: Sequence[Any], columns: Sequence[_Column]) -> Table[list[str]]:
@@ -269,16 +244,6 @@ _LISTS: dict[str, Callable[[], _Listing]] = {
 }
 
 
-_SHOW_EPILOG = """\
-examples:
-  h3sim show scheme dfifo
-  h3sim show page davies-meenan
-  h3sim show scheme chrome-eps --toml > mine.toml && h3sim run http2rulez --scheme mine.toml
-  h3sim show page davies-meenan --plot page.png
-  h3sim show page davies-meenan --json > my-page.json
-
---toml and --json print the file itself: pages are JSON; schemes, networks and profiles are TOML.
-"""
 _SHOWN = ("page", "scheme", "network", "profile")
 _HEADED = ("format", "name", "title")
 """Keys shown in the heading, or not at all."""
@@ -295,23 +260,6 @@ def _check_form(options: argparse.Namespace) -> None:
         message, key = f"a {options.what} is TOML: use --toml", "--json"
     if message:
         raise InputError([ValidationIssue(key=key, message=message)])
-
-
-def _show(options: argparse.Namespace) -> None:
-    found: Any = getattr(catalog, f"load_{options.what}")(options.name)
-    if options.plot is not None:
-        found.plot.save(options.plot, **options.figure_style)
-        report_written(options.plot)
-    text, width = catalog.text_of(options.what, options.name), options.width
-    if options.toml or options.json:
-        print_file(text)
-        return
-    parts = (
-        _of_page(json.loads(text), found, width)
-        if options.what == "page"
-        else _of_file(text, width)
-    )
-    print("\n\n".join(parts))
 
 
 def _of_file(text: str, width: int | None) -> Iterator[str]:
@@ -405,34 +353,74 @@ def _requested(resource: Resource) -> str:
     return f"{when} + {delay}" if found.delay_ns else when
 
 
-COMMANDS = {
-    "list": Command(
-        "List what is shipped, by the names that other commands accept.",
-        _print_list,
-        (
-            Argument("WHAT", f"one of {', '.join(_LISTS)}", dest="what", choices=tuple(_LISTS)),
-            JSON("print h3sim-list/1 instead"),
-            NO_TRUNCATE,
-        ),
-        _LIST_EPILOG,
+@command(
+    "list",
+    Argument("WHAT", f"one of {', '.join(_LISTS)}", dest="what", choices=tuple(_LISTS)),
+    JSON("print h3sim-list/1 instead"),
+    NO_TRUNCATE,
+)
+def _print_list(options: argparse.Namespace) -> None:
+    """List what is shipped, by the names that other commands accept.
+
+    Examples:
+      h3sim list schemes
+      h3sim list pages --no-truncate | less -S
+      h3sim list sets
+      h3sim list schemes --json > schemes.json
+
+    `h3sim show` shows one of them in full.
+    """
+    listing = _LISTS[options.what]()
+    if options.json:
+        from h3sim.catalog.formats import LIST  # lazy: tables do not need it
+
+        document = {"version": __version__, "of": options.what, "rows": [*listing.rows]}
+        print_json(LIST.write(document))
+        return
+    rows = [*listing.rows]
+    shown = _table_of(rows, listing.columns)
+    if options.width is not None and shown.text_width > options.width:
+        shown = _table_of(rows, listing.columns[: listing.shown])
+    print(shown.to_text(options.width))
+
+
+@command(
+    "show",
+    Argument("WHAT", f"one of {', '.join(_SHOWN)}", dest="what", choices=tuple(_SHOWN)),
+    Argument("NAME", "a shipped name, or a file"),
+    Argument("--toml", "print the TOML file", not_with="--json"),
+    JSON("print the JSON file of a page"),
+    Argument(
+        "--plot FILE", "plot a page's sizes and dependencies: FILE.png, .svg or .pdf", output=PLOT
     ),
-    "show": Command(
-        "Show one page, scheme, network or transport profile in full.",
-        _show,
-        (
-            Argument("WHAT", f"one of {', '.join(_SHOWN)}", dest="what", choices=tuple(_SHOWN)),
-            Argument("NAME", "a shipped name, or a file"),
-            Argument("--toml", "print the TOML file", not_with="--json"),
-            JSON("print the JSON file of a page"),
-            Argument(
-                "--plot FILE",
-                "plot a page's sizes and dependencies: FILE.png, .svg or .pdf",
-                output=PLOT,
-            ),
-            FigureOptions(),
-            NO_TRUNCATE,
-        ),
-        _SHOW_EPILOG,
-        checks=(_check_form,),
-    ),
-}
+    FigureOptions(),
+    NO_TRUNCATE,
+    checks=(_check_form,),
+)
+def _show(options: argparse.Namespace) -> None:
+    """Show one page, scheme, network or transport profile in full.
+
+    Examples:
+      h3sim show scheme dfifo
+      h3sim show page davies-meenan
+      h3sim show scheme chrome-eps --toml > mine.toml && h3sim run http2rulez --scheme mine.toml
+      h3sim show page davies-meenan --plot page.png
+      h3sim show page davies-meenan --json > my-page.json
+
+    --toml and --json print the file itself: pages are JSON; schemes, networks and profiles are
+    TOML.
+    """
+    found: Any = getattr(catalog, f"load_{options.what}")(options.name)
+    if options.plot is not None:
+        found.plot.save(options.plot, **options.figure_style)
+        report_written(options.plot)
+    text, width = catalog.text_of(options.what, options.name), options.width
+    if options.toml or options.json:
+        print_file(text)
+        return
+    parts = (
+        _of_page(json.loads(text), found, width)
+        if options.what == "page"
+        else _of_file(text, width)
+    )
+    print("\n\n".join(parts))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.cli import shared, tables
 from h3sim.cli.command import (
+    COMMANDS,
     DASK,
     FAILED,
     NO_TRUNCATE,
@@ -17,6 +18,7 @@ from h3sim.cli.command import (
     WORKERS,
     Argument,
     Command,
+    command,
     report_written,
     share,
 )
@@ -42,17 +44,6 @@ if TYPE_CHECKING:
     from h3sim.study.sequential import Sequential
 
 
-_EPILOG = """\
-examples:
-  h3sim sweep study.toml --dry-run
-  h3sim sweep study.toml --store study.db --csv rows.csv
-  h3sim sweep study.toml --store study.db --dask tcp://scheduler:8786
-  h3sim sweep study.toml --store study.db --target-ci-width 5%
-  h3sim sweep study.toml --store study.db --compare transport=tcp --by network,scheme
-  h3sim store list study.db
-
-The store keeps every finished load; if interrupted, run the same command again to resume.
-"""
 _SHOWN_ERRORS = 10
 _HUGE = 1e6
 """Smallest speedup that is printed in scientific notation."""
@@ -78,34 +69,6 @@ def _metrics(name: str, options: argparse.Namespace) -> str:
     if options.study is not None:
         options.study.ask_for([name])
     return name
-
-
-def _run_sweep(options: argparse.Namespace, progress: Progress | None) -> int:
-    study: Study = options.study
-    if options.compare is not None:
-        require_extra("scipy", "study")  # when all loads have run
-    if options.parquet is not None:
-        require_extra("pyarrow", "study")  # fail now, not after all loads have run
-    if options.dry_run:
-        _print_plan(study, options)
-        return 0
-    began = time.monotonic()
-    with dask_client(options.dask) as client:
-        results, until = _run(study, options, executor=client, progress=progress or False)
-    _write(results, options)
-    if options.compare is None:
-        _print_results(results, options)
-    else:
-        _print_contrast(results, options)
-    if until is not None:
-        _print_sequential(until, options)
-    seconds = time.monotonic() - began
-    loads = len(results) + len(results.errors)
-    print(f"\n{loads:,} loads: {results.counts}; {seconds:,.1f} s")
-    for error in results.errors[:_SHOWN_ERRORS]:
-        print(f"h3sim sweep: failed: {escape_control(error)}", file=sys.stderr)
-    is_enough = until is None or until.is_narrow
-    return 0 if is_enough and not results.errors else FAILED
 
 
 class _Contrast(NamedTuple):
@@ -304,18 +267,106 @@ def _print_results(results: Results, options: argparse.Namespace) -> None:
     )
 
 
-_STORE_EPILOG = """\
-examples:
-  h3sim store list study.db
-  h3sim store verify study.db
-  h3sim store repair study.db
-  h3sim store export study.db rows.csv --study 2
-  h3sim store prune study.db --failed --other-models
-"""
 _FORMATS = (".csv", ".parquet", ".jsonl")
 
 
+def _check_prune(options: argparse.Namespace) -> None:
+    if not options.failed and not options.other_models:
+        message = "choose what to delete: --failed, --other-models or both"
+        raise InputError([ValidationIssue(key="prune", message=message)])
+
+
+_STORE = Argument("STORE", "the store file")
+
+
+@command(
+    "sweep",
+    shared.marks(),
+    Argument("--resources", "keep one row per resource, and write these"),
+    Argument("STUDY", "a study file (.toml, format h3sim-study/1)", read=_study),
+    Argument("--store FILE", "store finished loads and reuse them", output=()),
+    WORKERS,
+    DASK,
+    Argument("--dry-run", "show the number of loads and their estimated duration"),
+    RETRY,
+    Argument("--csv FILE", "write the rows as CSV", output=()),
+    Argument("--parquet FILE", "write the rows as Parquet", output=()),
+    Argument("--save FILE", "write results for h3sim.read_results", output=()),
+    Argument(
+        "--metrics NAME,...",
+        f"additional columns that take longer: {', '.join(ON_DEMAND)}",
+        many="commas",
+        read=_metrics,
+    ),
+    Argument(
+        "--target-ci-width SHARE",
+        "add seeds until each speedup's confidence interval is narrower: 0.05 or 5%; other"
+        " settings come from the study's table `until`",
+        type=share,
+        read=_with_width,
+    ),
+    Argument(
+        "--compare AXIS=BASELINE",
+        "compare the values of an axis with one of them, in pairs: transport=tcp",
+    ),
+    Argument(
+        "--by NAMES",
+        "columns whose values have rows of their own, with commas between",
+        many="commas",
+        needs="--compare",
+    ),
+    Argument(
+        "--pool NAMES",
+        "axes to average over besides pages and seeds",
+        many="commas",
+        needs="--compare",
+    ),
+    NO_TRUNCATE,
+    checks=(_check_contrast,),
+)
+def _run_sweep(options: argparse.Namespace, progress: Progress | None) -> int:
+    """Run every load of a study and write one row per load.
+
+    Examples:
+      h3sim sweep study.toml --dry-run
+      h3sim sweep study.toml --store study.db --csv rows.csv
+      h3sim sweep study.toml --store study.db --dask tcp://scheduler:8786
+      h3sim sweep study.toml --store study.db --target-ci-width 5%
+      h3sim sweep study.toml --store study.db --compare transport=tcp --by network,scheme
+      h3sim store list study.db
+
+    The store keeps every finished load; if interrupted, run the same command again to resume.
+    """
+    study: Study = options.study
+    if options.compare is not None:
+        require_extra("scipy", "study")  # when all loads have run
+    if options.parquet is not None:
+        require_extra("pyarrow", "study")  # fail now, not after all loads have run
+    if options.dry_run:
+        _print_plan(study, options)
+        return 0
+    began = time.monotonic()
+    with dask_client(options.dask) as client:
+        results, until = _run(study, options, executor=client, progress=progress or False)
+    _write(results, options)
+    if options.compare is None:
+        _print_results(results, options)
+    else:
+        _print_contrast(results, options)
+    if until is not None:
+        _print_sequential(until, options)
+    seconds = time.monotonic() - began
+    loads = len(results) + len(results.errors)
+    print(f"\n{loads:,} loads: {results.counts}; {seconds:,.1f} s")
+    for error in results.errors[:_SHOWN_ERRORS]:
+        print(f"h3sim sweep: failed: {escape_control(error)}", file=sys.stderr)
+    is_enough = until is None or until.is_narrow
+    return 0 if is_enough and not results.errors else FAILED
+
+
+@command("store list", _STORE, NO_TRUNCATE)
 def _list_studies(options: argparse.Namespace) -> None:
+    """List the studies and their finished loads."""
     with Store(options.store, may_write=False) as store:
         studies, stored = store.studies(), store.counts()
     tables.print_table(
@@ -337,7 +388,9 @@ def _list_studies(options: argparse.Namespace) -> None:
     print(Table(("model", "done", "failed", "took s"), models).to_text(options.width))
 
 
+@command("store verify", _STORE)
 def _verify_store(options: argparse.Namespace) -> int:
+    """Check the file's integrity and list damaged entries."""
     with Store(options.store, may_write=False) as store:
         found = store.verify()
     for line in found:
@@ -347,7 +400,9 @@ def _verify_store(options: argparse.Namespace) -> int:
     return FAILED if found else 0
 
 
+@command("store repair", _STORE)
 def _repair_store(options: argparse.Namespace) -> None:
+    """Drop damaged entries, so that the next run computes them again."""
     dropped = repair_store(options.store)
     for line in dropped:
         print(escape_control(f"{options.store}: dropped: {line}"))
@@ -355,7 +410,15 @@ def _repair_store(options: argparse.Namespace) -> None:
     print(escape_control(f"{options.store}: {left}"))
 
 
+@command(
+    "store export",
+    _STORE,
+    Argument("FILE", f"FILE{', FILE'.join(_FORMATS)}", output=_FORMATS),
+    Argument("--study N", "the study's number in `h3sim store list` (default: the last)", type=int),
+    Argument("--resources", "write one row per resource"),
+)
 def _export_store(options: argparse.Namespace) -> None:
+    """Write the rows of a study."""
     suffix = Path(options.file).suffix.lower()
     results = read_results(options.store, study=options.study)
     rows = results.resources() if options.resources else results
@@ -363,7 +426,15 @@ def _export_store(options: argparse.Namespace) -> None:
     print(escape_control(f"wrote {len(rows):,} rows to {options.file}"))
 
 
+@command(
+    "store prune",
+    _STORE,
+    Argument("--failed", "delete failed loads"),
+    Argument("--other-models", "delete loads of other versions of h3sim"),
+    checks=(_check_prune,),
+)
 def _prune_store(options: argparse.Namespace) -> None:
+    """Delete entries that are no longer useful."""
     Store(options.store, may_write=False).close()  # a missing store must not be created
     keep = model_version() if options.other_models else None
     with Store(options.store) as store:
@@ -371,102 +442,14 @@ def _prune_store(options: argparse.Namespace) -> None:
     print(escape_control(f"{options.store}: deleted {n:,} entries"))
 
 
-def _check_prune(options: argparse.Namespace) -> None:
-    if not options.failed and not options.other_models:
-        message = "choose what to delete: --failed, --other-models or both"
-        raise InputError([ValidationIssue(key="prune", message=message)])
+COMMANDS["store"] = Command(
+    about="""Show, verify, repair, export or prune a store of studies.
 
-
-_STORE = Argument("STORE", "the store file")
-COMMANDS = {
-    "sweep": Command(
-        "Run every load of a study and write one row per load.",
-        _run_sweep,
-        (
-            shared.marks(),
-            Argument("--resources", "keep one row per resource, and write these"),
-            Argument("STUDY", "a study file (.toml, format h3sim-study/1)", read=_study),
-            Argument("--store FILE", "store finished loads and reuse them", output=()),
-            WORKERS,
-            DASK,
-            Argument("--dry-run", "show the number of loads and their estimated duration"),
-            RETRY,
-            Argument("--csv FILE", "write the rows as CSV", output=()),
-            Argument("--parquet FILE", "write the rows as Parquet", output=()),
-            Argument("--save FILE", "write results for h3sim.read_results", output=()),
-            Argument(
-                "--metrics NAME,...",
-                f"additional columns that take longer: {', '.join(ON_DEMAND)}",
-                many="commas",
-                read=_metrics,
-            ),
-            Argument(
-                "--target-ci-width SHARE",
-                "add seeds until each speedup's confidence interval is narrower: 0.05 or 5%; other"
-                " settings come from the study's table `until`",
-                type=share,
-                read=_with_width,
-            ),
-            Argument(
-                "--compare AXIS=BASELINE",
-                "compare the values of an axis with one of them, in pairs: transport=tcp",
-            ),
-            Argument(
-                "--by NAMES",
-                "columns whose values have rows of their own, with commas between",
-                many="commas",
-                needs="--compare",
-            ),
-            Argument(
-                "--pool NAMES",
-                "axes to average over besides pages and seeds",
-                many="commas",
-                needs="--compare",
-            ),
-            NO_TRUNCATE,
-        ),
-        _EPILOG,
-        checks=(_check_contrast,),
-    ),
-    "store": Command(
-        "Show, verify, repair, export or prune a store of studies.",
-        epilog=_STORE_EPILOG,
-        actions={
-            "list": Command(
-                "list the studies and their finished loads", _list_studies, (_STORE, NO_TRUNCATE)
-            ),
-            "verify": Command(
-                "check the file's integrity and list damaged entries", _verify_store, (_STORE,)
-            ),
-            "repair": Command(
-                "drop damaged entries, so that the next run computes them again",
-                _repair_store,
-                (_STORE,),
-            ),
-            "export": Command(
-                "write the rows of a study",
-                _export_store,
-                (
-                    _STORE,
-                    Argument("FILE", f"FILE{', FILE'.join(_FORMATS)}", output=_FORMATS),
-                    Argument(
-                        "--study N",
-                        "the study's number in `h3sim store list` (default: the last)",
-                        type=int,
-                    ),
-                    Argument("--resources", "write one row per resource"),
-                ),
-            ),
-            "prune": Command(
-                "delete entries that are no longer useful",
-                _prune_store,
-                (
-                    _STORE,
-                    Argument("--failed", "delete failed loads"),
-                    Argument("--other-models", "delete loads of other versions of h3sim"),
-                ),
-                checks=(_check_prune,),
-            ),
-        },
-    ),
-}
+examples:
+  h3sim store list study.db
+  h3sim store verify study.db
+  h3sim store repair study.db
+  h3sim store export study.db rows.csv --study 2
+  h3sim store prune study.db --failed --other-models
+"""
+)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h3sim.cli import shared, tables
-from h3sim.cli.command import FAILED, JSON, NO_TRUNCATE, Argument, Command
+from h3sim.cli.command import FAILED, JSON, NO_TRUNCATE, Argument, command
 from h3sim.errors import needing_extra
 from h3sim.schedulers.driver import SIGNAL_TYPES, DriverScheduler
 from h3sim.schema.values import Number
@@ -26,13 +26,6 @@ if TYPE_CHECKING:
     from h3sim.study.validation import PrioritizationTest, SchemeValidation
 
 
-_EPILOG = """\
-examples:
-  h3sim validate-scheme shop.json
-  h3sim validate-scheme corpus --scheme chrome-h2 --no-truncate
-
-`h3sim import shop.har -o shop.json` creates such a page.
-"""
 _MOST_SHOWN = 20
 _HOW_TO = (
     "No page has recorded priorities. `h3sim import` keeps those of a HAR or a DevTools log,"
@@ -40,7 +33,43 @@ _HOW_TO = (
 )
 
 
+def _claim(name: str, options: argparse.Namespace) -> Any:
+    return _conformance().claim_named(name, signals=options.signals)
+
+
+def _driver(words: list[str], options: argparse.Namespace) -> DriverScheduler:
+    return DriverScheduler(words, timeout_s=options.timeout)
+
+
+def _conformance() -> Any:
+    with needing_extra("hypothesis", "testing"):
+        from h3sim import conformance
+    return conformance
+
+
+@command(
+    "validate-scheme",
+    shared.PAGES,
+    shared.marks(),
+    Argument(
+        "--scheme NAME",
+        "a shipped scheme or a scheme file (.toml)",
+        default="chrome-eps",
+        read=shared.read_scheme,
+    ),
+    JSON("print h3sim-rule-check/1 instead"),
+    NO_TRUNCATE,
+    of=validate_scheme,
+)
 def _print_validation(found: SchemeValidation, options: argparse.Namespace) -> None:
+    """Compare a scheme's rules with recorded browser priorities.
+
+    Examples:
+      h3sim validate-scheme shop.json
+      h3sim validate-scheme corpus --scheme chrome-h2 --no-truncate
+
+    `h3sim import shop.har -o shop.json` creates such a page.
+    """
     width = options.width
     pages = f"{found.n_recorded_pages} of {plural(found.n_pages, 'page')}"
     tables.print_text(f"rules of {found.scheme}; {pages} with recorded priorities", width)
@@ -67,18 +96,39 @@ def _print_validation(found: SchemeValidation, options: argparse.Namespace) -> N
         print(f"\n{plural(found.n_changed, 'resource')} changed priority later.")
 
 
-_SERVER_EPILOG = """\
-examples:
-  h3sim prioritization-test
-  h3sim prioritization-test h2o quic-go --send-buffer-kb 280
-  h3sim prioritization-test my-server.toml --late-kind image --network cable
-
-30 images are requested, then one second later two urgent resources. A server passes if at most a
-tenth of the images' remaining bytes arrives before these are complete.
-"""
-
-
+@command(
+    "prioritization-test",
+    Argument(
+        "SCHEME",
+        "schemes, scheme sets or scheme files (.toml) (default: servers)",
+        default="servers",
+        dest="schemes",
+        nargs="*",
+        many="words",
+        read=shared.read_schemes,
+    ),
+    Argument(
+        "--late-kind KIND",
+        "kind of the late resources; images count as visible",
+        choices=LATE_KINDS,
+        default="stylesheet",
+    ),
+    shared.LoadOptions(),
+    JSON("print h3sim-server-check/1 instead"),
+    NO_TRUNCATE,
+    of=prioritization_test,
+)
 def _print_server_test(found: PrioritizationTest, options: argparse.Namespace) -> None:
+    """Run the prioritization test of Davies and Meenan (2018).
+
+    Examples:
+      h3sim prioritization-test
+      h3sim prioritization-test h2o quic-go --send-buffer-kb 280
+      h3sim prioritization-test my-server.toml --late-kind image --network cable
+
+    30 images are requested, then one second later two urgent resources. A server passes if at most
+    a tenth of the images' remaining bytes arrives before these are complete.
+    """
     width = options.width
     tables.print_text(f"{', '.join(found.words.values())}; late: two of kind {found.late}", width)
     print()
@@ -101,33 +151,51 @@ def _print_server_test(found: PrioritizationTest, options: argparse.Namespace) -
     )
 
 
-_CONFORM_EPILOG = """\
-examples:
-  h3sim conform -- ./driver
-  h3sim conform --claim urgency-order --claim one-by-one-in-urgency -- ./driver --verbose
-  h3sim conform --suggest -- node driver.js
-
-The driver reads requests from its standard input, one JSON object per line, and answers two of them
-(docs/conformance-protocol.md). exit codes: 0 all laws are kept, 1 a law is broken or the driver
-fails, 2 bad usage or bad input
-"""
-
-
-def _claim(name: str, options: argparse.Namespace) -> Any:
-    return _conformance().claim_named(name, signals=options.signals)
-
-
-def _driver(words: list[str], options: argparse.Namespace) -> DriverScheduler:
-    return DriverScheduler(words, timeout_s=options.timeout)
-
-
-def _conformance() -> Any:
-    with needing_extra("hypothesis", "testing"):
-        from h3sim import conformance
-    return conformance
-
-
+@command(
+    "conform",
+    Argument(
+        "--signals TYPE",
+        "type of the signals that it gets",
+        default="eps",
+        choices=tuple(SIGNAL_TYPES),
+    ),
+    Argument(
+        "--claim NAME",
+        "a ready claim to check; may be repeated (docs/testing-schedulers.md lists them)",
+        action="append",
+        many="words",
+        read=_claim,
+    ),
+    Argument("--suggest", "try every ready claim, and list those that hold"),
+    Argument(
+        "--profile NAME",
+        "15, 30 or 1,000 histories per law",
+        default="default",
+        choices=("quick", "default", "thorough"),
+    ),
+    Argument("--seed N", "random seed of the histories (default: fixed)", type=int),
+    Argument(
+        "--timeout S",
+        "seconds until a driver that does not answer counts as hung",
+        Number(low=0, is_above=True),
+        default=5.0,
+    ),
+    Argument(
+        "COMMAND", "the driver and its arguments, after --", dest="driver", nargs="+", read=_driver
+    ),
+)
 def _run_conformance(options: argparse.Namespace) -> int:
+    """Check a scheduler that runs in another process, in any language.
+
+    Examples:
+      h3sim conform -- ./driver
+      h3sim conform --claim urgency-order --claim one-by-one-in-urgency -- ./driver --verbose
+      h3sim conform --suggest -- node driver.js
+
+    The driver reads requests from its standard input, one JSON object per line, and answers two of
+    them (docs/conformance-protocol.md). exit codes: 0 all laws are kept, 1 a law is broken or the
+    driver fails, 2 bad usage or bad input
+    """
     conformance = _conformance()
     from h3sim.conformance.runner import use_profile
 
@@ -149,92 +217,3 @@ def _run_conformance(options: argparse.Namespace) -> int:
             print(f"{candidate.label}\n  broken   {broken}")
             return FAILED
     return 0
-
-
-COMMANDS = {
-    "validate-scheme": Command(
-        "Compare a scheme's rules with recorded browser priorities.",
-        validate_scheme,
-        (
-            shared.PAGES,
-            shared.marks(),
-            Argument(
-                "--scheme NAME",
-                "a shipped scheme or a scheme file (.toml)",
-                default="chrome-eps",
-                read=shared.read_scheme,
-            ),
-            JSON("print h3sim-rule-check/1 instead"),
-            NO_TRUNCATE,
-        ),
-        _EPILOG,
-        show=_print_validation,
-    ),
-    "prioritization-test": Command(
-        "Run the prioritization test of Davies and Meenan (2018).",
-        prioritization_test,
-        (
-            Argument(
-                "SCHEME",
-                "schemes, scheme sets or scheme files (.toml) (default: servers)",
-                default="servers",
-                dest="schemes",
-                nargs="*",
-                many="words",
-                read=shared.read_schemes,
-            ),
-            Argument(
-                "--late-kind KIND",
-                "kind of the late resources; images count as visible",
-                choices=LATE_KINDS,
-                default="stylesheet",
-            ),
-            shared.LoadOptions(),
-            JSON("print h3sim-server-check/1 instead"),
-            NO_TRUNCATE,
-        ),
-        _SERVER_EPILOG,
-        show=_print_server_test,
-    ),
-    "conform": Command(
-        "Check a scheduler that runs in another process, in any language.",
-        _run_conformance,
-        (
-            Argument(
-                "--signals TYPE",
-                "type of the signals that it gets",
-                default="eps",
-                choices=tuple(SIGNAL_TYPES),
-            ),
-            Argument(
-                "--claim NAME",
-                "a ready claim to check; may be repeated (docs/testing-schedulers.md lists them)",
-                action="append",
-                many="words",
-                read=_claim,
-            ),
-            Argument("--suggest", "try every ready claim, and list those that hold"),
-            Argument(
-                "--profile NAME",
-                "15, 30 or 1,000 histories per law",
-                default="default",
-                choices=("quick", "default", "thorough"),
-            ),
-            Argument("--seed N", "random seed of the histories (default: fixed)", type=int),
-            Argument(
-                "--timeout S",
-                "seconds until a driver that does not answer counts as hung",
-                Number(low=0, is_above=True),
-                default=5.0,
-            ),
-            Argument(
-                "COMMAND",
-                "the driver and its arguments, after --",
-                dest="driver",
-                nargs="+",
-                read=_driver,
-            ),
-        ),
-        _CONFORM_EPILOG,
-    ),
-}
