@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from h3sim.text import escape_control
 
@@ -83,6 +83,15 @@ class InputError(H3SimError, ValueError):
         self.problems: tuple[ValidationIssue, ...] = tuple(problems)
         self.source = source if isinstance(source, str) else repr(source)[:_SHOWN_KEY]
         super().__init__("\n".join(self.lines()))
+
+    @classmethod
+    def of(cls, key: str, message: str, source: str = "") -> Self:
+        """Return the error of a single mistake.
+
+        >>> print(InputError.of("rtt_ms", "must not be negative"))
+        rtt_ms: must not be negative
+        """
+        return cls([ValidationIssue(key=key, message=message)], source)
 
     # An exception is pickled with its `args`, here the text alone: workers hand errors to others.
     def __reduce__(self) -> tuple[type[InputError], tuple[tuple[ValidationIssue, ...], str]]:

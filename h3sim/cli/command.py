@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import argparse
 import inspect
-import json
 import os
-import sys
-from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
+from h3sim.cli import output
+from h3sim.cli.output import progress_bar
 from h3sim.errors import InputError, UnknownNameError, ValidationIssue
-from h3sim.schema import check_output, format_value, write_atomically
+from h3sim.schema import format_value
 from h3sim.schema.arguments import ErrorCollector, check_arguments
 from h3sim.schema.values import Integer, Number
 from h3sim.text import escape_control
@@ -28,18 +26,13 @@ if TYPE_CHECKING:
 
     from h3sim.schema.values import ValueType
 
-    Progress = Callable[[int, int], None]
     FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 
+Options = argparse.Namespace
+"""Values of all arguments of a command, by attribute."""
 FAILED, BAD_INPUT = 1, 2
 """Exit codes: a run failed; bad usage or bad input."""
-STANDARD_OUTPUT = "-"
-"""File name that means standard output."""
-PLOT = (".png", ".svg", ".pdf")
-"""Suffixes of figures."""
-_BAR_AFTER_S = 1.0
-_WIDTH_UNKNOWN = 100
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
@@ -49,7 +42,7 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
     """
 
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=output_width() - 2)
+        super().__init__(prog, width=output.terminal_width() - 2)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         """Wrap paragraphs to the terminal; keep examples as typed."""
@@ -70,7 +63,7 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(  # type: ignore[override]  # the signature that subparsers call
         self, args: Any = None, namespace: Any = None
-    ) -> tuple[argparse.Namespace, list[str]]:
+    ) -> tuple[Options, list[str]]:
         """Refuse unknown arguments here, where the command's name and options are known."""
         options, unknown = super().parse_known_args(args, namespace)
         if unknown:
@@ -168,7 +161,7 @@ class Argument:
         kind: ValueType | None = None,
         *,
         default: Any = None,
-        read: Callable[[Any, argparse.Namespace], Any] | None = None,
+        read: Callable[[Any, Options], Any] | None = None,
         many: str = "",
         output: Sequence[str] | None = None,
         needs: str = "",
@@ -227,14 +220,11 @@ class Argument:
         several = {"+": " [{0} ...]", "*": " ..."}.get(self._keys.get("nargs", ""), "")
         return f"{self.metavar}{several.format(self.metavar)}"
 
-    def read_into(self, options: argparse.Namespace, errors: ErrorCollector) -> None:
+    def read_into(self, options: Options, errors: ErrorCollector) -> None:
         """Replace the word in *options* by the value, or by None after collecting errors."""
         value = getattr(options, self.dest)
         if self.dest in options.given:
             errors.collect("", partial(self._refuse_wrong, options))
-        if value is _REFUSED:
-            value = None
-            setattr(options, self.dest, None)
         if value is None or (not self.flags and value == []):
             if self._is_switch:
                 setattr(options, self.dest, False)
@@ -255,28 +245,28 @@ class Argument:
             return words
         return [part.strip() for word in words for part in word.split(",")]
 
-    def _read_value(self, value: Any, options: argparse.Namespace) -> Any:
+    def _read_value(self, value: Any, options: Options) -> Any:
         """Return the value of an argument as the command uses it."""
         if self.kind is not None:
             number = _number(value, self.kind) if isinstance(self.kind, Number) else value
             value = check_arguments(InputError, **{self.name: (self.kind, number)})[self.name]
         if self.output is not None:
-            check_output_path(value, self.output, key=self.name)
+            output.check_output_path(value, self.output, key=self.name)
         try:
             return value if self._read is None else self._read(value, options)
         except UnknownNameError as error:
             error.argument = ""  # names speak for themselves
             raise
 
-    def _refuse_wrong(self, options: argparse.Namespace) -> None:
+    def _refuse_wrong(self, options: Options) -> None:
         """Refuse a word that is no value, and options that exclude each other."""
         if self.name in options.refused:
-            raise InputError([ValidationIssue(key=self.name, message=options.refused[self.name])])
+            raise InputError.of(self.name, options.refused[self.name])
         for names, is_needed in ((self.needs, True), (self.not_with, False)):
             dest = names.strip("-").replace("-", "_")
             if names and (dest in options.given) is not is_needed:
                 message = f"goes only with {names}" if is_needed else f"does not go with {names}"
-                raise InputError([ValidationIssue(key=self.name, message=message)])
+                raise InputError.of(self.name, message)
 
 
 def group(title: str, *arguments: Argument, needs: str = "") -> Sequence[Argument]:
@@ -326,7 +316,7 @@ class ArgumentSet:
         """Add the arguments to *parser*."""
         raise NotImplementedError
 
-    def read_into(self, options: argparse.Namespace, errors: ErrorCollector) -> None:
+    def read_into(self, options: Options, errors: ErrorCollector) -> None:
         """Replace the words in *options* by values, after collecting errors."""
         raise NotImplementedError
 
@@ -367,7 +357,7 @@ class FigureOptions(ArgumentSet):
         for argument in self._arguments:
             argument.add(parser, shows_all=shows_all)
 
-    def read_into(self, options: argparse.Namespace, errors: ErrorCollector) -> None:
+    def read_into(self, options: Options, errors: ErrorCollector) -> None:
         """Read `options.figure_style`, the keyword arguments of methods that draw."""
         for argument in self._arguments:
             if argument.dest not in options.given:
@@ -381,8 +371,7 @@ class FigureOptions(ArgumentSet):
 
 
 def _refuse_width() -> None:
-    message = "goes only with --style paper"
-    raise InputError([ValidationIssue(key="--width", message=message)])
+    raise InputError.of("--width", "goes only with --style paper")
 
 
 class Command(NamedTuple):
@@ -398,8 +387,8 @@ class Command(NamedTuple):
     arguments: Sequence[Argument | ArgumentSet] = ()
     about: str = ""
     of: Callable[..., Any] | None = None
-    checks: Sequence[Callable[[argparse.Namespace], object]] = ()
-    document: Callable[[Any, argparse.Namespace], Any] = lambda found, _: found.to_dict()
+    checks: Sequence[Callable[[Options], object]] = ()
+    document: Callable[[Any, Options], Any] = lambda found, _: found.to_dict()
     progress: str = "load"
 
     def add_to(self, parser: Parser, name: str, *, shows_all: bool) -> None:
@@ -420,18 +409,20 @@ class Command(NamedTuple):
         parser.usage = " ".join(filter(None, (parser.prog, "[OPTION ...]", *words)))
         parser.set_defaults(command=self)
 
-    def run(self, options: argparse.Namespace) -> int:
+    def run(self, options: Options) -> int:
         """Read the arguments, call the function and show its result; return the exit code.
 
         Raises:
             InputError: listing every error in the arguments.
         """
         outputs = [a for a in self.arguments if isinstance(a, Argument) and a.output is not None]
-        words = [*_file_words(options, but=[output.dest for output in outputs])]
+        words = [*_file_words(options, but=[argument.dest for argument in outputs])]
         options.given = {
             name for name, value in vars(options).items() if value not in (None, [])
         } - {"command", "arguments", "refused"}
-        options.width = None if getattr(options, "no_truncate", False) else output_width()
+        options.width = None if getattr(options, "no_truncate", False) else output.terminal_width()
+        for name in [name for name, value in vars(options).items() if value is _REFUSED]:
+            setattr(options, name, None)
         for argument in self.arguments:
             if isinstance(argument, Argument) and argument.dest not in options.given:
                 setattr(options, argument.dest, argument.default)
@@ -442,13 +433,12 @@ class Command(NamedTuple):
             for check in self.checks:
                 errors.collect("", partial(check, options))
         assert self.function is not None, "a command with actions is not run"  # noqa: S101
-        with progress_bar(self.progress) as progress:
-            called = self.of or self.function
-            found = call_with(called, options, options=options, progress=progress)
+        with progress_bar(self.progress) as options.progress:
+            found = call_with(self.of or self.function, options)
         if self.of is None:
             return found or 0
         if options.json:
-            print_json(self.document(found, options))
+            output.print_json(self.document(found, options))
             return 0
         return self.function(found, options) or 0
 
@@ -476,14 +466,14 @@ def command(
     return add
 
 
-def call_with(function: Callable[..., Any], options: argparse.Namespace, /, **more: Any) -> Any:
+def call_with(function: Callable[..., Any], options: Options, /, **more: Any) -> Any:
     """Call *function* with *more*, and with the options that it has parameters for.
 
-    Options that are None are left out if the function has a default.
+    Options that are None are left out if the function has a default; those of a load are in
+    `config`, with their types. A parameter `options` gets all of them.
     """
-    values = vars(options) | more
-    # The options of a load are in `config`, with their types.
-    own = options.words_of_load if hasattr(options, "words_of_load") else ()
+    values = {"options": options} | vars(options)
+    own = {*more, *getattr(options, "words_of_load", ())}
     given = {
         parameter.name: values.get(parameter.name)
         for parameter in inspect.signature(function).parameters.values()
@@ -491,10 +481,11 @@ def call_with(function: Callable[..., Any], options: argparse.Namespace, /, **mo
         and parameter.name not in own
         and (values.get(parameter.name) is not None or parameter.default is parameter.empty)
     }
-    return function(**given)
+    return function(**given, **more)
 
 
 JSON = partial(Argument, "--json")
+PLOT = partial(Argument, "--plot FILE", output=output.PLOT)
 STORE = Argument("--store FILE", "store finished loads and reuse them")
 WORKERS = Argument(
     "-j --workers N", "worker processes (default: one per core)", Integer(low=1, high=10_000)
@@ -512,92 +503,19 @@ SAMPLE_MS = partial(
 )
 
 
-def output_width() -> int:
-    """Return the width of the output in cells: $COLUMNS, or the terminal's, or 100."""
-    columns = os.environ.get("COLUMNS", "")
-    if columns.isascii() and columns.isdigit() and int(columns) > 0:
-        return int(columns)
-    try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns or _WIDTH_UNKNOWN
-    except (OSError, ValueError, AttributeError):  # a pipe, a file, or no standard output
-        return _WIDTH_UNKNOWN
-
-
-def print_first(sentence: str) -> None:
-    """Print what the first loads show, where a terminal shows the progress, too."""
-    if sys.stderr.isatty():
-        print(f"h3sim: {escape_control(sentence)}", file=sys.stderr, flush=True)
-
-
-@contextmanager
-def progress_bar(unit: str = "load") -> Iterator[Progress | None]:
-    """Yield a progress callback (done, total) that shows a bar after one second.
-
-    Without a terminal it yields None, and tqdm is not imported.
-    """
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from tqdm import tqdm
-
-    with tqdm(unit=unit, leave=False, delay=_BAR_AFTER_S) as bar:
-
-        def progress(done: int, total: int) -> None:
-            bar.total = total
-            bar.update(done - bar.n)
-
-        yield progress
-
-
-def print_json(document: Any) -> None:
-    """Print a document as one line of JSON."""
-    print(json.dumps(document, allow_nan=False))
-
-
-def print_file(text: str) -> None:
-    """Print the *text* of a file in UTF-8, whatever the terminal's encoding."""
-    import io
-
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(encoding="utf-8")
-    print(text.removesuffix("\n"))
-
-
-def write_output(path: str, text: str) -> None:
-    """Write *text* to *path* atomically, or print it if *path* is `-`.
+def refuse(keys: Iterable[str], message: str) -> None:
+    """Refuse the options *keys*, if there are any, each with the same message.
 
     Raises:
-        InputError: if the file cannot be written.
+        InputError: with one issue per option.
     """
-    if path == STANDARD_OUTPUT:
-        print_file(text)
-    else:
-        write_atomically(path, text, key="--output")
-
-
-def report_written(path: str | Path) -> None:
-    """Say on standard error that a file was written."""
-    print(f"wrote {escape_control(str(path))}", file=sys.stderr)
-
-
-def check_output_path(path: str, suffixes: Sequence[str], *, key: str) -> None:
-    """Refuse, before anything runs, a path that could not be written.
-
-    Raises:
-        InputError: if the path has none of *suffixes* or is unusable.
-    """
-    if suffixes == (STANDARD_OUTPUT,):
-        suffixes = ()
-        if path == STANDARD_OUTPUT:
-            return
-    if suffixes and Path(path).suffix.lower() not in suffixes:
-        last = " or ".join(suffixes) if len(suffixes) <= 2 else ", ".join(suffixes)
-        raise InputError([ValidationIssue(key=key, message=f"must end in {last}, is {path!r}")])
-    check_output(path, key=key)
+    problems = [ValidationIssue(key=key, message=message) for key in keys]
+    if problems:
+        raise InputError(problems)
 
 
 def check_outputs_differ(
-    options: argparse.Namespace, words: Iterable[str], outputs: Iterable[Argument]
+    options: Options, words: Iterable[str], outputs: Iterable[Argument]
 ) -> None:
     """Refuse, before anything runs, outputs that would overwrite an input or each other.
 
@@ -608,20 +526,20 @@ def check_outputs_differ(
     """
     taken = {_real(path): "an input file" for path in words if os.path.isfile(path)}  # noqa: PTH113 - words and paths alike
     problems: list[ValidationIssue] = []
-    for output in outputs:
-        path = getattr(options, output.dest)
+    for argument in outputs:
+        path = getattr(options, argument.dest)
         # A device, /dev/null say, may be written to twice.
         if not isinstance(path, str) or (os.path.exists(path) and not os.path.isfile(path)):  # noqa: PTH110, PTH113
             continue
         if (other := taken.get(_real(path))) is not None:
             message = f"{format_value(path)} is also {other}: choose another file"
-            problems.append(ValidationIssue(key=output.name, message=message))
-        taken[_real(path)] = output.name
+            problems.append(ValidationIssue(key=argument.name, message=message))
+        taken[_real(path)] = argument.name
     if problems:
         raise InputError(problems)
 
 
-def _file_words(options: argparse.Namespace, but: Sequence[str]) -> Iterator[str]:
+def _file_words(options: Options, but: Sequence[str]) -> Iterator[str]:
     """Yield each word of the command line, except those of options *but*."""
     for name, value in vars(options).items():
         # "arguments" is the command line as it was typed, outputs and all.

@@ -8,7 +8,7 @@ import statistics
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from h3sim.cli import shared, tables
+from h3sim.cli import output, shared
 from h3sim.cli.command import (
     JSON,
     NO_TRUNCATE,
@@ -16,9 +16,10 @@ from h3sim.cli.command import (
     SAMPLE_MS,
     Argument,
     FigureOptions,
+    Options,
+    call_with,
     command,
     group,
-    report_written,
 )
 from h3sim.results.figures import FIGURES
 from h3sim.results.tables import sampled_every
@@ -32,7 +33,6 @@ from h3sim.text import escape_control, plural
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from h3sim.cli.command import Progress
     from h3sim.schemes import Scheme
     from h3sim.study import Comparison
     from h3sim.study.compare import ComparisonRow, SeedComparisonRow
@@ -50,42 +50,35 @@ _LONGEST_NAME = 100
 _MEANS = {"arithmetic": statistics.fmean, "geometric": statistics.geometric_mean}
 
 
-def _run_compare(
-    options: argparse.Namespace, progress: Progress | None
-) -> Comparison | SeedComparison:
-    """Return the comparison that the options describe."""
+def _run_compare(options: Options) -> Comparison | SeedComparison:
+    """Return the comparison that the options describe, and write its figures."""
     if options.scheduler_process is not None:
         process = shared.with_process(options.schemes[0], options.scheduler_process)
         options.schemes = [*options.schemes, process]
-    comparison: Comparison | SeedComparison = compare(
-        options.pages,
-        schemes=options.schemes,
-        config=options.config,
-        send_buffers_kb=options.send_buffer_kb,
-        baseline=options.baseline,
-        sample_ms=options.sample_ms,
+    comparison: Comparison | SeedComparison = call_with(
+        compare,
+        options,
         keep_loads=options.plot is not None or options.race is not None,
-        seeds=options.seeds,
         workers=options.workers,
-        progress=progress,
+        progress=options.progress,
     )
     if isinstance(comparison, SeedComparison):
         if options.csv is not None:
             comparison.results.to_csv(options.csv)
-            report_written(options.csv)
+            output.report_written(options.csv)
     else:
         _write_figures(comparison, options)
     return comparison
 
 
-def _print_over_seeds(comparison: SeedComparison, options: argparse.Namespace) -> int:
+def _print_over_seeds(comparison: SeedComparison, options: Options) -> int:
     """Print each scheme's speedup over the baseline."""
     width, counts = options.width, comparison.results.counts
     seeds = plural(options.seeds, "seed")
-    tables.print_text(f"{plural(len(options.pages), 'page')}, {seeds} each: {counts}", width)
+    output.print_text(f"{plural(len(options.pages), 'page')}, {seeds} each: {counts}", width)
     for page, judged in comparison.fidelity.items():
         for line in judged.lines():
-            tables.print_text(f"{page}: {line}", width)
+            output.print_text(f"{page}: {line}", width)
     for text in _tables(comparison, options):
         print(f"\n{text}")
     note = (
@@ -94,11 +87,11 @@ def _print_over_seeds(comparison: SeedComparison, options: argparse.Namespace) -
         " is one page); p: Wilcoxon, corrected for the number of schemes; wins and losses count"
         " loads."
     )
-    print(f"\n{tables.fitted(note, width)}")
+    print(f"\n{output.fitted(note, width)}")
     return 1 if counts and counts.failed else 0
 
 
-def _tables(comparison: SeedComparison, options: argparse.Namespace) -> Iterator[str]:
+def _tables(comparison: SeedComparison, options: Options) -> Iterator[str]:
     """Yield a table of each send buffer and metric."""
     width, noun = options.width, "page" if len(options.pages) > 1 else "seed"
     titles = {figure.name: figure.title for figure in FIGURES}
@@ -116,7 +109,7 @@ def _tables(comparison: SeedComparison, options: argparse.Namespace) -> Iterator
             yield f"**{heading}**\n\n{_markdown(cells)}{note}"
         else:
             shown = Table(_HEADERS, cells).to_text(width, shorten=True)
-            yield f"{heading}:\n\n{shown}{note and tables.fitted(note, width)}"
+            yield f"{heading}:\n\n{shown}{note and output.fitted(note, width)}"
 
 
 def too_few(rows: Sequence[SchemeRow | SeedComparisonRow], noun: str) -> str:
@@ -165,7 +158,7 @@ def _markdown(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in escaped)
 
 
-def _print_pages(comparison: Comparison, options: argparse.Namespace) -> None:
+def _print_pages(comparison: Comparison, options: Options) -> None:
     """Print the tables of each page."""
     width = options.width
     for page in options.pages:
@@ -174,7 +167,7 @@ def _print_pages(comparison: Comparison, options: argparse.Namespace) -> None:
         print(escape_control(f"{page.name}: {size}"))
         _print_notes(comparison, page.name, width)
         print()
-        for buffer_kb in options.send_buffer_kb:
+        for buffer_kb in options.send_buffers_kb:
             rows = [
                 row
                 for row in comparison.rows
@@ -192,12 +185,12 @@ def _print_notes(comparison: Comparison, page: str, width: int | None) -> None:
     if page in comparison.missing_reason:
         notes.append(f"above the fold: {comparison.missing_reason[page]}")
     for note in notes:
-        tables.print_text(f"{page}: {note}", width)
+        output.print_text(f"{page}: {note}", width)
 
 
-def _print_means(comparison: Comparison, options: argparse.Namespace) -> None:
+def _print_means(comparison: Comparison, options: Options) -> None:
     """Print the mean speedups over all pages."""
-    width, buffers_kb = options.width, options.send_buffer_kb
+    width, buffers_kb = options.width, options.send_buffers_kb
     over = f"over {plural(len(options.pages), 'page')}"
     print(escape_control(f"{options.mean} mean speedups to {comparison.baseline} {over}") + "\n")
     means = {
@@ -209,7 +202,7 @@ def _print_means(comparison: Comparison, options: argparse.Namespace) -> None:
         for which, mean in (("all", "mean_all"), ("above the fold", "mean_atf"))
     ]
     names = dict.fromkeys(scheme for scheme, _ in means)
-    shown = tables.of(
+    shown = output.of(
         names, ("scheme", str), *((Column.ratio(head), value) for head, value in means_of)
     )
     print(shown.to_text(width))
@@ -233,7 +226,7 @@ def _print_versions(
                 (Column.ratio("largest paint"), "speedup_largest_paint"),
                 (Column.ratio("load event"), "speedup_load_event"),
             )
-            tables.print_table(
+            output.print_table(
                 rows,
                 ("scheme", "scheme"),
                 (Column.ratio("all"), "speedup_all"),
@@ -257,14 +250,14 @@ def _print_caveats(schemes: list[Scheme], width: int | None) -> None:
     if notes:
         print()
     for note in notes:
-        tables.print_text(note, width)
+        output.print_text(note, width)
 
 
 def _page_tables(
     rows: list[ComparisonRow], sample_ms: float | None, width: int | None
 ) -> Iterator[str]:
     """Yield the table of ByteIndexes, of those sampled, and of times of computing browsers."""
-    shown = tables.of(
+    shown = output.of(
         rows,
         ("scheme", "scheme"),
         (Column.ms("all ms"), "byte_index_all_ms"),
@@ -277,7 +270,7 @@ def _page_tables(
     )
     yield shown.to_text(width, shorten=True)
     if sample_ms is not None:  # speedups use the exact ones
-        shown = tables.of(
+        shown = output.of(
             rows,
             ("scheme", "scheme"),
             (Column.ms("all ms"), "byte_index_sampled_all_ms"),
@@ -286,7 +279,7 @@ def _page_tables(
         sampled = shown.to_text(width, shorten=True)
         yield f"ByteIndexes {sampled_every(sample_ms)}:\n\n{sampled}"
     if any(row.first_paint_ms is not None for row in rows):
-        shown = tables.of(
+        shown = output.of(
             rows,
             ("scheme", "scheme"),
             (Column.ms("first paint ms"), "first_paint_ms"),
@@ -297,7 +290,7 @@ def _page_tables(
         yield shown.to_text(width, shorten=True)
 
 
-def _write_figures(comparison: Comparison, options: argparse.Namespace) -> None:
+def _write_figures(comparison: Comparison, options: Options) -> None:
     """Write the figures of a comparison, one per page."""
     for path in (options.plot, options.race):
         if path is None:
@@ -306,13 +299,13 @@ def _write_figures(comparison: Comparison, options: argparse.Namespace) -> None:
 
         targets = plot_paths(path, [page.name for page in options.pages])
         for page, target in zip(options.pages, targets, strict=True):
-            loads = comparison.loads_of(page.name, send_buffer_kb=options.send_buffer_kb[0])
+            loads = comparison.loads_of(page.name, send_buffer_kb=options.send_buffers_kb[0])
             plots = LoadPlots(loads)
             if path is options.race:
                 plots.race(target)
             else:
                 plots.save(target, **options.figure_style)
-            report_written(target)
+            output.report_written(target)
 
 
 def plot_paths(path: str, names: Sequence[str]) -> list[Path]:
@@ -357,20 +350,19 @@ def plot_paths(path: str, names: Sequence[str]) -> list[Path]:
         Number(low=0, high=1e9),
         default="0,1000",
         many="commas",
+        dest="send_buffers_kb",
     ),
     shared.LoadOptions(are_all=True, but=("send_buffer_kb",)),
-    Argument(
-        "--plot FILE",
+    PLOT(
         "plot each page's loads by scheme: FILE.png, .svg or .pdf; with several pages the"
         " page's name is inserted before the extension",
-        output=PLOT,
         not_with="--seeds",
     ),
     FigureOptions(),
     Argument(
         "--race FILE",
         "write each page's loads as pages that fill in, side by side: FILE.html",
-        output=(".html", ".htm"),
+        output=output.HTML,
         not_with="--seeds",
     ),
     Argument("--mean MEAN", "mean over pages", default="arithmetic", choices=tuple(_MEANS)),
@@ -403,7 +395,7 @@ def plot_paths(path: str, names: Sequence[str]) -> list[Path]:
     of=_run_compare,
     checks=(shared.check_names,),
 )
-def _print_comparison(found: Comparison | SeedComparison, options: argparse.Namespace) -> int:
+def _print_comparison(found: Comparison | SeedComparison, options: Options) -> int:
     """Load pages with several schemes and show which are faster, and why.
 
     Examples:
@@ -422,8 +414,8 @@ def _print_comparison(found: Comparison | SeedComparison, options: argparse.Name
     """
     if isinstance(found, SeedComparison):
         return _print_over_seeds(found, options)
-    width, buffers_kb = options.width, options.send_buffer_kb
-    tables.print_text(found.describe(), width)
+    width, buffers_kb = options.width, options.send_buffers_kb
+    output.print_text(found.describe(), width)
     print()
     if options.by_page or (options.by_page is None and len(options.pages) <= _FEW_PAGES):
         _print_pages(found, options)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h3sim.catalog.resources import root
-from h3sim.cli import tables
+from h3sim.cli import output
 from h3sim.cli.command import (
     DASK,
     FAILED,
@@ -19,10 +19,9 @@ from h3sim.cli.command import (
     WORKERS,
     Argument,
     FigureOptions,
+    Options,
     Share,
     command,
-    print_json,
-    report_written,
 )
 from h3sim.config.load_config import FOR_HEADER_LISTS, LoadConfig
 from h3sim.errors import InputError, ValidationIssue
@@ -39,10 +38,8 @@ from h3sim.text import ELLIPSIS, escape_control, plural
 from h3sim.units import ms
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable, Sequence
 
-    from h3sim.cli.command import Progress
     from h3sim.study.header_study import HeaderRow
     from h3sim.study.results import Results
 
@@ -59,7 +56,7 @@ _LARGEST_TABLE_BYTES = 2**30 - 1
 """Largest table capacity that ls-qpack accepts; it rejects more as an encoder stream error."""
 
 
-def _check_network(options: argparse.Namespace) -> None:
+def _check_network(options: Options) -> None:
     """Refuse a network with the path model, and one that cannot carry QUIC packets.
 
     Raises:
@@ -73,10 +70,10 @@ def _check_network(options: argparse.Namespace) -> None:
         cannot = f"{network} cannot carry QUIC packets: choose another network"
         message = "" if named.independent_packets is None else cannot
     if message:
-        raise InputError([ValidationIssue(key="--network", message=message)])
+        raise InputError.of("--network", message)
 
 
-def _print_counts(results: Results, options: argparse.Namespace) -> int:
+def _print_counts(results: Results, options: Options) -> int:
     """Print run counts and failures to standard error, so the output stays reproducible."""
     errors, finished = results.errors, results.counts
     if finished is not None and (options.store or errors):
@@ -87,7 +84,7 @@ def _print_counts(results: Results, options: argparse.Namespace) -> int:
     return FAILED if errors else 0
 
 
-def _read_lists(given: str, options: argparse.Namespace) -> HeaderLists:
+def _read_lists(given: str, options: Options) -> HeaderLists:
     """Return the header lists of a file, in the direction of the options."""
     what, interval_ms = options.direction, options.interval_ms or 0
     exchanges = read_exchanges(_path(given, what), interval_ns=ms(interval_ms))
@@ -134,7 +131,7 @@ def _print_rows(rows: Sequence[HeaderRow], width: int | None) -> None:
 
 def _build_table(rows: Sequence[HeaderRow], *saved: tuple[str, Callable[[Any], str]]) -> Table[Any]:
     """Return the table of all codecs over one path."""
-    return tables.of(
+    return output.of(
         rows,
         ("scheme", "scheme"),
         (Column.ms("HOL ms per run"), "hol_total_ms"),
@@ -150,7 +147,7 @@ def _build_table(rows: Sequence[HeaderRow], *saved: tuple[str, Callable[[Any], s
     )
 
 
-def _codec(name: str, _: argparse.Namespace) -> str:
+def _codec(name: str, _: Options) -> str:
     codec_scheme(name)
     return name
 
@@ -220,9 +217,7 @@ def _codec(name: str, _: argparse.Namespace) -> str:
     Argument("FILE", "a HAR, a QIF file, or the name of shipped header lists", read=_read_lists),
     Argument("--seed N", "random seed", Integer(low=0, high=2**63 - 1), default=0),
     JSON("print h3sim-headers/1 instead"),
-    Argument(
-        "--plot FILE", "plot HOL delay and compression ratio: FILE.png, .svg or .pdf", output=PLOT
-    ),
+    PLOT("plot HOL delay and compression ratio: FILE.png, .svg or .pdf"),
     FigureOptions(),
     STORE,
     WORKERS,
@@ -251,7 +246,7 @@ it is decoded.
 The store keeps every finished run; if interrupted, run the same command again to resume.
 """,
 )
-def _run_header_compression(options: argparse.Namespace, progress: Progress | None) -> int:
+def _run_header_compression(options: Options, progress: output.Progress | None) -> int:
     """Run the study that the options describe, and print it."""
     lists = options.file
     settings = CodecSettings(
@@ -285,11 +280,11 @@ def _run_header_compression(options: argparse.Namespace, progress: Progress | No
         from h3sim.reporting.study_plots import save_header_plot  # lazy: imports matplotlib
 
         save_header_plot(rows, options.plot, **options.figure_style)
-        report_written(options.plot)
+        output.report_written(options.plot)
     if options.json:
         given = {"source": lists.name, "of": options.direction, "seed": options.seed}
         given |= {"interval_ms": options.interval_ms, "network": network, "settings": settings}
-        print_json(rows_to_dict(rows, **given))
+        output.print_json(rows_to_dict(rows, **given))
     elif rows:
         over = f", QUIC over {network}" if network else ""
         n_lists = plural(rows[0].sections, options.direction[:-1])

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from h3sim.cli import shared, tables
+from h3sim.cli import output, shared
 from h3sim.cli.command import (
     JSON,
     NO_TRUNCATE,
     PLOT,
     Argument,
     FigureOptions,
+    Options,
+    call_with,
     command,
-    report_written,
 )
 from h3sim.page.categories import PAGE_CLASSES
 from h3sim.study import optimality
@@ -22,7 +23,6 @@ from h3sim.table import Column, Table
 from h3sim.text import escape_control, plural
 
 if TYPE_CHECKING:
-    from h3sim.cli.command import Progress
     from h3sim.study import CategoryOptimalityRow, Optimality, OptimalityRow, SchemeOptimalityRow
     from h3sim.study.optimality import WhatIf, WhatIfRow
 
@@ -31,19 +31,16 @@ _FEW_PAGES = 4
 """Largest number of pages whose own tables are shown by default."""
 
 
-def _run_optimality(options: argparse.Namespace, progress: Progress | None) -> Optimality:
+def _run_optimality(options: Options) -> Any:
     """Return the ratios to the bounds, and draw them if requested."""
-    found = optimality(
-        options.pages,
-        schemes=options.schemes,
+    found = call_with(
+        optimality,
+        options,
         networks=options.networks or (),
         given=options.bound,
-        config=options.config,
-        progress=progress,
+        progress=options.progress,
     )
-    if options.plot is not None:
-        found.plot.save(options.plot, by=options.group_by, **options.figure_style)
-        report_written(options.plot)
+    output.save_plot(found, options, by=options.group_by)
     return found
 
 
@@ -63,13 +60,13 @@ def _print_classes(rows: list[CategoryOptimalityRow], width: int | None) -> None
 
 
 def _with_interval(row: CategoryOptimalityRow) -> str:
-    ends = "" if row.low is None else f" ({tables.ratio(row.low)} to {tables.ratio(row.high)})"
-    return f"{tables.ratio(row.mean)}{ends}"
+    ends = "" if row.low is None else f" ({output.ratio(row.low)} to {output.ratio(row.high)})"
+    return f"{output.ratio(row.mean)}{ends}"
 
 
 def _page_table(rows: list[OptimalityRow], width: int | None) -> str:
     """Return the table of a page: every scheme against its bound."""
-    shown = tables.of(
+    shown = output.of(
         rows,
         ("scheme", "scheme"),
         (Column.ms("all ms"), "byte_index_all_ms"),
@@ -90,7 +87,7 @@ def _scheme_table(rows: list[SchemeOptimalityRow], width: int | None) -> str:
         for which, prefix in (("all", "all: "), ("atf", "above the fold: "))
         for measure, head in (("mean", prefix), ("median", ""), ("worst", ""))
     ]
-    shown = tables.of(
+    shown = output.of(
         dict.fromkeys(row.scheme for row in rows),
         ("scheme", str),
         *((Column.ratio(head), value) for head, value in measures),
@@ -103,7 +100,7 @@ _POLICIES = {"F": "flow", "O": "output", "B": "binding", "R": "resource", "start
 
 
 def _cell(row: WhatIfRow) -> str:
-    return f"{tables.in_ms(row.load_event_ms)} ({tables.ratio(row.part)})"
+    return f"{output.in_ms(row.load_event_ms)} ({output.ratio(row.part)})"
 
 
 @command(
@@ -111,11 +108,9 @@ def _cell(row: WhatIfRow) -> str:
     shared.PAGES,
     shared.marks(),
     shared.schemes(),
-    Argument(
-        "--plot FILE",
+    PLOT(
         "plot the ratios above the fold (.png, .svg, .pdf): one per page, or with"
         " --group-by the means of classes",
-        output=PLOT,
     ),
     FigureOptions(),
     Argument(
@@ -146,7 +141,7 @@ def _cell(row: WhatIfRow) -> str:
     of=_run_optimality,
     checks=(shared.check_names,),
 )
-def _print_optimality(found: Optimality, options: argparse.Namespace) -> None:
+def _print_optimality(found: Optimality, options: Options) -> None:
     """Load pages with several schemes and compare each with a lower bound.
 
     Examples:
@@ -161,7 +156,7 @@ def _print_optimality(found: Optimality, options: argparse.Namespace) -> None:
     requests and, over links, of packet arrivals.
     """
     width = options.width
-    tables.print_text(found.describe(), width)
+    output.print_text(found.describe(), width)
     pages = [*found.page_digests]
     for network in found.configurations:
         here = [row for row in found.rows if row.network == network]
@@ -190,7 +185,7 @@ def _print_optimality(found: Optimality, options: argparse.Namespace) -> None:
     NO_TRUNCATE,
     of=what_if,
 )
-def _print_what_if(found: WhatIf, options: argparse.Namespace) -> None:
+def _print_what_if(found: WhatIf, options: Options) -> None:
     """Explain what the load event waits for, with the what-if analysis of WProf.
 
     Examples:
@@ -203,11 +198,11 @@ def _print_what_if(found: WhatIf, options: argparse.Namespace) -> None:
     painting); B (binding), late discovery; R (resources), waiting for the main thread.
     """
     width = options.width
-    tables.print_text(found.describe(), width)
+    output.print_text(found.describe(), width)
     cells = {(row.page, row.what): row for row in found.rows}
     body = [[page, *(_cell(cells[page, what]) for what in WHAT_IFS)] for page in found.page_digests]
     if len(body) > 1:
-        means = (tables.ratio(found.mean_part(what)) for what in WHAT_IFS)
+        means = (output.ratio(found.mean_part(what)) for what in WHAT_IFS)
         body.append([f"mean of {plural(len(body), 'page')}", *means])
     print(f"\n{Table(('load event, ms', *WHAT_IFS), body).to_text(width, shorten=True)}")
     for by, title in (
@@ -218,4 +213,4 @@ def _print_what_if(found: WhatIf, options: argparse.Namespace) -> None:
         rows = [row for row in found.contributions if row.by == by]
         parts = (f"{_POLICIES.get(row.name, row.name)} {100 * row.mean_part:.0f} %" for row in rows)
         shares = ", ".join(parts)
-        print(f"\n{tables.fitted(f'critical path by {title}: {shares}', width)}")
+        print(f"\n{output.fitted(f'critical path by {title}: {shares}', width)}")

@@ -11,19 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim import catalog
 from h3sim.browser.above_the_fold import HEURISTIC
-from h3sim.cli import shared, tables
-from h3sim.cli.command import (
-    FAILED,
-    JSON,
-    NO_TRUNCATE,
-    STANDARD_OUTPUT,
-    Argument,
-    check_output_path,
-    command,
-    print_json,
-    report_written,
-    write_output,
-)
+from h3sim.cli import output, shared
+from h3sim.cli.command import FAILED, JSON, NO_TRUNCATE, Argument, Options, command
+from h3sim.cli.output import write_output
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.importers import DIALECTS, RecordingError, import_page
 from h3sim.importers.archive import read_archive
@@ -56,16 +46,14 @@ from h3sim.transport import network_to_toml
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable, Iterable, Sequence
 
-    from h3sim.cli.command import Progress
     from h3sim.importers import ImportedPage
     from h3sim.importers.chromium import PageRecording, RecordedSource
     from h3sim.page import Page, Resource
 
 
-_FILE = (STANDARD_OUTPUT,)
+_FILE = (output.STANDARD_OUTPUT,)
 """Output that may be `-`, for standard output."""
 _INDENT = "  "
 _MOST_REPLAYED = 2000
@@ -75,7 +63,7 @@ _MOST_REPLAYED = 2000
 class _PageOrFolder(Argument):
     """Argument that is a page file to write, or a folder for the pages of an archive."""
 
-    def _read_value(self, value: Any, options: argparse.Namespace) -> Any:
+    def _read_value(self, value: Any, options: Options) -> Any:
         return value if _is_folder(value) else super()._read_value(value, options)
 
 
@@ -83,16 +71,14 @@ def _is_folder(output: str | None) -> bool:
     return output is not None and (output.endswith(("/", os.sep)) or Path(output).is_dir())
 
 
-def _imported(
-    name: str, options: argparse.Namespace
-) -> ImportedPage | Path | tuple[NetworkShare, ...]:
+def _imported(name: str, options: Options) -> ImportedPage | Path | tuple[NetworkShare, ...]:
     """Return the page; for a folder, the path of an archive with its pages, or networks."""
     if _is_folder(options.output):
         try:
             return Path(name) if is_archive(name) else read_crux(name)
         except NotCruxError:
             message = f"is a folder, but {shown_path(name)} has no rows of the HTTP Archive or CrUX"
-            raise InputError([ValidationIssue(key="--output", message=message)]) from None
+            raise InputError.of("--output", message) from None
     return import_page(
         name,
         dialect=options.dialect,
@@ -104,13 +90,12 @@ def _imported(
     )
 
 
-def _check_streams(options: argparse.Namespace) -> None:
-    if options.output == STANDARD_OUTPUT and options.json:
-        message = "the page and --json cannot both go to standard output"
-        raise InputError([ValidationIssue(key="--output", message=message)])
+def _check_streams(options: Options) -> None:
+    if options.output == output.STANDARD_OUTPUT and options.json:
+        raise InputError.of("--output", "the page and --json cannot both go to standard output")
 
 
-def _check_folder(options: argparse.Namespace) -> None:
+def _check_folder(options: Options) -> None:
     """Refuse options that do not go with a folder as output."""
     if _is_folder(options.output):
         names = ("dialect", "host", "page", "root", "json")
@@ -129,7 +114,7 @@ def _check_folder(options: argparse.Namespace) -> None:
             raise InputError(issues)
 
 
-def _import_archive(path: Path, options: argparse.Namespace) -> int:
+def _import_archive(path: Path, options: Options) -> int:
     """Write a page file for each page of an archive, and a line of report for each."""
     folder, n_failed = Path(options.output), 0
     pages = read_archive(path, strict=options.strict, above_the_fold=options.above_the_fold)
@@ -143,7 +128,7 @@ def _import_archive(path: Path, options: argparse.Namespace) -> int:
     return FAILED if n_failed else 0
 
 
-def _write_networks(shares: Sequence[NetworkShare], options: argparse.Namespace) -> int:
+def _write_networks(shares: Sequence[NetworkShare], options: Options) -> int:
     """Write a network file for each class of connections, and a line of report for each."""
     for found in shares:
         file = Path(options.output) / f"{found.network.name}.toml"
@@ -153,14 +138,14 @@ def _write_networks(shares: Sequence[NetworkShare], options: argparse.Namespace)
     return 0
 
 
-def _print_report(imported: ImportedPage, options: argparse.Namespace) -> None:
+def _print_report(imported: ImportedPage, options: Options) -> None:
     """Print the report, to standard error if the page itself went to standard output."""
     page = imported.page
     judged = fidelity(page) if len(page.resources) <= _MOST_REPLAYED else None
     if options.json:
-        print_json(IMPORT_REPORT.write(imported, fidelity=judged))
+        output.print_json(IMPORT_REPORT.write(imported, fidelity=judged))
         return
-    file = sys.stderr if options.output == STANDARD_OUTPUT else sys.stdout
+    file = sys.stderr if options.output == output.STANDARD_OUTPUT else sys.stdout
     width = options.width
     for line in (*(() if judged is None else judged.lines()), *imported.lines()):
         print(_hanging(line, width), file=file)
@@ -168,21 +153,21 @@ def _print_report(imported: ImportedPage, options: argparse.Namespace) -> None:
 
 def _hanging(line: str, width: int | None) -> str:
     """Return a line wrapped to *width* cells with a hanging indent."""
-    first, *rest = tables.fitted(line, width).split("\n")
+    first, *rest = output.fitted(line, width).split("\n")
     if width is None or not rest or width <= len(_INDENT):
         return "\n".join([first, *rest])
-    words = tables.fitted(" ".join(rest), width - len(_INDENT)).split("\n")
+    words = output.fitted(" ".join(rest), width - len(_INDENT)).split("\n")
     return "\n".join([first, *(f"{_INDENT}{text}" for text in words)])
 
 
-def _source(name: str, options: argparse.Namespace) -> RecordedSource:
+def _source(name: str, options: Options) -> RecordedSource:
     # On use: other commands need none of it.
     from h3sim.importers.chromium import RecordedSource
 
     return RecordedSource.of(name, options.root)
 
 
-def _check_lists(options: argparse.Namespace) -> None:
+def _check_lists(options: Options) -> None:
     if options.headers and options.output is not None and Path(options.output).name:
         for kind in ("req", "resp"):
             check_output(_list_path(options.output, kind), key="--headers")
@@ -202,7 +187,7 @@ def write_page(page: Page, path: Path) -> None:
     write_atomically(path, f'{text},\n "resources": [\n{rows}\n ]\n}}\n')
 
 
-def _write_recorded_files(recording: PageRecording, options: argparse.Namespace) -> None:
+def _write_recorded_files(recording: PageRecording, options: Options) -> None:
     """Write the protocol log and the header lists, if requested."""
     from h3sim.importers.header_lists import request_lists, response_lists, to_qif
 
@@ -220,11 +205,11 @@ def _print_recording(page: Page, recording: PageRecording) -> None:
     load = recording.load
     kilobytes = page.total_bytes / 1000
     print(f"{page.name}: {plural(len(page.resources), 'resource')}, {kilobytes:,.0f} kB")
-    print(f"load event after {tables.in_ms(load.onload_ms)} ms in {load.browser}\n")
+    print(f"load event after {output.in_ms(load.onload_ms)} ms in {load.browser}\n")
     of_kind: dict[Any, list[Resource]] = {}
     for resource in page.resources:
         of_kind.setdefault(resource.kind, []).append(resource)
-    tables.print_table(
+    output.print_table(
         sorted(of_kind.items(), key=lambda item: -len(item[1])),
         ("kind", lambda item: item[0].value),
         ("resources", lambda item: len(item[1])),
@@ -263,7 +248,7 @@ def _opened(text: str) -> tuple[str, float, OpenMode]:
     except ValueError:
         known = ", ".join(each.value for each in OpenMode)
         message = f"must be PAGE@MS, or PAGE@MS,HOW, HOW one of {known}; is {text!r}"
-        raise InputError([ValidationIssue(key="--with-page", message=message)]) from None
+        raise InputError.of("--with-page", message) from None
 
 
 def _with_settings(page: Page, texts: list[str]) -> Page:
@@ -321,7 +306,7 @@ def _read_setting(text: str, option: str, form: str) -> tuple[str, Any, str]:
 
 
 def _refused(option: str, form: str, text: str) -> InputError:
-    return InputError([ValidationIssue(key=option, message=f"must be {form}, is {text!r}")])
+    return InputError.of(option, f"must be {form}, is {text!r}")
 
 
 def _with_preloads(page: Page, names: list[str]) -> Page:
@@ -376,7 +361,7 @@ def _given(option: str, what: str) -> tuple[str, str]:
     return option, what
 
 
-def _check_changes(options: argparse.Namespace) -> None:
+def _check_changes(options: Options) -> None:
     """Apply the changes in the order given; repeated options make one change."""
     page = options.page
     if page is None:
@@ -395,20 +380,20 @@ def _check_changes(options: argparse.Namespace) -> None:
         options.changed = page.with_resources(page.resources, name=options.name)
 
 
-def _read_annotated(name: str, options: argparse.Namespace) -> Page:
+def _read_annotated(name: str, options: Options) -> Page:
     """Return the page with the marks that the options set."""
     options.source = name
     page = catalog.load_page(name)
     if options.output is None and options.given & {"set", "clear", "above_the_fold"}:
         if not Path(name).is_file():
             message = f"is required: {name} is a shipped page and cannot be overwritten"
-            raise InputError([ValidationIssue(key="--output", message=message)])
-        check_output_path(name, (), key="--output")
+            raise InputError.of("--output", message)
+        output.check_output_path(name, (), key="--output")
     options.changed = _apply_marks(page, options)
     return page
 
 
-def _apply_marks(page: Page, options: argparse.Namespace) -> Page:
+def _apply_marks(page: Page, options: Options) -> Page:
     """Return the page with marks set and cleared."""
     page = shared.with_marks(page, options.above_the_fold)
     if not options.set and not options.clear:
@@ -455,7 +440,7 @@ _TRANSFORMS = (
     NO_TRUNCATE,
     checks=(_check_streams, _check_folder),
 )
-def _run_import(options: argparse.Namespace) -> int:
+def _run_import(options: Options) -> int:
     """Convert a HAR, a trace, a test result or a static site into a page.
 
     Examples:
@@ -509,7 +494,7 @@ def _run_import(options: argparse.Namespace) -> int:
     Argument("--notes TEXT", "provenance: other notes"),
     checks=(shared.check_marks, _check_lists),
 )
-def _run_record(options: argparse.Namespace, progress: Progress | None) -> None:
+def _run_record(options: Options, progress: output.Progress | None) -> None:
     """Load a page in an installed Chromium and write it as a page file.
 
     Examples:
@@ -550,7 +535,7 @@ def _run_record(options: argparse.Namespace, progress: Progress | None) -> None:
     Argument("-o --output FILE", _OUTPUT, required=True, output=_FILE),
     checks=(_check_changes,),
 )
-def _run_transform(options: argparse.Namespace) -> None:
+def _run_transform(options: Options) -> None:
     """Write a page with changed delivery of its resources.
 
     Examples:
@@ -588,7 +573,7 @@ def _run_transform(options: argparse.Namespace) -> None:
     Argument("PAGE", "a page file (.json) or a shipped page", read=_read_annotated),
     NO_TRUNCATE,
 )
-def _run_annotate(options: argparse.Namespace) -> None:
+def _run_annotate(options: Options) -> None:
     """Show which resources are above the fold, or change the marks.
 
     Examples:
@@ -603,20 +588,20 @@ def _run_annotate(options: argparse.Namespace) -> None:
     page, target = options.changed, options.output or options.source
     if options.output or options.given & {"set", "clear", "above_the_fold"}:
         write_output(target, page.to_json())
-        if target == STANDARD_OUTPUT:
+        if target == output.STANDARD_OUTPUT:
             return
-        report_written(target)
+        output.report_written(target)
     seen = [resource for resource in page.resources if resource.above_the_fold]
     n_bytes = sum(resource.size_bytes for resource in seen)
     how = f"by {page.above_the_fold_from.value}" if page.knows_above_the_fold else "unknown"
     size = f"{plural(len(page.resources), 'resource')}, {page.total_bytes:,} bytes"
     print(escape_control(f"{page.name}: {size}"))
     print(f"above the fold: {len(seen):,} of them, {n_bytes:,} bytes ({how})\n")
-    tables.print_table(
+    output.print_table(
         page.resources,
         ("resource", "id"),
         ("kind", lambda resource: resource.kind.value),
         ("bytes", "size_bytes"),
-        ("above fold", tables.marked("above_the_fold")),
+        ("above fold", output.marked("above_the_fold")),
         width=options.width,
     )

@@ -5,17 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from h3sim.cli import tables
-from h3sim.cli.command import (
-    JSON,
-    NO_TRUNCATE,
-    PLOT,
-    Argument,
-    FigureOptions,
-    command,
-    print_json,
-    report_written,
-)
+from h3sim.cli import output
+from h3sim.cli.command import JSON, NO_TRUNCATE, PLOT, Argument, FigureOptions, Options, command
 from h3sim.qlog import read_qlog
 from h3sim.results.qlog_metrics import Measurement, measured_to_dict
 from h3sim.results.tables import batches
@@ -25,8 +16,6 @@ from h3sim.table import Column, Table, format_pairs
 from h3sim.text import escape_control, plural
 
 if TYPE_CHECKING:
-    import argparse
-
     from h3sim.qlog import MeasuredLog
     from h3sim.study.identification import Explanation, Identification
 
@@ -35,7 +24,7 @@ def _print_metrics(log: MeasuredLog, document: dict[str, Any], width: int | None
     """Print the metrics of a log."""
     print(f"{escape_control(log.title)}: a log over {document['transport']}\n")
     print(f"{format_pairs(_metric_rows(document), width=width)}\n")
-    tables.print_table(
+    output.print_table(
         document["resources"],
         ("stream", lambda row: str(row["stream_id"])),
         ("resource", lambda row: row["id"]),
@@ -57,8 +46,8 @@ def _metric_rows(document: dict[str, Any]) -> list[tuple[str, str]]:
     retransmitted = "-" if packets["retransmitted"] is None else f"{packets['retransmitted']:,}"
     counted = f"{hol['sander_stream_bytes']:,} and {hol['sander_connection_bytes']:,} bytes"
     return [
-        ("ByteIndex", f"{tables.in_ms(document['byte_index_ms']['all'])} ms"),
-        ("page load", f"{tables.in_ms(document['page_load_ms'])} ms"),
+        ("ByteIndex", f"{output.in_ms(document['byte_index_ms']['all'])} ms"),
+        ("page load", f"{output.in_ms(document['page_load_ms'])} ms"),
         (
             "packets",
             f"{packets['sent']:,} sent, {packets['lost']:,} lost, {retransmitted} retransmitted",
@@ -73,7 +62,7 @@ def _metric_rows(document: dict[str, Any]) -> list[tuple[str, str]]:
 def _hol(hol: dict[str, Any], what: str) -> str:
     n_bytes = hol[f"{what}_bytes"]
     return (
-        "-" if n_bytes is None else f"{n_bytes:,} bytes, {tables.in_ms(hol[f'{what}_delay_ms'])} ms"
+        "-" if n_bytes is None else f"{n_bytes:,} bytes, {output.in_ms(hol[f'{what}_delay_ms'])} ms"
     )
 
 
@@ -87,7 +76,7 @@ _RETRANSMISSIONS = {
 
 def _print_identification(found: Identification, width: int | None) -> None:
     """Print the mechanisms that explain the log."""
-    tables.print_text(f"{found.title}: {found.source} log", width)
+    output.print_text(f"{found.title}: {found.source} log", width)
     print(f"\n{format_pairs(_identification_rows(found), width=width)}")
     if found.n_choices:
         print(
@@ -95,9 +84,9 @@ def _print_identification(found: Identification, width: int | None) -> None:
         )
     for row in found.differences:
         print()
-        tables.print_text(f"To tell {row.mechanism} from {row.other}: {row.needs}.", width)
+        output.print_text(f"To tell {row.mechanism} from {row.other}: {row.needs}.", width)
     if found.differences:
-        tables.print_text("`h3sim workload` writes such responses for a test server.", width)
+        output.print_text("`h3sim workload` writes such responses for a test server.", width)
 
 
 def _identification_rows(found: Identification) -> list[tuple[str, str]]:
@@ -163,9 +152,7 @@ def _explanation_cells(row: Explanation) -> tuple[str, ...]:
     ),
     JSON("print h3sim-load/2, with null for values that the log lacks"),
     Argument("--trace N", "use only trace N of a file with several traces", type=int),
-    Argument(
-        "--plot FILE", "plot the arrival of bytes over time: FILE.png, .svg or .pdf", output=PLOT
-    ),
+    PLOT("plot the arrival of bytes over time: FILE.png, .svg or .pdf"),
     FigureOptions(),
     Argument(
         "--with-log FILE",
@@ -175,7 +162,7 @@ def _explanation_cells(row: Explanation) -> tuple[str, ...]:
     ),
     NO_TRUNCATE,
 )
-def _run_qlog(options: argparse.Namespace) -> None:
+def _run_qlog(options: Options) -> None:
     """Compute from a qlog the same metrics as for a simulated load.
 
     Examples:
@@ -195,10 +182,10 @@ def _run_qlog(options: argparse.Namespace) -> None:
         logs = [log] if options.with_log is None else [log, options.with_log]
         plots = LogPlots([Measurement(each) for each in logs])
         plots.save(options.plot, **options.figure_style)
-        report_written(options.plot)
+        output.report_written(options.plot)
     document = measured_to_dict(log)
     if options.json:
-        print_json(document)
+        output.print_json(document)
     else:
         _print_metrics(log, document, options.width)
     for what in log.unknown:
@@ -213,14 +200,12 @@ def _run_qlog(options: argparse.Namespace) -> None:
         read=lambda name, options: identify(name, trace=options.trace),
     ),
     Argument("--trace N", "use only trace N of a qlog with several traces", type=int),
-    Argument(
-        "--plot FILE", "plot the picks and the contradictions: FILE.png, .svg or .pdf", output=PLOT
-    ),
+    PLOT("plot the picks and the contradictions: FILE.png, .svg or .pdf"),
     FigureOptions(),
     JSON("print h3sim-identification/1 instead"),
     NO_TRUNCATE,
 )
-def _run_identify(options: argparse.Namespace) -> None:
+def _run_identify(options: Options) -> None:
     """Find the scheduler whose picks explain the order of bytes in a log.
 
     Examples:
@@ -232,11 +217,9 @@ def _run_identify(options: argparse.Namespace) -> None:
     Reads a qlog (the server's side before the client's), or a HAR with the times of chunks.
     """
     found = options.file
-    if options.plot is not None:
-        found.plot.save(options.plot, **options.figure_style)
-        report_written(options.plot)
+    output.save_plot(found, options)
     if options.json:
-        print_json(found.to_dict())
+        output.print_json(found.to_dict())
     else:
         _print_identification(found, options.width)
     for what in found.unknown:
@@ -254,7 +237,7 @@ def _run_identify(options: argparse.Namespace) -> None:
     ),
     Argument("--base-url URL", "server", default=BASE_URL),
 )
-def _write(options: argparse.Namespace) -> None:
+def _write(options: Options) -> None:
     """Write a page, URLs and files on which the mechanisms of servers differ.
 
     Examples:

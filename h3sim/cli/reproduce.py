@@ -8,20 +8,19 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from h3sim.cli import tables
+from h3sim.cli import output
 from h3sim.cli.command import (
     FAILED,
     JSON,
     NO_TRUNCATE,
-    PLOT,
     STORE,
     WORKERS,
     Argument,
     FigureOptions,
+    Options,
     command,
-    report_written,
 )
-from h3sim.errors import InputError, ValidationIssue
+from h3sim.errors import InputError
 from h3sim.papers import report
 from h3sim.papers.experiments import experiment_names, load_experiment, page_files
 from h3sim.papers.figures import draw_all
@@ -31,9 +30,6 @@ from h3sim.table import Table
 from h3sim.text import plural
 
 if TYPE_CHECKING:
-    import argparse
-
-    from h3sim.cli.command import Progress
     from h3sim.papers.findings import Judgement
     from h3sim.papers.reproduce import ExperimentRun, Reproduction
 
@@ -41,7 +37,7 @@ if TYPE_CHECKING:
 _MINUTE_S = 60
 
 
-def _print_list(options: argparse.Namespace) -> int:
+def _print_list(options: Options) -> int:
     """Print all experiments and the reductions of their quick variants."""
     rows = []
     for name in experiment_names():
@@ -53,7 +49,7 @@ def _print_list(options: argparse.Namespace) -> int:
     return 0
 
 
-def _print_plan(options: argparse.Namespace) -> int:
+def _print_plan(options: Options) -> int:
     """Print the number of loads of each experiment and their estimated time on one core."""
     files = None if options.pages is None else page_files(options.pages)
     rows, seconds = [], 0.0
@@ -78,18 +74,18 @@ def _print_reproduction(done: Reproduction, width: int | None) -> None:
     if done.judgements:
         verdicts = report.counted(judgement.verdict for judgement in done.judgements)
         count = f"{plural(len(done.judgements), 'finding')}: {verdicts}"
-        tables.print_text(count, width)
+        output.print_text(count, width)
 
 
 def _print_run(run: ExperimentRun, width: int | None) -> None:
     """Print the tables of an experiment."""
     experiment = run.experiment
-    tables.print_text(f"{experiment.name}: {experiment.title}", width)
-    tables.print_text(f"{experiment.source}; {report.size_of(run)}", width)
+    output.print_text(f"{experiment.name}: {experiment.title}", width)
+    output.print_text(f"{experiment.source}; {report.size_of(run)}", width)
     for remark in report.remarks_of(run):
-        tables.print_text(remark, width)
+        output.print_text(remark, width)
     for found in report.tables_of(run):
-        print("\n" + tables.fitted(found.title, width))
+        print("\n" + output.fitted(found.title, width))
         print(found.to_text(width))
     print()
 
@@ -97,17 +93,17 @@ def _print_run(run: ExperimentRun, width: int | None) -> None:
 def _print_judgement(judgement: Judgement, width: int | None) -> None:
     """Print a verdict with its claims."""
     finding, verdict, claims = judgement
-    tables.print_text(f"{finding.id}: {verdict.value}", width)
+    output.print_text(f"{finding.id}: {verdict.value}", width)
     for text in (finding.statement, finding.cannot or finding.reason):
         if text:
-            print(textwrap.indent(tables.fitted(text, None if width is None else width - 2), "  "))
+            print(textwrap.indent(output.fitted(text, None if width is None else width - 2), "  "))
     if claims:
         rows = report.claim_rows(judgement)
         print(Table(("holds", "claim", "h3sim (95 %)", "limit"), rows).to_text(width))
     print()
 
 
-def _write(done: Reproduction, path: Path, options: argparse.Namespace) -> bool:
+def _write(done: Reproduction, path: Path, options: Options) -> bool:
     """Write the document unless a verdict changed without --update; return whether it was."""
     present = _present_text(path)
     full = None if options.full_run is None else report.verdicts_in(_present_text(options.full_run))
@@ -135,33 +131,33 @@ def _present_text(path: Path) -> str:
     return read_text(path, InputError) if path.is_file() else ""
 
 
-def _check_names(options: argparse.Namespace) -> None:
+def _check_names(options: Options) -> None:
     if not options.list:
         chosen_experiments(options.names or [])
 
 
-def _pages(folder: str, _: argparse.Namespace) -> str:
+def _pages(folder: str, _: Options) -> str:
     page_files(folder)
     return folder
 
 
-def _markdown(path: str, _: argparse.Namespace) -> str:
+def _markdown(path: str, _: Options) -> str:
     _present_text(Path(path))
     return path
 
 
-def _full_run(path: str, _: argparse.Namespace) -> Path:
+def _full_run(path: str, _: Options) -> Path:
     read_text(Path(path), InputError)
     return Path(path)
 
 
-def _figures(folder: str, _: argparse.Namespace) -> str:
+def _figures(folder: str, _: Options) -> str:
     """Create the folder for figures."""
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         message = f"{folder}: cannot be created: {error.strerror}"
-        raise InputError([ValidationIssue(key="--figures", message=message)]) from error
+        raise InputError.of("--figures", message) from error
     return folder
 
 
@@ -201,7 +197,7 @@ def _figures(folder: str, _: argparse.Namespace) -> str:
         "--format FORMAT",
         "format of the figures",
         default="png",
-        choices=tuple(suffix.removeprefix(".") for suffix in PLOT),
+        choices=tuple(suffix.removeprefix(".") for suffix in output.PLOT),
         needs="--figures",
     ),
     FigureOptions(needs="--figures"),
@@ -222,7 +218,7 @@ Findings are named as in docs/findings.md; all experiments that they need are ru
 every finished load; if interrupted, run the same command again to resume.
 """,
 )
-def _run_reproduce(options: argparse.Namespace, progress: Progress | None) -> int:
+def _run_reproduce(options: Options, progress: output.Progress | None) -> int:
     """Reproduce the findings that the options name; return the exit code."""
     if options.list:
         return _print_list(options)
@@ -244,7 +240,7 @@ def _run_reproduce(options: argparse.Namespace, progress: Progress | None) -> in
         for path in draw_all(
             done, Path(options.figures), file_format=options.format, **options.figure_style
         ):
-            report_written(path)
+            output.report_written(path)
     failed = any(run.failed for run in done.runs.values())
     is_written = options.markdown is None or _write(done, Path(options.markdown), options)
     return 0 if is_written and not failed else FAILED

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from h3sim import __version__, catalog
-from h3sim.cli import shared, tables
+from h3sim.cli import output, shared
 from h3sim.cli.command import (
     JSON,
     NO_TRUNCATE,
@@ -15,8 +15,8 @@ from h3sim.cli.command import (
     SAMPLE_MS,
     Argument,
     FigureOptions,
+    Options,
     command,
-    report_written,
 )
 from h3sim.config.load_config import LoadConfig
 from h3sim.config.options import switch_of
@@ -40,9 +40,6 @@ from h3sim.table import Column, format_pairs
 from h3sim.text import escape_control
 
 if TYPE_CHECKING:
-    import argparse
-
-    from h3sim.cli.command import Progress
     from h3sim.page import Page
     from h3sim.results import Load
     from h3sim.schemes import Scheme
@@ -51,37 +48,35 @@ if TYPE_CHECKING:
 _HIDDEN = ("cc", "transport_profile", "reorder", "cpu_slowdown")
 
 
-def _page(name: str, options: argparse.Namespace) -> Page | SavedLoad:
+def _page(name: str, options: Options) -> Page | SavedLoad:
     return read_load(name) if is_saved_load(name) else shared.read_page(name, options)
 
 
-def _read_scheme(name: str, _: argparse.Namespace) -> Scheme:
+def _read_scheme(name: str, _: Options) -> Scheme:
     """Return the scheme of that name; refuse several."""
     if catalog.scheme_set(name) is not None:
-        message = f"{name!r} is a set of schemes: use `h3sim compare`"
-        raise InputError([ValidationIssue(key="--scheme", message=message)])
+        raise InputError.of("--scheme", f"{name!r} is a set of schemes: use `h3sim compare`")
     try:
         return catalog.load_scheme(name)
     except UnknownNameError as error:
         if "," not in name:
             raise
         message = f"{format_value(name)} names several schemes: use `h3sim compare`"
-        raise InputError([ValidationIssue(key="--scheme", message=message)]) from error
+        raise InputError.of("--scheme", message) from error
 
 
-def _read_qlog_dialect(name: str, options: argparse.Namespace) -> str:
+def _read_qlog_dialect(name: str, options: Options) -> str:
     """Return a known dialect of qlog."""
     if options.qlog is None:
         return name
     from h3sim.qlog import DIALECTS  # lazy: few loads are logged
 
     if name not in DIALECTS:
-        message = f"must be one of {', '.join(DIALECTS)}, is {name!r}"
-        raise InputError([ValidationIssue(key="--qlog-dialect", message=message)])
+        raise InputError.of("--qlog-dialect", f"must be one of {', '.join(DIALECTS)}, is {name!r}")
     return name
 
 
-def check_saved(options: argparse.Namespace) -> None:
+def check_saved(options: Options) -> None:
     """Refuse options of a load with a saved one, which has its own.
 
     Raises:
@@ -105,7 +100,7 @@ def check_saved(options: argparse.Namespace) -> None:
         raise InputError(problems)
 
 
-def _check_outputs(options: argparse.Namespace) -> None:
+def _check_outputs(options: Options) -> None:
     """Refuse outputs that the other options contradict."""
     problems = []
     if options.critical_path and options.browser != "parse":
@@ -120,7 +115,7 @@ def _check_outputs(options: argparse.Namespace) -> None:
         raise InputError(problems)
 
 
-def _run_load(options: argparse.Namespace, progress: Progress | None) -> Load:
+def _run_load(options: Options, progress: output.Progress | None) -> Load:
     """Return the load that the options or a saved load describe."""
     page, scheme, config = options.page, options.scheme, options.config
     if options.scheduler_process is not None:
@@ -153,7 +148,7 @@ def _run_load(options: argparse.Namespace, progress: Progress | None) -> Load:
         write_chrome_trace(load, options.trace)
     for path in (options.plot, options.qlog, options.animate, options.har, options.trace):
         if path is not None:
-            report_written(path)
+            output.report_written(path)
     return load
 
 
@@ -177,7 +172,7 @@ def _run_load(options: argparse.Namespace, progress: Progress | None) -> Load:
     shared.marks(is_rare=True),
     # The short help fits two screens of 24 lines.
     shared.LoadOptions(are_all=True, hidden=_HIDDEN),
-    Argument("--plot FILE", "plot the load: FILE.png, .svg or .pdf", output=PLOT),
+    PLOT("plot the load: FILE.png, .svg or .pdf"),
     Argument(
         "--qlog FILE",
         "write a qlog of both endpoints (FILE.qlog), or of the client only (FILE.sqlog)",
@@ -229,7 +224,7 @@ def _run_load(options: argparse.Namespace, progress: Progress | None) -> Load:
     progress="packet",
     checks=(check_saved, _check_outputs),
 )
-def _print_load(load: Load, options: argparse.Namespace) -> None:
+def _print_load(load: Load, options: Options) -> None:
     """Load a page with one scheme and show when each resource arrives.
 
     Examples:
@@ -241,9 +236,9 @@ def _print_load(load: Load, options: argparse.Namespace) -> None:
     width = options.width
     over = f"{load.network.name} ({load.protocol.value})"
     print(escape_control(f"{load.page.name}: {load.scheme.name} over {over}, seed {load.seed}"))
-    tables.print_text(describe(load), width)
+    output.print_text(describe(load), width)
     for note in load.notes:
-        tables.print_text(f"{load.page.name}: {note}", width)
+        output.print_text(f"{load.page.name}: {note}", width)
     caveat = load.scheme.caveat
     print(escape_control(f"{load.scheme.name}: {caveat}") + "\n" if caveat else "")
     print(format_pairs(metrics_of(load, sample_ms=options.sample_ms), width=width))
@@ -254,7 +249,7 @@ def _print_load(load: Load, options: argparse.Namespace) -> None:
     if len(load.page.roots) > 1:
         print(f"{navigations_table(load).to_text(width, shorten=True)}\n")
     numbered = [("on", lambda row: number_of[row[0]])] if number_of else []
-    shown = tables.of(
+    shown = output.of(
         enumerate(load.timings),
         *numbered,
         ("stream", lambda row: str(row[1].stream_id)),
@@ -275,4 +270,4 @@ def _print_load(load: Load, options: argparse.Namespace) -> None:
         print(f"\n{format_pairs(multiplexing_of(load), width=width)}")
     if options.critical_path:
         print(f"\n{critical_path_table(load).to_text(width, shorten=True)}")
-        print(f"\n{tables.fitted(critical_path_sums(load), width)}")
+        print(f"\n{output.fitted(critical_path_sums(load), width)}")

@@ -1,51 +1,50 @@
-"""`h3sim search` and `h3sim recommend`: the best scheme for pages, with its uncertainty."""
+"""`h3sim search`, `recommend` and `hints`: the best scheme or edits, with their uncertainty."""
 
 from __future__ import annotations
 
 import json
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h3sim.browser.above_the_fold import HEURISTIC
-from h3sim.cli import shared, tables
+from h3sim.cli import output, shared
 from h3sim.cli.command import (
     JSON,
     NO_TRUNCATE,
-    PLOT,
     WORKERS,
     Argument,
     FigureOptions,
-    check_output_path,
+    Options,
+    call_with,
     command,
-    print_first,
-    report_written,
 )
-from h3sim.errors import InputError, ValidationIssue
+from h3sim.errors import InputError
+from h3sim.importers.crux import NetworkShare, read_crux
 from h3sim.schema import format_value
 from h3sim.schema.values import Integer, Number
-from h3sim.study import recommend, search
+from h3sim.study import Hints, Recommendation, SearchResult, hints, recommend, search
+from h3sim.study.fidelity import Grade
+from h3sim.study.hints import HARMS, METRICS
 from h3sim.study.racing import arms_of
 from h3sim.study.recommendation import EXAMPLE, read_subject
 from h3sim.study.search import DEPLOYABLE, ESTIMATED_WITHIN, ROBUSTNESS_NETWORKS
 from h3sim.table import MISSING, SURE, Column, decimals_of
+from h3sim.text import escape_control
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterator, Sequence
 
-    from h3sim.cli.command import Progress
     from h3sim.importers import ImportedPage
     from h3sim.page import Page
-    from h3sim.study import Recommendation, SearchResult
 
 
 _NO_PLOT = "none"
+_MARKUP_INDENT = "    "
 _DISTINCT = 1e-6
 """Ratios that differ by more look different: none that is worse is printed as 1.00."""
 
 
-def _check_arms(options: argparse.Namespace) -> None:
+def _check_arms(options: Options) -> None:
     options.vary = _varied(options.param or ())
     arms_of(options.schemes, options.vary)
 
@@ -59,7 +58,7 @@ def _varied(given: Sequence[str]) -> dict[str, list[Any]]:
     wrong = [text for text in given if not all(text.partition("=")[::2])]
     if wrong:
         message = f"must be like turn_packets=1,4, is {format_value(wrong[0])}"
-        raise InputError([ValidationIssue(key="--param", message=message)])
+        raise InputError.of("--param", message)
     pairs = (text.partition("=")[::2] for text in given)
     return {key: [_value(text) for text in values.split(",")] for key, values in pairs}
 
@@ -77,7 +76,7 @@ def _percent(share: float | None) -> str:
     return MISSING if share is None else f"{100 * share:.1f}"
 
 
-def read_subject_into(name: str, options: argparse.Namespace) -> Page:
+def read_subject_into(name: str, options: Options) -> Page:
     """Return the page that a recording or a page file has, and set `options.imported`."""
     options.source = name
     page, options.imported = read_subject(
@@ -86,58 +85,64 @@ def read_subject_into(name: str, options: argparse.Namespace) -> Page:
     return page
 
 
-def _plot_path(name: str, options: argparse.Namespace) -> str | None:
+def _plot_path(name: str, options: Options) -> str | None:
     """Return the path of the figure, by default after the recording; None for none."""
     if name == _NO_PLOT:
         return None
     if "plot" not in options.given:
         stem = Path(options.source).name.partition(".har")[0].removesuffix(".json")
         name = f"{stem or 'page'}-advice.png"
-    check_output_path(name, PLOT, key="--plot")
+    output.check_output_path(name, output.PLOT, key="--plot")
     return name
 
 
-def _given(options: argparse.Namespace, progress: Progress | None) -> dict[str, Any]:
-    """Return what both commands hand to their functions."""
-    return {
-        "schemes": options.schemes,
-        "baseline": options.baseline,
-        "which": options.which,
-        "n_seeds": options.n_seeds,
-        "confidence": options.confidence,
-        "networks": options.networks,
-        "network_within": options.network_within,
-        "first_result": print_first,
-        "config": options.config,
-        "executor": "auto",
-        "workers": options.workers,
-        "progress": progress or False,
-    }
+def _call(function: Any, options: Options, **more: Any) -> Any:
+    """Call a function that runs many loads, and says early what the first ones show."""
+    more |= {"first_result": output.print_first, "executor": "auto", "workers": options.workers}
+    return call_with(function, options, progress=options.progress or False, **more)
 
 
-def _run_recommend(options: argparse.Namespace, progress: Progress | None) -> Recommendation:
+def _subject(options: Options) -> Page | ImportedPage:
+    """Return the page as it was imported, or the page of a file."""
+    subject: Page | ImportedPage = options.imported or options.page
+    return subject
+
+
+def _run_search(options: Options) -> Any:
+    return _call(search, options)
+
+
+def _run_recommend(options: Options) -> Any:
     """Return the recommendation for a page, and write its figures."""
-    advice = recommend(
-        options.page if options.imported is None else options.imported,
-        keep_loads=options.plot is not None or options.report is not None,
-        **_given(options, progress),
-    )
+    keeps_loads = options.plot is not None or options.report is not None
+    advice = _call(recommend, options, page=_subject(options), keep_loads=keeps_loads)
     if options.plot is not None:
-        from h3sim.reporting import LoadPlots  # on use, as the report: matplotlib
+        from h3sim.reporting import LoadPlots  # lazy: imports matplotlib
 
         LoadPlots(advice.comparison.loads).save(options.plot, **options.figure_style)
-        report_written(options.plot)
+        output.report_written(options.plot)
     if options.report is not None:
-        from h3sim.reporting import report
-
-        command = f"h3sim {shlex.join(options.arguments)}"
-        report(advice, command=command).save(options.report)
-        report_written(options.report)
+        output.save_report(options.report, options, advice)
     return advice
 
 
-def _run_search(options: argparse.Namespace, progress: Progress | None) -> SearchResult:
-    return search(options.pages, vary=options.vary, **_given(options, progress))
+def _run_hints(options: Options) -> Any:
+    """Return the study of hints that the options describe, and write its report."""
+    keeps_loads = options.report is not None
+    found = _call(hints, options, page=_subject(options), keep_loads=keeps_loads)
+    if options.report is not None:
+        output.save_report(options.report, options, found.loads, title=f"h3sim: {found.verdict}")
+    return found
+
+
+def _networks(names: str, options: Options) -> Sequence[str] | tuple[NetworkShare, ...]:
+    """Return the names of networks, of which one may be given twice, or those of a CrUX file."""
+    listed = [name.strip() for name in names.split(",")]
+    files = [name for name in listed if name.endswith(".json")]
+    if files and len(listed) > 1:
+        message = f"{files[0]} has all users and their shares: give it alone"
+        raise InputError.of("--networks", message)
+    return read_crux(files[0]) if files else [shared.read_network(each, options) for each in listed]
 
 
 def _page_lines(page: Page, imported: ImportedPage | None) -> Iterator[str]:
@@ -150,13 +155,14 @@ def _page_lines(page: Page, imported: ImportedPage | None) -> Iterator[str]:
     yield from (line for line in rest if line.startswith(("warning:", "mended:", "skipped:")))
 
 
-SUBJECT = Argument(
+_PART = Number(low=0, high=1, is_above=True, is_below=True)
+_SUBJECT = Argument(
     "FILE",
     "a HAR or another recording, a site, a page file; a shipped page",
     dest="page",
     read=read_subject_into,
 )
-OF_RECORDING = (
+_OF_RECORDING = (
     Argument("--host HOST", "of the recording keep one host's requests"),
     Argument(
         "--page N",
@@ -188,12 +194,7 @@ _SEARCH = (
         default=30,
         dest="n_seeds",
     ),
-    Argument(
-        "--confidence SHARE",
-        "confidence level",
-        Number(low=0, high=1, is_above=True, is_below=True),
-        default=0.95,
-    ),
+    Argument("--confidence SHARE", "confidence level", _PART, default=0.95),
     Argument(
         "--robustness-networks NAMES",
         "other networks on which the choice is tried, with commas between",
@@ -231,7 +232,7 @@ _SEARCH = (
     of=_run_search,
     checks=(_check_arms,),
 )
-def _print_search(found: SearchResult, options: argparse.Namespace) -> None:
+def _print_search(found: SearchResult, options: Options) -> None:
     """Find the scheme with the least ByteIndex, and say how sure that is.
 
     Examples:
@@ -253,11 +254,11 @@ def _print_search(found: SearchResult, options: argparse.Namespace) -> None:
         decimals_of((1.0, row.low), least=2, apart=_DISTINCT if row.is_worse else SURE)
         for row in found.rows
     )
-    tables.print_text(found.verdict, width)
+    output.print_text(found.verdict, width)
     print()
-    tables.print_text(f"{found.describe()}; {found.n_loads:,} loads", width)
+    output.print_text(f"{found.describe()}; {found.n_loads:,} loads", width)
     print()
-    tables.print_table(
+    output.print_table(
         found.rows,
         ("scheme", "scheme"),
         ("pairs", "pairs"),
@@ -269,11 +270,11 @@ def _print_search(found: SearchResult, options: argparse.Namespace) -> None:
     )
     if found.robustness:
         print()
-        tables.print_text(
+        output.print_text(
             f"sensitivity of {found.best}: distance from the best under other conditions", width
         )
         print()
-        tables.print_table(
+        output.print_table(
             found.robustness,
             ("changed", "changed"),
             ("best there", "best_there"),
@@ -286,9 +287,9 @@ def _print_search(found: SearchResult, options: argparse.Namespace) -> None:
 
 @command(
     "recommend",
-    SUBJECT,
+    _SUBJECT,
     shared.schemes(",".join(DEPLOYABLE)),
-    *OF_RECORDING,
+    *_OF_RECORDING,
     *_SEARCH,
     WORKERS,
     shared.LoadOptions(),
@@ -300,12 +301,12 @@ def _print_search(found: SearchResult, options: argparse.Namespace) -> None:
         read=_plot_path,
     ),
     FigureOptions(needs=""),
-    Argument("--report FILE", "write a report, too: FILE.html", output=(".html", ".htm")),
+    Argument("--report FILE", "write a report, too: FILE.html", output=output.HTML),
     JSON("print h3sim-advice/2 instead"),
     NO_TRUNCATE,
     of=_run_recommend,
 )
-def _print_recommendation(advice: Recommendation, options: argparse.Namespace) -> None:
+def _print_recommendation(advice: Recommendation, options: Options) -> None:
     """Find the best scheme for a page, by how much, and with which uncertainty.
 
     Examples:
@@ -323,14 +324,14 @@ def _print_recommendation(advice: Recommendation, options: argparse.Namespace) -
     fidelity = () if advice.fidelity is None else advice.fidelity.lines()
     notes = advice.comparison.notes.get(advice.page.name, ())
     for line in (*fidelity, *_page_lines(advice.page, options.imported), *notes):
-        tables.print_text(line, width)
+        output.print_text(line, width)
     print()
     _print_search(advice.found, options)
     by_scheme = {row.scheme: row for row in advice.comparison.rows}
     print()
-    tables.print_text(f"{EXAMPLE}: {advice.comparison.describe()}", width)
+    output.print_text(f"{EXAMPLE}: {advice.comparison.describe()}", width)
     print()
-    tables.print_table(
+    output.print_table(
         (by_scheme[row.scheme] for row in advice.found.rows),
         ("scheme", "scheme"),
         (Column.ms("above fold ms"), "byte_index_atf_ms"),
@@ -340,3 +341,91 @@ def _print_recommendation(advice: Recommendation, options: argparse.Namespace) -
         width=width,
         shorten=False,
     )
+
+
+@command(
+    "hints",
+    _SUBJECT,
+    Argument(
+        "--scheme NAME",
+        "the server's scheme, with the browser's signals",
+        default="chrome-eps",
+        read=shared.read_scheme,
+    ),
+    *_OF_RECORDING,
+    Argument(
+        "--metric NAME", "the metric that ranks the edits", default="lcp", choices=tuple(METRICS)
+    ),
+    Argument(
+        "--networks NAMES",
+        "networks of the page's users, comma-separated, instead of --network; one that is"
+        " named twice counts twice; or a CrUX file (.json)",
+        read=_networks,
+    ),
+    Argument(
+        "--network-uncertainty FACTOR",
+        "with each seed, multiply RTT and rate by factors between 1/FACTOR and FACTOR",
+        Number(low=1, high=100),
+        default=ESTIMATED_WITHIN,
+        dest="network_within",
+    ),
+    Argument("--seeds N", "seeds of each comparison", Integer(low=3), default=8, dest="n_seeds"),
+    Argument("--confidence SHARE", "joint confidence level of the intervals", _PART, default=0.95),
+    WORKERS,
+    shared.LoadOptions(browser="parse"),
+    Argument(
+        "--report FILE",
+        "write a report of a load before and after the best edit: FILE.html",
+        output=output.HTML,
+    ),
+    Argument("--effects", "also print a table of all effects with their intervals"),
+    JSON("print h3sim-hints/1 instead"),
+    NO_TRUNCATE,
+    of=_run_hints,
+)
+def _print_hints(found: Hints, options: Options) -> None:
+    """Find the edits of a page that make it faster, by how much, and those that harm.
+
+    Examples:
+      h3sim hints shop.har
+      h3sim hints shop.har --networks 4g,4g,cable --metric fcp
+      h3sim hints shop.har --networks crux.json
+      h3sim hints shop.json --network 4g --scheme rr --transport tcp --report shop.html
+      h3sim hints http2rulez --network cable --json
+
+    It loads the page with each edit once, and those that matter again with other seeds, next to the
+    page as it is. A network that is named twice counts twice. The metrics are FCP, LCP, SpeedIndex,
+    ByteIndex above the fold and the load event.
+    """
+    width = options.width
+    for line in () if found.fidelity is None else found.fidelity.lines():
+        output.print_text(line, width)
+    output.print_text(found.describe(), width)
+    groups = {"These help": found.helpful, "These help and harm": found.mixed}
+    is_poor = found.fidelity is not None and found.fidelity.grade is Grade.POOR
+    where = ", in a load that does not fit the recording" if is_poor else ""
+    for heading, rows in (*groups.items(), ("These harm", found.harmful)):
+        print(f"\n{heading}{where}:\n" if rows else f"\n{heading}{where}: none")
+        for number, row in enumerate(rows, 1):
+            output.print_text(f"{number}. {row.sentence}", width)
+            for line in row.markup.splitlines() if row.verdict != HARMS else ():
+                print(f"{_MARKUP_INDENT}{escape_control(line)}")
+    if options.effects:
+        print()
+        output.print_table(
+            found.effects,
+            ("edit", "edit"),
+            ("metric", "metric"),
+            (Column.ms("before ms"), "before_ms"),
+            (Column.ms("after ms"), "after_ms"),
+            (Column.ratio("ratio", apart=SURE), "ratio"),
+            (Column.ratio("low", apart=SURE), "low"),
+            (Column.ratio("high", apart=SURE), "high"),
+            (Column("p (Holm)", 3), "p_holm"),
+            width=width,
+        )
+    print()
+    if found.think_times:
+        output.print_text(found.describe_think_times(), width)
+        print()
+    output.print_text(f"The model does not know: {'; '.join(found.unknown)}.", width)

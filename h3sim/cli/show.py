@@ -9,26 +9,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from h3sim import catalog
 from h3sim._mypyc import doc_of
 from h3sim._version import __version__
-from h3sim.cli import tables
-from h3sim.cli.command import (
-    JSON,
-    NO_TRUNCATE,
-    PLOT,
-    Argument,
-    FigureOptions,
-    command,
-    print_file,
-    print_json,
-    report_written,
-)
-from h3sim.errors import InputError, ValidationIssue
+from h3sim.cli import output
+from h3sim.cli.command import JSON, NO_TRUNCATE, PLOT, Argument, FigureOptions, Options, command
+from h3sim.errors import InputError
 from h3sim.schema import parse_toml
 from h3sim.table import Table, format_pairs
 from h3sim.text import escape_control, plural
 from h3sim.units import to_mbps, to_ms
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from h3sim.page import Page, Resource
@@ -250,7 +239,7 @@ _HEADED = ("format", "name", "title")
 _CLASS = "class"
 
 
-def _check_form(options: argparse.Namespace) -> None:
+def _check_form(options: Options) -> None:
     message, key = "", "--toml"
     if options.toml and options.what == "page":
         message = "a page is JSON: use --json"
@@ -259,7 +248,7 @@ def _check_form(options: argparse.Namespace) -> None:
     elif options.json and options.what != "page":
         message, key = f"a {options.what} is TOML: use --toml", "--json"
     if message:
-        raise InputError([ValidationIssue(key=key, message=message)])
+        raise InputError.of(key, message)
 
 
 def _of_file(text: str, width: int | None) -> Iterator[str]:
@@ -277,7 +266,7 @@ def _of_file(text: str, width: int | None) -> Iterator[str]:
 
 
 def _head(name: object, title: object, width: int | None) -> str:
-    return tables.fitted(escape_control(f"{name}: {title}" if title else str(name)), width)
+    return output.fitted(escape_control(f"{name}: {title}" if title else str(name)), width)
 
 
 def _values(document: dict[str, Any], *, indent: str = "") -> list[tuple[str, str]]:
@@ -303,7 +292,7 @@ def _rows(key: str, rows: list[dict[str, Any]], width: int | None) -> str:
         lines = (
             "; ".join(f"{name} {_cell(row[name])}" for name in keys if name in row) for row in rows
         )
-        body = "\n".join(tables.fitted(f"- {line}", width) for line in lines)
+        body = "\n".join(output.fitted(f"- {line}", width) for line in lines)
         return f"{key}\n{body}"
     body = shown.to_text()
     return body if key in keys else f"{key}\n{body}"
@@ -324,12 +313,12 @@ def _of_page(document: dict[str, Any], page: Page, width: int | None) -> Iterato
     values = _values(known | dict(page.provenance))
     if values:
         yield format_pairs(values, width=width)
-    shown = tables.of(
+    shown = output.of(
         page.resources,
         ("resource", "id"),
         ("kind", lambda resource: resource.kind.value),
         ("bytes", "size_bytes"),
-        ("above the fold", tables.marked("above_the_fold")),
+        ("above the fold", output.marked("above_the_fold")),
         ("requested", _requested),
     )
     yield shown.to_text(width)
@@ -359,7 +348,7 @@ def _requested(resource: Resource) -> str:
     JSON("print h3sim-list/1 instead"),
     NO_TRUNCATE,
 )
-def _print_list(options: argparse.Namespace) -> None:
+def _print_list(options: Options) -> None:
     """List what is shipped, by the names that other commands accept.
 
     Examples:
@@ -375,7 +364,7 @@ def _print_list(options: argparse.Namespace) -> None:
         from h3sim.catalog.formats import LIST  # lazy: tables do not need it
 
         document = {"version": __version__, "of": options.what, "rows": [*listing.rows]}
-        print_json(LIST.write(document))
+        output.print_json(LIST.write(document))
         return
     rows = [*listing.rows]
     shown = _table_of(rows, listing.columns)
@@ -390,14 +379,12 @@ def _print_list(options: argparse.Namespace) -> None:
     Argument("NAME", "a shipped name, or a file"),
     Argument("--toml", "print the TOML file", not_with="--json"),
     JSON("print the JSON file of a page"),
-    Argument(
-        "--plot FILE", "plot a page's sizes and dependencies: FILE.png, .svg or .pdf", output=PLOT
-    ),
+    PLOT("plot a page's sizes and dependencies: FILE.png, .svg or .pdf"),
     FigureOptions(),
     NO_TRUNCATE,
     checks=(_check_form,),
 )
-def _show(options: argparse.Namespace) -> None:
+def _show(options: Options) -> None:
     """Show one page, scheme, network or transport profile in full.
 
     Examples:
@@ -411,12 +398,10 @@ def _show(options: argparse.Namespace) -> None:
     TOML.
     """
     found: Any = getattr(catalog, f"load_{options.what}")(options.name)
-    if options.plot is not None:
-        found.plot.save(options.plot, **options.figure_style)
-        report_written(options.plot)
+    output.save_plot(found, options)
     text, width = catalog.text_of(options.what, options.name), options.width
     if options.toml or options.json:
-        print_file(text)
+        output.print_file(text)
         return
     parts = (
         _of_page(json.loads(text), found, width)

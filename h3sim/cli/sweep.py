@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from h3sim.cli import shared, tables
+from h3sim.cli import output, shared
 from h3sim.cli.command import (
     COMMANDS,
     DASK,
@@ -18,8 +18,8 @@ from h3sim.cli.command import (
     WORKERS,
     Argument,
     Command,
+    Options,
     command,
-    report_written,
     share,
 )
 from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue, require_extra
@@ -37,9 +37,6 @@ from h3sim.table import MISSING, Column, Table
 from h3sim.text import escape_control
 
 if TYPE_CHECKING:
-    import argparse
-
-    from h3sim.cli.command import Progress
     from h3sim.study import Results, Study
     from h3sim.study.sequential import Sequential
 
@@ -52,7 +49,7 @@ _HEADS = ("ByteIndex all ms", "ByteIndex above fold ms", "page load ms")
 _FIGURES = tuple(figure for figure in FIGURES if figure.is_headline)
 
 
-def _study(name: str, options: argparse.Namespace) -> Study:
+def _study(name: str, options: Options) -> Study:
     study = read_study(name)
     pages = tuple(
         shared.with_marks(page, options.above_the_fold) if isinstance(page, Page) else page
@@ -65,7 +62,7 @@ def _study(name: str, options: argparse.Namespace) -> Study:
     )
 
 
-def _metrics(name: str, options: argparse.Namespace) -> str:
+def _metrics(name: str, options: Options) -> str:
     if options.study is not None:
         options.study.ask_for([name])
     return name
@@ -80,12 +77,12 @@ class _Contrast(NamedTuple):
     pool: list[str]
 
 
-def _read_contrast(options: argparse.Namespace) -> _Contrast:
+def _read_contrast(options: Options) -> _Contrast:
     over, _, baseline = options.compare.partition("=")
     return _Contrast(over, baseline, options.by or [], options.pool or [])
 
 
-def _check_contrast(options: argparse.Namespace) -> None:
+def _check_contrast(options: Options) -> None:
     """Refuse, before anything runs, a comparison that the axes of the study do not allow.
 
     Raises:
@@ -113,15 +110,14 @@ def _check_contrast(options: argparse.Namespace) -> None:
         raise InputError(problems)
 
 
-def _print_contrast(results: Results, options: argparse.Namespace) -> None:
+def _print_contrast(results: Results, options: Options) -> None:
     """Print how the values of an axis compare with one of them."""
     over, text, by, pool = _read_contrast(options)
     width, levels = options.width, dict.fromkeys(results.column(over))
     baseline = next((level for level in levels if _is_meant(level, text)), None)
     if baseline is None:
         known = ", ".join(map(str, levels))
-        message = f"no load has {over} {text}; there are {known}"
-        raise InputError([ValidationIssue(key="--compare", message=message)])
+        raise InputError.of("--compare", f"no load has {over} {text}; there are {known}")
     for figure in FIGURES:
         if not figure.is_compared:
             continue
@@ -129,7 +125,7 @@ def _print_contrast(results: Results, options: argparse.Namespace) -> None:
             rows = results.compare(baseline, over=over, value=figure.name, by=by, pool=pool)
         except NothingToMeasureError:
             continue
-        shown = tables.of(
+        shown = output.of(
             rows,
             ("setting", lambda row: row.setting or "all"),
             (over, "level"),
@@ -141,11 +137,11 @@ def _print_contrast(results: Results, options: argparse.Namespace) -> None:
             ("p", lambda row: "-" if row.p_holm is None else f"{row.p_holm:.3f}"),
         )
         heading = f"{figure.title}: speedups to {over} {baseline}, paired by {rows[0].pairing}"
-        tables.print_text(heading, width)
+        output.print_text(heading, width)
         print(f"\n{shown.to_text(width, shorten=True)}\n")
         refusals = dict.fromkeys(row.refusal for row in rows if row.refusal)
         for refusal in refusals:
-            print(f"{tables.fitted(f'no interval: {refusal}', width)}\n")
+            print(f"{output.fitted(f'no interval: {refusal}', width)}\n")
 
 
 def _is_meant(level: object, text: str) -> bool:
@@ -162,7 +158,7 @@ def _is_meant(level: object, text: str) -> bool:
     return str(level) == text
 
 
-def _with_width(width: float, options: argparse.Namespace) -> float:
+def _with_width(width: float, options: Options) -> float:
     """Have the study add seeds until intervals have that width."""
     study: Study | None = options.study
     if study is None:
@@ -178,7 +174,7 @@ def _with_width(width: float, options: argparse.Namespace) -> float:
     return width
 
 
-def _print_plan(study: Study, options: argparse.Namespace) -> None:
+def _print_plan(study: Study, options: Options) -> None:
     """Print the planned loads; if seeds are added, for the first and the last round."""
     if study.stopping is None:
         print(study.plan(store=options.store, workers=options.workers))
@@ -189,9 +185,7 @@ def _print_plan(study: Study, options: argparse.Namespace) -> None:
         print(f"with {n_seeds:,} seeds: {plan}")
 
 
-def _run(
-    study: Study, options: argparse.Namespace, **settings: Any
-) -> tuple[Results, Sequential | None]:
+def _run(study: Study, options: Options, **settings: Any) -> tuple[Results, Sequential | None]:
     for name in ("store", "workers", "retry_failed"):
         settings[name] = getattr(options, name)
     if study.stopping is None:
@@ -200,7 +194,7 @@ def _run(
     return found.results, found
 
 
-def _write(results: Results, options: argparse.Namespace) -> None:
+def _write(results: Results, options: Options) -> None:
     rows = results.resources() if options.resources else results
     if options.csv is not None:
         rows.to_csv(options.csv)
@@ -210,17 +204,17 @@ def _write(results: Results, options: argparse.Namespace) -> None:
         rows.save(options.save)
     for path in (options.csv, options.parquet, options.save):
         if path is not None:
-            report_written(path)
+            output.report_written(path)
 
 
-def _print_sequential(until: Sequential, options: argparse.Namespace) -> None:
+def _print_sequential(until: Sequential, options: Options) -> None:
     """Print each scheme's speedup with its interval over seeds."""
     rule = until.rule
     percent = f"{100 * rule.confidence:g} %"
     print()
-    tables.print_text(f"{rule.value}, {percent} intervals over seeds of these pages", options.width)
+    output.print_text(f"{rule.value}, {percent} intervals over seeds of these pages", options.width)
     print()
-    tables.print_table(
+    output.print_table(
         until.rows,
         ("scheme", "scheme"),
         ("seeds", "seeds"),
@@ -247,15 +241,15 @@ def _speedup(number: float | None) -> str:
     return f"{number:.3f}" if number < _HUGE else f"{number:.0e}"
 
 
-def _print_results(results: Results, options: argparse.Namespace) -> None:
+def _print_results(results: Results, options: Options) -> None:
     """Print the means by network and scheme."""
     if not len(results):
         return
     by = [name for name in _SHOWN_BY if name in results.columns]
     means = [results.summary(figure.name, by=by) for figure in _FIGURES]
-    tables.print_text("means over all other parameters", options.width)
+    output.print_text("means over all other parameters", options.width)
     print()
-    tables.print_table(
+    output.print_table(
         [*zip(*means, strict=True)],
         *((name, lambda row, name=name: row[0][name]) for name in by),
         ("loads", lambda row: row[0]["n"]),
@@ -270,10 +264,9 @@ def _print_results(results: Results, options: argparse.Namespace) -> None:
 _FORMATS = (".csv", ".parquet", ".jsonl")
 
 
-def _check_prune(options: argparse.Namespace) -> None:
+def _check_prune(options: Options) -> None:
     if not options.failed and not options.other_models:
-        message = "choose what to delete: --failed, --other-models or both"
-        raise InputError([ValidationIssue(key="prune", message=message)])
+        raise InputError.of("prune", "choose what to delete: --failed, --other-models or both")
 
 
 _STORE = Argument("STORE", "the store file")
@@ -324,7 +317,7 @@ _STORE = Argument("STORE", "the store file")
     NO_TRUNCATE,
     checks=(_check_contrast,),
 )
-def _run_sweep(options: argparse.Namespace, progress: Progress | None) -> int:
+def _run_sweep(options: Options, progress: output.Progress | None) -> int:
     """Run every load of a study and write one row per load.
 
     Examples:
@@ -365,11 +358,11 @@ def _run_sweep(options: argparse.Namespace, progress: Progress | None) -> int:
 
 
 @command("store list", _STORE, NO_TRUNCATE)
-def _list_studies(options: argparse.Namespace) -> None:
+def _list_studies(options: Options) -> None:
     """List the studies and their finished loads."""
     with Store(options.store, may_write=False) as store:
         studies, stored = store.studies(), store.counts()
-    tables.print_table(
+    output.print_table(
         studies,
         ("study", "id"),
         ("name", lambda study: study.name or "-"),
@@ -389,7 +382,7 @@ def _list_studies(options: argparse.Namespace) -> None:
 
 
 @command("store verify", _STORE)
-def _verify_store(options: argparse.Namespace) -> int:
+def _verify_store(options: Options) -> int:
     """Check the file's integrity and list damaged entries."""
     with Store(options.store, may_write=False) as store:
         found = store.verify()
@@ -401,7 +394,7 @@ def _verify_store(options: argparse.Namespace) -> int:
 
 
 @command("store repair", _STORE)
-def _repair_store(options: argparse.Namespace) -> None:
+def _repair_store(options: Options) -> None:
     """Drop damaged entries, so that the next run computes them again."""
     dropped = repair_store(options.store)
     for line in dropped:
@@ -417,7 +410,7 @@ def _repair_store(options: argparse.Namespace) -> None:
     Argument("--study N", "the study's number in `h3sim store list` (default: the last)", type=int),
     Argument("--resources", "write one row per resource"),
 )
-def _export_store(options: argparse.Namespace) -> None:
+def _export_store(options: Options) -> None:
     """Write the rows of a study."""
     suffix = Path(options.file).suffix.lower()
     results = read_results(options.store, study=options.study)
@@ -433,7 +426,7 @@ def _export_store(options: argparse.Namespace) -> None:
     Argument("--other-models", "delete loads of other versions of h3sim"),
     checks=(_check_prune,),
 )
-def _prune_store(options: argparse.Namespace) -> None:
+def _prune_store(options: Options) -> None:
     """Delete entries that are no longer useful."""
     Store(options.store, may_write=False).close()  # a missing store must not be created
     keep = model_version() if options.other_models else None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from h3sim.cli import shared, tables
-from h3sim.cli.command import FAILED, JSON, NO_TRUNCATE, Argument, command
+from h3sim.cli import output, shared
+from h3sim.cli.command import FAILED, JSON, NO_TRUNCATE, Argument, Options, command
 from h3sim.errors import needing_extra
 from h3sim.schedulers.driver import SIGNAL_TYPES, DriverScheduler
 from h3sim.schema.values import Number
@@ -21,8 +21,6 @@ from h3sim.table import Column, Table
 from h3sim.text import plural
 
 if TYPE_CHECKING:
-    import argparse
-
     from h3sim.study.validation import PrioritizationTest, SchemeValidation
 
 
@@ -33,11 +31,11 @@ _HOW_TO = (
 )
 
 
-def _claim(name: str, options: argparse.Namespace) -> Any:
+def _claim(name: str, options: Options) -> Any:
     return _conformance().claim_named(name, signals=options.signals)
 
 
-def _driver(words: list[str], options: argparse.Namespace) -> DriverScheduler:
+def _driver(words: list[str], options: Options) -> DriverScheduler:
     return DriverScheduler(words, timeout_s=options.timeout)
 
 
@@ -61,7 +59,7 @@ def _conformance() -> Any:
     NO_TRUNCATE,
     of=validate_scheme,
 )
-def _print_validation(found: SchemeValidation, options: argparse.Namespace) -> None:
+def _print_validation(found: SchemeValidation, options: Options) -> None:
     """Compare a scheme's rules with recorded browser priorities.
 
     Examples:
@@ -72,12 +70,12 @@ def _print_validation(found: SchemeValidation, options: argparse.Namespace) -> N
     """
     width = options.width
     pages = f"{found.n_recorded_pages} of {plural(found.n_pages, 'page')}"
-    tables.print_text(f"rules of {found.scheme}; {pages} with recorded priorities", width)
+    output.print_text(f"rules of {found.scheme}; {pages} with recorded priorities", width)
     print()
     if not found.rows:
-        tables.print_text(_HOW_TO, width)
+        output.print_text(_HOW_TO, width)
         return
-    tables.print_table(
+    output.print_table(
         [*found.rows, found.total],
         ("kind", "kind"),
         ("recorded", "recorded"),
@@ -118,7 +116,7 @@ def _print_validation(found: SchemeValidation, options: argparse.Namespace) -> N
     NO_TRUNCATE,
     of=prioritization_test,
 )
-def _print_server_test(found: PrioritizationTest, options: argparse.Namespace) -> None:
+def _print_server_test(found: PrioritizationTest, options: Options) -> None:
     """Run the prioritization test of Davies and Meenan (2018).
 
     Examples:
@@ -130,9 +128,9 @@ def _print_server_test(found: PrioritizationTest, options: argparse.Namespace) -
     a tenth of the images' remaining bytes arrives before these are complete.
     """
     width = options.width
-    tables.print_text(f"{', '.join(found.words.values())}; late: two of kind {found.late}", width)
+    output.print_text(f"{', '.join(found.words.values())}; late: two of kind {found.late}", width)
     print()
-    tables.print_table(
+    output.print_table(
         found.rows,
         ("scheme", "scheme"),
         ("", lambda row: "passes" if row.passes else "fails"),
@@ -144,7 +142,7 @@ def _print_server_test(found: PrioritizationTest, options: argparse.Namespace) -
         width=width,
     )
     print()
-    tables.print_text(
+    output.print_text(
         f"{found.n_passed} of {len(found.rows)} pass. Of the {SURVEYED} servers and CDNs that"
         f" Davies and Meenan tested in 2018, {SURVEYED_GOOD} passed (Marx 2019, § 2.2).",
         width,
@@ -184,7 +182,7 @@ def _print_server_test(found: PrioritizationTest, options: argparse.Namespace) -
         "COMMAND", "the driver and its arguments, after --", dest="driver", nargs="+", read=_driver
     ),
 )
-def _run_conformance(options: argparse.Namespace) -> int:
+def _run_conformance(options: Options) -> int:
     """Check a scheduler that runs in another process, in any language.
 
     Examples:

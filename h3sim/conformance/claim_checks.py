@@ -170,7 +170,7 @@ class _Shares:
         weight = as_integer(given)
         if weight is None or weight < 1:
             message = f"must return a whole number, at least 1, and returned {given!r} for {signal}"
-            raise InputError([ValidationIssue(key="weight", message=message)], self._claim)
+            raise InputError.of("weight", message, self._claim)
         self._weights[stream_id] = weight
         self._slack[stream_id] = Fraction(self._unit, weight)
 
@@ -578,7 +578,7 @@ class _Bypasses:
         if allowed is None or allowed < 0:
             of = f"{signals[waiting]} and {signals[other]}"
             message = f"must return a whole number, or None, and returned {given!r} for {of}"
-            raise InputError([ValidationIssue(key="turns", message=message)], type(claim).__name__)
+            raise InputError.of("turns", message, type(claim).__name__)
         joining = 0 if waiting in self._has_had_turn else claim.joining
         if n_turns > (allowed + joining) * claim.packets_per_turn:
             what = "packets" if claim.packets_per_turn > 1 else "turns"
@@ -640,7 +640,7 @@ class _Reference(RecordingScheduler):
         return self._error(f"{what} raised {raised_words(error)}")
 
     def _error(self, message: str) -> InputError:
-        return InputError([ValidationIssue(key="reference", message=message)], SameAs.__name__)
+        return InputError.of("reference", message, SameAs.__name__)
 
 
 def _make_reference(reference: Candidate) -> Scheduler:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 from h3sim._version import __version__
-from h3sim.errors import InputError, ValidationIssue
+from h3sim.errors import InputError
 from h3sim.metrics import timings
 from h3sim.page import Kind, Level
 from h3sim.results.configuration import in_words
@@ -74,7 +74,7 @@ def check_har_path(path: str | Path | None, *, key: str = "") -> None:
     if path is None:
         return
     if Path(path).suffix.lower() != ".har":
-        raise InputError([ValidationIssue(key=key, message=f"must end in .har, is {str(path)!r}")])
+        raise InputError.of(key, f"must end in .har, is {str(path)!r}")
     check_output(path, key=key)
 
 

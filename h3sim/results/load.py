@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from h3sim import metrics
 from h3sim._version import __version__
-from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue
+from h3sim.errors import InputError, NothingToMeasureError
 from h3sim.lazy import accessor
 from h3sim.page import Kind
 from h3sim.results.configuration import configuration, hol_figures, identity, in_words, notes
@@ -341,8 +341,7 @@ class Load(WithMilestones, RichDisplay):
 
     def _check(self, which: Which) -> None:
         if which not in ("all", "atf"):
-            message = f"must be 'all' or 'atf', is {format_value(which)}"
-            raise InputError([ValidationIssue(key="which", message=message)])
+            raise InputError.of("which", f"must be 'all' or 'atf', is {format_value(which)}")
 
     def _index_ms(self, index_ns: Fraction | None, which: Which) -> float:
         if index_ns is None:
@@ -375,6 +374,5 @@ def _read_sample_interval(sample_ms: float) -> int:
     given_ms = plain_number(sample_ms)
     sample_ns = ms(given_ms) if is_quantity(given_ms) else 0
     if sample_ns <= 0:
-        message = f"must be more than 0, is {format_value(sample_ms)}"
-        raise InputError([ValidationIssue(key="sample_ms", message=message)])
+        raise InputError.of("sample_ms", f"must be more than 0, is {format_value(sample_ms)}")
     return sample_ns
