@@ -14,7 +14,7 @@ from h3sim.page import Kind
 from h3sim.results.configuration import configuration, hol_figures, identity, in_words, notes
 from h3sim.results.connections import Connection, PacketCount
 from h3sim.results.figures import columns_of
-from h3sim.results.milestones import Milestones, WithMilestones
+from h3sim.results.milestones import WithMilestones
 from h3sim.schema import format_value, is_quantity
 from h3sim.schema.errors import plain_number
 from h3sim.table import RichDisplay, Rows, Table
@@ -323,10 +323,6 @@ class Load(WithMilestones, RichDisplay):
     @cached_property
     def _timings(self) -> list[Timing]:
         return metrics.timings(self.trace)
-
-    @cached_property
-    def _milestones(self) -> Milestones:
-        return Milestones(self.page, self.trace, self._timings, self.connections, self.spec.browser)
 
     @property
     def _origin_ns(self) -> int:
