@@ -320,10 +320,6 @@ class Load(WithMilestones, RichDisplay):
         all_empty = "its resources have no bytes"
         return all_empty if which == "all" else self.page.nothing_visible_reason
 
-    @cached_property
-    def _timings(self) -> list[Timing]:
-        return metrics.timings(self.trace)
-
     @property
     def _origin_ns(self) -> int:
         return self.trace.requests[0].requested_at_ns

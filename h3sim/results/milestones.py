@@ -98,7 +98,6 @@ class WithMilestones:
     spec: LoadSpec
     trace: Trace
     connections: tuple[Connection, ...]
-    _timings: Sequence[Timing]
 
     @property
     def first_paint_ms(self) -> float | None:
@@ -241,6 +240,10 @@ class WithMilestones:
     @property
     def _page(self) -> Page:
         return self.spec.page
+
+    @cached_property
+    def _timings(self) -> list[Timing]:
+        return metrics.timings(self.trace)
 
     @cached_property
     def _done(self) -> list[Activity]:
