@@ -8,19 +8,8 @@ import statistics
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from h3sim.cli import output, shared
-from h3sim.cli.command import (
-    JSON,
-    NO_TRUNCATE,
-    PLOT,
-    SAMPLE_MS,
-    Argument,
-    FigureOptions,
-    Options,
-    call_with,
-    command,
-    group,
-)
+from h3sim.cli import common, output, shared
+from h3sim.cli.command import Argument, Options, call_with, command, group
 from h3sim.results.figures import FIGURES
 from h3sim.results.tables import sampled_every
 from h3sim.schema.values import Integer, Number
@@ -43,6 +32,7 @@ _HEADERS = (
     *("scheme", "speedup", "95 % interval", "p (Holm)", "effect"),
     *("wins 5 %", "ties", "losses", "wins 25 %", "losses"),
 )
+_SPEEDUPS = {"atf": "above the fold"}
 _FEW_PAGES = 4
 """Largest number of pages whose own tables are shown by default; beyond it, only means are."""
 _UNFIT = re.compile(r"[^A-Za-z0-9._+-]+")
@@ -75,10 +65,10 @@ def _print_over_seeds(comparison: SeedComparison, options: Options) -> int:
     """Print each scheme's speedup over the baseline."""
     width, counts = options.width, comparison.results.counts
     seeds = plural(options.seeds, "seed")
-    output.print_text(f"{plural(len(options.pages), 'page')}, {seeds} each: {counts}", width)
+    output.show(width, f"{plural(len(options.pages), 'page')}, {seeds} each: {counts}")
     for page, judged in comparison.fidelity.items():
         for line in judged.lines():
-            output.print_text(f"{page}: {line}", width)
+            output.show(width, f"{page}: {line}")
     for text in _tables(comparison, options):
         print(f"\n{text}")
     note = (
@@ -174,8 +164,7 @@ def _print_pages(comparison: Comparison, options: Options) -> None:
                 if (row.page, row.send_buffer_kb) == (page.name, buffer_kb)
             ]
             print(f"a send buffer of {buffer_kb:g} kB:\n" if buffer_kb else "no send buffer:\n")
-            for text in _page_tables(rows, comparison.sample_ms, width):
-                print(f"{text}\n")
+            _print_page_tables(rows, comparison.sample_ms, width)
 
 
 def _print_notes(comparison: Comparison, page: str, width: int | None) -> None:
@@ -184,8 +173,8 @@ def _print_notes(comparison: Comparison, page: str, width: int | None) -> None:
     notes = [*(() if judged is None else judged.lines()), *comparison.notes.get(page, ())]
     if page in comparison.missing_reason:
         notes.append(f"above the fold: {comparison.missing_reason[page]}")
-    for note in notes:
-        output.print_text(f"{page}: {note}", width)
+    if notes:
+        output.show(width, (f"{page}: {note}" for note in notes))
 
 
 def _print_means(comparison: Comparison, options: Options) -> None:
@@ -202,10 +191,8 @@ def _print_means(comparison: Comparison, options: Options) -> None:
         for which, mean in (("all", "mean_all"), ("above the fold", "mean_atf"))
     ]
     names = dict.fromkeys(scheme for scheme, _ in means)
-    shown = output.of(
-        names, ("scheme", str), *((Column.ratio(head), value) for head, value in means_of)
-    )
-    print(shown.to_text(width))
+    columns = ((Column.ratio(head), value) for head, value in means_of)
+    output.show(width, output.of(names, ("scheme", str), *columns), shorten=False)
 
 
 def _print_versions(
@@ -221,21 +208,14 @@ def _print_versions(
             buffer = f", a send buffer of {kb:g} kB" if kb else ""
             version = escape_control(name)
             print(f"{version} against {original} with the same scheme{buffer}: speedups\n")
-            computed = (
-                (Column.ratio("first paint"), "speedup_first_paint"),
-                (Column.ratio("largest paint"), "speedup_largest_paint"),
-                (Column.ratio("load event"), "speedup_load_event"),
+            is_computed = any(row.speedup_first_paint is not None for row in rows)
+            heads = ["all", "atf", "page_load"]
+            heads += ["first_paint", "largest_paint", "load_event"] if is_computed else []
+            ratios = (
+                (Column.ratio(_SPEEDUPS.get(head, head.replace("_", " "))), f"speedup_{head}")
+                for head in heads
             )
-            output.print_table(
-                rows,
-                ("scheme", "scheme"),
-                (Column.ratio("all"), "speedup_all"),
-                (Column.ratio("above the fold"), "speedup_atf"),
-                (Column.ratio("page load"), "speedup_page_load"),
-                *(computed if any(row.speedup_first_paint is not None for row in rows) else ()),
-                width=width,
-                shorten=False,
-            )
+            output.show(width, output.of(rows, "scheme", *ratios), shorten=False)
             print()
 
 
@@ -249,17 +229,16 @@ def _print_caveats(schemes: list[Scheme], width: int | None) -> None:
     ]
     if notes:
         print()
-    for note in notes:
-        output.print_text(note, width)
+        output.show(width, notes)
 
 
-def _page_tables(
+def _print_page_tables(
     rows: list[ComparisonRow], sample_ms: float | None, width: int | None
-) -> Iterator[str]:
-    """Yield the table of ByteIndexes, of those sampled, and of times of computing browsers."""
-    shown = output.of(
+) -> None:
+    """Print the table of ByteIndexes, of those sampled, and of times of computing browsers."""
+    exact = output.of(
         rows,
-        ("scheme", "scheme"),
+        "scheme",
         (Column.ms("all ms"), "byte_index_all_ms"),
         (Column.ms("above fold ms"), "byte_index_atf_ms"),
         (Column.ratio("speedup all"), "speedup_all"),
@@ -268,26 +247,23 @@ def _page_tables(
         (Column.ms("last above fold at ms"), "last_atf_ms"),
         ("which is", lambda row: row.last_atf_id or "-"),
     )
-    yield shown.to_text(width, shorten=True)
+    output.show(width, exact)
+    print()
     if sample_ms is not None:  # speedups use the exact ones
-        shown = output.of(
+        sampled = output.of(
             rows,
-            ("scheme", "scheme"),
+            "scheme",
             (Column.ms("all ms"), "byte_index_sampled_all_ms"),
             (Column.ms("above fold ms"), "byte_index_sampled_atf_ms"),
         )
-        sampled = shown.to_text(width, shorten=True)
-        yield f"ByteIndexes {sampled_every(sample_ms)}:\n\n{sampled}"
+        print(f"ByteIndexes {sampled_every(sample_ms)}:\n")
+        output.show(width, sampled)
+        print()
     if any(row.first_paint_ms is not None for row in rows):
-        shown = output.of(
-            rows,
-            ("scheme", "scheme"),
-            (Column.ms("first paint ms"), "first_paint_ms"),
-            (Column.ms("largest paint ms"), "largest_paint_ms"),
-            (Column.ms("SpeedIndex ms"), "speed_index_ms"),
-            (Column.ms("load event ms"), "load_event_ms"),
-        )
-        yield shown.to_text(width, shorten=True)
+        index = (Column.ms("SpeedIndex ms"), "speed_index_ms")
+        times = ("first_paint_ms", "largest_paint_ms", index, "load_event_ms")
+        output.show(width, output.of(rows, "scheme", *times))
+        print()
 
 
 def _write_figures(comparison: Comparison, options: Options) -> None:
@@ -353,12 +329,12 @@ def plot_paths(path: str, names: Sequence[str]) -> list[Path]:
         dest="send_buffers_kb",
     ),
     shared.LoadOptions(are_all=True, but=("send_buffer_kb",)),
-    PLOT(
+    common.PLOT(
         "plot each page's loads by scheme: FILE.png, .svg or .pdf; with several pages the"
         " page's name is inserted before the extension",
         not_with="--seeds",
     ),
-    FigureOptions(),
+    common.FigureOptions(),
     Argument(
         "--race FILE",
         "write each page's loads as pages that fill in, side by side: FILE.html",
@@ -366,15 +342,15 @@ def plot_paths(path: str, names: Sequence[str]) -> list[Path]:
         not_with="--seeds",
     ),
     Argument("--mean MEAN", "mean over pages", default="arithmetic", choices=tuple(_MEANS)),
-    JSON("print h3sim-comparison/2 instead", not_with="--seeds"),
-    SAMPLE_MS(),
+    common.JSON("print h3sim-comparison/2 instead", not_with="--seeds"),
+    common.SAMPLE_MS(),
     Argument(
         "--by-page",
         f"also show each page's table (default: for up to {_FEW_PAGES} pages)",
         not_with="--seeds",
         action=argparse.BooleanOptionalAction,
     ),
-    NO_TRUNCATE,
+    common.NO_TRUNCATE,
     *group(
         "many seeds",
         Argument(
@@ -415,7 +391,7 @@ def _print_comparison(found: Comparison | SeedComparison, options: Options) -> i
     if isinstance(found, SeedComparison):
         return _print_over_seeds(found, options)
     width, buffers_kb = options.width, options.send_buffers_kb
-    output.print_text(found.describe(), width)
+    output.show(width, found.describe())
     print()
     if options.by_page or (options.by_page is None and len(options.pages) <= _FEW_PAGES):
         _print_pages(found, options)

@@ -7,22 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h3sim.catalog.resources import root
-from h3sim.cli import output
-from h3sim.cli.command import (
-    DASK,
-    FAILED,
-    JSON,
-    NO_TRUNCATE,
-    PLOT,
-    RETRY,
-    STORE,
-    WORKERS,
-    Argument,
-    FigureOptions,
-    Options,
-    Share,
-    command,
-)
+from h3sim.cli import common, output
+from h3sim.cli.command import FAILED, Argument, Options, Share, command
 from h3sim.config.load_config import FOR_HEADER_LISTS, LoadConfig
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.headers import CODEC_NAMES, CodecSettings, HeaderCompression, codec_scheme
@@ -216,14 +202,14 @@ def _codec(name: str, _: Options) -> str:
     ),
     Argument("FILE", "a HAR, a QIF file, or the name of shipped header lists", read=_read_lists),
     Argument("--seed N", "random seed", Integer(low=0, high=2**63 - 1), default=0),
-    JSON("print h3sim-headers/1 instead"),
-    PLOT("plot HOL delay and compression ratio: FILE.png, .svg or .pdf"),
-    FigureOptions(),
-    STORE,
-    WORKERS,
-    DASK,
-    RETRY,
-    NO_TRUNCATE,
+    common.JSON("print h3sim-headers/1 instead"),
+    common.PLOT("plot HOL delay and compression ratio: FILE.png, .svg or .pdf"),
+    common.FigureOptions(),
+    common.STORE,
+    common.WORKERS,
+    common.DASK,
+    common.RETRY,
+    common.NO_TRUNCATE,
     progress="run",
     checks=(_check_network,),
     about=f"""Send header lists through header compression schemes over a lossy path;

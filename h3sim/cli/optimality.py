@@ -5,17 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from h3sim.cli import output, shared
-from h3sim.cli.command import (
-    JSON,
-    NO_TRUNCATE,
-    PLOT,
-    Argument,
-    FigureOptions,
-    Options,
-    call_with,
-    command,
-)
+from h3sim.cli import common, output, shared
+from h3sim.cli.command import Argument, Options, call_with, command
 from h3sim.page.categories import PAGE_CLASSES
 from h3sim.study import optimality
 from h3sim.study.optimality import WHAT_IFS, what_if
@@ -56,7 +47,7 @@ def _print_classes(rows: list[CategoryOptimalityRow], width: int | None) -> None
             for scheme in dict.fromkeys(row.scheme for row in here)
         )
         print(f"\nmean {phrase}, 95 % intervals:\n")
-        print(Table(headers, body).to_text(width, shorten=True))
+        output.show(width, Table(headers, body))
 
 
 def _with_interval(row: CategoryOptimalityRow) -> str:
@@ -108,11 +99,11 @@ def _cell(row: WhatIfRow) -> str:
     shared.PAGES,
     shared.marks(),
     shared.schemes(),
-    PLOT(
+    common.PLOT(
         "plot the ratios above the fold (.png, .svg, .pdf): one per page, or with"
         " --group-by the means of classes",
     ),
-    FigureOptions(),
+    common.FigureOptions(),
     Argument(
         "--networks NAMES",
         "networks to compare, comma-separated, instead of --network",
@@ -131,13 +122,13 @@ def _cell(row: WhatIfRow) -> str:
         "also show the mean of each class of pages, with 95 % intervals",
         choices=tuple(PAGE_CLASSES),
     ),
-    JSON("print h3sim-optimality/1 instead"),
+    common.JSON("print h3sim-optimality/1 instead"),
     Argument(
         "--by-page",
         f"also show each page's table (default: for up to {_FEW_PAGES} pages)",
         action=argparse.BooleanOptionalAction,
     ),
-    NO_TRUNCATE,
+    common.NO_TRUNCATE,
     of=_run_optimality,
     checks=(shared.check_names,),
 )
@@ -156,7 +147,7 @@ def _print_optimality(found: Optimality, options: Options) -> None:
     requests and, over links, of packet arrivals.
     """
     width = options.width
-    output.print_text(found.describe(), width)
+    output.show(width, found.describe())
     pages = [*found.page_digests]
     for network in found.configurations:
         here = [row for row in found.rows if row.network == network]
@@ -181,8 +172,8 @@ def _print_optimality(found: Optimality, options: Options) -> None:
     shared.marks(),
     shared.SCHEME,
     shared.LoadOptions(browser="parse"),
-    JSON("print h3sim-what-if/1 instead"),
-    NO_TRUNCATE,
+    common.JSON("print h3sim-what-if/1 instead"),
+    common.NO_TRUNCATE,
     of=what_if,
 )
 def _print_what_if(found: WhatIf, options: Options) -> None:
@@ -198,19 +189,16 @@ def _print_what_if(found: WhatIf, options: Options) -> None:
     painting); B (binding), late discovery; R (resources), waiting for the main thread.
     """
     width = options.width
-    output.print_text(found.describe(), width)
     cells = {(row.page, row.what): row for row in found.rows}
     body = [[page, *(_cell(cells[page, what]) for what in WHAT_IFS)] for page in found.page_digests]
     if len(body) > 1:
         means = (output.ratio(found.mean_part(what)) for what in WHAT_IFS)
         body.append([f"mean of {plural(len(body), 'page')}", *means])
-    print(f"\n{Table(('load event, ms', *WHAT_IFS), body).to_text(width, shorten=True)}")
-    for by, title in (
-        ("policy", "blocking rule"),
-        ("kind", "kind of resource"),
-        ("part", "activity"),
-    ):
+    shown = Table(("load event, ms", *WHAT_IFS), body)
+    titles = {"policy": "blocking rule", "kind": "kind of resource", "part": "activity"}
+    sums = []
+    for by, title in titles.items():
         rows = [row for row in found.contributions if row.by == by]
         parts = (f"{_POLICIES.get(row.name, row.name)} {100 * row.mean_part:.0f} %" for row in rows)
-        shares = ", ".join(parts)
-        print(f"\n{output.fitted(f'critical path by {title}: {shares}', width)}")
+        sums.append(f"critical path by {title}: {', '.join(parts)}")
+    output.show(width, found.describe(), shown, *sums)

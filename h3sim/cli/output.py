@@ -30,11 +30,6 @@ _BAR_AFTER_S = 1.0
 _WIDTH_UNKNOWN = 100
 
 
-def print_text(text: str, width: int | None) -> None:
-    """Print *text* without control characters, wrapped to *width* cells."""
-    print(fitted(escape_control(text), width))
-
-
 def fitted(text: str, width: int | None) -> str:
     """Wrap *text* to lines of at most *width* cells.
 
@@ -46,9 +41,11 @@ def fitted(text: str, width: int | None) -> str:
 
 
 def of(
-    rows: Iterable[Any], *columns: tuple[str | Column, str | Callable[[Any], Any]]
+    rows: Iterable[Any], *columns: str | tuple[str | Column, str | Callable[[Any], Any]]
 ) -> Table[tuple[Any, ...]]:
     """Return the table of *rows*; each column has an attribute or a function for its values.
+
+    The name of an attribute alone is its heading, too; with "_ms" at its end it is a time.
 
     >>> print(of([("rr", 1.5), ("fifo", 2.25)], ("scheme", lambda row: row[0])))
     scheme
@@ -56,21 +53,29 @@ def of(
     rr
     fifo
     """
+    pairs = [(_heading(name), name) if isinstance(name, str) else name for name in columns]
     cells = (
-        tuple(value(row) if callable(value) else getattr(row, value) for _, value in columns)
+        tuple(value(row) if callable(value) else getattr(row, value) for _, value in pairs)
         for row in rows
     )
-    return Table((column for column, _ in columns), cells)
+    return Table((heading for heading, _ in pairs), cells)
 
 
-def print_table(
-    rows: Iterable[Any],
-    *columns: tuple[str | Column, str | Callable[[Any], Any]],
-    width: int | None,
-    shorten: bool = True,
-) -> None:
-    """Print the table of *rows*, with columns as in `of`."""
-    print(of(rows, *columns).to_text(width, shorten=shorten))
+def _heading(attribute: str) -> str | Column:
+    words = attribute.replace("_", " ")
+    return Column.ms(words) if attribute.endswith("_ms") else words
+
+
+def show(width: int | None, *parts: str | Iterable[str] | Table[Any], shorten: bool = True) -> None:
+    """Print sentences, lists of sentences and tables, with an empty line between two parts."""
+    texts = []
+    for part in parts:
+        if isinstance(part, Table):
+            texts.append(part.to_text(width, shorten=shorten))
+        else:
+            lines = [part] if isinstance(part, str) else part
+            texts.append("\n".join(fitted(escape_control(line), width) for line in lines))
+    print("\n\n".join(texts))
 
 
 def marked(attribute: str) -> Callable[[Any], str]:

@@ -11,31 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim import catalog
 from h3sim.browser.above_the_fold import HEURISTIC
-from h3sim.cli import output, shared
-from h3sim.cli.command import FAILED, JSON, NO_TRUNCATE, Argument, Options, command
+from h3sim.cli import common, output, shared
+from h3sim.cli.command import FAILED, Argument, Options, command
 from h3sim.cli.output import write_output
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.importers import DIALECTS, RecordingError, import_page
 from h3sim.importers.archive import read_archive
 from h3sim.importers.crux import NetworkShare, NotCruxError, read_crux
 from h3sim.importers.formats.archive import is_archive
-from h3sim.page import page_to_dict
+from h3sim.page import page_to_dict, transforms
 from h3sim.page.model import MarksFrom, ids_that_match, marked
-from h3sim.page.transforms import (
-    OpenMode,
-    merge_pages,
-    selected,
-    with_cached,
-    with_early_hints,
-    with_first_layout,
-    with_inlined,
-    with_inlined_styles,
-    with_preconnect,
-    with_push,
-    with_revalidated,
-    with_same_host,
-    with_staged_hints,
-)
 from h3sim.schema import check_output, shown_path, write_atomically
 from h3sim.schema.arguments import ErrorCollector
 from h3sim.schema.values import Integer
@@ -209,15 +194,14 @@ def _print_recording(page: Page, recording: PageRecording) -> None:
     of_kind: dict[Any, list[Resource]] = {}
     for resource in page.resources:
         of_kind.setdefault(resource.kind, []).append(resource)
-    output.print_table(
+    shown = output.of(
         sorted(of_kind.items(), key=lambda item: -len(item[1])),
         ("kind", lambda item: item[0].value),
         ("resources", lambda item: len(item[1])),
         ("kB", lambda item: f"{sum(resource.size_bytes for resource in item[1]) / 1000:,.1f}"),
         ("above the fold", lambda item: sum(r.above_the_fold for r in item[1])),
-        width=None,
-        shorten=False,
     )
+    output.show(None, shown)
     for note in load.notes:
         print(f"h3sim record: {note}", file=sys.stderr)
     for line in recording.differences:
@@ -233,20 +217,24 @@ def _without(page: Page, ids: list[str]) -> Page:
 def _with_pages(page: Page, pages: list[str]) -> Page:
     for text in pages:
         name, after_ms, opened = _opened(text)
-        page = merge_pages(page, resolve_page(name), after_ms=after_ms, opened=opened)
+        page = transforms.merge_pages(page, resolve_page(name), after_ms=after_ms, opened=opened)
     return page
 
 
-def _opened(text: str) -> tuple[str, float, OpenMode]:
+def _opened(text: str) -> tuple[str, float, transforms.OpenMode]:
     """Parse PAGE@MS,HOW into the page, the time when it is opened in ms, and the open mode."""
     name, sign, how = text.rpartition("@")
     if not sign:
-        return text, 0.0, OpenMode.CONCURRENT
+        return text, 0.0, transforms.OpenMode.CONCURRENT
     after, comma, where = how.partition(",")
     try:
-        return name, float(after), OpenMode(where) if comma else OpenMode.CONCURRENT
+        return (
+            name,
+            float(after),
+            transforms.OpenMode(where) if comma else transforms.OpenMode.CONCURRENT,
+        )
     except ValueError:
-        known = ", ".join(each.value for each in OpenMode)
+        known = ", ".join(each.value for each in transforms.OpenMode)
         message = f"must be PAGE@MS, or PAGE@MS,HOW, HOW one of {known}; is {text!r}"
         raise InputError.of("--with-page", message) from None
 
@@ -266,7 +254,7 @@ def _with_changes(page: Page, changes: Iterable[Callable[[Page], Page]]) -> Page
 
 def _with_setting(page: Page, text: str) -> Page:
     key, value, what = _read_setting(text, "--set", "KEY=VALUE@WHAT")
-    for index in selected(page, what):
+    for index in transforms.selected(page, what):
         page = page.with_(page.resources[index].id, **{key: value})
     return page
 
@@ -286,7 +274,7 @@ def _add_priority_change(page: Page, text: str) -> Page:
     except ValueError:
         raise _refused("--later", form, text) from None
     rows = page.to_dict()["resources"]
-    for index in selected(page, what):
+    for index in transforms.selected(page, what):
         before = rows[index].get("priority_changes", [])
         changes = [*before, {"when": when, key: value}]
         page = page.with_(page.resources[index].id, priority_changes=changes)
@@ -310,23 +298,26 @@ def _refused(option: str, form: str, text: str) -> InputError:
 
 
 def _with_preloads(page: Page, names: list[str]) -> Page:
-    for index in selected(page, names):
+    for index in transforms.selected(page, names):
         page = page.with_(page.resources[index].id, preload=True)
     return page
 
 
 def _with_preconnects(page: Page, hosts: list[str]) -> Page:
     for host in hosts:
-        page = with_preconnect(page, host)
+        page = transforms.with_preconnect(page, host)
     return page
 
 
 _OF_SOME: dict[str, tuple[Callable[[Page, list[str]], Page], str]] = {
-    "--push": (with_push, "push these with the response to the document's request"),
-    "--early-hints": (with_early_hints, "hint at these before the response (103 Early Hints)"),
+    "--push": (transforms.with_push, "push these with the response to the document's request"),
+    "--early-hints": (
+        transforms.with_early_hints,
+        "hint at these before the response (103 Early Hints)",
+    ),
     "--preload": (_with_preloads, "request these by preload links at the start of the document"),
-    "--inline": (with_inlined, "inline these into the document, where it names them"),
-    "--same-host": (with_same_host, "serve these from the document's host"),
+    "--inline": (transforms.with_inlined, "inline these into the document, where it names them"),
+    "--same-host": (transforms.with_same_host, "serve these from the document's host"),
     "--preconnect": (_with_preconnects, "connect to this host with the document's first bytes"),
     "--set": (
         _with_settings,
@@ -338,8 +329,8 @@ _OF_SOME: dict[str, tuple[Callable[[Page, list[str]], Page], str]] = {
         "KEY=VALUE@MS@WHAT: change visible, hidden or fetchpriority after MS, e.g."
         " fetchpriority=high@500@hero.jpg",
     ),
-    "--cached": (with_cached, "serve these from the browser's cache (fresh)"),
-    "--revalidated": (with_revalidated, "revalidate these in the browser's cache (304)"),
+    "--cached": (transforms.with_cached, "serve these from the browser's cache (fresh)"),
+    "--revalidated": (transforms.with_revalidated, "revalidate these in the browser's cache (304)"),
     "--remove": (_without, "remove these and everything that they request"),
     "--with-page": (
         _with_pages,
@@ -348,12 +339,15 @@ _OF_SOME: dict[str, tuple[Callable[[Page, list[str]], Page], str]] = {
     ),
 }
 _OF_ALL: dict[str, tuple[Callable[[Page], Page], str]] = {
-    "--staged-hints": (with_staged_hints, "hint at all dependencies, in stages (Vroom)"),
+    "--staged-hints": (transforms.with_staged_hints, "hint at all dependencies, in stages (Vroom)"),
     "--inlined-styles": (
-        with_inlined_styles,
+        transforms.with_inlined_styles,
         "inline the head's styles into the document and load scripts last (Shandian)",
     ),
-    "--first-layout": (with_first_layout, "raise the priority of visible images at first layout"),
+    "--first-layout": (
+        transforms.with_first_layout,
+        "raise the priority of visible images at first layout",
+    ),
 }
 
 
@@ -436,8 +430,8 @@ _TRANSFORMS = (
     Argument("--strict", "reject a file if any part of it cannot be used"),
     shared.marks(HEURISTIC),
     Argument("FILE", "a recording (may be gzipped), or the HTML file of a site", read=_imported),
-    JSON("print the report as h3sim-import/1"),
-    NO_TRUNCATE,
+    common.JSON("print the report as h3sim-import/1"),
+    common.NO_TRUNCATE,
     checks=(_check_streams, _check_folder),
 )
 def _run_import(options: Options) -> int:
@@ -571,7 +565,7 @@ def _run_transform(options: Options) -> None:
         output=_FILE,
     ),
     Argument("PAGE", "a page file (.json) or a shipped page", read=_read_annotated),
-    NO_TRUNCATE,
+    common.NO_TRUNCATE,
 )
 def _run_annotate(options: Options) -> None:
     """Show which resources are above the fold, or change the marks.
@@ -597,11 +591,11 @@ def _run_annotate(options: Options) -> None:
     size = f"{plural(len(page.resources), 'resource')}, {page.total_bytes:,} bytes"
     print(escape_control(f"{page.name}: {size}"))
     print(f"above the fold: {len(seen):,} of them, {n_bytes:,} bytes ({how})\n")
-    output.print_table(
+    shown = output.of(
         page.resources,
         ("resource", "id"),
         ("kind", lambda resource: resource.kind.value),
         ("bytes", "size_bytes"),
         ("above fold", output.marked("above_the_fold")),
-        width=options.width,
     )
+    output.show(options.width, shown)

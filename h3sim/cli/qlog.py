@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from h3sim.cli import output
-from h3sim.cli.command import JSON, NO_TRUNCATE, PLOT, Argument, FigureOptions, Options, command
+from h3sim.cli import common, output
+from h3sim.cli.command import Argument, Options, command
 from h3sim.qlog import read_qlog
 from h3sim.results.qlog_metrics import Measurement, measured_to_dict
 from h3sim.results.tables import batches
@@ -24,20 +24,15 @@ def _print_metrics(log: MeasuredLog, document: dict[str, Any], width: int | None
     """Print the metrics of a log."""
     print(f"{escape_control(log.title)}: a log over {document['transport']}\n")
     print(f"{format_pairs(_metric_rows(document), width=width)}\n")
-    output.print_table(
+    times = ("requested_ms", "first_byte_ms", "finished_ms")
+    shown = output.of(
         document["resources"],
         ("stream", lambda row: str(row["stream_id"])),
         ("resource", lambda row: row["id"]),
         ("bytes", lambda row: row["bytes"]),
-        *(
-            (
-                Column.ms(f"{name} ms".replace("_", " ")),
-                lambda row, name=name: row[f"{name}_ms"],
-            )
-            for name in ("requested", "first_byte", "finished")
-        ),
-        width=width,
+        *((Column.ms(key.replace("_", " ")), lambda row, key=key: row[key]) for key in times),
     )
+    output.show(width, shown)
 
 
 def _metric_rows(document: dict[str, Any]) -> list[tuple[str, str]]:
@@ -76,17 +71,16 @@ _RETRANSMISSIONS = {
 
 def _print_identification(found: Identification, width: int | None) -> None:
     """Print the mechanisms that explain the log."""
-    output.print_text(f"{found.title}: {found.source} log", width)
+    output.show(width, f"{found.title}: {found.source} log")
     print(f"\n{format_pairs(_identification_rows(found), width=width)}")
     if found.n_choices:
-        print(
-            f"\n{Table(_HEADERS, map(_explanation_cells, found.rows)).to_text(width, shorten=True)}"
-        )
+        print()
+        output.show(width, Table(_HEADERS, map(_explanation_cells, found.rows)))
     for row in found.differences:
         print()
-        output.print_text(f"To tell {row.mechanism} from {row.other}: {row.needs}.", width)
+        output.show(width, f"To tell {row.mechanism} from {row.other}: {row.needs}.")
     if found.differences:
-        output.print_text("`h3sim workload` writes such responses for a test server.", width)
+        output.show(width, "`h3sim workload` writes such responses for a test server.")
 
 
 def _identification_rows(found: Identification) -> list[tuple[str, str]]:
@@ -150,17 +144,17 @@ def _explanation_cells(row: Explanation) -> tuple[str, ...]:
         "a qlog: JSON or JSON-SEQ (may be gzipped)",
         read=lambda name, options: read_qlog(name, trace=options.trace),
     ),
-    JSON("print h3sim-load/2, with null for values that the log lacks"),
+    common.JSON("print h3sim-load/2, with null for values that the log lacks"),
     Argument("--trace N", "use only trace N of a file with several traces", type=int),
-    PLOT("plot the arrival of bytes over time: FILE.png, .svg or .pdf"),
-    FigureOptions(),
+    common.PLOT("plot the arrival of bytes over time: FILE.png, .svg or .pdf"),
+    common.FigureOptions(),
     Argument(
         "--with-log FILE",
         "another qlog to plot below the first, for example one from `h3sim run --qlog`",
         needs="--plot",
         read=lambda name, _: read_qlog(name),
     ),
-    NO_TRUNCATE,
+    common.NO_TRUNCATE,
 )
 def _run_qlog(options: Options) -> None:
     """Compute from a qlog the same metrics as for a simulated load.
@@ -200,10 +194,10 @@ def _run_qlog(options: Options) -> None:
         read=lambda name, options: identify(name, trace=options.trace),
     ),
     Argument("--trace N", "use only trace N of a qlog with several traces", type=int),
-    PLOT("plot the picks and the contradictions: FILE.png, .svg or .pdf"),
-    FigureOptions(),
-    JSON("print h3sim-identification/1 instead"),
-    NO_TRUNCATE,
+    common.PLOT("plot the picks and the contradictions: FILE.png, .svg or .pdf"),
+    common.FigureOptions(),
+    common.JSON("print h3sim-identification/1 instead"),
+    common.NO_TRUNCATE,
 )
 def _run_identify(options: Options) -> None:
     """Find the scheduler whose picks explain the order of bytes in a log.

@@ -8,18 +8,8 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from h3sim.cli import output
-from h3sim.cli.command import (
-    FAILED,
-    JSON,
-    NO_TRUNCATE,
-    STORE,
-    WORKERS,
-    Argument,
-    FigureOptions,
-    Options,
-    command,
-)
+from h3sim.cli import common, output
+from h3sim.cli.command import FAILED, Argument, Options, command
 from h3sim.errors import InputError
 from h3sim.papers import report
 from h3sim.papers.experiments import experiment_names, load_experiment, page_files
@@ -74,16 +64,16 @@ def _print_reproduction(done: Reproduction, width: int | None) -> None:
     if done.judgements:
         verdicts = report.counted(judgement.verdict for judgement in done.judgements)
         count = f"{plural(len(done.judgements), 'finding')}: {verdicts}"
-        output.print_text(count, width)
+        output.show(width, count)
 
 
 def _print_run(run: ExperimentRun, width: int | None) -> None:
     """Print the tables of an experiment."""
     experiment = run.experiment
-    output.print_text(f"{experiment.name}: {experiment.title}", width)
-    output.print_text(f"{experiment.source}; {report.size_of(run)}", width)
+    output.show(width, f"{experiment.name}: {experiment.title}")
+    output.show(width, f"{experiment.source}; {report.size_of(run)}")
     for remark in report.remarks_of(run):
-        output.print_text(remark, width)
+        output.show(width, remark)
     for found in report.tables_of(run):
         print("\n" + output.fitted(found.title, width))
         print(found.to_text(width))
@@ -93,7 +83,7 @@ def _print_run(run: ExperimentRun, width: int | None) -> None:
 def _print_judgement(judgement: Judgement, width: int | None) -> None:
     """Print a verdict with its claims."""
     finding, verdict, claims = judgement
-    output.print_text(f"{finding.id}: {verdict.value}", width)
+    output.show(width, f"{finding.id}: {verdict.value}")
     for text in (finding.statement, finding.cannot or finding.reason):
         if text:
             print(textwrap.indent(output.fitted(text, None if width is None else width - 2), "  "))
@@ -174,9 +164,9 @@ def _figures(folder: str, _: Options) -> str:
     Argument(
         "--pages DIR", "load the page files in this folder instead of the corpus", read=_pages
     ),
-    STORE,
-    WORKERS,
-    JSON("print h3sim-reproduction/1 instead"),
+    common.STORE,
+    common.WORKERS,
+    common.JSON("print h3sim-reproduction/1 instead"),
     Argument(
         "--markdown FILE",
         "write verdicts and tables to FILE; fails without writing if FILE has a different"
@@ -200,8 +190,8 @@ def _figures(folder: str, _: Options) -> str:
         choices=tuple(suffix.removeprefix(".") for suffix in output.PLOT),
         needs="--figures",
     ),
-    FigureOptions(needs="--figures"),
-    NO_TRUNCATE,
+    common.FigureOptions(needs="--figures"),
+    common.NO_TRUNCATE,
     checks=(_check_names,),
     about="""Repeat experiments of the papers: show their numbers next to h3sim's, and judge
 each finding with the figures behind it.

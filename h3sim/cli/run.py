@@ -7,17 +7,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from h3sim import __version__, catalog
-from h3sim.cli import output, shared
-from h3sim.cli.command import (
-    JSON,
-    NO_TRUNCATE,
-    PLOT,
-    SAMPLE_MS,
-    Argument,
-    FigureOptions,
-    Options,
-    command,
-)
+from h3sim.cli import common, output, shared
+from h3sim.cli.command import Argument, Options, command
 from h3sim.config.load_config import LoadConfig
 from h3sim.config.options import switch_of
 from h3sim.errors import InputError, UnknownNameError, ValidationIssue
@@ -172,13 +163,13 @@ def _run_load(options: Options, progress: output.Progress | None) -> Load:
     shared.marks(is_rare=True),
     # The short help fits two screens of 24 lines.
     shared.LoadOptions(are_all=True, hidden=_HIDDEN),
-    PLOT("plot the load: FILE.png, .svg or .pdf"),
+    common.PLOT("plot the load: FILE.png, .svg or .pdf"),
     Argument(
         "--qlog FILE",
         "write a qlog of both endpoints (FILE.qlog), or of the client only (FILE.sqlog)",
         output=(".qlog", ".sqlog"),
     ),
-    FigureOptions(),
+    common.FigureOptions(),
     Argument(
         "--qlog-dialect NAME",
         "qlog version: 0.3 (for qvis) or draft, the current drafts",
@@ -203,14 +194,14 @@ def _run_load(options: Options, progress: output.Progress | None) -> Load:
         "animate packets in flight and data that TCP and QUIC hold back: FILE.html or .gif",
         output=(".html", ".gif"),
     ),
-    SAMPLE_MS(is_rare=True),
+    common.SAMPLE_MS(is_rare=True),
     Argument(
         "--diff PAGE",
         "another version of the page, to compare in --plot",
         read=lambda name, _: resolve_page(name),
         needs="--plot",
     ),
-    JSON("print the load as h3sim-load/2"),
+    common.JSON("print the load as h3sim-load/2"),
     Argument("--order", "also show the stream id of each packet", is_rare=True),
     Argument("--multiplexing", "also show multiplexing and prioritization metrics", is_rare=True),
     Argument(
@@ -218,7 +209,7 @@ def _run_load(options: Options, progress: output.Progress | None) -> Load:
         "show the critical path to the load event (with --browser parse)",
         is_rare=True,
     ),
-    NO_TRUNCATE,
+    common.NO_TRUNCATE,
     of=_run_load,
     document=lambda load, options: load.to_dict(order=options.order),
     progress="packet",
@@ -236,9 +227,9 @@ def _print_load(load: Load, options: Options) -> None:
     width = options.width
     over = f"{load.network.name} ({load.protocol.value})"
     print(escape_control(f"{load.page.name}: {load.scheme.name} over {over}, seed {load.seed}"))
-    output.print_text(describe(load), width)
+    output.show(width, describe(load))
     for note in load.notes:
-        output.print_text(f"{load.page.name}: {note}", width)
+        output.show(width, f"{load.page.name}: {note}")
     caveat = load.scheme.caveat
     print(escape_control(f"{load.scheme.name}: {caveat}") + "\n" if caveat else "")
     print(format_pairs(metrics_of(load, sample_ms=options.sample_ms), width=width))

@@ -7,17 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h3sim.browser.above_the_fold import HEURISTIC
-from h3sim.cli import output, shared
-from h3sim.cli.command import (
-    JSON,
-    NO_TRUNCATE,
-    WORKERS,
-    Argument,
-    FigureOptions,
-    Options,
-    call_with,
-    command,
-)
+from h3sim.cli import common, output, shared
+from h3sim.cli.command import Argument, Options, call_with, command
 from h3sim.errors import InputError
 from h3sim.importers.crux import NetworkShare, read_crux
 from h3sim.schema import format_value
@@ -225,10 +216,10 @@ _SEARCH = (
         action="append",
     ),
     *_SEARCH,
-    WORKERS,
+    common.WORKERS,
     shared.LoadOptions(),
-    JSON("print h3sim-found/1 instead"),
-    NO_TRUNCATE,
+    common.JSON("print h3sim-found/1 instead"),
+    common.NO_TRUNCATE,
     of=_run_search,
     checks=(_check_arms,),
 )
@@ -254,35 +245,32 @@ def _print_search(found: SearchResult, options: Options) -> None:
         decimals_of((1.0, row.low), least=2, apart=_DISTINCT if row.is_worse else SURE)
         for row in found.rows
     )
-    output.print_text(found.verdict, width)
-    print()
-    output.print_text(f"{found.describe()}; {found.n_loads:,} loads", width)
-    print()
-    output.print_table(
-        found.rows,
-        ("scheme", "scheme"),
-        ("pairs", "pairs"),
-        (Column.ratio("ratio to the best", apart=_DISTINCT), "ratio"),
-        (Column("low", decimals, SURE), "low"),
-        (Column("high", decimals, SURE), "high"),
-        ("", found.status),
-        width=width,
+    output.show(
+        width,
+        found.verdict,
+        f"{found.describe()}; {found.n_loads:,} loads",
+        output.of(
+            found.rows,
+            "scheme",
+            "pairs",
+            (Column.ratio("ratio to the best", apart=_DISTINCT), "ratio"),
+            (Column("low", decimals, SURE), "low"),
+            (Column("high", decimals, SURE), "high"),
+            ("", found.status),
+        ),
     )
     if found.robustness:
-        print()
-        output.print_text(
-            f"sensitivity of {found.best}: distance from the best under other conditions", width
-        )
-        print()
-        output.print_table(
+        shown = output.of(
             found.robustness,
-            ("changed", "changed"),
-            ("best there", "best_there"),
+            "changed",
+            "best_there",
             ("loss %", lambda row: _percent(row.loss)),
             ("low", lambda row: _percent(row.low)),
             ("high", lambda row: _percent(row.high)),
-            width=width,
         )
+        print()
+        heading = f"sensitivity of {found.best}: distance from the best under other conditions"
+        output.show(width, heading, shown)
 
 
 @command(
@@ -291,7 +279,7 @@ def _print_search(found: SearchResult, options: Options) -> None:
     shared.schemes(",".join(DEPLOYABLE)),
     *_OF_RECORDING,
     *_SEARCH,
-    WORKERS,
+    common.WORKERS,
     shared.LoadOptions(),
     Argument(
         "--plot FILE",
@@ -300,10 +288,10 @@ def _print_search(found: SearchResult, options: Options) -> None:
         default="",
         read=_plot_path,
     ),
-    FigureOptions(needs=""),
+    common.FigureOptions(needs=""),
     Argument("--report FILE", "write a report, too: FILE.html", output=output.HTML),
-    JSON("print h3sim-advice/2 instead"),
-    NO_TRUNCATE,
+    common.JSON("print h3sim-advice/2 instead"),
+    common.NO_TRUNCATE,
     of=_run_recommend,
 )
 def _print_recommendation(advice: Recommendation, options: Options) -> None:
@@ -323,24 +311,20 @@ def _print_recommendation(advice: Recommendation, options: Options) -> None:
     width = options.width
     fidelity = () if advice.fidelity is None else advice.fidelity.lines()
     notes = advice.comparison.notes.get(advice.page.name, ())
-    for line in (*fidelity, *_page_lines(advice.page, options.imported), *notes):
-        output.print_text(line, width)
+    output.show(width, (*fidelity, *_page_lines(advice.page, options.imported), *notes))
     print()
     _print_search(advice.found, options)
     by_scheme = {row.scheme: row for row in advice.comparison.rows}
-    print()
-    output.print_text(f"{EXAMPLE}: {advice.comparison.describe()}", width)
-    print()
-    output.print_table(
+    shown = output.of(
         (by_scheme[row.scheme] for row in advice.found.rows),
-        ("scheme", "scheme"),
+        "scheme",
         (Column.ms("above fold ms"), "byte_index_atf_ms"),
         (Column.ms("all ms"), "byte_index_all_ms"),
         (Column.ms("last above fold at ms"), "last_atf_ms"),
-        (Column.ms("page load ms"), "page_load_ms"),
-        width=width,
-        shorten=False,
+        "page_load_ms",
     )
+    print()
+    output.show(width, f"{EXAMPLE}: {advice.comparison.describe()}", shown, shorten=False)
 
 
 @command(
@@ -371,7 +355,7 @@ def _print_recommendation(advice: Recommendation, options: Options) -> None:
     ),
     Argument("--seeds N", "seeds of each comparison", Integer(low=3), default=8, dest="n_seeds"),
     Argument("--confidence SHARE", "joint confidence level of the intervals", _PART, default=0.95),
-    WORKERS,
+    common.WORKERS,
     shared.LoadOptions(browser="parse"),
     Argument(
         "--report FILE",
@@ -379,8 +363,8 @@ def _print_recommendation(advice: Recommendation, options: Options) -> None:
         output=output.HTML,
     ),
     Argument("--effects", "also print a table of all effects with their intervals"),
-    JSON("print h3sim-hints/1 instead"),
-    NO_TRUNCATE,
+    common.JSON("print h3sim-hints/1 instead"),
+    common.NO_TRUNCATE,
     of=_run_hints,
 )
 def _print_hints(found: Hints, options: Options) -> None:
@@ -398,34 +382,26 @@ def _print_hints(found: Hints, options: Options) -> None:
     ByteIndex above the fold and the load event.
     """
     width = options.width
-    for line in () if found.fidelity is None else found.fidelity.lines():
-        output.print_text(line, width)
-    output.print_text(found.describe(), width)
+    fidelity = () if found.fidelity is None else found.fidelity.lines()
+    output.show(width, (*fidelity, found.describe()))
     groups = {"These help": found.helpful, "These help and harm": found.mixed}
     is_poor = found.fidelity is not None and found.fidelity.grade is Grade.POOR
     where = ", in a load that does not fit the recording" if is_poor else ""
     for heading, rows in (*groups.items(), ("These harm", found.harmful)):
         print(f"\n{heading}{where}:\n" if rows else f"\n{heading}{where}: none")
         for number, row in enumerate(rows, 1):
-            output.print_text(f"{number}. {row.sentence}", width)
+            output.show(width, f"{number}. {row.sentence}")
             for line in row.markup.splitlines() if row.verdict != HARMS else ():
                 print(f"{_MARKUP_INDENT}{escape_control(line)}")
     if options.effects:
         print()
-        output.print_table(
+        shown = output.of(
             found.effects,
-            ("edit", "edit"),
-            ("metric", "metric"),
-            (Column.ms("before ms"), "before_ms"),
-            (Column.ms("after ms"), "after_ms"),
-            (Column.ratio("ratio", apart=SURE), "ratio"),
-            (Column.ratio("low", apart=SURE), "low"),
-            (Column.ratio("high", apart=SURE), "high"),
+            *("edit", "metric", "before_ms", "after_ms"),
+            *((Column.ratio(name, apart=SURE), name) for name in ("ratio", "low", "high")),
             (Column("p (Holm)", 3), "p_holm"),
-            width=width,
         )
+        output.show(width, shown)
     print()
-    if found.think_times:
-        output.print_text(found.describe_think_times(), width)
-        print()
-    output.print_text(f"The model does not know: {'; '.join(found.unknown)}.", width)
+    thinks = [found.describe_think_times()] if found.think_times else []
+    output.show(width, *thinks, f"The model does not know: {'; '.join(found.unknown)}.")

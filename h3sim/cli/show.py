@@ -10,17 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from h3sim import catalog
 from h3sim._mypyc import doc_of
 from h3sim._version import __version__
-from h3sim.cli import output
-from h3sim.cli.command import (
-    JSON,
-    NO_TRUNCATE,
-    PLOT,
-    Argument,
-    FigureOptions,
-    Options,
-    command,
-    refuse,
-)
+from h3sim.cli import common, output
+from h3sim.cli.command import Argument, Options, command, refuse
 from h3sim.errors import InputError
 from h3sim.schema import parse_toml
 from h3sim.table import Table, format_pairs
@@ -342,8 +333,8 @@ def _requested(resource: Resource) -> str:
 @command(
     "list",
     Argument("WHAT", f"one of {', '.join(_LISTS)}", dest="what", choices=tuple(_LISTS)),
-    JSON("print h3sim-list/1 instead"),
-    NO_TRUNCATE,
+    common.JSON("print h3sim-list/1 instead"),
+    common.NO_TRUNCATE,
 )
 def _print_list(options: Options) -> None:
     """List what is shipped, by the names that other commands accept.
@@ -375,10 +366,10 @@ def _print_list(options: Options) -> None:
     Argument("WHAT", f"one of {', '.join(_SHOWN)}", dest="what", choices=tuple(_SHOWN)),
     Argument("NAME", "a shipped name, or a file"),
     Argument("--toml", "print the TOML file", not_with="--json"),
-    JSON("print the JSON file of a page"),
-    PLOT("plot a page's sizes and dependencies: FILE.png, .svg or .pdf"),
-    FigureOptions(),
-    NO_TRUNCATE,
+    common.JSON("print the JSON file of a page"),
+    common.PLOT("plot a page's sizes and dependencies: FILE.png, .svg or .pdf"),
+    common.FigureOptions(),
+    common.NO_TRUNCATE,
     checks=(_check_form,),
 )
 def _show(options: Options) -> None:

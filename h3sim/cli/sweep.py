@@ -6,22 +6,10 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from h3sim.cli import output, shared
-from h3sim.cli.command import (
-    COMMANDS,
-    DASK,
-    FAILED,
-    NO_TRUNCATE,
-    RETRY,
-    WORKERS,
-    Argument,
-    Command,
-    Options,
-    command,
-    share,
-)
+from h3sim.cli import common, output, shared
+from h3sim.cli.command import COMMANDS, FAILED, Argument, Command, Options, command, share
 from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue, require_extra
 from h3sim.page import Page
 from h3sim.results.figures import FIGURES, ON_DEMAND
@@ -68,18 +56,10 @@ def _metrics(name: str, options: Options) -> str:
     return name
 
 
-class _Contrast(NamedTuple):
-    """Contrast that --compare, --by and --pool ask for."""
-
-    over: str
-    baseline: str
-    by: list[str]
-    pool: list[str]
-
-
-def _read_contrast(options: Options) -> _Contrast:
+def _read_contrast(options: Options) -> tuple[str, str, list[str], list[str]]:
+    """Return the axis and the baseline that --compare names, and --by and --pool."""
     over, _, baseline = options.compare.partition("=")
-    return _Contrast(over, baseline, options.by or [], options.pool or [])
+    return over, baseline, options.by or [], options.pool or []
 
 
 def _check_contrast(options: Options) -> None:
@@ -90,19 +70,19 @@ def _check_contrast(options: Options) -> None:
     """
     if options.compare is None or options.study is None:
         return
-    contrast, axes = _read_contrast(options), options.study.axes
+    (over, baseline, by, pool), axes = _read_contrast(options), options.study.axes
     problems = []
-    if not contrast.over or not contrast.baseline:
+    if not over or not baseline:
         message = f"must be like transport=tcp, is {format_value(options.compare)}"
         problems.append(ValidationIssue(key="--compare", message=message))
-    keys = {"--compare": [contrast.over], "--by": contrast.by, "--pool": contrast.pool}
+    keys = {"--compare": [over], "--by": by, "--pool": pool}
     problems += (
         ValidationIssue(key=key, message=f"no axis is called {name!r}: {', '.join(axes)}")
         for key, names in keys.items()
         for name in names
         if name and name not in axes
     )
-    named = {"page", "seed", contrast.over, *contrast.by, *contrast.pool}
+    named = {"page", "seed", over, *by, *pool}
     if others := [name for name in axes if name not in named]:
         message = f"the loads differ in {', '.join(others)}, too: add to --by, or to --pool"
         problems.append(ValidationIssue(key="--compare", message=message))
@@ -137,8 +117,8 @@ def _print_contrast(results: Results, options: Options) -> None:
             ("p", lambda row: "-" if row.p_holm is None else f"{row.p_holm:.3f}"),
         )
         heading = f"{figure.title}: speedups to {over} {baseline}, paired by {rows[0].pairing}"
-        output.print_text(heading, width)
-        print(f"\n{shown.to_text(width, shorten=True)}\n")
+        output.show(width, heading, shown)
+        print()
         refusals = dict.fromkeys(row.refusal for row in rows if row.refusal)
         for refusal in refusals:
             print(f"{output.fitted(f'no interval: {refusal}', width)}\n")
@@ -186,8 +166,7 @@ def _print_plan(study: Study, options: Options) -> None:
 
 
 def _run(study: Study, options: Options, **settings: Any) -> tuple[Results, Sequential | None]:
-    for name in ("store", "workers", "retry_failed"):
-        settings[name] = getattr(options, name)
+    settings |= {name: getattr(options, name) for name in ("store", "workers", "retry_failed")}
     if study.stopping is None:
         return study.run(**settings), None
     found = run_until(study, study.stopping, **settings)
@@ -196,14 +175,10 @@ def _run(study: Study, options: Options, **settings: Any) -> tuple[Results, Sequ
 
 def _write(results: Results, options: Options) -> None:
     rows = results.resources() if options.resources else results
-    if options.csv is not None:
-        rows.to_csv(options.csv)
-    if options.parquet is not None:
-        rows.to_parquet(options.parquet)
-    if options.save is not None:
-        rows.save(options.save)
-    for path in (options.csv, options.parquet, options.save):
-        if path is not None:
+    writers = {"csv": rows.to_csv, "parquet": rows.to_parquet, "save": rows.save}
+    for name, write in writers.items():
+        if (path := getattr(options, name)) is not None:
+            write(path)
             output.report_written(path)
 
 
@@ -211,20 +186,19 @@ def _print_sequential(until: Sequential, options: Options) -> None:
     """Print each scheme's speedup with its interval over seeds."""
     rule = until.rule
     percent = f"{100 * rule.confidence:g} %"
-    print()
-    output.print_text(f"{rule.value}, {percent} intervals over seeds of these pages", options.width)
-    print()
-    output.print_table(
+    shown = output.of(
         until.rows,
-        ("scheme", "scheme"),
-        ("seeds", "seeds"),
+        "scheme",
+        "seeds",
         (f"speedup to {rule.baseline}", lambda row: _speedup(row.geometric)),
         ("low", lambda row: _speedup(row.low)),
         ("high", lambda row: _speedup(row.high)),
         # With few seeds an interval may extend down to 0.
         ("width %", lambda row: f"{100 * (row.high / row.low - 1):.1f}" if row.low else "-"),
-        width=options.width,
     )
+    print()
+    heading = f"{rule.value}, {percent} intervals over seeds of these pages"
+    output.show(options.width, heading, shown)
     if not until.is_narrow:
         message = f"some intervals exceed {100 * rule.width:g} % after {rule.most_seeds:,} seeds"
         print(f"h3sim sweep: {message}: raise until.most_seeds", file=sys.stderr)
@@ -247,9 +221,7 @@ def _print_results(results: Results, options: Options) -> None:
         return
     by = [name for name in _SHOWN_BY if name in results.columns]
     means = [results.summary(figure.name, by=by) for figure in _FIGURES]
-    output.print_text("means over all other parameters", options.width)
-    print()
-    output.print_table(
+    shown = output.of(
         [*zip(*means, strict=True)],
         *((name, lambda row, name=name: row[0][name]) for name in by),
         ("loads", lambda row: row[0]["n"]),
@@ -257,11 +229,8 @@ def _print_results(results: Results, options: Options) -> None:
             (Column.ms(head), lambda row, number=number: row[number]["mean"])
             for number, head in enumerate(_HEADS)
         ),
-        width=options.width,
     )
-
-
-_FORMATS = (".csv", ".parquet", ".jsonl")
+    output.show(options.width, "means over all other parameters", shown)
 
 
 def _check_prune(options: Options) -> None:
@@ -269,6 +238,7 @@ def _check_prune(options: Options) -> None:
         raise InputError.of("prune", "choose what to delete: --failed, --other-models or both")
 
 
+_FORMATS = (".csv", ".parquet", ".jsonl")
 _STORE = Argument("STORE", "the store file")
 
 
@@ -278,10 +248,10 @@ _STORE = Argument("STORE", "the store file")
     Argument("--resources", "keep one row per resource, and write these"),
     Argument("STUDY", "a study file (.toml, format h3sim-study/1)", read=_study),
     Argument("--store FILE", "store finished loads and reuse them", output=()),
-    WORKERS,
-    DASK,
+    common.WORKERS,
+    common.DASK,
     Argument("--dry-run", "show the number of loads and their estimated duration"),
-    RETRY,
+    common.RETRY,
     Argument("--csv FILE", "write the rows as CSV", output=()),
     Argument("--parquet FILE", "write the rows as Parquet", output=()),
     Argument("--save FILE", "write results for h3sim.read_results", output=()),
@@ -314,7 +284,7 @@ _STORE = Argument("STORE", "the store file")
         many="commas",
         needs="--compare",
     ),
-    NO_TRUNCATE,
+    common.NO_TRUNCATE,
     checks=(_check_contrast,),
 )
 def _run_sweep(options: Options, progress: output.Progress | None) -> int:
@@ -357,28 +327,25 @@ def _run_sweep(options: Options, progress: output.Progress | None) -> int:
     return 0 if is_enough and not results.errors else FAILED
 
 
-@command("store list", _STORE, NO_TRUNCATE)
+@command("store list", _STORE, common.NO_TRUNCATE)
 def _list_studies(options: Options) -> None:
     """List the studies and their finished loads."""
     with Store(options.store, may_write=False) as store:
         studies, stored = store.studies(), store.counts()
-    output.print_table(
+    shown = output.of(
         studies,
         ("study", "id"),
         ("name", lambda study: study.name or "-"),
         ("cells", "n"),
-        ("done", "done"),
-        ("failed", "failed"),
+        *("done", "failed"),
         ("axes", lambda study: ", ".join(study.axes) or "-"),
-        width=options.width,
-        shorten=False,
     )
-    print()
     models = (
         (model, f"{done:,}", f"{failed:,}", f"{seconds:,.1f}")
         for model, done, failed, seconds in stored
     )
-    print(Table(("model", "done", "failed", "took s"), models).to_text(options.width))
+    by_model = Table(("model", "done", "failed", "took s"), models)
+    output.show(options.width, shown, by_model, shorten=False)
 
 
 @command("store verify", _STORE)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from h3sim.cli import output, shared
-from h3sim.cli.command import FAILED, JSON, NO_TRUNCATE, Argument, Options, command
+from h3sim.cli import common, output, shared
+from h3sim.cli.command import FAILED, Argument, Options, command
 from h3sim.errors import needing_extra
 from h3sim.schedulers.driver import SIGNAL_TYPES, DriverScheduler
 from h3sim.schema.values import Number
@@ -17,7 +17,7 @@ from h3sim.study.validation import (
     prioritization_test,
     validate_scheme,
 )
-from h3sim.table import Column, Table
+from h3sim.table import Table
 from h3sim.text import plural
 
 if TYPE_CHECKING:
@@ -55,8 +55,8 @@ def _conformance() -> Any:
         default="chrome-eps",
         read=shared.read_scheme,
     ),
-    JSON("print h3sim-rule-check/1 instead"),
-    NO_TRUNCATE,
+    common.JSON("print h3sim-rule-check/1 instead"),
+    common.NO_TRUNCATE,
     of=validate_scheme,
 )
 def _print_validation(found: SchemeValidation, options: Options) -> None:
@@ -70,24 +70,20 @@ def _print_validation(found: SchemeValidation, options: Options) -> None:
     """
     width = options.width
     pages = f"{found.n_recorded_pages} of {plural(found.n_pages, 'page')}"
-    output.print_text(f"rules of {found.scheme}; {pages} with recorded priorities", width)
-    print()
+    heading = f"rules of {found.scheme}; {pages} with recorded priorities"
     if not found.rows:
-        output.print_text(_HOW_TO, width)
+        output.show(width, heading, _HOW_TO)
         return
-    output.print_table(
+    counts = output.of(
         [*found.rows, found.total],
-        ("kind", "kind"),
-        ("recorded", "recorded"),
-        ("agree", "agree"),
+        *("kind", "recorded", "agree"),
         ("agree %", lambda row: f"{row.percent:.1f}"),
-        width=width,
-        shorten=False,
     )
+    output.show(width, heading, counts, shorten=False)
     shown = [*found.disagreements] if width is None else [*found.disagreements][:_MOST_SHOWN]
     if shown:
-        headers = ("page", "resource", "kind", "recorded", "rules")
-        print(f"\n{Table(headers, shown).to_text(width, shorten=True)}")
+        print()
+        output.show(width, Table(("page", "resource", "kind", "recorded", "rules"), shown))
     if len(shown) < len(found.disagreements):
         print(f"and {len(found.disagreements) - len(shown)} more (--no-truncate shows all)")
     if found.n_changed:
@@ -112,8 +108,8 @@ def _print_validation(found: SchemeValidation, options: Options) -> None:
         default="stylesheet",
     ),
     shared.LoadOptions(),
-    JSON("print h3sim-server-check/1 instead"),
-    NO_TRUNCATE,
+    common.JSON("print h3sim-server-check/1 instead"),
+    common.NO_TRUNCATE,
     of=prioritization_test,
 )
 def _print_server_test(found: PrioritizationTest, options: Options) -> None:
@@ -128,24 +124,20 @@ def _print_server_test(found: PrioritizationTest, options: Options) -> None:
     a tenth of the images' remaining bytes arrives before these are complete.
     """
     width = options.width
-    output.print_text(f"{', '.join(found.words.values())}; late: two of kind {found.late}", width)
-    print()
-    output.print_table(
+    shown = output.of(
         found.rows,
-        ("scheme", "scheme"),
+        "scheme",
         ("", lambda row: "passes" if row.passes else "fails"),
-        (Column.ms("first byte ms"), "first_byte_ms"),
-        (Column.ms("complete ms"), "complete_ms"),
-        (Column.ms("alone ms"), "alone_ms"),
+        *("first_byte_ms", "complete_ms", "alone_ms"),
         ("images meanwhile kB", lambda row: f"{row.meanwhile_bytes / 1000:,.1f}"),
         ("remaining kB", lambda row: f"{row.waiting_bytes / 1000:,.1f}"),
-        width=width,
     )
-    print()
-    output.print_text(
+    output.show(
+        width,
+        f"{', '.join(found.words.values())}; late: two of kind {found.late}",
+        shown,
         f"{found.n_passed} of {len(found.rows)} pass. Of the {SURVEYED} servers and CDNs that"
         f" Davies and Meenan tested in 2018, {SURVEYED_GOOD} passed (Marx 2019, § 2.2).",
-        width,
     )
 
 
