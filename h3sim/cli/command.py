@@ -174,7 +174,7 @@ class Argument:
         self.flags = (*flags, last) if last.startswith("-") else (*flags,)
         self.metavar = "" if last.startswith("-") else last
         self.name = max(self.flags, key=len, default=last)
-        self.dest = keys.pop("dest", self.name.strip("-").replace("-", "_").lower())
+        self.dest = keys.pop("dest", _dest(self.name))
         self.about, self.kind, self.default, self.many = about, kind, default, many
         self.output, self.needs, self.not_with = output, needs, not_with
         self.is_rare, self.group, self._read, self._keys = is_rare, group, read, keys
@@ -262,11 +262,15 @@ class Argument:
         """Refuse a word that is no value, and options that exclude each other."""
         if self.name in options.refused:
             raise InputError.of(self.name, options.refused[self.name])
-        for names, is_needed in ((self.needs, True), (self.not_with, False)):
-            dest = names.strip("-").replace("-", "_")
-            if names and (dest in options.given) is not is_needed:
-                message = f"goes only with {names}" if is_needed else f"does not go with {names}"
-                raise InputError.of(self.name, message)
+        if self.needs and _dest(self.needs) not in options.given:
+            raise InputError.of(self.name, f"goes only with {self.needs}")
+        if self.not_with and _dest(self.not_with) in options.given:
+            raise InputError.of(self.name, f"does not go with {self.not_with}")
+
+
+def _dest(name: str) -> str:
+    """Return the attribute of an option or an argument."""
+    return name.strip("-").replace("-", "_").lower()
 
 
 def group(title: str, *arguments: Argument, needs: str = "") -> Sequence[Argument]:
@@ -434,15 +438,15 @@ def call_with(function: Callable[..., Any], options: Options, /, **more: Any) ->
     return function(**given, **more)
 
 
-def refuse(keys: Iterable[str], message: str) -> None:
-    """Refuse the options *keys*, if there are any, each with the same message.
+def refuse(problems: Iterable[tuple[str, str]]) -> None:
+    """Refuse the command line if there are *problems*: names of options, each with a message.
 
     Raises:
-        InputError: with one issue per option.
+        InputError: with one issue per problem.
     """
-    problems = [ValidationIssue(key=key, message=message) for key in keys]
-    if problems:
-        raise InputError(problems)
+    issues = [ValidationIssue(key=key, message=message) for key, message in problems]
+    if issues:
+        raise InputError(issues)
 
 
 def check_outputs_differ(
@@ -456,7 +460,7 @@ def check_outputs_differ(
         InputError: with one issue per conflicting path.
     """
     taken = {_real(path): "an input file" for path in words if os.path.isfile(path)}  # noqa: PTH113 - words and paths alike
-    problems: list[ValidationIssue] = []
+    problems = []
     for argument in outputs:
         path = getattr(options, argument.dest)
         # A device, /dev/null say, may be written to twice.
@@ -464,10 +468,9 @@ def check_outputs_differ(
             continue
         if (other := taken.get(_real(path))) is not None:
             message = f"{format_value(path)} is also {other}: choose another file"
-            problems.append(ValidationIssue(key=argument.name, message=message))
+            problems.append((argument.name, message))
         taken[_real(path)] = argument.name
-    if problems:
-        raise InputError(problems)
+    refuse(problems)
 
 
 def _file_words(options: Options, but: Sequence[str]) -> Iterator[str]:

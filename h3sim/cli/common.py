@@ -77,4 +77,4 @@ class FigureOptions(ArgumentSet):
         if options.style == "paper":
             options.figure_style = {"style": "paper", "width": options.figure_width}
         elif "figure_width" in options.given:
-            errors.collect("", lambda: refuse(["--width"], "goes only with --style paper"))
+            errors.collect("", lambda: refuse([("--width", "goes only with --style paper")]))

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from h3sim import catalog
 from h3sim.browser.above_the_fold import HEURISTIC
 from h3sim.cli import common, output, shared
-from h3sim.cli.command import FAILED, Argument, Options, command
+from h3sim.cli.command import FAILED, Argument, Options, call_with, command, refuse
 from h3sim.cli.output import write_output
-from h3sim.errors import InputError, ValidationIssue
+from h3sim.errors import InputError
 from h3sim.importers import DIALECTS, RecordingError, import_page
 from h3sim.importers.archive import read_archive
 from h3sim.importers.crux import NetworkShare, NotCruxError, read_crux
@@ -64,15 +64,7 @@ def _imported(name: str, options: Options) -> ImportedPage | Path | tuple[Networ
         except NotCruxError:
             message = f"is a folder, but {shown_path(name)} has no rows of the HTTP Archive or CrUX"
             raise InputError.of("--output", message) from None
-    return import_page(
-        name,
-        dialect=options.dialect,
-        host=options.host,
-        page=options.page,
-        root=options.root,
-        strict=options.strict,
-        above_the_fold=options.above_the_fold,
-    )
+    return call_with(import_page, options, path=name)
 
 
 def _check_streams(options: Options) -> None:
@@ -85,18 +77,12 @@ def _check_folder(options: Options) -> None:
     if _is_folder(options.output):
         names = ("dialect", "host", "page", "root", "json")
         message = "does not go with a folder as --output"
-        issues = [
-            ValidationIssue(key=f"--{name}", message=message)
-            for name in names
-            if name in options.given
-        ]
+        problems = [(f"--{name}", message) for name in names if name in options.given]
         try:
             Path(options.output).mkdir(parents=True, exist_ok=True)
         except (OSError, ValueError) as error:
-            message = f"cannot be made a folder: {error}"
-            issues.append(ValidationIssue(key="--output", message=message))
-        if issues:
-            raise InputError(issues)
+            problems.append(("--output", f"cannot be made a folder: {error}"))
+        refuse(problems)
 
 
 def _import_archive(path: Path, options: Options) -> int:
@@ -488,7 +474,7 @@ def _run_import(options: Options) -> int:
     Argument("--notes TEXT", "provenance: other notes"),
     checks=(shared.check_marks, _check_lists),
 )
-def _run_record(options: Options, progress: output.Progress | None) -> None:
+def _run_record(options: Options) -> None:
     """Load a page in an installed Chromium and write it as a page file.
 
     Examples:
@@ -502,14 +488,11 @@ def _run_record(options: Options, progress: output.Progress | None) -> None:
     from h3sim.importers.chromium import record
 
     provenance = {key: getattr(options, key) for key in ("source", "licence", "notes")}
-    recording = record(
-        options.what,
-        name=options.name or "",
-        repeat=options.repeat,
-        compression=options.compression,
-        chromium=options.chromium,
+    recording = call_with(
+        record,
+        options,
+        source=options.what,
         provenance={key: text for key, text in provenance.items() if text},
-        progress=progress,
     )
     page = shared.with_marks(recording.page, options.above_the_fold)
     write_page(page, Path(options.output))

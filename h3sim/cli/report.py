@@ -62,7 +62,7 @@ def _check_loads(options: Options) -> None:
     if not pages and len(options.subjects):
         keys = sorted(options.given - {"subjects", "out", "title", "baseline"})
         names = ("set" if key == "settings" else key.replace("_", "-") for key in keys)
-        refuse([f"--{name}" for name in names], "is valid only with a page to load")
+        refuse((f"--{name}", "is valid only with a page to load") for name in names)
 
 
 @command(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from h3sim.cli import common, output
-from h3sim.cli.command import FAILED, Argument, Options, command
+from h3sim.cli.command import FAILED, Argument, Options, call_with, command
 from h3sim.errors import InputError
 from h3sim.papers import report
 from h3sim.papers.experiments import experiment_names, load_experiment, page_files
@@ -208,20 +208,13 @@ Findings are named as in docs/findings.md; all experiments that they need are ru
 every finished load; if interrupted, run the same command again to resume.
 """,
 )
-def _run_reproduce(options: Options, progress: output.Progress | None) -> int:
+def _run_reproduce(options: Options) -> int:
     """Reproduce the findings that the options name; return the exit code."""
     if options.list:
         return _print_list(options)
     if options.dry_run:
         return _print_plan(options)
-    done = reproduce(
-        options.names,
-        full=options.full,
-        pages=options.pages,
-        store=options.store,
-        workers=options.workers,
-        progress=progress or False,
-    )
+    done: Reproduction = call_with(reproduce, options, progress=options.progress or False)
     if options.json:
         print(json.dumps(done.to_dict(), indent=1, allow_nan=False))
     else:

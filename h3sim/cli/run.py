@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from h3sim import __version__, catalog
 from h3sim.cli import common, output, shared
-from h3sim.cli.command import Argument, Options, command
+from h3sim.cli.command import Argument, Options, command, refuse
 from h3sim.config.load_config import LoadConfig
 from h3sim.config.options import switch_of
-from h3sim.errors import InputError, UnknownNameError, ValidationIssue
+from h3sim.errors import InputError, UnknownNameError
 from h3sim.metrics import SAMPLE_MS as SAMPLED_MS
 from h3sim.results import describe
 from h3sim.results.configuration import write_load_qlog
@@ -77,33 +77,24 @@ def check_saved(options: Options) -> None:
         return
     fields = [entry.attribute for entry in fields_of(LoadConfig)]
     problems = [
-        ValidationIssue(
-            key=switch_of(LoadConfig, key, getattr(options, key)),
-            message="does not go with a saved load",
-        )
+        (switch_of(LoadConfig, key, getattr(options, key)), "does not go with a saved load")
         for key in ("scheme", "scheduler_process", "above_the_fold", *fields)
         if key in options.given
     ]
     if options.page.scheme is None:
-        message = "was defined in Python and cannot be read from a file"
-        problems.append(ValidationIssue(key="inputs.scheme", message=message))
-    if problems:
-        raise InputError(problems)
+        problems.append(("inputs.scheme", "was defined in Python and cannot be read from a file"))
+    refuse(problems)
 
 
-def _check_outputs(options: Options) -> None:
-    """Refuse outputs that the other options contradict."""
-    problems = []
+def _check_critical_path(options: Options) -> None:
     if options.critical_path and options.browser != "parse":
-        message = "goes only with --browser parse"
-        problems.append(ValidationIssue(key="--critical-path", message=message))
+        raise InputError.of("--critical-path", "goes only with --browser parse")
+
+
+def _check_sample_ms(options: Options) -> None:
     if options.json and options.sample_ms not in (None, SAMPLED_MS):
-        message = (
-            f"must be {SAMPLED_MS:g} with --json: byte_index_sampled_ms always has that interval"
-        )
-        problems.append(ValidationIssue(key="--sample-ms", message=message))
-    if problems:
-        raise InputError(problems)
+        message = "with --json: byte_index_sampled_ms always has that interval"
+        raise InputError.of("--sample-ms", f"must be {SAMPLED_MS:g} {message}")
 
 
 def _run_load(options: Options, progress: output.Progress | None) -> Load:
@@ -213,7 +204,7 @@ def _run_load(options: Options, progress: output.Progress | None) -> Load:
     of=_run_load,
     document=lambda load, options: load.to_dict(order=options.order),
     progress="packet",
-    checks=(check_saved, _check_outputs),
+    checks=(check_saved, _check_critical_path, _check_sample_ms),
 )
 def _print_load(load: Load, options: Options) -> None:
     """Load a page with one scheme and show when each resource arrives.

@@ -232,11 +232,11 @@ _CLASS = "class"
 def _check_form(options: Options) -> None:
     what = options.what
     if what == "page":
-        refuse(["--toml"] if options.toml else [], "a page is JSON: use --json")
+        refuse([("--toml", "a page is JSON: use --json")] if options.toml else [])
     elif options.plot is not None:
-        refuse(["--plot"], f"is valid only with a page, not with a {what}")
+        refuse([("--plot", f"is valid only with a page, not with a {what}")])
     elif options.json:
-        refuse(["--json"], f"a {what} is TOML: use --toml")
+        refuse([("--json", f"a {what} is TOML: use --toml")])
 
 
 def _of_file(text: str, width: int | None) -> Iterator[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h3sim.cli import common, output, shared
-from h3sim.cli.command import COMMANDS, FAILED, Argument, Command, Options, command, share
+from h3sim.cli.command import COMMANDS, FAILED, Argument, Command, Options, command, refuse, share
 from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue, require_extra
 from h3sim.page import Page
 from h3sim.results.figures import FIGURES, ON_DEMAND
@@ -74,10 +74,10 @@ def _check_contrast(options: Options) -> None:
     problems = []
     if not over or not baseline:
         message = f"must be like transport=tcp, is {format_value(options.compare)}"
-        problems.append(ValidationIssue(key="--compare", message=message))
+        problems.append(("--compare", message))
     keys = {"--compare": [over], "--by": by, "--pool": pool}
     problems += (
-        ValidationIssue(key=key, message=f"no axis is called {name!r}: {', '.join(axes)}")
+        (key, f"no axis is called {name!r}: {', '.join(axes)}")
         for key, names in keys.items()
         for name in names
         if name and name not in axes
@@ -85,9 +85,8 @@ def _check_contrast(options: Options) -> None:
     named = {"page", "seed", over, *by, *pool}
     if others := [name for name in axes if name not in named]:
         message = f"the loads differ in {', '.join(others)}, too: add to --by, or to --pool"
-        problems.append(ValidationIssue(key="--compare", message=message))
-    if problems:
-        raise InputError(problems)
+        problems.append(("--compare", message))
+    refuse(problems)
 
 
 def _print_contrast(results: Results, options: Options) -> None:
