@@ -10,7 +10,7 @@ from h3sim.catalog.resources import root
 from h3sim.cli import common, output
 from h3sim.cli.command import FAILED, Argument, Options, Share, command
 from h3sim.config.load_config import FOR_HEADER_LISTS, LoadConfig
-from h3sim.errors import InputError, ValidationIssue
+from h3sim.errors import InputError
 from h3sim.headers import CODEC_NAMES, CodecSettings, HeaderCompression, codec_scheme
 from h3sim.headers.base import HeaderListError, HeaderLists
 from h3sim.importers.header_lists import read_exchanges
@@ -49,13 +49,12 @@ def _check_network(options: Options) -> None:
         InputError: if the network cannot be used.
     """
     if options.model == "model":
-        message = "goes only with --model quic" if options.network is not None else ""
-    else:
-        network = options.network or _OVER_QUIC
-        named = LoadConfig(network=network, loss=_SOME_LOSS).path.named
-        cannot = f"{network} cannot carry QUIC packets: choose another network"
-        message = "" if named.independent_packets is None else cannot
-    if message:
+        if options.network is not None:
+            raise InputError.of("--network", "goes only with --model quic")
+        return
+    network = options.network or _OVER_QUIC
+    if LoadConfig(network=network, loss=_SOME_LOSS).path.named.independent_packets is not None:
+        message = f"{network} cannot carry QUIC packets: choose another network"
         raise InputError.of("--network", message)
 
 
@@ -80,7 +79,7 @@ def _read_lists(given: str, options: Options) -> HeaderLists:
     if not lists.sections:
         other = "responses" if what == "requests" else "requests"
         message = f"contains only header lists of {other}: use --direction {other}"
-        raise HeaderListError([ValidationIssue(key="", message=message)], given)
+        raise HeaderListError.of("", message, given)
     return lists
 
 
@@ -96,10 +95,9 @@ def _path(given: str, what: str) -> str:
     if given in shipped:
         return shipped[given]
     if not Path(given).suffix and not Path(given).exists():
-        message = (
-            f"is neither a file nor one of the shipped header lists: {join_words(sorted(shipped))}"
-        )
-        raise HeaderListError([ValidationIssue(key="", message=message)], shown_path(given))
+        names = join_words(sorted(shipped))
+        message = f"is neither a file nor one of the shipped header lists: {names}"
+        raise HeaderListError.of("", message, shown_path(given))
     return given
 
 

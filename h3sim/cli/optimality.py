@@ -170,7 +170,7 @@ def _print_optimality(found: Optimality, options: Options) -> None:
     "what-if",
     shared.PAGES,
     shared.marks(),
-    shared.SCHEME,
+    shared.scheme(),
     shared.LoadOptions(browser="parse"),
     common.JSON("print h3sim-what-if/1 instead"),
     common.NO_TRUNCATE,

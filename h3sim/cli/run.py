@@ -141,12 +141,7 @@ def _run_load(options: Options, progress: output.Progress | None) -> Load:
         "a shipped page, a page file (.json), a saved load, or a recording (HAR)",
         read=_page,
     ),
-    Argument(
-        "--scheme NAME",
-        "a shipped scheme or a scheme file (.toml)",
-        default="rr",
-        read=_read_scheme,
-    ),
+    shared.scheme(read=_read_scheme),
     shared.scheduler_process(
         "schedule with a driver (docs/conformance-protocol.md) instead of the scheme's scheduler",
         is_rare=True,

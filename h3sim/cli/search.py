@@ -330,12 +330,7 @@ def _print_recommendation(advice: Recommendation, options: Options) -> None:
 @command(
     "hints",
     _SUBJECT,
-    Argument(
-        "--scheme NAME",
-        "the server's scheme, with the browser's signals",
-        default="chrome-eps",
-        read=shared.read_scheme,
-    ),
+    shared.scheme("chrome-eps", "the server's scheme, with the browser's signals"),
     *_OF_RECORDING,
     Argument(
         "--metric NAME", "the metric that ranks the edits", default="lcp", choices=tuple(METRICS)

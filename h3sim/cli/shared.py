@@ -27,7 +27,7 @@ from h3sim.study.run import resolve_page, resolve_scheme, with_scheduler
 from h3sim.table import format_pairs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from h3sim.schedulers import DriverScheduler
     from h3sim.schema.arguments import ErrorCollector
@@ -295,9 +295,15 @@ PAGES = Argument(
     many="words",
     read=read_pages,
 )
-SCHEME = Argument(
-    "--scheme NAME", "a shipped scheme or a scheme file (.toml)", default="rr", read=read_scheme
-)
+
+
+def scheme(
+    default: str = "rr",
+    about: str = "a shipped scheme or a scheme file (.toml)",
+    read: Callable[[str, Options], Scheme] = read_scheme,
+) -> Argument:
+    """Return the option that names one scheme."""
+    return Argument("--scheme NAME", about, default=default, read=read)
 
 
 def read_driver(command: str, _: Options) -> DriverScheduler:

@@ -49,12 +49,7 @@ def _conformance() -> Any:
     "validate-scheme",
     shared.PAGES,
     shared.marks(),
-    Argument(
-        "--scheme NAME",
-        "a shipped scheme or a scheme file (.toml)",
-        default="chrome-eps",
-        read=shared.read_scheme,
-    ),
+    shared.scheme("chrome-eps"),
     common.JSON("print h3sim-rule-check/1 instead"),
     common.NO_TRUNCATE,
     of=validate_scheme,
