@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 from h3sim.cli import output
-from h3sim.cli.output import progress_bar
+from h3sim.cli.output import progress_bar as progress_bar  # validation/ imports it from here
 from h3sim.errors import InputError, UnknownNameError, ValidationIssue
 from h3sim.schema import format_value
 from h3sim.schema.arguments import ErrorCollector, check_arguments

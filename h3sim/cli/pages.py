@@ -64,7 +64,8 @@ def _imported(name: str, options: Options) -> ImportedPage | Path | tuple[Networ
         except NotCruxError:
             message = f"is a folder, but {shown_path(name)} has no rows of the HTTP Archive or CrUX"
             raise InputError.of("--output", message) from None
-    return call_with(import_page, options, path=name)
+    imported: ImportedPage = call_with(import_page, options, path=name)
+    return imported
 
 
 def _check_streams(options: Options) -> None:
