@@ -1,7 +1,7 @@
 """Commands as declarations: arguments with their readers, and the parser made of them.
 
-A module of commands has a dict `COMMANDS`; each `Command` lists its arguments. Its parser, the
-reading of values and the list of errors follow from it. Options of a load are those of
+`@command` makes a function a command: it lists the arguments, and the docstring is the help. The
+parser, the reading of values and the list of errors follow from it. Options of a load are those of
 `LoadConfig`: `LoadOptions` adds all, or the common ones and `--set KEY=VALUE` for the others.
 """
 
@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import argparse
 import inspect
-import json
 import os
-import sys
-from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
+from h3sim.cli import output
+from h3sim.cli.output import progress_bar as progress_bar  # validation/ imports it from here
 from h3sim.errors import InputError, UnknownNameError, ValidationIssue
-from h3sim.schema import check_output, format_value, write_atomically
+from h3sim.schema import format_value
 from h3sim.schema.arguments import ErrorCollector, check_arguments
 from h3sim.schema.values import Integer, Number
 from h3sim.text import escape_control
@@ -28,17 +26,13 @@ if TYPE_CHECKING:
 
     from h3sim.schema.values import ValueType
 
-    Progress = Callable[[int, int], None]
+    FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 
+Options = argparse.Namespace
+"""Values of all arguments of a command, by attribute."""
 FAILED, BAD_INPUT = 1, 2
 """Exit codes: a run failed; bad usage or bad input."""
-STANDARD_OUTPUT = "-"
-"""File name that means standard output."""
-PLOT = (".png", ".svg", ".pdf")
-"""Suffixes of figures."""
-_BAR_AFTER_S = 1.0
-_WIDTH_UNKNOWN = 100
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
@@ -48,7 +42,7 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
     """
 
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=output_width() - 2)
+        super().__init__(prog, width=output.terminal_width() - 2)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         """Wrap paragraphs to the terminal; keep examples as typed."""
@@ -69,7 +63,7 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(  # type: ignore[override]  # the signature that subparsers call
         self, args: Any = None, namespace: Any = None
-    ) -> tuple[argparse.Namespace, list[str]]:
+    ) -> tuple[Options, list[str]]:
         """Refuse unknown arguments here, where the command's name and options are known."""
         options, unknown = super().parse_known_args(args, namespace)
         if unknown:
@@ -167,7 +161,7 @@ class Argument:
         kind: ValueType | None = None,
         *,
         default: Any = None,
-        read: Callable[[Any, argparse.Namespace], Any] | None = None,
+        read: Callable[[Any, Options], Any] | None = None,
         many: str = "",
         output: Sequence[str] | None = None,
         needs: str = "",
@@ -180,7 +174,7 @@ class Argument:
         self.flags = (*flags, last) if last.startswith("-") else (*flags,)
         self.metavar = "" if last.startswith("-") else last
         self.name = max(self.flags, key=len, default=last)
-        self.dest = keys.pop("dest", self.name.strip("-").replace("-", "_").lower())
+        self.dest = keys.pop("dest", _dest(self.name))
         self.about, self.kind, self.default, self.many = about, kind, default, many
         self.output, self.needs, self.not_with = output, needs, not_with
         self.is_rare, self.group, self._read, self._keys = is_rare, group, read, keys
@@ -226,14 +220,11 @@ class Argument:
         several = {"+": " [{0} ...]", "*": " ..."}.get(self._keys.get("nargs", ""), "")
         return f"{self.metavar}{several.format(self.metavar)}"
 
-    def read_into(self, options: argparse.Namespace, errors: ErrorCollector) -> None:
+    def read_into(self, options: Options, errors: ErrorCollector) -> None:
         """Replace the word in *options* by the value, or by None after collecting errors."""
         value = getattr(options, self.dest)
         if self.dest in options.given:
             errors.collect("", partial(self._refuse_wrong, options))
-        if value is _REFUSED:
-            value = None
-            setattr(options, self.dest, None)
         if value is None or (not self.flags and value == []):
             if self._is_switch:
                 setattr(options, self.dest, False)
@@ -254,28 +245,32 @@ class Argument:
             return words
         return [part.strip() for word in words for part in word.split(",")]
 
-    def _read_value(self, value: Any, options: argparse.Namespace) -> Any:
+    def _read_value(self, value: Any, options: Options) -> Any:
         """Return the value of an argument as the command uses it."""
         if self.kind is not None:
             number = _number(value, self.kind) if isinstance(self.kind, Number) else value
             value = check_arguments(InputError, **{self.name: (self.kind, number)})[self.name]
         if self.output is not None:
-            check_output_path(value, self.output, key=self.name)
+            output.check_output_path(value, self.output, key=self.name)
         try:
             return value if self._read is None else self._read(value, options)
         except UnknownNameError as error:
             error.argument = ""  # names speak for themselves
             raise
 
-    def _refuse_wrong(self, options: argparse.Namespace) -> None:
+    def _refuse_wrong(self, options: Options) -> None:
         """Refuse a word that is no value, and options that exclude each other."""
         if self.name in options.refused:
-            raise InputError([ValidationIssue(key=self.name, message=options.refused[self.name])])
-        for names, is_needed in ((self.needs, True), (self.not_with, False)):
-            dest = names.strip("-").replace("-", "_")
-            if names and (dest in options.given) is not is_needed:
-                message = f"goes only with {names}" if is_needed else f"does not go with {names}"
-                raise InputError([ValidationIssue(key=self.name, message=message)])
+            raise InputError.at(self.name, options.refused[self.name])
+        if self.needs and _dest(self.needs) not in options.given:
+            raise InputError.at(self.name, f"goes only with {self.needs}")
+        if self.not_with and _dest(self.not_with) in options.given:
+            raise InputError.at(self.name, f"does not go with {self.not_with}")
+
+
+def _dest(name: str) -> str:
+    """Return the attribute of an option or an argument."""
+    return name.strip("-").replace("-", "_").lower()
 
 
 def group(title: str, *arguments: Argument, needs: str = "") -> Sequence[Argument]:
@@ -325,7 +320,7 @@ class ArgumentSet:
         """Add the arguments to *parser*."""
         raise NotImplementedError
 
-    def read_into(self, options: argparse.Namespace, errors: ErrorCollector) -> None:
+    def read_into(self, options: Options, errors: ErrorCollector) -> None:
         """Replace the words in *options* by values, after collecting errors."""
         raise NotImplementedError
 
@@ -333,84 +328,32 @@ class ArgumentSet:
     is_rare = False
 
 
-class FigureOptions(ArgumentSet):
-    """Options for the style of figures, read into `options.figure_style`.
-
-    They go only with the option *needs*, which requests figures.
-    """
-
-    is_rare = True
-
-    def __init__(self, needs: str = "--plot") -> None:
-        self._arguments = (
-            Argument(
-                "--style STYLE",
-                "style of figures; paper: 8 pt type, no title, legend above the data",
-                default="screen",
-                choices=("screen", "paper"),
-                is_rare=True,
-                needs=needs,
-            ),
-            Argument(
-                "--width WIDTH",
-                "with --style paper: the width of a column (3.33 in) or a page (7 in)",
-                default="page",
-                choices=("column", "page"),
-                is_rare=True,
-                dest="figure_width",
-            ),
-        )
-
-    def add(self, parser: argparse.ArgumentParser, *, shows_all: bool) -> None:
-        """Add the options to *parser*; they are in its help only with *shows_all*."""
-        for argument in self._arguments:
-            argument.add(parser, shows_all=shows_all)
-
-    def read_into(self, options: argparse.Namespace, errors: ErrorCollector) -> None:
-        """Read `options.figure_style`, the keyword arguments of methods that draw."""
-        for argument in self._arguments:
-            if argument.dest not in options.given:
-                setattr(options, argument.dest, argument.default)
-            argument.read_into(options, errors)
-        options.figure_style = {}
-        if options.style == "paper":
-            options.figure_style = {"style": "paper", "width": options.figure_width}
-        elif "figure_width" in options.given:
-            errors.collect("", _refuse_width)
-
-
-def _refuse_width() -> None:
-    message = "goes only with --style paper"
-    raise InputError([ValidationIssue(key="--width", message=message)])
-
-
 class Command(NamedTuple):
-    """Command: a function, its arguments and what prints its result.
+    """Command: the function that runs it, its arguments, and what computes its result.
 
-    *call* gets the options that it has parameters for, and `options` are all of them; its result,
-    unless *show* is None, is printed by *show*, or its *document* as JSON with `--json`.
-    *checks* take the options, of which wrong ones are None, and raise `InputError`. A command with
-    *actions* has no arguments of its own.
+    *function* gets the options that it has parameters for, and `options` are all of them. If there
+    is a function *of*, that is called so instead, and its result is shown by *function*, or its
+    *document* is printed as JSON with `--json`. *checks* take the options, of which wrong ones are
+    None, and raise `InputError`. *about* is the help: a description, examples and remarks.
     """
 
-    description: str
-    call: Callable[..., Any] | None = None
+    function: Callable[..., Any] | None = None
     arguments: Sequence[Argument | ArgumentSet] = ()
-    epilog: str = ""
-    show: Callable[[Any, argparse.Namespace], int | None] | None = None
-    checks: Sequence[Callable[[argparse.Namespace], object]] = ()
-    document: Callable[[Any, argparse.Namespace], Any] = lambda found, _: found.to_dict()
-    actions: Mapping[str, Command] | None = None
+    about: str = ""
+    of: Callable[..., Any] | None = None
+    checks: Sequence[Callable[[Options], object]] = ()
+    document: Callable[[Any, Options], Any] = lambda found, _: found.to_dict()
     progress: str = "load"
 
-    def add_to(self, parser: Parser, *, shows_all: bool) -> None:
-        """Add the arguments to *parser*, and what it calls."""
-        parser.description, parser.epilog = self.description, self.epilog
-        if self.actions is not None:
+    def add_to(self, parser: Parser, name: str, *, shows_all: bool) -> None:
+        """Add the help and the arguments to *parser*, and what it calls, or the actions below."""
+        parser.description, _, parser.epilog = self.about.partition("\n\n")
+        if self.function is None:
             below = parser.add_subparsers(required=True, metavar="ACTION", parser_class=Parser)
-            for name, action in self.actions.items():
-                made = below.add_parser(name, help=action.description)
-                action.add_to(made, shows_all=shows_all)
+            for full_name, action in COMMANDS.items():
+                if full_name.startswith(f"{name} "):
+                    made = below.add_parser(full_name.partition(" ")[2], help=action.about)
+                    action.add_to(made, full_name, shows_all=shows_all)
             return
         if any(argument.is_rare for argument in self.arguments):
             parser.add_argument("--help-all", action="help", help="show all options and exit")
@@ -420,159 +363,94 @@ class Command(NamedTuple):
         parser.usage = " ".join(filter(None, (parser.prog, "[OPTION ...]", *words)))
         parser.set_defaults(command=self)
 
-    def run(self, options: argparse.Namespace) -> int:
+    def run(self, options: Options) -> int:
         """Read the arguments, call the function and show its result; return the exit code.
 
         Raises:
             InputError: listing every error in the arguments.
         """
-        words = [*_file_words(options, but=[a.dest for a in self._outputs()])]
+        outputs = [a for a in self.arguments if isinstance(a, Argument) and a.output is not None]
+        words = [*_file_words(options, but=[argument.dest for argument in outputs])]
         options.given = {
             name for name, value in vars(options).items() if value not in (None, [])
         } - {"command", "arguments", "refused"}
-        options.width = None if getattr(options, "no_truncate", False) else output_width()
+        options.width = None if getattr(options, "no_truncate", False) else output.terminal_width()
+        for name in [name for name, value in vars(options).items() if value is _REFUSED]:
+            setattr(options, name, None)
         for argument in self.arguments:
             if isinstance(argument, Argument) and argument.dest not in options.given:
                 setattr(options, argument.dest, argument.default)
         with ErrorCollector() as errors:
             for argument in self.arguments:
                 argument.read_into(options, errors)
-            errors.collect("", lambda: check_outputs_differ(options, words, self._outputs()))
+            errors.collect("", lambda: check_outputs_differ(options, words, outputs))
             for check in self.checks:
                 errors.collect("", partial(check, options))
-        with progress_bar(self.progress) as progress:
-            found = self._call(options, progress)
-        if self.show is None:
+        assert self.function is not None, "a command with actions is not run"  # noqa: S101
+        with progress_bar(self.progress) as options.progress:
+            found = call_with(self.of or self.function, options)
+        if self.of is None:
             return found or 0
         if options.json:
-            print_json(self.document(found, options))
+            output.print_json(self.document(found, options))
             return 0
-        return self.show(found, options) or 0
-
-    def _call(self, options: argparse.Namespace, progress: Progress | None) -> Any:
-        """Call the function with the options that it has parameters for."""
-        assert self.call is not None, "a command with actions is not run"  # noqa: S101
-        values = {**vars(options), "options": options, "progress": progress}
-        parameters = inspect.signature(self.call).parameters.values()
-        # The options of a load are in `config`, with their types.
-        own = options.words_of_load if hasattr(options, "words_of_load") else ()
-        given = {
-            parameter.name: values.get(parameter.name)
-            for parameter in parameters
-            if parameter.kind is not inspect.Parameter.VAR_KEYWORD
-            and parameter.name not in own
-            and (values.get(parameter.name) is not None or parameter.default is parameter.empty)
-        }
-        return self.call(**given)
-
-    def _outputs(self) -> list[Argument]:
-        return [a for a in self.arguments if isinstance(a, Argument) and a.output is not None]
+        return self.function(found, options) or 0
 
 
-JSON = partial(Argument, "--json")
-STORE = Argument("--store FILE", "store finished loads and reuse them")
-WORKERS = Argument(
-    "-j --workers N", "worker processes (default: one per core)", Integer(low=1, high=10_000)
-)
-DASK = Argument("--dask ADDRESS", "run on the workers of this dask.distributed scheduler")
-RETRY = Argument("--retry-failed", "rerun loads that failed")
-NO_TRUNCATE = Argument(
-    "--no-truncate", "do not wrap or truncate output (default: fit the terminal)"
-)
-SAMPLE_MS = partial(
-    Argument,
-    "--sample-ms MS",
-    "also show ByteIndexes sampled at this interval; use 100 to compare with Marx 2019",
-    Number(low=0, high=1e9, is_above=True),
-)
+COMMANDS: dict[str, Command] = {}
+"""Every command whose module is imported, by name; "store list" is an action of "store"."""
 
 
-def output_width() -> int:
-    """Return the width of the output in cells: $COLUMNS, or the terminal's, or 100."""
-    columns = os.environ.get("COLUMNS", "")
-    if columns.isascii() and columns.isdigit() and int(columns) > 0:
-        return int(columns)
-    try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns or _WIDTH_UNKNOWN
-    except (OSError, ValueError, AttributeError):  # a pipe, a file, or no standard output
-        return _WIDTH_UNKNOWN
+def command(
+    name: str, *arguments: Argument | ArgumentSet, about: str = "", **more: Any
+) -> Callable[[FunctionT], FunctionT]:
+    """Make the decorated function a command with these *arguments*; *more* are its other fields.
 
-
-def print_first(sentence: str) -> None:
-    """Print what the first loads show, where a terminal shows the progress, too."""
-    if sys.stderr.isatty():
-        print(f"h3sim: {escape_control(sentence)}", file=sys.stderr, flush=True)
-
-
-@contextmanager
-def progress_bar(unit: str = "load") -> Iterator[Progress | None]:
-    """Yield a progress callback (done, total) that shows a bar after one second.
-
-    Without a terminal it yields None, and tqdm is not imported.
+    Its help is *about*, or else the docstring.
     """
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from tqdm import tqdm
 
-    with tqdm(unit=unit, leave=False, delay=_BAR_AFTER_S) as bar:
+    def add(function: FunctionT) -> FunctionT:
+        text = about or inspect.cleandoc(function.__doc__ or "")
+        text = text.replace("\n\nExamples:\n", "\n\nexamples:\n")
+        if " " in name:  # the list of actions and the help of an action have one phrase
+            text = text[0].lower() + text[1:].removesuffix(".")
+        COMMANDS[name] = Command(function, arguments, text, **more)
+        return function
 
-        def progress(done: int, total: int) -> None:
-            bar.total = total
-            bar.update(done - bar.n)
-
-        yield progress
+    return add
 
 
-def print_json(document: Any) -> None:
-    """Print a document as one line of JSON."""
-    print(json.dumps(document, allow_nan=False))
+def call_with(function: Callable[..., Any], options: Options, /, **more: Any) -> Any:
+    """Call *function* with *more*, and with the options that it has parameters for.
+
+    Options that are None are left out if the function has a default; those of a load are in
+    `config`, with their types. A parameter `options` gets all of them.
+    """
+    values = {"options": options} | vars(options)
+    own = {*more, *getattr(options, "words_of_load", ())}
+    given = {
+        parameter.name: values.get(parameter.name)
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+        and parameter.name not in own
+        and (values.get(parameter.name) is not None or parameter.default is parameter.empty)
+    }
+    return function(**given, **more)
 
 
-def print_file(text: str) -> None:
-    """Print the *text* of a file in UTF-8, whatever the terminal's encoding."""
-    import io
-
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(encoding="utf-8")
-    print(text.removesuffix("\n"))
-
-
-def write_output(path: str, text: str) -> None:
-    """Write *text* to *path* atomically, or print it if *path* is `-`.
+def refuse(problems: Iterable[tuple[str, str]]) -> None:
+    """Refuse the command line if there are *problems*: names of options, each with a message.
 
     Raises:
-        InputError: if the file cannot be written.
+        InputError: with one issue per problem.
     """
-    if path == STANDARD_OUTPUT:
-        print_file(text)
-    else:
-        write_atomically(path, text, key="--output")
-
-
-def report_written(path: str | Path) -> None:
-    """Say on standard error that a file was written."""
-    print(f"wrote {escape_control(str(path))}", file=sys.stderr)
-
-
-def check_output_path(path: str, suffixes: Sequence[str], *, key: str) -> None:
-    """Refuse, before anything runs, a path that could not be written.
-
-    Raises:
-        InputError: if the path has none of *suffixes* or is unusable.
-    """
-    if suffixes == (STANDARD_OUTPUT,):
-        suffixes = ()
-        if path == STANDARD_OUTPUT:
-            return
-    if suffixes and Path(path).suffix.lower() not in suffixes:
-        last = " or ".join(suffixes) if len(suffixes) <= 2 else ", ".join(suffixes)
-        raise InputError([ValidationIssue(key=key, message=f"must end in {last}, is {path!r}")])
-    check_output(path, key=key)
+    issues = [ValidationIssue(key=key, message=message) for key, message in problems]
+    if issues:
+        raise InputError(issues)
 
 
 def check_outputs_differ(
-    options: argparse.Namespace, words: Iterable[str], outputs: Iterable[Argument]
+    options: Options, words: Iterable[str], outputs: Iterable[Argument]
 ) -> None:
     """Refuse, before anything runs, outputs that would overwrite an input or each other.
 
@@ -582,21 +460,20 @@ def check_outputs_differ(
         InputError: with one issue per conflicting path.
     """
     taken = {_real(path): "an input file" for path in words if os.path.isfile(path)}  # noqa: PTH113 - words and paths alike
-    problems: list[ValidationIssue] = []
-    for output in outputs:
-        path = getattr(options, output.dest)
+    problems = []
+    for argument in outputs:
+        path = getattr(options, argument.dest)
         # A device, /dev/null say, may be written to twice.
         if not isinstance(path, str) or (os.path.exists(path) and not os.path.isfile(path)):  # noqa: PTH110, PTH113
             continue
         if (other := taken.get(_real(path))) is not None:
             message = f"{format_value(path)} is also {other}: choose another file"
-            problems.append(ValidationIssue(key=output.name, message=message))
-        taken[_real(path)] = output.name
-    if problems:
-        raise InputError(problems)
+            problems.append((argument.name, message))
+        taken[_real(path)] = argument.name
+    refuse(problems)
 
 
-def _file_words(options: argparse.Namespace, but: Sequence[str]) -> Iterator[str]:
+def _file_words(options: Options, but: Sequence[str]) -> Iterator[str]:
     """Yield each word of the command line, except those of options *but*."""
     for name, value in vars(options).items():
         # "arguments" is the command line as it was typed, outputs and all.

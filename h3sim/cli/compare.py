@@ -8,18 +8,8 @@ import statistics
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from h3sim.cli import shared, tables
-from h3sim.cli.command import (
-    JSON,
-    NO_TRUNCATE,
-    PLOT,
-    SAMPLE_MS,
-    Argument,
-    Command,
-    FigureOptions,
-    group,
-    report_written,
-)
+from h3sim.cli import common, output, shared
+from h3sim.cli.command import Argument, Options, call_with, command, group
 from h3sim.results.figures import FIGURES
 from h3sim.results.tables import sampled_every
 from h3sim.schema.values import Integer, Number
@@ -32,7 +22,6 @@ from h3sim.text import escape_control, plural
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from h3sim.cli.command import Progress
     from h3sim.schemes import Scheme
     from h3sim.study import Comparison
     from h3sim.study.compare import ComparisonRow, SeedComparisonRow
@@ -43,21 +32,7 @@ _HEADERS = (
     *("scheme", "speedup", "95 % interval", "p (Holm)", "effect"),
     *("wins 5 %", "ties", "losses", "wins 25 %", "losses"),
 )
-_EPILOG = """\
-examples:
-  h3sim compare http2rulez davies-meenan
-  h3sim compare papers --scheme fifo,bucket-html --baseline dfifo
-  h3sim compare my-page.json --send-buffer-kb 0,14,280,1000 --mean geometric
-  h3sim compare davies-meenan --plot schemes.png
-  h3sim compare davies-meenan --scheme rr,bucket-html --race race.html
-  h3sim compare corpus:small --scheme chrome-eps,h2o --scheduler-process ./driver
-  h3sim compare corpus:small --loss 1% --rtt-ms 50 --seeds 30 --send-buffer-kb 0
-  h3sim compare corpus --scheme fifo,chrome-eps --by-page --no-truncate | less -S
-
-A speedup is the ByteIndex of the baseline without a send buffer, divided by the ByteIndex of the
-scheme: 2.00 is twice as fast, 0.50 half as fast. Several versions of one page are also compared
-with the first version.
-"""
+_SPEEDUPS = {"atf": "above the fold"}
 _FEW_PAGES = 4
 """Largest number of pages whose own tables are shown by default; beyond it, only means are."""
 _UNFIT = re.compile(r"[^A-Za-z0-9._+-]+")
@@ -65,62 +40,35 @@ _LONGEST_NAME = 100
 _MEANS = {"arithmetic": statistics.fmean, "geometric": statistics.geometric_mean}
 
 
-def _run_compare(
-    options: argparse.Namespace, progress: Progress | None
-) -> Comparison | SeedComparison:
-    """Return the comparison that the options describe."""
+def _run_compare(options: Options) -> Comparison | SeedComparison:
+    """Return the comparison that the options describe, and write its figures."""
     if options.scheduler_process is not None:
         process = shared.with_process(options.schemes[0], options.scheduler_process)
         options.schemes = [*options.schemes, process]
-    comparison: Comparison | SeedComparison = compare(
-        options.pages,
-        schemes=options.schemes,
-        config=options.config,
-        send_buffers_kb=options.send_buffer_kb,
-        baseline=options.baseline,
-        sample_ms=options.sample_ms,
+    comparison: Comparison | SeedComparison = call_with(
+        compare,
+        options,
         keep_loads=options.plot is not None or options.race is not None,
-        seeds=options.seeds,
         workers=options.workers,
-        progress=progress,
+        progress=options.progress,
     )
     if isinstance(comparison, SeedComparison):
         if options.csv is not None:
             comparison.results.to_csv(options.csv)
-            report_written(options.csv)
+            output.report_written(options.csv)
     else:
         _write_figures(comparison, options)
     return comparison
 
 
-def _print_comparison(found: Comparison | SeedComparison, options: argparse.Namespace) -> int:
-    """Print the tables of a comparison; return the exit code."""
-    if isinstance(found, SeedComparison):
-        return _print_over_seeds(found, options)
-    width, buffers_kb = options.width, options.send_buffer_kb
-    tables.print_text(found.describe(), width)
-    print()
-    if options.by_page or (options.by_page is None and len(options.pages) <= _FEW_PAGES):
-        _print_pages(found, options)
-    else:
-        for page in options.pages:
-            _print_notes(found, page.name, width)
-    if found.are_versions:
-        _print_versions(found, buffers_kb, width)
-    else:
-        _print_means(found, options)
-    _print_caveats(options.schemes, width)
-    return 0
-
-
-def _print_over_seeds(comparison: SeedComparison, options: argparse.Namespace) -> int:
+def _print_over_seeds(comparison: SeedComparison, options: Options) -> int:
     """Print each scheme's speedup over the baseline."""
     width, counts = options.width, comparison.results.counts
     seeds = plural(options.seeds, "seed")
-    tables.print_text(f"{plural(len(options.pages), 'page')}, {seeds} each: {counts}", width)
+    output.show(width, f"{plural(len(options.pages), 'page')}, {seeds} each: {counts}")
     for page, judged in comparison.fidelity.items():
         for line in judged.lines():
-            tables.print_text(f"{page}: {line}", width)
+            output.show(width, f"{page}: {line}")
     for text in _tables(comparison, options):
         print(f"\n{text}")
     note = (
@@ -129,11 +77,11 @@ def _print_over_seeds(comparison: SeedComparison, options: argparse.Namespace) -
         " is one page); p: Wilcoxon, corrected for the number of schemes; wins and losses count"
         " loads."
     )
-    print(f"\n{tables.fitted(note, width)}")
+    print(f"\n{output.fitted(note, width)}")
     return 1 if counts and counts.failed else 0
 
 
-def _tables(comparison: SeedComparison, options: argparse.Namespace) -> Iterator[str]:
+def _tables(comparison: SeedComparison, options: Options) -> Iterator[str]:
     """Yield a table of each send buffer and metric."""
     width, noun = options.width, "page" if len(options.pages) > 1 else "seed"
     titles = {figure.name: figure.title for figure in FIGURES}
@@ -151,7 +99,7 @@ def _tables(comparison: SeedComparison, options: argparse.Namespace) -> Iterator
             yield f"**{heading}**\n\n{_markdown(cells)}{note}"
         else:
             shown = Table(_HEADERS, cells).to_text(width, shorten=True)
-            yield f"{heading}:\n\n{shown}{note and tables.fitted(note, width)}"
+            yield f"{heading}:\n\n{shown}{note and output.fitted(note, width)}"
 
 
 def too_few(rows: Sequence[SchemeRow | SeedComparisonRow], noun: str) -> str:
@@ -200,7 +148,7 @@ def _markdown(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in escaped)
 
 
-def _print_pages(comparison: Comparison, options: argparse.Namespace) -> None:
+def _print_pages(comparison: Comparison, options: Options) -> None:
     """Print the tables of each page."""
     width = options.width
     for page in options.pages:
@@ -209,15 +157,14 @@ def _print_pages(comparison: Comparison, options: argparse.Namespace) -> None:
         print(escape_control(f"{page.name}: {size}"))
         _print_notes(comparison, page.name, width)
         print()
-        for buffer_kb in options.send_buffer_kb:
+        for buffer_kb in options.send_buffers_kb:
             rows = [
                 row
                 for row in comparison.rows
                 if (row.page, row.send_buffer_kb) == (page.name, buffer_kb)
             ]
             print(f"a send buffer of {buffer_kb:g} kB:\n" if buffer_kb else "no send buffer:\n")
-            for text in _page_tables(rows, comparison.sample_ms, width):
-                print(f"{text}\n")
+            _print_page_tables(rows, comparison.sample_ms, width)
 
 
 def _print_notes(comparison: Comparison, page: str, width: int | None) -> None:
@@ -226,13 +173,13 @@ def _print_notes(comparison: Comparison, page: str, width: int | None) -> None:
     notes = [*(() if judged is None else judged.lines()), *comparison.notes.get(page, ())]
     if page in comparison.missing_reason:
         notes.append(f"above the fold: {comparison.missing_reason[page]}")
-    for note in notes:
-        tables.print_text(f"{page}: {note}", width)
+    if notes:
+        output.show(width, (f"{page}: {note}" for note in notes))
 
 
-def _print_means(comparison: Comparison, options: argparse.Namespace) -> None:
+def _print_means(comparison: Comparison, options: Options) -> None:
     """Print the mean speedups over all pages."""
-    width, buffers_kb = options.width, options.send_buffer_kb
+    width, buffers_kb = options.width, options.send_buffers_kb
     over = f"over {plural(len(options.pages), 'page')}"
     print(escape_control(f"{options.mean} mean speedups to {comparison.baseline} {over}") + "\n")
     means = {
@@ -244,10 +191,8 @@ def _print_means(comparison: Comparison, options: argparse.Namespace) -> None:
         for which, mean in (("all", "mean_all"), ("above the fold", "mean_atf"))
     ]
     names = dict.fromkeys(scheme for scheme, _ in means)
-    shown = tables.of(
-        names, ("scheme", str), *((Column.ratio(head), value) for head, value in means_of)
-    )
-    print(shown.to_text(width))
+    columns = ((Column.ratio(head), value) for head, value in means_of)
+    output.show(width, output.of(names, ("scheme", str), *columns), shorten=False)
 
 
 def _print_versions(
@@ -263,21 +208,14 @@ def _print_versions(
             buffer = f", a send buffer of {kb:g} kB" if kb else ""
             version = escape_control(name)
             print(f"{version} against {original} with the same scheme{buffer}: speedups\n")
-            computed = (
-                (Column.ratio("first paint"), "speedup_first_paint"),
-                (Column.ratio("largest paint"), "speedup_largest_paint"),
-                (Column.ratio("load event"), "speedup_load_event"),
+            is_computed = any(row.speedup_first_paint is not None for row in rows)
+            heads = ["all", "atf", "page_load"]
+            heads += ["first_paint", "largest_paint", "load_event"] if is_computed else []
+            ratios = (
+                (Column.ratio(_SPEEDUPS.get(head, head.replace("_", " "))), f"speedup_{head}")
+                for head in heads
             )
-            tables.print_table(
-                rows,
-                ("scheme", "scheme"),
-                (Column.ratio("all"), "speedup_all"),
-                (Column.ratio("above the fold"), "speedup_atf"),
-                (Column.ratio("page load"), "speedup_page_load"),
-                *(computed if any(row.speedup_first_paint is not None for row in rows) else ()),
-                width=width,
-                shorten=False,
-            )
+            output.show(width, output.of(rows, "scheme", *ratios), shorten=False)
             print()
 
 
@@ -291,17 +229,16 @@ def _print_caveats(schemes: list[Scheme], width: int | None) -> None:
     ]
     if notes:
         print()
-    for note in notes:
-        tables.print_text(note, width)
+        output.show(width, notes)
 
 
-def _page_tables(
+def _print_page_tables(
     rows: list[ComparisonRow], sample_ms: float | None, width: int | None
-) -> Iterator[str]:
-    """Yield the table of ByteIndexes, of those sampled, and of times of computing browsers."""
-    shown = tables.of(
+) -> None:
+    """Print the table of ByteIndexes, of those sampled, and of times of computing browsers."""
+    exact = output.of(
         rows,
-        ("scheme", "scheme"),
+        "scheme",
         (Column.ms("all ms"), "byte_index_all_ms"),
         (Column.ms("above fold ms"), "byte_index_atf_ms"),
         (Column.ratio("speedup all"), "speedup_all"),
@@ -310,29 +247,26 @@ def _page_tables(
         (Column.ms("last above fold at ms"), "last_atf_ms"),
         ("which is", lambda row: row.last_atf_id or "-"),
     )
-    yield shown.to_text(width, shorten=True)
+    output.show(width, exact)
+    print()
     if sample_ms is not None:  # speedups use the exact ones
-        shown = tables.of(
+        sampled = output.of(
             rows,
-            ("scheme", "scheme"),
+            "scheme",
             (Column.ms("all ms"), "byte_index_sampled_all_ms"),
             (Column.ms("above fold ms"), "byte_index_sampled_atf_ms"),
         )
-        sampled = shown.to_text(width, shorten=True)
-        yield f"ByteIndexes {sampled_every(sample_ms)}:\n\n{sampled}"
+        print(f"ByteIndexes {sampled_every(sample_ms)}:\n")
+        output.show(width, sampled)
+        print()
     if any(row.first_paint_ms is not None for row in rows):
-        shown = tables.of(
-            rows,
-            ("scheme", "scheme"),
-            (Column.ms("first paint ms"), "first_paint_ms"),
-            (Column.ms("largest paint ms"), "largest_paint_ms"),
-            (Column.ms("SpeedIndex ms"), "speed_index_ms"),
-            (Column.ms("load event ms"), "load_event_ms"),
-        )
-        yield shown.to_text(width, shorten=True)
+        index = (Column.ms("SpeedIndex ms"), "speed_index_ms")
+        times = ("first_paint_ms", "largest_paint_ms", index, "load_event_ms")
+        output.show(width, output.of(rows, "scheme", *times))
+        print()
 
 
-def _write_figures(comparison: Comparison, options: argparse.Namespace) -> None:
+def _write_figures(comparison: Comparison, options: Options) -> None:
     """Write the figures of a comparison, one per page."""
     for path in (options.plot, options.race):
         if path is None:
@@ -341,13 +275,13 @@ def _write_figures(comparison: Comparison, options: argparse.Namespace) -> None:
 
         targets = plot_paths(path, [page.name for page in options.pages])
         for page, target in zip(options.pages, targets, strict=True):
-            loads = comparison.loads_of(page.name, send_buffer_kb=options.send_buffer_kb[0])
+            loads = comparison.loads_of(page.name, send_buffer_kb=options.send_buffers_kb[0])
             plots = LoadPlots(loads)
             if path is options.race:
                 plots.race(target)
             else:
                 plots.save(target, **options.figure_style)
-            report_written(target)
+            output.report_written(target)
 
 
 def plot_paths(path: str, names: Sequence[str]) -> list[Path]:
@@ -371,76 +305,102 @@ def plot_paths(path: str, names: Sequence[str]) -> list[Path]:
     return made
 
 
-COMMANDS = {
-    "compare": Command(
-        "Load pages with several schemes and show which are faster, and why.",
-        _run_compare,
-        (
-            shared.PAGES,
-            shared.marks(),
-            shared.schemes(),
-            shared.scheduler_process(
-                "compare a driver (docs/conformance-protocol.md), too: it schedules for the clients"
-                " of the first scheme"
-            ),
-            Argument(
-                "--baseline NAME",
-                "reference scheme",
-                default="rr",
-                read=lambda name, options: baseline_of(name, options.schemes),
-            ),
-            Argument(
-                "--send-buffer-kb KB",
-                "send buffers in kB (1000 bytes), comma-separated",
-                Number(low=0, high=1e9),
-                default="0,1000",
-                many="commas",
-            ),
-            shared.LoadOptions(are_all=True, but=("send_buffer_kb",)),
-            Argument(
-                "--plot FILE",
-                "plot each page's loads by scheme: FILE.png, .svg or .pdf; with several pages the"
-                " page's name is inserted before the extension",
-                output=PLOT,
-                not_with="--seeds",
-            ),
-            FigureOptions(),
-            Argument(
-                "--race FILE",
-                "write each page's loads as pages that fill in, side by side: FILE.html",
-                output=(".html", ".htm"),
-                not_with="--seeds",
-            ),
-            Argument("--mean MEAN", "mean over pages", default="arithmetic", choices=tuple(_MEANS)),
-            JSON("print h3sim-comparison/2 instead", not_with="--seeds"),
-            SAMPLE_MS(),
-            Argument(
-                "--by-page",
-                f"also show each page's table (default: for up to {_FEW_PAGES} pages)",
-                not_with="--seeds",
-                action=argparse.BooleanOptionalAction,
-            ),
-            NO_TRUNCATE,
-            *group(
-                "many seeds",
-                Argument(
-                    "--seeds N",
-                    "load each with N seeds, from --seed on; show intervals and wins (needs scipy)",
-                    Integer(low=1),
-                    not_with="--sample-ms",
-                ),
-            ),
-            *group(
-                "many seeds",
-                Argument("-j --workers N", "worker processes", Integer(low=1)),
-                Argument("--csv FILE", "write one row per load", output=()),
-                Argument("--markdown", "print the tables as Markdown"),
-                Argument("--sort", "sort by speedup, fastest first (default: as given)"),
-                needs="--seeds",
-            ),
+@command(
+    "compare",
+    shared.PAGES,
+    shared.marks(),
+    shared.schemes(),
+    shared.scheduler_process(
+        "compare a driver (docs/conformance-protocol.md), too: it schedules for the clients"
+        " of the first scheme"
+    ),
+    Argument(
+        "--baseline NAME",
+        "reference scheme",
+        default="rr",
+        read=lambda name, options: baseline_of(name, options.schemes),
+    ),
+    Argument(
+        "--send-buffer-kb KB",
+        "send buffers in kB (1000 bytes), comma-separated",
+        Number(low=0, high=1e9),
+        default="0,1000",
+        many="commas",
+        dest="send_buffers_kb",
+    ),
+    shared.LoadOptions(are_all=True, but=("send_buffer_kb",)),
+    common.PLOT(
+        "plot each page's loads by scheme: FILE.png, .svg or .pdf; with several pages the"
+        " page's name is inserted before the extension",
+        not_with="--seeds",
+    ),
+    common.FigureOptions(),
+    Argument(
+        "--race FILE",
+        "write each page's loads as pages that fill in, side by side: FILE.html",
+        output=output.HTML,
+        not_with="--seeds",
+    ),
+    Argument("--mean MEAN", "mean over pages", default="arithmetic", choices=tuple(_MEANS)),
+    common.JSON("print h3sim-comparison/2 instead", not_with="--seeds"),
+    common.SAMPLE_MS(),
+    Argument(
+        "--by-page",
+        f"also show each page's table (default: for up to {_FEW_PAGES} pages)",
+        not_with="--seeds",
+        action=argparse.BooleanOptionalAction,
+    ),
+    common.NO_TRUNCATE,
+    *group(
+        "many seeds",
+        Argument(
+            "--seeds N",
+            "load each with N seeds, from --seed on; show intervals and wins (needs scipy)",
+            Integer(low=1),
+            not_with="--sample-ms",
         ),
-        _EPILOG,
-        show=_print_comparison,
-        checks=(shared.check_names,),
-    )
-}
+    ),
+    *group(
+        "many seeds",
+        Argument("-j --workers N", "worker processes", Integer(low=1)),
+        Argument("--csv FILE", "write one row per load", output=()),
+        Argument("--markdown", "print the tables as Markdown"),
+        Argument("--sort", "sort by speedup, fastest first (default: as given)"),
+        needs="--seeds",
+    ),
+    of=_run_compare,
+    checks=(shared.check_names,),
+)
+def _print_comparison(found: Comparison | SeedComparison, options: Options) -> int:
+    """Load pages with several schemes and show which are faster, and why.
+
+    Examples:
+      h3sim compare http2rulez davies-meenan
+      h3sim compare papers --scheme fifo,bucket-html --baseline dfifo
+      h3sim compare my-page.json --send-buffer-kb 0,14,280,1000 --mean geometric
+      h3sim compare davies-meenan --plot schemes.png
+      h3sim compare davies-meenan --scheme rr,bucket-html --race race.html
+      h3sim compare corpus:small --scheme chrome-eps,h2o --scheduler-process ./driver
+      h3sim compare corpus:small --loss 1% --rtt-ms 50 --seeds 30 --send-buffer-kb 0
+      h3sim compare corpus --scheme fifo,chrome-eps --by-page --no-truncate | less -S
+
+    A speedup is the ByteIndex of the baseline without a send buffer, divided by the ByteIndex of
+    the scheme: 2.00 is twice as fast, 0.50 half as fast. Several versions of one page are also
+    compared with the first version.
+    """
+    if isinstance(found, SeedComparison):
+        return _print_over_seeds(found, options)
+    width, buffers_kb = options.width, options.send_buffers_kb
+    output.show(width, found.describe())
+    print()
+    if options.by_page or (options.by_page is None and len(options.pages) <= _FEW_PAGES):
+        _print_pages(found, options)
+    else:
+        for page in options.pages:
+            _print_notes(found, page.name, width)
+    if found.are_versions:
+        _print_versions(found, buffers_kb, width)
+    else:
+        _print_means(found, options)
+    _print_caveats(options.schemes, width)
+    return 0

@@ -7,25 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h3sim.catalog.resources import root
-from h3sim.cli import tables
-from h3sim.cli.command import (
-    DASK,
-    FAILED,
-    JSON,
-    NO_TRUNCATE,
-    PLOT,
-    RETRY,
-    STORE,
-    WORKERS,
-    Argument,
-    Command,
-    FigureOptions,
-    Share,
-    print_json,
-    report_written,
-)
+from h3sim.cli import common, output
+from h3sim.cli.command import FAILED, Argument, Options, Share, command
 from h3sim.config.load_config import FOR_HEADER_LISTS, LoadConfig
-from h3sim.errors import InputError, ValidationIssue
+from h3sim.errors import InputError
 from h3sim.headers import CODEC_NAMES, CodecSettings, HeaderCompression, codec_scheme
 from h3sim.headers.base import HeaderListError, HeaderLists
 from h3sim.importers.header_lists import read_exchanges
@@ -39,15 +24,195 @@ from h3sim.text import ELLIPSIS, escape_control, plural
 from h3sim.units import ms
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable, Sequence
 
-    from h3sim.cli.command import Progress
     from h3sim.study.header_study import HeaderRow
     from h3sim.study.results import Results
 
 
-_EPILOG = f"""\
+_SHOWN_ERRORS = 10
+_OVER_QUIC = "4g"
+_SCHEME = "rr"
+"""Default scheme: all responses share the link, so none waits for another to end."""
+_MOST_RUNS = 10_000
+_SOME_LOSS = 0.1
+"""Loss assumed while checking the network: any loss turns a constant rate into links."""
+_LARGEST_RTT_MS = 60_000.0
+_LARGEST_TABLE_BYTES = 2**30 - 1
+"""Largest table capacity that ls-qpack accepts; it rejects more as an encoder stream error."""
+
+
+def _check_network(options: Options) -> None:
+    """Refuse a network with the path model, and one that cannot carry QUIC packets.
+
+    Raises:
+        InputError: if the network cannot be used.
+    """
+    if options.model == "model":
+        if options.network is not None:
+            raise InputError.at("--network", "goes only with --model quic")
+        return
+    network = options.network or _OVER_QUIC
+    if LoadConfig(network=network, loss=_SOME_LOSS).path.named.independent_packets is not None:
+        message = f"{network} cannot carry QUIC packets: choose another network"
+        raise InputError.at("--network", message)
+
+
+def _print_counts(results: Results, options: Options) -> int:
+    """Print run counts and failures to standard error, so the output stays reproducible."""
+    errors, finished = results.errors, results.counts
+    if finished is not None and (options.store or errors):
+        runs = plural(sum(finished), "run")
+        print(f"h3sim header-compression: {runs}: {finished}", file=sys.stderr)
+    for error in errors[:_SHOWN_ERRORS]:
+        print(f"h3sim header-compression: failed: {escape_control(error)}", file=sys.stderr)
+    return FAILED if errors else 0
+
+
+def _read_lists(given: str, options: Options) -> HeaderLists:
+    """Return the header lists of a file, in the direction of the options."""
+    what, interval_ms = options.direction, options.interval_ms or 0
+    exchanges = read_exchanges(_path(given, what), interval_ns=ms(interval_ms))
+    lists = HeaderLists(
+        name=Path(given).name, exchanges=exchanges, of_responses=what == "responses"
+    )
+    if not lists.sections:
+        other = "responses" if what == "requests" else "requests"
+        message = f"contains only header lists of {other}: use --direction {other}"
+        raise HeaderListError.at("", message, given)
+    return lists
+
+
+def _path(given: str, what: str) -> str:
+    """Return the file of the shipped header lists with that name, or *given* as a path."""
+    kind = "req" if what == "requests" else "resp"
+    folder = root("corpora") / "headers"
+    shipped = {
+        file.name.partition(".")[0]: str(file)
+        for file in folder.iterdir()
+        if file.name.endswith(f".{kind}.qif")
+    }
+    if given in shipped:
+        return shipped[given]
+    if not Path(given).suffix and not Path(given).exists():
+        names = join_words(sorted(shipped))
+        message = f"is neither a file nor one of the shipped header lists: {names}"
+        raise HeaderListError.at("", message, shown_path(given))
+    return given
+
+
+def _print_rows(rows: Sequence[HeaderRow], width: int | None) -> None:
+    """Print one table per path."""
+    for rtt_ms, loss in dict.fromkeys((row.rtt_ms, row.loss) for row in rows):
+        own = [row for row in rows if (row.rtt_ms, row.loss) == (rtt_ms, loss)]
+        saved = (("saved %", lambda row: f"{row.saved_percent:.1f}"),)
+        text = _build_table(own, *saved).to_text(width)
+        # Names are more than a column that another column implies.
+        text = _build_table(own).to_text(width) if ELLIPSIS in text else text
+        print(f"\nRTT {rtt_ms:g} ms, loss {100 * loss:g} %")
+        print(text)
+
+
+def _build_table(rows: Sequence[HeaderRow], *saved: tuple[str, Callable[[Any], str]]) -> Table[Any]:
+    """Return the table of all codecs over one path."""
+    return output.of(
+        rows,
+        ("scheme", "scheme"),
+        (Column.ms("HOL ms per run"), "hol_total_ms"),
+        (Column.ms("per list"), "hol_mean_ms"),
+        (Column.ms("p95"), "hol_p95_ms"),
+        (Column.ms("max"), "hol_max_ms"),
+        ("blocked", lambda row: f"{row.blocked:,.1f}"),
+        ("runs without", lambda row: f"{row.runs_without_hol} of {row.runs}"),
+        ("sent %", lambda row: f"{100 * row.ratio:.1f}"),
+        *saved,
+        ("buffered bytes", "held_compressed_bytes"),
+        ("decoded", "held_decompressed_bytes"),
+    )
+
+
+def _codec(name: str, _: Options) -> str:
+    codec_scheme(name)
+    return name
+
+
+@command(
+    "header-compression",
+    Argument(
+        "--schemes NAMES",
+        "compression schemes, comma-separated (default: all)",
+        default=",".join(CODEC_NAMES),
+        many="commas",
+        read=_codec,
+    ),
+    Argument(
+        "--model PATH",
+        "path model: that of Frindell 2017, or QUIC shared with response bodies",
+        default="model",
+        choices=("model", "quic"),
+    ),
+    Argument(
+        "--network NAME", f"with --model quic: rate and queue of the path (default: {_OVER_QUIC})"
+    ),
+    Argument(
+        "--rtt-ms MS",
+        "round-trip times, comma-separated",
+        Number(low=0, high=_LARGEST_RTT_MS),
+        default="100",
+        many="commas",
+    ),
+    Argument(
+        "--loss SHARES",
+        "packet loss rates, comma-separated: 0.02, or 2%",
+        Share(),
+        default="2%",
+        many="commas",
+    ),
+    Argument(
+        "--runs N",
+        "runs per condition, with consecutive seeds",
+        Integer(low=1, high=_MOST_RUNS),
+        default=5,
+    ),
+    Argument(
+        "--table-bytes BYTES",
+        "dynamic table capacity",
+        Integer(low=0, high=_LARGEST_TABLE_BYTES),
+        default=4096,
+    ),
+    Argument(
+        "--blocked-streams N",
+        "maximum number of streams that QPACK may block",
+        Integer(low=0, high=2**30),
+        default=100,
+    ),
+    Argument(
+        "--interval-ms MS",
+        "time between header lists of a QIF file without timestamps",
+        Number(low=0, high=_LARGEST_RTT_MS),
+        default=10.0,
+    ),
+    Argument(
+        "--direction LISTS",
+        "header lists to compress",
+        default="requests",
+        choices=("requests", "responses"),
+    ),
+    Argument("FILE", "a HAR, a QIF file, or the name of shipped header lists", read=_read_lists),
+    Argument("--seed N", "random seed", Integer(low=0, high=2**63 - 1), default=0),
+    common.JSON("print h3sim-headers/1 instead"),
+    common.PLOT("plot HOL delay and compression ratio: FILE.png, .svg or .pdf"),
+    common.FigureOptions(),
+    common.STORE,
+    common.WORKERS,
+    common.DASK,
+    common.RETRY,
+    common.NO_TRUNCATE,
+    progress="run",
+    checks=(_check_network,),
+    about=f"""Send header lists through header compression schemes over a lossy path;
+show head-of-line blocking and compression ratios.
+
 examples:
   h3sim header-compression tabler-gallery
   h3sim header-compression requests.qif --schemes hpack,qpack,qcram --rtt-ms 100 --loss 2%
@@ -63,20 +228,9 @@ each time a packet of 1400 bytes is lost. HOL delay is the time from a header li
 it is decoded.
 
 The store keeps every finished run; if interrupted, run the same command again to resume.
-"""
-_SHOWN_ERRORS = 10
-_OVER_QUIC = "4g"
-_SCHEME = "rr"
-"""Default scheme: all responses share the link, so none waits for another to end."""
-_MOST_RUNS = 10_000
-_SOME_LOSS = 0.1
-"""Loss assumed while checking the network: any loss turns a constant rate into links."""
-_LARGEST_RTT_MS = 60_000.0
-_LARGEST_TABLE_BYTES = 2**30 - 1
-"""Largest table capacity that ls-qpack accepts; it rejects more as an encoder stream error."""
-
-
-def _run_header_compression(options: argparse.Namespace, progress: Progress | None) -> int:
+""",
+)
+def _run_header_compression(options: Options, progress: output.Progress | None) -> int:
     """Run the study that the options describe, and print it."""
     lists = options.file
     settings = CodecSettings(
@@ -110,11 +264,11 @@ def _run_header_compression(options: argparse.Namespace, progress: Progress | No
         from h3sim.reporting.study_plots import save_header_plot  # lazy: imports matplotlib
 
         save_header_plot(rows, options.plot, **options.figure_style)
-        report_written(options.plot)
+        output.report_written(options.plot)
     if options.json:
         given = {"source": lists.name, "of": options.direction, "seed": options.seed}
         given |= {"interval_ms": options.interval_ms, "network": network, "settings": settings}
-        print_json(rows_to_dict(rows, **given))
+        output.print_json(rows_to_dict(rows, **given))
     elif rows:
         over = f", QUIC over {network}" if network else ""
         n_lists = plural(rows[0].sections, options.direction[:-1])
@@ -123,190 +277,3 @@ def _run_header_compression(options: argparse.Namespace, progress: Progress | No
         print(escape_control(f"{lists.name}: {n_lists}, {n_runs}, {size}{over}"))
         _print_rows(rows, options.width)
     return _print_counts(results, options)
-
-
-def _check_network(options: argparse.Namespace) -> None:
-    """Refuse a network with the path model, and one that cannot carry QUIC packets.
-
-    Raises:
-        InputError: if the network cannot be used.
-    """
-    if options.model == "model":
-        message = "goes only with --model quic" if options.network is not None else ""
-    else:
-        network = options.network or _OVER_QUIC
-        named = LoadConfig(network=network, loss=_SOME_LOSS).path.named
-        cannot = f"{network} cannot carry QUIC packets: choose another network"
-        message = "" if named.independent_packets is None else cannot
-    if message:
-        raise InputError([ValidationIssue(key="--network", message=message)])
-
-
-def _print_counts(results: Results, options: argparse.Namespace) -> int:
-    """Print run counts and failures to standard error, so the output stays reproducible."""
-    errors, finished = results.errors, results.counts
-    if finished is not None and (options.store or errors):
-        runs = plural(sum(finished), "run")
-        print(f"h3sim header-compression: {runs}: {finished}", file=sys.stderr)
-    for error in errors[:_SHOWN_ERRORS]:
-        print(f"h3sim header-compression: failed: {escape_control(error)}", file=sys.stderr)
-    return FAILED if errors else 0
-
-
-def _read_lists(given: str, options: argparse.Namespace) -> HeaderLists:
-    """Return the header lists of a file, in the direction of the options."""
-    what, interval_ms = options.direction, options.interval_ms or 0
-    exchanges = read_exchanges(_path(given, what), interval_ns=ms(interval_ms))
-    lists = HeaderLists(
-        name=Path(given).name, exchanges=exchanges, of_responses=what == "responses"
-    )
-    if not lists.sections:
-        other = "responses" if what == "requests" else "requests"
-        message = f"contains only header lists of {other}: use --direction {other}"
-        raise HeaderListError([ValidationIssue(key="", message=message)], given)
-    return lists
-
-
-def _path(given: str, what: str) -> str:
-    """Return the file of the shipped header lists with that name, or *given* as a path."""
-    kind = "req" if what == "requests" else "resp"
-    folder = root("corpora") / "headers"
-    shipped = {
-        file.name.partition(".")[0]: str(file)
-        for file in folder.iterdir()
-        if file.name.endswith(f".{kind}.qif")
-    }
-    if given in shipped:
-        return shipped[given]
-    if not Path(given).suffix and not Path(given).exists():
-        message = (
-            f"is neither a file nor one of the shipped header lists: {join_words(sorted(shipped))}"
-        )
-        raise HeaderListError([ValidationIssue(key="", message=message)], shown_path(given))
-    return given
-
-
-def _print_rows(rows: Sequence[HeaderRow], width: int | None) -> None:
-    """Print one table per path."""
-    for rtt_ms, loss in dict.fromkeys((row.rtt_ms, row.loss) for row in rows):
-        own = [row for row in rows if (row.rtt_ms, row.loss) == (rtt_ms, loss)]
-        saved = (("saved %", lambda row: f"{row.saved_percent:.1f}"),)
-        text = _build_table(own, *saved).to_text(width)
-        # Names are more than a column that another column implies.
-        text = _build_table(own).to_text(width) if ELLIPSIS in text else text
-        print(f"\nRTT {rtt_ms:g} ms, loss {100 * loss:g} %")
-        print(text)
-
-
-def _build_table(rows: Sequence[HeaderRow], *saved: tuple[str, Callable[[Any], str]]) -> Table[Any]:
-    """Return the table of all codecs over one path."""
-    return tables.of(
-        rows,
-        ("scheme", "scheme"),
-        (Column.ms("HOL ms per run"), "hol_total_ms"),
-        (Column.ms("per list"), "hol_mean_ms"),
-        (Column.ms("p95"), "hol_p95_ms"),
-        (Column.ms("max"), "hol_max_ms"),
-        ("blocked", lambda row: f"{row.blocked:,.1f}"),
-        ("runs without", lambda row: f"{row.runs_without_hol} of {row.runs}"),
-        ("sent %", lambda row: f"{100 * row.ratio:.1f}"),
-        *saved,
-        ("buffered bytes", "held_compressed_bytes"),
-        ("decoded", "held_decompressed_bytes"),
-    )
-
-
-def _codec(name: str, _: argparse.Namespace) -> str:
-    codec_scheme(name)
-    return name
-
-
-COMMANDS = {
-    "header-compression": Command(
-        "Send header lists through header compression schemes over a lossy path;"
-        " show head-of-line blocking and compression ratios.",
-        _run_header_compression,
-        (
-            Argument(
-                "--schemes NAMES",
-                "compression schemes, comma-separated (default: all)",
-                default=",".join(CODEC_NAMES),
-                many="commas",
-                read=_codec,
-            ),
-            Argument(
-                "--model PATH",
-                "path model: that of Frindell 2017, or QUIC shared with response bodies",
-                default="model",
-                choices=("model", "quic"),
-            ),
-            Argument(
-                "--network NAME",
-                f"with --model quic: rate and queue of the path (default: {_OVER_QUIC})",
-            ),
-            Argument(
-                "--rtt-ms MS",
-                "round-trip times, comma-separated",
-                Number(low=0, high=_LARGEST_RTT_MS),
-                default="100",
-                many="commas",
-            ),
-            Argument(
-                "--loss SHARES",
-                "packet loss rates, comma-separated: 0.02, or 2%",
-                Share(),
-                default="2%",
-                many="commas",
-            ),
-            Argument(
-                "--runs N",
-                "runs per condition, with consecutive seeds",
-                Integer(low=1, high=_MOST_RUNS),
-                default=5,
-            ),
-            Argument(
-                "--table-bytes BYTES",
-                "dynamic table capacity",
-                Integer(low=0, high=_LARGEST_TABLE_BYTES),
-                default=4096,
-            ),
-            Argument(
-                "--blocked-streams N",
-                "maximum number of streams that QPACK may block",
-                Integer(low=0, high=2**30),
-                default=100,
-            ),
-            Argument(
-                "--interval-ms MS",
-                "time between header lists of a QIF file without timestamps",
-                Number(low=0, high=_LARGEST_RTT_MS),
-                default=10.0,
-            ),
-            Argument(
-                "--direction LISTS",
-                "header lists to compress",
-                default="requests",
-                choices=("requests", "responses"),
-            ),
-            Argument(
-                "FILE", "a HAR, a QIF file, or the name of shipped header lists", read=_read_lists
-            ),
-            Argument("--seed N", "random seed", Integer(low=0, high=2**63 - 1), default=0),
-            JSON("print h3sim-headers/1 instead"),
-            Argument(
-                "--plot FILE",
-                "plot HOL delay and compression ratio: FILE.png, .svg or .pdf",
-                output=PLOT,
-            ),
-            FigureOptions(),
-            STORE,
-            WORKERS,
-            DASK,
-            RETRY,
-            NO_TRUNCATE,
-        ),
-        _EPILOG,
-        progress="run",
-        checks=(_check_network,),
-    )
-}

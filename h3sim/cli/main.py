@@ -16,14 +16,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from h3sim._version import identity
+from h3sim.cli import command
 from h3sim.cli.command import BAD_INPUT, FAILED, Parser
 from h3sim.errors import H3SimError, InputError, Terminated, UnknownNameError
 from h3sim.lazy import gc_paused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from h3sim.cli.command import Command
 
 
 _KILLED = 128
@@ -65,7 +64,7 @@ COMMANDS = {
     "compare": ("compare", "load pages with several schemes"),
     "report": ("report", "write loads, a study or a log as a single HTML file"),
     "what-if": ("optimality", "explain what delays load events, and what would hasten them"),
-    "hints": ("hints", "try edits of your page, and say which make it faster, and by how much"),
+    "hints": ("search", "try edits of your page, and say which make it faster, and by how much"),
     "recommend": ("search", "recommend a scheme for your own page, from a HAR in one command"),
     "optimality": ("optimality", "compare schemes with a lower bound that no scheme can beat"),
     "search": ("search", "find the best scheme for pages, with its uncertainty"),
@@ -163,8 +162,8 @@ def make_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
             continue
         made = commands.add_parser(name, help=summary)
         if name == asked:
-            found: Command = import_module(f"h3sim.cli.{module}").COMMANDS[name]
-            found.add_to(made, shows_all="--help-all" in arguments)
+            import_module(f"h3sim.cli.{module}")
+            command.COMMANDS[name].add_to(made, name, shows_all="--help-all" in arguments)
     return parser
 
 

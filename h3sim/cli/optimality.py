@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from h3sim.cli import shared, tables
-from h3sim.cli.command import (
-    JSON,
-    NO_TRUNCATE,
-    PLOT,
-    Argument,
-    Command,
-    FigureOptions,
-    report_written,
-)
+from h3sim.cli import common, output, shared
+from h3sim.cli.command import Argument, Options, call_with, command
 from h3sim.page.categories import PAGE_CLASSES
 from h3sim.study import optimality
 from h3sim.study.optimality import WHAT_IFS, what_if
@@ -22,63 +14,25 @@ from h3sim.table import Column, Table
 from h3sim.text import escape_control, plural
 
 if TYPE_CHECKING:
-    from h3sim.cli.command import Progress
     from h3sim.study import CategoryOptimalityRow, Optimality, OptimalityRow, SchemeOptimalityRow
     from h3sim.study.optimality import WhatIf, WhatIfRow
 
 
-_EPILOG = """\
-examples:
-  h3sim optimality davies-meenan http2rulez
-  h3sim optimality corpus:small --scheme dfifo,chrome-h2,atf-first
-  h3sim optimality my-page.json --network cable --transport tcp --by-page
-  h3sim optimality corpus --networks cable,4g --group-by size --plot optimality.png
-
-The optimality ratio is a load's ByteIndex divided by a lower bound: 1.00 is optimal, 1.20 at most
-20 % above the optimum (the bound itself may be out of reach). Given the page, the bound holds for
-every order of responses; given the requests, for every order that keeps the times of requests and,
-over links, of packet arrivals.
-"""
 _FEW_PAGES = 4
 """Largest number of pages whose own tables are shown by default."""
 
 
-def _run_optimality(options: argparse.Namespace, progress: Progress | None) -> Optimality:
+def _run_optimality(options: Options) -> Any:
     """Return the ratios to the bounds, and draw them if requested."""
-    found = optimality(
-        options.pages,
-        schemes=options.schemes,
+    found = call_with(
+        optimality,
+        options,
         networks=options.networks or (),
         given=options.bound,
-        config=options.config,
-        progress=progress,
+        progress=options.progress,
     )
-    if options.plot is not None:
-        found.plot.save(options.plot, by=options.group_by, **options.figure_style)
-        report_written(options.plot)
+    output.save_plot(found, options, by=options.group_by)
     return found
-
-
-def _print_optimality(found: Optimality, options: argparse.Namespace) -> None:
-    """Print the tables of ratios to the bounds."""
-    width = options.width
-    tables.print_text(found.describe(), width)
-    pages = [*found.page_digests]
-    for network in found.configurations:
-        here = [row for row in found.rows if row.network == network]
-        over = f" {escape_control(network)}," if len(found.configurations) > 1 else ""
-        if options.by_page or (options.by_page is None and len(pages) <= _FEW_PAGES):
-            for page in pages:
-                heading = f"{escape_control(page)},{over} ByteIndexes, given the {here[0].given}"
-                print(f"\n{heading}:\n")
-                print(_page_table([row for row in here if row.page == page], width))
-        heading = f"over {plural(len(pages), 'page')},{over} given the {here[0].given}"
-        print(f"\n{heading}:\n")
-        print(_scheme_table([row for row in found.schemes if row.network == network], width))
-        if options.group_by is not None:
-            _print_classes(
-                [row for row in found.by_class(options.group_by) if row.network == network], width
-            )
 
 
 def _print_classes(rows: list[CategoryOptimalityRow], width: int | None) -> None:
@@ -93,17 +47,17 @@ def _print_classes(rows: list[CategoryOptimalityRow], width: int | None) -> None
             for scheme in dict.fromkeys(row.scheme for row in here)
         )
         print(f"\nmean {phrase}, 95 % intervals:\n")
-        print(Table(headers, body).to_text(width, shorten=True))
+        output.show(width, Table(headers, body))
 
 
 def _with_interval(row: CategoryOptimalityRow) -> str:
-    ends = "" if row.low is None else f" ({tables.ratio(row.low)} to {tables.ratio(row.high)})"
-    return f"{tables.ratio(row.mean)}{ends}"
+    ends = "" if row.low is None else f" ({output.ratio(row.low)} to {output.ratio(row.high)})"
+    return f"{output.ratio(row.mean)}{ends}"
 
 
 def _page_table(rows: list[OptimalityRow], width: int | None) -> str:
     """Return the table of a page: every scheme against its bound."""
-    shown = tables.of(
+    shown = output.of(
         rows,
         ("scheme", "scheme"),
         (Column.ms("all ms"), "byte_index_all_ms"),
@@ -124,7 +78,7 @@ def _scheme_table(rows: list[SchemeOptimalityRow], width: int | None) -> str:
         for which, prefix in (("all", "all: "), ("atf", "above the fold: "))
         for measure, head in (("mean", prefix), ("median", ""), ("worst", ""))
     ]
-    shown = tables.of(
+    shown = output.of(
         dict.fromkeys(row.scheme for row in rows),
         ("scheme", str),
         *((Column.ratio(head), value) for head, value in measures),
@@ -133,101 +87,118 @@ def _scheme_table(rows: list[SchemeOptimalityRow], width: int | None) -> str:
     return shown.to_text(width, shorten=True)
 
 
-_WHAT_IF_EPILOG = """\
-examples:
-  h3sim what-if davies-meenan --network cable
-  h3sim what-if corpus:small --network cable --cpu-slowdown 4
-  h3sim what-if my-page.json --scheme chrome-eps --network 4g --json
-
-The critical path is split by the dependency policies of WProf: F (flow), one activity needs the
-other's output; O (output), a fixed order (scripts block the parser, stylesheets block painting);
-B (binding), late discovery; R (resources), waiting for the main thread.
-"""
 _POLICIES = {"F": "flow", "O": "output", "B": "binding", "R": "resource", "start": "start"}
 
 
-def _print_what_if(found: WhatIf, options: argparse.Namespace) -> None:
-    """Print the load events without one cost each."""
+def _cell(row: WhatIfRow) -> str:
+    return f"{output.in_ms(row.load_event_ms)} ({output.ratio(row.part)})"
+
+
+@command(
+    "optimality",
+    shared.PAGES,
+    shared.marks(),
+    shared.schemes(),
+    common.PLOT(
+        "plot the ratios above the fold (.png, .svg, .pdf): one per page, or with"
+        " --group-by the means of classes",
+    ),
+    common.FigureOptions(),
+    Argument(
+        "--networks NAMES",
+        "networks to compare, comma-separated, instead of --network",
+        many="commas",
+        read=shared.read_network,
+    ),
+    shared.LoadOptions(),
+    Argument(
+        "--bound GIVEN",
+        "lower bound given the page, or given the times of requests (default: page if the"
+        " network has a constant rate and the browser replays; else requests)",
+        choices=("page", "requests"),
+    ),
+    Argument(
+        "--group-by CLASS",
+        "also show the mean of each class of pages, with 95 % intervals",
+        choices=tuple(PAGE_CLASSES),
+    ),
+    common.JSON("print h3sim-optimality/1 instead"),
+    Argument(
+        "--by-page",
+        f"also show each page's table (default: for up to {_FEW_PAGES} pages)",
+        action=argparse.BooleanOptionalAction,
+    ),
+    common.NO_TRUNCATE,
+    of=_run_optimality,
+    checks=(shared.check_names,),
+)
+def _print_optimality(found: Optimality, options: Options) -> None:
+    """Load pages with several schemes and compare each with a lower bound.
+
+    Examples:
+      h3sim optimality davies-meenan http2rulez
+      h3sim optimality corpus:small --scheme dfifo,chrome-h2,atf-first
+      h3sim optimality my-page.json --network cable --transport tcp --by-page
+      h3sim optimality corpus --networks cable,4g --group-by size --plot optimality.png
+
+    The optimality ratio is a load's ByteIndex divided by a lower bound: 1.00 is optimal, 1.20 at
+    most 20 % above the optimum (the bound itself may be out of reach). Given the page, the bound
+    holds for every order of responses; given the requests, for every order that keeps the times of
+    requests and, over links, of packet arrivals.
+    """
     width = options.width
-    tables.print_text(found.describe(), width)
+    output.show(width, found.describe())
+    pages = [*found.page_digests]
+    for network in found.configurations:
+        here = [row for row in found.rows if row.network == network]
+        over = f" {escape_control(network)}," if len(found.configurations) > 1 else ""
+        if options.by_page or (options.by_page is None and len(pages) <= _FEW_PAGES):
+            for page in pages:
+                heading = f"{escape_control(page)},{over} ByteIndexes, given the {here[0].given}"
+                print(f"\n{heading}:\n")
+                print(_page_table([row for row in here if row.page == page], width))
+        heading = f"over {plural(len(pages), 'page')},{over} given the {here[0].given}"
+        print(f"\n{heading}:\n")
+        print(_scheme_table([row for row in found.schemes if row.network == network], width))
+        if options.group_by is not None:
+            _print_classes(
+                [row for row in found.by_class(options.group_by) if row.network == network], width
+            )
+
+
+@command(
+    "what-if",
+    shared.PAGES,
+    shared.marks(),
+    shared.scheme(),
+    shared.LoadOptions(browser="parse"),
+    common.JSON("print h3sim-what-if/1 instead"),
+    common.NO_TRUNCATE,
+    of=what_if,
+)
+def _print_what_if(found: WhatIf, options: Options) -> None:
+    """Explain what the load event waits for, with the what-if analysis of WProf.
+
+    Examples:
+      h3sim what-if davies-meenan --network cable
+      h3sim what-if corpus:small --network cable --cpu-slowdown 4
+      h3sim what-if my-page.json --scheme chrome-eps --network 4g --json
+
+    The critical path is split by the dependency policies of WProf: F (flow), one activity needs the
+    other's output; O (output), a fixed order (scripts block the parser, stylesheets block
+    painting); B (binding), late discovery; R (resources), waiting for the main thread.
+    """
+    width = options.width
     cells = {(row.page, row.what): row for row in found.rows}
     body = [[page, *(_cell(cells[page, what]) for what in WHAT_IFS)] for page in found.page_digests]
     if len(body) > 1:
-        means = (tables.ratio(found.mean_part(what)) for what in WHAT_IFS)
+        means = (output.ratio(found.mean_part(what)) for what in WHAT_IFS)
         body.append([f"mean of {plural(len(body), 'page')}", *means])
-    print(f"\n{Table(('load event, ms', *WHAT_IFS), body).to_text(width, shorten=True)}")
-    for by, title in (
-        ("policy", "blocking rule"),
-        ("kind", "kind of resource"),
-        ("part", "activity"),
-    ):
+    shown = Table(("load event, ms", *WHAT_IFS), body)
+    titles = {"policy": "blocking rule", "kind": "kind of resource", "part": "activity"}
+    sums = []
+    for by, title in titles.items():
         rows = [row for row in found.contributions if row.by == by]
         parts = (f"{_POLICIES.get(row.name, row.name)} {100 * row.mean_part:.0f} %" for row in rows)
-        shares = ", ".join(parts)
-        print(f"\n{tables.fitted(f'critical path by {title}: {shares}', width)}")
-
-
-def _cell(row: WhatIfRow) -> str:
-    return f"{tables.in_ms(row.load_event_ms)} ({tables.ratio(row.part)})"
-
-
-COMMANDS = {
-    "optimality": Command(
-        "Load pages with several schemes and compare each with a lower bound.",
-        _run_optimality,
-        (
-            shared.PAGES,
-            shared.marks(),
-            shared.schemes(),
-            Argument(
-                "--plot FILE",
-                "plot the ratios above the fold (.png, .svg, .pdf): one per page, or with"
-                " --group-by the means of classes",
-                output=PLOT,
-            ),
-            FigureOptions(),
-            Argument(
-                "--networks NAMES",
-                "networks to compare, comma-separated, instead of --network",
-                many="commas",
-                read=shared.read_network,
-            ),
-            shared.LoadOptions(),
-            Argument(
-                "--bound GIVEN",
-                "lower bound given the page, or given the times of requests (default: page if the"
-                " network has a constant rate and the browser replays; else requests)",
-                choices=("page", "requests"),
-            ),
-            Argument(
-                "--group-by CLASS",
-                "also show the mean of each class of pages, with 95 % intervals",
-                choices=tuple(PAGE_CLASSES),
-            ),
-            JSON("print h3sim-optimality/1 instead"),
-            Argument(
-                "--by-page",
-                f"also show each page's table (default: for up to {_FEW_PAGES} pages)",
-                action=argparse.BooleanOptionalAction,
-            ),
-            NO_TRUNCATE,
-        ),
-        _EPILOG,
-        show=_print_optimality,
-        checks=(shared.check_names,),
-    ),
-    "what-if": Command(
-        "Explain what the load event waits for, with the what-if analysis of WProf.",
-        what_if,
-        (
-            shared.PAGES,
-            shared.marks(),
-            shared.SCHEME,
-            shared.LoadOptions(browser="parse"),
-            JSON("print h3sim-what-if/1 instead"),
-            NO_TRUNCATE,
-        ),
-        _WHAT_IF_EPILOG,
-        show=_print_what_if,
-    ),
-}
+        sums.append(f"critical path by {title}: {', '.join(parts)}")
+    output.show(width, found.describe(), shown, *sums)

@@ -11,40 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim import catalog
 from h3sim.browser.above_the_fold import HEURISTIC
-from h3sim.cli import shared, tables
-from h3sim.cli.command import (
-    FAILED,
-    JSON,
-    NO_TRUNCATE,
-    STANDARD_OUTPUT,
-    Argument,
-    Command,
-    check_output_path,
-    print_json,
-    report_written,
-    write_output,
-)
-from h3sim.errors import InputError, ValidationIssue
+from h3sim.cli import common, output, shared
+from h3sim.cli.command import FAILED, Argument, Options, call_with, command, refuse
+from h3sim.cli.output import write_output
+from h3sim.errors import InputError
 from h3sim.importers import DIALECTS, RecordingError, import_page, read_archive
 from h3sim.importers.crux import NetworkShare, NotCruxError, read_crux
 from h3sim.importers.formats.archive import is_archive
-from h3sim.page import page_to_dict
+from h3sim.page import page_to_dict, transforms
 from h3sim.page.model import MarksFrom, ids_that_match, marked
-from h3sim.page.transforms import (
-    OpenMode,
-    merge_pages,
-    selected,
-    with_cached,
-    with_early_hints,
-    with_first_layout,
-    with_inlined,
-    with_inlined_styles,
-    with_preconnect,
-    with_push,
-    with_revalidated,
-    with_same_host,
-    with_staged_hints,
-)
 from h3sim.schema import check_output, shown_path, write_atomically
 from h3sim.schema.arguments import ErrorCollector
 from h3sim.schema.values import Integer
@@ -55,41 +30,24 @@ from h3sim.transport import network_to_toml
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable, Iterable, Sequence
 
-    from h3sim.cli.command import Progress
     from h3sim.importers import ImportedPage
     from h3sim.importers.chromium import PageRecording, RecordedSource
     from h3sim.page import Page, Resource
 
 
-_FILE = (STANDARD_OUTPUT,)
+_FILE = (output.STANDARD_OUTPUT,)
 """Output that may be `-`, for standard output."""
 _INDENT = "  "
 _MOST_REPLAYED = 2000
 """Most resources of a page whose replay is checked; larger ones take too long to load."""
-_EPILOG = """\
-examples:
-  h3sim import shop.har -o shop.json && h3sim run shop.json
-  h3sim import shop.har.gz --host www.shop.example --strict -o shop.json
-  h3sim import site/index.html -o site.json
-  h3sim import site/pages/about.html --root site -o about.json
-  h3sim import Trace-20260301T101112.json.gz -o shop.json
-  h3sim import requests.jsonl.gz -o corpus/
-  h3sim import crux.json -o networks/
-  h3sim import devtoolslog.json -o - | less
-  h3sim import shop.har --above-the-fold seen.txt -o shop.json
-
-A page file contains no cookies, no header values and no query strings. The report lists observed
-and inferred values; without -o only the report is printed.
-"""
 
 
 class _PageOrFolder(Argument):
     """Argument that is a page file to write, or a folder for the pages of an archive."""
 
-    def _read_value(self, value: Any, options: argparse.Namespace) -> Any:
+    def _read_value(self, value: Any, options: Options) -> Any:
         return value if _is_folder(value) else super()._read_value(value, options)
 
 
@@ -97,53 +55,37 @@ def _is_folder(output: str | None) -> bool:
     return output is not None and (output.endswith(("/", os.sep)) or Path(output).is_dir())
 
 
-def _imported(
-    name: str, options: argparse.Namespace
-) -> ImportedPage | Path | tuple[NetworkShare, ...]:
+def _imported(name: str, options: Options) -> ImportedPage | Path | tuple[NetworkShare, ...]:
     """Return the page; for a folder, the path of an archive with its pages, or networks."""
     if _is_folder(options.output):
         try:
             return Path(name) if is_archive(name) else read_crux(name)
         except NotCruxError:
             message = f"is a folder, but {shown_path(name)} has no rows of the HTTP Archive or CrUX"
-            raise InputError([ValidationIssue(key="--output", message=message)]) from None
-    return import_page(
-        name,
-        dialect=options.dialect,
-        host=options.host,
-        page=options.page,
-        root=options.root,
-        strict=options.strict,
-        above_the_fold=options.above_the_fold,
-    )
+            raise InputError.at("--output", message) from None
+    imported: ImportedPage = call_with(import_page, options, path=name)
+    return imported
 
 
-def _check_streams(options: argparse.Namespace) -> None:
-    if options.output == STANDARD_OUTPUT and options.json:
-        message = "the page and --json cannot both go to standard output"
-        raise InputError([ValidationIssue(key="--output", message=message)])
+def _check_streams(options: Options) -> None:
+    if options.output == output.STANDARD_OUTPUT and options.json:
+        raise InputError.at("--output", "the page and --json cannot both go to standard output")
 
 
-def _check_folder(options: argparse.Namespace) -> None:
+def _check_folder(options: Options) -> None:
     """Refuse options that do not go with a folder as output."""
     if _is_folder(options.output):
         names = ("dialect", "host", "page", "root", "json")
         message = "does not go with a folder as --output"
-        issues = [
-            ValidationIssue(key=f"--{name}", message=message)
-            for name in names
-            if name in options.given
-        ]
+        problems = [(f"--{name}", message) for name in names if name in options.given]
         try:
             Path(options.output).mkdir(parents=True, exist_ok=True)
         except (OSError, ValueError) as error:
-            message = f"cannot be made a folder: {error}"
-            issues.append(ValidationIssue(key="--output", message=message))
-        if issues:
-            raise InputError(issues)
+            problems.append(("--output", f"cannot be made a folder: {error}"))
+        refuse(problems)
 
 
-def _import_archive(path: Path, options: argparse.Namespace) -> int:
+def _import_archive(path: Path, options: Options) -> int:
     """Write a page file for each page of an archive, and a line of report for each."""
     folder, n_failed = Path(options.output), 0
     pages = read_archive(path, strict=options.strict, above_the_fold=options.above_the_fold)
@@ -157,7 +99,7 @@ def _import_archive(path: Path, options: argparse.Namespace) -> int:
     return FAILED if n_failed else 0
 
 
-def _write_networks(shares: Sequence[NetworkShare], options: argparse.Namespace) -> int:
+def _write_networks(shares: Sequence[NetworkShare], options: Options) -> int:
     """Write a network file for each class of connections, and a line of report for each."""
     for found in shares:
         file = Path(options.output) / f"{found.network.name}.toml"
@@ -167,29 +109,14 @@ def _write_networks(shares: Sequence[NetworkShare], options: argparse.Namespace)
     return 0
 
 
-def _run_import(options: argparse.Namespace) -> int:
-    """Write the imported page, and print what was found and inferred."""
-    imported = options.file
-    if isinstance(imported, Path):
-        return _import_archive(imported, options)
-    if isinstance(imported, tuple):
-        return _write_networks(imported, options)
-    if options.output is not None:
-        document = page_to_dict(imported.page)
-        text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
-        write_output(options.output, f"{text}\n")
-    _print_report(imported, options)
-    return 0
-
-
-def _print_report(imported: ImportedPage, options: argparse.Namespace) -> None:
+def _print_report(imported: ImportedPage, options: Options) -> None:
     """Print the report, to standard error if the page itself went to standard output."""
     page = imported.page
     judged = fidelity(page) if len(page.resources) <= _MOST_REPLAYED else None
     if options.json:
-        print_json(IMPORT_REPORT.write(imported, fidelity=judged))
+        output.print_json(IMPORT_REPORT.write(imported, fidelity=judged))
         return
-    file = sys.stderr if options.output == STANDARD_OUTPUT else sys.stdout
+    file = sys.stderr if options.output == output.STANDARD_OUTPUT else sys.stdout
     width = options.width
     for line in (*(() if judged is None else judged.lines()), *imported.lines()):
         print(_hanging(line, width), file=file)
@@ -197,55 +124,24 @@ def _print_report(imported: ImportedPage, options: argparse.Namespace) -> None:
 
 def _hanging(line: str, width: int | None) -> str:
     """Return a line wrapped to *width* cells with a hanging indent."""
-    first, *rest = tables.fitted(line, width).split("\n")
+    first, *rest = output.fitted(line, width).split("\n")
     if width is None or not rest or width <= len(_INDENT):
         return "\n".join([first, *rest])
-    words = tables.fitted(" ".join(rest), width - len(_INDENT)).split("\n")
+    words = output.fitted(" ".join(rest), width - len(_INDENT)).split("\n")
     return "\n".join([first, *(f"{_INDENT}{text}" for text in words)])
 
 
-_RECORD_EPILOG = """\
-examples:
-  h3sim record site/ -o page.json
-  h3sim record site/shop/index.html --root site -o shop.json --repeat 3
-  h3sim record https://www.example.org/ -o example.json --log example-load.json
-
-A folder or file is served locally, with all other hosts blocked. Requires Chromium (--chromium,
-$CHROMIUM, or on the search path) and pip install 'h3sim[record]'.
-"""
-
-
-def _source(name: str, options: argparse.Namespace) -> RecordedSource:
+def _source(name: str, options: Options) -> RecordedSource:
     # On use: other commands need none of it.
     from h3sim.importers.chromium import RecordedSource
 
     return RecordedSource.of(name, options.root)
 
 
-def _check_lists(options: argparse.Namespace) -> None:
+def _check_lists(options: Options) -> None:
     if options.headers and options.output is not None and Path(options.output).name:
         for kind in ("req", "resp"):
             check_output(_list_path(options.output, kind), key="--headers")
-
-
-def _run_record(options: argparse.Namespace, progress: Progress | None) -> None:
-    """Record a site in Chromium, and write what the options request."""
-    from h3sim.importers.chromium import record
-
-    provenance = {key: getattr(options, key) for key in ("source", "licence", "notes")}
-    recording = record(
-        options.what,
-        name=options.name or "",
-        repeat=options.repeat,
-        compression=options.compression,
-        chromium=options.chromium,
-        provenance={key: text for key, text in provenance.items() if text},
-        progress=progress,
-    )
-    page = shared.with_marks(recording.page, options.above_the_fold)
-    write_page(page, Path(options.output))
-    _write_recorded_files(recording, options)
-    _print_recording(page, recording)
 
 
 def _list_path(output: str, kind: str) -> Path:
@@ -262,7 +158,7 @@ def write_page(page: Page, path: Path) -> None:
     write_atomically(path, f'{text},\n "resources": [\n{rows}\n ]\n}}\n')
 
 
-def _write_recorded_files(recording: PageRecording, options: argparse.Namespace) -> None:
+def _write_recorded_files(recording: PageRecording, options: Options) -> None:
     """Write the protocol log and the header lists, if requested."""
     from h3sim.importers.header_lists import request_lists, response_lists, to_qif
 
@@ -280,37 +176,22 @@ def _print_recording(page: Page, recording: PageRecording) -> None:
     load = recording.load
     kilobytes = page.total_bytes / 1000
     print(f"{page.name}: {plural(len(page.resources), 'resource')}, {kilobytes:,.0f} kB")
-    print(f"load event after {tables.in_ms(load.onload_ms)} ms in {load.browser}\n")
+    print(f"load event after {output.in_ms(load.onload_ms)} ms in {load.browser}\n")
     of_kind: dict[Any, list[Resource]] = {}
     for resource in page.resources:
         of_kind.setdefault(resource.kind, []).append(resource)
-    tables.print_table(
+    shown = output.of(
         sorted(of_kind.items(), key=lambda item: -len(item[1])),
         ("kind", lambda item: item[0].value),
         ("resources", lambda item: len(item[1])),
         ("kB", lambda item: f"{sum(resource.size_bytes for resource in item[1]) / 1000:,.1f}"),
         ("above the fold", lambda item: sum(r.above_the_fold for r in item[1])),
-        width=None,
-        shorten=False,
     )
+    output.show(None, shown)
     for note in load.notes:
         print(f"h3sim record: {note}", file=sys.stderr)
     for line in recording.differences:
         print(f"h3sim record: differs between recordings: {line}", file=sys.stderr)
-
-
-_TRANSFORM_EPILOG = """\
-examples:
-  h3sim transform shop.json --early-hints stylesheet --early-hints 'fonts/*' -o hinted.json
-  h3sim transform shop.json --set fetchpriority=high@hero.jpg --preload 'fonts/*' -o faster.json
-  h3sim compare shop.json faster.json --browser parse
-  h3sim transform shop.json --cached script --cached stylesheet -o second-visit.json
-  h3sim transform shop.json --with-page news.json@500,background -o tabs.json
-  h3sim transform http2rulez --staged-hints -o staged.json && h3sim compare http2rulez staged.json
-
-WHAT is the id of a resource, a kind (stylesheet, script, font, image, ...) or a glob of ids. Quote
-globs to protect them from the shell. Changes are applied in the order given.
-"""
 
 
 def _without(page: Page, ids: list[str]) -> Page:
@@ -322,22 +203,26 @@ def _without(page: Page, ids: list[str]) -> Page:
 def _with_pages(page: Page, pages: list[str]) -> Page:
     for text in pages:
         name, after_ms, opened = _opened(text)
-        page = merge_pages(page, resolve_page(name), after_ms=after_ms, opened=opened)
+        page = transforms.merge_pages(page, resolve_page(name), after_ms=after_ms, opened=opened)
     return page
 
 
-def _opened(text: str) -> tuple[str, float, OpenMode]:
+def _opened(text: str) -> tuple[str, float, transforms.OpenMode]:
     """Parse PAGE@MS,HOW into the page, the time when it is opened in ms, and the open mode."""
     name, sign, how = text.rpartition("@")
     if not sign:
-        return text, 0.0, OpenMode.CONCURRENT
+        return text, 0.0, transforms.OpenMode.CONCURRENT
     after, comma, where = how.partition(",")
     try:
-        return name, float(after), OpenMode(where) if comma else OpenMode.CONCURRENT
+        return (
+            name,
+            float(after),
+            transforms.OpenMode(where) if comma else transforms.OpenMode.CONCURRENT,
+        )
     except ValueError:
-        known = ", ".join(each.value for each in OpenMode)
+        known = ", ".join(each.value for each in transforms.OpenMode)
         message = f"must be PAGE@MS, or PAGE@MS,HOW, HOW one of {known}; is {text!r}"
-        raise InputError([ValidationIssue(key="--with-page", message=message)]) from None
+        raise InputError.at("--with-page", message) from None
 
 
 def _with_settings(page: Page, texts: list[str]) -> Page:
@@ -355,7 +240,7 @@ def _with_changes(page: Page, changes: Iterable[Callable[[Page], Page]]) -> Page
 
 def _with_setting(page: Page, text: str) -> Page:
     key, value, what = _read_setting(text, "--set", "KEY=VALUE@WHAT")
-    for index in selected(page, what):
+    for index in transforms.selected(page, what):
         page = page.with_(page.resources[index].id, **{key: value})
     return page
 
@@ -375,7 +260,7 @@ def _add_priority_change(page: Page, text: str) -> Page:
     except ValueError:
         raise _refused("--later", form, text) from None
     rows = page.to_dict()["resources"]
-    for index in selected(page, what):
+    for index in transforms.selected(page, what):
         before = rows[index].get("priority_changes", [])
         changes = [*before, {"when": when, key: value}]
         page = page.with_(page.resources[index].id, priority_changes=changes)
@@ -395,27 +280,30 @@ def _read_setting(text: str, option: str, form: str) -> tuple[str, Any, str]:
 
 
 def _refused(option: str, form: str, text: str) -> InputError:
-    return InputError([ValidationIssue(key=option, message=f"must be {form}, is {text!r}")])
+    return InputError.at(option, f"must be {form}, is {text!r}")
 
 
 def _with_preloads(page: Page, names: list[str]) -> Page:
-    for index in selected(page, names):
+    for index in transforms.selected(page, names):
         page = page.with_(page.resources[index].id, preload=True)
     return page
 
 
 def _with_preconnects(page: Page, hosts: list[str]) -> Page:
     for host in hosts:
-        page = with_preconnect(page, host)
+        page = transforms.with_preconnect(page, host)
     return page
 
 
 _OF_SOME: dict[str, tuple[Callable[[Page, list[str]], Page], str]] = {
-    "--push": (with_push, "push these with the response to the document's request"),
-    "--early-hints": (with_early_hints, "hint at these before the response (103 Early Hints)"),
+    "--push": (transforms.with_push, "push these with the response to the document's request"),
+    "--early-hints": (
+        transforms.with_early_hints,
+        "hint at these before the response (103 Early Hints)",
+    ),
     "--preload": (_with_preloads, "request these by preload links at the start of the document"),
-    "--inline": (with_inlined, "inline these into the document, where it names them"),
-    "--same-host": (with_same_host, "serve these from the document's host"),
+    "--inline": (transforms.with_inlined, "inline these into the document, where it names them"),
+    "--same-host": (transforms.with_same_host, "serve these from the document's host"),
     "--preconnect": (_with_preconnects, "connect to this host with the document's first bytes"),
     "--set": (
         _with_settings,
@@ -427,8 +315,8 @@ _OF_SOME: dict[str, tuple[Callable[[Page, list[str]], Page], str]] = {
         "KEY=VALUE@MS@WHAT: change visible, hidden or fetchpriority after MS, e.g."
         " fetchpriority=high@500@hero.jpg",
     ),
-    "--cached": (with_cached, "serve these from the browser's cache (fresh)"),
-    "--revalidated": (with_revalidated, "revalidate these in the browser's cache (304)"),
+    "--cached": (transforms.with_cached, "serve these from the browser's cache (fresh)"),
+    "--revalidated": (transforms.with_revalidated, "revalidate these in the browser's cache (304)"),
     "--remove": (_without, "remove these and everything that they request"),
     "--with-page": (
         _with_pages,
@@ -437,12 +325,15 @@ _OF_SOME: dict[str, tuple[Callable[[Page, list[str]], Page], str]] = {
     ),
 }
 _OF_ALL: dict[str, tuple[Callable[[Page], Page], str]] = {
-    "--staged-hints": (with_staged_hints, "hint at all dependencies, in stages (Vroom)"),
+    "--staged-hints": (transforms.with_staged_hints, "hint at all dependencies, in stages (Vroom)"),
     "--inlined-styles": (
-        with_inlined_styles,
+        transforms.with_inlined_styles,
         "inline the head's styles into the document and load scripts last (Shandian)",
     ),
-    "--first-layout": (with_first_layout, "raise the priority of visible images at first layout"),
+    "--first-layout": (
+        transforms.with_first_layout,
+        "raise the priority of visible images at first layout",
+    ),
 }
 
 
@@ -450,18 +341,7 @@ def _given(option: str, what: str) -> tuple[str, str]:
     return option, what
 
 
-def _run_transform(options: argparse.Namespace) -> None:
-    """Write the transformed page, and print its size before and after."""
-    page, changed = options.page, options.changed
-    write_output(options.output, changed.to_json())
-    after, before = (
-        f"{plural(len(each.resources), 'resource')}, {each.total_bytes:,} bytes"
-        for each in (changed, page)
-    )
-    print(escape_control(f"{changed.name}: {after} ({page.name}: {before})"), file=sys.stderr)
-
-
-def _check_changes(options: argparse.Namespace) -> None:
+def _check_changes(options: Options) -> None:
     """Apply the changes in the order given; repeated options make one change."""
     page = options.page
     if page is None:
@@ -480,56 +360,20 @@ def _check_changes(options: argparse.Namespace) -> None:
         options.changed = page.with_resources(page.resources, name=options.name)
 
 
-_ANNOTATE_EPILOG = """\
-examples:
-  h3sim annotate shop.json
-  h3sim annotate shop.json --set hero.jpg --set 'fonts/*' --clear 'ads/*'
-  h3sim annotate shop.json --above-the-fold heuristic --set logo.svg -o marked.json
-  h3sim annotate shop.json --above-the-fold none
-
-Without changes the resources are listed. With changes the page file is rewritten, or a new one
-written with -o. Quote globs to protect them from the shell.
-"""
-
-
-def _run_annotate(options: argparse.Namespace) -> None:
-    """Write the marks above the fold, and print them."""
-    page, target = options.changed, options.output or options.source
-    if options.output or options.given & {"set", "clear", "above_the_fold"}:
-        write_output(target, page.to_json())
-        if target == STANDARD_OUTPUT:
-            return
-        report_written(target)
-    seen = [resource for resource in page.resources if resource.above_the_fold]
-    n_bytes = sum(resource.size_bytes for resource in seen)
-    how = f"by {page.above_the_fold_from.value}" if page.knows_above_the_fold else "unknown"
-    size = f"{plural(len(page.resources), 'resource')}, {page.total_bytes:,} bytes"
-    print(escape_control(f"{page.name}: {size}"))
-    print(f"above the fold: {len(seen):,} of them, {n_bytes:,} bytes ({how})\n")
-    tables.print_table(
-        page.resources,
-        ("resource", "id"),
-        ("kind", lambda resource: resource.kind.value),
-        ("bytes", "size_bytes"),
-        ("above fold", tables.marked("above_the_fold")),
-        width=options.width,
-    )
-
-
-def _read_annotated(name: str, options: argparse.Namespace) -> Page:
+def _read_annotated(name: str, options: Options) -> Page:
     """Return the page with the marks that the options set."""
     options.source = name
     page = catalog.load_page(name)
     if options.output is None and options.given & {"set", "clear", "above_the_fold"}:
         if not Path(name).is_file():
             message = f"is required: {name} is a shipped page and cannot be overwritten"
-            raise InputError([ValidationIssue(key="--output", message=message)])
-        check_output_path(name, (), key="--output")
+            raise InputError.at("--output", message)
+        output.check_output_path(name, (), key="--output")
     options.changed = _apply_marks(page, options)
     return page
 
 
-def _apply_marks(page: Page, options: argparse.Namespace) -> Page:
+def _apply_marks(page: Page, options: Options) -> Page:
     """Return the page with marks set and cleared."""
     page = shared.with_marks(page, options.above_the_fold)
     if not options.set and not options.clear:
@@ -558,96 +402,183 @@ _TRANSFORMS = (
         for option, (_, about) in _OF_ALL.items()
     ),
 )
-COMMANDS = {
-    "import": Command(
-        "Convert a HAR, a trace, a test result or a static site into a page.",
-        _run_import,
-        (
-            _PageOrFolder(
-                "-o --output PAGE", f"{_OUTPUT}; FOLDER/ for rows of the HTTP Archive", output=_FILE
-            ),
-            Argument("--dialect NAME", f"require this format: {', '.join(DIALECTS)}"),
-            Argument("--host HOST", "keep only requests to this host (default: all)"),
-            Argument("--page N", "page load to import, if there are several", type=int, default=1),
-            Argument(
-                "--root DIR", "root folder of a site's paths (default: its document's folder)"
-            ),
-            Argument("--strict", "reject a file if any part of it cannot be used"),
-            shared.marks(HEURISTIC),
-            Argument(
-                "FILE", "a recording (may be gzipped), or the HTML file of a site", read=_imported
-            ),
-            JSON("print the report as h3sim-import/1"),
-            NO_TRUNCATE,
-        ),
-        _EPILOG,
-        checks=(_check_streams, _check_folder),
+
+
+@command(
+    "import",
+    _PageOrFolder(
+        "-o --output PAGE", f"{_OUTPUT}; FOLDER/ for rows of the HTTP Archive", output=_FILE
     ),
-    "record": Command(
-        "Load a page in an installed Chromium and write it as a page file.",
-        _run_record,
-        (
-            Argument("--root DIR", "serve this folder, which contains FILE.html"),
-            Argument("URL|DIR|FILE.html", "the page to load", dest="what", read=_source),
-            Argument("--name NAME", "the page's name (default: from the address)"),
-            Argument("--repeat N", "load N times and use median times", Integer(low=1), default=1),
-            Argument(
-                "--compression NAME",
-                "HTTP compression of a served folder",
-                default="gzip",
-                choices=("gzip", "br", "none"),
-            ),
-            Argument("--chromium PATH", "the Chromium executable"),
-            shared.marks(shown="what Chromium rendered"),
-            Argument("-o --output PAGE.json", "the page file", required=True, output=()),
-            Argument(
-                "--log FILE",
-                "also write times, Chrome's priorities and stack traces as JSON",
-                output=(),
-            ),
-            Argument("--headers", "also write header lists to PAGE.req.qif and PAGE.resp.qif"),
-            Argument("--source TEXT", "provenance: origin of the page"),
-            Argument("--licence TEXT", "provenance: the page's licence"),
-            Argument("--notes TEXT", "provenance: other notes"),
-        ),
-        _RECORD_EPILOG,
-        checks=(shared.check_marks, _check_lists),
+    Argument("--dialect NAME", f"require this format: {', '.join(DIALECTS)}"),
+    Argument("--host HOST", "keep only requests to this host (default: all)"),
+    Argument("--page N", "page load to import, if there are several", type=int, default=1),
+    Argument("--root DIR", "root folder of a site's paths (default: its document's folder)"),
+    Argument("--strict", "reject a file if any part of it cannot be used"),
+    shared.marks(HEURISTIC),
+    Argument("FILE", "a recording (may be gzipped), or the HTML file of a site", read=_imported),
+    common.JSON("print the report as h3sim-import/1"),
+    common.NO_TRUNCATE,
+    checks=(_check_streams, _check_folder),
+)
+def _run_import(options: Options) -> int:
+    """Convert a HAR, a trace, a test result or a static site into a page.
+
+    Examples:
+      h3sim import shop.har -o shop.json && h3sim run shop.json
+      h3sim import shop.har.gz --host www.shop.example --strict -o shop.json
+      h3sim import site/index.html -o site.json
+      h3sim import site/pages/about.html --root site -o about.json
+      h3sim import Trace-20260301T101112.json.gz -o shop.json
+      h3sim import requests.jsonl.gz -o corpus/
+      h3sim import crux.json -o networks/
+      h3sim import devtoolslog.json -o - | less
+      h3sim import shop.har --above-the-fold seen.txt -o shop.json
+
+    A page file contains no cookies, no header values and no query strings. The report lists
+    observed and inferred values; without -o only the report is printed.
+    """
+    imported = options.file
+    if isinstance(imported, Path):
+        return _import_archive(imported, options)
+    if isinstance(imported, tuple):
+        return _write_networks(imported, options)
+    if options.output is not None:
+        document = page_to_dict(imported.page)
+        text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+        write_output(options.output, f"{text}\n")
+    _print_report(imported, options)
+    return 0
+
+
+@command(
+    "record",
+    Argument("--root DIR", "serve this folder, which contains FILE.html"),
+    Argument("URL|DIR|FILE.html", "the page to load", dest="what", read=_source),
+    Argument("--name NAME", "the page's name (default: from the address)"),
+    Argument("--repeat N", "load N times and use median times", Integer(low=1), default=1),
+    Argument(
+        "--compression NAME",
+        "HTTP compression of a served folder",
+        default="gzip",
+        choices=("gzip", "br", "none"),
     ),
-    "transform": Command(
-        "Write a page with changed delivery of its resources.",
-        _run_transform,
-        (
-            Argument(
-                "PAGE",
-                "a shipped page or a page file (.json)",
-                read=lambda name, _: catalog.load_page(name),
-            ),
-            *_TRANSFORMS,
-            Argument("--name NAME", "name of the new page (default: the page's name and a digest)"),
-            Argument("-o --output FILE", _OUTPUT, required=True, output=_FILE),
-        ),
-        _TRANSFORM_EPILOG,
-        checks=(_check_changes,),
+    Argument("--chromium PATH", "the Chromium executable"),
+    shared.marks(shown="what Chromium rendered"),
+    Argument("-o --output PAGE.json", "the page file", required=True, output=()),
+    Argument(
+        "--log FILE", "also write times, Chrome's priorities and stack traces as JSON", output=()
     ),
-    "annotate": Command(
-        "Show which resources are above the fold, or change the marks.",
-        _run_annotate,
-        (
-            Argument(
-                "--set ID",
-                "mark the resources that match this id or glob (repeatable)",
-                action="append",
-            ),
-            Argument("--clear ID", "unmark these (takes precedence over --set)", action="append"),
-            shared.marks(),
-            Argument(
-                "-o --output FILE",
-                "write the page here; - is standard output (default: overwrite PAGE)",
-                output=_FILE,
-            ),
-            Argument("PAGE", "a page file (.json) or a shipped page", read=_read_annotated),
-            NO_TRUNCATE,
-        ),
-        _ANNOTATE_EPILOG,
+    Argument("--headers", "also write header lists to PAGE.req.qif and PAGE.resp.qif"),
+    Argument("--source TEXT", "provenance: origin of the page"),
+    Argument("--licence TEXT", "provenance: the page's licence"),
+    Argument("--notes TEXT", "provenance: other notes"),
+    checks=(shared.check_marks, _check_lists),
+)
+def _run_record(options: Options) -> None:
+    """Load a page in an installed Chromium and write it as a page file.
+
+    Examples:
+      h3sim record site/ -o page.json
+      h3sim record site/shop/index.html --root site -o shop.json --repeat 3
+      h3sim record https://www.example.org/ -o example.json --log example-load.json
+
+    A folder or file is served locally, with all other hosts blocked. Requires Chromium (--chromium,
+    $CHROMIUM, or on the search path) and pip install 'h3sim[record]'.
+    """
+    from h3sim.importers.chromium import record
+
+    provenance = {key: getattr(options, key) for key in ("source", "licence", "notes")}
+    recording = call_with(
+        record,
+        options,
+        source=options.what,
+        provenance={key: text for key, text in provenance.items() if text},
+    )
+    page = shared.with_marks(recording.page, options.above_the_fold)
+    write_page(page, Path(options.output))
+    _write_recorded_files(recording, options)
+    _print_recording(page, recording)
+
+
+@command(
+    "transform",
+    Argument(
+        "PAGE",
+        "a shipped page or a page file (.json)",
+        read=lambda name, _: catalog.load_page(name),
     ),
-}
+    *_TRANSFORMS,
+    Argument("--name NAME", "name of the new page (default: the page's name and a digest)"),
+    Argument("-o --output FILE", _OUTPUT, required=True, output=_FILE),
+    checks=(_check_changes,),
+)
+def _run_transform(options: Options) -> None:
+    """Write a page with changed delivery of its resources.
+
+    Examples:
+      h3sim transform shop.json --early-hints stylesheet --early-hints 'fonts/*' -o hinted.json
+      h3sim transform shop.json --set fetchpriority=high@hero.jpg --preload 'fonts/*' -o faster.json
+      h3sim compare shop.json faster.json --browser parse
+      h3sim transform shop.json --cached script --cached stylesheet -o second-visit.json
+      h3sim transform shop.json --with-page news.json@500,background -o tabs.json
+      h3sim transform http2rulez --staged-hints -o staged.json && h3sim compare http2rulez staged.json
+
+    WHAT is the id of a resource, a kind (stylesheet, script, font, image, ...) or a glob of ids.
+    Quote globs to protect them from the shell. Changes are applied in the order given.
+    """  # noqa: E501 - examples are lines of a shell
+    page, changed = options.page, options.changed
+    write_output(options.output, changed.to_json())
+    after, before = (
+        f"{plural(len(each.resources), 'resource')}, {each.total_bytes:,} bytes"
+        for each in (changed, page)
+    )
+    print(escape_control(f"{changed.name}: {after} ({page.name}: {before})"), file=sys.stderr)
+
+
+@command(
+    "annotate",
+    Argument(
+        "--set ID", "mark the resources that match this id or glob (repeatable)", action="append"
+    ),
+    Argument("--clear ID", "unmark these (takes precedence over --set)", action="append"),
+    shared.marks(),
+    Argument(
+        "-o --output FILE",
+        "write the page here; - is standard output (default: overwrite PAGE)",
+        output=_FILE,
+    ),
+    Argument("PAGE", "a page file (.json) or a shipped page", read=_read_annotated),
+    common.NO_TRUNCATE,
+)
+def _run_annotate(options: Options) -> None:
+    """Show which resources are above the fold, or change the marks.
+
+    Examples:
+      h3sim annotate shop.json
+      h3sim annotate shop.json --set hero.jpg --set 'fonts/*' --clear 'ads/*'
+      h3sim annotate shop.json --above-the-fold heuristic --set logo.svg -o marked.json
+      h3sim annotate shop.json --above-the-fold none
+
+    Without changes the resources are listed. With changes the page file is rewritten, or a new one
+    written with -o. Quote globs to protect them from the shell.
+    """
+    page, target = options.changed, options.output or options.source
+    if options.output or options.given & {"set", "clear", "above_the_fold"}:
+        write_output(target, page.to_json())
+        if target == output.STANDARD_OUTPUT:
+            return
+        output.report_written(target)
+    seen = [resource for resource in page.resources if resource.above_the_fold]
+    n_bytes = sum(resource.size_bytes for resource in seen)
+    how = f"by {page.above_the_fold_from.value}" if page.knows_above_the_fold else "unknown"
+    size = f"{plural(len(page.resources), 'resource')}, {page.total_bytes:,} bytes"
+    print(escape_control(f"{page.name}: {size}"))
+    print(f"above the fold: {len(seen):,} of them, {n_bytes:,} bytes ({how})\n")
+    shown = output.of(
+        page.resources,
+        ("resource", "id"),
+        ("kind", lambda resource: resource.kind.value),
+        ("bytes", "size_bytes"),
+        ("above fold", output.marked("above_the_fold")),
+    )
+    output.show(options.width, shown)

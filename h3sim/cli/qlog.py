@@ -5,17 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from h3sim.cli import tables
-from h3sim.cli.command import (
-    JSON,
-    NO_TRUNCATE,
-    PLOT,
-    Argument,
-    Command,
-    FigureOptions,
-    print_json,
-    report_written,
-)
+from h3sim.cli import common, output
+from h3sim.cli.command import Argument, Options, command
 from h3sim.qlog import read_qlog
 from h3sim.results.qlog_metrics import Measurement, measured_to_dict
 from h3sim.results.tables import batches
@@ -25,62 +16,23 @@ from h3sim.table import Column, Table, format_pairs
 from h3sim.text import escape_control, plural
 
 if TYPE_CHECKING:
-    import argparse
-
     from h3sim.qlog import MeasuredLog
     from h3sim.study.identification import Explanation, Identification
-
-
-_EPILOG = """\
-examples:
-  h3sim qlog client.qlog
-  h3sim qlog client.sqlog.gz --json > load.json
-  h3sim qlog two-connections.qlog --trace 2
-  h3sim run davies-meenan --scheme fifo --qlog load.qlog && h3sim qlog load.qlog
-  h3sim qlog client.qlog --with-log load.qlog --plot both.png
-
-Metrics are those of one connection, from the client's log, the server's, or (best) both in one
-file. All qlog versions since draft-00 are supported, as JSON or as a JSON text sequence.
-"""
-
-
-def _run_qlog(options: argparse.Namespace) -> None:
-    """Print and draw the metrics of a log."""
-    log: MeasuredLog = options.file
-    if options.plot is not None:
-        from h3sim.reporting import LogPlots  # lazy: most logs are not plotted
-
-        logs = [log] if options.with_log is None else [log, options.with_log]
-        plots = LogPlots([Measurement(each) for each in logs])
-        plots.save(options.plot, **options.figure_style)
-        report_written(options.plot)
-    document = measured_to_dict(log)
-    if options.json:
-        print_json(document)
-    else:
-        _print_metrics(log, document, options.width)
-    for what in log.unknown:
-        print(f"h3sim qlog: unknown: {what}", file=sys.stderr)
 
 
 def _print_metrics(log: MeasuredLog, document: dict[str, Any], width: int | None) -> None:
     """Print the metrics of a log."""
     print(f"{escape_control(log.title)}: a log over {document['transport']}\n")
     print(f"{format_pairs(_metric_rows(document), width=width)}\n")
-    tables.print_table(
+    times = ("requested_ms", "first_byte_ms", "finished_ms")
+    shown = output.of(
         document["resources"],
         ("stream", lambda row: str(row["stream_id"])),
         ("resource", lambda row: row["id"]),
         ("bytes", lambda row: row["bytes"]),
-        *(
-            (
-                Column.ms(f"{name} ms".replace("_", " ")),
-                lambda row, name=name: row[f"{name}_ms"],
-            )
-            for name in ("requested", "first_byte", "finished")
-        ),
-        width=width,
+        *((Column.ms(key.replace("_", " ")), lambda row, key=key: row[key]) for key in times),
     )
+    output.show(width, shown)
 
 
 def _metric_rows(document: dict[str, Any]) -> list[tuple[str, str]]:
@@ -89,8 +41,8 @@ def _metric_rows(document: dict[str, Any]) -> list[tuple[str, str]]:
     retransmitted = "-" if packets["retransmitted"] is None else f"{packets['retransmitted']:,}"
     counted = f"{hol['sander_stream_bytes']:,} and {hol['sander_connection_bytes']:,} bytes"
     return [
-        ("ByteIndex", f"{tables.in_ms(document['byte_index_ms']['all'])} ms"),
-        ("page load", f"{tables.in_ms(document['page_load_ms'])} ms"),
+        ("ByteIndex", f"{output.in_ms(document['byte_index_ms']['all'])} ms"),
+        ("page load", f"{output.in_ms(document['page_load_ms'])} ms"),
         (
             "packets",
             f"{packets['sent']:,} sent, {packets['lost']:,} lost, {retransmitted} retransmitted",
@@ -105,27 +57,10 @@ def _metric_rows(document: dict[str, Any]) -> list[tuple[str, str]]:
 def _hol(hol: dict[str, Any], what: str) -> str:
     n_bytes = hol[f"{what}_bytes"]
     return (
-        "-" if n_bytes is None else f"{n_bytes:,} bytes, {tables.in_ms(hol[f'{what}_delay_ms'])} ms"
+        "-" if n_bytes is None else f"{n_bytes:,} bytes, {output.in_ms(hol[f'{what}_delay_ms'])} ms"
     )
 
 
-_IDENTIFY_EPILOG = """\
-examples:
-  h3sim identify server.qlog
-  h3sim identify client.sqlog.gz --plot picks.png
-  h3sim identify shop.har --json
-  h3sim workload test && h3sim run test/page.json --scheme recorded --qlog load.qlog
-
-Reads a qlog (the server's side before the client's), or a HAR with the times of chunks.
-"""
-_WORKLOAD_EPILOG = """\
-examples:
-  h3sim workload test
-  h3sim workload test --signals h2 --base-url https://localhost:8443/
-
-Serve the folder www of it, request the URLs of urls.txt at their times with their priorities over
-one connection, and run `h3sim identify` on the qlog. page.json is the same as a page of h3sim.
-"""
 _HEADERS = ("mechanism", "quantum", "explains", "%", "contradicted by", "")
 _RETRANSMISSIONS = {
     "first": "before anything new",
@@ -134,39 +69,18 @@ _RETRANSMISSIONS = {
 }
 
 
-def _run_identify(options: argparse.Namespace) -> None:
-    """Print and draw which mechanism a log shows."""
-    found = options.file
-    if options.plot is not None:
-        found.plot.save(options.plot, **options.figure_style)
-        report_written(options.plot)
-    if options.json:
-        print_json(found.to_dict())
-    else:
-        _print_identification(found, options.width)
-    for what in found.unknown:
-        print(f"h3sim identify: unknown: {what}", file=sys.stderr)
-
-
-def _write(options: argparse.Namespace) -> None:
-    files = write_workload(options.folder, signals=options.signals, base_url=options.base_url)
-    for path in files:
-        print(path)
-
-
 def _print_identification(found: Identification, width: int | None) -> None:
     """Print the mechanisms that explain the log."""
-    tables.print_text(f"{found.title}: {found.source} log", width)
+    output.show(width, f"{found.title}: {found.source} log")
     print(f"\n{format_pairs(_identification_rows(found), width=width)}")
     if found.n_choices:
-        print(
-            f"\n{Table(_HEADERS, map(_explanation_cells, found.rows)).to_text(width, shorten=True)}"
-        )
+        print()
+        output.show(width, Table(_HEADERS, map(_explanation_cells, found.rows)))
     for row in found.differences:
         print()
-        tables.print_text(f"To tell {row.mechanism} from {row.other}: {row.needs}.", width)
+        output.show(width, f"To tell {row.mechanism} from {row.other}: {row.needs}.")
     if found.differences:
-        tables.print_text("`h3sim workload` writes such responses for a test server.", width)
+        output.show(width, "`h3sim workload` writes such responses for a test server.")
 
 
 def _identification_rows(found: Identification) -> list[tuple[str, str]]:
@@ -223,68 +137,111 @@ def _explanation_cells(row: Explanation) -> tuple[str, ...]:
     )
 
 
-COMMANDS = {
-    "qlog": Command(
-        "Compute from a qlog the same metrics as for a simulated load.",
-        _run_qlog,
-        (
-            Argument(
-                "FILE",
-                "a qlog: JSON or JSON-SEQ (may be gzipped)",
-                read=lambda name, options: read_qlog(name, trace=options.trace),
-            ),
-            JSON("print h3sim-load/2, with null for values that the log lacks"),
-            Argument("--trace N", "use only trace N of a file with several traces", type=int),
-            Argument(
-                "--plot FILE",
-                "plot the arrival of bytes over time: FILE.png, .svg or .pdf",
-                output=PLOT,
-            ),
-            FigureOptions(),
-            Argument(
-                "--with-log FILE",
-                "another qlog to plot below the first, for example one from `h3sim run --qlog`",
-                needs="--plot",
-                read=lambda name, _: read_qlog(name),
-            ),
-            NO_TRUNCATE,
-        ),
-        _EPILOG,
+@command(
+    "qlog",
+    Argument(
+        "FILE",
+        "a qlog: JSON or JSON-SEQ (may be gzipped)",
+        read=lambda name, options: read_qlog(name, trace=options.trace),
     ),
-    "identify": Command(
-        "Find the scheduler whose picks explain the order of bytes in a log.",
-        _run_identify,
-        (
-            Argument(
-                "FILE",
-                "a qlog or a HAR (may be gzipped)",
-                read=lambda name, options: identify(name, trace=options.trace),
-            ),
-            Argument("--trace N", "use only trace N of a qlog with several traces", type=int),
-            Argument(
-                "--plot FILE",
-                "plot the picks and the contradictions: FILE.png, .svg or .pdf",
-                output=PLOT,
-            ),
-            FigureOptions(),
-            JSON("print h3sim-identification/1 instead"),
-            NO_TRUNCATE,
-        ),
-        _IDENTIFY_EPILOG,
+    common.JSON("print h3sim-load/2, with null for values that the log lacks"),
+    Argument("--trace N", "use only trace N of a file with several traces", type=int),
+    common.PLOT("plot the arrival of bytes over time: FILE.png, .svg or .pdf"),
+    common.FigureOptions(),
+    Argument(
+        "--with-log FILE",
+        "another qlog to plot below the first, for example one from `h3sim run --qlog`",
+        needs="--plot",
+        read=lambda name, _: read_qlog(name),
     ),
-    "workload": Command(
-        "Write a page, URLs and files on which the mechanisms of servers differ.",
-        _write,
-        (
-            Argument("FOLDER", "where to write; made if it is missing"),
-            Argument(
-                "--signals TYPE",
-                "priorities: RFC 9218, or a dependency tree",
-                default="eps",
-                choices=tuple(WORKLOADS),
-            ),
-            Argument("--base-url URL", "server", default=BASE_URL),
-        ),
-        _WORKLOAD_EPILOG,
+    common.NO_TRUNCATE,
+)
+def _run_qlog(options: Options) -> None:
+    """Compute from a qlog the same metrics as for a simulated load.
+
+    Examples:
+      h3sim qlog client.qlog
+      h3sim qlog client.sqlog.gz --json > load.json
+      h3sim qlog two-connections.qlog --trace 2
+      h3sim run davies-meenan --scheme fifo --qlog load.qlog && h3sim qlog load.qlog
+      h3sim qlog client.qlog --with-log load.qlog --plot both.png
+
+    Metrics are those of one connection, from the client's log, the server's, or (best) both in one
+    file. All qlog versions since draft-00 are supported, as JSON or as a JSON text sequence.
+    """
+    log: MeasuredLog = options.file
+    if options.plot is not None:
+        from h3sim.reporting import LogPlots  # lazy: most logs are not plotted
+
+        logs = [log] if options.with_log is None else [log, options.with_log]
+        plots = LogPlots([Measurement(each) for each in logs])
+        plots.save(options.plot, **options.figure_style)
+        output.report_written(options.plot)
+    document = measured_to_dict(log)
+    if options.json:
+        output.print_json(document)
+    else:
+        _print_metrics(log, document, options.width)
+    for what in log.unknown:
+        print(f"h3sim qlog: unknown: {what}", file=sys.stderr)
+
+
+@command(
+    "identify",
+    Argument(
+        "FILE",
+        "a qlog or a HAR (may be gzipped)",
+        read=lambda name, options: identify(name, trace=options.trace),
     ),
-}
+    Argument("--trace N", "use only trace N of a qlog with several traces", type=int),
+    common.PLOT("plot the picks and the contradictions: FILE.png, .svg or .pdf"),
+    common.FigureOptions(),
+    common.JSON("print h3sim-identification/1 instead"),
+    common.NO_TRUNCATE,
+)
+def _run_identify(options: Options) -> None:
+    """Find the scheduler whose picks explain the order of bytes in a log.
+
+    Examples:
+      h3sim identify server.qlog
+      h3sim identify client.sqlog.gz --plot picks.png
+      h3sim identify shop.har --json
+      h3sim workload test && h3sim run test/page.json --scheme recorded --qlog load.qlog
+
+    Reads a qlog (the server's side before the client's), or a HAR with the times of chunks.
+    """
+    found = options.file
+    output.save_plot(found, options)
+    if options.json:
+        output.print_json(found.to_dict())
+    else:
+        _print_identification(found, options.width)
+    for what in found.unknown:
+        print(f"h3sim identify: unknown: {what}", file=sys.stderr)
+
+
+@command(
+    "workload",
+    Argument("FOLDER", "where to write; made if it is missing"),
+    Argument(
+        "--signals TYPE",
+        "priorities: RFC 9218, or a dependency tree",
+        default="eps",
+        choices=tuple(WORKLOADS),
+    ),
+    Argument("--base-url URL", "server", default=BASE_URL),
+)
+def _write(options: Options) -> None:
+    """Write a page, URLs and files on which the mechanisms of servers differ.
+
+    Examples:
+      h3sim workload test
+      h3sim workload test --signals h2 --base-url https://localhost:8443/
+
+    Serve the folder www of it, request the URLs of urls.txt at their times with their priorities
+    over one connection, and run `h3sim identify` on the qlog. page.json is the same as a page of
+    h3sim.
+    """
+    files = write_workload(options.folder, signals=options.signals, base_url=options.base_url)
+    for path in files:
+        print(path)

@@ -1,45 +1,30 @@
-"""`h3sim report`: loads, a comparison, a study or a log as a single HTML file."""
+"""`h3sim report`: loads, a comparison, a study or a log as a single output.HTML file."""
 
 from __future__ import annotations
 
-import shlex
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from h3sim.cli import shared
-from h3sim.cli.command import Argument, Command, report_written
-from h3sim.errors import InputError, ValidationIssue
+from h3sim.cli import output, shared
+from h3sim.cli.command import Argument, Options, command, refuse
+from h3sim.errors import InputError
 from h3sim.page import Page
 from h3sim.schema import open_input
 from h3sim.study import check_names, is_saved_load, read_load, read_results, run_config
 from h3sim.text import escape_control
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable
 
-    from h3sim.cli.command import Progress
     from h3sim.study import SavedLoad
 
 
-_EPILOG = """\
-examples:
-  h3sim report davies-meenan --scheme dfifo -o report.html
-  h3sim report http2rulez davies-meenan --scheme rr,fifo,bucket-html -o report.html
-  h3sim report my-page.json --scheme chrome-h2,chrome-eps --network cable --loss 1% -o report.html
-  h3sim run davies-meenan --json > load.json && h3sim report load.json -o report.html
-  h3sim report study.db --baseline fifo -o report.html
-  h3sim report client.qlog -o report.html
-
-The report is self-contained: findings in words, figures with their data in tables, and all
-settings.
-"""
 _LOGS = (".qlog", ".sqlog", ".qlog.gz", ".sqlog.gz")
 _SQLITE = b"SQLite format 3\0"
 _RESULTS = b'{"format": "h3sim-results/'
 
 
-def _subject(name: str, options: argparse.Namespace) -> Any:
+def _subject(name: str, options: Options) -> Any:
     """Return pages to load, or what a file of saved results has, as a function to be called."""
     reader = _reader_of(name)
     return shared.read_pages(name, options) if reader is None else reader(name)
@@ -70,27 +55,49 @@ def _reader_of(name: str) -> Callable[[str], Any] | None:
     return read_results if head.startswith((_SQLITE, _RESULTS)) else None
 
 
-def _check_loads(options: argparse.Namespace) -> None:
+def _check_loads(options: Options) -> None:
     """Refuse options of a load if nothing is loaded: saved results have their own settings."""
     pages = [subject for subject in options.subjects if isinstance(subject, Page)]
     check_names(pages=pages, schemes=options.schemes)
     if not pages and len(options.subjects):
         keys = sorted(options.given - {"subjects", "out", "title", "baseline"})
-        problems = [
-            ValidationIssue(
-                key=f"--{'set' if key == 'settings' else key.replace('_', '-')}",
-                message="is valid only with a page to load",
-            )
-            for key in keys
-        ]
-        if problems:
-            raise InputError(problems)
+        names = ("set" if key == "settings" else key.replace("_", "-") for key in keys)
+        refuse((f"--{name}", "is valid only with a page to load") for name in names)
 
 
-def _run_report(options: argparse.Namespace, progress: Progress | None) -> None:
-    """Write the report on loads of pages, and on saved loads."""
-    from h3sim.reporting import report  # lazy: imports matplotlib
+@command(
+    "report",
+    Argument(
+        "WHAT",
+        "pages or page sets to load; or saved results: loads (h3sim run --json), the store"
+        " or saved results of a study, qlogs",
+        dest="subjects",
+        nargs="+",
+        many="words",
+        read=_subject,
+    ),
+    shared.schemes("rr"),
+    Argument("--baseline NAME", "reference scheme (default: rr if present, else the first)"),
+    Argument("--title TEXT", "the title of the report"),
+    shared.marks(),
+    shared.LoadOptions(),
+    Argument("-o --out FILE", "FILE.html", required=True, output=output.HTML),
+    checks=(_check_loads,),
+)
+def _run_report(options: Options, progress: output.Progress | None) -> None:
+    """Write a report of loads, a study or a log, with findings, figures and tables.
 
+    Examples:
+      h3sim report davies-meenan --scheme dfifo -o report.html
+      h3sim report http2rulez davies-meenan --scheme rr,fifo,bucket-html -o report.html
+      h3sim report my-page.json --scheme chrome-h2,chrome-eps --network cable --loss 1% -o report.html
+      h3sim run davies-meenan --json > load.json && h3sim report load.json -o report.html
+      h3sim report study.db --baseline fifo -o report.html
+      h3sim report client.qlog -o report.html
+
+    The report is self-contained: findings in words, figures with their data in tables, and all
+    settings.
+    """  # noqa: E501 - examples are lines of a shell
     subjects = options.subjects
     pages = [subject for subject in subjects if isinstance(subject, Page)]
     cells = [(page, scheme) for page in pages for scheme in options.schemes]
@@ -100,42 +107,9 @@ def _run_report(options: argparse.Namespace, progress: Progress | None) -> None:
         if progress is not None:
             progress(number, len(cells))
     saved = [subject for subject in subjects if not isinstance(subject, Page)]
-    made = report(
-        [*loads, *(subject() if isinstance(subject, partial) else subject for subject in saved)],
-        baseline=options.baseline,
-        title=options.title,
-        command=f"h3sim {shlex.join(options.arguments)}",
+    loads += (subject() if isinstance(subject, partial) else subject for subject in saved)
+    made = output.save_report(
+        options.out, options, loads, baseline=options.baseline, title=options.title
     )
-    made.save(options.out)
     for sentence in made.verdict:
         print(escape_control(sentence))
-    report_written(options.out)
-
-
-COMMANDS = {
-    "report": Command(
-        "Write a report of loads, a study or a log, with findings, figures and tables.",
-        _run_report,
-        (
-            Argument(
-                "WHAT",
-                "pages or page sets to load; or saved results: loads (h3sim run --json), the store"
-                " or saved results of a study, qlogs",
-                dest="subjects",
-                nargs="+",
-                many="words",
-                read=_subject,
-            ),
-            shared.schemes("rr"),
-            Argument(
-                "--baseline NAME", "reference scheme (default: rr if present, else the first)"
-            ),
-            Argument("--title TEXT", "the title of the report"),
-            shared.marks(),
-            shared.LoadOptions(),
-            Argument("-o --out FILE", "FILE.html", required=True, output=(".html", ".htm")),
-        ),
-        _EPILOG,
-        checks=(_check_loads,),
-    )
-}

@@ -8,20 +8,9 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from h3sim.cli import tables
-from h3sim.cli.command import (
-    FAILED,
-    JSON,
-    NO_TRUNCATE,
-    PLOT,
-    STORE,
-    WORKERS,
-    Argument,
-    Command,
-    FigureOptions,
-    report_written,
-)
-from h3sim.errors import InputError, ValidationIssue
+from h3sim.cli import common, output
+from h3sim.cli.command import FAILED, Argument, Options, call_with, command
+from h3sim.errors import InputError
 from h3sim.papers import report
 from h3sim.papers.experiments import experiment_names, load_experiment, page_files
 from h3sim.papers.figures import draw_all
@@ -31,57 +20,14 @@ from h3sim.table import Table
 from h3sim.text import plural
 
 if TYPE_CHECKING:
-    import argparse
-
-    from h3sim.cli.command import Progress
     from h3sim.papers.findings import Judgement
     from h3sim.papers.reproduce import ExperimentRun, Reproduction
 
 
-_EPILOG = """\
-examples:
-  h3sim reproduce --list
-  h3sim reproduce marx-2019-table-2
-  h3sim reproduce marx-7 koshiba-2016 --figures figures --format pdf
-  h3sim reproduce all --store papers.db -j 2 --json > findings.json
-  h3sim reproduce all --full --dry-run
-  h3sim reproduce sander-2022-fig-6 --full --pages my-pages --store papers.db
-
-Findings are named as in docs/findings.md; all experiments that they need are run. The store keeps
-every finished load; if interrupted, run the same command again to resume.
-"""
 _MINUTE_S = 60
 
 
-def _run_reproduce(options: argparse.Namespace, progress: Progress | None) -> int:
-    """Reproduce the findings that the options name; return the exit code."""
-    if options.list:
-        return _print_list(options)
-    if options.dry_run:
-        return _print_plan(options)
-    done = reproduce(
-        options.names,
-        full=options.full,
-        pages=options.pages,
-        store=options.store,
-        workers=options.workers,
-        progress=progress or False,
-    )
-    if options.json:
-        print(json.dumps(done.to_dict(), indent=1, allow_nan=False))
-    else:
-        _print_reproduction(done, options.width)
-    if options.figures is not None:
-        for path in draw_all(
-            done, Path(options.figures), file_format=options.format, **options.figure_style
-        ):
-            report_written(path)
-    failed = any(run.failed for run in done.runs.values())
-    is_written = options.markdown is None or _write(done, Path(options.markdown), options)
-    return 0 if is_written and not failed else FAILED
-
-
-def _print_list(options: argparse.Namespace) -> int:
+def _print_list(options: Options) -> int:
     """Print all experiments and the reductions of their quick variants."""
     rows = []
     for name in experiment_names():
@@ -93,7 +39,7 @@ def _print_list(options: argparse.Namespace) -> int:
     return 0
 
 
-def _print_plan(options: argparse.Namespace) -> int:
+def _print_plan(options: Options) -> int:
     """Print the number of loads of each experiment and their estimated time on one core."""
     files = None if options.pages is None else page_files(options.pages)
     rows, seconds = [], 0.0
@@ -118,18 +64,18 @@ def _print_reproduction(done: Reproduction, width: int | None) -> None:
     if done.judgements:
         verdicts = report.counted(judgement.verdict for judgement in done.judgements)
         count = f"{plural(len(done.judgements), 'finding')}: {verdicts}"
-        tables.print_text(count, width)
+        output.show(width, count)
 
 
 def _print_run(run: ExperimentRun, width: int | None) -> None:
     """Print the tables of an experiment."""
     experiment = run.experiment
-    tables.print_text(f"{experiment.name}: {experiment.title}", width)
-    tables.print_text(f"{experiment.source}; {report.size_of(run)}", width)
+    output.show(width, f"{experiment.name}: {experiment.title}")
+    output.show(width, f"{experiment.source}; {report.size_of(run)}")
     for remark in report.remarks_of(run):
-        tables.print_text(remark, width)
+        output.show(width, remark)
     for found in report.tables_of(run):
-        print("\n" + tables.fitted(found.title, width))
+        print("\n" + output.fitted(found.title, width))
         print(found.to_text(width))
     print()
 
@@ -137,17 +83,17 @@ def _print_run(run: ExperimentRun, width: int | None) -> None:
 def _print_judgement(judgement: Judgement, width: int | None) -> None:
     """Print a verdict with its claims."""
     finding, verdict, claims = judgement
-    tables.print_text(f"{finding.id}: {verdict.value}", width)
+    output.show(width, f"{finding.id}: {verdict.value}")
     for text in (finding.statement, finding.cannot or finding.reason):
         if text:
-            print(textwrap.indent(tables.fitted(text, None if width is None else width - 2), "  "))
+            print(textwrap.indent(output.fitted(text, None if width is None else width - 2), "  "))
     if claims:
         rows = report.claim_rows(judgement)
         print(Table(("holds", "claim", "h3sim (95 %)", "limit"), rows).to_text(width))
     print()
 
 
-def _write(done: Reproduction, path: Path, options: argparse.Namespace) -> bool:
+def _write(done: Reproduction, path: Path, options: Options) -> bool:
     """Write the document unless a verdict changed without --update; return whether it was."""
     present = _present_text(path)
     full = None if options.full_run is None else report.verdicts_in(_present_text(options.full_run))
@@ -175,89 +121,109 @@ def _present_text(path: Path) -> str:
     return read_text(path, InputError) if path.is_file() else ""
 
 
-def _check_names(options: argparse.Namespace) -> None:
+def _check_names(options: Options) -> None:
     if not options.list:
         chosen_experiments(options.names or [])
 
 
-def _pages(folder: str, _: argparse.Namespace) -> str:
+def _pages(folder: str, _: Options) -> str:
     page_files(folder)
     return folder
 
 
-def _markdown(path: str, _: argparse.Namespace) -> str:
+def _markdown(path: str, _: Options) -> str:
     _present_text(Path(path))
     return path
 
 
-def _full_run(path: str, _: argparse.Namespace) -> Path:
+def _full_run(path: str, _: Options) -> Path:
     read_text(Path(path), InputError)
     return Path(path)
 
 
-def _figures(folder: str, _: argparse.Namespace) -> str:
+def _figures(folder: str, _: Options) -> str:
     """Create the folder for figures."""
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         message = f"{folder}: cannot be created: {error.strerror}"
-        raise InputError([ValidationIssue(key="--figures", message=message)]) from error
+        raise InputError.at("--figures", message) from error
     return folder
 
 
-COMMANDS = {
-    "reproduce": Command(
-        "Repeat experiments of the papers: show their numbers next to h3sim's, and judge each"
-        " finding with the figures behind it.",
-        _run_reproduce,
-        (
-            Argument(
-                "NAME", "experiments or findings, or all (see --list)", dest="names", nargs="*"
-            ),
-            Argument("--list", "list the experiments"),
-            Argument(
-                "--full",
-                "use all pages, and as many seeds as the paper had runs (hours; default: minutes)",
-            ),
-            Argument(
-                "--dry-run",
-                "show the number of loads and estimate their duration from a few samples",
-            ),
-            Argument(
-                "--pages DIR",
-                "load the page files in this folder instead of the corpus",
-                read=_pages,
-            ),
-            STORE,
-            WORKERS,
-            JSON("print h3sim-reproduction/1 instead"),
-            Argument(
-                "--markdown FILE",
-                "write verdicts and tables to FILE; fails without writing if FILE has a different"
-                " verdict (see --update). In a file with the lines"
-                f" {report.BEGIN!r} and {report.END!r} only the text between them is replaced",
-                output=(),
-                read=_markdown,
-            ),
-            Argument(
-                "--full-run FILE",
-                "with --markdown: publish the verdicts in FILE, which --markdown wrote after a full"
-                " run, in place of the quick ones",
-                read=_full_run,
-            ),
-            Argument("--update", "with --markdown: accept changed verdicts"),
-            Argument("--figures DIR", "plot each experiment into this folder", read=_figures),
-            Argument(
-                "--format FORMAT",
-                "format of the figures",
-                default="png",
-                choices=tuple(suffix.removeprefix(".") for suffix in PLOT),
-                needs="--figures",
-            ),
-            FigureOptions(needs="--figures"),
-            NO_TRUNCATE,
-        ),
-        _EPILOG,
-        checks=(_check_names,),
-    )
-}
+@command(
+    "reproduce",
+    Argument("NAME", "experiments or findings, or all (see --list)", dest="names", nargs="*"),
+    Argument("--list", "list the experiments"),
+    Argument(
+        "--full", "use all pages, and as many seeds as the paper had runs (hours; default: minutes)"
+    ),
+    Argument(
+        "--dry-run", "show the number of loads and estimate their duration from a few samples"
+    ),
+    Argument(
+        "--pages DIR", "load the page files in this folder instead of the corpus", read=_pages
+    ),
+    common.STORE,
+    common.WORKERS,
+    common.JSON("print h3sim-reproduction/1 instead"),
+    Argument(
+        "--markdown FILE",
+        "write verdicts and tables to FILE; fails without writing if FILE has a different"
+        " verdict (see --update). In a file with the lines"
+        f" {report.BEGIN!r} and {report.END!r} only the text between them is replaced",
+        output=(),
+        read=_markdown,
+    ),
+    Argument(
+        "--full-run FILE",
+        "with --markdown: publish the verdicts in FILE, which --markdown wrote after a full"
+        " run, in place of the quick ones",
+        read=_full_run,
+    ),
+    Argument("--update", "with --markdown: accept changed verdicts"),
+    Argument("--figures DIR", "plot each experiment into this folder", read=_figures),
+    Argument(
+        "--format FORMAT",
+        "format of the figures",
+        default="png",
+        choices=tuple(suffix.removeprefix(".") for suffix in output.PLOT),
+        needs="--figures",
+    ),
+    common.FigureOptions(needs="--figures"),
+    common.NO_TRUNCATE,
+    checks=(_check_names,),
+    about="""Repeat experiments of the papers: show their numbers next to h3sim's, and judge
+each finding with the figures behind it.
+
+examples:
+  h3sim reproduce --list
+  h3sim reproduce marx-2019-table-2
+  h3sim reproduce marx-7 koshiba-2016 --figures figures --format pdf
+  h3sim reproduce all --store papers.db -j 2 --json > findings.json
+  h3sim reproduce all --full --dry-run
+  h3sim reproduce sander-2022-fig-6 --full --pages my-pages --store papers.db
+
+Findings are named as in docs/findings.md; all experiments that they need are run. The store keeps
+every finished load; if interrupted, run the same command again to resume.
+""",
+)
+def _run_reproduce(options: Options) -> int:
+    """Reproduce the findings that the options name; return the exit code."""
+    if options.list:
+        return _print_list(options)
+    if options.dry_run:
+        return _print_plan(options)
+    done: Reproduction = call_with(reproduce, options, progress=options.progress or False)
+    if options.json:
+        print(json.dumps(done.to_dict(), indent=1, allow_nan=False))
+    else:
+        _print_reproduction(done, options.width)
+    if options.figures is not None:
+        for path in draw_all(
+            done, Path(options.figures), file_format=options.format, **options.figure_style
+        ):
+            output.report_written(path)
+    failed = any(run.failed for run in done.runs.values())
+    is_written = options.markdown is None or _write(done, Path(options.markdown), options)
+    return 0 if is_written and not failed else FAILED

@@ -7,20 +7,11 @@ import sys
 from typing import TYPE_CHECKING
 
 from h3sim import __version__, catalog
-from h3sim.cli import shared, tables
-from h3sim.cli.command import (
-    JSON,
-    NO_TRUNCATE,
-    PLOT,
-    SAMPLE_MS,
-    Argument,
-    Command,
-    FigureOptions,
-    report_written,
-)
+from h3sim.cli import common, output, shared
+from h3sim.cli.command import Argument, Options, command, refuse
 from h3sim.config.load_config import LoadConfig
 from h3sim.config.options import switch_of
-from h3sim.errors import InputError, UnknownNameError, ValidationIssue
+from h3sim.errors import InputError, UnknownNameError
 from h3sim.metrics import SAMPLE_MS as SAMPLED_MS
 from h3sim.results import describe
 from h3sim.results.configuration import write_load_qlog
@@ -40,55 +31,43 @@ from h3sim.table import Column, format_pairs
 from h3sim.text import escape_control
 
 if TYPE_CHECKING:
-    import argparse
-
-    from h3sim.cli.command import Progress
     from h3sim.page import Page
     from h3sim.results import Load
     from h3sim.schemes import Scheme
 
 
 _HIDDEN = ("cc", "transport_profile", "reorder", "cpu_slowdown")
-_EPILOG = """\
-examples:
-  h3sim run http2rulez --scheme bucket-html
-  h3sim run davies-meenan --scheme rr --json > load.json && h3sim run load.json --plot load.png
-  h3sim run davies-meenan --network sander-2mbps-100ms-2pct --animate hol.html
-  h3sim run shop.json --scheme chrome-eps --diff shop-preload.json --plot moved.png
-"""
 
 
-def _page(name: str, options: argparse.Namespace) -> Page | SavedLoad:
+def _page(name: str, options: Options) -> Page | SavedLoad:
     return read_load(name) if is_saved_load(name) else shared.read_page(name, options)
 
 
-def _read_scheme(name: str, _: argparse.Namespace) -> Scheme:
+def _read_scheme(name: str, _: Options) -> Scheme:
     """Return the scheme of that name; refuse several."""
     if catalog.scheme_set(name) is not None:
-        message = f"{name!r} is a set of schemes: use `h3sim compare`"
-        raise InputError([ValidationIssue(key="--scheme", message=message)])
+        raise InputError.at("--scheme", f"{name!r} is a set of schemes: use `h3sim compare`")
     try:
         return catalog.load_scheme(name)
     except UnknownNameError as error:
         if "," not in name:
             raise
         message = f"{format_value(name)} names several schemes: use `h3sim compare`"
-        raise InputError([ValidationIssue(key="--scheme", message=message)]) from error
+        raise InputError.at("--scheme", message) from error
 
 
-def _read_qlog_dialect(name: str, options: argparse.Namespace) -> str:
+def _read_qlog_dialect(name: str, options: Options) -> str:
     """Return a known dialect of qlog."""
     if options.qlog is None:
         return name
     from h3sim.qlog import DIALECTS  # lazy: few loads are logged
 
     if name not in DIALECTS:
-        message = f"must be one of {', '.join(DIALECTS)}, is {name!r}"
-        raise InputError([ValidationIssue(key="--qlog-dialect", message=message)])
+        raise InputError.at("--qlog-dialect", f"must be one of {', '.join(DIALECTS)}, is {name!r}")
     return name
 
 
-def check_saved(options: argparse.Namespace) -> None:
+def check_saved(options: Options) -> None:
     """Refuse options of a load with a saved one, which has its own.
 
     Raises:
@@ -98,36 +77,27 @@ def check_saved(options: argparse.Namespace) -> None:
         return
     fields = [entry.attribute for entry in fields_of(LoadConfig)]
     problems = [
-        ValidationIssue(
-            key=switch_of(LoadConfig, key, getattr(options, key)),
-            message="does not go with a saved load",
-        )
+        (switch_of(LoadConfig, key, getattr(options, key)), "does not go with a saved load")
         for key in ("scheme", "scheduler_process", "above_the_fold", *fields)
         if key in options.given
     ]
     if options.page.scheme is None:
-        message = "was defined in Python and cannot be read from a file"
-        problems.append(ValidationIssue(key="inputs.scheme", message=message))
-    if problems:
-        raise InputError(problems)
+        problems.append(("inputs.scheme", "was defined in Python and cannot be read from a file"))
+    refuse(problems)
 
 
-def _check_outputs(options: argparse.Namespace) -> None:
-    """Refuse outputs that the other options contradict."""
-    problems = []
+def _check_critical_path(options: Options) -> None:
     if options.critical_path and options.browser != "parse":
-        message = "goes only with --browser parse"
-        problems.append(ValidationIssue(key="--critical-path", message=message))
+        raise InputError.at("--critical-path", "goes only with --browser parse")
+
+
+def _check_sample_ms(options: Options) -> None:
     if options.json and options.sample_ms not in (None, SAMPLED_MS):
-        message = (
-            f"must be {SAMPLED_MS:g} with --json: byte_index_sampled_ms always has that interval"
-        )
-        problems.append(ValidationIssue(key="--sample-ms", message=message))
-    if problems:
-        raise InputError(problems)
+        message = "with --json: byte_index_sampled_ms always has that interval"
+        raise InputError.at("--sample-ms", f"must be {SAMPLED_MS:g} {message}")
 
 
-def _run_load(options: argparse.Namespace, progress: Progress | None) -> Load:
+def _run_load(options: Options, progress: output.Progress | None) -> Load:
     """Return the load that the options or a saved load describe."""
     page, scheme, config = options.page, options.scheme, options.config
     if options.scheduler_process is not None:
@@ -160,18 +130,92 @@ def _run_load(options: argparse.Namespace, progress: Progress | None) -> Load:
         write_chrome_trace(load, options.trace)
     for path in (options.plot, options.qlog, options.animate, options.har, options.trace):
         if path is not None:
-            report_written(path)
+            output.report_written(path)
     return load
 
 
-def _print_load(load: Load, options: argparse.Namespace) -> None:
-    """Print the configuration and the metrics of a load."""
+@command(
+    "run",
+    Argument(
+        "PAGE",
+        "a shipped page, a page file (.json), a saved load, or a recording (HAR)",
+        read=_page,
+    ),
+    shared.scheme(read=_read_scheme),
+    shared.scheduler_process(
+        "schedule with a driver (docs/conformance-protocol.md) instead of the scheme's scheduler",
+        is_rare=True,
+    ),
+    shared.marks(is_rare=True),
+    # The short help fits two screens of 24 lines.
+    shared.LoadOptions(are_all=True, hidden=_HIDDEN),
+    common.PLOT("plot the load: FILE.png, .svg or .pdf"),
+    Argument(
+        "--qlog FILE",
+        "write a qlog of both endpoints (FILE.qlog), or of the client only (FILE.sqlog)",
+        output=(".qlog", ".sqlog"),
+    ),
+    common.FigureOptions(),
+    Argument(
+        "--qlog-dialect NAME",
+        "qlog version: 0.3 (for qvis) or draft, the current drafts",
+        default="0.3",
+        read=_read_qlog_dialect,
+        is_rare=True,
+    ),
+    Argument(
+        "--har FILE",
+        "write the load as HAR 1.2 for DevTools and waterfall viewers: FILE.har",
+        output=(".har",),
+        is_rare=True,
+    ),
+    Argument(
+        "--trace FILE",
+        "write a Chrome trace for ui.perfetto.dev: FILE.json",
+        output=(".json",),
+        is_rare=True,
+    ),
+    Argument(
+        "--animate FILE",
+        "animate packets in flight and data that TCP and QUIC hold back: FILE.html or .gif",
+        output=(".html", ".gif"),
+    ),
+    common.SAMPLE_MS(is_rare=True),
+    Argument(
+        "--diff PAGE",
+        "another version of the page, to compare in --plot",
+        read=lambda name, _: resolve_page(name),
+        needs="--plot",
+    ),
+    common.JSON("print the load as h3sim-load/2"),
+    Argument("--order", "also show the stream id of each packet", is_rare=True),
+    Argument("--multiplexing", "also show multiplexing and prioritization metrics", is_rare=True),
+    Argument(
+        "--critical-path",
+        "show the critical path to the load event (with --browser parse)",
+        is_rare=True,
+    ),
+    common.NO_TRUNCATE,
+    of=_run_load,
+    document=lambda load, options: load.to_dict(order=options.order),
+    progress="packet",
+    checks=(check_saved, _check_critical_path, _check_sample_ms),
+)
+def _print_load(load: Load, options: Options) -> None:
+    """Load a page with one scheme and show when each resource arrives.
+
+    Examples:
+      h3sim run http2rulez --scheme bucket-html
+      h3sim run davies-meenan --scheme rr --json > load.json && h3sim run load.json --plot load.png
+      h3sim run davies-meenan --network sander-2mbps-100ms-2pct --animate hol.html
+      h3sim run shop.json --scheme chrome-eps --diff shop-preload.json --plot moved.png
+    """
     width = options.width
     over = f"{load.network.name} ({load.protocol.value})"
     print(escape_control(f"{load.page.name}: {load.scheme.name} over {over}, seed {load.seed}"))
-    tables.print_text(describe(load), width)
+    output.show(width, describe(load))
     for note in load.notes:
-        tables.print_text(f"{load.page.name}: {note}", width)
+        output.show(width, f"{load.page.name}: {note}")
     caveat = load.scheme.caveat
     print(escape_control(f"{load.scheme.name}: {caveat}") + "\n" if caveat else "")
     print(format_pairs(metrics_of(load, sample_ms=options.sample_ms), width=width))
@@ -182,7 +226,7 @@ def _print_load(load: Load, options: argparse.Namespace) -> None:
     if len(load.page.roots) > 1:
         print(f"{navigations_table(load).to_text(width, shorten=True)}\n")
     numbered = [("on", lambda row: number_of[row[0]])] if number_of else []
-    shown = tables.of(
+    shown = output.of(
         enumerate(load.timings),
         *numbered,
         ("stream", lambda row: str(row[1].stream_id)),
@@ -203,87 +247,4 @@ def _print_load(load: Load, options: argparse.Namespace) -> None:
         print(f"\n{format_pairs(multiplexing_of(load), width=width)}")
     if options.critical_path:
         print(f"\n{critical_path_table(load).to_text(width, shorten=True)}")
-        print(f"\n{tables.fitted(critical_path_sums(load), width)}")
-
-
-COMMANDS = {
-    "run": Command(
-        "Load a page with one scheme and show when each resource arrives.",
-        _run_load,
-        (
-            Argument(
-                "PAGE",
-                "a shipped page, a page file (.json), a saved load, or a recording (HAR)",
-                read=_page,
-            ),
-            Argument(
-                "--scheme NAME",
-                "a shipped scheme or a scheme file (.toml)",
-                default="rr",
-                read=_read_scheme,
-            ),
-            shared.scheduler_process(
-                "schedule with a driver (docs/conformance-protocol.md) instead of the scheme's"
-                " scheduler",
-                is_rare=True,
-            ),
-            shared.marks(is_rare=True),
-            # The short help fits two screens of 24 lines.
-            shared.LoadOptions(are_all=True, hidden=_HIDDEN),
-            Argument("--plot FILE", "plot the load: FILE.png, .svg or .pdf", output=PLOT),
-            Argument(
-                "--qlog FILE",
-                "write a qlog of both endpoints (FILE.qlog), or of the client only (FILE.sqlog)",
-                output=(".qlog", ".sqlog"),
-            ),
-            FigureOptions(),
-            Argument(
-                "--qlog-dialect NAME",
-                "qlog version: 0.3 (for qvis) or draft, the current drafts",
-                default="0.3",
-                read=_read_qlog_dialect,
-                is_rare=True,
-            ),
-            Argument(
-                "--har FILE",
-                "write the load as HAR 1.2 for DevTools and waterfall viewers: FILE.har",
-                output=(".har",),
-                is_rare=True,
-            ),
-            Argument(
-                "--trace FILE",
-                "write a Chrome trace for ui.perfetto.dev: FILE.json",
-                output=(".json",),
-                is_rare=True,
-            ),
-            Argument(
-                "--animate FILE",
-                "animate packets in flight and data that TCP and QUIC hold back: FILE.html or .gif",
-                output=(".html", ".gif"),
-            ),
-            SAMPLE_MS(is_rare=True),
-            Argument(
-                "--diff PAGE",
-                "another version of the page, to compare in --plot",
-                read=lambda name, _: resolve_page(name),
-                needs="--plot",
-            ),
-            JSON("print the load as h3sim-load/2"),
-            Argument("--order", "also show the stream id of each packet", is_rare=True),
-            Argument(
-                "--multiplexing", "also show multiplexing and prioritization metrics", is_rare=True
-            ),
-            Argument(
-                "--critical-path",
-                "show the critical path to the load event (with --browser parse)",
-                is_rare=True,
-            ),
-            NO_TRUNCATE,
-        ),
-        _EPILOG,
-        show=_print_load,
-        document=lambda load, options: load.to_dict(order=options.order),
-        progress="packet",
-        checks=(check_saved, _check_outputs),
-    )
-}
+        print(f"\n{output.fitted(critical_path_sums(load), width)}")

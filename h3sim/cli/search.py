@@ -1,64 +1,40 @@
-"""`h3sim search` and `h3sim recommend`: the best scheme for pages, with its uncertainty."""
+"""`h3sim search`, `recommend` and `hints`: the best scheme or edits, with their uncertainty."""
 
 from __future__ import annotations
 
 import json
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h3sim.browser.above_the_fold import HEURISTIC
-from h3sim.cli import shared, tables
-from h3sim.cli.command import (
-    JSON,
-    NO_TRUNCATE,
-    PLOT,
-    WORKERS,
-    Argument,
-    Command,
-    FigureOptions,
-    check_output_path,
-    print_first,
-    report_written,
-)
-from h3sim.errors import InputError, ValidationIssue
+from h3sim.cli import common, output, shared
+from h3sim.cli.command import Argument, Options, call_with, command
+from h3sim.errors import InputError
+from h3sim.importers.crux import NetworkShare, read_crux
 from h3sim.schema import format_value
 from h3sim.schema.values import Integer, Number
-from h3sim.study import recommend, search
+from h3sim.study import Hints, Recommendation, SearchResult, hints, recommend, search
+from h3sim.study.fidelity import Grade
+from h3sim.study.hints import HARMS, METRICS
 from h3sim.study.recommendation import EXAMPLE, read_subject
 from h3sim.study.search import DEPLOYABLE, ESTIMATED_WITHIN, ROBUSTNESS_NETWORKS, arms_of
 from h3sim.table import MISSING, SURE, Column, decimals_of
+from h3sim.text import escape_control
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterator, Sequence
 
-    from h3sim.cli.command import Progress
     from h3sim.importers import ImportedPage
     from h3sim.page import Page
-    from h3sim.study import Recommendation, SearchResult
 
 
 _NO_PLOT = "none"
+_MARKUP_INDENT = "    "
 _DISTINCT = 1e-6
 """Ratios that differ by more look different: none that is worse is printed as 1.00."""
-_EPILOG = """\
-examples:
-  h3sim search http2rulez --network cable --loss 1%
-  h3sim search corpus:small --scheme chrome-h2,firefox-eps,h3sim-1 --resources all
-  h3sim search http2rulez --scheme rr,wrr --param turn_packets=1,4,16
-  h3sim search my-page.json --scheme marx-2019,h3sim-1 --baseline chrome-h2 --seeds 100
-
-All schemes meet the same pages and seeds; the better half goes on, round by round, until the best
-is certain or the seeds are used up. Then the choice is tried on other networks, and with RTT, loss
-and sizes that were misjudged. Schemes that use what no client knows are marked so.
-With --param, each scheme is tried with every combination of the values
-that it can have: of keys of its file (h3sim show scheme NAME), with dots between tables, or of
-send_buffer_kb, send_buffer_refill, retransmission_order and cc, which servers choose.
-"""
 
 
-def _check_arms(options: argparse.Namespace) -> None:
+def _check_arms(options: Options) -> None:
     options.vary = _varied(options.param or ())
     arms_of(options.schemes, options.vary)
 
@@ -72,7 +48,7 @@ def _varied(given: Sequence[str]) -> dict[str, list[Any]]:
     wrong = [text for text in given if not all(text.partition("=")[::2])]
     if wrong:
         message = f"must be like turn_packets=1,4, is {format_value(wrong[0])}"
-        raise InputError([ValidationIssue(key="--param", message=message)])
+        raise InputError.at("--param", message)
     pairs = (text.partition("=")[::2] for text in given)
     return {key: [_value(text) for text in values.split(",")] for key, values in pairs}
 
@@ -86,64 +62,11 @@ def _value(text: str) -> Any:
     return value if isinstance(value, bool | int | float) else text
 
 
-def _print_search(found: SearchResult, options: argparse.Namespace) -> None:
-    """Print the verdict and the table of schemes."""
-    width = options.width
-    # The interval of a worse scheme lies above 1, and must look so.
-    decimals = max(
-        decimals_of((1.0, row.low), least=2, apart=_DISTINCT if row.is_worse else SURE)
-        for row in found.rows
-    )
-    tables.print_text(found.verdict, width)
-    print()
-    tables.print_text(f"{found.describe()}; {found.n_loads:,} loads", width)
-    print()
-    tables.print_table(
-        found.rows,
-        ("scheme", "scheme"),
-        ("pairs", "pairs"),
-        (Column.ratio("ratio to the best", apart=_DISTINCT), "ratio"),
-        (Column("low", decimals, SURE), "low"),
-        (Column("high", decimals, SURE), "high"),
-        ("", found.status),
-        width=width,
-    )
-    if found.robustness:
-        print()
-        tables.print_text(
-            f"sensitivity of {found.best}: distance from the best under other conditions", width
-        )
-        print()
-        tables.print_table(
-            found.robustness,
-            ("changed", "changed"),
-            ("best there", "best_there"),
-            ("loss %", lambda row: _percent(row.loss)),
-            ("low", lambda row: _percent(row.low)),
-            ("high", lambda row: _percent(row.high)),
-            width=width,
-        )
-
-
 def _percent(share: float | None) -> str:
     return MISSING if share is None else f"{100 * share:.1f}"
 
 
-_RECOMMEND_EPILOG = """\
-examples:
-  h3sim recommend shop.har
-  h3sim recommend shop.har --report shop.html --plot none
-  h3sim recommend shop.har --scheme rr,chrome-eps,my-server.toml --baseline chrome-eps
-  h3sim recommend shop.har --network cable --loss 1% --network-uncertainty 1
-  h3sim recommend shop.json --above-the-fold seen.txt --json
-
-It imports the recording, reports how well its replay fits, and searches as `h3sim search` does,
-with the same defaults. The network of a recording is an estimate: schemes are compared over
-networks of up to twice or half its RTT and rate.
-"""
-
-
-def read_subject_into(name: str, options: argparse.Namespace) -> Page:
+def read_subject_into(name: str, options: Options) -> Page:
     """Return the page that a recording or a page file has, and set `options.imported`."""
     options.source = name
     page, options.imported = read_subject(
@@ -152,83 +75,64 @@ def read_subject_into(name: str, options: argparse.Namespace) -> Page:
     return page
 
 
-def _plot_path(name: str, options: argparse.Namespace) -> str | None:
+def _plot_path(name: str, options: Options) -> str | None:
     """Return the path of the figure, by default after the recording; None for none."""
     if name == _NO_PLOT:
         return None
     if "plot" not in options.given:
         stem = Path(options.source).name.partition(".har")[0].removesuffix(".json")
         name = f"{stem or 'page'}-advice.png"
-    check_output_path(name, PLOT, key="--plot")
+    output.check_output_path(name, output.PLOT, key="--plot")
     return name
 
 
-def _given(options: argparse.Namespace, progress: Progress | None) -> dict[str, Any]:
-    """Return what both commands hand to their functions."""
-    return {
-        "schemes": options.schemes,
-        "baseline": options.baseline,
-        "which": options.which,
-        "n_seeds": options.n_seeds,
-        "confidence": options.confidence,
-        "networks": options.networks,
-        "network_within": options.network_within,
-        "first_result": print_first,
-        "config": options.config,
-        "executor": "auto",
-        "workers": options.workers,
-        "progress": progress or False,
-    }
+def _call(function: Any, options: Options, **more: Any) -> Any:
+    """Call a function that runs many loads, and says early what the first ones show."""
+    more |= {"first_result": output.print_first, "executor": "auto", "workers": options.workers}
+    return call_with(function, options, progress=options.progress or False, **more)
 
 
-def _run_recommend(options: argparse.Namespace, progress: Progress | None) -> Recommendation:
+def _subject(options: Options) -> Page | ImportedPage:
+    """Return the page as it was imported, or the page of a file."""
+    subject: Page | ImportedPage = options.imported or options.page
+    return subject
+
+
+def _run_search(options: Options) -> Any:
+    return _call(search, options)
+
+
+def _run_recommend(options: Options) -> Any:
     """Return the recommendation for a page, and write its figures."""
-    advice = recommend(
-        options.page if options.imported is None else options.imported,
-        keep_loads=options.plot is not None or options.report is not None,
-        **_given(options, progress),
-    )
+    keeps_loads = options.plot is not None or options.report is not None
+    advice = _call(recommend, options, page=_subject(options), keep_loads=keeps_loads)
     if options.plot is not None:
-        from h3sim.reporting import LoadPlots  # on use, as the report: matplotlib
+        from h3sim.reporting import LoadPlots  # lazy: imports matplotlib
 
         LoadPlots(advice.comparison.loads).save(options.plot, **options.figure_style)
-        report_written(options.plot)
+        output.report_written(options.plot)
     if options.report is not None:
-        from h3sim.reporting import report
-
-        command = f"h3sim {shlex.join(options.arguments)}"
-        report(advice, command=command).save(options.report)
-        report_written(options.report)
+        output.save_report(options.report, options, advice)
     return advice
 
 
-def _run_search(options: argparse.Namespace, progress: Progress | None) -> SearchResult:
-    return search(options.pages, vary=options.vary, **_given(options, progress))
+def _run_hints(options: Options) -> Any:
+    """Return the study of hints that the options describe, and write its report."""
+    keeps_loads = options.report is not None
+    found = _call(hints, options, page=_subject(options), keep_loads=keeps_loads)
+    if options.report is not None:
+        output.save_report(options.report, options, found.loads, title=f"h3sim: {found.verdict}")
+    return found
 
 
-def _print_recommendation(advice: Recommendation, options: argparse.Namespace) -> None:
-    """Print the fidelity of the replay, and the verdict."""
-    width = options.width
-    fidelity = () if advice.fidelity is None else advice.fidelity.lines()
-    notes = advice.comparison.notes.get(advice.page.name, ())
-    for line in (*fidelity, *_page_lines(advice.page, options.imported), *notes):
-        tables.print_text(line, width)
-    print()
-    _print_search(advice.found, options)
-    by_scheme = {row.scheme: row for row in advice.comparison.rows}
-    print()
-    tables.print_text(f"{EXAMPLE}: {advice.comparison.describe()}", width)
-    print()
-    tables.print_table(
-        (by_scheme[row.scheme] for row in advice.found.rows),
-        ("scheme", "scheme"),
-        (Column.ms("above fold ms"), "byte_index_atf_ms"),
-        (Column.ms("all ms"), "byte_index_all_ms"),
-        (Column.ms("last above fold at ms"), "last_atf_ms"),
-        (Column.ms("page load ms"), "page_load_ms"),
-        width=width,
-        shorten=False,
-    )
+def _networks(names: str, options: Options) -> Sequence[str] | tuple[NetworkShare, ...]:
+    """Return the names of networks, of which one may be given twice, or those of a CrUX file."""
+    listed = [name.strip() for name in names.split(",")]
+    files = [name for name in listed if name.endswith(".json")]
+    if files and len(listed) > 1:
+        message = f"{files[0]} has all users and their shares: give it alone"
+        raise InputError.at("--networks", message)
+    return read_crux(files[0]) if files else [shared.read_network(each, options) for each in listed]
 
 
 def _page_lines(page: Page, imported: ImportedPage | None) -> Iterator[str]:
@@ -241,13 +145,14 @@ def _page_lines(page: Page, imported: ImportedPage | None) -> Iterator[str]:
     yield from (line for line in rest if line.startswith(("warning:", "mended:", "skipped:")))
 
 
-SUBJECT = Argument(
+_PART = Number(low=0, high=1, is_above=True, is_below=True)
+_SUBJECT = Argument(
     "FILE",
     "a HAR or another recording, a site, a page file; a shipped page",
     dest="page",
     read=read_subject_into,
 )
-OF_RECORDING = (
+_OF_RECORDING = (
     Argument("--host HOST", "of the recording keep one host's requests"),
     Argument(
         "--page N",
@@ -279,12 +184,7 @@ _SEARCH = (
         default=30,
         dest="n_seeds",
     ),
-    Argument(
-        "--confidence SHARE",
-        "confidence level",
-        Number(low=0, high=1, is_above=True, is_below=True),
-        default=0.95,
-    ),
+    Argument("--confidence SHARE", "confidence level", _PART, default=0.95),
     Argument(
         "--robustness-networks NAMES",
         "other networks on which the choice is tried, with commas between",
@@ -303,52 +203,199 @@ _SEARCH = (
 )
 """Options of both commands."""
 
-COMMANDS = {
-    "search": Command(
-        "Find the scheme with the least ByteIndex, and say how sure that is.",
-        _run_search,
-        (
-            shared.PAGES,
-            shared.marks(),
-            shared.schemes(",".join(DEPLOYABLE)),
-            Argument(
-                "--param KEY=VALUES",
-                "try these values of a parameter, with commas between; may be given several times",
-                action="append",
-            ),
-            *_SEARCH,
-            WORKERS,
-            shared.LoadOptions(),
-            JSON("print h3sim-found/1 instead"),
-            NO_TRUNCATE,
-        ),
-        _EPILOG,
-        show=_print_search,
-        checks=(_check_arms,),
+
+@command(
+    "search",
+    shared.PAGES,
+    shared.marks(),
+    shared.schemes(",".join(DEPLOYABLE)),
+    Argument(
+        "--param KEY=VALUES",
+        "try these values of a parameter, with commas between; may be given several times",
+        action="append",
     ),
-    "recommend": Command(
-        "Find the best scheme for a page, by how much, and with which uncertainty.",
-        _run_recommend,
-        (
-            SUBJECT,
-            shared.schemes(",".join(DEPLOYABLE)),
-            *OF_RECORDING,
-            *_SEARCH,
-            WORKERS,
-            shared.LoadOptions(),
-            Argument(
-                "--plot FILE",
-                "where the picture goes: FILE.png, .svg or .pdf; none draws none (default: the name"
-                " of the recording with -advice.png)",
-                default="",
-                read=_plot_path,
-            ),
-            FigureOptions(needs=""),
-            Argument("--report FILE", "write a report, too: FILE.html", output=(".html", ".htm")),
-            JSON("print h3sim-advice/2 instead"),
-            NO_TRUNCATE,
+    *_SEARCH,
+    common.WORKERS,
+    shared.LoadOptions(),
+    common.JSON("print h3sim-found/1 instead"),
+    common.NO_TRUNCATE,
+    of=_run_search,
+    checks=(_check_arms,),
+)
+def _print_search(found: SearchResult, options: Options) -> None:
+    """Find the scheme with the least ByteIndex, and say how sure that is.
+
+    Examples:
+      h3sim search http2rulez --network cable --loss 1%
+      h3sim search corpus:small --scheme chrome-h2,firefox-eps,h3sim-1 --resources all
+      h3sim search http2rulez --scheme rr,wrr --param turn_packets=1,4,16
+      h3sim search my-page.json --scheme marx-2019,h3sim-1 --baseline chrome-h2 --seeds 100
+
+    All schemes meet the same pages and seeds; the better half goes on, round by round, until the
+    best is certain or the seeds are used up. Then the choice is tried on other networks, and with
+    RTT, loss and sizes that were misjudged. Schemes that use what no client knows are marked so.
+    With --param, each scheme is tried with every combination of the values that it can have: of
+    keys of its file (h3sim show scheme NAME), with dots between tables, or of send_buffer_kb,
+    send_buffer_refill, retransmission_order and cc, which servers choose.
+    """
+    width = options.width
+    # The interval of a worse scheme lies above 1, and must look so.
+    decimals = max(
+        decimals_of((1.0, row.low), least=2, apart=_DISTINCT if row.is_worse else SURE)
+        for row in found.rows
+    )
+    output.show(
+        width,
+        found.verdict,
+        f"{found.describe()}; {found.n_loads:,} loads",
+        output.of(
+            found.rows,
+            "scheme",
+            "pairs",
+            (Column.ratio("ratio to the best", apart=_DISTINCT), "ratio"),
+            (Column("low", decimals, SURE), "low"),
+            (Column("high", decimals, SURE), "high"),
+            ("", found.status),
         ),
-        _RECOMMEND_EPILOG,
-        show=_print_recommendation,
+    )
+    if found.robustness:
+        shown = output.of(
+            found.robustness,
+            "changed",
+            "best_there",
+            ("loss %", lambda row: _percent(row.loss)),
+            ("low", lambda row: _percent(row.low)),
+            ("high", lambda row: _percent(row.high)),
+        )
+        print()
+        heading = f"sensitivity of {found.best}: distance from the best under other conditions"
+        output.show(width, heading, shown)
+
+
+@command(
+    "recommend",
+    _SUBJECT,
+    shared.schemes(",".join(DEPLOYABLE)),
+    *_OF_RECORDING,
+    *_SEARCH,
+    common.WORKERS,
+    shared.LoadOptions(),
+    Argument(
+        "--plot FILE",
+        "where the picture goes: FILE.png, .svg or .pdf; none draws none (default: the name"
+        " of the recording with -advice.png)",
+        default="",
+        read=_plot_path,
     ),
-}
+    common.FigureOptions(needs=""),
+    Argument("--report FILE", "write a report, too: FILE.html", output=output.HTML),
+    common.JSON("print h3sim-advice/2 instead"),
+    common.NO_TRUNCATE,
+    of=_run_recommend,
+)
+def _print_recommendation(advice: Recommendation, options: Options) -> None:
+    """Find the best scheme for a page, by how much, and with which uncertainty.
+
+    Examples:
+      h3sim recommend shop.har
+      h3sim recommend shop.har --report shop.html --plot none
+      h3sim recommend shop.har --scheme rr,chrome-eps,my-server.toml --baseline chrome-eps
+      h3sim recommend shop.har --network cable --loss 1% --network-uncertainty 1
+      h3sim recommend shop.json --above-the-fold seen.txt --json
+
+    It imports the recording, reports how well its replay fits, and searches as `h3sim search` does,
+    with the same defaults. The network of a recording is an estimate: schemes are compared over
+    networks of up to twice or half its RTT and rate.
+    """
+    width = options.width
+    fidelity = () if advice.fidelity is None else advice.fidelity.lines()
+    notes = advice.comparison.notes.get(advice.page.name, ())
+    output.show(width, (*fidelity, *_page_lines(advice.page, options.imported), *notes))
+    print()
+    _print_search(advice.found, options)
+    by_scheme = {row.scheme: row for row in advice.comparison.rows}
+    shown = output.of(
+        (by_scheme[row.scheme] for row in advice.found.rows),
+        "scheme",
+        (Column.ms("above fold ms"), "byte_index_atf_ms"),
+        (Column.ms("all ms"), "byte_index_all_ms"),
+        (Column.ms("last above fold at ms"), "last_atf_ms"),
+        "page_load_ms",
+    )
+    print()
+    output.show(width, f"{EXAMPLE}: {advice.comparison.describe()}", shown, shorten=False)
+
+
+@command(
+    "hints",
+    _SUBJECT,
+    shared.scheme("chrome-eps", "the server's scheme, with the browser's signals"),
+    *_OF_RECORDING,
+    Argument(
+        "--metric NAME", "the metric that ranks the edits", default="lcp", choices=tuple(METRICS)
+    ),
+    Argument(
+        "--networks NAMES",
+        "networks of the page's users, comma-separated, instead of --network; one that is"
+        " named twice counts twice; or a CrUX file (.json)",
+        read=_networks,
+    ),
+    Argument(
+        "--network-uncertainty FACTOR",
+        "with each seed, multiply RTT and rate by factors between 1/FACTOR and FACTOR",
+        Number(low=1, high=100),
+        default=ESTIMATED_WITHIN,
+        dest="network_within",
+    ),
+    Argument("--seeds N", "seeds of each comparison", Integer(low=3), default=8, dest="n_seeds"),
+    Argument("--confidence SHARE", "joint confidence level of the intervals", _PART, default=0.95),
+    common.WORKERS,
+    shared.LoadOptions(browser="parse"),
+    Argument(
+        "--report FILE",
+        "write a report of a load before and after the best edit: FILE.html",
+        output=output.HTML,
+    ),
+    Argument("--effects", "also print a table of all effects with their intervals"),
+    common.JSON("print h3sim-hints/1 instead"),
+    common.NO_TRUNCATE,
+    of=_run_hints,
+)
+def _print_hints(found: Hints, options: Options) -> None:
+    """Find the edits of a page that make it faster, by how much, and those that harm.
+
+    Examples:
+      h3sim hints shop.har
+      h3sim hints shop.har --networks 4g,4g,cable --metric fcp
+      h3sim hints shop.har --networks crux.json
+      h3sim hints shop.json --network 4g --scheme rr --transport tcp --report shop.html
+      h3sim hints http2rulez --network cable --json
+
+    It loads the page with each edit once, and those that matter again with other seeds, next to the
+    page as it is. A network that is named twice counts twice. The metrics are FCP, LCP, SpeedIndex,
+    ByteIndex above the fold and the load event.
+    """
+    width = options.width
+    fidelity = () if found.fidelity is None else found.fidelity.lines()
+    output.show(width, (*fidelity, found.describe()))
+    groups = {"These help": found.helpful, "These help and harm": found.mixed}
+    is_poor = found.fidelity is not None and found.fidelity.grade is Grade.POOR
+    where = ", in a load that does not fit the recording" if is_poor else ""
+    for heading, rows in (*groups.items(), ("These harm", found.harmful)):
+        print(f"\n{heading}{where}:\n" if rows else f"\n{heading}{where}: none")
+        for number, row in enumerate(rows, 1):
+            output.show(width, f"{number}. {row.sentence}")
+            for line in row.markup.splitlines() if row.verdict != HARMS else ():
+                print(f"{_MARKUP_INDENT}{escape_control(line)}")
+    if options.effects:
+        print()
+        shown = output.of(
+            found.effects,
+            *("edit", "metric", "before_ms", "after_ms"),
+            *((Column.ratio(name, apart=SURE), name) for name in ("ratio", "low", "high")),
+            (Column("p (Holm)", 3), "p_holm"),
+        )
+        output.show(width, shown)
+    print()
+    thinks = [found.describe_think_times()] if found.think_times else []
+    output.show(width, *thinks, f"The model does not know: {'; '.join(found.unknown)}.")

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h3sim import catalog, study
-from h3sim.cli.command import Argument, ArgumentSet, output_width, share
+from h3sim.cli import output
+from h3sim.cli.command import Argument, ArgumentSet, Options, share
 from h3sim.config import LoadConfig
 from h3sim.config.load_config import RECORDED, WITHOUT_RECORDING, config_for, unknown_option
 from h3sim.config.options import flags_of, option_of, switch_of
@@ -26,7 +27,7 @@ from h3sim.study.run import resolve_page, resolve_scheme, with_scheduler
 from h3sim.table import format_pairs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from h3sim.schedulers import DriverScheduler
     from h3sim.schema.arguments import ErrorCollector
@@ -101,7 +102,7 @@ class LoadOptions(ArgumentSet):
             metavar = metavar or f"{{{','.join(entry.kind.options)}}}"
         return {"help": (entry.about + usual).replace("%", "%%"), "metavar": metavar}
 
-    def read_into(self, options: argparse.Namespace, errors: ErrorCollector) -> None:
+    def read_into(self, options: Options, errors: ErrorCollector) -> None:
         """Read `options.config`, which must suit each page read before it."""
         options.words_of_load = {entry.attribute for entry, _ in _options()} - {*self._but}
         given = dict(self._given)
@@ -168,12 +169,11 @@ def _read_setting(text: str, given: dict[str, Any], keys: dict[str, str]) -> Non
     key, sign, value = text.partition("=")
     entries = {entry.attribute: entry for entry, _ in _options()}
     if not sign:
-        message = f"must be KEY=VALUE, is {text!r}; --set help lists the keys"
-        raise InputError([ValidationIssue(key="--set", message=message)])
+        raise InputError.at("--set", f"must be KEY=VALUE, is {text!r}; --set help lists the keys")
     key = key.strip().replace("-", "_")
     if key not in entries:
         issue = unknown_option(key, tuple(entries))
-        raise InputError([ValidationIssue(key=f"--set {key}", message=issue.message)])
+        raise InputError.at(f"--set {key}", issue.message)
     given[key], keys[key] = _value(entries[key], value.strip()), f"--set {key}"
 
 
@@ -185,7 +185,7 @@ def _settings() -> Iterator[str]:
             for entry, option in _options()
             if option.group == group
         ]
-        yield f"{group}:\n{format_pairs(rows, width=output_width())}\n"
+        yield f"{group}:\n{format_pairs(rows, width=output.terminal_width())}\n"
 
 
 def _choices(entry: FieldSpec) -> str:
@@ -194,7 +194,7 @@ def _choices(entry: FieldSpec) -> str:
     return " (true, false)" if isinstance(entry.kind, Flag) else ""
 
 
-def _pages_in(options: argparse.Namespace) -> list[Page]:
+def _pages_in(options: Options) -> list[Page]:
     values = [value for value in vars(options).values() if isinstance(value, Page | list)]
     words = [word for value in values for word in (value if isinstance(value, list) else [value])]
     return [word for word in words if isinstance(word, Page)]
@@ -249,7 +249,7 @@ def with_marks(page: Page, above_the_fold: str | None) -> Page:
     return browser.with_marks(page, above_the_fold)
 
 
-def check_marks(options: argparse.Namespace) -> None:
+def check_marks(options: Options) -> None:
     """Refuse an unreadable file of marks before any page is read.
 
     Raises:
@@ -261,27 +261,27 @@ def check_marks(options: argparse.Namespace) -> None:
         read_text(options.above_the_fold, InputError)
 
 
-def read_page(name: str, options: argparse.Namespace) -> Page:
+def read_page(name: str, options: Options) -> Page:
     """Return the page of that name (not a set), with the requested marks."""
     return with_marks(resolve_page(name), options.above_the_fold)
 
 
-def read_pages(name: str, options: argparse.Namespace) -> list[Page]:
+def read_pages(name: str, options: Options) -> list[Page]:
     """Return the pages of that name, with the requested marks."""
     return [with_marks(page, options.above_the_fold) for page in resolve_pages(name)]
 
 
-def read_scheme(name: str, _: argparse.Namespace) -> Scheme:
+def read_scheme(name: str, _: Options) -> Scheme:
     """Return the scheme of that name or file."""
     return resolve_scheme(name)
 
 
-def read_schemes(name: str, _: argparse.Namespace) -> list[Scheme]:
+def read_schemes(name: str, _: Options) -> list[Scheme]:
     """Return the schemes of that name, set or file."""
     return resolve_schemes(name)
 
 
-def read_network(name: str, _: argparse.Namespace) -> str:
+def read_network(name: str, _: Options) -> str:
     """Return *name* if a network has it."""
     catalog.load_network(name)
     return name
@@ -295,12 +295,18 @@ PAGES = Argument(
     many="words",
     read=read_pages,
 )
-SCHEME = Argument(
-    "--scheme NAME", "a shipped scheme or a scheme file (.toml)", default="rr", read=read_scheme
-)
 
 
-def read_driver(command: str, _: argparse.Namespace) -> DriverScheduler:
+def scheme(
+    default: str = "rr",
+    about: str = "a shipped scheme or a scheme file (.toml)",
+    read: Callable[[str, Options], Scheme] = read_scheme,
+) -> Argument:
+    """Return the option that names one scheme."""
+    return Argument("--scheme NAME", about, default=default, read=read)
+
+
+def read_driver(command: str, _: Options) -> DriverScheduler:
     """Return the scheduler that runs as *command*, once it has answered.
 
     Raises:
@@ -339,6 +345,6 @@ def schemes(default: str = "marx-2019") -> Argument:
     )
 
 
-def check_names(options: argparse.Namespace) -> None:
+def check_names(options: Options) -> None:
     """Refuse different pages or schemes of one name."""
     study.check_names(pages=options.pages, schemes=options.schemes)

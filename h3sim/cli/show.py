@@ -4,130 +4,89 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim import catalog
 from h3sim._mypyc import doc_of
 from h3sim._version import __version__
-from h3sim.cli import tables
-from h3sim.cli.command import (
-    JSON,
-    NO_TRUNCATE,
-    PLOT,
-    Argument,
-    Command,
-    FigureOptions,
-    print_file,
-    print_json,
-    report_written,
-)
-from h3sim.errors import InputError, ValidationIssue
+from h3sim.cli import common, output
+from h3sim.cli.command import Argument, Options, command, refuse
+from h3sim.errors import InputError
 from h3sim.schema import parse_toml
 from h3sim.table import Table, format_pairs
 from h3sim.text import escape_control, plural
 from h3sim.units import to_mbps, to_ms
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from h3sim.page import Page, Resource
     from h3sim.plugins import Listed, PluginRegistry
-    from h3sim.transport import Jitter, Network
+    from h3sim.transport import LinkProfile, Network
 
 
-_LIST_EPILOG = """\
-examples:
-  h3sim list schemes
-  h3sim list pages --no-truncate | less -S
-  h3sim list sets
-  h3sim list schemes --json > schemes.json
-
-`h3sim show` shows one of them in full.
-"""
 _SHOWN_NAMES = 12
 _NONE = "-"
 
 
 class _Column(NamedTuple):
-    """Table column: its header, the key of its value and the value's format."""
+    """Column: its header, the key of its value in `h3sim-list/1`, the value and its format.
+
+    The value is an attribute of the item, by default that of the key, or a function of the item.
+    """
 
     head: str
     key: str
+    of: str | Callable[[Any], Any] = ""
     show: Callable[[Any], str] = str
+
+    def value_of(self, item: Any) -> Any:
+        return self.of(item) if callable(self.of) else attrgetter(self.of or self.key)(item)
+
+    def text(self, row: Mapping[str, Any]) -> str:
+        value = row[self.key]
+        return _NONE if value in (None, "") else self.show(value)
 
 
 class _Listing(NamedTuple):
-    """List of shipped items: one row each with the keys of `h3sim-list/1`, and table columns.
+    """List of shipped items: a function that returns them, and the columns of their table.
 
     Columns after the first *shown* appear only where the whole table is as wide as the output.
     """
 
+    items: Callable[[], Iterable[Any]]
     columns: Sequence[_Column]
-    rows: Iterable[Mapping[str, Any]]
     shown: int | None = None
 
-
-def _print_list(options: argparse.Namespace) -> None:
-    """Print what is shipped, as a table or as JSON."""
-    listing = _LISTS[options.what]()
-    if options.json:
-        from h3sim.catalog.formats import LIST  # lazy: tables do not need it
-
-        document = {"version": __version__, "of": options.what, "rows": [*listing.rows]}
-        print_json(LIST.write(document))
-        return
-    rows = [*listing.rows]
-    shown = _table_of(rows, listing.columns)
-    if options.width is not None and shown.text_width > options.width:
-        shown = _table_of(rows, listing.columns[: listing.shown])
-    print(shown.to_text(options.width))
+    def rows(self) -> list[dict[str, Any]]:
+        return [{c.key: c.value_of(item) for c in self.columns} for item in self.items()]
 
 
-def _table_of(rows: Sequence[Any], columns: Sequence[_Column]) -> Table[list[str]]:
-    cells = ([_fact(row.get(column.key), column) for column in columns] for row in rows)
+def _table_of(rows: Sequence[Mapping[str, Any]], columns: Sequence[_Column]) -> Table[list[str]]:
+    cells = ([column.text(row) for column in columns] for row in rows)
     return Table((column.head for column in columns), cells)
 
 
-def _fact(fact: object, column: _Column) -> str:
-    return _NONE if fact in (None, "") else column.show(fact)
+def _mbps(link: LinkProfile | None) -> float | None:
+    rate_bps = None if link is None else link.mean_rate_bps
+    return None if rate_bps is None else float(rate_bps) / 1e6
 
 
-def _list_schemes() -> _Listing:
-    """Return the listing of schemes."""
-    columns = (
-        *(_Column("scheme", "name"), _Column("what it is", "title")),
-        *(_Column("mechanism", "mechanism"), _Column("signalling", "signalling")),
-        *(_Column("placeholders", "placeholders"), _Column("source", "source")),
-    )
-    rows = (
-        {
-            "name": s.name,
-            "title": s.title,
-            "source": s.source,
-            "mechanism": s.mechanism.value,
-            "signalling": s.signalling.value,
-            "placeholders": len(s.placeholders),
-        }
-        for s in catalog.list_schemes()
-    )
-    return _Listing(columns, rows, shown=4)
+def _down_mbps(network: Network) -> float | None:
+    rate = network.constant_rate
+    return _mbps(network.down) if rate is None else to_mbps(rate.rate_bps)
 
 
-def _list_networks() -> _Listing:
-    """Return the listing of networks."""
-    columns = (
-        _Column("network", "name"),
-        *(_Column("Mbit/s down", "down_mbps", _short), _Column("Mbit/s up", "up_mbps", _short)),
-        *(_Column("RTT ms", "rtt_ms", _short), _Column("loss %", "loss", _percent)),
-        *(_Column("burst packets", "burst", _short), _Column("jitter", "jitter")),
-        _Column("source", "source"),
-    )
-    rows = (
-        {"name": n.name, "rtt_ms": to_ms(n.rtt_ns), "source": n.source, **_rates(n), **_losses(n)}
-        for n in catalog.list_networks()
-    )
-    return _Listing(columns, rows, shown=7)
+def _jitter(network: Network) -> str | None:
+    """Return the delays of links in ms, or how many packets overtake every n-th."""
+    if network.down is not None:
+        delays = network.down.jitter
+        return None if delays is None else f"{to_ms(delays.mean_ns):g} ms"
+    if (jitter := network.jitter) is None:
+        return None
+    low, high = jitter.min_overtaken, jitter.max_overtaken
+    return f"{jitter.every}:{low}" if low == high else f"{jitter.every}:{low}-{high}"
 
 
 def _short(value: float) -> str:
@@ -138,74 +97,28 @@ def _percent(share: float) -> str:
     return f"{100 * share:g}" if share else _NONE
 
 
-def _rates(network: Network) -> dict[str, float | None]:
-    if network.constant_rate is not None:
-        return {"down_mbps": to_mbps(network.constant_rate.rate_bps)}
-    links = {"down_mbps": network.down, "up_mbps": network.up}
-    rates = {key: None if link is None else link.mean_rate_bps for key, link in links.items()}
-    return {key: None if rate is None else float(rate) / 1e6 for key, rate in rates.items()}
+class _Part(NamedTuple):
+    name: str
+    title: str
+    origin: str
 
 
-def _losses(network: Network) -> dict[str, Any]:
-    down = network.down
-    if down is None:
-        return {"jitter": _jitter(network.jitter)}
-    jitter = None if down.jitter is None else f"{to_ms(down.jitter.mean_ns):g} ms"
-    return {"loss": down.loss, "burst": down.loss_burst, "jitter": jitter}
-
-
-def _jitter(jitter: Jitter | None) -> str | None:
-    if jitter is None:
-        return None
-    low, high = jitter.min_overtaken, jitter.max_overtaken
-    return f"{jitter.every}:{low}" if low == high else f"{jitter.every}:{low}-{high}"
-
-
-def _list_profiles() -> _Listing:
-    columns = (
-        *(_Column("profile", "name"), _Column("what it is", "title")),
-        *(_Column("transport", "transport"), _Column("controller", "cc")),
-        *(_Column("retransmits", "retransmit"), _Column("source", "source")),
-    )
-    rows = (
-        {
-            "name": p.name,
-            "title": p.title,
-            "source": p.source,
-            "transport": p.protocol.value,
-            "cc": p.cc,
-            "retransmit": p.retransmit,
-        }
-        for p in catalog.list_profiles()
-    )
-    return _Listing(columns, rows, shown=5)
-
-
-def _list_controllers() -> _Listing:
+def _controllers() -> Iterable[_Part]:
     from h3sim.transport.congestion.registry import REGISTRY  # lazy: plug-ins are searched for
 
-    return _registered("controller", REGISTRY, {})
+    return _registered(REGISTRY, {})
 
 
-def _list_schedulers() -> _Listing:
+def _schedulers() -> Iterable[_Part]:
     from h3sim.schemes.registry import ABOUT, REGISTRY  # lazy: plug-ins are searched for
 
-    return _registered("scheduler", REGISTRY, ABOUT)
+    return _registered(REGISTRY, ABOUT)
 
 
-def _registered(
-    kind: str, registry: PluginRegistry[Any], descriptions: Mapping[str, str]
-) -> _Listing:
-    rows = (
-        {
-            "name": entry.name,
-            "title": descriptions.get(entry.name) or _first_sentence(entry),
-            "from": entry.origin,
-        }
-        for entry in registry.listed()
-    )
-    columns = (_Column(kind, "name"), _Column("what it does", "title"), _Column("from", "from"))
-    return _Listing(columns, rows)
+def _registered(registry: PluginRegistry[Any], about: Mapping[str, str]) -> Iterator[_Part]:
+    for entry in registry.listed():
+        title = about.get(entry.name) or _first_sentence(entry)
+        yield _Part(entry.name, title, entry.origin)
 
 
 def _first_sentence(entry: Listed[Any]) -> str:
@@ -218,39 +131,17 @@ def _first_sentence(entry: Listed[Any]) -> str:
     return text.split("\n\n", 1)[0].split(". ", 1)[0].replace("\n", " ").removesuffix(".")
 
 
-def _list_pages() -> _Listing:
-    columns = (
-        *(_Column("page", "name"), _Column("resources", "resources")),
-        _Column("kB", "bytes", lambda n_bytes: f"{n_bytes / 1000:,.0f}"),
-        *(_Column("above the fold", "above_the_fold"), _Column("source", "source")),
-    )
-    rows = (
-        {
-            "name": page.name,
-            "resources": page.n_resources,
-            "bytes": page.total_bytes,
-            "above_the_fold": page.n_above_the_fold,
-            "source": page.source,
-        }
-        for page in catalog.page_summaries()
-    )
-    return _Listing(columns, rows, shown=4)
+class _Set(NamedTuple):
+    name: str
+    of: str
+    names: Sequence[str]
 
 
-def _list_sets() -> _Listing:
-    found = [("schemes", name, catalog.scheme_set(name)) for name in catalog.scheme_set_names()]
-    found += [("pages", name, catalog.page_set(name)) for name in catalog.page_set_names()]
-    columns = (
-        *(_Column("set", "name"), _Column("of", "of")),
-        *(_Column("number", "names", _number), _Column("which", "names", _first_names)),
-        _Column("all", "names", ", ".join),
-    )
-    rows = ({"name": name, "of": of, "names": [*(names or ())]} for of, name, names in found)
-    return _Listing(columns, rows, shown=4)
-
-
-def _number(names: Sequence[str]) -> str:
-    return str(len(names))
+def _sets() -> Iterator[_Set]:
+    for name in catalog.scheme_set_names():
+        yield _Set(name, "schemes", [*(catalog.scheme_set(name) or ())])
+    for name in catalog.page_set_names():
+        yield _Set(name, "pages", [*(catalog.page_set(name) or ())])
 
 
 def _first_names(names: Sequence[str]) -> str:
@@ -258,60 +149,94 @@ def _first_names(names: Sequence[str]) -> str:
     return ", ".join(names[:_SHOWN_NAMES]) + more
 
 
-_LISTS: dict[str, Callable[[], _Listing]] = {
-    "schemes": _list_schemes,
-    "networks": _list_networks,
-    "profiles": _list_profiles,
-    "controllers": _list_controllers,
-    "schedulers": _list_schedulers,
-    "pages": _list_pages,
-    "sets": _list_sets,
+_SOURCE = _Column("source", "source")
+_PARTS = (_Column("what it does", "title"), _Column("from", "from", "origin"))
+# By attribute of the catalog: what only other lists need is not imported.
+_LISTS = {
+    "schemes": _Listing(
+        lambda: catalog.list_schemes(),
+        (
+            _Column("scheme", "name"),
+            _Column("what it is", "title"),
+            _Column("mechanism", "mechanism", "mechanism.value"),
+            _Column("signalling", "signalling", "signalling.value"),
+            _Column("placeholders", "placeholders", lambda scheme: len(scheme.placeholders)),
+            _SOURCE,
+        ),
+        shown=4,
+    ),
+    "networks": _Listing(
+        lambda: catalog.list_networks(),
+        (
+            _Column("network", "name"),
+            _Column("Mbit/s down", "down_mbps", _down_mbps, _short),
+            _Column("Mbit/s up", "up_mbps", lambda network: _mbps(network.up), _short),
+            _Column("RTT ms", "rtt_ms", lambda network: to_ms(network.rtt_ns), _short),
+            _Column("loss %", "loss", lambda network: network.down and network.down.loss, _percent),
+            _Column(
+                "burst packets",
+                "burst",
+                lambda network: network.down and network.down.loss_burst,
+                _short,
+            ),
+            _Column("jitter", "jitter", _jitter),
+            _SOURCE,
+        ),
+        shown=7,
+    ),
+    "profiles": _Listing(
+        lambda: catalog.list_profiles(),
+        (
+            _Column("profile", "name"),
+            _Column("what it is", "title"),
+            _Column("transport", "transport", "protocol.value"),
+            _Column("controller", "cc"),
+            _Column("retransmits", "retransmit"),
+            _SOURCE,
+        ),
+        shown=5,
+    ),
+    "controllers": _Listing(_controllers, (_Column("controller", "name"), *_PARTS)),
+    "schedulers": _Listing(_schedulers, (_Column("scheduler", "name"), *_PARTS)),
+    "pages": _Listing(
+        lambda: catalog.page_summaries(),
+        (
+            _Column("page", "name"),
+            _Column("resources", "resources", "n_resources"),
+            _Column("kB", "bytes", "total_bytes", lambda n_bytes: f"{n_bytes / 1000:,.0f}"),
+            _Column("above the fold", "above_the_fold", "n_above_the_fold"),
+            _SOURCE,
+        ),
+        shown=4,
+    ),
+    "sets": _Listing(
+        _sets,
+        (
+            _Column("set", "name"),
+            _Column("of", "of"),
+            _Column("number", "names", "names", lambda names: str(len(names))),
+            _Column("which", "names", "names", _first_names),
+            _Column("all", "names", "names", ", ".join),
+        ),
+        shown=4,
+    ),
 }
 
 
-_SHOW_EPILOG = """\
-examples:
-  h3sim show scheme dfifo
-  h3sim show page davies-meenan
-  h3sim show scheme chrome-eps --toml > mine.toml && h3sim run http2rulez --scheme mine.toml
-  h3sim show page davies-meenan --plot page.png
-  h3sim show page davies-meenan --json > my-page.json
-
---toml and --json print the file itself: pages are JSON; schemes, networks and profiles are TOML.
-"""
 _SHOWN = ("page", "scheme", "network", "profile")
 _HEADED = ("format", "name", "title")
 """Keys shown in the heading, or not at all."""
 _CLASS = "class"
 
 
-def _check_form(options: argparse.Namespace) -> None:
-    message, key = "", "--toml"
-    if options.toml and options.what == "page":
-        message = "a page is JSON: use --json"
-    elif options.plot is not None and options.what != "page":
-        message, key = f"is valid only with a page, not with a {options.what}", "--plot"
-    elif options.json and options.what != "page":
-        message, key = f"a {options.what} is TOML: use --toml", "--json"
-    if message:
-        raise InputError([ValidationIssue(key=key, message=message)])
-
-
-def _show(options: argparse.Namespace) -> None:
-    found: Any = getattr(catalog, f"load_{options.what}")(options.name)
-    if options.plot is not None:
-        found.plot.save(options.plot, **options.figure_style)
-        report_written(options.plot)
-    text, width = catalog.text_of(options.what, options.name), options.width
-    if options.toml or options.json:
-        print_file(text)
-        return
-    parts = (
-        _of_page(json.loads(text), found, width)
-        if options.what == "page"
-        else _of_file(text, width)
-    )
-    print("\n\n".join(parts))
+def _check_form(options: Options) -> None:
+    what = options.what
+    if what == "page":
+        refuse([("--toml", "a page is JSON: use --json")] if options.toml else [])
+    elif options.plot is not None:
+        refuse([("--plot", f"is valid only with a page, not with a {what}")])
+    elif options.json:
+        refuse([("--json", f"a {what} is TOML: use --toml")])
 
 
 def _of_file(text: str, width: int | None) -> Iterator[str]:
@@ -329,7 +254,7 @@ def _of_file(text: str, width: int | None) -> Iterator[str]:
 
 
 def _head(name: object, title: object, width: int | None) -> str:
-    return tables.fitted(escape_control(f"{name}: {title}" if title else str(name)), width)
+    return output.fitted(escape_control(f"{name}: {title}" if title else str(name)), width)
 
 
 def _values(document: dict[str, Any], *, indent: str = "") -> list[tuple[str, str]]:
@@ -355,7 +280,7 @@ def _rows(key: str, rows: list[dict[str, Any]], width: int | None) -> str:
         lines = (
             "; ".join(f"{name} {_cell(row[name])}" for name in keys if name in row) for row in rows
         )
-        body = "\n".join(tables.fitted(f"- {line}", width) for line in lines)
+        body = "\n".join(output.fitted(f"- {line}", width) for line in lines)
         return f"{key}\n{body}"
     body = shown.to_text()
     return body if key in keys else f"{key}\n{body}"
@@ -376,12 +301,12 @@ def _of_page(document: dict[str, Any], page: Page, width: int | None) -> Iterato
     values = _values(known | dict(page.provenance))
     if values:
         yield format_pairs(values, width=width)
-    shown = tables.of(
+    shown = output.of(
         page.resources,
         ("resource", "id"),
         ("kind", lambda resource: resource.kind.value),
         ("bytes", "size_bytes"),
-        ("above the fold", tables.marked("above_the_fold")),
+        ("above the fold", output.marked("above_the_fold")),
         ("requested", _requested),
     )
     yield shown.to_text(width)
@@ -405,34 +330,70 @@ def _requested(resource: Resource) -> str:
     return f"{when} + {delay}" if found.delay_ns else when
 
 
-COMMANDS = {
-    "list": Command(
-        "List what is shipped, by the names that other commands accept.",
-        _print_list,
-        (
-            Argument("WHAT", f"one of {', '.join(_LISTS)}", dest="what", choices=tuple(_LISTS)),
-            JSON("print h3sim-list/1 instead"),
-            NO_TRUNCATE,
-        ),
-        _LIST_EPILOG,
-    ),
-    "show": Command(
-        "Show one page, scheme, network or transport profile in full.",
-        _show,
-        (
-            Argument("WHAT", f"one of {', '.join(_SHOWN)}", dest="what", choices=tuple(_SHOWN)),
-            Argument("NAME", "a shipped name, or a file"),
-            Argument("--toml", "print the TOML file", not_with="--json"),
-            JSON("print the JSON file of a page"),
-            Argument(
-                "--plot FILE",
-                "plot a page's sizes and dependencies: FILE.png, .svg or .pdf",
-                output=PLOT,
-            ),
-            FigureOptions(),
-            NO_TRUNCATE,
-        ),
-        _SHOW_EPILOG,
-        checks=(_check_form,),
-    ),
-}
+@command(
+    "list",
+    Argument("WHAT", f"one of {', '.join(_LISTS)}", dest="what", choices=tuple(_LISTS)),
+    common.JSON("print h3sim-list/1 instead"),
+    common.NO_TRUNCATE,
+)
+def _print_list(options: Options) -> None:
+    """List what is shipped, by the names that other commands accept.
+
+    Examples:
+      h3sim list schemes
+      h3sim list pages --no-truncate | less -S
+      h3sim list sets
+      h3sim list schemes --json > schemes.json
+
+    `h3sim show` shows one of them in full.
+    """
+    listing = _LISTS[options.what]
+    rows = listing.rows()
+    if options.json:
+        from h3sim.catalog.formats import LIST  # lazy: tables do not need it
+
+        document = {"version": __version__, "of": options.what, "rows": rows}
+        output.print_json(LIST.write(document))
+        return
+    shown = _table_of(rows, listing.columns)
+    if options.width is not None and shown.text_width > options.width:
+        shown = _table_of(rows, listing.columns[: listing.shown])
+    print(shown.to_text(options.width))
+
+
+@command(
+    "show",
+    Argument("WHAT", f"one of {', '.join(_SHOWN)}", dest="what", choices=tuple(_SHOWN)),
+    Argument("NAME", "a shipped name, or a file"),
+    Argument("--toml", "print the TOML file", not_with="--json"),
+    common.JSON("print the JSON file of a page"),
+    common.PLOT("plot a page's sizes and dependencies: FILE.png, .svg or .pdf"),
+    common.FigureOptions(),
+    common.NO_TRUNCATE,
+    checks=(_check_form,),
+)
+def _show(options: Options) -> None:
+    """Show one page, scheme, network or transport profile in full.
+
+    Examples:
+      h3sim show scheme dfifo
+      h3sim show page davies-meenan
+      h3sim show scheme chrome-eps --toml > mine.toml && h3sim run http2rulez --scheme mine.toml
+      h3sim show page davies-meenan --plot page.png
+      h3sim show page davies-meenan --json > my-page.json
+
+    --toml and --json print the file itself: pages are JSON; schemes, networks and profiles are
+    TOML.
+    """
+    found: Any = getattr(catalog, f"load_{options.what}")(options.name)
+    output.save_plot(found, options)
+    text, width = catalog.text_of(options.what, options.name), options.width
+    if options.toml or options.json:
+        output.print_file(text)
+        return
+    parts = (
+        _of_page(json.loads(text), found, width)
+        if options.what == "page"
+        else _of_file(text, width)
+    )
+    print("\n\n".join(parts))

@@ -6,20 +6,10 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from h3sim.cli import shared, tables
-from h3sim.cli.command import (
-    DASK,
-    FAILED,
-    NO_TRUNCATE,
-    RETRY,
-    WORKERS,
-    Argument,
-    Command,
-    report_written,
-    share,
-)
+from h3sim.cli import common, output, shared
+from h3sim.cli.command import COMMANDS, FAILED, Argument, Command, Options, command, refuse, share
 from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue, require_extra
 from h3sim.page import Page
 from h3sim.results.figures import FIGURES, ON_DEMAND
@@ -35,24 +25,10 @@ from h3sim.table import MISSING, Column, Table
 from h3sim.text import escape_control
 
 if TYPE_CHECKING:
-    import argparse
-
-    from h3sim.cli.command import Progress
     from h3sim.study import Results, Study
     from h3sim.study.sweep import Sequential
 
 
-_EPILOG = """\
-examples:
-  h3sim sweep study.toml --dry-run
-  h3sim sweep study.toml --store study.db --csv rows.csv
-  h3sim sweep study.toml --store study.db --dask tcp://scheduler:8786
-  h3sim sweep study.toml --store study.db --target-ci-width 5%
-  h3sim sweep study.toml --store study.db --compare transport=tcp --by network,scheme
-  h3sim store list study.db
-
-The store keeps every finished load; if interrupted, run the same command again to resume.
-"""
 _SHOWN_ERRORS = 10
 _HUGE = 1e6
 """Smallest speedup that is printed in scientific notation."""
@@ -61,7 +37,7 @@ _HEADS = ("ByteIndex all ms", "ByteIndex above fold ms", "page load ms")
 _FIGURES = tuple(figure for figure in FIGURES if figure.is_headline)
 
 
-def _study(name: str, options: argparse.Namespace) -> Study:
+def _study(name: str, options: Options) -> Study:
     study = read_study(name)
     pages = tuple(
         shared.with_marks(page, options.above_the_fold) if isinstance(page, Page) else page
@@ -74,13 +50,255 @@ def _study(name: str, options: argparse.Namespace) -> Study:
     )
 
 
-def _metrics(name: str, options: argparse.Namespace) -> str:
+def _metrics(name: str, options: Options) -> str:
     if options.study is not None:
         options.study.ask_for([name])
     return name
 
 
-def _run_sweep(options: argparse.Namespace, progress: Progress | None) -> int:
+def _read_contrast(options: Options) -> tuple[str, str, list[str], list[str]]:
+    """Return the axis and the baseline that --compare names, and --by and --pool."""
+    over, _, baseline = options.compare.partition("=")
+    return over, baseline, options.by or [], options.pool or []
+
+
+def _check_contrast(options: Options) -> None:
+    """Refuse, before anything runs, a comparison that the axes of the study do not allow.
+
+    Raises:
+        InputError: listing every mistake.
+    """
+    if options.compare is None or options.study is None:
+        return
+    (over, baseline, by, pool), axes = _read_contrast(options), options.study.axes
+    problems = []
+    if not over or not baseline:
+        message = f"must be like transport=tcp, is {format_value(options.compare)}"
+        problems.append(("--compare", message))
+    keys = {"--compare": [over], "--by": by, "--pool": pool}
+    problems += (
+        (key, f"no axis is called {name!r}: {', '.join(axes)}")
+        for key, names in keys.items()
+        for name in names
+        if name and name not in axes
+    )
+    named = {"page", "seed", over, *by, *pool}
+    if others := [name for name in axes if name not in named]:
+        message = f"the loads differ in {', '.join(others)}, too: add to --by, or to --pool"
+        problems.append(("--compare", message))
+    refuse(problems)
+
+
+def _print_contrast(results: Results, options: Options) -> None:
+    """Print how the values of an axis compare with one of them."""
+    over, text, by, pool = _read_contrast(options)
+    width, levels = options.width, dict.fromkeys(results.column(over))
+    baseline = next((level for level in levels if _is_meant(level, text)), None)
+    if baseline is None:
+        known = ", ".join(map(str, levels))
+        raise InputError.at("--compare", f"no load has {over} {text}; there are {known}")
+    for figure in FIGURES:
+        if not figure.is_compared:
+            continue
+        try:
+            rows = results.compare(baseline, over=over, value=figure.name, by=by, pool=pool)
+        except NothingToMeasureError:
+            continue
+        shown = output.of(
+            rows,
+            ("setting", lambda row: row.setting or "all"),
+            (over, "level"),
+            ("pairs", "pairs"),
+            ("clusters", lambda row: f"{row.clusters:,} {row.cluster}{'s' * (row.clusters != 1)}"),
+            ("speedup", lambda row: _speedup(row.geometric)),
+            ("low", lambda row: _speedup(row.low)),
+            ("high", lambda row: _speedup(row.high)),
+            ("p", lambda row: "-" if row.p_holm is None else f"{row.p_holm:.3f}"),
+        )
+        heading = f"{figure.title}: speedups to {over} {baseline}, paired by {rows[0].pairing}"
+        output.show(width, heading, shown)
+        print()
+        refusals = dict.fromkeys(row.refusal for row in rows if row.refusal)
+        for refusal in refusals:
+            print(f"{output.fitted(f'no interval: {refusal}', width)}\n")
+
+
+def _is_meant(level: object, text: str) -> bool:
+    """Return whether *text* is what a command line calls a value of an axis.
+
+    >>> _is_meant(60.0, "60"), _is_meant("tcp", "tcp"), _is_meant(True, "1")
+    (True, True, False)
+    """
+    if isinstance(level, int | float) and not isinstance(level, bool):
+        try:
+            return level == float(text)
+        except ValueError:
+            return False
+    return str(level) == text
+
+
+def _with_width(width: float, options: Options) -> float:
+    """Have the study add seeds until intervals have that width."""
+    study: Study | None = options.study
+    if study is None:
+        return width
+    try:
+        stopping = study.stopping or StoppingRule(width=width)
+        study.stopping = replace(stopping, width=width)
+    except InputError as error:
+        problems = (
+            ValidationIssue(key="--target-ci-width", message=p.message) for p in error.problems
+        )
+        raise InputError(problems) from error
+    return width
+
+
+def _print_plan(study: Study, options: Options) -> None:
+    """Print the planned loads; if seeds are added, for the first and the last round."""
+    if study.stopping is None:
+        print(study.plan(store=options.store, workers=options.workers))
+        return
+    looks = study.stopping.looks
+    for n_seeds in dict.fromkeys((looks[0], looks[-1])):
+        plan = study.with_seeds(range(n_seeds)).plan(store=options.store, workers=options.workers)
+        print(f"with {n_seeds:,} seeds: {plan}")
+
+
+def _run(study: Study, options: Options, **settings: Any) -> tuple[Results, Sequential | None]:
+    settings |= {name: getattr(options, name) for name in ("store", "workers", "retry_failed")}
+    if study.stopping is None:
+        return study.run(**settings), None
+    found = run_until(study, study.stopping, **settings)
+    return found.results, found
+
+
+def _write(results: Results, options: Options) -> None:
+    rows = results.resources() if options.resources else results
+    writers = {"csv": rows.to_csv, "parquet": rows.to_parquet, "save": rows.save}
+    for name, write in writers.items():
+        if (path := getattr(options, name)) is not None:
+            write(path)
+            output.report_written(path)
+
+
+def _print_sequential(until: Sequential, options: Options) -> None:
+    """Print each scheme's speedup with its interval over seeds."""
+    rule = until.rule
+    percent = f"{100 * rule.confidence:g} %"
+    shown = output.of(
+        until.rows,
+        "scheme",
+        "seeds",
+        (f"speedup to {rule.baseline}", lambda row: _speedup(row.geometric)),
+        ("low", lambda row: _speedup(row.low)),
+        ("high", lambda row: _speedup(row.high)),
+        # With few seeds an interval may extend down to 0.
+        ("width %", lambda row: f"{100 * (row.high / row.low - 1):.1f}" if row.low else "-"),
+    )
+    print()
+    heading = f"{rule.value}, {percent} intervals over seeds of these pages"
+    output.show(options.width, heading, shown)
+    if not until.is_narrow:
+        message = f"some intervals exceed {100 * rule.width:g} % after {rule.most_seeds:,} seeds"
+        print(f"h3sim sweep: {message}: raise until.most_seeds", file=sys.stderr)
+
+
+def _speedup(number: float | None) -> str:
+    """Format a speedup; huge ends of meaningless intervals use scientific notation.
+
+    >>> _speedup(1.23456), _speedup(2e300)
+    ('1.235', '2e+300')
+    """
+    if number is None:
+        return MISSING
+    return f"{number:.3f}" if number < _HUGE else f"{number:.0e}"
+
+
+def _print_results(results: Results, options: Options) -> None:
+    """Print the means by network and scheme."""
+    if not len(results):
+        return
+    by = [name for name in _SHOWN_BY if name in results.columns]
+    means = [results.summary(figure.name, by=by) for figure in _FIGURES]
+    shown = output.of(
+        [*zip(*means, strict=True)],
+        *((name, lambda row, name=name: row[0][name]) for name in by),
+        ("loads", lambda row: row[0]["n"]),
+        *(
+            (Column.ms(head), lambda row, number=number: row[number]["mean"])
+            for number, head in enumerate(_HEADS)
+        ),
+    )
+    output.show(options.width, "means over all other parameters", shown)
+
+
+def _check_prune(options: Options) -> None:
+    if not options.failed and not options.other_models:
+        raise InputError.at("prune", "choose what to delete: --failed, --other-models or both")
+
+
+_FORMATS = (".csv", ".parquet", ".jsonl")
+_STORE = Argument("STORE", "the store file")
+
+
+@command(
+    "sweep",
+    shared.marks(),
+    Argument("--resources", "keep one row per resource, and write these"),
+    Argument("STUDY", "a study file (.toml, format h3sim-study/1)", read=_study),
+    Argument("--store FILE", "store finished loads and reuse them", output=()),
+    common.WORKERS,
+    common.DASK,
+    Argument("--dry-run", "show the number of loads and their estimated duration"),
+    common.RETRY,
+    Argument("--csv FILE", "write the rows as CSV", output=()),
+    Argument("--parquet FILE", "write the rows as Parquet", output=()),
+    Argument("--save FILE", "write results for h3sim.read_results", output=()),
+    Argument(
+        "--metrics NAME,...",
+        f"additional columns that take longer: {', '.join(ON_DEMAND)}",
+        many="commas",
+        read=_metrics,
+    ),
+    Argument(
+        "--target-ci-width SHARE",
+        "add seeds until each speedup's confidence interval is narrower: 0.05 or 5%; other"
+        " settings come from the study's table `until`",
+        type=share,
+        read=_with_width,
+    ),
+    Argument(
+        "--compare AXIS=BASELINE",
+        "compare the values of an axis with one of them, in pairs: transport=tcp",
+    ),
+    Argument(
+        "--by NAMES",
+        "columns whose values have rows of their own, with commas between",
+        many="commas",
+        needs="--compare",
+    ),
+    Argument(
+        "--pool NAMES",
+        "axes to average over besides pages and seeds",
+        many="commas",
+        needs="--compare",
+    ),
+    common.NO_TRUNCATE,
+    checks=(_check_contrast,),
+)
+def _run_sweep(options: Options, progress: output.Progress | None) -> int:
+    """Run every load of a study and write one row per load.
+
+    Examples:
+      h3sim sweep study.toml --dry-run
+      h3sim sweep study.toml --store study.db --csv rows.csv
+      h3sim sweep study.toml --store study.db --dask tcp://scheduler:8786
+      h3sim sweep study.toml --store study.db --target-ci-width 5%
+      h3sim sweep study.toml --store study.db --compare transport=tcp --by network,scheme
+      h3sim store list study.db
+
+    The store keeps every finished load; if interrupted, run the same command again to resume.
+    """
     study: Study = options.study
     if options.compare is not None:
         require_extra("scipy", "study")  # when all loads have run
@@ -108,236 +326,30 @@ def _run_sweep(options: argparse.Namespace, progress: Progress | None) -> int:
     return 0 if is_enough and not results.errors else FAILED
 
 
-class _Contrast(NamedTuple):
-    """Contrast that --compare, --by and --pool ask for."""
-
-    over: str
-    baseline: str
-    by: list[str]
-    pool: list[str]
-
-
-def _read_contrast(options: argparse.Namespace) -> _Contrast:
-    over, _, baseline = options.compare.partition("=")
-    return _Contrast(over, baseline, options.by or [], options.pool or [])
-
-
-def _check_contrast(options: argparse.Namespace) -> None:
-    """Refuse, before anything runs, a comparison that the axes of the study do not allow.
-
-    Raises:
-        InputError: listing every mistake.
-    """
-    if options.compare is None or options.study is None:
-        return
-    contrast, axes = _read_contrast(options), options.study.axes
-    problems = []
-    if not contrast.over or not contrast.baseline:
-        message = f"must be like transport=tcp, is {format_value(options.compare)}"
-        problems.append(ValidationIssue(key="--compare", message=message))
-    keys = {"--compare": [contrast.over], "--by": contrast.by, "--pool": contrast.pool}
-    problems += (
-        ValidationIssue(key=key, message=f"no axis is called {name!r}: {', '.join(axes)}")
-        for key, names in keys.items()
-        for name in names
-        if name and name not in axes
-    )
-    named = {"page", "seed", contrast.over, *contrast.by, *contrast.pool}
-    if others := [name for name in axes if name not in named]:
-        message = f"the loads differ in {', '.join(others)}, too: add to --by, or to --pool"
-        problems.append(ValidationIssue(key="--compare", message=message))
-    if problems:
-        raise InputError(problems)
-
-
-def _print_contrast(results: Results, options: argparse.Namespace) -> None:
-    """Print how the values of an axis compare with one of them."""
-    over, text, by, pool = _read_contrast(options)
-    width, levels = options.width, dict.fromkeys(results.column(over))
-    baseline = next((level for level in levels if _is_meant(level, text)), None)
-    if baseline is None:
-        known = ", ".join(map(str, levels))
-        message = f"no load has {over} {text}; there are {known}"
-        raise InputError([ValidationIssue(key="--compare", message=message)])
-    for figure in FIGURES:
-        if not figure.is_compared:
-            continue
-        try:
-            rows = results.compare(baseline, over=over, value=figure.name, by=by, pool=pool)
-        except NothingToMeasureError:
-            continue
-        shown = tables.of(
-            rows,
-            ("setting", lambda row: row.setting or "all"),
-            (over, "level"),
-            ("pairs", "pairs"),
-            ("clusters", lambda row: f"{row.clusters:,} {row.cluster}{'s' * (row.clusters != 1)}"),
-            ("speedup", lambda row: _speedup(row.geometric)),
-            ("low", lambda row: _speedup(row.low)),
-            ("high", lambda row: _speedup(row.high)),
-            ("p", lambda row: "-" if row.p_holm is None else f"{row.p_holm:.3f}"),
-        )
-        heading = f"{figure.title}: speedups to {over} {baseline}, paired by {rows[0].pairing}"
-        tables.print_text(heading, width)
-        print(f"\n{shown.to_text(width, shorten=True)}\n")
-        refusals = dict.fromkeys(row.refusal for row in rows if row.refusal)
-        for refusal in refusals:
-            print(f"{tables.fitted(f'no interval: {refusal}', width)}\n")
-
-
-def _is_meant(level: object, text: str) -> bool:
-    """Return whether *text* is what a command line calls a value of an axis.
-
-    >>> _is_meant(60.0, "60"), _is_meant("tcp", "tcp"), _is_meant(True, "1")
-    (True, True, False)
-    """
-    if isinstance(level, int | float) and not isinstance(level, bool):
-        try:
-            return level == float(text)
-        except ValueError:
-            return False
-    return str(level) == text
-
-
-def _with_width(width: float, options: argparse.Namespace) -> float:
-    """Have the study add seeds until intervals have that width."""
-    study: Study | None = options.study
-    if study is None:
-        return width
-    try:
-        stopping = study.stopping or StoppingRule(width=width)
-        study.stopping = replace(stopping, width=width)
-    except InputError as error:
-        problems = (
-            ValidationIssue(key="--target-ci-width", message=p.message) for p in error.problems
-        )
-        raise InputError(problems) from error
-    return width
-
-
-def _print_plan(study: Study, options: argparse.Namespace) -> None:
-    """Print the planned loads; if seeds are added, for the first and the last round."""
-    if study.stopping is None:
-        print(study.plan(store=options.store, workers=options.workers))
-        return
-    looks = study.stopping.looks
-    for n_seeds in dict.fromkeys((looks[0], looks[-1])):
-        plan = study.with_seeds(range(n_seeds)).plan(store=options.store, workers=options.workers)
-        print(f"with {n_seeds:,} seeds: {plan}")
-
-
-def _run(
-    study: Study, options: argparse.Namespace, **settings: Any
-) -> tuple[Results, Sequential | None]:
-    for name in ("store", "workers", "retry_failed"):
-        settings[name] = getattr(options, name)
-    if study.stopping is None:
-        return study.run(**settings), None
-    found = run_until(study, study.stopping, **settings)
-    return found.results, found
-
-
-def _write(results: Results, options: argparse.Namespace) -> None:
-    rows = results.resources() if options.resources else results
-    if options.csv is not None:
-        rows.to_csv(options.csv)
-    if options.parquet is not None:
-        rows.to_parquet(options.parquet)
-    if options.save is not None:
-        rows.save(options.save)
-    for path in (options.csv, options.parquet, options.save):
-        if path is not None:
-            report_written(path)
-
-
-def _print_sequential(until: Sequential, options: argparse.Namespace) -> None:
-    """Print each scheme's speedup with its interval over seeds."""
-    rule = until.rule
-    percent = f"{100 * rule.confidence:g} %"
-    print()
-    tables.print_text(f"{rule.value}, {percent} intervals over seeds of these pages", options.width)
-    print()
-    tables.print_table(
-        until.rows,
-        ("scheme", "scheme"),
-        ("seeds", "seeds"),
-        (f"speedup to {rule.baseline}", lambda row: _speedup(row.geometric)),
-        ("low", lambda row: _speedup(row.low)),
-        ("high", lambda row: _speedup(row.high)),
-        # With few seeds an interval may extend down to 0.
-        ("width %", lambda row: f"{100 * (row.high / row.low - 1):.1f}" if row.low else "-"),
-        width=options.width,
-    )
-    if not until.is_narrow:
-        message = f"some intervals exceed {100 * rule.width:g} % after {rule.most_seeds:,} seeds"
-        print(f"h3sim sweep: {message}: raise until.most_seeds", file=sys.stderr)
-
-
-def _speedup(number: float | None) -> str:
-    """Format a speedup; huge ends of meaningless intervals use scientific notation.
-
-    >>> _speedup(1.23456), _speedup(2e300)
-    ('1.235', '2e+300')
-    """
-    if number is None:
-        return MISSING
-    return f"{number:.3f}" if number < _HUGE else f"{number:.0e}"
-
-
-def _print_results(results: Results, options: argparse.Namespace) -> None:
-    """Print the means by network and scheme."""
-    if not len(results):
-        return
-    by = [name for name in _SHOWN_BY if name in results.columns]
-    means = [results.summary(figure.name, by=by) for figure in _FIGURES]
-    tables.print_text("means over all other parameters", options.width)
-    print()
-    tables.print_table(
-        [*zip(*means, strict=True)],
-        *((name, lambda row, name=name: row[0][name]) for name in by),
-        ("loads", lambda row: row[0]["n"]),
-        *(
-            (Column.ms(head), lambda row, number=number: row[number]["mean"])
-            for number, head in enumerate(_HEADS)
-        ),
-        width=options.width,
-    )
-
-
-_STORE_EPILOG = """\
-examples:
-  h3sim store list study.db
-  h3sim store verify study.db
-  h3sim store repair study.db
-  h3sim store export study.db rows.csv --study 2
-  h3sim store prune study.db --failed --other-models
-"""
-_FORMATS = (".csv", ".parquet", ".jsonl")
-
-
-def _list_studies(options: argparse.Namespace) -> None:
+@command("store list", _STORE, common.NO_TRUNCATE)
+def _list_studies(options: Options) -> None:
+    """List the studies and their finished loads."""
     with Store(options.store, may_write=False) as store:
         studies, stored = store.studies(), store.counts()
-    tables.print_table(
+    shown = output.of(
         studies,
         ("study", "id"),
         ("name", lambda study: study.name or "-"),
         ("cells", "n"),
-        ("done", "done"),
-        ("failed", "failed"),
+        *("done", "failed"),
         ("axes", lambda study: ", ".join(study.axes) or "-"),
-        width=options.width,
-        shorten=False,
     )
-    print()
     models = (
         (model, f"{done:,}", f"{failed:,}", f"{seconds:,.1f}")
         for model, done, failed, seconds in stored
     )
-    print(Table(("model", "done", "failed", "took s"), models).to_text(options.width))
+    by_model = Table(("model", "done", "failed", "took s"), models)
+    output.show(options.width, shown, by_model, shorten=False)
 
 
-def _verify_store(options: argparse.Namespace) -> int:
+@command("store verify", _STORE)
+def _verify_store(options: Options) -> int:
+    """Check the file's integrity and list damaged entries."""
     with Store(options.store, may_write=False) as store:
         found = store.verify()
     for line in found:
@@ -347,7 +359,9 @@ def _verify_store(options: argparse.Namespace) -> int:
     return FAILED if found else 0
 
 
-def _repair_store(options: argparse.Namespace) -> None:
+@command("store repair", _STORE)
+def _repair_store(options: Options) -> None:
+    """Drop damaged entries, so that the next run computes them again."""
     dropped = repair_store(options.store)
     for line in dropped:
         print(escape_control(f"{options.store}: dropped: {line}"))
@@ -355,7 +369,15 @@ def _repair_store(options: argparse.Namespace) -> None:
     print(escape_control(f"{options.store}: {left}"))
 
 
-def _export_store(options: argparse.Namespace) -> None:
+@command(
+    "store export",
+    _STORE,
+    Argument("FILE", f"FILE{', FILE'.join(_FORMATS)}", output=_FORMATS),
+    Argument("--study N", "the study's number in `h3sim store list` (default: the last)", type=int),
+    Argument("--resources", "write one row per resource"),
+)
+def _export_store(options: Options) -> None:
+    """Write the rows of a study."""
     suffix = Path(options.file).suffix.lower()
     results = read_results(options.store, study=options.study)
     rows = results.resources() if options.resources else results
@@ -363,7 +385,15 @@ def _export_store(options: argparse.Namespace) -> None:
     print(escape_control(f"wrote {len(rows):,} rows to {options.file}"))
 
 
-def _prune_store(options: argparse.Namespace) -> None:
+@command(
+    "store prune",
+    _STORE,
+    Argument("--failed", "delete failed loads"),
+    Argument("--other-models", "delete loads of other versions of h3sim"),
+    checks=(_check_prune,),
+)
+def _prune_store(options: Options) -> None:
+    """Delete entries that are no longer useful."""
     Store(options.store, may_write=False).close()  # a missing store must not be created
     keep = model_version() if options.other_models else None
     with Store(options.store) as store:
@@ -371,102 +401,14 @@ def _prune_store(options: argparse.Namespace) -> None:
     print(escape_control(f"{options.store}: deleted {n:,} entries"))
 
 
-def _check_prune(options: argparse.Namespace) -> None:
-    if not options.failed and not options.other_models:
-        message = "choose what to delete: --failed, --other-models or both"
-        raise InputError([ValidationIssue(key="prune", message=message)])
+COMMANDS["store"] = Command(
+    about="""Show, verify, repair, export or prune a store of studies.
 
-
-_STORE = Argument("STORE", "the store file")
-COMMANDS = {
-    "sweep": Command(
-        "Run every load of a study and write one row per load.",
-        _run_sweep,
-        (
-            shared.marks(),
-            Argument("--resources", "keep one row per resource, and write these"),
-            Argument("STUDY", "a study file (.toml, format h3sim-study/1)", read=_study),
-            Argument("--store FILE", "store finished loads and reuse them", output=()),
-            WORKERS,
-            DASK,
-            Argument("--dry-run", "show the number of loads and their estimated duration"),
-            RETRY,
-            Argument("--csv FILE", "write the rows as CSV", output=()),
-            Argument("--parquet FILE", "write the rows as Parquet", output=()),
-            Argument("--save FILE", "write results for h3sim.read_results", output=()),
-            Argument(
-                "--metrics NAME,...",
-                f"additional columns that take longer: {', '.join(ON_DEMAND)}",
-                many="commas",
-                read=_metrics,
-            ),
-            Argument(
-                "--target-ci-width SHARE",
-                "add seeds until each speedup's confidence interval is narrower: 0.05 or 5%; other"
-                " settings come from the study's table `until`",
-                type=share,
-                read=_with_width,
-            ),
-            Argument(
-                "--compare AXIS=BASELINE",
-                "compare the values of an axis with one of them, in pairs: transport=tcp",
-            ),
-            Argument(
-                "--by NAMES",
-                "columns whose values have rows of their own, with commas between",
-                many="commas",
-                needs="--compare",
-            ),
-            Argument(
-                "--pool NAMES",
-                "axes to average over besides pages and seeds",
-                many="commas",
-                needs="--compare",
-            ),
-            NO_TRUNCATE,
-        ),
-        _EPILOG,
-        checks=(_check_contrast,),
-    ),
-    "store": Command(
-        "Show, verify, repair, export or prune a store of studies.",
-        epilog=_STORE_EPILOG,
-        actions={
-            "list": Command(
-                "list the studies and their finished loads", _list_studies, (_STORE, NO_TRUNCATE)
-            ),
-            "verify": Command(
-                "check the file's integrity and list damaged entries", _verify_store, (_STORE,)
-            ),
-            "repair": Command(
-                "drop damaged entries, so that the next run computes them again",
-                _repair_store,
-                (_STORE,),
-            ),
-            "export": Command(
-                "write the rows of a study",
-                _export_store,
-                (
-                    _STORE,
-                    Argument("FILE", f"FILE{', FILE'.join(_FORMATS)}", output=_FORMATS),
-                    Argument(
-                        "--study N",
-                        "the study's number in `h3sim store list` (default: the last)",
-                        type=int,
-                    ),
-                    Argument("--resources", "write one row per resource"),
-                ),
-            ),
-            "prune": Command(
-                "delete entries that are no longer useful",
-                _prune_store,
-                (
-                    _STORE,
-                    Argument("--failed", "delete failed loads"),
-                    Argument("--other-models", "delete loads of other versions of h3sim"),
-                ),
-                checks=(_check_prune,),
-            ),
-        },
-    ),
-}
+examples:
+  h3sim store list study.db
+  h3sim store verify study.db
+  h3sim store repair study.db
+  h3sim store export study.db rows.csv --study 2
+  h3sim store prune study.db --failed --other-models
+"""
+)

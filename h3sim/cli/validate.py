@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from h3sim.cli import shared, tables
-from h3sim.cli.command import FAILED, JSON, NO_TRUNCATE, Argument, Command
+from h3sim.cli import common, output, shared
+from h3sim.cli.command import FAILED, Argument, Options, command
 from h3sim.errors import needing_extra
 from h3sim.schedulers.driver import SIGNAL_TYPES, DriverScheduler
 from h3sim.schema.values import Number
@@ -17,22 +17,13 @@ from h3sim.study.validation import (
     prioritization_test,
     validate_scheme,
 )
-from h3sim.table import Column, Table
+from h3sim.table import Table
 from h3sim.text import plural
 
 if TYPE_CHECKING:
-    import argparse
-
     from h3sim.study.validation import PrioritizationTest, SchemeValidation
 
 
-_EPILOG = """\
-examples:
-  h3sim validate-scheme shop.json
-  h3sim validate-scheme corpus --scheme chrome-h2 --no-truncate
-
-`h3sim import shop.har -o shop.json` creates such a page.
-"""
 _MOST_SHOWN = 20
 _HOW_TO = (
     "No page has recorded priorities. `h3sim import` keeps those of a HAR or a DevTools log,"
@@ -40,84 +31,11 @@ _HOW_TO = (
 )
 
 
-def _print_validation(found: SchemeValidation, options: argparse.Namespace) -> None:
-    width = options.width
-    pages = f"{found.n_recorded_pages} of {plural(found.n_pages, 'page')}"
-    tables.print_text(f"rules of {found.scheme}; {pages} with recorded priorities", width)
-    print()
-    if not found.rows:
-        tables.print_text(_HOW_TO, width)
-        return
-    tables.print_table(
-        [*found.rows, found.total],
-        ("kind", "kind"),
-        ("recorded", "recorded"),
-        ("agree", "agree"),
-        ("agree %", lambda row: f"{row.percent:.1f}"),
-        width=width,
-        shorten=False,
-    )
-    shown = [*found.disagreements] if width is None else [*found.disagreements][:_MOST_SHOWN]
-    if shown:
-        headers = ("page", "resource", "kind", "recorded", "rules")
-        print(f"\n{Table(headers, shown).to_text(width, shorten=True)}")
-    if len(shown) < len(found.disagreements):
-        print(f"and {len(found.disagreements) - len(shown)} more (--no-truncate shows all)")
-    if found.n_changed:
-        print(f"\n{plural(found.n_changed, 'resource')} changed priority later.")
-
-
-_SERVER_EPILOG = """\
-examples:
-  h3sim prioritization-test
-  h3sim prioritization-test h2o quic-go --send-buffer-kb 280
-  h3sim prioritization-test my-server.toml --late-kind image --network cable
-
-30 images are requested, then one second later two urgent resources. A server passes if at most a
-tenth of the images' remaining bytes arrives before these are complete.
-"""
-
-
-def _print_server_test(found: PrioritizationTest, options: argparse.Namespace) -> None:
-    width = options.width
-    tables.print_text(f"{', '.join(found.words.values())}; late: two of kind {found.late}", width)
-    print()
-    tables.print_table(
-        found.rows,
-        ("scheme", "scheme"),
-        ("", lambda row: "passes" if row.passes else "fails"),
-        (Column.ms("first byte ms"), "first_byte_ms"),
-        (Column.ms("complete ms"), "complete_ms"),
-        (Column.ms("alone ms"), "alone_ms"),
-        ("images meanwhile kB", lambda row: f"{row.meanwhile_bytes / 1000:,.1f}"),
-        ("remaining kB", lambda row: f"{row.waiting_bytes / 1000:,.1f}"),
-        width=width,
-    )
-    print()
-    tables.print_text(
-        f"{found.n_passed} of {len(found.rows)} pass. Of the {SURVEYED} servers and CDNs that"
-        f" Davies and Meenan tested in 2018, {SURVEYED_GOOD} passed (Marx 2019, § 2.2).",
-        width,
-    )
-
-
-_CONFORM_EPILOG = """\
-examples:
-  h3sim conform -- ./driver
-  h3sim conform --claim urgency-order --claim one-by-one-in-urgency -- ./driver --verbose
-  h3sim conform --suggest -- node driver.js
-
-The driver reads requests from its standard input, one JSON object per line, and answers two of them
-(docs/conformance-protocol.md). exit codes: 0 all laws are kept, 1 a law is broken or the driver
-fails, 2 bad usage or bad input
-"""
-
-
-def _claim(name: str, options: argparse.Namespace) -> Any:
+def _claim(name: str, options: Options) -> Any:
     return _conformance().claim_named(name, signals=options.signals)
 
 
-def _driver(words: list[str], options: argparse.Namespace) -> DriverScheduler:
+def _driver(words: list[str], options: Options) -> DriverScheduler:
     return DriverScheduler(words, timeout_s=options.timeout)
 
 
@@ -127,7 +45,142 @@ def _conformance() -> Any:
     return conformance
 
 
-def _run_conformance(options: argparse.Namespace) -> int:
+@command(
+    "validate-scheme",
+    shared.PAGES,
+    shared.marks(),
+    shared.scheme("chrome-eps"),
+    common.JSON("print h3sim-rule-check/1 instead"),
+    common.NO_TRUNCATE,
+    of=validate_scheme,
+)
+def _print_validation(found: SchemeValidation, options: Options) -> None:
+    """Compare a scheme's rules with recorded browser priorities.
+
+    Examples:
+      h3sim validate-scheme shop.json
+      h3sim validate-scheme corpus --scheme chrome-h2 --no-truncate
+
+    `h3sim import shop.har -o shop.json` creates such a page.
+    """
+    width = options.width
+    pages = f"{found.n_recorded_pages} of {plural(found.n_pages, 'page')}"
+    heading = f"rules of {found.scheme}; {pages} with recorded priorities"
+    if not found.rows:
+        output.show(width, heading, _HOW_TO)
+        return
+    counts = output.of(
+        [*found.rows, found.total],
+        *("kind", "recorded", "agree"),
+        ("agree %", lambda row: f"{row.percent:.1f}"),
+    )
+    output.show(width, heading, counts, shorten=False)
+    shown = [*found.disagreements] if width is None else [*found.disagreements][:_MOST_SHOWN]
+    if shown:
+        print()
+        output.show(width, Table(("page", "resource", "kind", "recorded", "rules"), shown))
+    if len(shown) < len(found.disagreements):
+        print(f"and {len(found.disagreements) - len(shown)} more (--no-truncate shows all)")
+    if found.n_changed:
+        print(f"\n{plural(found.n_changed, 'resource')} changed priority later.")
+
+
+@command(
+    "prioritization-test",
+    Argument(
+        "SCHEME",
+        "schemes, scheme sets or scheme files (.toml) (default: servers)",
+        default="servers",
+        dest="schemes",
+        nargs="*",
+        many="words",
+        read=shared.read_schemes,
+    ),
+    Argument(
+        "--late-kind KIND",
+        "kind of the late resources; images count as visible",
+        choices=LATE_KINDS,
+        default="stylesheet",
+    ),
+    shared.LoadOptions(),
+    common.JSON("print h3sim-server-check/1 instead"),
+    common.NO_TRUNCATE,
+    of=prioritization_test,
+)
+def _print_server_test(found: PrioritizationTest, options: Options) -> None:
+    """Run the prioritization test of Davies and Meenan (2018).
+
+    Examples:
+      h3sim prioritization-test
+      h3sim prioritization-test h2o quic-go --send-buffer-kb 280
+      h3sim prioritization-test my-server.toml --late-kind image --network cable
+
+    30 images are requested, then one second later two urgent resources. A server passes if at most
+    a tenth of the images' remaining bytes arrives before these are complete.
+    """
+    width = options.width
+    shown = output.of(
+        found.rows,
+        "scheme",
+        ("", lambda row: "passes" if row.passes else "fails"),
+        *("first_byte_ms", "complete_ms", "alone_ms"),
+        ("images meanwhile kB", lambda row: f"{row.meanwhile_bytes / 1000:,.1f}"),
+        ("remaining kB", lambda row: f"{row.waiting_bytes / 1000:,.1f}"),
+    )
+    output.show(
+        width,
+        f"{', '.join(found.words.values())}; late: two of kind {found.late}",
+        shown,
+        f"{found.n_passed} of {len(found.rows)} pass. Of the {SURVEYED} servers and CDNs that"
+        f" Davies and Meenan tested in 2018, {SURVEYED_GOOD} passed (Marx 2019, § 2.2).",
+    )
+
+
+@command(
+    "conform",
+    Argument(
+        "--signals TYPE",
+        "type of the signals that it gets",
+        default="eps",
+        choices=tuple(SIGNAL_TYPES),
+    ),
+    Argument(
+        "--claim NAME",
+        "a ready claim to check; may be repeated (docs/testing-schedulers.md lists them)",
+        action="append",
+        many="words",
+        read=_claim,
+    ),
+    Argument("--suggest", "try every ready claim, and list those that hold"),
+    Argument(
+        "--profile NAME",
+        "15, 30 or 1,000 histories per law",
+        default="default",
+        choices=("quick", "default", "thorough"),
+    ),
+    Argument("--seed N", "random seed of the histories (default: fixed)", type=int),
+    Argument(
+        "--timeout S",
+        "seconds until a driver that does not answer counts as hung",
+        Number(low=0, is_above=True),
+        default=5.0,
+    ),
+    Argument(
+        "COMMAND", "the driver and its arguments, after --", dest="driver", nargs="+", read=_driver
+    ),
+)
+def _run_conformance(options: Options) -> int:
+    """Check a scheduler that runs in another process, in any language.
+
+    Examples:
+      h3sim conform -- ./driver
+      h3sim conform --claim urgency-order --claim one-by-one-in-urgency -- ./driver --verbose
+      h3sim conform --suggest -- node driver.js
+
+    The driver reads requests from its standard input, one JSON object per line, and answers two of
+    them (docs/conformance-protocol.md). exit codes: 0 all laws are kept, 1 a law is broken or the
+    driver fails, 2 bad usage or bad input
+    """
     conformance = _conformance()
     from h3sim.conformance.runner import use_profile
 
@@ -149,92 +202,3 @@ def _run_conformance(options: argparse.Namespace) -> int:
             print(f"{candidate.label}\n  broken   {broken}")
             return FAILED
     return 0
-
-
-COMMANDS = {
-    "validate-scheme": Command(
-        "Compare a scheme's rules with recorded browser priorities.",
-        validate_scheme,
-        (
-            shared.PAGES,
-            shared.marks(),
-            Argument(
-                "--scheme NAME",
-                "a shipped scheme or a scheme file (.toml)",
-                default="chrome-eps",
-                read=shared.read_scheme,
-            ),
-            JSON("print h3sim-rule-check/1 instead"),
-            NO_TRUNCATE,
-        ),
-        _EPILOG,
-        show=_print_validation,
-    ),
-    "prioritization-test": Command(
-        "Run the prioritization test of Davies and Meenan (2018).",
-        prioritization_test,
-        (
-            Argument(
-                "SCHEME",
-                "schemes, scheme sets or scheme files (.toml) (default: servers)",
-                default="servers",
-                dest="schemes",
-                nargs="*",
-                many="words",
-                read=shared.read_schemes,
-            ),
-            Argument(
-                "--late-kind KIND",
-                "kind of the late resources; images count as visible",
-                choices=LATE_KINDS,
-                default="stylesheet",
-            ),
-            shared.LoadOptions(),
-            JSON("print h3sim-server-check/1 instead"),
-            NO_TRUNCATE,
-        ),
-        _SERVER_EPILOG,
-        show=_print_server_test,
-    ),
-    "conform": Command(
-        "Check a scheduler that runs in another process, in any language.",
-        _run_conformance,
-        (
-            Argument(
-                "--signals TYPE",
-                "type of the signals that it gets",
-                default="eps",
-                choices=tuple(SIGNAL_TYPES),
-            ),
-            Argument(
-                "--claim NAME",
-                "a ready claim to check; may be repeated (docs/testing-schedulers.md lists them)",
-                action="append",
-                many="words",
-                read=_claim,
-            ),
-            Argument("--suggest", "try every ready claim, and list those that hold"),
-            Argument(
-                "--profile NAME",
-                "15, 30 or 1,000 histories per law",
-                default="default",
-                choices=("quick", "default", "thorough"),
-            ),
-            Argument("--seed N", "random seed of the histories (default: fixed)", type=int),
-            Argument(
-                "--timeout S",
-                "seconds until a driver that does not answer counts as hung",
-                Number(low=0, is_above=True),
-                default=5.0,
-            ),
-            Argument(
-                "COMMAND",
-                "the driver and its arguments, after --",
-                dest="driver",
-                nargs="+",
-                read=_driver,
-            ),
-        ),
-        _CONFORM_EPILOG,
-    ),
-}

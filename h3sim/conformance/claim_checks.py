@@ -170,7 +170,7 @@ class _Shares:
         weight = as_integer(given)
         if weight is None or weight < 1:
             message = f"must return a whole number, at least 1, and returned {given!r} for {signal}"
-            raise InputError([ValidationIssue(key="weight", message=message)], self._claim)
+            raise InputError.at("weight", message, self._claim)
         self._weights[stream_id] = weight
         self._slack[stream_id] = Fraction(self._unit, weight)
 
@@ -217,15 +217,24 @@ def _unshared(
 ) -> BrokenLawError | None:
     """Return what is wrong with the shares of who joins, and is updated after some turns."""
     shares = _Shares(candidate.watched(), claim, Law.UPDATES_AT_ONCE)
-    try:
+
+    def play() -> None:
         for number, join in enumerate(joins):
             shares.join(4 * number, join)
         shares.serve(joins[0].n_turns)
         for index, signal in updates:
             shares.update(4 * (index % len(joins)), signal)
         shares.serve(_SHARED_TURNS)
+
+    return _broken(Law.UPDATES_AT_ONCE, play)
+
+
+def _broken(law: Law, play: Callable[[], object]) -> BrokenLawError | None:
+    """Return how *play* breaks *law*, if it does; that it breaks another law is raised."""
+    try:
+        play()
     except BrokenLawError as broken:
-        if broken.law is not Law.UPDATES_AT_ONCE:
+        if broken.law is not law:
             raise
         return broken
     return None
@@ -329,18 +338,15 @@ def _disorder(
             elif not turn.goes_on(picked):
                 raise broken
 
-    try:
+    def play() -> None:
         watched.play(history, on_pick=look)
         while watched.active:
             picked = watched.turn(on_pick=look)
             if picked is None or picked not in watched.active:
-                return None
+                return
             watched.take(Event(Call.DEACTIVATE, picked))
-    except BrokenLawError as broken:
-        if broken.law is not law:
-            raise
-        return broken
-    return None
+
+    return _broken(law, play)
 
 
 class _Turn:
@@ -388,10 +394,8 @@ def no_starvation(candidate: Candidate, budget: settings) -> None:
     if not claims:
         raise NotCheckedError("not claimed")
     for claim in claims:
-        if isinstance(claim, NoStarvation):
-            _check_turns(candidate, claim, budget, partial(_Waits, claim))
-        else:
-            _check_turns(candidate, claim, budget, partial(_FlagWaits, claim))
+        count: Any = _Waits if isinstance(claim, NoStarvation) else _FlagWaits
+        _check_turns(candidate, claim, budget, partial(count, claim))
 
 
 @checks(Law.BOUNDED_WAIT)
@@ -449,13 +453,9 @@ def _check_updated_waits(candidate: Candidate, claim: BoundedWait, budget: setti
     count = partial(_Bypasses, claim, Law.UPDATES_AT_ONCE)
 
     def broken(history: History) -> BrokenLawError | None:
-        try:
-            _count_turns(candidate.watched(), count, history)
-        except BrokenLawError as broken:
-            if broken.law is not Law.UPDATES_AT_ONCE:
-                raise
-            return broken
-        return None
+        return _broken(
+            Law.UPDATES_AT_ONCE, lambda: _count_turns(candidate.watched(), count, history)
+        )
 
     def check(history: History) -> None:
         for variant in (history, _updated_while_blocked(history)):
@@ -578,7 +578,7 @@ class _Bypasses:
         if allowed is None or allowed < 0:
             of = f"{signals[waiting]} and {signals[other]}"
             message = f"must return a whole number, or None, and returned {given!r} for {of}"
-            raise InputError([ValidationIssue(key="turns", message=message)], type(claim).__name__)
+            raise InputError.at("turns", message, type(claim).__name__)
         joining = 0 if waiting in self._has_had_turn else claim.joining
         if n_turns > (allowed + joining) * claim.packets_per_turn:
             what = "packets" if claim.packets_per_turn > 1 else "turns"
@@ -640,7 +640,7 @@ class _Reference(RecordingScheduler):
         return self._error(f"{what} raised {raised_words(error)}")
 
     def _error(self, message: str) -> InputError:
-        return InputError([ValidationIssue(key="reference", message=message)], SameAs.__name__)
+        return InputError.at("reference", message, SameAs.__name__)
 
 
 def _make_reference(reference: Candidate) -> Scheduler:

@@ -291,15 +291,20 @@ def deterministic(candidate: Candidate, budget: settings) -> None:
     def check(history: History) -> None:
         one, other = candidate.watched(), candidate.watched()
         for event in history:
-            first: list[int | None] = []
-            second: list[int | None] = []
-            one.play([event], on_pick=first.append)
-            other.play([event], on_pick=second.append)
-            if first != second or one.pick() != other.pick():
+            if not _pick_alike(one, other, event):
                 sentence = "two schedulers with the same history pick differently"
                 raise one.broken(Law.DETERMINISTIC, sentence)
 
     check_all(check, candidate.scripts(), budget=budget)
+
+
+def _pick_alike(one: RecordingScheduler, other: RecordingScheduler, event: Event) -> bool:
+    """Return whether both pick the same in *event*, and after it."""
+    picks: list[int | None] = []
+    other_picks: list[int | None] = []
+    one.play([event], on_pick=picks.append)
+    other.play([event], on_pick=other_picks.append)
+    return picks == other_picks and one.pick() == other.pick()
 
 
 @checks(Law.SAME_IN_EVERY_PROCESS)
@@ -444,11 +449,7 @@ def pickles(candidate: Candidate, budget: settings) -> None:
         gone = {event.stream_id for event in before} - set(original.signals)
         both = valid_history([*opened, *(e for e in after if e.stream_id not in gone)])
         for event in both[len(opened) :]:
-            first: list[int | None] = []
-            second: list[int | None] = []
-            original.play([event], on_pick=first.append)
-            twin.play([event], on_pick=second.append)
-            if first != second or original.pick() != twin.pick():
+            if not _pick_alike(original, twin, event):
                 raise original.broken(Law.PICKLES, "the pickled scheduler picks another stream")
 
     check_all(check, candidate.scripts(), candidate.scripts(), budget=budget, share=2)

@@ -40,20 +40,8 @@ if TYPE_CHECKING:
     from h3sim.conformance.subject import Claim, SchedulerLike
 
 
-def _by_id(stream_id: int, signal: Any) -> int:  # noqa: ARG001 - by id alone
-    return stream_id
-
-
-def _by_rank(stream_id: int, signal: Any) -> Any:  # noqa: ARG001 - not by id
-    return signal.value
-
-
 def _by_bucket(stream_id: int, signal: Any) -> tuple[int, bool]:  # noqa: ARG001 - not by id
     return -signal.bucket, signal.level != 3
-
-
-def _one(*signals: Any) -> int:  # noqa: ARG001 - all alike
-    return 1
 
 
 def _weight(signal: Any) -> int:
@@ -92,8 +80,8 @@ _EPS_CLAIMS: dict[str, Claim] = {
     "waits-by-urgency": BoundedWait(turns=_turns_by_urgency),
 }
 _ANY_CLAIMS: dict[str, Claim] = {
-    "first-in-first-out": StrictOrder(rank=_by_id),
-    "equal-turns": WeightedShares(weight=_one),
+    "first-in-first-out": StrictOrder(rank=lambda stream_id, _: stream_id),
+    "equal-turns": WeightedShares(weight=lambda _: 1),
     "no-starvation": NoStarvation(rounds=2),
 }
 CLAIMS: dict[str, dict[str, Claim]] = {
@@ -105,7 +93,7 @@ CLAIMS: dict[str, dict[str, Claim]] = {
         **_ANY_CLAIMS,
     },
     "bucket": {"bucket-order": StrictOrder(rank=_by_bucket), **_ANY_CLAIMS},
-    "rank": {"rank-order": StrictOrder(rank=_by_rank), **_ANY_CLAIMS},
+    "rank": {"rank-order": StrictOrder(rank=lambda _, signal: signal.value), **_ANY_CLAIMS},
     "strict": _ANY_CLAIMS,
 }
 """The ready claims by type of signal and name."""

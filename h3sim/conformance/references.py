@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from h3sim.schedulers import Mixed, Quantum, Weights
 from h3sim.signals import MAX_URGENCY, BucketPriority, Eps, H2Priority, StrictPriority
@@ -22,14 +22,94 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class _Node:
-    """A stream, a placeholder (id below 0) or the root (no id)."""
+class _Stream:
+    """An open stream, or a placeholder (id below 0), which never has data."""
 
-    id: int | None
+    id: int
+    is_active: bool = False
+
+
+StreamT = TypeVar("StreamT", bound=_Stream)
+
+
+class _Reference(Generic[StreamT]):
+    """The open streams in the order in which they were opened, and which of them have data."""
+
+    def __init__(self) -> None:
+        self._streams: list[StreamT] = []
+
+    def activate(self, stream_id: int) -> None:
+        """Activate the stream."""
+        self._stream(stream_id).is_active = True
+        self._refresh()
+
+    def deactivate(self, stream_id: int) -> None:
+        """Take the stream out of the running."""
+        self._stream(stream_id).is_active = False
+        self._refresh()
+
+    def close(self, stream_id: int) -> None:
+        """Take the stream off the list."""
+        self._streams.remove(self._stream(stream_id))
+        self._refresh()
+
+    @property
+    def ids(self) -> list[int]:
+        """The ids of all that is open."""
+        return [stream.id for stream in self._streams]
+
+    @property
+    def sending(self) -> list[int]:
+        """The ids of the streams that have data."""
+        return [stream.id for stream in self._streams if stream.is_active]
+
+    def _stream(self, stream_id: int) -> StreamT:
+        return next(stream for stream in self._streams if stream.id == stream_id)
+
+    def _refresh(self) -> None:
+        """Take notice of a change."""
+
+
+@dataclass
+class _TimedStream(_Stream):
+    """A node of a tree: its virtual time is None while nothing at it or below it has data."""
+
+    time: Fraction | None = None
+
+
+TimedStreamT = TypeVar("TimedStreamT", bound=_TimedStream)
+
+
+class _ReferenceWithTimes(_Reference[TimedStreamT]):
+    """A tree in which exactly the nodes that want to send have a virtual time."""
+
+    def _children(self, node: TimedStreamT) -> list[TimedStreamT]:
+        raise NotImplementedError
+
+    def _first_time(self, node: TimedStreamT) -> Fraction:
+        """Return the time of a node that begins to want to send."""
+        raise NotImplementedError
+
+    def _wants(self, node: TimedStreamT) -> bool:
+        return node.is_active or any(self._wants(child) for child in self._children(node))
+
+    def _refresh(self) -> None:
+        for node in self._streams:
+            if not self._wants(node):
+                node.time = None
+            elif node.time is None:
+                node.time = self._first_time(node)
+
+
+_ROOT = -(2**32)
+
+
+@dataclass
+class _Node(_TimedStream):
+    """A node below its *parent*, which only the root lacks."""
+
     parent: _Node | None = None
     weight: int = 16
-    has_data: bool = False
-    time: Fraction | None = None
     last_served: Fraction = Fraction(0)
 
 
@@ -40,21 +120,21 @@ _BANDS: dict[Weights, dict[int, int]] = {
 }
 
 
-class ReferenceTree:
+class ReferenceTree(_ReferenceWithTimes[_Node]):
     """Behaves as `h3sim.schedulers.TreeScheduler` says that it does, with the same settings."""
 
     def __init__(self, *, turn_bytes: int = 1400, weights: Weights = Weights.SHARES) -> None:
+        super().__init__()
         self._turn_bytes = turn_bytes
         self._default = H2Priority(weight=weights.default)
         self._bands = _BANDS[weights]
-        self._root = _Node(None)
-        self._nodes: list[_Node] = []
+        self._root = _Node(_ROOT)
 
     def open(self, stream_id: int, signal: Signal) -> None:
         """Add a node to the list, and hang it under its parent."""
         priority = self._resolved(signal)
         node = _Node(stream_id, weight=priority.weight)
-        self._nodes.append(node)
+        self._streams.append(node)
         self._insert(node, priority)
         self._refresh()
 
@@ -71,28 +151,17 @@ class ReferenceTree:
             self._insert(node, priority)
         self._refresh()
 
-    def activate(self, stream_id: int) -> None:
-        """Activate the stream."""
-        self._node(stream_id).has_data = True
-        self._refresh()
-
-    def deactivate(self, stream_id: int) -> None:
-        """Take the stream out of the running."""
-        self._node(stream_id).has_data = False
-        self._refresh()
-
     def close(self, stream_id: int) -> None:
         """Take the node off the list; its children go to its parent."""
         node = self._node(stream_id)
         for child in self._children(node):
             self._hang(child, _known(node.parent))
-        self._nodes.remove(node)
-        self._refresh()
+        super().close(stream_id)
 
     def pick(self) -> int | None:
         """Go down from the root, at each level to the child whose time is least."""
         node = self._root
-        while not node.has_data:
+        while not node.is_active:
             waiting = [child for child in self._children(node) if self._wants(child)]
             if not waiting:
                 return None
@@ -105,29 +174,18 @@ class ReferenceTree:
         while node.parent is not None:
             if self._band(node.weight) == 1:
                 assert node.time is not None, "who is served has a time"  # noqa: S101
-                is_placeholder = node.id is not None and node.id < 0
+                is_placeholder = node.id < 0
                 node.parent.last_served = node.time
                 node.time += self._cost(node, self._turn_bytes if is_placeholder else n_bytes)
             node = node.parent
 
-    @property
-    def ids(self) -> list[int]:
-        """The ids of all nodes."""
-        return [node.id for node in self._nodes if node.id is not None]
-
-    @property
-    def sending(self) -> list[int]:
-        """The ids of the streams that have data."""
-        return [node.id for node in self._nodes if node.id is not None and node.has_data]
-
     def parent_of(self, stream_id: int) -> int | None:
         """Return the parent's id, None for the root."""
-        return _known(self._node(stream_id).parent).id
+        parent = _known(self._node(stream_id).parent)
+        return None if parent is self._root else parent.id
 
     def _node(self, stream_id: int | None) -> _Node:
-        if stream_id is None:
-            return self._root
-        return next(node for node in self._nodes if node.id == stream_id)
+        return self._root if stream_id is None else self._stream(stream_id)
 
     def _resolved(self, signal: Signal) -> H2Priority:
         """Another type of signal, or a parent that is not there, means the default priority."""
@@ -148,7 +206,7 @@ class ReferenceTree:
         node.parent, node.time = parent, None
 
     def _children(self, node: _Node) -> list[_Node]:
-        return [child for child in self._nodes if child.parent is node]
+        return [child for child in self._streams if child.parent is node]
 
     @staticmethod
     def _ancestors(node: _Node | None) -> list[_Node]:
@@ -158,16 +216,8 @@ class ReferenceTree:
             node = node.parent
         return found
 
-    def _wants(self, node: _Node) -> bool:
-        return node.has_data or any(self._wants(child) for child in self._children(node))
-
-    def _refresh(self) -> None:
-        for node in self._nodes:
-            if not self._wants(node):
-                node.time = None
-            elif node.time is None:
-                last = _known(node.parent).last_served
-                node.time = last + self._cost(node, self._turn_bytes)
+    def _first_time(self, node: _Node) -> Fraction:
+        return _known(node.parent).last_served + self._cost(node, self._turn_bytes)
 
     def _band(self, weight: int) -> int:
         """0 comes before all, 2 behind all; only band 1 shares."""
@@ -178,7 +228,6 @@ class ReferenceTree:
 
     def _turn(self, node: _Node) -> tuple[int, Fraction, bool, int]:
         """Earlier time first, then streams by id, then placeholders as they were declared."""
-        assert node.id is not None, "the root is no child"  # noqa: S101
         assert node.time is not None, "who wants to send has a time"  # noqa: S101
         band = self._band(node.weight)
         return band, node.time if band == 1 else Fraction(0), node.id < 0, abs(node.id)
@@ -192,27 +241,25 @@ def _known(parent: _Node | None) -> _Node:
 _EXCLUSIVE, _SEQUENTIAL, _SHARED = 3, 2, 1
 
 
-@dataclass
-class _Stream:
+@dataclass(kw_only=True)
+class _BucketStream(_Stream):
     """A stream; *round* is when it may next send among those that share."""
 
-    id: int
     priority: BucketPriority
-    is_active: bool = False
     round: int = 0
 
 
-class ReferenceBuckets:
+class ReferenceBuckets(_Reference[_BucketStream]):
     """Behaves as `h3sim.schedulers.BucketScheduler` says that it does."""
 
     def __init__(self) -> None:
-        self._streams: list[_Stream] = []
+        super().__init__()
         self._round: defaultdict[int, int] = defaultdict(int)
         self._shared_goes: defaultdict[int, bool] = defaultdict(bool)
 
     def open(self, stream_id: int, signal: Signal) -> None:
         """Add a stream to the list."""
-        self._streams.append(_Stream(stream_id, self._priority_of(signal)))
+        self._streams.append(_BucketStream(stream_id, priority=self._priority_of(signal)))
 
     def update(self, stream_id: int, signal: Signal) -> None:
         """Give the stream another place."""
@@ -225,16 +272,8 @@ class ReferenceBuckets:
         """Activate the stream."""
         stream = self._stream(stream_id)
         if not stream.is_active:
-            stream.is_active = True
             self._queue(stream)
-
-    def deactivate(self, stream_id: int) -> None:
-        """Take the stream out of the running."""
-        self._stream(stream_id).is_active = False
-
-    def close(self, stream_id: int) -> None:
-        """Take the stream off the list."""
-        self._streams.remove(self._stream(stream_id))
+        super().activate(stream_id)
 
     def pick(self) -> int | None:
         """Search the highest bucket for who sends next."""
@@ -263,20 +302,7 @@ class ReferenceBuckets:
         if level != _EXCLUSIVE:
             self._shared_goes[bucket] = level == _SEQUENTIAL
 
-    @property
-    def ids(self) -> list[int]:
-        """The ids of all open streams."""
-        return [stream.id for stream in self._streams]
-
-    @property
-    def sending(self) -> list[int]:
-        """The ids of the streams that have data."""
-        return [stream.id for stream in self._streams if stream.is_active]
-
-    def _stream(self, stream_id: int) -> _Stream:
-        return next(stream for stream in self._streams if stream.id == stream_id)
-
-    def _queue(self, stream: _Stream) -> None:
+    def _queue(self, stream: _BucketStream) -> None:
         """Whoever joins a bucket's round robin takes the first turn in the next round."""
         stream.round = self._round[stream.priority.bucket] + 1
 
@@ -287,42 +313,39 @@ class ReferenceBuckets:
         return BucketPriority(bucket=0, level=_SEQUENTIAL)
 
 
-@dataclass
-class _Element:
-    """A stream, or a placeholder (id below 0); its time is None while it has nothing to send."""
+@dataclass(kw_only=True)
+class _Element(_TimedStream):
+    """A stream, or a placeholder; one that is only named as a parent is implied."""
 
-    id: int
     priority: StrictPriority
-    has_data: bool = False
     is_implied: bool = False
-    time: Fraction | None = None
 
 
-class ReferenceStrict:
+class ReferenceStrict(_ReferenceWithTimes[_Element]):
     """Behaves as `h3sim.schedulers.StrictScheduler` says that it does."""
 
     def __init__(self, *, turn_bytes: int = 1400) -> None:
+        super().__init__()
         self._turn_bytes = turn_bytes
-        self._elements: list[_Element] = []
         self._last: dict[tuple[int | None, int], Fraction] = {}
         """The time of who was served last, by parent and strict priority."""
 
     def open(self, stream_id: int, signal: Signal) -> None:
         """Add an element to the list, or give the one that is implied its own place."""
-        known = [element for element in self._elements if element.id == stream_id]
+        known = [element for element in self._streams if element.id == stream_id]
         if known:
             known[0].is_implied = False
             self.update(stream_id, signal)
             return
         priority = self._resolved(signal)
-        self._elements.append(_Element(stream_id, priority))
+        self._streams.append(_Element(stream_id, priority=priority))
 
     def update(self, stream_id: int, signal: Signal) -> None:
         """Begin the element anew in another position; a new weight alone counts from now on."""
-        element, priority = self._element(stream_id), self._resolved(signal)
+        element, priority = self._stream(stream_id), self._resolved(signal)
         before, above = element.priority, priority.depends_on
         if above is not None and stream_id in self._ancestors(above):
-            other = self._element(above)
+            other = self._stream(above)
             if other.priority.depends_on != before.depends_on:
                 other.priority = replace(other.priority, depends_on=before.depends_on)
                 other.time = None
@@ -331,40 +354,27 @@ class ReferenceStrict:
             element.time = None
         self._refresh()
 
-    def activate(self, stream_id: int) -> None:
-        """Activate the stream."""
-        self._element(stream_id).has_data = True
-        self._refresh()
-
-    def deactivate(self, stream_id: int) -> None:
-        """Take the stream out of the running."""
-        self._element(stream_id).has_data = False
-        self._refresh()
-
     def close(self, stream_id: int) -> None:
         """Take the element off the list; what is below it moves up."""
-        gone = self._element(stream_id)
-        for element in self._children(stream_id):
+        gone = self._stream(stream_id)
+        for element in self._children(gone):
             element.priority = replace(element.priority, depends_on=gone.priority.depends_on)
             element.time = None
-        self._elements.remove(gone)
-        self._refresh()
+        super().close(stream_id)
 
     def pick(self) -> int | None:
         """Go down to the highest strict priority, and there to the least time."""
-        parent: int | None = None
-        while True:
-            waiting = [one for one in self._children(parent) if self._wants(one)]
-            if not waiting:
-                return None
+        waiting = self._below(None)
+        while waiting := [one for one in waiting if self._wants(one)]:
             first = min(waiting, key=self._turn)
             if first.id >= 0:
                 return first.id
-            parent = first.id
+            waiting = self._children(first)
+        return None
 
     def charge(self, stream_id: int, n_bytes: int) -> None:
         """Charge every element from the stream up; placeholders pay for a turn."""
-        element = self._element(stream_id)
+        element = self._stream(stream_id)
         while True:
             above, strict = element.priority.depends_on, element.priority.strict
             assert element.time is not None, "who is served has a time"  # noqa: S101
@@ -373,49 +383,37 @@ class ReferenceStrict:
             element.time += Fraction(cost * 256, element.priority.weight)
             if above is None:
                 return
-            element = self._element(above)
+            element = self._stream(above)
 
     @property
     def ids(self) -> list[int]:
         """The ids of all that is open."""
-        return [element.id for element in self._elements if not element.is_implied]
-
-    @property
-    def sending(self) -> list[int]:
-        """The ids of the streams that have data."""
-        return [element.id for element in self._elements if element.has_data]
+        return [element.id for element in self._streams if not element.is_implied]
 
     def _resolved(self, signal: Signal) -> StrictPriority:
         priority = signal if isinstance(signal, StrictPriority) else StrictPriority()
         above = priority.depends_on
-        if above is not None and above not in [element.id for element in self._elements]:
-            self._elements.append(_Element(above, StrictPriority(), is_implied=True))
+        if above is not None and above not in [element.id for element in self._streams]:
+            self._streams.append(_Element(above, priority=StrictPriority(), is_implied=True))
         return priority
 
-    def _element(self, element_id: int) -> _Element:
-        return next(element for element in self._elements if element.id == element_id)
+    def _children(self, node: _Element) -> list[_Element]:
+        return self._below(node.id)
 
-    def _children(self, element_id: int | None) -> list[_Element]:
-        return [one for one in self._elements if one.priority.depends_on == element_id]
+    def _below(self, element_id: int | None) -> list[_Element]:
+        return [one for one in self._streams if one.priority.depends_on == element_id]
 
     def _ancestors(self, element_id: int | None) -> list[int]:
         found = []
         while element_id is not None:
             found.append(element_id)
-            element_id = self._element(element_id).priority.depends_on
+            element_id = self._stream(element_id).priority.depends_on
         return found
 
-    def _wants(self, element: _Element) -> bool:
-        return element.has_data or any(self._wants(one) for one in self._children(element.id))
-
-    def _refresh(self) -> None:
-        for element in self._elements:
-            if not self._wants(element):
-                element.time = None
-            elif element.time is None:
-                priority = element.priority
-                last = self._last.get((priority.depends_on, priority.strict), Fraction(0))
-                element.time = last + Fraction(self._turn_bytes * 256, priority.weight)
+    def _first_time(self, node: _Element) -> Fraction:
+        priority = node.priority
+        last = self._last.get((priority.depends_on, priority.strict), Fraction(0))
+        return last + Fraction(self._turn_bytes * 256, priority.weight)
 
     def _turn(self, element: _Element) -> tuple[int, Fraction, bool, int]:
         """Higher strict priority, earlier time, streams by id, placeholders as declared."""
@@ -423,45 +421,23 @@ class ReferenceStrict:
         return -element.priority.strict, element.time, element.id < 0, abs(element.id)
 
 
-class _Listed:
-    """Open streams with their signals, and the active ones."""
+@dataclass
+class _SignalledStream(_Stream):
+    """A stream with its last signal."""
 
-    def __init__(self) -> None:
-        self._signals: dict[int, Signal] = {}
-        self._active: list[int] = []
+    signal: Any = None
 
-    @property
-    def ids(self) -> list[int]:
-        """The ids of all open streams."""
-        return list(self._signals)
 
-    @property
-    def sending(self) -> list[int]:
-        """The ids of the streams that have data."""
-        return list(self._active)
+class _Listed(_Reference[_SignalledStream]):
+    """Open streams with their signals."""
 
     def open(self, stream_id: int, signal: Signal) -> None:
         """Record the signal of the stream."""
-        self._signals[stream_id] = signal
+        self._streams.append(_SignalledStream(stream_id, signal=signal))
 
     def update(self, stream_id: int, signal: Signal) -> None:
         """Record the new signal."""
-        self._signals[stream_id] = signal
-
-    def activate(self, stream_id: int) -> None:
-        """Activate the stream."""
-        if stream_id not in self._active:
-            self._active.append(stream_id)
-
-    def deactivate(self, stream_id: int) -> None:
-        """Take the stream out of the running."""
-        if stream_id in self._active:
-            self._active.remove(stream_id)
-
-    def close(self, stream_id: int) -> None:
-        """Forget the stream."""
-        self.deactivate(stream_id)
-        del self._signals[stream_id]
+        self._stream(stream_id).signal = signal
 
 
 class ReferenceOrder(_Listed):
@@ -484,7 +460,9 @@ class ReferenceOrder(_Listed):
 
     def pick(self) -> int | None:
         """Search for the least rank."""
-        ranks = [(self._rank(key, self._signals[key]), key) for key in self._active]
+        ranks = [
+            (self._rank(each.id, each.signal), each.id) for each in self._streams if each.is_active
+        ]
         return min(ranks)[1] if ranks else None
 
     def charge(self, stream_id: int, n_bytes: int) -> None:
@@ -501,13 +479,13 @@ class ReferenceRounds(_Listed):
 
     def activate(self, stream_id: int) -> None:
         """Put the stream among those that take turns from the next round on."""
-        if stream_id not in self._active:
+        if not self._stream(stream_id).is_active:
             self._rounds[stream_id] = self._round + 1
         super().activate(stream_id)
 
     def pick(self) -> int | None:
         """Search for whose round came first."""
-        turns = [(self._rounds[key], key) for key in self._active]
+        turns = [(self._rounds[key], key) for key in self.sending]
         return min(turns)[1] if turns else None
 
     def charge(self, stream_id: int, n_bytes: int) -> None:  # noqa: ARG002 - a turn is a turn
@@ -516,13 +494,11 @@ class ReferenceRounds(_Listed):
         self._rounds[stream_id] += 1
 
 
-@dataclass
-class _EpsStream:
+@dataclass(kw_only=True)
+class _EpsStream(_Stream):
     """A stream: *position* in the queue of those that share, *used* of its turn so far."""
 
-    id: int
     signal: Eps
-    is_active: bool = False
     position: int = 0
     round: int = 0
     used: int = 0
@@ -530,7 +506,7 @@ class _EpsStream:
     is_first_turn: bool = False
 
 
-class ReferenceEps:
+class ReferenceEps(_Reference[_EpsStream]):
     """Slow model of RFC 9218 § 10, with the behaviour of `h3sim.schedulers.EpsScheduler`.
 
     *mixed* is what happens where incremental and other responses have one urgency.
@@ -549,14 +525,14 @@ class ReferenceEps:
         mixed: Mixed = Mixed.NON_INCREMENTAL_FIRST,
         turn: Quantum = Quantum(),  # noqa: B008 - a frozen value
     ) -> None:
+        super().__init__()
         self._mixed, self._turn = mixed, turn
-        self._streams: list[_EpsStream] = []
         self._n_opened = 0
         self._shared_goes = [mixed is Mixed.HALVES_INCREMENTAL_FIRST] * (MAX_URGENCY + 1)
 
     def open(self, stream_id: int, signal: Signal) -> None:
         """Add a stream to the list."""
-        self._streams.append(_EpsStream(stream_id, self._eps(signal)))
+        self._streams.append(_EpsStream(stream_id, signal=self._eps(signal)))
 
     def update(self, stream_id: int, signal: Signal) -> None:
         """Give the stream another signal, behind those that have it."""
@@ -592,7 +568,7 @@ class ReferenceEps:
     def close(self, stream_id: int) -> None:
         """Take the stream off the list."""
         self.deactivate(stream_id)
-        self._streams.remove(self._stream(stream_id))
+        super().close(stream_id)
 
     def pick(self) -> int | None:
         """Search the most urgent streams for the next to send."""
@@ -628,16 +604,6 @@ class ReferenceEps:
         stream.is_first_turn = False
         self._queue(stream)
 
-    @property
-    def ids(self) -> list[int]:
-        """The ids of all open streams."""
-        return [stream.id for stream in self._streams]
-
-    @property
-    def sending(self) -> list[int]:
-        """The ids of the streams that have data."""
-        return [stream.id for stream in self._streams if stream.is_active]
-
     def _shares(self, stream: _EpsStream) -> bool:
         """Return whether the stream takes turns at its urgency now."""
         if self._mixed is Mixed.ALL_SHARE:
@@ -648,9 +614,6 @@ class ReferenceEps:
 
     def _level(self, urgency: int) -> list[_EpsStream]:
         return [s for s in self._streams if s.is_active and s.signal.urgency == urgency]
-
-    def _stream(self, stream_id: int) -> _EpsStream:
-        return next(stream for stream in self._streams if stream.id == stream_id)
 
     def _queue(self, stream: _EpsStream) -> None:
         self._n_opened += 1

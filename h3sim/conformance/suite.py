@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _CHECKS = {
     found.law: found
-    for module in (contract_checks, claim_checks, claim_checks, contract_checks)
+    for module in (contract_checks, claim_checks)
     for found in vars(module).values()
     if isinstance(found, Check)
 }

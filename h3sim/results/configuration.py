@@ -10,13 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim import metrics, transport
 from h3sim._version import __version__, build
-from h3sim.browser import (
-    OF_BROWSER,
-    OF_PARSING,
-    BrowserMode,
-    BrowserModel,
-    PaintMode,
-)
+from h3sim.browser import OF_BROWSER, OF_PARSING, BrowserMode, BrowserModel, PaintMode
 from h3sim.http import SendBufferRefill
 from h3sim.page import ConnectionMode, MarksFrom, page_from_dict, page_to_dict
 from h3sim.page.hosts import host_groups, host_names
@@ -136,7 +130,9 @@ def configuration(spec: LoadSpec) -> dict[str, Any]:
         "seed": spec.seed,
         **_browser(spec.browser),
         "header_compression": None if codec is None else codec.codec,
-        "connections": _connection_mode(spec).value,
+        "connections": (
+            ConnectionMode.SINGLE if spec.hosts is None else ConnectionMode.PER_HOST
+        ).value,
         "max_connections_per_host": (
             spec.max_connections_per_host if spec.protocol is Protocol.HTTP1 else None
         ),
@@ -144,10 +140,6 @@ def configuration(spec: LoadSpec) -> dict[str, Any]:
         "dns_ms": None if spec.hosts is None else to_ms(spec.hosts.dns_ns),
         "time_limit_s": None if spec.is_constant_rate else spec.limit_ns / NS_PER_S,
     }
-
-
-def _connection_mode(spec: LoadSpec) -> ConnectionMode:
-    return ConnectionMode.SINGLE if spec.hosts is None else ConnectionMode.PER_HOST
 
 
 def _retransmit(scheme: Scheme, profile: TransportProfile) -> str:
@@ -213,45 +205,42 @@ def in_words(load: Load) -> dict[str, str]:
     spec, values = load.spec, configuration(load.spec)
     send_buffer_kb, flows = values["send_buffer_kb"], values["cross_traffic"]
     in_bursts = spec.send_buffer_refill is SendBufferRefill.WHEN_EMPTY
-    return {
+    codec = values["header_compression"]
+    words = {
         "network": spec.network.name,
         "transport": spec.protocol.value.upper(),
         **dict(_describe_path(spec.network, values)),
         **_describe_profile(spec, values["retransmission_order"]),
         "buffer": f"{send_buffer_kb:g} kB buffer" if send_buffer_kb else "no buffer",
-        **({"buffer model": "buffers filled in bursts"} if in_bursts else {}),
+        "buffer model": "buffers filled in bursts" if in_bursts else "",
         **_describe_scheme(spec.scheme),
         "handshake": _HANDSHAKES[spec.mode],
         **_describe_browser(spec.browser),
-        **(
-            {}
-            if values["header_compression"] is None
-            else {"headers": f"headers by {values['header_compression']}"}
-        ),
-        **_describe_hosts(spec.hosts),
-        **({"cross traffic": f"beside {flows}"} if flows else {}),
+        "headers": f"headers by {codec}" if codec else "",
+        "hosts": _describe_hosts(spec.hosts),
+        "cross traffic": f"beside {flows}" if flows else "",
         "seed": f"seed {spec.seed}",
     }
+    return {setting: text for setting, text in words.items() if text}
 
 
-def _describe_hosts(hosts: RecordedHosts | None) -> dict[str, str]:
-    """Return the host setting, or nothing for the default, a single connection."""
+def _describe_hosts(hosts: RecordedHosts | None) -> str:
+    """Return the host setting, "" for the default, a single connection."""
     if hosts is None:
-        return {}
+        return ""
     dns = f", DNS {to_ms(hosts.dns_ns):g} ms" if hosts.dns_ns else ""
-    return {"hosts": f"hosts as recorded{dns}"}
+    return f"hosts as recorded{dns}"
 
 
 def _describe_scheme(scheme: Scheme) -> dict[str, str]:
-    """Return the settings of the load that override the scheme."""
-    words = {}
-    if scheme.max_placeholders is not None:
-        words["placeholders"] = f"at most {scheme.max_placeholders} placeholders"
-    if scheme.retention_ns is not None:
-        words["retention"] = f"closed streams kept for {to_ms(scheme.retention_ns):g} ms"
-    if scheme.signalling is Signalling.METADATA:
-        words["metadata"] = "priorities by metadata"
-    return words
+    """Return the settings of the load that override the scheme; "" for those that do not."""
+    most, kept_ns = scheme.max_placeholders, scheme.retention_ns
+    is_metadata = scheme.signalling is Signalling.METADATA
+    return {
+        "placeholders": "" if most is None else f"at most {most} placeholders",
+        "retention": "" if kept_ns is None else f"closed streams kept for {to_ms(kept_ns):g} ms",
+        "metadata": "priorities by metadata" if is_metadata else "",
+    }
 
 
 def _describe_path(network: Network, values: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -267,10 +256,8 @@ def _describe_path(network: Network, values: dict[str, Any]) -> Iterator[tuple[s
     down, up = network.down, network.up
     if down is None or up is None:  # links have both
         return
-    yield (
-        "loss",
-        _describe_loss(down) + ("" if _loss(down) == _loss(up) else f" ({_describe_loss(up)} up)"),
-    )
+    up_loss = "" if _loss(down) == _loss(up) else f" ({_describe_loss(up)} up)"
+    yield "loss", f"{_describe_loss(down)}{up_loss}"
     yield "queue", _describe_queue(down)
     if values["reorder"]:
         yield "reordering", _describe_reordering(values["reorder"])
@@ -293,22 +280,16 @@ def _describe_loss(link: LinkProfile) -> str:
 
 def _describe_queue(link: LinkProfile) -> str:
     """Return size and discipline of a queue in words."""
-    codel = {"codel": " with CoDel", "fq-codel": " with FQ-CoDel"}.get(
-        link.queue_discipline.value, ""
-    )
+    names = {"codel": " with CoDel", "fq-codel": " with FQ-CoDel"}
+    codel = names.get(link.queue_discipline.value, "")
     if link.ecn:
         codel += " that marks"
-    for value, unit in (
-        (link.queue_bdp, "BDP"),
-        (link.queue_bytes, "bytes"),
-        (link.queue_packets, "packets"),
-    ):
-        if value is not None:
-            return (
-                f"queue of {value:,g} {unit}{codel}"
-                if unit == "BDP"
-                else f"queue of {value:,} {unit}{codel}"
-            )
+    if link.queue_bdp is not None:
+        return f"queue of {link.queue_bdp:,g} BDP{codel}"
+    if link.queue_bytes is not None:
+        return f"queue of {link.queue_bytes:,} bytes{codel}"
+    if link.queue_packets is not None:
+        return f"queue of {link.queue_packets:,} packets{codel}"
     return f"queue without limit{codel}"
 
 
@@ -317,36 +298,31 @@ def _describe_profile(spec: LoadSpec, retransmit: str | None) -> dict[str, str]:
     profile = spec.profile_of_ends
     if profile is None:
         return {}
-    words = {"profile": f"{profile.name} with {profile.cc}"}
-    if retransmit != "first":
-        words["retransmit"] = f"lost bytes by {retransmit}"
-    return words
+    return {
+        "profile": f"{profile.name} with {profile.cc}",
+        "retransmit": "" if retransmit == "first" else f"lost bytes by {retransmit}",
+    }
 
 
 def _describe_browser(browser: BrowserModel) -> dict[str, str]:
-    """Return the settings of the browser, or nothing for the default, a replayed recording."""
+    """Return the settings of the browser, "" for defaults; a replay has few."""
     at_ms = browser.hidden_at_ms
-    hidden = {} if at_ms is None else {"tab": f"tab in the background at {at_ms:g} ms"}
+    hidden = {"tab": "" if at_ms is None else f"tab in the background at {at_ms:g} ms"}
     if browser.mode is BrowserMode.REPLAY:
         return hidden
-    words = {
+    most, of_host = browser.max_concurrent_requests, browser.max_concurrent_requests_per_host
+    tight = browser.tight_mode
+    return {
         **hidden,
         "browser": f"browser {browser.mode.value}",
         "cpu": f"CPU times x {browser.cpu_slowdown:g}",
+        "requests": "" if most is None else f"{most} requests at once",
+        "requests of a host": "" if of_host is None else f"{of_host} of a host",
+        "scanner": "" if browser.preload_scanner else "no preload scanner",
+        "tight mode": "" if tight is None else f"tight mode {tight.value}",
+        "paint": "images painted once complete" if browser.paint is PaintMode.COMPLETE else "",
+        "styles": "stylesheets block the parser" if browser.stylesheets_block_parser else "",
     }
-    if browser.max_concurrent_requests is not None:
-        words["requests"] = f"{browser.max_concurrent_requests} requests at once"
-    if browser.max_concurrent_requests_per_host is not None:
-        words["requests of a host"] = f"{browser.max_concurrent_requests_per_host} of a host"
-    if not browser.preload_scanner:
-        words["scanner"] = "no preload scanner"
-    if browser.tight_mode is not None:
-        words["tight mode"] = f"tight mode {browser.tight_mode.value}"
-    if browser.paint is PaintMode.COMPLETE:
-        words["paint"] = "images painted once complete"
-    if browser.stylesheets_block_parser:
-        words["styles"] = "stylesheets block the parser"
-    return words
 
 
 def _describe_network(load: Load) -> Iterator[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import partial
 from operator import attrgetter, methodcaller
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim import metrics
 from h3sim.errors import NothingToMeasureError
@@ -17,43 +17,11 @@ from h3sim.errors import NothingToMeasureError
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
-    from h3sim.results.connections import PacketCount
-    from h3sim.results.load import Hol, Load, Which
-    from h3sim.trace import Trace
+    from h3sim.results.load import Load, Which
+    from h3sim.results.qlog_metrics import Measurement
 
 
 _THREE = 3
-
-
-class Measured(Protocol):
-    """The subject of metrics: a load, or the log of a connection, which lacks some of them."""
-
-    @property
-    def trace(self) -> Trace:
-        """The trace."""
-
-    @property
-    def page_load_ms(self) -> float:
-        """Time when the last resource was complete."""
-
-    @property
-    def first_paint_ms(self) -> float | None:
-        """The visual milestones, if a rendering was computed."""
-
-    @property
-    def speed_index_ms(self) -> float | None:
-        """As `first_paint_ms`."""
-
-    @property
-    def hol(self) -> Hol:
-        """Head-of-line blocking."""
-
-    @property
-    def packets(self) -> PacketCount:
-        """Counts of packets."""
-
-    def byte_index_or_none(self, which: Which, *, sample_ms: float | None = ...) -> float | None:
-        """Return the ByteIndex, or None if it is undefined."""
 
 
 class Figure(NamedTuple):
@@ -331,7 +299,7 @@ def columns_of(load: Any, *, asked: Collection[str] = ON_DEMAND) -> dict[str, An
     }
 
 
-def document_of(measured: Measured, *, is_computed: bool = False) -> dict[str, Any]:
+def document_of(measured: Load | Measurement, *, is_computed: bool = False) -> dict[str, Any]:
     """Return the metrics of a document, each at its key; those of computed loads separately."""
     document: dict[str, Any] = {}
     for figure in FIGURES:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 from h3sim._version import __version__
-from h3sim.errors import InputError, ValidationIssue
+from h3sim.errors import InputError
 from h3sim.metrics import timings
 from h3sim.page import Kind, Level
 from h3sim.results.configuration import in_words
@@ -74,7 +74,7 @@ def check_har_path(path: str | Path | None, *, key: str = "") -> None:
     if path is None:
         return
     if Path(path).suffix.lower() != ".har":
-        raise InputError([ValidationIssue(key=key, message=f"must end in .har, is {str(path)!r}")])
+        raise InputError.at(key, f"must end in .har, is {str(path)!r}")
     check_output(path, key=key)
 
 
@@ -96,14 +96,13 @@ def load_to_har(load: Load) -> dict[str, Any]:
     sizes are equal: a page does not record what was compressed.
     """
     addresses, tabs = addresses_of(load.page), _tabs(load)
+    entries = sorted(_entries(load, tabs), key=_started_ns)  # as HAR 1.2 prefers
     return {
         "log": {
             "version": "1.2",
             "creator": {"name": "h3sim", "version": __version__},
             "pages": [_page_entry(load, page_id, tabs) for page_id in tabs],
-            "entries": [
-                _request_entry(load, entry, addresses) for entry in _from_the_oldest(load, tabs)
-            ],
+            "entries": [_request_entry(load, entry, addresses) for entry in entries],
         }
     }
 
@@ -195,9 +194,9 @@ def _entries(load: Load, tabs: dict[str, list[RootRow]]) -> Iterator[_Entry]:
     page_ids = {load.page.index[row.id]: id_ for id_, rows in tabs.items() for row in rows}
     chunks = _chunks(load)
     begun_ms = {id_: _begun_ms(id_, tabs) for id_ in tabs}
-    signals: dict[int, list[tuple[int, Signal]]] = {}
+    signals: defaultdict[int, list[tuple[int, Signal]]] = defaultdict(list)
     for at_ns, element_id, signal in load.trace.signals:
-        signals.setdefault(element_id, []).append((at_ns, signal))
+        signals[element_id].append((at_ns, signal))
     # Each connection has its own dynamic table, which compresses its requests.
     make_sizer = partial(request_sizer, load.page, load.spec.link_protocol)
     sizers: defaultdict[int, Callable[[Resource], int]] = defaultdict(make_sizer)
@@ -220,13 +219,8 @@ def _entries(load: Load, tabs: dict[str, list[RootRow]]) -> Iterator[_Entry]:
             request.length_bytes,
             sizers[connection](resource),
             deliveries,
-            signals.get(stream_id, []),
+            signals[stream_id],
         )
-
-
-def _from_the_oldest(load: Load, tabs: dict[str, list[RootRow]]) -> list[_Entry]:
-    """Return the entries sorted by start time, as HAR 1.2 prefers."""
-    return sorted(_entries(load, tabs), key=_started_ns)
 
 
 def _started_ns(entry: _Entry) -> int:

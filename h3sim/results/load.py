@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from h3sim import metrics
 from h3sim._version import __version__
-from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue
+from h3sim.errors import InputError, NothingToMeasureError
 from h3sim.lazy import accessor
 from h3sim.page import Kind
 from h3sim.results.configuration import configuration, hol_figures, identity, in_words, notes
 from h3sim.results.connections import Connection, PacketCount
 from h3sim.results.figures import columns_of
-from h3sim.results.milestones import Milestones, WithMilestones
+from h3sim.results.milestones import WithMilestones
 from h3sim.schema import format_value, is_quantity
 from h3sim.schema.errors import plain_number
 from h3sim.table import RichDisplay, Rows, Table
@@ -320,14 +320,6 @@ class Load(WithMilestones, RichDisplay):
         all_empty = "its resources have no bytes"
         return all_empty if which == "all" else self.page.nothing_visible_reason
 
-    @cached_property
-    def _timings(self) -> list[Timing]:
-        return metrics.timings(self.trace)
-
-    @cached_property
-    def _milestones(self) -> Milestones:
-        return Milestones(self.page, self.trace, self._timings, self.connections, self.spec.browser)
-
     @property
     def _origin_ns(self) -> int:
         return self.trace.requests[0].requested_at_ns
@@ -341,8 +333,7 @@ class Load(WithMilestones, RichDisplay):
 
     def _check(self, which: Which) -> None:
         if which not in ("all", "atf"):
-            message = f"must be 'all' or 'atf', is {format_value(which)}"
-            raise InputError([ValidationIssue(key="which", message=message)])
+            raise InputError.at("which", f"must be 'all' or 'atf', is {format_value(which)}")
 
     def _index_ms(self, index_ns: Fraction | None, which: Which) -> float:
         if index_ns is None:
@@ -375,6 +366,5 @@ def _read_sample_interval(sample_ms: float) -> int:
     given_ms = plain_number(sample_ms)
     sample_ns = ms(given_ms) if is_quantity(given_ms) else 0
     if sample_ns <= 0:
-        message = f"must be more than 0, is {format_value(sample_ms)}"
-        raise InputError([ValidationIssue(key="sample_ms", message=message)])
+        raise InputError.at("sample_ms", f"must be more than 0, is {format_value(sample_ms)}")
     return sample_ns

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import defaultdict
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
     import networkx as nx
 
-    from h3sim.browser import BrowserModel
     from h3sim.metrics import Timing
     from h3sim.metrics.critical_path import Dependency, PathStep
     from h3sim.page import Page, Resource
+    from h3sim.results.configuration import LoadSpec
     from h3sim.results.connections import Connection
     from h3sim.trace import Activity, Trace
 
@@ -54,101 +54,6 @@ class ContributionRow(NamedTuple):
     n_steps: int
     time_ms: float
     share: float
-
-
-class Activities:
-    """The activities of one load, and the *path* that led to its load event."""
-
-    def __init__(
-        self,
-        page: Page,
-        activities: Sequence[Activity],
-        path: Sequence[PathStep],
-        *,
-        stylesheets_block_parser: bool,
-    ) -> None:
-        self._styles_stop_parser = stylesheets_block_parser
-        self._page = page
-        self._activities = activities
-        self._path = path
-
-    @cached_property
-    def _edges(self) -> list[Dependency]:
-        how = {"stylesheets_block_parser": self._styles_stop_parser}
-        return dependencies(self._activities, self._page, **how)
-
-    @cached_property
-    def _policy_of(self) -> dict[int, str]:
-        return {edge.after: edge.policy.value for edge in self._edges if edge.is_last}
-
-    def rows(self) -> Rows[ActivityRow]:
-        """Return one row per activity, in the order of their start."""
-        on_path = {step.activity for step in self._path}
-        slacks = slacks_ns(self._activities, self._edges, self._page)
-        return Rows(
-            ActivityRow,
-            (
-                ActivityRow(
-                    work=done.work.value,
-                    id=None if done.resource is None else self._page.resources[done.resource].id,
-                    kind=self._kind(done.resource),
-                    began_ms=to_ms(done.began_at_ns),
-                    ended_ms=to_ms(done.ended_at_ns),
-                    after=done.after,
-                    policy=self._policy_of.get(index),
-                    slack_ms=None if slack_ns is None else to_ms(slack_ns),
-                    is_on_path=index in on_path,
-                )
-                for index, (done, slack_ns) in enumerate(zip(self._activities, slacks, strict=True))
-            ),
-        )
-
-    def graph(self) -> nx.DiGraph[int]:
-        """Return a graph: one node per activity with the fields of its row; edges have a policy."""
-        import networkx
-
-        graph: nx.DiGraph[int] = networkx.DiGraph(name=self._page.name)
-        for index, row in enumerate(self.rows()):
-            graph.add_node(index, **row._asdict())
-        for edge in self._edges:
-            why = {"policy": edge.policy.value, "why": edge.policy.name.lower()}
-            graph.add_edge(edge.before, edge.after, is_last=edge.is_last, **why)
-        return graph
-
-    def contributions(self, by: str) -> Rows[ContributionRow]:
-        """Return the contributions to the critical path, largest first; see `Load.contributions`.
-
-        Raises:
-            ValueError: if *by* is none of the three.
-        """
-        if by not in ("policy", "kind", "part"):
-            raise ValueError(f"by must be policy, kind or part, is {by!r}")
-        spent: dict[str, list[int]] = {}
-        for step in self._path:
-            parts = {
-                "network": step.network_ns,
-                "bandwidth": step.bandwidth_ns,
-                "computation": step.computation_ns,
-                "blocking": step.blocking_ns,
-            }
-            if by == "part":
-                for name, part_ns in parts.items():
-                    if part_ns:
-                        spent.setdefault(name, []).append(part_ns)
-                continue
-            of_kind = self._kind(step.resource) or "page"
-            group = of_kind if by == "kind" else self._policy_of.get(step.activity, "start")
-            spent.setdefault(group, []).append(sum(parts.values()))
-        # A path of length 0 has shares of 0, not 0 / 0.
-        all_ns = sum(map(sum, spent.values())) or 1
-        rows = (
-            ContributionRow(name, len(steps), to_ms(sum(steps)), sum(steps) / all_ns)
-            for name, steps in sorted(spent.items(), key=lambda item: -sum(item[1]))
-        )
-        return Rows(ContributionRow, rows)
-
-    def _kind(self, resource: int | None) -> str | None:
-        return None if resource is None else self._page.resources[resource].kind.value
 
 
 class PathRow(NamedTuple):
@@ -182,27 +87,41 @@ class Visual(NamedTuple):
     last_change_ms: float
 
 
+_PARTS = ("network", "bandwidth", "computation", "blocking")
+"""Parts of the time of each step of a critical path."""
 _SHARES = tuple(Fraction(share, 100) for share in (0, 85, 95, 99, 100))
 
 
-@dataclass(frozen=True)
-class Milestones:
-    """Metrics of the browser model; None if the browser did not compute the load."""
+class WithMilestones:
+    """The milestones and activities of a load's browser; None unless it computed the load."""
 
-    page: Page
+    spec: LoadSpec
     trace: Trace
-    timings: Sequence[Timing]
     connections: tuple[Connection, ...]
-    browser: BrowserModel
 
-    def at_ms(self, work: Work) -> float | None:
-        """Return the time of a milestone."""
-        at_ns = self._began_at_ns(work)
-        return None if at_ns is None else to_ms(at_ns)
+    @property
+    def first_paint_ms(self) -> float | None:
+        """Time of the first paint, in ms since navigation start; None unless it was computed.
+
+        Like all milestones, it needs `browser="parse"`.
+        """
+        return _in_ms(self._began_at_ns(Work.FIRST_PAINT))
+
+    @property
+    def fcp_ms(self) -> float | None:
+        """The first contentful paint: of text or an image, as `first_paint_ms`."""
+        painted_ns = self._began_at_ns(Work.FIRST_PAINT)
+        if painted_ns is None:
+            return None
+        # Fonts are text. Of a page whose shares are unknown it is assumed to have some.
+        pictures = [each for each in self._page.resources if each.kind in PICTURES]
+        has_text = sum(Fraction(each.viewport or 0) for each in pictures) < 1
+        elements, _ = self._painted
+        return to_ms(metrics.first_contentful_paint_ns(painted_ns, elements, has_text=has_text))
 
     @property
     def largest_paint_ms(self) -> float | None:
-        """Time of the largest contentful paint; None also without marks of what is visible."""
+        """Time of the largest paint (approximates LCP), as `first_paint_ms`."""
         painted_ns = self._began_at_ns(Work.FIRST_PAINT)
         elements = [*self._elements(), *self._main_texts()]
         if painted_ns is None or not (elements or self._shows_text_only()):
@@ -210,26 +129,23 @@ class Milestones:
         return to_ms(metrics.largest_paint_ns(painted_ns, elements))
 
     @property
-    def fcp_ms(self) -> float | None:
-        """The first contentful paint."""
-        painted_ns = self._began_at_ns(Work.FIRST_PAINT)
-        if painted_ns is None:
-            return None
-        # Fonts are text. Of a page whose shares are unknown it is assumed to have some.
-        pictures = [each for each in self.page.resources if each.kind in PICTURES]
-        has_text = sum(Fraction(each.viewport or 0) for each in pictures) < 1
-        elements, _ = self._painted
-        return to_ms(metrics.first_contentful_paint_ns(painted_ns, elements, has_text=has_text))
-
-    @property
     def speed_index_ms(self) -> float | None:
-        """The approximate SpeedIndex; None also if no element has a viewport share."""
+        """The approximate SpeedIndex, as `first_paint_ms`; None also without any viewport share."""
         painted_ns = self._began_at_ns(Work.FIRST_PAINT)
         if painted_ns is None:
             return None
         elements, text = self._painted
-        index_ns = metrics.speed_index_ns(painted_ns, elements, text=text)
-        return None if index_ns is None else float(index_ns / 10**6)
+        return _float(metrics.speed_index_ns(painted_ns, elements, text=text), NS_PER_MS)
+
+    @property
+    def dom_content_loaded_ms(self) -> float | None:
+        """Time when the document was parsed and deferred scripts had run, as `first_paint_ms`."""
+        return _in_ms(self._began_at_ns(Work.DOM_CONTENT_LOADED))
+
+    @property
+    def load_event_ms(self) -> float | None:
+        """Time when all resources requested so far were complete, as `first_paint_ms`."""
+        return _in_ms(self._began_at_ns(Work.LOAD))
 
     @cached_property
     def visual(self) -> Visual | None:
@@ -240,150 +156,6 @@ class Milestones:
         elements, text = self._painted
         times = [metrics.seen_at_ns(painted_ns, elements, share, text=text) for share in _SHARES]
         return None if None in times else Visual(*(to_ms(at_ns or 0) for at_ns in times))
-
-    def critical_path(self, to: Work) -> Rows[PathRow]:
-        """Return the steps to a milestone."""
-        return Rows(PathRow, map(self._path_row, self._critical_steps(to)))
-
-    @property
-    def activities(self) -> Activities:
-        """The activities of the browser."""
-        steps = self._critical_steps(Work.LOAD)
-        how = {"stylesheets_block_parser": self.browser.stylesheets_block_parser}
-        return Activities(self.page, self._done, steps, **how)
-
-    @cached_property
-    def _done(self) -> list[Activity]:
-        """The activities of the browser, with lookups and connection setups."""
-        from h3sim.results.connections import with_setup  # on use: a replay has nothing to show
-
-        return with_setup(self.page, self.trace.activities, self.connections)
-
-    def _critical_steps(self, to: Work) -> list[PathStep]:
-        """Return the critical path to *to*."""
-        latency_ns = {
-            # From the time when the request could leave: waiting for the connection is an activity
-            # of its own.
-            request.resource: request.arrived_at_ns
-            - max(request.requested_at_ns, connection.ready_at_ns)
-            + self.page.resources[request.resource].server_ns
-            + connection.rtt_ns // 2
-            for connection in self.connections
-            for request in connection.trace.requests
-        }
-        return metrics.critical_path(self._done, latency_ns, to=to)
-
-    def _began_at_ns(self, work: Work) -> int | None:
-        """Return when *work* first began; None if it never did."""
-        activities = self.trace.activities
-        return next((each.began_at_ns for each in activities if each.work is work), None)
-
-    def _shows_text_only(self) -> bool:
-        """Return whether the page has marks above the fold, and no image or media is marked."""
-        seen = (each for each in self.page.resources if each.kind in PICTURES)
-        return self.page.knows_above_the_fold and not any(each.above_the_fold for each in seen)
-
-    @cached_property
-    def _painted(self) -> tuple[list[metrics.Element], metrics.Element | None]:
-        """The elements as visual metrics count them, and the text around them."""
-        # Without shares nothing is computed, and the packets need not be read.
-        has_shares = any(each.viewport for each in self.page.resources)
-        if self.browser.paint is PaintMode.COMPLETE or not has_shares:
-            return self._elements(), None
-        painting = Painting(self.page, self.trace, self.timings, self.browser)
-        return painting.elements, painting.text
-
-    def _elements(self) -> list[metrics.Element]:
-        """Return the visible elements: images and media with a viewport share or a hero mark.
-
-        LCP counts an image once it is complete, as Chromium does (`ImagePaintTimingDetector`,
-        `MediaTiming::IsSufficientContentLoadedForPaint`), except for animated images, of which the
-        first frame would do; pages do not say which are.
-        """
-        return [
-            metrics.Element(
-                resource.viewport, resource.hero, timing.finished_at_ns + frame_ns(self.browser)
-            )
-            for timing in self.timings
-            for resource in (self.page.resources[timing.resource],)
-            if resource.kind in PICTURES and (resource.viewport or resource.hero)
-        ]
-
-    def _main_texts(self) -> list[metrics.Element]:
-        """Return the text that is the main element, by its font or as part of its document.
-
-        Text with a web font waits for it, for 3 s at most; other text appears with the first paint.
-        """
-        return [
-            metrics.Element(None, True, self._text_at_ns(resource, timing))
-            for timing in self.timings
-            for resource in (self.page.resources[timing.resource],)
-            if resource.hero and resource.kind in (Kind.FONT, Kind.DOCUMENT)
-        ]
-
-    def _text_at_ns(self, resource: Resource, timing: Timing) -> int:
-        if resource.kind is Kind.DOCUMENT:
-            return 0
-        return shown_at_ns(resource, timing, frame_ns(self.browser))
-
-    def _path_row(self, step: PathStep) -> PathRow:
-        """Return a step of the critical path in milliseconds."""
-        return PathRow(
-            work=step.work.value,
-            id=None if step.resource is None else self.page.resources[step.resource].id,
-            began_ms=to_ms(step.began_at_ns),
-            ended_ms=to_ms(step.ended_at_ns),
-            network_ms=to_ms(step.network_ns),
-            bandwidth_ms=to_ms(step.bandwidth_ns),
-            computation_ms=to_ms(step.computation_ns),
-            blocking_ms=to_ms(step.blocking_ns),
-        )
-
-
-class WithMilestones:
-    """The milestones of a load's browser."""
-
-    @property
-    def _milestones(self) -> Milestones:
-        raise NotImplementedError
-
-    @property
-    def first_paint_ms(self) -> float | None:
-        """Time of the first paint, in ms since navigation start; None unless it was computed.
-
-        Like all milestones, it needs `browser="parse"`.
-        """
-        return self._milestones.at_ms(Work.FIRST_PAINT)
-
-    @property
-    def fcp_ms(self) -> float | None:
-        """The first contentful paint: of text or an image, as `first_paint_ms`."""
-        return self._milestones.fcp_ms
-
-    @property
-    def largest_paint_ms(self) -> float | None:
-        """Time of the largest paint (approximates LCP), as `first_paint_ms`."""
-        return self._milestones.largest_paint_ms
-
-    @property
-    def speed_index_ms(self) -> float | None:
-        """The approximate SpeedIndex, as `first_paint_ms`; None also without any viewport share."""
-        return self._milestones.speed_index_ms
-
-    @property
-    def dom_content_loaded_ms(self) -> float | None:
-        """Time when the document was parsed and deferred scripts had run, as `first_paint_ms`."""
-        return self._milestones.at_ms(Work.DOM_CONTENT_LOADED)
-
-    @property
-    def load_event_ms(self) -> float | None:
-        """Time when all resources requested so far were complete, as `first_paint_ms`."""
-        return self._milestones.at_ms(Work.LOAD)
-
-    @property
-    def visual(self) -> Visual | None:
-        """Visual progress over time; None if the SpeedIndex is."""
-        return self._milestones.visual
 
     def critical_path(self, to: str = "load") -> Rows[PathRow]:
         """Return the critical path to "load", "DOMContentLoaded" or "first paint", step by step.
@@ -397,18 +169,42 @@ class WithMilestones:
         names = [work.value for work in Work if work.is_milestone]
         if to not in names:
             raise ValueError(f"to must be one of {', '.join(names)}, is {to!r}")
-        return self._milestones.critical_path(Work(to))
+        return Rows(PathRow, map(self._path_row, self._critical_steps(Work(to))))
 
     def activities(self) -> Rows[ActivityRow]:
         """Return the activities of the browser in order of start, with what each waited for.
 
         Empty unless the browser computed the load (`browser="parse"`).
         """
-        return self._milestones.activities.rows()
+        on_path = {step.activity for step in self._critical_steps(Work.LOAD)}
+        slacks = slacks_ns(self._done, self._edges, self._page)
+        rows = (
+            ActivityRow(
+                work=done.work.value,
+                id=self._id(done.resource),
+                kind=self._kind(done.resource),
+                began_ms=to_ms(done.began_at_ns),
+                ended_ms=to_ms(done.ended_at_ns),
+                after=done.after,
+                policy=self._policy_of.get(index),
+                slack_ms=_in_ms(slack_ns),
+                is_on_path=index in on_path,
+            )
+            for index, (done, slack_ns) in enumerate(zip(self._done, slacks, strict=True))
+        )
+        return Rows(ActivityRow, rows)
 
     def activity_graph(self) -> nx.DiGraph[int]:
         """Return `activities` as a graph, whose edges name the dependency policy of WProf."""
-        return self._milestones.activities.graph()
+        import networkx
+
+        graph: nx.DiGraph[int] = networkx.DiGraph(name=self._page.name)
+        for index, row in enumerate(self.activities()):
+            graph.add_node(index, **row._asdict())
+        for edge in self._edges:
+            why = {"policy": edge.policy.value, "why": edge.policy.name.lower()}
+            graph.add_edge(edge.before, edge.after, is_last=edge.is_last, **why)
+        return graph
 
     def contributions(self, by: str = "policy") -> Rows[ContributionRow]:
         """Return the contributions to the time of the load event, largest first.
@@ -420,7 +216,135 @@ class WithMilestones:
         Raises:
             ValueError: if *by* is none of the three.
         """
-        return self._milestones.activities.contributions(by)
+        if by not in ("policy", "kind", "part"):
+            raise ValueError(f"by must be policy, kind or part, is {by!r}")
+        spent: defaultdict[str, list[int]] = defaultdict(list)
+        for step in self._critical_steps(Work.LOAD):
+            parts = {name: getattr(step, f"{name}_ns") for name in _PARTS}
+            if by == "part":
+                for name, part_ns in parts.items():
+                    if part_ns:
+                        spent[name].append(part_ns)
+                continue
+            of_kind = self._kind(step.resource) or "page"
+            group = of_kind if by == "kind" else self._policy_of.get(step.activity, "start")
+            spent[group].append(sum(parts.values()))
+        # A path of length 0 has shares of 0, not 0 / 0.
+        all_ns = sum(map(sum, spent.values())) or 1
+        rows = (
+            ContributionRow(name, len(steps), to_ms(sum(steps)), sum(steps) / all_ns)
+            for name, steps in sorted(spent.items(), key=lambda item: -sum(item[1]))
+        )
+        return Rows(ContributionRow, rows)
+
+    @property
+    def _page(self) -> Page:
+        return self.spec.page
+
+    @cached_property
+    def _timings(self) -> list[Timing]:
+        return metrics.timings(self.trace)
+
+    @cached_property
+    def _done(self) -> list[Activity]:
+        """The activities of the browser, with lookups and connection setups."""
+        from h3sim.results.connections import with_setup  # on use: a replay has nothing to show
+
+        return with_setup(self._page, self.trace.activities, self.connections)
+
+    @cached_property
+    def _edges(self) -> list[Dependency]:
+        blocks = self.spec.browser.stylesheets_block_parser
+        return dependencies(self._done, self._page, stylesheets_block_parser=blocks)
+
+    @cached_property
+    def _policy_of(self) -> dict[int, str]:
+        return {edge.after: edge.policy.value for edge in self._edges if edge.is_last}
+
+    def _critical_steps(self, to: Work) -> list[PathStep]:
+        """Return the critical path to *to*."""
+        latency_ns = {
+            # From the time when the request could leave: waiting for the connection is an activity
+            # of its own.
+            request.resource: request.arrived_at_ns
+            - max(request.requested_at_ns, connection.ready_at_ns)
+            + self._page.resources[request.resource].server_ns
+            + connection.rtt_ns // 2
+            for connection in self.connections
+            for request in connection.trace.requests
+        }
+        return metrics.critical_path(self._done, latency_ns, to=to)
+
+    def _began_at_ns(self, work: Work) -> int | None:
+        """Return when *work* first began; None if it never did."""
+        activities = self.trace.activities
+        return next((each.began_at_ns for each in activities if each.work is work), None)
+
+    def _shows_text_only(self) -> bool:
+        """Return whether the page has marks above the fold, and no image or media is marked."""
+        seen = (each for each in self._page.resources if each.kind in PICTURES)
+        return self._page.knows_above_the_fold and not any(each.above_the_fold for each in seen)
+
+    @cached_property
+    def _painted(self) -> tuple[list[metrics.Element], metrics.Element | None]:
+        """The elements as visual metrics count them, and the text around them."""
+        # Without shares nothing is computed, and the packets need not be read.
+        has_shares = any(each.viewport for each in self._page.resources)
+        if self.spec.browser.paint is PaintMode.COMPLETE or not has_shares:
+            return self._elements(), None
+        painting = Painting(self._page, self.trace, self._timings, self.spec.browser)
+        return painting.elements, painting.text
+
+    def _elements(self) -> list[metrics.Element]:
+        """Return the visible elements: images and media with a viewport share or a hero mark.
+
+        LCP counts an image once it is complete, as Chromium does (`ImagePaintTimingDetector`,
+        `MediaTiming::IsSufficientContentLoadedForPaint`), except for animated images, of which the
+        first frame would do; pages do not say which are.
+        """
+        return [
+            metrics.Element(
+                resource.viewport,
+                resource.hero,
+                timing.finished_at_ns + frame_ns(self.spec.browser),
+            )
+            for timing in self._timings
+            for resource in (self._page.resources[timing.resource],)
+            if resource.kind in PICTURES and (resource.viewport or resource.hero)
+        ]
+
+    def _main_texts(self) -> list[metrics.Element]:
+        """Return the text that is the main element, by its font or as part of its document.
+
+        Text with a web font waits for it, for 3 s at most; other text appears with the first paint.
+        """
+        return [
+            metrics.Element(None, True, self._text_at_ns(resource, timing))
+            for timing in self._timings
+            for resource in (self._page.resources[timing.resource],)
+            if resource.hero and resource.kind in (Kind.FONT, Kind.DOCUMENT)
+        ]
+
+    def _text_at_ns(self, resource: Resource, timing: Timing) -> int:
+        if resource.kind is Kind.DOCUMENT:
+            return 0
+        return shown_at_ns(resource, timing, frame_ns(self.spec.browser))
+
+    def _path_row(self, step: PathStep) -> PathRow:
+        """Return a step of the critical path in milliseconds."""
+        return PathRow(
+            work=step.work.value,
+            id=self._id(step.resource),
+            began_ms=to_ms(step.began_at_ns),
+            ended_ms=to_ms(step.ended_at_ns),
+            **{f"{name}_ms": to_ms(getattr(step, f"{name}_ns")) for name in _PARTS},
+        )
+
+    def _id(self, resource: int | None) -> str | None:
+        return None if resource is None else self._page.resources[resource].id
+
+    def _kind(self, resource: int | None) -> str | None:
+        return None if resource is None else self._page.resources[resource].kind.value
 
 
 class RootRow(NamedTuple):
@@ -471,7 +395,11 @@ def root_rows(
 def _byte_index_ms(page: Page, timings: Iterable[Timing], begun_ns: int) -> float | None:
     weighed = ((page.resources[each.resource].size_bytes, each.finished_at_ns) for each in timings)
     index_ns = metrics.byte_index_ns(weighed, origin_ns=begun_ns)
-    return None if index_ns is None else float(index_ns / 10**6)
+    return _float(index_ns, NS_PER_MS)
+
+
+def _in_ms(at_ns: int | None) -> float | None:
+    return None if at_ns is None else to_ms(at_ns)
 
 
 def _since(at_ns: int | None, begun_ns: int) -> float | None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from h3sim import metrics
 from h3sim.browser import BrowserMode
-from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue
+from h3sim.errors import InputError, NothingToMeasureError
 from h3sim.metrics.lower_bounds import (
     Path,
     TransmissionJob,
@@ -37,8 +37,7 @@ def lower_bound_ms(load: Load, weighs: Callable[[Resource], bool], given: Given)
     In ms from the first request on. None if they have no bytes.
     """
     if given not in ("requests", "page"):
-        message = f"must be 'requests' or 'page', is {format_value(given)}"
-        raise InputError([ValidationIssue(key="given", message=message)])
+        raise InputError.at("given", f"must be 'requests' or 'page', is {format_value(given)}")
     rate = load.network.constant_rate
     origin_ns = load.trace.requests[0].requested_at_ns
     bound_ns: Fraction | float | None

@@ -63,6 +63,34 @@ class Transmission(NamedTuple):
     tail_ns: int
 
 
+def _preemptive_schedule(
+    jobs: Iterable[tuple[int, int, float]], begins_ns: int
+) -> Iterator[tuple[int, int, float, bool]]:
+    """Yield the pieces in which the link sends *jobs*: of those released, the least key goes first.
+
+    Jobs are times of release, lengths and keys; pieces are begin, end and key, and whether the job
+    is complete. The link is free from *begins_ns* on.
+    """
+    order = sorted(jobs)
+    ready: list[tuple[float, int]] = []
+    now_ns, n_released = begins_ns, 0
+    while ready or n_released < len(order):
+        if not ready:
+            now_ns = max(now_ns, order[n_released][0])
+        while n_released < len(order) and order[n_released][0] <= now_ns:
+            _, length_ns, key = order[n_released]
+            heappush(ready, (key, length_ns))
+            n_released += 1
+        key, length_ns = heappop(ready)
+        until_ns = now_ns + length_ns
+        is_complete = n_released == len(order) or order[n_released][0] >= until_ns
+        if not is_complete:
+            until_ns = order[n_released][0]
+            heappush(ready, (key, length_ns - (until_ns - now_ns)))
+        yield now_ns, until_ns, key, is_complete
+        now_ns = until_ns
+
+
 def preemptive_makespan_ns(transmissions: Iterable[Transmission]) -> int:
     """Return the least time at which all are sent and their tails are over.
 
@@ -73,25 +101,10 @@ def preemptive_makespan_ns(transmissions: Iterable[Transmission]) -> int:
     >>> preemptive_makespan_ns([])
     0
     """
-    order = sorted(transmissions)
-    ready: list[tuple[int, int]] = []
-    now_ns, end_ns, n_released = order[0].head_ns if order else 0, 0, 0
-    while ready or n_released < len(order):
-        if not ready:
-            now_ns = max(now_ns, order[n_released].head_ns)
-        while n_released < len(order) and order[n_released].head_ns <= now_ns:
-            _, length_ns, tail_ns = order[n_released]
-            heappush(ready, (-tail_ns, length_ns))
-            n_released += 1
-        tail_ns, length_ns = heappop(ready)
-        until_ns = now_ns + length_ns
-        if n_released < len(order) and order[n_released].head_ns < until_ns:
-            until_ns = order[n_released].head_ns
-            heappush(ready, (tail_ns, length_ns - (until_ns - now_ns)))
-        else:
-            end_ns = max(end_ns, until_ns - tail_ns)
-        now_ns = until_ns
-    return end_ns
+    jobs = [(head_ns, length_ns, -tail_ns) for head_ns, length_ns, tail_ns in transmissions]
+    pieces = _preemptive_schedule(jobs, min((job[0] for job in jobs), default=0))
+    ends_ns = (int(end_ns - key) for _, end_ns, key, is_complete in pieces if is_complete)
+    return max((0, *ends_ns))
 
 
 class Increment(NamedTuple):
@@ -119,28 +132,17 @@ def least_delay_ns(increments: Sequence[Increment], *, begins_ns: int, free_unti
 
 def _mean_lateness_ns(increments: Sequence[Increment], begins_ns: int, free_until_ns: int) -> float:
     """Return the part of the sum that is due to the mean byte of each increment."""
-    order = sorted(each for each in increments if each.length_ns and each.share)
-    ready: list[tuple[float, int]] = []
-    now_ns, n_released = begins_ns, 0
+    # The density is that of the complete increment, and does not change as it is sent.
+    jobs = (
+        (head_ns, length_ns, -share / length_ns)
+        for head_ns, length_ns, share in increments
+        if length_ns and share
+    )
     late = 0.0
-    while ready or n_released < len(order):
-        if not ready:
-            now_ns = max(now_ns, order[n_released].head_ns)
-        while n_released < len(order) and order[n_released].head_ns <= now_ns:
-            _, length_ns, share = order[n_released]
-            # The density is that of the complete increment, and does not change as it is sent.
-            heappush(ready, (-share / length_ns, length_ns))
-            n_released += 1
-        density, length_ns = heappop(ready)
-        until_ns = now_ns + length_ns
-        if n_released < len(order) and order[n_released].head_ns < until_ns:
-            until_ns = order[n_released].head_ns
-            heappush(ready, (density, length_ns - (until_ns - now_ns)))
-        from_ns = max(now_ns, free_until_ns)
-        if until_ns > from_ns:
-            mean_ns = (from_ns + until_ns) / 2 - free_until_ns
-            late -= density * (until_ns - from_ns) * mean_ns
-        now_ns = until_ns
+    for begin_ns, end_ns, density, _ in _preemptive_schedule(jobs, begins_ns):
+        from_ns = max(begin_ns, free_until_ns)
+        if end_ns > from_ns:
+            late -= density * (end_ns - from_ns) * ((from_ns + end_ns) / 2 - free_until_ns)
     return late
 
 

@@ -195,7 +195,7 @@ def test_a_turn_of_several_packets_need_not_be_broken_off() -> None:
             self._kept: Any = None
 
         def pick(self) -> Any:
-            return self._kept if self._kept in self._active else super().pick()
+            return self._kept if self._kept in self.sending else super().pick()
 
         def charge(self, stream_id: int, n_bytes: int) -> None:
             self._kept = None if self._kept == stream_id else stream_id
