@@ -456,7 +456,7 @@ class LostRoom:
             while position < len(by_start) and by_start[position][0] < number:
                 heappush(waiting, by_start[position][1])
                 position += 1
-            while waiting and self._left[number]:
+            while waiting and self._left[number] >= _LEAST_BYTES:
                 gap = heappop(waiting)
                 # Else it is more than its packets can have carried.
                 if gap.before > number and (rest := self._assign(number, gap)) is not None:
@@ -481,8 +481,10 @@ class LostRoom:
                 continue
             # A burst of losses may be long: each packet of it need only be near the one before.
             first, last = (bisect_right(self._lost, at) for at in (after, placed + _NEAR_PACKETS))
-            numbers = [number for number in self._lost[first:last] if self._left[number]]
-            if sum(self._left[number] for number in numbers) < end.stop - end.start:
+            n_bytes = end.stop - end.start
+            least = min(n_bytes, _LEAST_BYTES)  # an end of a few bytes leaves in any packet
+            numbers = [number for number in self._lost[first:last] if self._left[number] >= least]
+            if sum(self._left[number] for number in numbers) < n_bytes:
                 continue
             rest: Missing | None = end
             for number in numbers:
@@ -495,8 +497,7 @@ class LostRoom:
         n_bytes = min(self._left[number], missing.stop - missing.start)
         frame = StreamFrame(missing.stream_id, missing.start, n_bytes, False)
         self._frames.setdefault(number, []).append(frame)
-        left = self._left[number] - n_bytes
-        self._left[number] = left if left >= _LEAST_BYTES else 0
+        self._left[number] -= n_bytes
         rest = missing._replace(start=missing.start + n_bytes)
         return rest if rest.start < rest.stop else None
 
