@@ -88,6 +88,8 @@ class SendOrder:
     """The largest number, which schedulers expect of a quantum."""
     knows_losses: bool
     """True if the log says when the server learnt of losses."""
+    ack_spread_ns: int = 0
+    """The time by which acknowledgements may reach the server later than in the steps."""
     paths: Mapping[int, str]
     unknown: tuple[str, ...]
     signals: Mapping[int, Signal] = field(default_factory=dict)
@@ -338,6 +340,11 @@ def _order_of_arrivals(arrivals: _Arrivals, wait_ns: int) -> SendOrder:
     least_ns = max(0, min(delays, default=0))
     alone_ns = max(_uncontended_delays(requested, packets), default=least_ns)
     numbers = [packet.number for packet in packets]
+    spread_ns = 0
+    for stream_id, number in acked.items():
+        if stream_id in requested:
+            known_ns = due_ns[min(bisect_left(numbers, number), len(due_ns) - 1)]
+            spread_ns = max(spread_ns, known_ns - requested[stream_id] - least_ns)
 
     def ready_index(stream_id: int, at_ns: int) -> int:
         if stream_id in acked:
@@ -380,6 +387,7 @@ def _order_of_arrivals(arrivals: _Arrivals, wait_ns: int) -> SendOrder:
         title=arrivals.title,
         source=arrivals.source,
         knows_losses=False,
+        ack_spread_ns=spread_ns,
         paths=arrivals.paths,
         unknown=arrivals.unknown,
     )
