@@ -112,9 +112,8 @@ class Resync(enum.Enum):
     SKIP = "skip"
     """The stream that was sent had its quantum too early, and is not charged for it."""
     HISTORY = "history"
-    """The times that the log does not show are chosen so that the mechanism picks what was sent."""
-    HISTORY_REJOIN = "history, rejoin"
-    """The same; where no such time is found, as `REJOIN`."""
+    """The times that the log does not show are chosen so that the mechanism picks what was sent;
+    where no such time is found, as `REJOIN`, but in a tree, whose shares that would disturb."""
 
 
 def predictions(
@@ -125,8 +124,8 @@ def predictions(
     Bytes that are sent again count as another stream, `~stream_id`. A stream that may not have been
     ready is not held against it.
     """
-    if resync in (Resync.HISTORY, Resync.HISTORY_REJOIN):
-        rejoins = resync is Resync.HISTORY_REJOIN
+    if resync is Resync.HISTORY:
+        rejoins = mechanism.kind not in _TREE_KINDS
         return HistorySearch(order, mechanism, rejoins=rejoins).run()
     return _Replay(order, mechanism, resync=resync).run()
 
@@ -350,7 +349,15 @@ class HistorySearch:
     it joins, the earlier it is picked, so bisection finds the time.
     """
 
-    def __init__(self, order: SendOrder, mechanism: Mechanism, *, rejoins: bool = False) -> None:
+    def __init__(
+        self,
+        order: SendOrder,
+        mechanism: Mechanism,
+        *,
+        rejoins: bool = False,
+        most_misses: int | None = None,
+    ) -> None:
+        """Prepare a search, which ends once it cannot explain more choices than *most_misses*."""
         self.calls: list[Call] = []
         """The calls of the scheduler so far; those of `pick` are left out."""
         self._order = order
@@ -358,6 +365,7 @@ class HistorySearch:
         self._scheduler = mechanism.new(order.turn_bytes)
         self._can_requeue = isinstance(self._scheduler, SupportsRequeue)
         self._rejoins = rejoins
+        self._misses_left = len(order.steps) if most_misses is None else most_misses
         self._waits_turn = mechanism.retransmit is Retransmit.TURN
         self._states: list[tuple[int, bytes]] = []
         """Earlier states of the scheduler, each with the number of calls before it."""
@@ -383,6 +391,9 @@ class HistorySearch:
                     pick = self._send(step)
                     if step.is_choice:
                         predicted.append(pick)
+                        self._misses_left -= pick != step.stream_id
+                        if self._misses_left < 0:
+                            break
                 case StepKind.RESENT:
                     if step.is_choice:
                         predicted.append(~step.stream_id)
@@ -684,7 +695,7 @@ _RESYNCS = {
     False: tuple(Resync),  # only a client lacks the times that are searched
 }
 """The consequences that a pick that was not sent may have, by whether the log is a server's."""
-_FEW_PICKS = 4
+FEW_PICKS = 4
 """So many picks refute a mechanism where another explains everything."""
 _SIGNIFICANT = 100
 """One over the level of significance; whole, since the test counts in large whole numbers."""
@@ -694,19 +705,20 @@ def refutes(best: Sequence[bool], other: Sequence[bool]) -> bool:
     """Return whether the picks that *best* explains and *other* does not refute the *other*.
 
     An exact sign test of the picks that only one of them explains (McNemar's test), at 1 %: seven
-    at least. Four are enough if *best* explains all; fewer are not, as times in logs are not exact.
+    at least. Four more are enough than *best* does not explain; fewer are not, as times in logs are
+    not exact.
     And *best* must gain more than half of what it does not explain itself: so much is lost in
     reconstruction.
 
-    >>> refutes([True] * 7 + [False], [False] * 8), refutes([True] * 6 + [False], [False] * 7)
+    >>> refutes([True] * 7 + [False], [False] * 8), refutes([True] * 4 + [False], [False] * 5)
     (True, False)
     >>> refutes([True] * 4, [False] * 4), refutes([True] * 3, [False] * 3)
     (True, False)
     """
     only_best = sum(a and not b for a, b in zip(best, other, strict=True))
-    if all(best) and only_best >= _FEW_PICKS:
-        return True
     only_other = sum(b and not a for a, b in zip(best, other, strict=True))
+    if only_best - only_other >= FEW_PICKS + best.count(False):
+        return True
     if 2 * (only_best - only_other) <= best.count(False):
         return False
     n = only_best + only_other
@@ -776,8 +788,6 @@ class _Comparison:
         elif StepKind.RESENT in kinds:  # the others differ by when the server learnt of losses
             self._retransmits = (Retransmit.FIRST, Retransmit.TURN)
         self._requeues = (False, True) if StepKind.TOUCHED in kinds else (False,)
-        self.fitting: dict[str, None] = {}
-        """The mechanisms that are not refuted, as they explain the log with another wait."""
         self.groups: dict[str, _Scored] = {}
         """The best variant of each mechanism, by name."""
         self._resyncs: tuple[Resync, ...] = (Resync.NONE,)
@@ -879,17 +889,9 @@ class _Comparison:
         found = (self._scored(mechanism, resync) for resync in self._resyncs)
         return max(found, key=lambda scored: scored.n_hits)
 
-    def nearly_exact(self) -> dict[str, None]:
-        """Return the mechanisms that explain the log but for so few picks as refute none."""
-        return {
-            name: None
-            for name, scored in self.groups.items()
-            if scored.hits and scored.hits.count(False) < _FEW_PICKS
-        }
-
     def refuted(self, scored: _Scored) -> bool:
-        """Return whether the best mechanism refutes another, which no other wait explains."""
-        return scored.mechanism.name not in self.fitting and refutes(self.best.hits, scored.hits)
+        """Return whether the best mechanism refutes another."""
+        return refutes(self.best.hits, scored.hits)
 
     def settled(self, variants: Iterable[Mechanism]) -> list[Mechanism]:
         """Return the variants of the best mechanism that are not refuted, the best ones first."""
@@ -1067,17 +1069,15 @@ _LEAST_CHOICES = 0.5
 def identification_of(orders: Iterable[SendOrder]) -> Identification:
     """Return the scheduler that explains an order of bytes, given for several waits."""
     compared: _Comparison | None = None
-    nearly: dict[str, None] = {}
     for order in orders:
         found = _Comparison(order)
-        nearly |= found.nearly_exact()
         if compared is not None and not _explains_more(found, compared):
             break
         compared = found
-        if compared.share >= _WELL_EXPLAINED:
+        n_missed = found.best.hits.count(False)
+        if found.share >= _WELL_EXPLAINED or n_missed < FEW_PICKS:
             break
     assert compared is not None  # noqa: S101 - there is one order at least
-    compared.fitting |= nearly
     return _identification(compared)
 
 
