@@ -97,6 +97,7 @@ class Outcome(NamedTuple):
     """"right", "wrong" or "not shown"."""
     percent: float
     """Share of the choices that the true mechanism explains."""
+    candidates: tuple[str, ...]
 
 
 class OneByOneScheduler(EpsScheduler):
@@ -219,7 +220,13 @@ def outcome(this: Case) -> Outcome | None:
         verdict = "wrong" if found.candidates else "none explains it"
     else:
         verdict = _doubt(this, known, found, received)
-    return Outcome(verdict, _has_quantum(this, found), _retransmissions(this, found), percent)
+    return Outcome(
+        verdict,
+        _has_quantum(this, found),
+        _retransmissions(this, found),
+        percent,
+        found.candidates,
+    )
 
 
 def _doubt(this: Case, known: SendOrder, found: Identification, received: Container[int]) -> str:

@@ -612,6 +612,13 @@ def candidates_for(order: SendOrder) -> list[Mechanism]:
     ]
     if Eps in kinds:
         found += [replace(each, turn=turn) for each in _EPS for turn in quanta]
+        # One that no response reached shows in the order of both kinds only.
+        if _LONGEST_QUANTUM not in quanta:
+            found += [
+                replace(each, turn=_LONGEST_QUANTUM)
+                for each in _EPS
+                if each.mixed is not Mixed.ALL_SHARE
+            ]
         found.append(Mechanism(kind=SchedulerKind.EPS, is_sequential=True))
     if H2Priority in kinds:
         found += _TREES
@@ -629,7 +636,7 @@ def quanta_of(order: SendOrder) -> list[Quantum]:
     """
     runs = list(_full_runs(order.steps))
     lengths = Counter(n_packets for n_packets, _, _ in runs)
-    found = [ONE_PACKET, _LONGEST_QUANTUM]  # the latter may have ended no run
+    found = [ONE_PACKET]
     found += [
         Quantum(packets=length) for length, _ in lengths.most_common(_MOST_QUANTA + 1) if length > 1
     ][:_MOST_QUANTA]
