@@ -360,6 +360,27 @@ _METHODS = {
 _AT_ONCE, _AT_ANY_TIME = -1, MAX_VARINT
 
 
+class _Gap:
+    """Lost bytes of a stream between packets *after* and *before*, in so many packets."""
+
+    def __init__(self, after: int) -> None:
+        self.after, self.before, self.n_packets = after, MAX_VARINT, 0
+
+
+def _gaps(seen: SendOrder) -> dict[int, list[_Gap]]:
+    """Return the gaps of each stream."""
+    gaps: dict[int, list[_Gap]] = {}
+    for step in seen.steps:
+        if step.kind is StepKind.SENT:
+            of_stream = gaps.setdefault(step.stream_id, [_Gap(-1)])
+            if step.is_choice:
+                of_stream[-1].before = step.number
+                of_stream.append(_Gap(step.number))
+            else:
+                of_stream[-1].n_packets += 1
+    return gaps
+
+
 class _DueCalls:
     """The calls of a scheduler that a client's view calls for, and until when each may be made."""
 
@@ -371,6 +392,8 @@ class _DueCalls:
         self._begun: set[int] = set()
         self._active: set[int] = set()
         self._closed: set[int] = set()
+        self._gaps = _gaps(seen)
+        self._exchanged: set[int] = set()
         self._advance()
 
     def _advance(self) -> None:
@@ -423,6 +446,22 @@ class _DueCalls:
         self._advance()
         return True
 
+    def exchanges(self, stream_id: int) -> bool:
+        """Return whether the next packet may have carried that stream instead, and note it.
+
+        A client knows what lost packets carried in total, but not which carried which: one may have
+        carried any bytes that were lost between the packets around it, and another the rest.
+        """
+        step = self._steps[0] if self._steps else None
+        if step is None or step.is_choice or step.number in self._exchanged:
+            return False
+        for gap in self._gaps.get(stream_id, ()):
+            if gap.after < step.number < gap.before and gap.n_packets:
+                gap.n_packets -= 1
+                self._exchanged.add(step.number)
+                return True
+        return False
+
     def charge(self, call: Call) -> Step | None:
         """Make a charge; return the bytes that were sent then, None if it is not their turn."""
         if not self._steps:
@@ -446,8 +485,8 @@ def is_history(seen: SendOrder, mechanism: Mechanism, calls: Sequence[Call]) -> 
 
     Each pick is that of the log. Each stream joins between its request and its first byte, and is
     requeued by an acknowledgement, no earlier than that and at most the spread later; all else is
-    called when the log has it. As few picks may differ, or streams go behind others without a
-    reason, as refute no mechanism of a server's log.
+    called when the log has it. Lost packets may have exchanged what they carried. As few picks may
+    differ, or streams go behind others without a reason, as refute no mechanism of a server's log.
     """
     scheduler: Any = mechanism.new(seen.turn_bytes)
     due = _DueCalls(seen, mechanism)
@@ -464,7 +503,7 @@ def is_history(seen: SendOrder, mechanism: Mechanism, calls: Sequence[Call]) -> 
             rejoin = call._replace(method="activate")
             if call.method != "deactivate" or not waiting or waiting.popleft() != rejoin:
                 return False
-            n_wrong += 1
+            n_wrong += not due.exchanges(call.stream_id)
             scheduler.deactivate(call.stream_id)
             call = rejoin
         _make(scheduler, call)

@@ -789,7 +789,7 @@ class _Comparison:
         ]
         self._known: dict[tuple[Mechanism, Resync], _Scored] = {}
         kinds = {step.kind for step in order.steps}
-        self._retransmits = (Retransmit.FIRST,)
+        self._retransmits: tuple[Retransmit, ...] = (Retransmit.FIRST,)
         if StepKind.LOST in kinds:
             self._retransmits = tuple(Retransmit)
         elif StepKind.RESENT in kinds:  # the others differ by when the server learnt of losses
