@@ -804,6 +804,10 @@ class _Comparison:
             self._resyncs = (Resync.NONE, Resync.HISTORY)
         handlings = self._handlings(promising)
         self._resyncs = (Resync.NONE,)
+        if not any(requeues for requeues, _ in handlings):
+            self.groups.clear()
+            for mechanism in candidates_for(order):
+                self._keep(self._scored(mechanism))
         variants = [
             replace(mechanism, requeues=requeues, retransmit=retransmit)
             for requeues, retransmit in handlings
@@ -859,10 +863,12 @@ class _Comparison:
         scored.sort(key=lambda each: -each.n_hits)
         for each in scored:
             self._keep(each)
+        # A client's estimates of when streams joined may spoil all that a tree would explain.
+        always = frozenset[SchedulerKind]() if self.order.source == "server" else _TREE_KINDS
         return [
             replace(each.mechanism, requeues=False)
             for each in scored
-            if each.n_hits >= _PROMISING * scored[0].n_hits
+            if each.n_hits >= _PROMISING * scored[0].n_hits or each.mechanism.kind in always
         ]
 
     def _handlings(self, promising: Sequence[Mechanism]) -> list[tuple[bool, Retransmit]]:
@@ -871,16 +877,22 @@ class _Comparison:
         That is a rule of the transport, and so the same for every mechanism.
         """
         found: dict[tuple[bool, Retransmit], None] = {}
+        kept: list[_Scored] = []
         for mechanism in promising[: _FEW_MECHANISMS // len(self._resyncs)]:
             variants = [
                 replace(mechanism, requeues=requeues, retransmit=retransmit)
                 for requeues in self._requeues
                 for retransmit in self._retransmits
             ]
-            found |= {
-                (variant.requeues, variant.retransmit): None
-                for variant in self._unrefuted(map(self.score, variants))
-            }
+            unrefuted = self._unrefuted(map(self.score, variants))
+            kept += map(self.score, unrefuted)
+            found |= {(variant.requeues, variant.retransmit): None for variant in unrefuted}
+        if Resync.HISTORY in self._resyncs:
+            # Where streams are requeued at unknown times, nearly any order of equals is explained.
+            best = max(kept, key=lambda each: each.n_hits)
+            plain = [each for each in kept if not each.mechanism.requeues]
+            if any(not refutes(best.hits, each.hits) for each in plain):
+                return [handling for handling in found if not handling[0]]
         return list(found)
 
     def _scored(self, mechanism: Mechanism, resync: Resync = Resync.NONE) -> _Scored:

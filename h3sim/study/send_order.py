@@ -23,6 +23,7 @@ from h3sim.qlog import EntryKind, read_timeline
 from h3sim.qlog.container import Findings, opened
 from h3sim.qlog.records import StreamFrame
 from h3sim.qlog.timeline import INITIAL_LIMIT, Entry
+from h3sim.ranges import Ranges
 from h3sim.signals import Signalling
 from h3sim.units import ms
 
@@ -58,7 +59,7 @@ class StepKind(enum.IntEnum):
     TOUCHED = 9
     """Some of its bytes were acknowledged or lost."""
     CLOSE = 10
-    """Its last byte was sent."""
+    """Its last byte was acknowledged, or sent, if the log has no acknowledgements."""
 
 
 class Step(NamedTuple):
@@ -219,7 +220,7 @@ def _order_of_server(log: TimelineLog, timeline: SenderView, wait_ns: int) -> Se
     is_written = any(entry.kind is EntryKind.WRITTEN for entry in timeline.entries)
     if not is_written:
         wait_ns += max(_uncontended_delays(requested, packets), default=0)
-    builder = _Builder(packets, is_http2=_is_http2(log), is_written=is_written)
+    builder = _Builder(packets, timeline.entries, is_http2=_is_http2(log), is_written=is_written)
     due: list[tuple[int, int]] = []
     for entry in timeline.entries:
         if entry.kind is EntryKind.PACKET:
@@ -317,6 +318,9 @@ _OF_CLIENT = frozenset(
     {EntryKind.FIELD, EntryKind.UPDATE, EntryKind.TREE, EntryKind.LIMIT, EntryKind.ACKED}
 )
 """Entries that reach the server as requests do."""
+_WITH_REQUEST_NS = ms(1)
+"""A signal that leaves so soon after its request is taken to arrive with it: the request may be in
+two packets, and the server has it with the second."""
 _QUEUE_SHARE = 0.5
 """The share of a round trip for which a packet may wait in queues, if the log does not say."""
 
@@ -355,12 +359,12 @@ def _order_of_arrivals(arrivals: _Arrivals, wait_ns: int) -> SendOrder:
     frames_of = {packet.number: packet.frames for packet in packets}
     rows: list[tuple[int, bool, Entry | int]] = []
     for entry in entries:
-        index = bisect_left(due_ns, entry.at_ns + least_ns)
-        if entry.kind in _SIGNALS_OR_REQUEST and requested.get(entry.stream_id, entry.at_ns) >= (
-            entry.at_ns
-        ):
+        asked_ns = requested.get(entry.stream_id, entry.at_ns)
+        if entry.kind in _SIGNALS_OR_REQUEST and entry.at_ns <= asked_ns + _WITH_REQUEST_NS:
             # The least delay has the time of a packet in it, and a stream may join before that.
-            index = max(0, index - 1)
+            index = max(0, bisect_left(due_ns, min(asked_ns, entry.at_ns) + least_ns) - 1)
+        else:
+            index = bisect_left(due_ns, entry.at_ns + least_ns)
         if entry.kind is EntryKind.REQUEST:
             rows.append((index, False, entry))
             ready_at = max(index, ready_index(entry.stream_id, entry.at_ns))
@@ -369,7 +373,7 @@ def _order_of_arrivals(arrivals: _Arrivals, wait_ns: int) -> SendOrder:
             rows.append((index, False, entry))
     # A client's limits reach the server half a round trip later, as its requests do.
     rows.sort(key=lambda row: row[:2])
-    builder = _Builder(packets, is_http2=arrivals.is_http2, is_written=False)
+    builder = _Builder(packets, entries, is_http2=arrivals.is_http2, is_written=False)
     position = 0
     for index, packet in enumerate(packets):
         while position < len(rows) and rows[position][0] <= index:
@@ -537,6 +541,7 @@ class _Stream:
     is_active: bool = False
     is_ready: bool = False
     lost: list[tuple[int, int]] = field(default_factory=list)
+    acked: Ranges = field(default_factory=Ranges)
 
     @property
     def can_send(self) -> bool:
@@ -561,6 +566,8 @@ def _within(
             yield low, high
 
 
+_FRAME_HEADER_BYTES = 4
+"""The least: a type, a stream ID and a length (RFC 9000 § 19.8)."""
 _SIGNALS = frozenset({EntryKind.FIELD, EntryKind.UPDATE, EntryKind.TREE})
 _SIGNALS_OR_REQUEST = _SIGNALS | {EntryKind.REQUEST}
 
@@ -568,13 +575,18 @@ _SIGNALS_OR_REQUEST = _SIGNALS | {EntryKind.REQUEST}
 class _Builder:
     """Turns what a log shows into steps, in the order of the server."""
 
-    def __init__(self, packets: list[_Packet], *, is_http2: bool, is_written: bool) -> None:
+    def __init__(
+        self, packets: list[_Packet], entries: Iterable[Entry], *, is_http2: bool, is_written: bool
+    ) -> None:
         self._is_http2 = is_http2
         self._is_written = is_written
+        self._has_acks = any(entry.kind is EntryKind.ACKED for entry in entries)
         self._packet_bytes = _usual_bytes(packets)
         sizes = (frame.n_bytes for packet in packets for frame in packet.frames)
         # A tree adds a packet to the time of a stream that joins: a little less would let it pass.
-        self._turn_bytes = max((size for size in sizes if size < 2 * self._packet_bytes), default=1)
+        largest = max((size for size in sizes if size < 2 * self._packet_bytes), default=1)
+        # The headers of QUIC's frames differ in length: the shortest is added to the most bytes.
+        self._turn_bytes = largest + _FRAME_HEADER_BYTES * (largest > self._packet_bytes)
         self._streams: dict[int, _Stream] = {}
         upto: dict[int, int] = {}
         for packet in packets:
@@ -703,6 +715,11 @@ class _Builder:
         """Note that these bytes were acknowledged."""
         for frame in frames:
             self.steps.append(Step(StepKind.TOUCHED, at_ns, frame.stream_id))
+            stream = self._streams[frame.stream_id]
+            was_acked = stream.acked.contiguous >= stream.end
+            stream.acked.add(frame.offset, frame.offset + frame.n_bytes)
+            if stream.acked.contiguous >= stream.end and not was_acked:
+                self.steps.append(Step(StepKind.CLOSE, at_ns, frame.stream_id))
 
     def packet(self, packet: _Packet) -> None:
         """Take in a packet that the server sent."""
@@ -782,6 +799,8 @@ class _Builder:
         self._close_if_done(stream_id, stream, at_ns)
 
     def _close_if_done(self, stream_id: int, stream: _Stream, at_ns: int) -> None:
+        if self._has_acks:
+            return
         if stream.next >= stream.end and not stream.resent and not stream.lost:
             self.steps.append(Step(StepKind.CLOSE, at_ns, stream_id))
 
