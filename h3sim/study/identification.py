@@ -216,9 +216,6 @@ class _Replay:
             stream_id = self._closings[self._closed][1]
             self._closed += 1
             if self._open.pop(stream_id, 0) is None:
-                # Bytes that wait to be sent again may have been acknowledged after all.
-                for streams in (self._active, self._unsure, self._lost):
-                    streams.pop(stream_id, None)
                 self._scheduler.close(stream_id)
                 if self._lost_scheduler is not None:
                     self._lost_scheduler.close(stream_id)

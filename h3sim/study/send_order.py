@@ -704,7 +704,8 @@ class _Builder:
         for stream_id, offset, n_bytes, _ in frames:
             stream = self._streams[stream_id]
             # Bytes that arrive after all are not sent again.
-            spans = list(_within(stream.resent, offset, offset + n_bytes))
+            is_acked = stream.acked.contiguous >= stream.end
+            spans = [] if is_acked else list(_within(stream.resent, offset, offset + n_bytes))
             if spans and not stream.lost:
                 self._pending[stream_id] = None
                 self.steps.append(Step(StepKind.LOST, at_ns, stream_id))
@@ -719,6 +720,10 @@ class _Builder:
             was_acked = stream.acked.contiguous >= stream.end
             stream.acked.add(frame.offset, frame.offset + frame.n_bytes)
             if stream.acked.contiguous >= stream.end and not was_acked:
+                if stream.lost:  # what waits to be sent again has arrived after all
+                    stream.lost = []
+                    del self._pending[frame.stream_id]
+                    self.steps.append(Step(StepKind.REPAIRED, at_ns, frame.stream_id))
                 self.steps.append(Step(StepKind.CLOSE, at_ns, frame.stream_id))
 
     def packet(self, packet: _Packet) -> None:
