@@ -11,6 +11,7 @@ import enum
 import io
 import math
 import pickle
+from bisect import bisect_left
 from collections import Counter, deque
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -81,6 +82,11 @@ class Mechanism:
     def heeds_signals(self) -> bool:
         """True if priority signals decide its order."""
         return self.kind not in (SchedulerKind.FIFO, SchedulerKind.ROUND_ROBIN)
+
+    @property
+    def keeps_rounds(self) -> bool:
+        """True if the position of a stream depends for long on when it joined."""
+        return self.kind in _TREE_KINDS or self.mixed is Mixed.SHARED_LIST
 
     def signal(self, signal: Signal | None) -> Signal | None:
         """Return what it makes of a signal."""
@@ -379,6 +385,13 @@ class HistorySearch:
         self._closings: deque[tuple[int, int]] = deque()
         self._touched: deque[tuple[int, int]] = deque()
         """Streams that are to be requeued, and until when."""
+        self._left = Counter[int]()
+        """The bytes of each stream that are sent from here on."""
+        for step in order.steps:
+            if step.kind is StepKind.SENT:
+                self._left[step.stream_id] += step.n_bytes
+        self._last_packet: dict[int, int] = {}
+        """The last packet of each stream."""
         self._previous: int | None = None
 
     def run(self) -> list[int | None]:
@@ -471,12 +484,20 @@ class HistorySearch:
             self._requeue_next()
         if stream_id in self._requested:
             self._join(stream_id)
+        elif stream_id in self._begun and stream_id not in self._active:
+            self._activate(stream_id)
         pick = self._scheduler.pick()
+        while pick is not None and pick != stream_id and self._may_be_lost(pick, step.number):
+            del self._active[pick]
+            self._call("deactivate", pick)
+            pick = self._scheduler.pick()
         if pick != stream_id and self._requeue_until(stream_id):
             pick = stream_id
         if pick != stream_id and self._rejoins:
             self._rejoin_until(stream_id)
         self._begun[stream_id] = None
+        self._left[stream_id] -= step.n_bytes
+        self._last_packet[stream_id] = step.number
         is_other = stream_id != self._previous
         if not self._requested:
             self._states.clear()
@@ -488,6 +509,15 @@ class HistorySearch:
             self._remember()
         self._previous = stream_id
         return pick
+
+    def _may_be_lost(self, stream_id: int, number: int) -> bool:
+        """Return whether all that is left of a stream may have been in packets that were lost."""
+        last = self._last_packet.get(stream_id)
+        if last is None or stream_id not in self._active:
+            return False
+        lost = self._order.lost_packets
+        n_lost = bisect_left(lost, number) - bisect_left(lost, last)
+        return self._left[stream_id] <= n_lost * self._order.packet_bytes
 
     # When a stream joined
 
@@ -541,10 +571,10 @@ class HistorySearch:
                 self._call(*call)
             if index + 1 in kept:
                 self._remember()
-        for indexes in (self._requested, self._joined):
-            for other, index in indexes.items():
-                if start < index <= joined:
-                    indexes[other] = index + 1
+        for other, index in self._requested.items():
+            self._requested[other] = index + (start < index <= joined)
+        for other, index in self._joined.items():  # the index of a call, which moves from there on
+            self._joined[other] = index + (start <= index <= joined)
 
     # When streams were requeued
 
@@ -845,11 +875,13 @@ class _Comparison:
         by_name: dict[str, list[_Scored]] = {}
         for variant in variants:
             by_name.setdefault(variant.name, []).append(self.score(variant))
-        return [
-            each.mechanism
-            for scored in by_name.values()
-            for each in sorted(scored, key=lambda each: -each.n_hits)[:n_each]
-        ]
+        found: list[Mechanism] = []
+        for scored in by_name.values():
+            scored.sort(key=lambda each: -each.n_hits)
+            # Of those that keep rounds it shows only then which explains most.
+            n_kept = len(scored) if scored[0].mechanism.keeps_rounds else n_each
+            found += [each.mechanism for each in scored[:n_kept]]
+        return found
 
     def _promising(self) -> list[Mechanism]:
         """Return the candidates that may explain most, the best first; the others count as is."""
@@ -863,12 +895,13 @@ class _Comparison:
         scored.sort(key=lambda each: -each.n_hits)
         for each in scored:
             self._keep(each)
-        # A client's estimates of when streams joined may spoil all that a tree would explain.
-        always = frozenset[SchedulerKind]() if self.order.source == "server" else _TREE_KINDS
+        # A client's estimates of when streams joined may spoil all that some would explain.
+        is_estimated = self.order.source != "server"
         return [
             replace(each.mechanism, requeues=False)
             for each in scored
-            if each.n_hits >= _PROMISING * scored[0].n_hits or each.mechanism.kind in always
+            if each.n_hits >= _PROMISING * scored[0].n_hits
+            or (is_estimated and each.mechanism.keeps_rounds)
         ]
 
     def _handlings(self, promising: Sequence[Mechanism]) -> list[tuple[bool, Retransmit]]:

@@ -93,6 +93,8 @@ class SendOrder:
     """The time by which acknowledgements may reach the server later than in the steps."""
     paths: Mapping[int, str]
     unknown: tuple[str, ...]
+    lost_packets: tuple[int, ...] = ()
+    """The packets that a client never got, in order."""
     signals: Mapping[int, Signal] = field(default_factory=dict)
     """The last signal of each stream that has one."""
     has_signals: bool = False
@@ -196,6 +198,7 @@ def _har_arrivals(path: str | Path) -> _Arrivals:
     return _Arrivals(
         entries=entries,
         packets=packets,
+        lost=[],
         acked={},
         title=Path(path).name.partition(".")[0],
         source="HAR",
@@ -281,6 +284,8 @@ class _Arrivals:
 
     entries: list[Entry]
     packets: list[_Packet]
+    lost: list[int]
+    """The packets that never arrived."""
     acked: Mapping[int, int]
     """The packet of the server that first acknowledged each request, where it is known."""
     is_http2: bool
@@ -305,6 +310,7 @@ def _client_arrivals(log: TimelineLog, timeline: SenderView) -> _Arrivals:
     return _Arrivals(
         entries=timeline.entries,
         packets=_with_lost_frames(packets, lost),
+        lost=lost,
         acked=acked,
         title=log.title,
         source="client",
@@ -392,6 +398,7 @@ def _order_of_arrivals(arrivals: _Arrivals, wait_ns: int) -> SendOrder:
         source=arrivals.source,
         knows_losses=False,
         ack_spread_ns=spread_ns,
+        lost_packets=tuple(arrivals.lost),
         paths=arrivals.paths,
         unknown=arrivals.unknown,
     )
@@ -729,9 +736,12 @@ class _Builder:
     def packet(self, packet: _Packet) -> None:
         """Take in a packet that the server sent."""
         self._receive(packet.at_ns)
-        # A packet of the instant of a request may have been sent before it: logs are not exact.
+        # A packet of the instant of a request may have been sent before it: logs are not exact, but
+        # for those that show what was written before it.
         carried = {frame.stream_id for frame in packet.frames}
-        if any(at_ns < packet.at_ns or key in carried for key, at_ns in self._fresh.items()):
+        if self._is_written or any(
+            at_ns < packet.at_ns or key in carried for key, at_ns in self._fresh.items()
+        ):
             self._activate(packet.at_ns)
         for frame in packet.frames:
             stream = self._streams[frame.stream_id]
