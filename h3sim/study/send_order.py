@@ -324,9 +324,6 @@ _OF_CLIENT = frozenset(
     {EntryKind.FIELD, EntryKind.UPDATE, EntryKind.TREE, EntryKind.LIMIT, EntryKind.ACKED}
 )
 """Entries that reach the server as requests do."""
-_WITH_REQUEST_NS = ms(1)
-"""A signal that leaves so soon after its request is taken to arrive with it: the request may be in
-two packets, and the server has it with the second."""
 _QUEUE_SHARE = 0.5
 """The share of a round trip for which a packet may wait in queues, if the log does not say."""
 
@@ -363,14 +360,19 @@ def _order_of_arrivals(arrivals: _Arrivals, wait_ns: int) -> SendOrder:
         return bisect_left(due_ns, at_ns + alone_ns + round(_QUEUE_SHARE * least_ns) + wait_ns)
 
     frames_of = {packet.number: packet.frames for packet in packets}
+    first_signal = _first_times(entries, EntryKind.TREE)
     rows: list[tuple[int, bool, Entry | int]] = []
     for entry in entries:
-        asked_ns = requested.get(entry.stream_id, entry.at_ns)
-        if entry.kind in _SIGNALS_OR_REQUEST and entry.at_ns <= asked_ns + _WITH_REQUEST_NS:
-            # The least delay has the time of a packet in it, and a stream may join before that.
-            index = max(0, bisect_left(due_ns, min(asked_ns, entry.at_ns) + least_ns) - 1)
-        else:
-            index = bisect_left(due_ns, entry.at_ns + least_ns)
+        # The least delay has the time of a packet in it, and a stream may join before that.
+        is_early = entry.kind in _SIGNALS_OR_REQUEST
+        at_ns = entry.at_ns
+        if entry.kind is EntryKind.REQUEST:
+            # It may leave in two packets: the server has it with the one that has its priority.
+            at_ns = max(at_ns, first_signal.get(entry.stream_id, at_ns))
+        elif is_early:
+            with_request_ns = requested.get(entry.stream_id, at_ns)
+            is_early = at_ns <= max(with_request_ns, first_signal.get(entry.stream_id, 0))
+        index = max(0, bisect_left(due_ns, at_ns + least_ns) - is_early)
         if entry.kind is EntryKind.REQUEST:
             rows.append((index, False, entry))
             ready_at = max(index, ready_index(entry.stream_id, entry.at_ns))

@@ -12,7 +12,7 @@ from h3sim.results.configuration import write_load_qlog
 from h3sim.schedulers import Mixed, Quantum
 from h3sim.schemes import SchedulerKind
 from h3sim.study.identification import Call, HistorySearch, Mechanism
-from h3sim.study.send_order import SendOrder, send_orders
+from h3sim.study.send_order import SendOrder, StepKind, send_orders
 from validation.identified import Case, history, is_history, seen_by_client, simulate
 
 if TYPE_CHECKING:
@@ -90,3 +90,33 @@ def test_a_stream_is_requeued_only_by_an_acknowledgement(seen: SendOrder) -> Non
     joined = _index(calls, "activate")
     requeue = Call("requeue", calls[joined].stream_id)
     assert not is_history(seen, TRUE, [*calls[: joined + 1], requeue, *calls[joined + 1 :]])
+
+
+@pytest.fixture(scope="module")
+def tree_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    load = h3sim.simulate(
+        "kicad-pl-editor",
+        scheme="chrome-h2",
+        network="cable",
+        transport_profile="aioquic",
+        record_packets=True,
+    )
+    log = tmp_path_factory.mktemp("log") / "load.qlog"
+    write_load_qlog(load, log)
+    return log
+
+
+def test_a_client_s_priorities_arrive_with_requests_of_two_packets(tree_log: Path) -> None:
+    signals = [
+        {step.stream_id: step.signal for step in order.steps if step.kind is StepKind.OPEN}
+        for order in (next(iter(send_orders(tree_log, trace=trace))) for trace in (1, 2))
+    ]
+    assert signals[0] == signals[1]
+
+
+def test_a_stream_closes_once_it_is_acknowledged(tree_log: Path) -> None:
+    (order,) = send_orders(tree_log, trace=1)
+    sent = {step.stream_id: step.at_ns for step in order.steps if step.kind is StepKind.SENT}
+    closed = {step.stream_id: step.at_ns for step in order.steps if step.kind is StepKind.CLOSE}
+    assert len(closed) > len(sent) // 2  # the log ends before the last acknowledgements
+    assert all(at_ns > sent[stream_id] for stream_id, at_ns in closed.items())
