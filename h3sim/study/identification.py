@@ -828,36 +828,46 @@ class _Comparison:
         self.groups: dict[str, _Scored] = {}
         """The best variant of each mechanism, by name."""
         self._resyncs: tuple[Resync, ...] = (Resync.NONE,)
+        self._is_server = order.source == "server"
+        variants = self._variants()
+        for variant in variants:
+            self._keep(self.score(variant))
+        # Where one explains a server's log exactly, the others need no help.
+        if not (self._is_server and self._is_exact()):
+            self._help(variants)
+        self.best = max(self.groups.values(), key=lambda scored: scored.n_hits)
+
+    def _is_exact(self) -> bool:
+        """Return whether a mechanism explains all choices."""
+        return any(all(each.hits) for each in self.groups.values())
+
+    def _variants(self) -> list[Mechanism]:
+        """Return the promising candidates, with what may happen to streams that lose bytes."""
         promising = self._promising()
-        if order.source != "server" and not any(all(each.hits) for each in self.groups.values()):
+        if not (self._is_server or self._is_exact()):
             # Where streams are requeued, little is explained before the times of that are known.
             self._resyncs = (Resync.NONE, Resync.HISTORY)
         handlings = self._handlings(promising)
         self._resyncs = (Resync.NONE,)
         if not any(requeues for requeues, _ in handlings):
             self.groups.clear()
-            for mechanism in candidates_for(order):
+            for mechanism in candidates_for(self.order):
                 self._keep(self._scored(mechanism))
-        variants = [
+        return [
             replace(mechanism, requeues=requeues, retransmit=retransmit)
             for requeues, retransmit in handlings
             for mechanism in promising
         ]
-        for variant in variants:
-            self._keep(self.score(variant))
-        # Where one explains a server's log exactly, the others need no help.
-        is_exact = any(all(each.hits) for each in self.groups.values())
-        if order.source != "server" or not is_exact:
-            variants = [each for each in variants if not all(self.groups[each.name].hits)]
-            variants = self._best_of_each(variants, 2 * _FEW_VARIANTS)
-            self._resyncs = (Resync.NONE, Resync.REJOIN)
-            for variant in variants:
+
+    def _help(self, variants: Iterable[Mechanism]) -> None:
+        """Keep what the variants explain with help, the most promising with all of it."""
+        inexact = [each for each in variants if not all(self.groups[each.name].hits)]
+        inexact = self._best_of_each(inexact, 2 * _FEW_VARIANTS)
+        for resyncs in ((Resync.NONE, Resync.REJOIN), _RESYNCS[self._is_server]):
+            self._resyncs = resyncs
+            for variant in inexact:
                 self._keep(self.score(variant))
-            best_variants = self._best_of_each(variants, _FEW_VARIANTS)
-            self._resyncs = _RESYNCS[order.source == "server"]
-            for variant in best_variants:
-                self._keep(self.score(variant))
-        self.best = max(self.groups.values(), key=lambda scored: scored.n_hits)
+            inexact = self._best_of_each(inexact, _FEW_VARIANTS)
 
     @property
     def share(self) -> float:
@@ -896,12 +906,11 @@ class _Comparison:
         for each in scored:
             self._keep(each)
         # A client's estimates of when streams joined may spoil all that some would explain.
-        is_estimated = self.order.source != "server"
         return [
             replace(each.mechanism, requeues=False)
             for each in scored
             if each.n_hits >= _PROMISING * scored[0].n_hits
-            or (is_estimated and each.mechanism.keeps_rounds)
+            or (each.mechanism.keeps_rounds and not self._is_server)
         ]
 
     def _handlings(self, promising: Sequence[Mechanism]) -> list[tuple[bool, Retransmit]]:
