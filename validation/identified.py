@@ -35,10 +35,10 @@ from h3sim.schemes import SchedulerKind, Scheme
 from h3sim.signals import Eps, Signal
 from h3sim.study.identification import (
     FEW_PICKS,
-    Call,
     HistorySearch,
     Identification,
     Mechanism,
+    SchedulerCall,
     candidates_for,
     identify,
     predictions,
@@ -333,7 +333,7 @@ def seen_by_client(
     return replace(order, steps=tuple(steps), knows_losses=False)
 
 
-def history(this: Case, seen: SendOrder, name: str) -> list[Call] | None:
+def history(this: Case, seen: SendOrder, name: str) -> list[SchedulerCall] | None:
     """Return a history of a server in which that mechanism sends what a client saw, if found.
 
     It is the calls of its scheduler, and `is_history` has checked it: the search is the same as in
@@ -429,7 +429,7 @@ class _DueCalls:
                 return step.at_ns + self._ack_spread_ns if is_active else None
         return _AT_ONCE
 
-    def make(self, call: Call) -> bool:
+    def make(self, call: SchedulerCall) -> bool:
         """Make a call other than a charge; return whether it is due."""
         due = self._due.get((call.method, call.stream_id))
         if not due:
@@ -462,7 +462,7 @@ class _DueCalls:
                 return True
         return False
 
-    def charge(self, call: Call) -> Step | None:
+    def charge(self, call: SchedulerCall) -> Step | None:
         """Make a charge; return the bytes that were sent then, None if it is not their turn."""
         if not self._steps:
             return None
@@ -480,7 +480,7 @@ class _DueCalls:
         return not self._steps
 
 
-def is_history(seen: SendOrder, mechanism: Mechanism, calls: Sequence[Call]) -> bool:
+def is_history(seen: SendOrder, mechanism: Mechanism, calls: Sequence[SchedulerCall]) -> bool:
     """Return whether these calls make the mechanism send what a client saw, and may have been made.
 
     Each pick is that of the log. Each stream joins between its request and its first byte, and is
@@ -510,7 +510,7 @@ def is_history(seen: SendOrder, mechanism: Mechanism, calls: Sequence[Call]) -> 
     return n_wrong < FEW_PICKS and due.is_over()
 
 
-def _make(scheduler: Any, call: Call) -> None:
+def _make(scheduler: Any, call: SchedulerCall) -> None:
     if call.method == "requeue" and not isinstance(scheduler, SupportsRequeue):
         scheduler.deactivate(call.stream_id)
         scheduler.activate(call.stream_id)

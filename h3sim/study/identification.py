@@ -313,7 +313,7 @@ class _Replay:
             self._scheduler.charge(stream_id, n_bytes)
 
 
-class Call(NamedTuple):
+class SchedulerCall(NamedTuple):
     """One call of a scheduler in the history of a server."""
 
     method: str
@@ -364,7 +364,7 @@ class HistorySearch:
         most_misses: int | None = None,
     ) -> None:
         """Prepare a search, which ends once it cannot explain more choices than *most_misses*."""
-        self.calls: list[Call] = []
+        self.calls: list[SchedulerCall] = []
         """The calls of the scheduler so far; those of `pick` are left out."""
         self._order = order
         self._mechanism = mechanism
@@ -419,11 +419,11 @@ class HistorySearch:
         return predicted
 
     def _call(self, method: str, stream_id: int, argument: Any = None) -> None:
-        call = Call(method, stream_id, argument)
+        call = SchedulerCall(method, stream_id, argument)
         self.calls.append(call)
         self._apply(self._scheduler, call)
 
-    def _apply(self, scheduler: Any, call: Call) -> None:
+    def _apply(self, scheduler: Any, call: SchedulerCall) -> None:
         method, stream_id, argument = call
         if argument is not None:
             getattr(scheduler, method)(stream_id, argument)
@@ -522,7 +522,7 @@ class HistorySearch:
     # When a stream joined
 
     def _join(self, stream_id: int) -> None:
-        """Let a stream join so that it is next now; at the latest now, if there is no such time."""
+        """Activate a stream when it must join to be next now; now, if there is no such time."""
         requested = self._requested.pop(stream_id)
         joined = self._joined.pop(stream_id, None)
         if joined is None:

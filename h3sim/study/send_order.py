@@ -495,13 +495,13 @@ class LostRoom:
     def assign_ends(self, ends: Iterable[Missing]) -> None:
         """Place bytes that arrive late in what is left of the packets that they may be from."""
         begun: dict[int, tuple[int, int]] = {}
-        """The last packet before the lost end of each stream, and the last one placed for it."""
+        """The last packet before the lost end of each stream, and the last one assigned for it."""
         for end in ends:
-            after, placed = begun.pop(end.stream_id, (end.after, end.after))
+            after, assigned = begun.pop(end.stream_id, (end.after, end.after))
             if end.before - after <= _NEAR_PACKETS:
                 continue
             # A burst of losses may be long: each packet of it need only be near the one before.
-            first, last = (bisect_right(self._lost, at) for at in (after, placed + _NEAR_PACKETS))
+            first, last = (bisect_right(self._lost, at) for at in (after, assigned + _NEAR_PACKETS))
             n_bytes = end.stop - end.start
             least = min(n_bytes, _LEAST_BYTES)  # an end of a few bytes leaves in any packet
             numbers = [number for number in self._lost[first:last] if self._left[number] >= least]
@@ -510,8 +510,8 @@ class LostRoom:
             rest: Missing | None = end
             for number in numbers:
                 if rest is not None:
-                    rest, placed = self._assign(number, rest), number
-            begun[end.stream_id] = after, placed
+                    rest, assigned = self._assign(number, rest), number
+            begun[end.stream_id] = after, assigned
 
     def _assign(self, number: int, missing: Missing) -> Missing | None:
         """Place bytes in a packet; return what is left of them."""

@@ -11,7 +11,7 @@ from h3sim.qlog import read_timeline
 from h3sim.results.configuration import write_load_qlog
 from h3sim.schedulers import Mixed, Quantum
 from h3sim.schemes import SchedulerKind
-from h3sim.study.identification import Call, HistorySearch, Mechanism
+from h3sim.study.identification import HistorySearch, Mechanism, SchedulerCall
 from h3sim.study.send_order import SendOrder, StepKind, send_orders
 from validation.identified import Case, history, is_history, seen_by_client, simulate
 
@@ -54,13 +54,13 @@ def test_a_mechanism_that_differs_on_a_choice_has_no_history(
     assert history(case, seen, name) is None
 
 
-def _calls(seen: SendOrder) -> list[Call]:
+def _calls(seen: SendOrder) -> list[SchedulerCall]:
     search = HistorySearch(seen, TRUE)
     search.run()
     return search.calls
 
 
-def _index(calls: list[Call], method: str, start: int = 0) -> int:
+def _index(calls: list[SchedulerCall], method: str, start: int = 0) -> int:
     return next(index for index in range(start, len(calls)) if calls[index].method == method)
 
 
@@ -79,7 +79,7 @@ def test_a_stream_does_not_join_before_its_request_or_leave_for_no_reason(seen: 
     early = [calls[joined], *calls[:joined], *calls[joined + 1 :]]
     assert not is_history(seen, TRUE, early)
     stream_id = calls[joined].stream_id
-    rejoins = [Call("deactivate", stream_id), Call("activate", stream_id)]
+    rejoins = [SchedulerCall("deactivate", stream_id), SchedulerCall("activate", stream_id)]
     few, many = ([*calls[: joined + 1], *n * rejoins, *calls[joined + 1 :]] for n in (1, 4))
     assert not is_history(seen, TRUE, many)
     assert is_history(seen, TRUE, few)  # as few as refute nothing
@@ -88,7 +88,7 @@ def test_a_stream_does_not_join_before_its_request_or_leave_for_no_reason(seen: 
 def test_a_stream_is_requeued_only_by_an_acknowledgement(seen: SendOrder) -> None:
     calls = _calls(seen)
     joined = _index(calls, "activate")
-    requeue = Call("requeue", calls[joined].stream_id)
+    requeue = SchedulerCall("requeue", calls[joined].stream_id)
     assert not is_history(seen, TRUE, [*calls[: joined + 1], requeue, *calls[joined + 1 :]])
 
 
