@@ -561,7 +561,7 @@ class HistorySearch:
         """Replay the calls from a state on, with the stream in the scheduler."""
         start, pickled = state
         later = list(enumerate(self.calls[start:], start))
-        kept = {index for index, _ in self._states if index > start}
+        remembered = {index for index, _ in self._states if index > start}
         self._states = [each for each in self._states if each[0] <= start]
         del self.calls[start:]
         self._scheduler = pickle.loads(pickled)  # noqa: S301 - as pickled above
@@ -569,7 +569,7 @@ class HistorySearch:
         for index, call in later:
             if index != joined:
                 self._call(*call)
-            if index + 1 in kept:
+            if index + 1 in remembered:
                 self._remember()
         for other, index in self._requested.items():
             self._requested[other] = index + (start < index <= joined)
@@ -919,7 +919,7 @@ class _Comparison:
         That is a rule of the transport, and so the same for every mechanism.
         """
         found: dict[tuple[bool, Retransmit], None] = {}
-        kept: list[_Scored] = []
+        fitting: list[_Scored] = []
         for mechanism in promising[: _FEW_MECHANISMS // len(self._resyncs)]:
             variants = [
                 replace(mechanism, requeues=requeues, retransmit=retransmit)
@@ -927,12 +927,12 @@ class _Comparison:
                 for retransmit in self._retransmits
             ]
             unrefuted = self._unrefuted(map(self.score, variants))
-            kept += map(self.score, unrefuted)
+            fitting += map(self.score, unrefuted)
             found |= {(variant.requeues, variant.retransmit): None for variant in unrefuted}
         if Resync.HISTORY in self._resyncs:
             # Where streams are requeued at unknown times, nearly any order of equals is explained.
-            best = max(kept, key=lambda each: each.n_hits)
-            plain = [each for each in kept if not each.mechanism.requeues]
+            best = max(fitting, key=lambda each: each.n_hits)
+            plain = [each for each in fitting if not each.mechanism.requeues]
             if any(not refutes(best.hits, each.hits) for each in plain):
                 return [handling for handling in found if not handling[0]]
         return list(found)
