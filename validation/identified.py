@@ -10,22 +10,35 @@ from __future__ import annotations
 import argparse
 import json
 import random
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import h3sim
+from h3sim.constants import MAX_VARINT
 from h3sim.errors import StalledError
 from h3sim.page import page_from_dict
+from h3sim.qlog import read_timeline
 from h3sim.results.configuration import write_load_qlog
-from h3sim.schedulers import EpsScheduler, Mixed, Quantum, Retransmit, RoundRobinScheduler
+from h3sim.schedulers import (
+    EpsScheduler,
+    Mixed,
+    Quantum,
+    Retransmit,
+    RoundRobinScheduler,
+    SupportsRequeue,
+)
 from h3sim.schemes import SchedulerKind, Scheme
 from h3sim.signals import Eps, Signal
 from h3sim.study.identification import (
+    FEW_PICKS,
+    HistorySearch,
     Identification,
     Mechanism,
+    SchedulerCall,
     candidates_for,
     identify,
     predictions,
@@ -34,10 +47,10 @@ from h3sim.study.identification import (
 from h3sim.study.send_order import SendOrder, Step, StepKind, send_orders
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
 _N_LOGS = 500
-_FIRST = 10_000
+_FIRST = 40_000
 """The number of the first log: no rule or threshold was chosen by these."""
 _RESULTS = Path(__file__).parents[1] / "build" / "identified.jsonl"
 _SERVER, _CLIENT = 1, 2
@@ -84,6 +97,7 @@ class Outcome(NamedTuple):
     """"right", "wrong" or "not shown"."""
     percent: float
     """Share of the choices that the true mechanism explains."""
+    candidates: tuple[str, ...]
 
 
 class OneByOneScheduler(EpsScheduler):
@@ -139,10 +153,15 @@ def _mechanism(rng: random.Random) -> Mechanism:
     return Mechanism(kind=rng.choice(_TREES))
 
 
+@cache
+def _pages() -> list[h3sim.Page]:
+    return list(h3sim.list_pages())
+
+
 def _page(rng: random.Random) -> h3sim.Page:
     """Return a shipped page; of one in four, servers take up to 80 ms to respond."""
     while True:
-        page = rng.choice(h3sim.list_pages())
+        page = rng.choice(_pages())
         if len(page.resources) >= 6 and page.total_bytes <= _MOST_BYTES:
             break
     if rng.random() < 0.75:
@@ -187,6 +206,9 @@ def outcome(this: Case) -> Outcome | None:
         write_load_qlog(load, log)
         found = identify(log, trace=this.trace)
         (known,) = send_orders(log, trace=1)
+        client = read_timeline(log, trace=2).client
+    assert client is not None  # noqa: S101 - as the load wrote it
+    received = client.packets
     truth = this.mechanism.name
     row = next((row for row in found.rows if row.mechanism == truth), None)
     percent = 0.0 if row is None else row.percent
@@ -196,21 +218,57 @@ def outcome(this: Case) -> Outcome | None:
         verdict = "cannot tell"  # there was never anything to choose from
     elif truth not in found.candidates:
         verdict = "wrong" if found.candidates else "none explains it"
-    elif _are_possible(this, known, found.candidates):
-        verdict = "cannot tell"
-    elif this.trace == _CLIENT and _are_possible(this, _without_ready(known), found.candidates):
-        verdict = "client cannot tell"
     else:
-        verdict = "undecided"
-    return Outcome(verdict, _has_quantum(this, found), _retransmissions(this, found), percent)
+        verdict = _doubt(this, known, found, received)
+    return Outcome(
+        verdict,
+        _has_quantum(this, found),
+        _retransmissions(this, found),
+        percent,
+        found.candidates,
+    )
 
 
-def _are_possible(this: Case, order: SendOrder, names: Sequence[str]) -> bool:
-    """Return whether servers with each of these mechanisms could have sent in that order.
+def _doubt(this: Case, known: SendOrder, found: Identification, received: Container[int]) -> str:
+    """Return whether one could tell the named mechanisms apart."""
+    others = set(found.candidates) - {this.mechanism.name}
+    others -= possible_for_server(this, known, others)
+    if not others:
+        return "cannot tell"
+    if this.trace == _SERVER:
+        return "undecided"
+    views = list(client_views(known, found.order, received))
+    is_possible = all(
+        any(history(this, view, name) is not None for view in views) for name in sorted(others)
+    )
+    return "client cannot tell" if is_possible else "undecided"
 
-    *order* is what the server knew. A mechanism could have if it predicts the picks, with some
-    quantum and some handling of lost and acknowledged bytes, so well that the true one, which
-    predicts them all but for ties, does not refute it.
+
+def _handlings(mechanism: Mechanism, retransmits: Iterable[Retransmit]) -> Iterator[Mechanism]:
+    """Yield the mechanism with each handling of lost and acknowledged bytes."""
+    for requeues in (False, True):
+        for retransmit in retransmits:
+            yield replace(mechanism, requeues=requeues, retransmit=retransmit)
+
+
+def _variants(
+    this: Case, order: SendOrder, name: str, retransmits: Sequence[Retransmit]
+) -> Iterator[Mechanism]:
+    """Yield the variants of a mechanism that may have made a log."""
+    for each in candidates_for(order):
+        if each.name == name:
+            turns = dict.fromkeys([each.turn, this.mechanism.turn if each.turn else None])
+            for turn in turns:
+                if (turn is None) == (each.turn is None):
+                    yield from _handlings(replace(each, turn=turn), retransmits)
+
+
+def possible_for_server(this: Case, order: SendOrder, names: Iterable[str]) -> set[str]:
+    """Return which of these mechanisms could have sent in that order, by all the server knew.
+
+    A mechanism could have if it predicts the picks, with some quantum and some handling of lost and
+    acknowledged bytes, so well that the true one, which predicts them all but for ties, does not
+    refute it.
     """
     picks = [
         step.stream_id if step.kind is StepKind.SENT else ~step.stream_id
@@ -222,46 +280,244 @@ def _are_possible(this: Case, order: SendOrder, names: Sequence[str]) -> bool:
         expected = predictions(order, mechanism)
         return [a == b for a, b in zip(expected, picks, strict=True)]
 
-    handlings = [(requeues, retransmit) for requeues in (False, True) for retransmit in Retransmit]
-    variants = [
-        replace(this.mechanism, requeues=requeues, retransmit=retransmit)
-        for requeues, retransmit in handlings
-    ]
-    scored = [hits(variant) for variant in variants]
-    best = max(range(len(scored)), key=lambda index: sum(scored[index]))
-    possible = {this.mechanism.name}
-    for each in candidates_for(order):
-        if each.name not in names:
-            continue
-        turns = dict.fromkeys([each.turn, this.mechanism.turn if each.turn else None])
-        others = (
-            replace(each, turn=turn, requeues=requeues, retransmit=retransmit)
-            for turn in turns
-            if (turn is None) == (each.turn is None)
-            for requeues, retransmit in handlings
+    best = max(map(hits, _handlings(this.mechanism, Retransmit)), key=sum)
+    return {
+        name
+        for name in names
+        if any(
+            not refutes(best, hits(each))
+            for each in _variants(this, order, name, tuple(Retransmit))
         )
-        if each.name not in possible and any(
-            not refutes(scored[best], hits(other)) for other in others
-        ):
-            possible.add(each.name)
-    return possible >= set(names)
+    }
 
 
-def _without_ready(order: SendOrder) -> SendOrder:
-    """Return the order as it is if only its first bytes show that a response was ready.
+def client_views(
+    known: SendOrder, found: SendOrder, received: Container[int]
+) -> Iterator[SendOrder]:
+    """Yield what a client knows of an order, as the server knew it and as the client found it.
 
-    A client knows no more: a mechanism that could have sent in this order with responses that were
-    ready later would have left the same log.
+    Both have the packets *received* in their order. The first has what the others carried and when
+    requests arrived, the second what a client takes for that: both may have been. Each comes with
+    the times when responses were ready, as a hint for the search, and without.
     """
-    steps: list[Step] = []
+    for order in (known, found):
+        for has_hints in (True, False):
+            view = seen_by_client(order, received, has_hints=has_hints)
+            yield replace(view, ack_spread_ns=found.ack_spread_ns)
+
+
+def seen_by_client(
+    order: SendOrder, received: Container[int], *, has_hints: bool = True
+) -> SendOrder:
+    """Return the order as far as a client knows it, who got the packets *received*.
+
+    A response may be ready at any time from its request to its first byte; an acknowledgement may
+    arrive later than it did; a loss may have been noticed at any time before its bytes were sent
+    again; and what a packet carried that the client never got shows no pick. Every other packet
+    shows one.
+    """
+    hidden = {StepKind.LOST, StepKind.REPAIRED, *(() if has_hints else (StepKind.READY,))}
+    requested = {step.stream_id for step in order.steps if step.kind is StepKind.SENT}
     begun: set[int] = set()
+    steps: list[Step] = []
     for step in order.steps:
-        if step.kind is not StepKind.READY:
-            steps.append(step)
-        if step.kind is StepKind.SENT and step.stream_id not in begun:
+        if step.kind is StepKind.SENT:
             begun.add(step.stream_id)
-            steps.append(Step(StepKind.READY, step.at_ns, step.stream_id))
-    return replace(order, steps=tuple(steps))
+        if step.kind in hidden or (step.kind is StepKind.ACTIVATE and step.stream_id not in begun):
+            continue
+        is_choice = step.kind is StepKind.SENT and step.number in received
+        steps.append(step._replace(is_choice=is_choice))
+        if step.kind is StepKind.OPEN and step.stream_id in requested:
+            requested.remove(step.stream_id)
+            steps.append(Step(StepKind.ACTIVATE, step.at_ns, step.stream_id))
+    return replace(order, steps=tuple(steps), knows_losses=False)
+
+
+def history(this: Case, seen: SendOrder, name: str) -> list[SchedulerCall] | None:
+    """Return a history of a server in which that mechanism sends what a client saw, if found.
+
+    It is the calls of its scheduler, and `is_history` has checked it: the search is the same as in
+    `identify`, so that nothing rests on it.
+    """
+    variants = _variants(this, seen, name, (Retransmit.FIRST, Retransmit.TURN))
+    for mechanism in dict.fromkeys(variants):
+        for rejoins in (False, mechanism.kind not in _TREES):
+            search = HistorySearch(seen, mechanism, rejoins=rejoins, most_misses=FEW_PICKS - 1)
+            search.run()
+            if is_history(seen, mechanism, search.calls):
+                return search.calls
+    return None
+
+
+_METHODS = {
+    StepKind.OPEN: "open",
+    StepKind.UPDATE: "update",
+    StepKind.ACTIVATE: "activate",
+    StepKind.DEACTIVATE: "deactivate",
+    StepKind.TOUCHED: "requeue",
+    StepKind.CLOSE: "close",
+}
+_AT_ONCE, _AT_ANY_TIME = -1, MAX_VARINT
+
+
+class _Gap:
+    """Lost bytes of a stream between packets *after* and *before*, in so many packets."""
+
+    def __init__(self, after: int) -> None:
+        self.after, self.before, self.n_packets = after, MAX_VARINT, 0
+
+
+def _gaps(seen: SendOrder) -> dict[int, list[_Gap]]:
+    """Return the gaps of each stream."""
+    gaps: dict[int, list[_Gap]] = {}
+    for step in seen.steps:
+        if step.kind is StepKind.SENT:
+            of_stream = gaps.setdefault(step.stream_id, [_Gap(-1)])
+            if step.is_choice:
+                of_stream[-1].before = step.number
+                of_stream.append(_Gap(step.number))
+            else:
+                of_stream[-1].n_packets += 1
+    return gaps
+
+
+class _DueCalls:
+    """The calls of a scheduler that a client's view calls for, and until when each may be made."""
+
+    def __init__(self, seen: SendOrder, mechanism: Mechanism) -> None:
+        self._steps = deque(seen.steps)
+        self._mechanism = mechanism
+        self._ack_spread_ns = seen.ack_spread_ns
+        self._due: dict[tuple[str, int], deque[int]] = {}
+        self._begun: set[int] = set()
+        self._active: set[int] = set()
+        self._closed: set[int] = set()
+        self._gaps = _gaps(seen)
+        self._exchanged: set[int] = set()
+        self._advance()
+
+    def _advance(self) -> None:
+        """Note what calls for a call up to the next bytes of a stream."""
+        while self._steps and self._steps[0].kind is not StepKind.SENT:
+            step = self._steps[0]
+            if step.kind is StepKind.RESENT and self._is_charged(step):
+                break
+            self._steps.popleft()
+            if step.kind in _METHODS and (until_ns := self._until_ns(step)) is not None:
+                key = _METHODS[step.kind], step.stream_id
+                self._due.setdefault(key, deque()).append(until_ns)
+
+    def _is_charged(self, step: Step) -> bool:
+        """Return whether the scheduler is charged for bytes that are sent again."""
+        return self._mechanism.retransmit is Retransmit.TURN and step.stream_id in self._active
+
+    def _until_ns(self, step: Step) -> int | None:
+        """Return when the call for a step must be made; None if there is none."""
+        match step.kind:
+            case StepKind.ACTIVATE if step.stream_id not in self._begun:
+                return _AT_ANY_TIME  # until its first byte
+            case StepKind.UPDATE if not self._mechanism.heeds_updates:
+                return None
+            case StepKind.UPDATE if step.stream_id in self._closed:
+                return None
+            case StepKind.CLOSE:
+                return _AT_ANY_TIME
+            case StepKind.TOUCHED if not self._mechanism.requeues:
+                return None
+            case StepKind.TOUCHED:
+                is_active = step.stream_id in self._active
+                return step.at_ns + self._ack_spread_ns if is_active else None
+        return _AT_ONCE
+
+    def make(self, call: SchedulerCall) -> bool:
+        """Make a call other than a charge; return whether it is due."""
+        due = self._due.get((call.method, call.stream_id))
+        if not due:
+            return False
+        due.popleft()
+        match call.method:
+            case "activate":
+                self._active.add(call.stream_id)
+            case "deactivate":
+                self._active.discard(call.stream_id)
+                self._due.pop(("requeue", call.stream_id), None)
+            case "close":
+                self._closed.add(call.stream_id)
+        self._advance()
+        return True
+
+    def exchanges(self, stream_id: int) -> bool:
+        """Return whether the next packet may have carried that stream instead, and note it.
+
+        A client knows what lost packets carried in total, but not which carried which: one may have
+        carried any bytes that were lost between the packets around it, and another the rest.
+        """
+        step = self._steps[0] if self._steps else None
+        if step is None or step.is_choice or step.number in self._exchanged:
+            return False
+        for gap in self._gaps.get(stream_id, ()):
+            if gap.after < step.number < gap.before and gap.n_packets:
+                gap.n_packets -= 1
+                self._exchanged.add(step.number)
+                return True
+        return False
+
+    def charge(self, call: SchedulerCall) -> Step | None:
+        """Make a charge; return the bytes that were sent then, None if it is not their turn."""
+        if not self._steps:
+            return None
+        step = self._steps.popleft()
+        if step.kind is StepKind.SENT:
+            self._begun.add(step.stream_id)
+            if any(due and due[0] < step.at_ns for due in self._due.values()):
+                return None
+        self._advance()
+        is_it = (step.stream_id, step.n_bytes) == (call.stream_id, call.argument)
+        return step if is_it and call.stream_id in self._active else None
+
+    def is_over(self) -> bool:
+        """Return whether all bytes were sent."""
+        return not self._steps
+
+
+def is_history(seen: SendOrder, mechanism: Mechanism, calls: Sequence[SchedulerCall]) -> bool:
+    """Return whether these calls make the mechanism send what a client saw, and may have been made.
+
+    Each pick is that of the log. Each stream joins between its request and its first byte, and is
+    requeued by an acknowledgement, no earlier than that and at most the spread later; all else is
+    called when the log has it. Lost packets may have exchanged what they carried. As few picks may
+    differ, or streams go behind others without a reason, as refute no mechanism of a server's log.
+    """
+    scheduler: Any = mechanism.new(seen.turn_bytes)
+    due = _DueCalls(seen, mechanism)
+    n_wrong = 0
+    waiting = deque(calls)
+    while waiting and n_wrong < FEW_PICKS:
+        call = waiting.popleft()
+        if call.method == "charge":
+            step = due.charge(call)
+            if step is None:
+                return False
+            n_wrong += step.is_choice and scheduler.pick() != call.stream_id
+        elif not due.make(call):
+            rejoin = call._replace(method="activate")
+            if call.method != "deactivate" or not waiting or waiting.popleft() != rejoin:
+                return False
+            n_wrong += not due.exchanges(call.stream_id)
+            scheduler.deactivate(call.stream_id)
+            call = rejoin
+        _make(scheduler, call)
+    return n_wrong < FEW_PICKS and due.is_over()
+
+
+def _make(scheduler: Any, call: SchedulerCall) -> None:
+    if call.method == "requeue" and not isinstance(scheduler, SupportsRequeue):
+        scheduler.deactivate(call.stream_id)
+        scheduler.activate(call.stream_id)
+    elif call.argument is None:
+        getattr(scheduler, call.method)(call.stream_id)
+    else:
+        getattr(scheduler, call.method)(call.stream_id, call.argument)
 
 
 def _has_quantum(this: Case, found: Identification) -> bool:

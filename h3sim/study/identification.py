@@ -6,9 +6,13 @@ what was sent. So a mistake does not spread, and a share of the picks is explain
 
 from __future__ import annotations
 
+import copyreg
 import enum
+import io
 import math
-from collections import Counter
+import pickle
+from bisect import bisect_left
+from collections import Counter, deque
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -79,6 +83,11 @@ class Mechanism:
         """True if priority signals decide its order."""
         return self.kind not in (SchedulerKind.FIFO, SchedulerKind.ROUND_ROBIN)
 
+    @property
+    def keeps_rounds(self) -> bool:
+        """True if the position of a stream depends for long on when it joined."""
+        return self.kind in _TREE_KINDS or self.mixed is Mixed.SHARED_LIST
+
     def signal(self, signal: Signal | None) -> Signal | None:
         """Return what it makes of a signal."""
         if self.is_list:
@@ -108,6 +117,9 @@ class Resync(enum.Enum):
     next."""
     SKIP = "skip"
     """The stream that was sent had its quantum too early, and is not charged for it."""
+    HISTORY = "history"
+    """The times that the log does not show are chosen so that the mechanism picks what was sent;
+    where no such time is found, as `REJOIN`, but in a tree, whose shares that would disturb."""
 
 
 def predictions(
@@ -118,6 +130,9 @@ def predictions(
     Bytes that are sent again count as another stream, `~stream_id`. A stream that may not have been
     ready is not held against it.
     """
+    if resync is Resync.HISTORY:
+        rejoins = mechanism.kind not in _TREE_KINDS
+        return HistorySearch(order, mechanism, rejoins=rejoins).run()
     return _Replay(order, mechanism, resync=resync).run()
 
 
@@ -143,6 +158,12 @@ class _Replay:
         self._closed = 0
         self._open: dict[int, None] = {}
         self._previous: int | None = None
+        # A protocol's check takes longer than a pick.
+        self._requeue = (
+            self._scheduler.requeue
+            if isinstance(self._scheduler, SupportsRequeue)
+            else self._rejoin
+        )
 
     def run(self) -> list[int | None]:
         predicted: list[int | None] = []
@@ -244,12 +265,6 @@ class _Replay:
                 if self._lost_scheduler is not None:
                     self._lost_scheduler.deactivate(stream_id)
 
-    def _requeue(self, stream_id: int) -> None:
-        if isinstance(self._scheduler, SupportsRequeue):
-            self._scheduler.requeue(stream_id)
-        else:
-            self._rejoin(stream_id)
-
     def _release(self) -> None:
         """Activate again what was held: it may be ready from now on."""
         for stream_id in self._held:
@@ -298,6 +313,302 @@ class _Replay:
             self._scheduler.charge(stream_id, n_bytes)
 
 
+class SchedulerCall(NamedTuple):
+    """One call of a scheduler in the history of a server."""
+
+    method: str
+    stream_id: int
+    argument: Any = None
+
+
+_MOST_REQUEUED = 50
+"""Most acknowledgements that are tried for one pick: more streams than that rarely compete."""
+
+
+@cache
+def _eps(urgency: int, incremental: bool) -> Eps:
+    """Return a priority; cached, as states hold many of few."""
+    return Eps(urgency=urgency, incremental=incremental)
+
+
+class _Pickler(pickle.Pickler):
+    """Pickles schedulers; dataclasses would take most of the time."""
+
+    dispatch_table = {  # noqa: RUF012 - as pickle declares it
+        **copyreg.dispatch_table,
+        Eps: lambda signal: (_eps, (signal.urgency, signal.incremental)),
+    }
+
+
+def _pickled(scheduler: Scheduler) -> bytes:
+    buffer = io.BytesIO()
+    _Pickler(buffer).dump(scheduler)
+    return buffer.getvalue()
+
+
+class HistorySearch:
+    """A search for the history of a server in which a mechanism sends as a log shows.
+
+    A client knows neither when a stream joined, between its request and its first byte, nor when
+    acknowledgements requeued streams, within a round trip's variation. Each is chosen as late as
+    the picks allow: a stream joins once it is sent, or earlier if it is not next then. The earlier
+    it joins, the earlier it is picked, so bisection finds the time.
+    """
+
+    def __init__(
+        self,
+        order: SendOrder,
+        mechanism: Mechanism,
+        *,
+        rejoins: bool = False,
+        most_misses: int | None = None,
+    ) -> None:
+        """Prepare a search, which ends once it cannot explain more choices than *most_misses*."""
+        self.calls: list[SchedulerCall] = []
+        """The calls of the scheduler so far; those of `pick` are left out."""
+        self._order = order
+        self._mechanism = mechanism
+        self._scheduler = mechanism.new(order.turn_bytes)
+        self._can_requeue = isinstance(self._scheduler, SupportsRequeue)
+        self._rejoins = rejoins
+        self._misses_left = len(order.steps) if most_misses is None else most_misses
+        self._waits_turn = mechanism.retransmit is Retransmit.TURN
+        self._states: list[tuple[int, bytes]] = []
+        """Earlier states of the scheduler, each with the number of calls before it."""
+        self._requested: dict[int, int] = {}
+        """Streams that have sent nothing, and the number of calls before their requests."""
+        self._joined: dict[int, int] = {}
+        """Those of them that were ready, and the number of calls before they joined."""
+        self._begun: dict[int, None] = {}
+        self._active: dict[int, None] = {}
+        self._open: dict[int, None] = {}
+        self._closings: deque[tuple[int, int]] = deque()
+        self._touched: deque[tuple[int, int]] = deque()
+        """Streams that are to be requeued, and until when."""
+        self._left = Counter[int]()
+        """The bytes of each stream that are sent from here on."""
+        for step in order.steps:
+            if step.kind is StepKind.SENT:
+                self._left[step.stream_id] += step.n_bytes
+        self._last_packet: dict[int, int] = {}
+        """The last packet of each stream."""
+        self._previous: int | None = None
+
+    def run(self) -> list[int | None]:
+        """Return which stream the mechanism picks at each choice of the log."""
+        predicted: list[int | None] = []
+        for step in self._order.steps:
+            self._close_until(step.at_ns)
+            match step.kind:
+                case StepKind.SENT:
+                    pick = self._send(step)
+                    if step.is_choice:
+                        predicted.append(pick)
+                        self._misses_left -= pick != step.stream_id
+                        if self._misses_left < 0:
+                            break
+                case StepKind.RESENT:
+                    if step.is_choice:
+                        predicted.append(~step.stream_id)
+                    if self._waits_turn and step.stream_id in self._active:
+                        self._call("charge", step.stream_id, step.n_bytes)
+                case StepKind.OPEN | StepKind.UPDATE:
+                    self._signal(step)
+                case _:
+                    self._change(step)
+        return predicted
+
+    def _call(self, method: str, stream_id: int, argument: Any = None) -> None:
+        call = SchedulerCall(method, stream_id, argument)
+        self.calls.append(call)
+        self._apply(self._scheduler, call)
+
+    def _apply(self, scheduler: Any, call: SchedulerCall) -> None:
+        method, stream_id, argument = call
+        if argument is not None:
+            getattr(scheduler, method)(stream_id, argument)
+        elif method != "requeue" or self._can_requeue:
+            getattr(scheduler, method)(stream_id)
+        else:
+            scheduler.deactivate(stream_id)
+            scheduler.activate(stream_id)
+
+    def _close_until(self, at_ns: int) -> None:
+        while self._closings and self._closings[0][0] < at_ns:
+            stream_id = self._closings.popleft()[1]
+            if self._open.pop(stream_id, 0) is None:
+                self._call("close", stream_id)
+
+    def _signal(self, step: Step) -> None:
+        signal = self._mechanism.signal(step.signal)
+        if step.kind is StepKind.OPEN:
+            self._open[step.stream_id] = None
+            self._call("open", step.stream_id, signal)
+        elif step.stream_id in self._open and self._mechanism.heeds_updates:
+            self._call("update", step.stream_id, signal)
+
+    def _change(self, step: Step) -> None:
+        stream_id = step.stream_id
+        match step.kind:
+            case StepKind.ACTIVATE if stream_id in self._begun:
+                self._activate(stream_id)
+            case StepKind.ACTIVATE:
+                self._requested[stream_id] = len(self.calls)
+                self._remember()
+            case StepKind.READY if stream_id in self._requested and stream_id not in self._joined:
+                self._joined[stream_id] = len(self.calls)
+                self._activate(stream_id)
+            case StepKind.DEACTIVATE:
+                self._requested.pop(stream_id, None)
+                self._joined.pop(stream_id, None)
+                if self._active.pop(stream_id, 0) is None:
+                    self._call("deactivate", stream_id)
+            case StepKind.CLOSE:
+                retention_ns = self._mechanism.kind.retention_ns
+                self._closings.append((step.at_ns + retention_ns, stream_id))
+            case StepKind.TOUCHED if self._mechanism.requeues and stream_id in self._active:
+                self._touched.append((step.at_ns + self._order.ack_spread_ns, stream_id))
+
+    def _activate(self, stream_id: int) -> None:
+        self._active[stream_id] = None
+        self._call("activate", stream_id)
+
+    def _remember(self) -> None:
+        """Keep the state of the scheduler: a stream may turn out to have joined here."""
+        self._states.append((len(self.calls), _pickled(self._scheduler)))
+
+    def _send(self, step: Step) -> int | None:
+        """Replay bytes that were sent; return what is picked."""
+        stream_id = step.stream_id
+        while self._touched and self._touched[0][0] < step.at_ns:
+            self._requeue_next()
+        if stream_id in self._requested:
+            self._join(stream_id)
+        elif stream_id in self._begun and stream_id not in self._active:
+            self._activate(stream_id)
+        pick = self._scheduler.pick()
+        while pick is not None and pick != stream_id and self._may_be_lost(pick, step.number):
+            del self._active[pick]
+            self._call("deactivate", pick)
+            pick = self._scheduler.pick()
+        if pick != stream_id and self._requeue_until(stream_id):
+            pick = stream_id
+        if pick != stream_id and self._rejoins:
+            self._rejoin_until(stream_id)
+        self._begun[stream_id] = None
+        self._left[stream_id] -= step.n_bytes
+        self._last_packet[stream_id] = step.number
+        is_other = stream_id != self._previous
+        if not self._requested:
+            self._states.clear()
+        elif is_other:
+            self._remember()
+        if stream_id in self._active:
+            self._call("charge", stream_id, step.n_bytes)
+        if self._requested and is_other:
+            self._remember()
+        self._previous = stream_id
+        return pick
+
+    def _may_be_lost(self, stream_id: int, number: int) -> bool:
+        """Return whether all that is left of a stream may have been in packets that were lost."""
+        last = self._last_packet.get(stream_id)
+        if last is None or stream_id not in self._active:
+            return False
+        lost = self._order.lost_packets
+        n_lost = bisect_left(lost, number) - bisect_left(lost, last)
+        return self._left[stream_id] <= n_lost * self._order.packet_bytes
+
+    # When a stream joined
+
+    def _join(self, stream_id: int) -> None:
+        """Activate a stream when it must join to be next now; now, if there is no such time."""
+        requested = self._requested.pop(stream_id)
+        joined = self._joined.pop(stream_id, None)
+        if joined is None:
+            joined = len(self.calls)
+            self._activate(stream_id)
+        if self._scheduler.pick() == stream_id:
+            return
+        states = [state for state in self._states if requested <= state[0] <= joined]
+        low, high = 0, len(states)
+        while low < high:
+            middle = (low + high) // 2
+            found = self._first_pick(stream_id, states[middle], joined)
+            if found == len(self.calls):
+                self._join_at(stream_id, states[middle], joined)
+                return
+            if found is None:  # not yet: it joined earlier
+                high = middle
+            else:
+                low = middle + 1
+
+    def _first_pick(self, stream_id: int, state: tuple[int, bytes], joined: int) -> int | None:
+        """Return before which call a stream is next if it joins at that state."""
+        start, pickled = state
+        scheduler = pickle.loads(pickled)  # noqa: S301 - as pickled above
+        scheduler.activate(stream_id)
+        for index in range(start, len(self.calls)):
+            call = self.calls[index]
+            if index == joined:
+                continue
+            if call.method == "charge" and scheduler.pick() == stream_id:
+                return index
+            self._apply(scheduler, call)
+        return len(self.calls) if scheduler.pick() == stream_id else None
+
+    def _join_at(self, stream_id: int, state: tuple[int, bytes], joined: int) -> None:
+        """Replay the calls from a state on, with the stream in the scheduler."""
+        start, pickled = state
+        later = list(enumerate(self.calls[start:], start))
+        remembered = {index for index, _ in self._states if index > start}
+        self._states = [each for each in self._states if each[0] <= start]
+        del self.calls[start:]
+        self._scheduler = pickle.loads(pickled)  # noqa: S301 - as pickled above
+        self._call("activate", stream_id)
+        for index, call in later:
+            if index != joined:
+                self._call(*call)
+            if index + 1 in remembered:
+                self._remember()
+        for other, index in self._requested.items():
+            self._requested[other] = index + (start < index <= joined)
+        for other, index in self._joined.items():  # the index of a call, which moves from there on
+            self._joined[other] = index + (start <= index <= joined)
+
+    # When streams were requeued
+
+    def _requeue_next(self) -> None:
+        stream_id = self._touched.popleft()[1]
+        if stream_id in self._active:
+            self._call("requeue", stream_id)
+
+    def _requeue_until(self, stream_id: int) -> bool:
+        """Requeue what may be requeued by now until a stream is next; return whether it is."""
+        if not self._touched:
+            return False
+        n_calls, pickled = len(self.calls), _pickled(self._scheduler)
+        touched = self._touched.copy()
+        for _ in range(min(len(touched), _MOST_REQUEUED)):
+            self._requeue_next()
+            if self._scheduler.pick() == stream_id:
+                return True
+        del self.calls[n_calls:]
+        self._scheduler = pickle.loads(pickled)  # noqa: S301 - as pickled above
+        self._touched = touched
+        return False
+
+    def _rejoin_until(self, stream_id: int) -> None:
+        """Move picks behind their equals until a stream is next, or all were moved."""
+        vain: dict[int, None] = {}
+        pick = self._scheduler.pick()
+        while pick is not None and pick != stream_id and pick not in vain:
+            vain[pick] = None
+            self._call("deactivate", pick)
+            self._call("activate", pick)
+            pick = self._scheduler.pick()
+
+
 # Candidates
 
 
@@ -313,6 +624,8 @@ _TREE_KINDS = frozenset(each.kind for each in _TREES)
 ONE_PACKET = Quantum()
 _LONG_QUANTUM = Quantum(packets=8)
 """A quantum to compare with: where it makes no difference, a log does not show the quantum."""
+_LONGEST_QUANTUM = Quantum(size_bytes=16_000)
+"""The longest of a deployed server (google-quiche): no response need have reached it."""
 _MOST_QUANTA = 3
 """Most quanta that are tried beside one packet."""
 
@@ -329,6 +642,13 @@ def candidates_for(order: SendOrder) -> list[Mechanism]:
     ]
     if Eps in kinds:
         found += [replace(each, turn=turn) for each in _EPS for turn in quanta]
+        # One that no response reached shows in the order of both kinds only.
+        if _LONGEST_QUANTUM not in quanta:
+            found += [
+                replace(each, turn=_LONGEST_QUANTUM)
+                for each in _EPS
+                if each.mixed is not Mixed.ALL_SHARE
+            ]
         found.append(Mechanism(kind=SchedulerKind.EPS, is_sequential=True))
     if H2Priority in kinds:
         found += _TREES
@@ -399,14 +719,20 @@ def _quantum_bytes(runs: list[tuple[int, int, int]]) -> int | None:
 
 _LEAST_SHARE = 0.7
 """A mechanism that explains less than this share of the choices is not named."""
-_LEAST_SHARE_REQUEUED = 0.5
-"""The same where acknowledgements requeue streams and their times are a client's estimates: each
-that is wrong displaces a stream until its next one."""
+_LEAST_SHARE_ESTIMATED = 0.5
+"""The same of a client's log, whose times are estimates: each that is wrong displaces a stream."""
 _PROMISING = 0.4
 """Mechanisms that explain less than this share of the best one's picks are not tried further."""
 _FEW_MECHANISMS = 4
 """So many of the most promising mechanisms decide what happens to streams that lose bytes."""
-_FEW_PICKS = 4
+_FEW_VARIANTS = 2
+"""So many variants of each mechanism are searched for a history."""
+_RESYNCS = {
+    True: (Resync.NONE, Resync.REJOIN, Resync.SKIP),
+    False: tuple(Resync),  # only a client lacks the times that are searched
+}
+"""The consequences that a pick that was not sent may have, by whether the log is a server's."""
+FEW_PICKS = 4
 """So many picks refute a mechanism where another explains everything."""
 _SIGNIFICANT = 100
 """One over the level of significance; whole, since the test counts in large whole numbers."""
@@ -416,19 +742,21 @@ def refutes(best: Sequence[bool], other: Sequence[bool]) -> bool:
     """Return whether the picks that *best* explains and *other* does not refute the *other*.
 
     An exact sign test of the picks that only one of them explains (McNemar's test), at 1 %: seven
-    at least. Four are enough if *best* explains all; fewer are not, as times in logs are not exact.
-    And *best* must gain more than it does not explain itself: so much is lost in reconstruction.
+    at least. Four more are enough than *best* does not explain; fewer are not, as times in logs are
+    not exact.
+    And *best* must gain more than half of what it does not explain itself: so much is lost in
+    reconstruction.
 
-    >>> refutes([True] * 7 + [False], [False] * 8), refutes([True] * 6 + [False], [False] * 7)
+    >>> refutes([True] * 7 + [False], [False] * 8), refutes([True] * 4 + [False], [False] * 5)
     (True, False)
     >>> refutes([True] * 4, [False] * 4), refutes([True] * 3, [False] * 3)
     (True, False)
     """
     only_best = sum(a and not b for a, b in zip(best, other, strict=True))
-    if all(best) and only_best >= _FEW_PICKS:
-        return True
     only_other = sum(b and not a for a, b in zip(best, other, strict=True))
-    if only_best - only_other <= best.count(False):
+    if only_best - only_other >= FEW_PICKS + best.count(False):
+        return True
+    if 2 * (only_best - only_other) <= best.count(False):
         return False
     n = only_best + only_other
     tail: int = sum(math.comb(n, k) for k in range(only_best, n + 1))
@@ -491,25 +819,55 @@ class _Comparison:
         ]
         self._known: dict[tuple[Mechanism, Resync], _Scored] = {}
         kinds = {step.kind for step in order.steps}
-        self._retransmits = tuple(Retransmit) if StepKind.RESENT in kinds else (Retransmit.FIRST,)
+        self._retransmits: tuple[Retransmit, ...] = (Retransmit.FIRST,)
+        if StepKind.LOST in kinds:
+            self._retransmits = tuple(Retransmit)
+        elif StepKind.RESENT in kinds:  # the others differ by when the server learnt of losses
+            self._retransmits = (Retransmit.FIRST, Retransmit.TURN)
         self._requeues = (False, True) if StepKind.TOUCHED in kinds else (False,)
         self.groups: dict[str, _Scored] = {}
         """The best variant of each mechanism, by name."""
         self._resyncs: tuple[Resync, ...] = (Resync.NONE,)
-        promising = self._promising()
-        variants = [
-            replace(mechanism, requeues=requeues, retransmit=retransmit)
-            for requeues, retransmit in self._handlings(promising)
-            for mechanism in promising
-        ]
+        self._is_server = order.source == "server"
+        variants = self._variants()
         for variant in variants:
             self._keep(self.score(variant))
-        # Where one explains the log exactly, the others need no help.
-        if not any(all(each.hits) for each in self.groups.values()):
-            self._resyncs = tuple(Resync)
-            for variant in variants:
-                self._keep(self.score(variant))
+        # Where one explains a server's log exactly, the others need no help.
+        if not (self._is_server and self._is_exact()):
+            self._help(variants)
         self.best = max(self.groups.values(), key=lambda scored: scored.n_hits)
+
+    def _is_exact(self) -> bool:
+        """Return whether a mechanism explains all choices."""
+        return any(all(each.hits) for each in self.groups.values())
+
+    def _variants(self) -> list[Mechanism]:
+        """Return the promising candidates, with what may happen to streams that lose bytes."""
+        promising = self._promising()
+        if not (self._is_server or self._is_exact()):
+            # Where streams are requeued, little is explained before the times of that are known.
+            self._resyncs = (Resync.NONE, Resync.HISTORY)
+        handlings = self._handlings(promising)
+        self._resyncs = (Resync.NONE,)
+        if not any(requeues for requeues, _ in handlings):
+            self.groups.clear()
+            for mechanism in candidates_for(self.order):
+                self._keep(self._scored(mechanism))
+        return [
+            replace(mechanism, requeues=requeues, retransmit=retransmit)
+            for requeues, retransmit in handlings
+            for mechanism in promising
+        ]
+
+    def _help(self, variants: Iterable[Mechanism]) -> None:
+        """Keep what the variants explain with help, the most promising with all of it."""
+        inexact = [each for each in variants if not all(self.groups[each.name].hits)]
+        inexact = self._best_of_each(inexact, 2 * _FEW_VARIANTS)
+        for resyncs in ((Resync.NONE, Resync.REJOIN), _RESYNCS[self._is_server]):
+            self._resyncs = resyncs
+            for variant in inexact:
+                self._keep(self.score(variant))
+            inexact = self._best_of_each(inexact, _FEW_VARIANTS)
 
     @property
     def share(self) -> float:
@@ -521,6 +879,19 @@ class _Comparison:
         known = self.groups.get(scored.mechanism.name)
         if known is None or scored.n_hits > known.n_hits:
             self.groups[scored.mechanism.name] = scored
+
+    def _best_of_each(self, variants: Iterable[Mechanism], n_each: int) -> list[Mechanism]:
+        """Return the variants of each mechanism that explain most: a search takes its time."""
+        by_name: dict[str, list[_Scored]] = {}
+        for variant in variants:
+            by_name.setdefault(variant.name, []).append(self.score(variant))
+        found: list[Mechanism] = []
+        for scored in by_name.values():
+            scored.sort(key=lambda each: -each.n_hits)
+            # Of those that keep rounds it shows only then which explains most.
+            n_kept = len(scored) if scored[0].mechanism.keeps_rounds else n_each
+            found += [each.mechanism for each in scored[:n_kept]]
+        return found
 
     def _promising(self) -> list[Mechanism]:
         """Return the candidates that may explain most, the best first; the others count as is."""
@@ -534,10 +905,12 @@ class _Comparison:
         scored.sort(key=lambda each: -each.n_hits)
         for each in scored:
             self._keep(each)
+        # A client's estimates of when streams joined may spoil all that some would explain.
         return [
             replace(each.mechanism, requeues=False)
             for each in scored
             if each.n_hits >= _PROMISING * scored[0].n_hits
+            or (each.mechanism.keeps_rounds and not self._is_server)
         ]
 
     def _handlings(self, promising: Sequence[Mechanism]) -> list[tuple[bool, Retransmit]]:
@@ -546,16 +919,22 @@ class _Comparison:
         That is a rule of the transport, and so the same for every mechanism.
         """
         found: dict[tuple[bool, Retransmit], None] = {}
-        for mechanism in promising[:_FEW_MECHANISMS]:
+        fitting: list[_Scored] = []
+        for mechanism in promising[: _FEW_MECHANISMS // len(self._resyncs)]:
             variants = [
                 replace(mechanism, requeues=requeues, retransmit=retransmit)
                 for requeues in self._requeues
                 for retransmit in self._retransmits
             ]
-            found |= {
-                (variant.requeues, variant.retransmit): None
-                for variant in self._unrefuted(map(self._scored, variants))
-            }
+            unrefuted = self._unrefuted(map(self.score, variants))
+            fitting += map(self.score, unrefuted)
+            found |= {(variant.requeues, variant.retransmit): None for variant in unrefuted}
+        if Resync.HISTORY in self._resyncs:
+            # Where streams are requeued at unknown times, nearly any order of equals is explained.
+            best = max(fitting, key=lambda each: each.n_hits)
+            plain = [each for each in fitting if not each.mechanism.requeues]
+            if any(not refutes(best.hits, each.hits) for each in plain):
+                return [handling for handling in found if not handling[0]]
         return list(found)
 
     def _scored(self, mechanism: Mechanism, resync: Resync = Resync.NONE) -> _Scored:
@@ -753,9 +1132,11 @@ def identification_of(orders: Iterable[SendOrder]) -> Identification:
     compared: _Comparison | None = None
     for order in orders:
         found = _Comparison(order)
-        if compared is None or _explains_more(found, compared):
-            compared = found
-        if compared.share >= _WELL_EXPLAINED:
+        if compared is not None and not _explains_more(found, compared):
+            break
+        compared = found
+        n_missed = found.best.hits.count(False)
+        if found.share >= _WELL_EXPLAINED or n_missed < FEW_PICKS:
             break
     assert compared is not None  # noqa: S101 - there is one order at least
     return _identification(compared)
@@ -775,8 +1156,7 @@ def _identification(compared: _Comparison) -> Identification:
     scored = sorted(compared.groups.values(), key=lambda each: -each.n_hits)
     rows = [_explanation(each, compared) for each in scored]
     fitting = [each.mechanism for each in scored if not compared.refuted(each)]
-    is_estimated = best.mechanism.requeues and not order.knows_losses
-    least_share = _LEAST_SHARE_REQUEUED if is_estimated else _LEAST_SHARE
+    least_share = _LEAST_SHARE if order.source == "server" else _LEAST_SHARE_ESTIMATED
     is_explained = n_choices > 0 and best.n_hits >= least_share * n_choices
     heeding = {each.heeds_signals for each in fitting}
     return Identification(

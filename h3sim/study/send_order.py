@@ -23,6 +23,7 @@ from h3sim.qlog import EntryKind, read_timeline
 from h3sim.qlog.container import Findings, opened
 from h3sim.qlog.records import StreamFrame
 from h3sim.qlog.timeline import INITIAL_LIMIT, Entry
+from h3sim.ranges import Ranges
 from h3sim.signals import Signalling
 from h3sim.units import ms
 
@@ -58,7 +59,7 @@ class StepKind(enum.IntEnum):
     TOUCHED = 9
     """Some of its bytes were acknowledged or lost."""
     CLOSE = 10
-    """Its last byte was sent."""
+    """Its last byte was acknowledged, or sent, if the log has no acknowledgements."""
 
 
 class Step(NamedTuple):
@@ -88,8 +89,12 @@ class SendOrder:
     """The largest number, which schedulers expect of a quantum."""
     knows_losses: bool
     """True if the log says when the server learnt of losses."""
+    ack_spread_ns: int = 0
+    """The time by which acknowledgements may reach the server later than in the steps."""
     paths: Mapping[int, str]
     unknown: tuple[str, ...]
+    lost_packets: tuple[int, ...] = ()
+    """The packets that a client never got, in order."""
     signals: Mapping[int, Signal] = field(default_factory=dict)
     """The last signal of each stream that has one."""
     has_signals: bool = False
@@ -193,6 +198,7 @@ def _har_arrivals(path: str | Path) -> _Arrivals:
     return _Arrivals(
         entries=entries,
         packets=packets,
+        lost=[],
         acked={},
         title=Path(path).name.partition(".")[0],
         source="HAR",
@@ -217,7 +223,7 @@ def _order_of_server(log: TimelineLog, timeline: SenderView, wait_ns: int) -> Se
     is_written = any(entry.kind is EntryKind.WRITTEN for entry in timeline.entries)
     if not is_written:
         wait_ns += max(_uncontended_delays(requested, packets), default=0)
-    builder = _Builder(packets, is_http2=_is_http2(log), is_written=is_written)
+    builder = _Builder(packets, timeline.entries, is_http2=_is_http2(log), is_written=is_written)
     due: list[tuple[int, int]] = []
     for entry in timeline.entries:
         if entry.kind is EntryKind.PACKET:
@@ -278,6 +284,8 @@ class _Arrivals:
 
     entries: list[Entry]
     packets: list[_Packet]
+    lost: list[int]
+    """The packets that never arrived."""
     acked: Mapping[int, int]
     """The packet of the server that first acknowledged each request, where it is known."""
     is_http2: bool
@@ -302,6 +310,7 @@ def _client_arrivals(log: TimelineLog, timeline: SenderView) -> _Arrivals:
     return _Arrivals(
         entries=timeline.entries,
         packets=_with_lost_frames(packets, lost),
+        lost=lost,
         acked=acked,
         title=log.title,
         source="client",
@@ -338,6 +347,11 @@ def _order_of_arrivals(arrivals: _Arrivals, wait_ns: int) -> SendOrder:
     least_ns = max(0, min(delays, default=0))
     alone_ns = max(_uncontended_delays(requested, packets), default=least_ns)
     numbers = [packet.number for packet in packets]
+    spread_ns = 0
+    for stream_id, number in acked.items():
+        if stream_id in requested:
+            known_ns = due_ns[min(bisect_left(numbers, number), len(due_ns) - 1)]
+            spread_ns = max(spread_ns, known_ns - requested[stream_id] - least_ns)
 
     def ready_index(stream_id: int, at_ns: int) -> int:
         if stream_id in acked:
@@ -346,14 +360,19 @@ def _order_of_arrivals(arrivals: _Arrivals, wait_ns: int) -> SendOrder:
         return bisect_left(due_ns, at_ns + alone_ns + round(_QUEUE_SHARE * least_ns) + wait_ns)
 
     frames_of = {packet.number: packet.frames for packet in packets}
+    first_signal = _first_times(entries, EntryKind.TREE)
     rows: list[tuple[int, bool, Entry | int]] = []
     for entry in entries:
-        index = bisect_left(due_ns, entry.at_ns + least_ns)
-        if entry.kind in _SIGNALS_OR_REQUEST and requested.get(entry.stream_id, entry.at_ns) >= (
-            entry.at_ns
-        ):
-            # The least delay has the time of a packet in it, and a stream may join before that.
-            index = max(0, index - 1)
+        # The least delay has the time of a packet in it, and a stream may join before that.
+        is_early = entry.kind in _SIGNALS_OR_REQUEST
+        at_ns = entry.at_ns
+        if entry.kind is EntryKind.REQUEST:
+            # It may leave in two packets: the server has it with the one that has its priority.
+            at_ns = max(at_ns, first_signal.get(entry.stream_id, at_ns))
+        elif is_early:
+            with_request_ns = requested.get(entry.stream_id, at_ns)
+            is_early = at_ns <= max(with_request_ns, first_signal.get(entry.stream_id, 0))
+        index = max(0, bisect_left(due_ns, at_ns + least_ns) - is_early)
         if entry.kind is EntryKind.REQUEST:
             rows.append((index, False, entry))
             ready_at = max(index, ready_index(entry.stream_id, entry.at_ns))
@@ -362,7 +381,7 @@ def _order_of_arrivals(arrivals: _Arrivals, wait_ns: int) -> SendOrder:
             rows.append((index, False, entry))
     # A client's limits reach the server half a round trip later, as its requests do.
     rows.sort(key=lambda row: row[:2])
-    builder = _Builder(packets, is_http2=arrivals.is_http2, is_written=False)
+    builder = _Builder(packets, entries, is_http2=arrivals.is_http2, is_written=False)
     position = 0
     for index, packet in enumerate(packets):
         while position < len(rows) and rows[position][0] <= index:
@@ -380,6 +399,8 @@ def _order_of_arrivals(arrivals: _Arrivals, wait_ns: int) -> SendOrder:
         title=arrivals.title,
         source=arrivals.source,
         knows_losses=False,
+        ack_spread_ns=spread_ns,
+        lost_packets=tuple(arrivals.lost),
         paths=arrivals.paths,
         unknown=arrivals.unknown,
     )
@@ -456,7 +477,7 @@ class LostRoom:
             while position < len(by_start) and by_start[position][0] < number:
                 heappush(waiting, by_start[position][1])
                 position += 1
-            while waiting and self._left[number]:
+            while waiting and self._left[number] >= _LEAST_BYTES:
                 gap = heappop(waiting)
                 # Else it is more than its packets can have carried.
                 if gap.before > number and (rest := self._assign(number, gap)) is not None:
@@ -474,29 +495,30 @@ class LostRoom:
     def assign_ends(self, ends: Iterable[Missing]) -> None:
         """Place bytes that arrive late in what is left of the packets that they may be from."""
         begun: dict[int, tuple[int, int]] = {}
-        """The last packet before the lost end of each stream, and the last one placed for it."""
+        """The last packet before the lost end of each stream, and the last one assigned for it."""
         for end in ends:
-            after, placed = begun.pop(end.stream_id, (end.after, end.after))
+            after, assigned = begun.pop(end.stream_id, (end.after, end.after))
             if end.before - after <= _NEAR_PACKETS:
                 continue
             # A burst of losses may be long: each packet of it need only be near the one before.
-            first, last = (bisect_right(self._lost, at) for at in (after, placed + _NEAR_PACKETS))
-            numbers = [number for number in self._lost[first:last] if self._left[number]]
-            if sum(self._left[number] for number in numbers) < end.stop - end.start:
+            first, last = (bisect_right(self._lost, at) for at in (after, assigned + _NEAR_PACKETS))
+            n_bytes = end.stop - end.start
+            least = min(n_bytes, _LEAST_BYTES)  # an end of a few bytes leaves in any packet
+            numbers = [number for number in self._lost[first:last] if self._left[number] >= least]
+            if sum(self._left[number] for number in numbers) < n_bytes:
                 continue
             rest: Missing | None = end
             for number in numbers:
                 if rest is not None:
-                    rest, placed = self._assign(number, rest), number
-            begun[end.stream_id] = after, placed
+                    rest, assigned = self._assign(number, rest), number
+            begun[end.stream_id] = after, assigned
 
     def _assign(self, number: int, missing: Missing) -> Missing | None:
         """Place bytes in a packet; return what is left of them."""
         n_bytes = min(self._left[number], missing.stop - missing.start)
         frame = StreamFrame(missing.stream_id, missing.start, n_bytes, False)
         self._frames.setdefault(number, []).append(frame)
-        left = self._left[number] - n_bytes
-        self._left[number] = left if left >= _LEAST_BYTES else 0
+        self._left[number] -= n_bytes
         rest = missing._replace(start=missing.start + n_bytes)
         return rest if rest.start < rest.stop else None
 
@@ -528,6 +550,7 @@ class _Stream:
     is_active: bool = False
     is_ready: bool = False
     lost: list[tuple[int, int]] = field(default_factory=list)
+    acked: Ranges = field(default_factory=Ranges)
 
     @property
     def can_send(self) -> bool:
@@ -552,6 +575,8 @@ def _within(
             yield low, high
 
 
+_FRAME_HEADER_BYTES = 4
+"""The least: a type, a stream ID and a length (RFC 9000 § 19.8)."""
 _SIGNALS = frozenset({EntryKind.FIELD, EntryKind.UPDATE, EntryKind.TREE})
 _SIGNALS_OR_REQUEST = _SIGNALS | {EntryKind.REQUEST}
 
@@ -559,13 +584,18 @@ _SIGNALS_OR_REQUEST = _SIGNALS | {EntryKind.REQUEST}
 class _Builder:
     """Turns what a log shows into steps, in the order of the server."""
 
-    def __init__(self, packets: list[_Packet], *, is_http2: bool, is_written: bool) -> None:
+    def __init__(
+        self, packets: list[_Packet], entries: Iterable[Entry], *, is_http2: bool, is_written: bool
+    ) -> None:
         self._is_http2 = is_http2
         self._is_written = is_written
+        self._has_acks = any(entry.kind is EntryKind.ACKED for entry in entries)
         self._packet_bytes = _usual_bytes(packets)
         sizes = (frame.n_bytes for packet in packets for frame in packet.frames)
         # A tree adds a packet to the time of a stream that joins: a little less would let it pass.
-        self._turn_bytes = max((size for size in sizes if size < 2 * self._packet_bytes), default=1)
+        largest = max((size for size in sizes if size < 2 * self._packet_bytes), default=1)
+        # The headers of QUIC's frames differ in length: the shortest is added to the most bytes.
+        self._turn_bytes = largest + _FRAME_HEADER_BYTES * (largest > self._packet_bytes)
         self._streams: dict[int, _Stream] = {}
         upto: dict[int, int] = {}
         for packet in packets:
@@ -683,7 +713,8 @@ class _Builder:
         for stream_id, offset, n_bytes, _ in frames:
             stream = self._streams[stream_id]
             # Bytes that arrive after all are not sent again.
-            spans = list(_within(stream.resent, offset, offset + n_bytes))
+            is_acked = stream.acked.contiguous >= stream.end
+            spans = [] if is_acked else list(_within(stream.resent, offset, offset + n_bytes))
             if spans and not stream.lost:
                 self._pending[stream_id] = None
                 self.steps.append(Step(StepKind.LOST, at_ns, stream_id))
@@ -694,13 +725,25 @@ class _Builder:
         """Note that these bytes were acknowledged."""
         for frame in frames:
             self.steps.append(Step(StepKind.TOUCHED, at_ns, frame.stream_id))
+            stream = self._streams[frame.stream_id]
+            was_acked = stream.acked.contiguous >= stream.end
+            stream.acked.add(frame.offset, frame.offset + frame.n_bytes)
+            if stream.acked.contiguous >= stream.end and not was_acked:
+                if stream.lost:  # what waits to be sent again has arrived after all
+                    stream.lost = []
+                    del self._pending[frame.stream_id]
+                    self.steps.append(Step(StepKind.REPAIRED, at_ns, frame.stream_id))
+                self.steps.append(Step(StepKind.CLOSE, at_ns, frame.stream_id))
 
     def packet(self, packet: _Packet) -> None:
         """Take in a packet that the server sent."""
         self._receive(packet.at_ns)
-        # A packet of the instant of a request may have been sent before it: logs are not exact.
+        # A packet of the instant of a request may have been sent before it: logs are not exact, but
+        # for those that show what was written before it.
         carried = {frame.stream_id for frame in packet.frames}
-        if any(at_ns < packet.at_ns or key in carried for key, at_ns in self._fresh.items()):
+        if self._is_written or any(
+            at_ns < packet.at_ns or key in carried for key, at_ns in self._fresh.items()
+        ):
             self._activate(packet.at_ns)
         for frame in packet.frames:
             stream = self._streams[frame.stream_id]
@@ -773,6 +816,8 @@ class _Builder:
         self._close_if_done(stream_id, stream, at_ns)
 
     def _close_if_done(self, stream_id: int, stream: _Stream, at_ns: int) -> None:
+        if self._has_acks:
+            return
         if stream.next >= stream.end and not stream.resent and not stream.lost:
             self.steps.append(Step(StepKind.CLOSE, at_ns, stream_id))
 

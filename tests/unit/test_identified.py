@@ -1,0 +1,122 @@
+"""The judge of `validation.identified` accepts a history only if a client's log allows for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import h3sim
+from h3sim.qlog import read_timeline
+from h3sim.results.configuration import write_load_qlog
+from h3sim.schedulers import Mixed, Quantum
+from h3sim.schemes import SchedulerKind
+from h3sim.study.identification import HistorySearch, Mechanism, SchedulerCall
+from h3sim.study.send_order import SendOrder, StepKind, send_orders
+from validation.identified import Case, history, is_history, seen_by_client, simulate
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TRUE = Mechanism(kind=SchedulerKind.EPS, mixed=Mixed.NON_INCREMENTAL_FIRST, turn=Quantum())
+
+
+@pytest.fixture(scope="module")
+def case() -> Case:
+    return Case(
+        mechanism=TRUE,
+        clients="chrome-eps",
+        page=h3sim.load_page("davies-meenan"),
+        options={"network": "sander-5mbps-100ms", "loss": 0.01, "transport_profile": "default"},
+        trace=2,
+    )
+
+
+@pytest.fixture(scope="module")
+def seen(case: Case, tmp_path_factory: pytest.TempPathFactory) -> SendOrder:
+    log: Path = tmp_path_factory.mktemp("log") / "load.qlog"
+    write_load_qlog(simulate(case, TRUE), log)
+    (known,) = send_orders(log, trace=1)
+    client = read_timeline(log, trace=2).client
+    assert client is not None
+    return seen_by_client(known, client.packets)
+
+
+def test_the_true_mechanism_has_a_history(case: Case, seen: SendOrder) -> None:
+    assert history(case, seen, TRUE.name) is not None
+
+
+@pytest.mark.parametrize("name", ["fifo", "round-robin", "eps, all-share", "eps, one-by-one"])
+def test_a_mechanism_that_differs_on_a_choice_has_no_history(
+    case: Case, seen: SendOrder, name: str
+) -> None:
+    """The times that a client lacks do not explain another order of urgencies or of shares."""
+    assert history(case, seen, name) is None
+
+
+def _calls(seen: SendOrder) -> list[SchedulerCall]:
+    search = HistorySearch(seen, TRUE)
+    search.run()
+    return search.calls
+
+
+def _index(calls: list[SchedulerCall], method: str, start: int = 0) -> int:
+    return next(index for index in range(start, len(calls)) if calls[index].method == method)
+
+
+def test_a_history_has_all_that_was_sent_and_no_more(seen: SendOrder) -> None:
+    calls = _calls(seen)
+    assert is_history(seen, TRUE, calls)
+    first = _index(calls, "charge")
+    assert not is_history(seen, TRUE, calls[: len(calls) // 2])
+    assert not is_history(seen, TRUE, [*calls[:first], *calls[first + 1 :]])
+    assert not is_history(seen, TRUE, [*calls[: first + 1], *calls[first:]])
+
+
+def test_a_stream_does_not_join_before_its_request_or_leave_for_no_reason(seen: SendOrder) -> None:
+    calls = _calls(seen)
+    joined = _index(calls, "activate", _index(calls, "charge"))
+    early = [calls[joined], *calls[:joined], *calls[joined + 1 :]]
+    assert not is_history(seen, TRUE, early)
+    stream_id = calls[joined].stream_id
+    rejoins = [SchedulerCall("deactivate", stream_id), SchedulerCall("activate", stream_id)]
+    few, many = ([*calls[: joined + 1], *n * rejoins, *calls[joined + 1 :]] for n in (1, 4))
+    assert not is_history(seen, TRUE, many)
+    assert is_history(seen, TRUE, few)  # as few as refute nothing
+
+
+def test_a_stream_is_requeued_only_by_an_acknowledgement(seen: SendOrder) -> None:
+    calls = _calls(seen)
+    joined = _index(calls, "activate")
+    requeue = SchedulerCall("requeue", calls[joined].stream_id)
+    assert not is_history(seen, TRUE, [*calls[: joined + 1], requeue, *calls[joined + 1 :]])
+
+
+@pytest.fixture(scope="module")
+def tree_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    load = h3sim.simulate(
+        "kicad-pl-editor",
+        scheme="chrome-h2",
+        network="cable",
+        transport_profile="aioquic",
+        record_packets=True,
+    )
+    log = tmp_path_factory.mktemp("log") / "load.qlog"
+    write_load_qlog(load, log)
+    return log
+
+
+def test_a_client_s_priorities_arrive_with_requests_of_two_packets(tree_log: Path) -> None:
+    signals = [
+        {step.stream_id: step.signal for step in order.steps if step.kind is StepKind.OPEN}
+        for order in (next(iter(send_orders(tree_log, trace=trace))) for trace in (1, 2))
+    ]
+    assert signals[0] == signals[1]
+
+
+def test_a_stream_closes_once_it_is_acknowledged(tree_log: Path) -> None:
+    (order,) = send_orders(tree_log, trace=1)
+    sent = {step.stream_id: step.at_ns for step in order.steps if step.kind is StepKind.SENT}
+    closed = {step.stream_id: step.at_ns for step in order.steps if step.kind is StepKind.CLOSE}
+    assert len(closed) > len(sent) // 2  # the log ends before the last acknowledgements
+    assert all(at_ns > sent[stream_id] for stream_id, at_ns in closed.items())
