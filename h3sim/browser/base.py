@@ -21,7 +21,7 @@ class ScheduledRequest(NamedTuple):
 
 
 class ScheduledChange(NamedTuple):
-    """A change of state of a resource, or of all (None), at *at_ns*; it may change priorities."""
+    """A state change at *at_ns*, of one resource or of all (None); it may change priorities."""
 
     at_ns: int
     resource: int | None
@@ -40,7 +40,7 @@ class Browser:
 
     @property
     def is_done(self) -> bool:
-        """True if the load is over: every resource was delivered, and nothing is left to do."""
+        """True if the load is over: every resource has been delivered and nothing is left to do."""
         raise NotImplementedError
 
     @property

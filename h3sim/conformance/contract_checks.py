@@ -442,15 +442,16 @@ def pickles(candidate: Candidate, budget: settings) -> None:
         original = candidate.watched()
         original.play(before)
         twin = RecordingScheduler(_pickled(original), may_raise=Law.NEVER_RAISES in candidate.skip)
+        # The recorder is new: only the scheduler was pickled.
         twin.signals, twin.active = {**original.signals}, {**original.active}
-        # What comes after is a history of its own, among whatever is open.
+        # *after* was drawn by itself: it begins with the streams that are still open.
         opened = [Event(Call.OPEN, key, signal) for key, signal in original.signals.items()]
-        # Ids are not used twice: what was closed before may not be opened after.
+        # Stream IDs are never reused: a stream that *before* closed may not be opened again.
         gone = {event.stream_id for event in before} - set(original.signals)
         both = valid_history([*opened, *(e for e in after if e.stream_id not in gone)])
         for event in both[len(opened) :]:
             if not _pick_alike(original, twin, event):
-                raise original.broken(Law.PICKLES, "the pickled scheduler picks another stream")
+                raise original.broken(Law.PICKLES, "the unpickled scheduler picks another stream")
 
     check_all(check, candidate.scripts(), candidate.scripts(), budget=budget, share=2)
 

@@ -269,19 +269,20 @@ def _signal_events(changes: list[SignalChange], opens: int | None = None) -> lis
 
 
 def _resources(codes: list[_Code]) -> tuple[Resource, ...]:
-    """Return what is asked for, in that order; there is a root at least."""
-    asked = [
-        256 * second + third
-        for first, second, third in codes
-        if _CALLS[first % len(_CALLS)] in (_START, Call.OPEN)
+    """Return the resources that the codes open, in order; there is always a root."""
+    packed_flags_and_kinds = [
+        256 * high + low
+        for call, high, low in codes
+        if _CALLS[call % len(_CALLS)] in (_START, Call.OPEN)
     ]
-    return tuple(_resource(index, details) for index, details in enumerate(asked or [0]))
+    # A load needs a root, even if no code opens one: flags and kind 0.
+    return tuple(_resource(n, packed) for n, packed in enumerate(packed_flags_and_kinds or [0]))
 
 
-def _resource(number: int, details: int) -> Resource:
-    """Return the resource whose kind and flags *details* stand for; number 0 is the root."""
+def _resource(number: int, packed: int) -> Resource:
+    """Return the resource with the packed flags and kind; number 0 is the root."""
     is_root = number == 0
-    flags, index = divmod(details, len(Kind))
+    flags, index = divmod(packed, len(Kind))
     kind = Kind.DOCUMENT if is_root else list(Kind)[index]
     set_flags: dict[str, Any] = {
         attribute: True for i, attribute in enumerate(FLAGS.values()) if flags >> i & 1

@@ -13,7 +13,7 @@ from h3sim.engine.constant_rate import ConstantRateTransport
 from h3sim.engine.environment import LoadEnvironment
 from h3sim.engine.http_connection import HttpConnection
 from h3sim.engine.signalling import has_marks
-from h3sim.errors import PageError, ValidationIssue
+from h3sim.errors import PageError
 from h3sim.http import StreamSender
 from h3sim.results.requests import request_sizer
 from h3sim.schedulers import Retransmit
@@ -298,5 +298,5 @@ def count_packets(page: Page, packet_bytes: int) -> int:
     n_packets = sum(-(-n_bytes // packet_bytes) or 1 for n_bytes in page.stream_bytes)
     if n_packets > MAX_PACKETS:
         message = f"takes {n_packets:,} packets; the most that is simulated is {MAX_PACKETS:,}"
-        raise PageError([ValidationIssue(key="resources", message=message)], page.name)
+        raise PageError.at("resources", message, page.name)
     return n_packets

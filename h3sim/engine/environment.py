@@ -346,7 +346,7 @@ def _check_event(name: str, event: object) -> None:
 
 
 def _process_error(message: str) -> InputError:
-    return InputError([ValidationIssue(key="processes", message=message)])
+    return InputError.at("processes", message)
 
 
 class _TooManyEventsError(Exception):

@@ -458,7 +458,7 @@ def read_qif(path: str | PathLike[str]) -> tuple[TimedList, ...]:
         data = file.read(_MOST_BYTES + 1)
     if len(data) > _MOST_BYTES:
         message = f"is larger than {_MOST_BYTES >> 20} MiB"
-        raise HeaderListError([ValidationIssue(key="", message=message)], shown_path(path))
+        raise HeaderListError.at("", message, shown_path(path))
     return parse_qif(data, source=shown_path(path))
 
 

@@ -93,7 +93,7 @@ def read_crux(path: str | Path) -> tuple[NetworkShare, ...]:
     rows = [row for row in _rows(read_text(path, NetworkError), source) if _has_connections(row)]
     if not rows:
         message = "has neither round_trip_time nor shares of effective connection types of CrUX"
-        raise NotCruxError([ValidationIssue(key="", message=message)], source)
+        raise NotCruxError.at("", message, source)
     reader = _ShareReader()
     last = max(map(_month, rows))
     found: dict[_Class, float] = {}

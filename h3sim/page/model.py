@@ -453,14 +453,14 @@ class Page(Graph, RichDisplay):
     )
     resources: tuple[Resource, ...] = field(
         metadata=declare(
-            ListOf(Record(Resource, noun="an object", is_kept=True), "resources"),
+            ListOf(Record(Resource, noun="an object", keeps_partial=True), "resources"),
             "a list of resources; at least one",
         )
     )
     recorded_groups: tuple[RecordedGroup, ...] = field(
         default=(),
         metadata=declare(
-            ListOf(Record(RecordedGroup, noun="an object", is_kept=True), "objects"),
+            ListOf(Record(RecordedGroup, noun="an object", keeps_partial=True), "objects"),
             "groups of the recorded priority tree: see [Recorded priorities](#recorded-priorities)",
         ),
     )

@@ -128,7 +128,7 @@ class Rectangle:
 def clipped(
     viewport_px: tuple[float, float], x: float, y: float, width: float, height: float
 ) -> Rectangle | None:
-    """Return the part of a rectangle in a viewport of this width and height; None if it is empty.
+    """Return the part of a rectangle inside a viewport of that width and height, None if empty.
 
     >>> clipped((100, 100), -20, 90, 50, 50)
     Rectangle(x=0.0, y=90.0, width=30.0, height=10.0)

@@ -82,7 +82,7 @@ class Discovery:
             yield ValidationIssue(key="offset_bytes", message="is only allowed with at = 'offset'")
 
 
-TRIGGER = Record(Discovery, noun="an object", is_kept=True)
+TRIGGER = Record(Discovery, noun="an object", keeps_partial=True)
 """A trigger in a page file."""
 
 
@@ -533,7 +533,7 @@ class Resource:
     priority_changes: tuple[PriorityChange, ...] = field(
         default=(),
         metadata=declare(
-            ListOf(Record(PriorityChange, noun="an object", is_kept=True), "objects"),
+            ListOf(Record(PriorityChange, noun="an object", keeps_partial=True), "objects"),
             "later changes of its priority: see [Changes](#changes-of-priority)",
             used_by="schemes, by their rules",
         ),
@@ -541,7 +541,7 @@ class Resource:
     recorded: tuple[RecordedPriority, ...] = field(
         default=(),
         metadata=declare(
-            ListOf(Record(RecordedPriority, noun="an object", is_kept=True), "objects"),
+            ListOf(Record(RecordedPriority, noun="an object", keeps_partial=True), "objects"),
             "its priorities in browsers: see [Recorded priorities](#recorded-priorities)",
             used_by="the schemes `recorded`",
         ),
@@ -549,7 +549,7 @@ class Resource:
     server_priorities: tuple[ServerPriority, ...] = field(
         default=(),
         metadata=declare(
-            ListOf(Record(ServerPriority, noun="an object", is_kept=True), "objects"),
+            ListOf(Record(ServerPriority, noun="an object", keeps_partial=True), "objects"),
             "priorities set by the origin: see"
             " [Priorities set by the server](#priorities-set-by-the-server)",
             used_by="servers with urgencies or buckets",

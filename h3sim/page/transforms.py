@@ -254,7 +254,7 @@ def with_preconnect(page: Page, host: str) -> Page:
     """
     check_arguments(InputError, page=(_PAGE, page), host=(Text(is_needed=True), host))
     if all(resource.host != host for resource in page.resources):
-        raise InputError([ValidationIssue(key=host, message="is not the host of any resource")])
+        raise InputError.at(host, "is not the host of any resource")
     root = page.resources[page.root]
     link = Resource(
         id=_free_id(page, f"(preconnect {host})"),

@@ -214,7 +214,7 @@ class Finding:
     claims: tuple[Claim, ...] = field(
         default=(),
         metadata=declare(
-            ListOf(Record(Claim, is_kept=True), "tables"), "what must hold", is_premise=True
+            ListOf(Record(Claim, keeps_partial=True), "tables"), "what must hold", is_premise=True
         ),
     )
     cannot: str = field(default="", metadata=declare(Text(), "why it cannot be judged"))
@@ -309,7 +309,7 @@ class FindingsFile:
 
     findings: tuple[Finding, ...] = field(
         default=(),
-        metadata=declare(ListOf(Record(Finding, is_kept=True), "tables"), "in their order"),
+        metadata=declare(ListOf(Record(Finding, keeps_partial=True), "tables"), "in their order"),
     )
 
     def __post_init__(self) -> None:

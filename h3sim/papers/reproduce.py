@@ -8,7 +8,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from h3sim._version import __version__
-from h3sim.errors import InputError, StalledError, ValidationIssue
+from h3sim.errors import InputError, StalledError
 from h3sim.papers import experiments, marx, minor_studies, sander
 from h3sim.papers.experiments import FORMAT as HEADER_STUDY
 from h3sim.papers.experiments import HeaderExperiment, experiment_names, load_experiment, page_files
@@ -253,7 +253,7 @@ def chosen_experiments(names: Iterable[str]) -> list[str]:
         else:
             selected[load_experiment(name).name] = None
     if not selected:
-        raise InputError([ValidationIssue(key="names", message="at least one is needed")])
+        raise InputError.at("names", "at least one is needed")
     more = [
         study
         for finding in list_findings()

@@ -15,7 +15,6 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TextIO
 
-from h3sim.errors import ValidationIssue
 from h3sim.page.resource import DEFAULT_REQUEST_BYTES
 from h3sim.qlog.container import RECORD_SEPARATOR, LogError
 from h3sim.qlog.records import DataMoved, StreamFrame
@@ -631,7 +630,7 @@ def check_qlog_path(path: str | Path | None, *, key: str = "") -> None:
         return
     if Path(path).suffix not in _SUFFIXES:
         message = f"must end in {' or '.join(_SUFFIXES)}, is {str(path)!r}"
-        raise LogError([ValidationIssue(key=key, message=message)])
+        raise LogError.at(key, message)
     check_output(path, key=key, error=LogError)
 
 

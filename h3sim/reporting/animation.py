@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
-from h3sim.errors import InputError, ValidationIssue
+from h3sim.errors import InputError
 from h3sim.reporting.document import data_element, html_page, paragraphs, scrolled
 from h3sim.reporting.labels import lighter
 from h3sim.schema import check_output, write_atomically
@@ -497,7 +497,7 @@ def check_animation_path(path: str | os.PathLike[str] | None, *, key: str = "") 
         return
     if Path(path).suffix.lower() not in SUFFIXES:
         message = f"must end in {' or '.join(SUFFIXES)}, is {str(path)!r}"
-        raise InputError([ValidationIssue(key=key, message=message)])
+        raise InputError.at(key, message)
     check_output(path, key=key)
 
 

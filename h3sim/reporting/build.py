@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from h3sim._version import __version__
-from h3sim.errors import H3SimError, InputError, ValidationIssue
+from h3sim.errors import H3SimError, InputError
 from h3sim.reporting.document import Report, ReportParts, Section
 from h3sim.reporting.labels import Interval, shared_settings
 from h3sim.reporting.load_sections import describe_loads, describe_log, picture
@@ -118,7 +118,7 @@ def _values(of: Reported | Iterable[Reported]) -> list[Load | _Other]:
     if not found or wrong:
         kinds = "loads, comparisons, studies, measured logs, recommendations or searches"
         message = f"must be {kinds}, is {format_value(wrong[0]) if wrong else 'nothing'}"
-        raise InputError([ValidationIssue(key="of", message=message)])
+        raise InputError.at("of", message)
     return found
 
 
@@ -314,7 +314,7 @@ def describe_study(results: Results, baseline: str | None) -> ReportParts:
     """
     if len(results) and _FIRST_FIGURE not in results.columns:
         message = f"must be of page loads, and its rows have no {_FIRST_FIGURE}"
-        raise InputError([ValidationIssue(key="study", message=message)])
+        raise InputError.at("study", message)
     base = _baseline(results, baseline)
     failed = len(results.errors)
     verdict = [
@@ -415,5 +415,5 @@ def _baseline(results: Results, baseline: str | None) -> str:
     )
     if baseline is not None and baseline not in schemes:
         message = f"must be a scheme of the study ({', '.join(schemes)}), is {baseline!r}"
-        raise InputError([ValidationIssue(key="baseline", message=message)])
+        raise InputError.at("baseline", message)
     return baseline or ("rr" if "rr" in schemes else next(iter(schemes), ""))

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim._version import __version__
-from h3sim.errors import InputError, ValidationIssue
+from h3sim.errors import InputError
 from h3sim.schema import write_atomically
 from h3sim.schema.arguments import PATH, check_arguments
 
@@ -282,4 +282,4 @@ def check_suffix(path: str | os.PathLike[str], *, key: str = "") -> None:
     check_arguments(InputError, **{key or "path": (PATH, path)})
     if Path(path).suffix.lower() not in SUFFIXES:
         message = f"must end in {' or '.join(SUFFIXES)}, is {str(path)!r}"
-        raise InputError([ValidationIssue(key=key, message=message)])
+        raise InputError.at(key, message)

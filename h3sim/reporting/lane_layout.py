@@ -6,7 +6,7 @@ from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from h3sim.errors import InputError, ValidationIssue
+from h3sim.errors import InputError
 from h3sim.schema import format_value, is_quantity
 from h3sim.schema.errors import plain_number
 from h3sim.units import NS_PER_MS, ms, to_ms
@@ -59,7 +59,7 @@ def _checked_ms(key: str, given_ms: float) -> float:
     at_ms: float = plain_number(given_ms)
     if not is_quantity(at_ms) or at_ms < 0:
         message = f"must be a time in ms, is {format_value(given_ms)}"
-        raise InputError([ValidationIssue(key=key, message=message)])
+        raise InputError.at(key, message)
     return at_ms
 
 

@@ -189,7 +189,7 @@ class LoadDetails:
         """
         if len(self.loads) != 2:
             message = f"must be two to be compared, are {len(self.loads)}"
-            raise InputError([ValidationIssue(key="loads", message=message)])
+            raise InputError.at("loads", message)
         first, second = self.loads
         n_rows = len(waterfalls.shown(waterfalls.deltas_of(first, second)))
         ax = ax or new_axes(_ROW_IN * n_rows + _FRAME_IN)
@@ -493,7 +493,7 @@ class LoadPlots(LoadDetails, Saved):
         """
         if name not in PICTURES:
             message = f"must be one of {', '.join(PICTURES)}, is {format_value(name)}"
-            raise InputError([ValidationIssue(key="name", message=message)])
+            raise InputError.at("name", message)
         return alt_text(getattr(self, name)())
 
     def animation(self, path: str | os.PathLike[str]) -> None:
@@ -532,7 +532,7 @@ class LoadPlots(LoadDetails, Saved):
         index = self._page.index.get(highlight)
         if index is None:
             message = f"no resource of {self._page.name} is called {format_value(highlight)}"
-            raise InputError([ValidationIssue(key="highlight", message=message)])
+            raise InputError.at("highlight", message)
         return Palette(self._page, highlight=index)
 
     @property

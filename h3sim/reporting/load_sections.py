@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue
+from h3sim.errors import InputError, NothingToMeasureError
 from h3sim.reporting import time_series, trees
 from h3sim.reporting.document import Picture, ReportParts, Section
 from h3sim.reporting.labels import join_words, lane_labels, shortened
@@ -201,7 +201,7 @@ def describe_loads(loads: Sequence[Load], baseline: str | None) -> ReportParts:
         schemes.setdefault(pair.load.scheme.name, pair)
     if baseline is not None and baseline not in schemes:
         message = f"must be the scheme of a load ({', '.join(schemes)}), is {baseline!r}"
-        raise InputError([ValidationIssue(key="baseline", message=message)])
+        raise InputError.at("baseline", message)
     base = schemes.get(baseline or "rr", pairs[0])
     return ReportParts(loads[0].page.name, _verdict(pairs, base), _section(pairs, base))
 

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from h3sim.errors import InputError, ValidationIssue
+from h3sim.errors import InputError
 from h3sim.reporting.labels import paper, paper_in, wrapped
 from h3sim.reporting.style import PAPER_DPI, SMALL, check_figure_style, in_style
 from h3sim.results import Load
@@ -66,7 +66,7 @@ def check_ending(path: str | os.PathLike[str]) -> str:
     if kind not in _UNDATED:
         endings = ", ".join(f".{known}" for known in _UNDATED)
         message = f"a figure's name must end in {endings}"
-        raise InputError([ValidationIssue(key="", message=message)], str(path))
+        raise InputError.at("", message, str(path))
     return kind
 
 
@@ -78,7 +78,7 @@ def check_choice(key: str, given: object, choices: Iterable[str]) -> None:
     """
     if given not in (known := [*choices]):
         message = f"must be {' or '.join(map(repr, known))}, is {given!r}"
-        raise InputError([ValidationIssue(key=key, message=message)])
+        raise InputError.at(key, message)
 
 
 def check_loads(key: str, given: Any) -> tuple[Load, ...]:
@@ -93,9 +93,9 @@ def check_loads(key: str, given: Any) -> tuple[Load, ...]:
     if wrong or not is_list:
         what = "a list of loads" if key == "loads" else "a load"
         message = f"must be {what}, is {format_value(wrong[0] if wrong else given)}"
-        raise InputError([ValidationIssue(key=key, message=message)])
+        raise InputError.at(key, message)
     if not found:
-        raise InputError([ValidationIssue(key=key, message="at least one is needed")])
+        raise InputError.at(key, "at least one is needed")
     return found
 
 
@@ -119,7 +119,7 @@ def alt_text(drawn: Axes | Figure) -> str:
     given: object = drawn
     if not isinstance(given, Figure | Axes):
         message = f"must be axes or a figure, is {format_value(drawn)}"
-        raise InputError([ValidationIssue(key="drawn", message=message)])
+        raise InputError.at("drawn", message)
     description = drawn.axes if isinstance(drawn, Figure) else [drawn]
     return " ".join(words for ax in description if (words := str(ax.get_label())))
 
@@ -158,12 +158,12 @@ def plot_function(draw: DrawT) -> DrawT:
         if not isinstance(ax, Axes | None):
             how = "matplotlib's axes (`_, ax = plt.subplots()` makes some)"
             message = f"must be {how}, is {format_value(ax)}"
-            raise InputError([ValidationIssue(key="ax", message=message)])
-        chosen = {name: options.pop(name) for name in ("style", "width") if name in options}
-        with paper(check_figure_style(**chosen) if chosen else paper_in()), in_style():
+            raise InputError.at("ax", message)
+        figure_style = {name: options.pop(name) for name in ("style", "width") if name in options}
+        with paper(check_figure_style(**figure_style) if figure_style else paper_in()), in_style():
             drawn = draw(*given, **options)
-            # Parts of a figure are finished with it.
-            if chosen and paper_in() is not None and isinstance(drawn, Axes | Figure):
+            # A part of a larger figure is finished when the whole figure is.
+            if figure_style and paper_in() is not None and isinstance(drawn, Axes | Figure):
                 _finish_for_paper(drawn, is_own=ax is None)
         return drawn
 

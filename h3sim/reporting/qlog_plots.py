@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from h3sim.errors import InputError, ValidationIssue
+from h3sim.errors import InputError
 from h3sim.reporting import time_series
 from h3sim.reporting.labels import plain, shortened
 from h3sim.reporting.lane_layout import Window
@@ -73,7 +73,7 @@ class LogPlots(Saved):
     def __init__(self, logs: Sequence[Measurement]) -> None:
         self.logs = tuple(logs)
         if not self.logs:
-            raise InputError([ValidationIssue(key="logs", message="at least one is needed")])
+            raise InputError.at("logs", "at least one is needed")
 
     def byte_ranges(
         self, ax: Axes | None = None, *, number: int = 1, **style: Unpack[FigureStyle]
@@ -164,7 +164,7 @@ class LogPlots(Saved):
     def _log(self, number: int) -> tuple[Measurement, str]:
         if number not in range(1, len(self.logs) + 1):
             message = f"must be 1 to {len(self.logs)}, is {number!r}"
-            raise InputError([ValidationIssue(key="number", message=message)])
+            raise InputError.at("number", message)
         return self.logs[number - 1], self._names[number - 1]
 
     def __repr__(self) -> str:

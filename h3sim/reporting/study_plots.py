@@ -729,7 +729,7 @@ class OptimalityPlots:
         chosen = network or self._networks[0]
         if chosen not in self._networks:
             message = f"must be one of {', '.join(self._networks)}, is {chosen}"
-            raise InputError([ValidationIssue(key="network", message=message)])
+            raise InputError.at("network", message)
         rows = [
             row
             for row in self._optimality.by_class(by)

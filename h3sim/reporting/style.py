@@ -152,7 +152,7 @@ _MARKERS = "os^DvPX<>*phd"
 
 
 def in_style() -> AbstractContextManager[None]:
-    """Return the context in which figures are built and written, whatever the reader's settings."""
+    """Return the context in which figures are drawn, whatever the user's matplotlib settings."""
     return rc_context(cast("Any", _SETTINGS | {"font.family": families()}))
 
 
@@ -163,7 +163,7 @@ SIDE_LEGEND: dict[str, Any] = {
     "fontsize": SMALL,
     "frameon": False,
 }
-"""Options of a legend to the right of its axes, which it would cover."""
+"""Options of a legend to the right of the axes: inside it would hide data."""
 
 
 def finish_axes(

@@ -11,7 +11,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue
+from h3sim.errors import InputError, NothingToMeasureError
 from h3sim.reporting.labels import folded, plain, shortened
 from h3sim.reporting.output import check_choice
 from h3sim.reporting.style import SIDE_LEGEND, SMALL, finish_axes, line
@@ -195,7 +195,7 @@ def connection_of(load: Load, number: int | None = None) -> Connection:
         return max(load.connections, key=lambda each: (each.stream_bytes, -each.number))
     if not isinstance(number, int) or number not in known:
         message = f"must be one of {', '.join(map(str, known))}, is {format_value(number)}"
-        raise InputError([ValidationIssue(key="connection", message=message)])
+        raise InputError.at("connection", message)
     return known[number]
 
 

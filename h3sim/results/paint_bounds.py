@@ -335,21 +335,21 @@ class _Bounds:
     # The first paint
 
     def _of_first_paint(self) -> _Demands:
-        """Return what the first paint waits for; tails end with its frame."""
+        """Return the demands of the first paint; each tail lasts until the end of its frame."""
         page, parser = self._page, self._parser
         root, styles, in_order = page.resources[page.root], Styles(page), scripts_in_order(page)
         head_bytes = min(parser.head_bytes + 1, root.size_bytes)
         demands: _Demands = defaultdict(list)
-        tail_ns, computed_ns = self._frame_ns, self._parse_ns(head_bytes)
+        tail_ns, main_thread_ns = self._frame_ns, self._parse_ns(head_bytes)
         for offset, index in reversed(references(page)):
             resource, cost_ns = page.resources[index], self._cost_ns(index)
             if resource.kind is Kind.STYLESHEET and offset <= parser.head_bytes + 1:
                 if styles.blocks(index):
-                    computed_ns += cost_ns
+                    main_thread_ns += cost_ns
                     self._add_sheet(demands, styles, index, tail_ns)
             elif index in in_order and not resource.is_defer and offset <= parser.head_bytes:
                 # Later scripts and the rest of the head are still to come. A script runs only
-                # after the stylesheets before it, which therefore have at least its tail.
+                # after the stylesheets before it, so their tails are at least as long.
                 run_ns = sum(
                     self._cost_ns(other)
                     for at, other in references(page)
@@ -360,14 +360,16 @@ class _Bounds:
                 )
                 parse_ns = self._parse_ns(head_bytes) - self._parse_ns(offset)
                 tail_ns = self._frame_ns + run_ns + parse_ns
-                computed_ns += cost_ns
+                main_thread_ns += cost_ns
                 demands[index].append(_Demand(self._bytes(index), tail_ns))
         header_bytes = self._bytes(page.root, 0)
         demands[page.root] += [
             _Demand(header_bytes + head_bytes, self._frame_ns),
+            # From the first byte of the body on: the commit, all that the main thread does before
+            # the paint, and the frame.
             _Demand(
                 min(header_bytes + 1, self._bytes(page.root)),
-                self._commit_ns + computed_ns + self._frame_ns,
+                self._commit_ns + main_thread_ns + self._frame_ns,
             ),
         ]
         return self._spread(demands)[0]

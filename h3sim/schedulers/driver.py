@@ -15,7 +15,7 @@ import time
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from h3sim.errors import InputError, SchedulerError, SchedulerTimeoutError, ValidationIssue
+from h3sim.errors import InputError, SchedulerError, SchedulerTimeoutError
 from h3sim.schema.fields import schema_id
 from h3sim.schema.output import ObjectType, Property
 from h3sim.schema.values import Flag, Integer, Number, OrNone, Text
@@ -167,7 +167,7 @@ class _Process:
         except OSError as error:
             self._errors.close()
             message = f"{command[0]} cannot be started: {error.strerror or error}"
-            raise InputError([ValidationIssue(key="command", message=message)]) from error
+            raise InputError.at("command", message) from error
         assert self._popen.stdin is not None  # noqa: S101 - it is a pipe
         assert self._popen.stdout is not None  # noqa: S101 - it is a pipe
         self._in, self._out = self._popen.stdin.fileno(), self._popen.stdout.fileno()
@@ -345,7 +345,7 @@ class DriverScheduler:
     def __init__(self, command: Sequence[str] | str, *, timeout_s: float = 5.0) -> None:
         words = shlex.split(command) if isinstance(command, str) else list(command)
         if not words:
-            raise InputError([ValidationIssue(key="command", message="must not be empty")])
+            raise InputError.at("command", "must not be empty")
         self.command, self.timeout_s = tuple(words), timeout_s
         self._lines = ['{"op":"reset"}\n']
         self._encoded: dict[Any, str] = {}

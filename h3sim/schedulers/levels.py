@@ -161,6 +161,7 @@ class H2oFirstSlice(NonIncrementalFirstLevel):
             self._will_share[stream_id] = None
 
     def leave(self, stream_id: int) -> None:
+        """Remove a stream from its urgency level, also if its first slice has not ended."""
         super().leave(stream_id)
         self._will_share.pop(stream_id, None)
 

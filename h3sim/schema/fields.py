@@ -364,12 +364,12 @@ def schema_id(format_: str) -> str:
 class Record(ValueType):
     """Field type: a table that describes a value of another declared class.
 
-    With *is_kept*, a wrong table yields a partial value, so that rules of the containing table can
-    be checked; otherwise the stand-in of the field replaces it.
+    With *keeps_partial*, a wrong table yields a partial value, so that rules of the containing
+    table can be checked; otherwise the stand-in of the field replaces it.
     """
 
-    def __init__(self, cls: type, *, noun: str = "a table", is_kept: bool = False) -> None:
-        self.cls, self._noun, self._is_kept = cls, noun, is_kept
+    def __init__(self, cls: type, *, noun: str = "a table", keeps_partial: bool = False) -> None:
+        self.cls, self._noun, self._keeps_partial = cls, noun, keeps_partial
 
     def accept(self, value: Any) -> Any:
         if isinstance(value, self.cls):
@@ -380,7 +380,7 @@ class Record(ValueType):
         try:
             return read_table(self.cls, given, noun=self._noun)
         except RejectedValueError as refused:
-            is_complete = self._is_kept or isinstance(refused, TooManyProblemsError)
+            is_complete = self._keeps_partial or isinstance(refused, TooManyProblemsError)
             raise (refused if is_complete else RejectedValueError(refused.problems)) from refused
 
     def write(self, value: Any) -> dict[str, Any]:

@@ -227,8 +227,9 @@ class _Scaled(Number):
     """Number that is kept as a whole number of a smaller unit."""
 
     def accept(self, value: Any) -> int:
+        # `_as_int` takes numpy's integers and refuses bools, which are ints to `isinstance`.
         integer = value if type(value) is int else _as_int(value)
-        # Before scaling: an int beyond a float's range cannot be divided.
+        # Before scaling: dividing an int beyond a float's range would overflow.
         if abs(integer) > _HUGE:
             raise RejectedValueError(f"{self._describe_range(1)}, is {format_value(integer)}")
         written = self.write(integer)

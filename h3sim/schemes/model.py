@@ -308,7 +308,7 @@ class Scheme(RichDisplay):
     hints: tuple[ServerHint, ...] = field(
         default=(),
         metadata=declare(
-            ListOf(Record(ServerHint, is_kept=True), "tables"), "priorities set by the server"
+            ListOf(Record(ServerHint, keeps_partial=True), "tables"), "priorities set by the server"
         ),
     )
     validates_client_priorities: bool = field(
@@ -340,7 +340,8 @@ class Scheme(RichDisplay):
     placeholders: tuple[Placeholder, ...] = field(
         default=(),
         metadata=declare(
-            ListOf(Record(Placeholder, is_kept=True), "tables"), "the nodes that only group others"
+            ListOf(Record(Placeholder, keeps_partial=True), "tables"),
+            "the nodes that only group others",
         ),
     )
     classes: tuple[PriorityClass, ...] = field(
@@ -348,7 +349,9 @@ class Scheme(RichDisplay):
     )
     rules: tuple[Rule, ...] = field(
         default=(),
-        metadata=declare(ListOf(Record(Rule, is_kept=True), "tables"), "the class of a resource"),
+        metadata=declare(
+            ListOf(Record(Rule, keeps_partial=True), "tables"), "the class of a resource"
+        ),
     )
     otherwise: str = field(
         default="", metadata=declare(Text(), "the class of other resources (default: the last)")
@@ -570,7 +573,7 @@ def scheme_from_dict(document: dict[str, Any], *, source: str = "scheme") -> Sch
         kind = _kind(document)
         tables = {**document, "mechanism": kind} if "mechanism" in document else document
         if not isinstance(kind, str):
-            tables, problems = _acted_on(tables, kind.signal_kind)
+            tables, problems = _without_ignored_keys(tables, kind.signal_kind)
     try:
         scheme = read_document(Scheme, tables, SchemeError, source=source, format_=FORMAT)
     except SchemeError as error:
@@ -626,10 +629,10 @@ def _tables(value: Any) -> list[dict[str, Any]]:
     return [entry for entry in entries if isinstance(entry, dict)]
 
 
-def _acted_on(
+def _without_ignored_keys(
     document: dict[str, Any], kind: SignalKind
 ) -> tuple[dict[str, Any], list[ValidationIssue]]:
-    """Return the document without keys that the scheduler ignores, and errors for those."""
+    """Return the document without the keys that the scheduler ignores, and an error for each."""
     problems: list[ValidationIssue] = []
     classes = document.get("classes")
     if isinstance(classes, dict):
@@ -646,7 +649,7 @@ def _acted_on(
             for key in _TREE_ONLY
             if document.get(key) not in (None, [])
         ]
-        # Removed, so that errors inside them are not reported in addition.
+        # Removed so that errors inside them are not reported as well.
         document = {key: value for key, value in document.items() if key not in _TREE_ONLY}
     holders = document.get("placeholders")
     if isinstance(holders, list) and kind is not SignalKind.STRICT:

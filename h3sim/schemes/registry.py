@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim import schedulers  # each is imported when it is created: a load needs one
-from h3sim.errors import InputError, SchemeError, ValidationIssue, raised_words
+from h3sim.errors import InputError, SchemeError, raised_words
 from h3sim.plugins import PluginRegistry
 from h3sim.schedulers import Mixed, Quantum, Queueing, TreeRules, UnknownParent, Weights
 from h3sim.schedulers.tree.options import DEFAULT_TURN_BYTES
@@ -320,11 +320,11 @@ def new_scheduler(
     # Custom code may raise anything, and one that exits must not end the program.
     except (Exception, SystemExit) as error:
         message = f"creating one raised {raised_words(error)}"
-        raise SchemeError([ValidationIssue(key="scheduler", message=message)], name) from error
+        raise SchemeError.at("scheduler", message, name) from error
     missing = [method for method in _METHODS if not callable(getattr(scheduler, method, None))]
     if missing:
         message = f"{type(scheduler).__name__} has no {', '.join(missing)}"
-        raise SchemeError([ValidationIssue(key="scheduler", message=message)], name)
+        raise SchemeError.at("scheduler", message, name)
     return scheduler
 
 
@@ -392,7 +392,7 @@ def scheduler_named(
         return scheduler_or_factory, REGISTRY.named(scheduler_or_factory)
     if not callable(scheduler_or_factory) and not hasattr(scheduler_or_factory, "pick"):
         message = f"must be a scheduler, a factory or a name, is {scheduler_or_factory!r}"
-        raise InputError([ValidationIssue(key="scheduler", message=message)])
+        raise InputError.at("scheduler", message)
     made_by = getattr(scheduler_or_factory, "func", scheduler_or_factory)  # of a functools.partial
     named = getattr(made_by, "__name__", "")
     return named if named.isidentifier() else type(

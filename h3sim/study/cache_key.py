@@ -291,7 +291,7 @@ def _source_files(folder: Any, prefix: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _dependencies() -> Iterator[str]:
-    """Yield the versions of header compression libraries and plug-ins, these with a digest."""
+    """Yield the versions of header compression libraries, and of plug-ins with their source."""
     for name in LIBRARIES:
         with suppress(metadata.PackageNotFoundError):
             yield f"{name} {metadata.version(name)}"

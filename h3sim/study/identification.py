@@ -64,7 +64,7 @@ class Mechanism:
 
     @property
     def name(self) -> str:
-        """The mechanism without its quantum: "eps, non-incremental-first"."""
+        """The mechanism without its quantum, such as "eps, non-incremental-first"."""
         if self.is_sequential:
             return f"{self.kind.value}, one-by-one"
         return self.kind.value if self.mixed is None else f"{self.kind.value}, {self.mixed.value}"

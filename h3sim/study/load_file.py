@@ -41,15 +41,15 @@ _OWN = ("version", "build", DIGEST)
 
 
 class SavedLoadError(InputError):
-    """Saved load that cannot be read or run again."""
+    """A saved load cannot be read, or cannot be run again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadDocument(LoadIdentity):
-    """Settings and inputs in the document of a load."""
+    """The settings and inputs of a saved load."""
 
     inputs: LoadInputs = file_key(
-        Record(LoadInputs, is_kept=True),
+        Record(LoadInputs, keeps_partial=True),
         "the page, scheme, network and profile in full",
         default=_NO_INPUTS,
     )
@@ -58,7 +58,7 @@ class LoadDocument(LoadIdentity):
         validate(self, SavedLoadError)
 
     def issues(self) -> Iterator[ValidationIssue]:
-        """Yield the reasons why it cannot be run again."""
+        """Yield the reasons why the load cannot be run again."""
         if self.inputs is _NO_INPUTS:
             message = (
                 "is missing: a load of h3sim 0.1, or one computed from a log, cannot be run again"

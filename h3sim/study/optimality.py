@@ -613,7 +613,7 @@ def _with_all_cached(page: Page) -> Page:
 def _mean_contributions(
     of_loads: Sequence[Mapping[str, Iterable[tuple[str, float, float]]]],
 ) -> Iterator[PathShareRow]:
-    """Yield the mean share of the critical path, by each criterion."""
+    """Yield the mean time and share of the critical path, by each criterion, largest first."""
     n_loads = len(of_loads)
     for by in _CRITERIA:
         found: dict[str, list[tuple[float, float]]] = {}

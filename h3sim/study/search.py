@@ -509,14 +509,16 @@ class _Ground:
     def found(
         self, config: LoadConfig, n_seeds: int, confidence: float, networks: Iterable[str] | None
     ) -> SearchResult:
-        """Return what comes of a race, and what the choice loses elsewhere."""
+        """Run the race; return its result, and what the winner loses on other *networks*."""
         ended = self._race(config, n_seeds, confidence)
         changes: tuple[RobustnessRow, ...] = ()
         if networks is not None:
             changes = tuple(self._robustness(ended.best, config, networks, confidence))
         best = self.arms[ended.best]
-        task = LoadTask(self.pages[0], best.scheme, best.config(config), _NOTHING)
-        (stated,) = self.runner.run([task])
+        # One load that measures nothing, for the configuration of the winner in full. It is the
+        # same for all pages.
+        task = LoadTask(self.pages[0], best.scheme, best.config(config), _NO_METRIC)
+        (described,) = self.runner.run([task])
         rows = [_found_row(self.arms[row.arm], row) for row in ended.rows]
         seeds_ran = -(-max(row.pairs for row in rows) // len(self.pages))
         return SearchResult(
@@ -531,8 +533,8 @@ class _Ground:
             network_within=self.within,
             n_loads=self.n_loads,
             version=__version__,
-            configuration=stated["configuration"],
-            words=self._words(stated["words"], config.seed, seeds_ran),
+            configuration=described["configuration"],
+            words=self._words(described["words"], config.seed, seeds_ran),
             page_digests={page.name: page.digest for page in self.pages},
         )
 
@@ -658,14 +660,14 @@ def _parts(values: list[float], size: int) -> list[list[float]]:
     return [values[first : first + size] for first in range(0, len(values), size)]
 
 
-_NOTHING, _DIGEST = "", "digest"
+_NO_METRIC, _DIGEST = "", "digest"
 
 
 def _measured(load: Load, quantity: str) -> dict[str, Any]:
     """Return *quantity*: the digest of the trace, or the logarithm of a ByteIndex."""
     if quantity == _DIGEST:
         return {"digest": load.trace.digest()}
-    if quantity == _NOTHING:
+    if quantity == _NO_METRIC:
         return {}
     return {"log": math.log(load.byte_index("atf" if quantity == "atf" else "all"))}
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.constants import MAX_VARINT, STREAM_ID_STEP
-from h3sim.errors import InputError, ValidationIssue
+from h3sim.errors import InputError
 from h3sim.http import PriorityReceiver, StreamPriorities
 from h3sim.importers import read_recording
 from h3sim.qlog import EntryKind, read_timeline
@@ -128,7 +128,7 @@ def send_orders(path: str | Path, *, trace: int | None = None) -> Iterator[SendO
     if _is_har(path):
         if trace is not None:
             message = "selects a log of a qlog, and this is a HAR"
-            raise InputError([ValidationIssue(key="trace", message=message)])
+            raise InputError.at("trace", message)
         arrivals = _har_arrivals(path)
         yield from (_order_of_arrivals(arrivals, ms(wait_ms)) for wait_ms in WAITS_MS)
         return
@@ -174,7 +174,7 @@ def _har_arrivals(path: str | Path) -> _Arrivals:
             by_connection.setdefault(name, []).append(request)
     if not by_connection:
         message = "has no times of chunks (`_chunks`) over HTTP/2 or HTTP/3"
-        raise InputError([ValidationIssue(key="", message=message)], str(path))
+        raise InputError.at("", message, str(path))
     chosen = max(by_connection.values(), key=lambda found: sum(len(each.pieces) for each in found))
     chosen.sort(key=lambda request: request.asked_ms or request.start_ms or 0)
     entries: list[Entry] = []

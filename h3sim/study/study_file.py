@@ -97,7 +97,7 @@ class Samples:
     method: str = file_key(SAMPLING, "`latin-hypercube` or `sobol`", default="latin-hypercube")
     seed: int = file_key(SEED, "random seed of the sample", default=0)
     ranges: Mapping[str, Range] = file_key(
-        TableOf(_RangeTable(Range, noun="[low, high] or a table", is_kept=True)),
+        TableOf(_RangeTable(Range, noun="[low, high] or a table", keeps_partial=True)),
         "range of each option, as a table or as `[low, high]`",
         default_factory=dict,
     )
@@ -177,7 +177,7 @@ class StudyFile:
         default=None,
     )
     samples: Samples | None = file_key(
-        Record(Samples, is_kept=True), "settings sampled from ranges", default=None
+        Record(Samples, keeps_partial=True), "settings sampled from ranges", default=None
     )
     until: StoppingRule | None = file_key(
         Record(StoppingRule),

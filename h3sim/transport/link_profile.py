@@ -78,7 +78,7 @@ class Jitter:
         match = re.fullmatch(r"([0-9]{1,9}):([0-9]{1,9})(?:-([0-9]{1,9}))?", str(text))
         if match is None:
             message = f"must be 'none', or like '4:1-3' or '4:2', is {format_value(text)}"
-            raise NetworkError([ValidationIssue(key="jitter", message=message)])
+            raise NetworkError.at("jitter", message)
         every, low, high = (int(group or match[2]) for group in match.groups())
         try:
             return cls(every=every, min_overtaken=low, max_overtaken=high)

@@ -161,7 +161,7 @@ class ConstantRate:
         """
         if not is_quantity(rate_bps) or isinstance(rate_bps, float) or rate_bps <= 0:
             message = f"must be a whole number above 0, is {format_value(rate_bps)} bit/s"
-            raise NetworkError([ValidationIssue(key="rate_mbps", message=message)])
+            raise NetworkError.at("rate_mbps", message)
         interval: Any = _AtRate(rate_bps)
         return cls(packet_bytes=packet_bytes, interval_ns=interval)
 

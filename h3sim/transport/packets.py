@@ -41,9 +41,9 @@ class WirePacket:
 class SentPacket(WirePacket):
     """A packet (or segment) that was sent, as controllers see it.
 
-    Four are for delivery-rate sampling: the state when the packet was sent
-    (draft-cheng-iccrg-delivery-rate-estimation § 3.2). *delivered_bytes* is the sum of the sizes of
-    all packets acknowledged before. They are set for a controller that `reads_delivery`.
+    The first four attributes serve delivery-rate sampling: they hold the state when the packet was
+    sent (draft-cheng-iccrg-delivery-rate-estimation § 3.2). *delivered_bytes* is the sum of the
+    sizes of all packets acknowledged before. They are set only if the controller `reads_delivery`.
     """
 
     __slots__ = (
@@ -60,6 +60,6 @@ class SentPacket(WirePacket):
     delivered_at_ns: int
     first_sent_at_ns: int
     in_flight_bytes: int
-    """The bytes in flight when it had been sent; set by controllers that need it."""
+    """The bytes in flight just after it was sent; set only by controllers that need them."""
     lost_before_bytes: int
-    """The bytes lost by then; likewise."""
+    """The bytes declared lost before it was sent; set only by controllers that need them."""

@@ -58,7 +58,7 @@ def test_with_an_ack_the_rest_of_a_window_is_filled_from_32_bytes_of_a_frame_on_
 
 def test_a_packet_with_an_ack_marks_the_window_as_used_again() -> None:
     server = end(FULL)
-    server.recovery.on_nothing_to_send()
+    server.recovery.mark_app_limited()
     server.on_packet(peer_packet(0), 0)
     assert len(server.packets_to_send(0)) == 1
     assert not server.recovery.is_cwnd_underutilized

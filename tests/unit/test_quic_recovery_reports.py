@@ -75,7 +75,7 @@ def test_the_controller_hears_of_each_packet_with_what_was_in_flight() -> None:
     ]
     assert (recovery.bytes_in_flight, recovery.declared_lost) == (3 * 1200, [0])
     heard.clear()
-    recovery.on_nothing_to_send()
+    recovery.mark_app_limited()
     assert acknowledge(recovery, (1, 4), at_ms=101) == []
     assert heard == [("acked", [1, 2, 4], ms(101), 3 * 1200, True)]
     assert recovery.bytes_in_flight == 0
@@ -114,7 +114,7 @@ def test_what_leaves_after_there_was_nothing_to_send_is_limited_until_that_has_a
     recovery, _ = heard_by()
     first, second = send(recovery, 0), send(recovery, 0)
     assert (first.is_app_limited, second.is_app_limited) == (False, False)
-    recovery.on_nothing_to_send()
+    recovery.mark_app_limited()
     assert send(recovery, 1).is_app_limited
     acknowledge(recovery, (0, 0), at_ms=100)
     assert send(recovery, 101).is_app_limited

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from h3sim._version import __version__
-from h3sim.errors import InputError, ValidationIssue
+from h3sim.errors import InputError
 from h3sim.importers.causes import HAVE_ELEMENTS
 from h3sim.importers.chromium.browser import ChromiumError, find_chromium, running_chromium
 from h3sim.importers.chromium.navigation import Navigation, Timeouts, visit
@@ -761,19 +761,19 @@ class RecordedSource:
         """
         if urlsplit(what).scheme in ("http", "https"):
             if root is not None:
-                raise InputError([ValidationIssue(key="--root", message="goes only with a file")])
+                raise InputError.at("--root", "goes only with a file")
             return cls(url=what)
         # os.path, unlike pathlib, returns False for invalid paths.
         file = Path(what, "index.html") if os.path.isdir(what) else Path(what)  # noqa: PTH112
         if not os.path.isfile(file):  # noqa: PTH113
             message = "must be an http(s) URL, an HTML file or a folder with index.html"
-            raise InputError([ValidationIssue(key="", message=message)], shown_path(what))
+            raise InputError.at("", message, shown_path(what))
         folder = Path(root) if root is not None else file.parent
         try:
             path = file.resolve().relative_to(folder.resolve())
         except ValueError:
             message = f"{what} is not inside {root}"
-            raise InputError([ValidationIssue(key="--root", message=message)]) from None
+            raise InputError.at("--root", message) from None
         return cls(root=folder, path=path.as_posix())
 
     @property

@@ -153,15 +153,16 @@ class FactsTable:
     licence: str = _known(Text(), "license", "")
     body_basis: str = _known(Text(), default="")
     grade: str = _known(Text(), default="")
+    """How reliable the facts are, in the words of their recorder."""
     hol: tuple[_Hold, ...] = _known(ListOf(_HoldType(), "tables"), default=())
     """Resources that blocked the parser: "css", "script-sync", "script-defer"."""
     rows: tuple[FactsRow, ...] = ()
     mended: tuple[ValidationIssue, ...] = ()
-    """Times that ran backwards by a little, and what was taken instead."""
+    """Times that ran slightly backwards, and the values used instead."""
 
     @property
     def provenance(self) -> dict[str, str]:
-        """Provenance of the facts; query strings of sources are removed."""
+        """Provenance of the facts, without the query strings of their sources."""
         source = (self.source_repo, self.source_path, self.commit)
         notes = (("body sizes", self.body_basis), ("grade", self.grade))
         present = {
@@ -182,7 +183,7 @@ def read_facts(document: object, source: str) -> FactsTable:
     """
     if not isinstance(document, dict):
         message = f"must be an object, is {format_value(document)}"
-        raise PageError([ValidationIssue(key="", message=message)], source)
+        raise PageError.at("", message, source)
     reading = _Reading()
     try:
         table = reading.table(document)

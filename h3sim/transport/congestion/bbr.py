@@ -866,6 +866,7 @@ class BbrController(ModelBasedController):
         return max(longterm - headroom, self._min_pipe_bytes)
 
     def _probe_rtt_window(self) -> int:
+        """Return the congestion window of ProbeRTT: half a BDP, but not below the minimum."""
         return max(self._bdp_bytes(GAINS[_PROBE_RTT][1]), self._min_pipe_bytes)
 
     def _set_window(self) -> None:

@@ -230,13 +230,13 @@ def controller_named(given: Factory | str) -> tuple[str, Factory | None]:
             "must be a name, or a class or function that takes ControllerSettings and returns a"
             f" CongestionController, is {format_value(given)}"
         )
-        raise InputError([ValidationIssue(key="", message=message)])
+        raise InputError.at("", message)
     made_by = getattr(given, "func", given)  # of a functools.partial
     name = getattr(made_by, "__name__", "")
     name = name if name.isidentifier() else type(given).__name__
     if name in BUILT_IN:
         message = f"{name!r} is the name of a built-in controller: rename the class or function"
-        raise InputError([ValidationIssue(key="", message=message)])
+        raise InputError.at("", message)
     return name, given
 
 

@@ -274,11 +274,11 @@ class QuicEndpoint(Endpoint[QuicPacket]):
         self._free_packets = 0
 
     def _send_all(self, packets: list[QuicPacket], now_ns: int) -> None:
-        """Append the packets that may leave now and have something to carry."""
+        """Append packets as long as sending is allowed and there is something to send."""
         while room := self._room(now_ns):
             packet = self._packer.packet(now_ns, room)
             if packet is None:
-                self.recovery.on_nothing_to_send()
+                self.recovery.mark_app_limited()
                 break
             self._on_sent(packet)
             packets.append(packet)
@@ -307,7 +307,7 @@ class QuicEndpoint(Endpoint[QuicPacket]):
             left, header = room - self._header_bytes, self._frame_header
             frame = self._source.take(left, header, 1) if left >= MIN_FRAME_BYTES else None
             if frame is None:
-                recovery.on_nothing_to_send()
+                recovery.mark_app_limited()
                 return
             left -= header.n_bytes + frame[2]
             frames = [frame]
@@ -330,7 +330,7 @@ class QuicEndpoint(Endpoint[QuicPacket]):
         else:
             self._pacer.end()
         if self._room(now_ns):
-            self.recovery.on_nothing_to_send()
+            self.recovery.mark_app_limited()
             self._is_settled = True
 
     def _room(self, now_ns: int) -> int:

@@ -130,7 +130,7 @@ class Handshake:
         self._to_send.sort()
 
     def fill(self, crypto: list[tuple[int, int]], used: int, room: int) -> int:
-        """Append waiting handshake bytes to *crypto*; return how much of *room* is used then."""
+        """Append waiting handshake bytes to *crypto*; return how much of *room* is then in use."""
         while self._to_send:
             start, stop = self._to_send[0]
             header = crypto_header_bytes(start)

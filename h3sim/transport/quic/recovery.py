@@ -314,7 +314,7 @@ class Recovery:
         self.controller.on_acked(acked, now_ns, self.rtt, in_flight, self.is_cwnd_underutilized)
         return acked, lost
 
-    def on_nothing_to_send(self) -> None:
+    def mark_app_limited(self) -> None:
         """Record that the window is underutilized (RFC 9002 § 7.8).
 
         The packets in flight are then app-limited: their delivery rate is no estimate of the path.
@@ -344,8 +344,8 @@ class Recovery:
             # doubles with each consecutive timeout.
             timeout_ns = self.rtt.probe_timeout_ns(self._peer_max_ack_delay_ns)
             if self.pto_count:
-                # The outer `max`: the limit of the backoff must not shorten a first PTO that is
-                # longer.
+                # The outer `max`: the limit of the backoff must not shorten a first PTO that
+                # exceeds it.
                 backed_off_ns = min(timeout_ns << self.pto_count, self._max_pto_ns)
                 timeout_ns = max(timeout_ns, backed_off_ns)
             self._timeout_ns = timeout_ns
