@@ -33,9 +33,9 @@ Scheduled: TypeAlias = ScheduledRequest | ScheduledChange
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Browser:
-    """One load of a page. Resources are identified by their indices in `page.resources`.
+    """Interface of browsers, one per load. Resources are identified by their indices in the page.
 
-    Events are passed with their time; the resulting requests and changes are returned.
+    Each event is passed with its time; the resulting requests and changes are returned.
     """
 
     @property

@@ -546,7 +546,10 @@ class RenderingBrowser(Browser):
                 self._on_complete(index, self._finished[index] if after is None else after, now_ns)
 
     def _on_complete(self, index: int, download: int, now_ns: int) -> None:
-        """Parse or run a resource that has arrived and is more than a preload."""
+        """Parse or run a resource that has arrived and is more than a preload.
+
+        *download* is the activity that ended, and so the cause of what follows.
+        """
         resource = self._page.resources[index]
         if resource.kind is Kind.STYLESHEET:
             cost_ns = self._cost_ns(resource)

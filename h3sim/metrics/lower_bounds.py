@@ -112,7 +112,10 @@ def _request_release(
     requests_by_part: Mapping[int, _RequestRelease],
     ends: Mapping[tuple[int, int], int],
 ) -> _RequestRelease:
-    """Return the release of the request for a resource; its parent is known already."""
+    """Return the release of the request for a resource; its parent's is known already.
+
+    *ends* has the index of the part that ends with a packet, by resource and number of packets.
+    """
     resource = page.resources[index]
     discovery, parent = resource.discovered, _parent(page, resource)
     if discovery is None:

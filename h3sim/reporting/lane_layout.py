@@ -198,7 +198,7 @@ def joined(packets: Iterable[Box]) -> Iterator[Box]:
     still_open: dict[int, Box] = {}
     for box in packets:
         last = still_open.get(box.level)
-        if last is not None and _touches(last, box):
+        if last is not None and _continues(last, box):
             still_open[box.level] = last._replace(stop_ms=box.stop_ms)
             continue
         if last is not None:
@@ -227,7 +227,8 @@ def stack_share(height: int, highest: int) -> float:
     return alone + (1 - alone) * (height - 1) / (highest - 1)
 
 
-def _touches(left: Box, right: Box) -> bool:
+def _continues(left: Box, right: Box) -> bool:
+    """Return whether *right* continues the bar of *left*, so that both are drawn as one."""
     width_ms = right.stop_ms - right.start_ms
     return (
         left.resource == right.resource

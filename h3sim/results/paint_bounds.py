@@ -368,8 +368,8 @@ class _Bounds:
             # From the first byte of the body on: the commit, all that the main thread does before
             # the paint, and the frame.
             _Demand(
-                min(header_bytes + 1, self._bytes(page.root)),
-                self._commit_ns + main_thread_ns + self._frame_ns,
+                n_bytes=min(header_bytes + 1, self._bytes(page.root)),
+                tail_ns=self._commit_ns + main_thread_ns + self._frame_ns,
             ),
         ]
         return self._spread(demands)[0]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 EARLY_HINTS = "early hints"
 """Kind of the edits whose worth depends on the server's think time."""
 _MOST_EDITS = 80
-_SERVERS = {
+_SERVER_ACTIONS = {
     "chrome-eps": "send by the priorities that Chrome asks for",
     "fifo": "send responses one after the other",
     "rr": "send all responses at once, in turns",
@@ -362,10 +362,10 @@ def _server_edits(of: _Subject) -> Iterator[Edit]:
             lambda task: task._replace(config=replace(task.config, transport=instead.value)),
             frozenset({"protocol"}),
         )
-    for scheme, title in _SERVERS.items():
+    for scheme, action in _SERVER_ACTIONS.items():
         if scheme != of.scheme.name:
             yield Edit(
-                f"have the server {title} ({scheme})",
+                f"have the server {action} ({scheme})",
                 "server scheme",
                 "",
                 lambda task, scheme=scheme: task._replace(scheme=resolve_scheme(scheme)),  # type: ignore[misc]

@@ -48,6 +48,7 @@ class SavedLoadError(InputError):
 class LoadDocument(LoadIdentity):
     """The settings and inputs of a saved load."""
 
+    # Of wrong inputs, what can be read is kept, so that `issues` checks it as well.
     inputs: LoadInputs = file_key(
         Record(LoadInputs, keeps_partial=True),
         "the page, scheme, network and profile in full",

@@ -607,6 +607,7 @@ def _with_all_cached(page: Page) -> Page:
     computing_ns = sum(resource.parse_ns + resource.execute_ns for resource in others)
     warm = with_cached(page, [resource.id for resource in others])
     root = warm.resources[warm.root]
+    # Only the document is left to load, but the cached resources are still parsed and executed.
     return warm.with_resources([replace(root, execute_ns=root.execute_ns + computing_ns)])
 
 

@@ -41,7 +41,7 @@ class WirePacket:
 class SentPacket(WirePacket):
     """A packet (or segment) that was sent, as controllers see it.
 
-    The first four attributes serve delivery-rate sampling: they hold the state when the packet was
+    The first four annotated attributes serve delivery-rate sampling: the state when the packet was
     sent (draft-cheng-iccrg-delivery-rate-estimation § 3.2). *delivered_bytes* is the sum of the
     sizes of all packets acknowledged before. They are set only if the controller `reads_delivery`.
     """

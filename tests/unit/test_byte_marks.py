@@ -36,6 +36,13 @@ def test_a_mark_is_called_once_by_the_packet_that_reaches_it() -> None:
     assert called == ["at 1000", "at 1001"]
 
 
+def test_a_closed_stream_is_forgotten_by_the_scheduler() -> None:
+    made, _ = marked()
+    assert made.pick() == 0
+    made.close(0)
+    assert made.pick() == 4
+
+
 def test_each_stream_has_marks_of_its_own_and_a_closed_one_none() -> None:
     made, called = marked((0, 1000, "first"), (4, 1000, "second"))
     made.charge(4, 1400)

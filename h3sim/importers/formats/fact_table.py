@@ -88,8 +88,8 @@ class _Chunk(ValueType):
 _SIZE = Integer(low=0, high=MAX_STREAM_BYTES)
 
 
-def _known(kind: ValueType, key: str = "", default: Any = None) -> Any:
-    """Return a field that is *default* where the recording says nothing."""
+def _optional_key(kind: ValueType, key: str = "", default: Any = None) -> Any:
+    """Return the field of an optional key: *default* where the recording does not have it."""
     return field(default=default, metadata=declare(kind, key=key))
 
 
@@ -102,22 +102,22 @@ class FactsRow:
     kind: Kind = field(metadata=declare(_Type(_KINDS), key="type", stand_in=Kind.OTHER))
     body_bytes: int | None = field(metadata=declare(OrNone(_SIZE, none=None)))
     start_ns: int = field(metadata=declare(DELAY))
-    basis: str = _known(Text(), "parent_basis", "")
+    basis: str = _optional_key(Text(), "parent_basis", "")
     """Evidence for the parent: "initiator", "referer", ..."""
-    mime: str = _known(Text(), default="")
-    status: int | None = _known(_SIZE)
-    content_bytes: int | None = _known(_SIZE)
-    first_byte_ns: int | None = _known(DELAY, "first_byte_ms")
-    end_ns: int | None = _known(DELAY, "end_ms")
-    priority: str | None = _known(Text(), "chrome_priority")
-    initiator: str | None = _known(Text(), "initiator_type")
-    offset_bytes: int | None = _known(_SIZE, "ref_offset")
+    mime: str = _optional_key(Text(), default="")
+    status: int | None = _optional_key(_SIZE)
+    content_bytes: int | None = _optional_key(_SIZE)
+    first_byte_ns: int | None = _optional_key(DELAY, "first_byte_ms")
+    end_ns: int | None = _optional_key(DELAY, "end_ms")
+    priority: str | None = _optional_key(Text(), "chrome_priority")
+    initiator: str | None = _optional_key(Text(), "initiator_type")
+    offset_bytes: int | None = _optional_key(_SIZE, "ref_offset")
     """Offset of its reference in the decoded parent."""
-    executes_ns: int | None = _known(DELAY, "exec_ms")
-    chunks: tuple[tuple[int, int], ...] = _known(ListOf(_Chunk(), "[ms, bytes]"), default=())
-    request_header_bytes: int | None = _known(_SIZE, "req_header_bytes")
-    response_header_bytes: int | None = _known(_SIZE, "resp_header_bytes")
-    host: str = _known(_Host(), default="")
+    executes_ns: int | None = _optional_key(DELAY, "exec_ms")
+    chunks: tuple[tuple[int, int], ...] = _optional_key(ListOf(_Chunk(), "[ms, bytes]"), default=())
+    request_header_bytes: int | None = _optional_key(_SIZE, "req_header_bytes")
+    response_header_bytes: int | None = _optional_key(_SIZE, "resp_header_bytes")
+    host: str = _optional_key(_Host(), default="")
     """Its host, under another name: "host-1", "host-2" and so on; "" where none is told."""
 
 
@@ -125,8 +125,8 @@ class FactsRow:
 class _Hold:
     """Resource that blocked the parser."""
 
-    kind: str | None = _known(Text())
-    resource: str | None = _known(Text())
+    kind: str | None = _optional_key(Text())
+    resource: str | None = _optional_key(Text())
 
 
 class _HoldType(ValueType):
@@ -144,17 +144,17 @@ class FactsTable:
             Predicate("a list of tables", lambda value: isinstance(value, list)), stand_in=[]
         )
     )
-    source_repo: str = _known(Text(), default="")
-    source_path: str = _known(Text(), default="")
-    commit: str = _known(Text(), default="")
-    captured: str = _known(Text(), default="")
-    recorder: str = _known(Text(), default="")
-    browser: str = _known(Text(), default="")
-    licence: str = _known(Text(), "license", "")
-    body_basis: str = _known(Text(), default="")
-    grade: str = _known(Text(), default="")
+    source_repo: str = _optional_key(Text(), default="")
+    source_path: str = _optional_key(Text(), default="")
+    commit: str = _optional_key(Text(), default="")
+    captured: str = _optional_key(Text(), default="")
+    recorder: str = _optional_key(Text(), default="")
+    browser: str = _optional_key(Text(), default="")
+    licence: str = _optional_key(Text(), "license", "")
+    body_basis: str = _optional_key(Text(), default="")
+    grade: str = _optional_key(Text(), default="")
     """How reliable the facts are, in the words of their recorder."""
-    hol: tuple[_Hold, ...] = _known(ListOf(_HoldType(), "tables"), default=())
+    hol: tuple[_Hold, ...] = _optional_key(ListOf(_HoldType(), "tables"), default=())
     """Resources that blocked the parser: "css", "script-sync", "script-defer"."""
     rows: tuple[FactsRow, ...] = ()
     mended: tuple[ValidationIssue, ...] = ()
