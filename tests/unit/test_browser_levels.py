@@ -479,3 +479,7 @@ def test_recorded_changes_are_made_unless_nobody_plays_them() -> None:
         browser = make_browser(of, BrowserModel(), **options)  # type: ignore[arg-type]
         due = browser.on_navigation(0)
         assert sum(isinstance(item, ScheduledChange) for item in due) == n_changes
+
+
+def test_an_image_that_is_loading_is_painted_once_a_second() -> None:
+    assert BrowserModel().image_update_ms == 1000  # Chrome's

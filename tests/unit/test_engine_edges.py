@@ -492,3 +492,13 @@ def test_a_load_of_too_many_events_names_their_number(monkeypatch: pytest.Monkey
         h3sim.simulate(page_of(ROOT), scheme="fifo", network="fibre")
     assert caught.value.n_events == 5
     assert "processes" not in str(caught.value)
+
+
+def test_a_connection_opens_when_its_first_request_is_due() -> None:
+    late = {"id": "far", "host": "far", "discovered": {"by": "/", "at": "complete"}}
+    page = replace(page_of(ROOT, {**ROOT, **late}), hosts=(Host(name="far"),))
+    load = h3sim.simulate(page, scheme="fifo", network="cable", connections="per-host")
+    first, second = load.connections
+    document, _ = load.timings
+    assert first.opened_at_ns == 0
+    assert second.opened_at_ns == ms(document.finished_ms) > 0
