@@ -21,7 +21,7 @@ from h3sim.units import ms
 from tests.unit.test_quic_handshake import SETTINGS, give
 from tests.unit.test_quic_handshake import end as handshaking
 from tests.unit.test_quic_packing import idle, stream_packet
-from tests.unit.test_quic_windows import FULL, Endless, Window, end, peer_packet, sizes
+from tests.unit.test_quic_windows import FULL, Endless, Window, end, peer_packet, sizes, source_of
 
 
 class Asked(Endless):
@@ -39,12 +39,11 @@ class Asked(Endless):
 
 
 def test_further_frames_of_a_packet_carry_32_bytes_at_least_and_the_first_one() -> None:
-    server = end(FULL)
-    server._source = server._packer._source = Asked()
+    server = end(FULL, source=Asked())
     server.on_packet(peer_packet(0), 0)
     [packet] = server.packets_to_send(0)
-    assert len(packet.frames) == len(server._source.least) == 9
-    assert server._source.least == [1] + [32] * 8
+    assert len(packet.frames) == len(source_of(server).least) == 9
+    assert source_of(server).least == [1] + [32] * 8
 
 
 def test_with_an_ack_the_rest_of_a_window_is_filled_from_32_bytes_of_a_frame_on_too() -> None:
@@ -83,7 +82,7 @@ def test_packets_are_numbered_consecutively_and_carry_their_ack_delay(
     client.on_packet(peer_packet(0), ms(3))
     [first] = client.packets_to_send(ms(28))
     client.on_packet(peer_packet(1), ms(30))
-    client._source.has_data = True
+    source_of(client).has_data = True
     second = client.packets_to_send(ms(31))[0]
     assert (first.number, second.number) == (0, 1)
     assert (first.ack_delay_ns, second.ack_delay_ns) == (ms(25), ms(1))
@@ -107,8 +106,8 @@ def test_a_probe_carries_what_is_new_or_else_what_is_oldest_with_twelve_bytes_a_
     probes = server.packets_to_send(due_ns)
     assert [packet.frames for packet in probes] == [[(0, 2903, 967)], [(0, 3870, 967)]]
     assert sizes(probes) == [FULL, FULL]
-    server._source.has_data = False
-    server._source.take = lambda *_: None
+    source_of(server).has_data = False
+    source_of(server).take = lambda *_: None
     due_ns = server.timer_at_ns()
     server.on_timer(due_ns)
     again = server.packets_to_send(due_ns)
@@ -120,7 +119,7 @@ def test_who_has_nothing_to_send_and_whose_pace_is_not_yet_over_is_not_held_back
     """10 packets in 100 ms, one at a time: the second might leave at 10 ms."""
     server = end(10 * FULL, pacing_gain=1.0, pacing_burst_packets=1)
     assert len(server.packets_to_send(0)) == 1
-    server._source.has_data = False
+    source_of(server).has_data = False
     assert server.packets_to_send(ms(10) - 1) == []
     assert (server.recovery.is_cwnd_underutilized, server.timer_at_ns()) == (False, ms(10))
     assert server.packets_to_send(ms(10)) == []
@@ -147,9 +146,9 @@ def test_who_sent_the_last_of_its_data_is_held_back_by_nothing_once_its_pace_is_
     server = idle(10 * FULL, pacing_gain=1.0, pacing_burst_packets=1)
     assert server.packets_to_send(0) == []
     assert server.recovery.is_cwnd_underutilized
-    server._source.has_data = True
+    source_of(server).has_data = True
     assert len(server.packets_to_send(0)) == 1
-    server._source.has_data = False
+    source_of(server).has_data = False
     assert (server.recovery.is_cwnd_underutilized, server.timer_at_ns()) == (False, ms(10))
     assert server.packets_to_send(ms(10)) == []
     assert server.recovery.is_cwnd_underutilized
@@ -184,7 +183,7 @@ def test_an_end_whose_limits_are_out_has_nothing_more_to_send() -> None:
 def test_a_limit_of_the_peer_reaches_the_source() -> None:
     client = idle(9000)
     limits: list[Any] = []
-    client._source.on_limit = lambda *limit: limits.append(limit)
+    source_of(client).on_limit = lambda *limit: limits.append(limit)
     packet = peer_packet(0)
     packet.limits = [(None, 900), (4, 700)]
     client.on_packet(packet, 0)

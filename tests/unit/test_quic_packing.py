@@ -21,7 +21,16 @@ from h3sim.units import ms
 from tests.unit.test_quic_handshake import SETTINGS, give
 from tests.unit.test_quic_handshake import end as handshaking
 from tests.unit.test_quic_recovery import acknowledge, sender
-from tests.unit.test_quic_windows import FULL, Endless, Window, end, peer_packet, silent, sizes
+from tests.unit.test_quic_windows import (
+    FULL,
+    Endless,
+    Window,
+    end,
+    peer_packet,
+    silent,
+    sizes,
+    source_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -192,9 +201,9 @@ def test_a_probe_without_anything_to_repeat_is_a_ping() -> None:
 
 def test_a_limit_that_waits_goes_as_a_probe_before_anything_is_repeated() -> None:
     client = idle(3000, stream_window_bytes=100)
-    client._source.has_data = True
+    source_of(client).has_data = True
     [request] = client.packets_to_send(0)[:1]
-    client._source.has_data = False
+    source_of(client).has_data = False
     due_ns = client.timer_at_ns()
     client.on_packet(stream_packet(0, 0, 60), due_ns)
     client.on_timer(due_ns)
@@ -295,25 +304,25 @@ def test_an_ack_carries_the_delay_of_the_largest_packet() -> None:
 
 def test_the_source_hears_what_was_acknowledged() -> None:
     server = idle(2000)
-    server._source.has_data = True
+    source_of(server).has_data = True
     first, second = server.packets_to_send(0)
     server.on_packet(peer_packet(0, [(1, 1)]), ms(100))
-    assert server._source.acked == [second.frames[0][1]]
+    assert source_of(server).acked == [second.frames[0][1]]
     server.on_packet(peer_packet(1, [(0, 1)]), ms(101))
-    assert server._source.acked == [second.frames[0][1], first.frames[0][1]]
+    assert source_of(server).acked == [second.frames[0][1], first.frames[0][1]]
 
 
 def test_what_may_leave_whatever_the_window_may_do_so_at_once_or_not_at_all() -> None:
     server = idle(3000, loss_timer_packets=1)
-    server._source.has_data = True
+    source_of(server).has_data = True
     assert len(server.packets_to_send(0)) == 3
-    server._source.has_data = False
+    source_of(server).has_data = False
     server.on_packet(peer_packet(0, [(1, 1)], is_ack_eliciting=False), ms(100))
     due_ns = server.timer_at_ns()
     server.on_timer(due_ns)
-    assert server._source.lost == [0]
+    assert source_of(server).lost == [0]
     assert server.packets_to_send(due_ns) == []
-    server._source.has_data = True
+    source_of(server).has_data = True
     server._controller.congestion_window = 1000
     assert server.packets_to_send(due_ns + 1) == []
 

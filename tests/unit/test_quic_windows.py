@@ -55,16 +55,21 @@ class Window(FixedWindow):
         self.lost.append([packet.number for packet in packets])
 
 
-def end(window_bytes: int, **settings: Any) -> Any:
+def end(window_bytes: int, *, source: Any = None, **settings: Any) -> Any:
     made = QuicSettings(datagram_bytes=FULL, **settings)
     return QuicEndpoint(
         made,
         Window(window_bytes),
-        Endless(),
+        source or Endless(),
         Handshake(made, Role.SERVER, HandshakeMode.NONE),
         peer_max_ack_delay_ns=0,
         path_rtt_ns=ms(100),
     )
+
+
+def source_of(endpoint: Any) -> Any:
+    """Return what an endpoint sends from."""
+    return endpoint._source
 
 
 def sizes(packets: Any) -> list[Any]:
@@ -139,7 +144,7 @@ def acks_of(client: Any, n_packets: int) -> Any:
 def silent(**settings: Any) -> Any:
     """Return an end that has nothing to say but what it received."""
     client = end(0, ack_every=1, **settings)
-    client._source.take = lambda *_: None
+    source_of(client).take = lambda *_: None
     return client
 
 
