@@ -29,7 +29,7 @@ SHORT = {
     "The shipped pages": ("validation.hosts", "validation.synthetic", "validation.pages"),
     "Recordings": ("validation.marks",),
     "Header compression": ("validation.headers",),
-    "What header blocking costs a page": ("validation.header_blocking",),
+    "The cost of header blocking for a page": ("validation.header_blocking",),
 }
 """By section of the page, the modules that print its other tables: a minute or some each."""
 LONG = {

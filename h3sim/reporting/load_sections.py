@@ -199,7 +199,8 @@ def describe_loads(loads: Sequence[Load], baseline: str | None) -> ReportParts:
     schemes: dict[str, NamedLoad] = {}
     for pair in pairs:
         schemes.setdefault(pair.load.scheme.name, pair)
-    if baseline is not None and baseline not in schemes:
+    # A list: users may give what cannot be hashed.
+    if baseline is not None and baseline not in [*schemes]:
         message = f"must be the scheme of a load ({', '.join(schemes)}), is {baseline!r}"
         raise InputError.at("baseline", message)
     base = schemes.get(baseline or "rr", pairs[0])

@@ -779,10 +779,10 @@ def _indices(
         # metric.
         return np.array([figures_at(points)])
 
-    kept: list[Any] = []
+    outputs: list[Any] = []
 
     def estimate(f_A: Any, f_B: Any, f_AB: Any) -> Any:  # noqa: N803 - as scipy names them
-        kept[:] = f_A, f_B, f_AB
+        outputs[:] = f_A, f_B, f_AB
         return _sobol_indices(f_A, f_B, f_AB)
 
     stats.sobol_indices(
@@ -792,7 +792,7 @@ def _indices(
         method=estimate,
         rng=seed,
     )
-    parts = zip(ranges, *_with_intervals(kept, seed), strict=True)
+    parts = zip(ranges, *_with_intervals(outputs, seed), strict=True)
     return [SensitivityRow(name, *map(float, ends)) for name, *ends in parts]
 
 

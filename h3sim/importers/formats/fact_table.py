@@ -153,7 +153,7 @@ class FactsTable:
     licence: str = _optional_key(Text(), "license", "")
     body_basis: str = _optional_key(Text(), default="")
     grade: str = _optional_key(Text(), default="")
-    """How reliable the facts are, in the words of their recorder."""
+    """Reliability of the facts, in the words of their recorder."""
     hol: tuple[_Hold, ...] = _optional_key(ListOf(_HoldType(), "tables"), default=())
     """Resources that blocked the parser: "css", "script-sync", "script-defer"."""
     rows: tuple[FactsRow, ...] = ()
