@@ -84,6 +84,17 @@ def test_it_shares_with_every_connection(transport: str) -> None:
     assert busy.cross_traffic[0].n_bytes > 0
 
 
+@pytest.mark.parametrize("transport", ["quic", "tcp"])
+def test_a_flow_and_the_page_together_fill_the_link(transport: str) -> None:
+    page = h3sim.load_page("http2rulez")
+    load = h3sim.simulate(
+        page, network="fibre", rate_mbps=3, transport=transport, cross_traffic="cubic"
+    )
+    capacity_bytes = load.page_load_ms * 3_000 / 8
+    carried_bytes = load.cross_traffic[0].n_bytes + page.total_bytes
+    assert 0.8 * capacity_bytes < carried_bytes < capacity_bytes
+
+
 def test_flows_are_stated_in_text() -> None:
     flows = parse_cross_traffic(" cubic+newreno@1.5 + on-off:3:4000@100")
     video = CrossFlow(cc="cubic", starts_at_ns=ms(100), mean_bps=mbps(3), period_ns=ms(4000))

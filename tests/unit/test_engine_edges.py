@@ -502,3 +502,8 @@ def test_a_connection_opens_when_its_first_request_is_due() -> None:
     document, _ = load.timings
     assert first.opened_at_ns == 0
     assert second.opened_at_ns == ms(document.finished_ms) > 0
+
+
+def test_simultaneous_events_have_the_documented_ranks() -> None:
+    # docs/architecture.md, "Event order": a user's process comes last.
+    assert [each.value for each in EventPriority] == [0, 1, 2, 3, 4, 5, 6]

@@ -8,8 +8,8 @@ tests of which it is known already what they reach; `--table` only prints; `--co
 each file of tests took, and how many mutants it was the first to notice.
 
 Tests that were written for what survived say nothing of the rest. So `--sample` draws anew with its
-seed, from each package in turn, tries each once and never again, and keeps the results apart;
-`--write` writes the table of that sample into docs/validation.md.
+seed, from each package in turn (or from *PART*), tries each once and never again, and keeps the
+results apart; `--write` writes the table of that sample into docs/validation.md.
 """
 
 from __future__ import annotations
@@ -174,8 +174,10 @@ def _arguments(given: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--costs", action="store_true")
     options = parser.parse_args(given)
     options.sample |= options.write
-    if options.sample and (options.survivors or options.parts):
-        parser.error("a sample is of all parts, and nothing of it is tried again")
+    if options.sample and options.survivors:
+        parser.error("nothing of a sample is tried again")
+    if options.write and options.parts:
+        parser.error("the table that is written is of all parts")
     return options
 
 
