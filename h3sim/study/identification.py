@@ -15,7 +15,6 @@ from bisect import bisect_left
 from collections import Counter, deque
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim._version import __version__
@@ -367,8 +366,6 @@ class HistorySearch:
         """Prepare a search, which ends once it cannot explain more choices than *most_misses*."""
         self.calls: list[SchedulerCall] = []
         """The calls of the scheduler so far; those of `pick` are left out."""
-        self.n_deviations = 0
-        """Choices that differ, or the streams that had to go behind others for them."""
         self._order = order
         self._mechanism = mechanism
         self._scheduler = mechanism.new(order.turn_bytes)
@@ -496,8 +493,8 @@ class HistorySearch:
             pick = self._scheduler.pick()
         if pick != stream_id and self._requeue_until(stream_id):
             pick = stream_id
-        n_vain = self._rejoin_until(stream_id) if pick != stream_id and self._rejoins else 0
-        self.n_deviations += max(n_vain, step.is_choice and pick != stream_id)
+        if pick != stream_id and self._rejoins:
+            self._rejoin_until(stream_id)
         self._begun[stream_id] = None
         self._left[stream_id] -= step.n_bytes
         self._last_packet[stream_id] = step.number
@@ -601,8 +598,8 @@ class HistorySearch:
         self._touched = touched
         return False
 
-    def _rejoin_until(self, stream_id: int) -> int:
-        """Move picks behind their equals until a stream is next, or all were; return how many."""
+    def _rejoin_until(self, stream_id: int) -> None:
+        """Move picks behind their equals until a stream is next, or all were moved."""
         vain: dict[int, None] = {}
         pick = self._scheduler.pick()
         while pick is not None and pick != stream_id and pick not in vain:
@@ -610,7 +607,6 @@ class HistorySearch:
             self._call("deactivate", pick)
             self._call("activate", pick)
             pick = self._scheduler.pick()
-        return len(vain)
 
 
 # Candidates
@@ -738,8 +734,6 @@ _RESYNCS = {
 """The consequences that a pick that was not sent may have, by whether the log is a server's."""
 FEW_PICKS = 4
 """So many picks refute a mechanism where another explains everything."""
-_MOST_DEVIATIONS = 30
-"""A history of a server with more deviations than that shows nothing."""
 _SIGNIFICANT = 100
 """One over the level of significance; whole, since the test counts in large whole numbers."""
 
@@ -960,43 +954,6 @@ class _Comparison:
         """Return whether the best mechanism refutes another."""
         return refutes(self.best.hits, scored.hits)
 
-    def fitting(self) -> list[Mechanism]:
-        """Return the mechanisms that are not refuted, the best first.
-
-        The consequence of one wrong pick may put many streams right. So where a client's log has a
-        history of the server with few deviations by one mechanism, it refutes those that need many
-        more.
-        """
-        scored = sorted(self.groups.values(), key=lambda each: -each.n_hits)
-        found = [each.mechanism for each in scored if not self.refuted(each)]
-        if self._is_server or len(found) < _FEW_VARIANTS:
-            return found
-        needed = [self._deviations(mechanism) for mechanism in found]
-        many = 2 * min(needed) + FEW_PICKS
-        if many > _MOST_DEVIATIONS:  # no history was found
-            return found
-        return [mechanism for mechanism, n in zip(found, needed, strict=True) if n < many]
-
-    def _deviations(self, mechanism: Mechanism) -> int:
-        """Return the fewest deviations of the histories that are found for a mechanism."""
-        same = [each for each in candidates_for(self.order) if each.name == mechanism.name]
-        fewest = _MOST_DEVIATIONS + 1
-        for order, each in product((self.order, self._without_ready), same):
-            variant = replace(each, requeues=mechanism.requeues, retransmit=mechanism.retransmit)
-            for rejoins in {False, each.kind not in _TREE_KINDS}:
-                search = HistorySearch(order, variant, rejoins=rejoins, most_misses=fewest)
-                search.run()
-                fewest = min(fewest, search.n_deviations)
-            if fewest == 0:
-                break
-        return fewest
-
-    @cached_property
-    def _without_ready(self) -> SendOrder:
-        """The order without the times when responses were ready, which are estimates."""
-        steps = tuple(step for step in self.order.steps if step.kind is not StepKind.READY)
-        return replace(self.order, steps=steps)
-
     def settled(self, variants: Iterable[Mechanism]) -> list[Mechanism]:
         """Return the variants of the best mechanism that are not refuted, the best ones first."""
         return self._unrefuted(map(self.score, variants))
@@ -1198,7 +1155,7 @@ def _identification(compared: _Comparison) -> Identification:
     best, n_choices = compared.best, len(compared.picks)
     scored = sorted(compared.groups.values(), key=lambda each: -each.n_hits)
     rows = [_explanation(each, compared) for each in scored]
-    fitting = compared.fitting()
+    fitting = [each.mechanism for each in scored if not compared.refuted(each)]
     least_share = _LEAST_SHARE if order.source == "server" else _LEAST_SHARE_ESTIMATED
     is_explained = n_choices > 0 and best.n_hits >= least_share * n_choices
     heeding = {each.heeds_signals for each in fitting}
