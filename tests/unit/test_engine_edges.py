@@ -27,6 +27,7 @@ from h3sim.trace import RowRecorder, SteadyRecorder, packets
 from h3sim.transport import HandshakeMode, LinkProfile, Network, Protocol, Role
 from h3sim.units import ms
 from tests.helpers import page_of
+from tests.unit.test_engine_reports import SignalLog
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -389,22 +390,9 @@ class TestRequestPriorities:
         assert order == ["strict", "heavy", "light"]
 
 
-class _Streams:
-    """Takes signals of a server's streams."""
-
-    def __init__(self) -> None:
-        self.calls: list[tuple[str, int, Signal]] = []
-
-    def open(self, element_id: int, signal: Signal) -> None:
-        self.calls.append(("open", element_id, signal))
-
-    def update(self, element_id: int, signal: Signal) -> None:
-        self.calls.append(("update", element_id, signal))
-
-
 def test_a_server_judges_clients_by_open_streams_only() -> None:
     kinds = [Kind.IMAGE, Kind.STYLESHEET]
-    streams: Any = _Streams()
+    streams: Any = SignalLog()
     policy = ServerPriorityPolicy(
         streams,
         replace(h3sim.load_scheme("chrome-eps"), validates_client_priorities=True),
@@ -421,7 +409,7 @@ def test_a_server_judges_clients_by_open_streams_only() -> None:
 
 
 def test_groups_are_open_from_the_beginning() -> None:
-    streams: Any = _Streams()
+    streams: Any = SignalLog()
     page = page_of(ROOT)
     signalling = OracleSignalling(make_policy(h3sim.load_scheme("firefox-h2"), page), streams)
     signalling.on_connected()

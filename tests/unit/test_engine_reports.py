@@ -101,8 +101,8 @@ def _load_over(page: Any, network: Network, profile: Any) -> Any:
     )
 
 
-class _Streams:
-    """Takes signals of a server's streams."""
+class SignalLog:
+    """Records the signals that a server's streams are given."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, int, Signal]] = []
@@ -116,7 +116,7 @@ class _Streams:
 
 def policy(*resources: Resource, validates: bool) -> tuple[Any, Any]:
     scheme = replace(h3sim.load_scheme("chrome-eps"), validates_client_priorities=validates)
-    streams: Any = _Streams()
+    streams: Any = SignalLog()
     made = ServerPriorityPolicy(
         streams,
         scheme,
