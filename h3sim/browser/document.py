@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from h3sim.page import Kind, TriggerEvent
+from h3sim.page.resource import offset_in_parent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,14 +40,6 @@ def _named(page: Page, root: int) -> Iterator[tuple[int, int]]:
         assert resource.discovered is not None  # noqa: S101 - a root is nobody's child
         if resource.discovered.at is TriggerEvent.OFFSET:
             yield offset_in_parent(resource), index
-
-
-def offset_in_parent(resource: Resource) -> int:
-    """Return the offset of the parent's body that triggers a resource."""
-    found = resource.discovered
-    assert found is not None  # noqa: S101 - it has a parent
-    assert found.offset_bytes is not None  # noqa: S101 - as its trigger is an offset
-    return found.offset_bytes
 
 
 def hinted(page: Page, root: int) -> Iterator[tuple[int, int]]:

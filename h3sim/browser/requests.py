@@ -7,9 +7,10 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from h3sim.browser.base import ScheduledRequest
-from h3sim.browser.document import hinted, offset_in_parent
+from h3sim.browser.document import hinted
 from h3sim.browser.model import TightMode
 from h3sim.page import FetchPriority, Kind, Level, TriggerEvent
+from h3sim.page.resource import offset_in_parent
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence

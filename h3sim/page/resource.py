@@ -675,3 +675,11 @@ class ResourceState(NamedTuple):
 
 UNCHANGED = ResourceState()
 """The state in the page file: nothing has changed."""
+
+
+def offset_in_parent(resource: Resource) -> int:
+    """Return the offset of the parent's body that triggers a resource."""
+    found = resource.discovered
+    assert found is not None  # noqa: S101 - it has a parent
+    assert found.offset_bytes is not None  # noqa: S101 - as its trigger is an offset
+    return found.offset_bytes

@@ -19,6 +19,7 @@ from h3sim.page.resource import (
     PriorityChange,
     Resource,
     TriggerEvent,
+    offset_in_parent,
 )
 from h3sim.schema.arguments import Predicate, check_arguments
 from h3sim.schema.values import Choice, Number, Text
@@ -298,7 +299,7 @@ def with_inlined(page: Page, names: str | Iterable[str]) -> Page:
     ]
     if problems:
         raise InputError(problems, page.name)
-    inserted = {id_: _offset_of(resource) for id_, resource in chosen.items()}
+    inserted = {id_: offset_in_parent(resource) for id_, resource in chosen.items()}
 
     def shifted(offset_bytes: int) -> int:
         before = (chosen[id_].size_bytes for id_, at in inserted.items() if at < offset_bytes)
@@ -339,14 +340,6 @@ def _with_reference(resource: Resource, shifted: Callable[[int], int]) -> Resour
     if at_bytes is None:
         return resource
     return replace(resource, reference_offset_bytes=shifted(at_bytes))
-
-
-def _offset_of(resource: Resource) -> int:
-    """Return where the document names a resource, at an offset of its body."""
-    found = resource.discovered
-    assert found is not None  # noqa: S101 - others are refused before
-    assert found.offset_bytes is not None  # noqa: S101 - as its trigger is an offset
-    return found.offset_bytes
 
 
 def with_same_host(page: Page, names: str | Iterable[str]) -> Page:
