@@ -47,7 +47,9 @@ MAX_STRICT = 255
 MAX_WEIGHT = 256
 """The largest weight in a dependency tree (RFC 7540 § 5.3.2)."""
 _MAX_BUCKET = 63
-_LEVELS = (1, 2, 3)
+"""The bucket that is served first, of those that six bits can name (`BucketPriority`)."""
+_BUCKET_LEVELS = (1, 2, 3)
+"""The concurrency levels within a bucket (`BucketPriority`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +95,7 @@ class BucketPriority:
     def __post_init__(self) -> None:
         if not 0 <= self.bucket <= _MAX_BUCKET:
             raise ValueError(f"bucket must be 0 to {_MAX_BUCKET}, is {self.bucket}")
-        if self.level not in _LEVELS:
+        if self.level not in _BUCKET_LEVELS:
             raise ValueError(f"level must be 1, 2 or 3, is {self.level}")
 
 
@@ -251,4 +253,6 @@ class Signalling(enum.Enum):
         """
         if is_http2:
             return 19 if self is Signalling.EPS else 14
-        return {Signalling.H2: 14, Signalling.EPS: 13, Signalling.METADATA: 5}.get(self, 8)
+        priority_of_drafts = 8
+        sizes = {Signalling.H2: 14, Signalling.EPS: 13, Signalling.METADATA: 5}
+        return sizes.get(self, priority_of_drafts)

@@ -27,18 +27,22 @@ class BucketScheduler:
 
     def __init__(self) -> None:
         self._priority: dict[int, BucketPriority] = {}
-        self._arrival: dict[int, int] = {}
-        self._arrived = 0
+        self._opening_number: dict[int, int] = {}
+        """The position of each stream in the order of opening, which its bucket keeps."""
+        self._n_opened = 0
         self._buckets: dict[int, Bucket] = {}
+        """The buckets by their numbers."""
         self._active: dict[int, BucketPriority] = {}
-        self._nonempty = IndexedHeap()
+        """The priority with which each active stream joined its bucket."""
+        self._active_buckets = IndexedHeap()
+        """The numbers of the buckets with an active stream, the highest first."""
 
     def open(self, stream_id: int, signal: Signal) -> None:
-        """Open the stream behind those that arrived before it."""
+        """Open the stream, behind those of its bucket that were opened before it."""
         self._priority[stream_id] = _priority(signal)
         # Set once: a stream that was blocked returns to its former position in its queue.
-        self._arrival[stream_id] = self._arrived
-        self._arrived += 1
+        self._opening_number[stream_id] = self._n_opened
+        self._n_opened += 1
 
     def update(self, stream_id: int, signal: Signal) -> None:
         """Move the stream to another bucket or level; an unchanged one keeps its quantum."""
@@ -56,10 +60,10 @@ class BucketScheduler:
         if bucket is None:
             # Kept while empty: the alternation between levels 1 and 2 outlasts a pause.
             bucket = self._buckets[priority.bucket] = Bucket()
-        bucket.join(stream_id, priority.level, self._arrival[stream_id])
-        if priority.bucket not in self._nonempty:
+        bucket.join(stream_id, priority.level, self._opening_number[stream_id])
+        if priority.bucket not in self._active_buckets:
             # The heap returns the lowest rank first, and the highest bucket has priority.
-            self._nonempty.put(priority.bucket, -priority.bucket)
+            self._active_buckets.put(priority.bucket, -priority.bucket)
 
     def deactivate(self, stream_id: int) -> None:
         """Deactivate the stream."""
@@ -69,26 +73,27 @@ class BucketScheduler:
         bucket = self._buckets[priority.bucket]
         bucket.leave(stream_id, priority.level)
         if bucket.is_empty():
-            self._nonempty.drop(priority.bucket)
+            self._active_buckets.drop(priority.bucket)
 
     def close(self, stream_id: int) -> None:
         """Forget the stream."""
         self.deactivate(stream_id)
-        del self._priority[stream_id], self._arrival[stream_id]
+        del self._priority[stream_id], self._opening_number[stream_id]
 
     def pick(self) -> int | None:
         """Return the stream to send next in the highest bucket that has an active stream."""
-        number = self._nonempty.first
-        return None if number is None else self._buckets[number].first()
+        bucket_number = self._active_buckets.first
+        return None if bucket_number is None else self._buckets[bucket_number].next_stream()
 
     def charge(self, stream_id: int, n_bytes: int) -> None:
-        """End the stream's quantum."""
+        """End the stream's quantum, which is one packet."""
         priority = self._active[stream_id]
         self._buckets[priority.bucket].charge(stream_id, priority.level)
 
 
-_NOT_URGENT = BucketPriority(bucket=0, level=SEQUENTIAL)
+_LEAST_URGENT = BucketPriority(bucket=0, level=SEQUENTIAL)
 
 
 def _priority(signal: Signal) -> BucketPriority:
-    return signal if isinstance(signal, BucketPriority) else _NOT_URGENT
+    """Return the bucket and level in a signal; the least urgent for signals of other types."""
+    return signal if isinstance(signal, BucketPriority) else _LEAST_URGENT

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 PROTOCOL = "h3sim-conformance/1"
 """Name and version of the protocol, as sent in `hello`."""
 
-_ID, _ELEMENT_OR_NONE = Integer(), OrNone(Integer(), none=None)
-_SIGNALS: dict[type, tuple[str, ObjectType]] = {
+_ID, _ID_OR_NULL = Integer(), OrNone(Integer(), none=None)
+_SIGNAL_FORMATS: dict[type, tuple[str, ObjectType]] = {
     Eps: (
         "eps",
         ObjectType(
@@ -43,7 +43,7 @@ _SIGNALS: dict[type, tuple[str, ObjectType]] = {
         "h2",
         ObjectType(
             Property("weight", Integer(low=0), "1 to 256 (RFC 7540 § 5.3.2)"),
-            Property("depends_on", _ELEMENT_OR_NONE, "parent's id, null for the root"),
+            Property("depends_on", _ID_OR_NULL, "parent's id, null for the root"),
             Property("exclusive", Flag(), "RFC 7540 § 5.3.1"),
         ),
     ),
@@ -59,18 +59,18 @@ _SIGNALS: dict[type, tuple[str, ObjectType]] = {
         ObjectType(
             Property("weight", Integer(low=1), "1 to 256"),
             Property("strict", Integer(low=0), "0 to 255, 255 first"),
-            Property("depends_on", _ELEMENT_OR_NONE, "placeholder's id, null for the root"),
+            Property("depends_on", _ID_OR_NULL, "placeholder's id, null for the root"),
         ),
     ),
     Rank: ("rank", ObjectType(Property("value", Number(), "lower first"))),
 }
 """The name and the keys of each type of signal, in the order in which they are written."""
 
-SIGNAL_TYPES: dict[str, type] = {name: kind for kind, (name, _) in _SIGNALS.items()}
+SIGNAL_TYPES: dict[str, type] = {name: kind for kind, (name, _) in _SIGNAL_FORMATS.items()}
 """The types of signals by their names in the protocol."""
 
 _STREAM = Property("stream", _ID, "id of a stream; below 0 of a placeholder")
-_REQUESTS: dict[str, tuple[str, tuple[Property, ...]]] = {
+_REQUEST_FORMATS: dict[str, tuple[str, tuple[Property, ...]]] = {
     "hello": ("begins; answered", (Property("protocol", Text(), "this protocol and its version"),)),
     "reset": ("creates a new, empty scheduler; all earlier streams are gone", ()),
     "open": ("opens a stream or placeholder, which is not active", (_STREAM,)),
@@ -84,17 +84,16 @@ _REQUESTS: dict[str, tuple[str, tuple[Property, ...]]] = {
     ),
     "pick": ("requests the stream to send from; answered, has no side effects", ()),
 }
-"""Meaning and keys of each request; `open` and `update` also have a `signal`."""
+"""Meaning and keys of each request to a driver; `open` and `update` also have a `signal`."""
 
-_ANSWERS: dict[str, ObjectType] = {
+_ANSWER_FORMATS: dict[str, ObjectType] = {
     "hello": ObjectType(
         Property("protocol", Text(), "the same"),
         Property("name", Text(), "of the scheduler", is_optional=True),
     ),
-    "pick": ObjectType(
-        Property("stream", _ELEMENT_OR_NONE, "an active stream's id, null without one")
-    ),
+    "pick": ObjectType(Property("stream", _ID_OR_NULL, "an active stream's id, null without one")),
 }
+"""The keys of each answer; a driver answers no other request."""
 
 
 def protocol_schema() -> dict[str, Any]:
@@ -103,15 +102,15 @@ def protocol_schema() -> dict[str, Any]:
     >>> list(protocol_schema()["$defs"])[:3]
     ['signal', 'hello', 'reset']
     """
-    signals = [_tagged("type", name, table.schema()) for name, table in _SIGNALS.values()]
+    signals = [_tagged("type", name, table.schema()) for name, table in _SIGNAL_FORMATS.values()]
     definitions: dict[str, Any] = {"signal": {"anyOf": [*signals, {"type": "null"}]}}
-    for name, (about, keys) in _REQUESTS.items():
+    for name, (about, keys) in _REQUEST_FORMATS.items():
         table = _tagged("op", name, ObjectType(*keys).schema()) | {"description": about}
         if name in ("open", "update"):
             table["properties"]["signal"] = {"$ref": "#/$defs/signal"}
             table["required"].append("signal")
         definitions[name] = table
-    for name, answer in _ANSWERS.items():
+    for name, answer in _ANSWER_FORMATS.items():
         definitions[f"{name}-answer"] = answer.schema()
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -123,6 +122,7 @@ def protocol_schema() -> dict[str, Any]:
 
 
 def _tagged(key: str, name: str, table: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of an object in which *key*, always *name*, comes before other keys."""
     return {
         **table,
         "properties": {key: {"const": name}, **table["properties"]},
@@ -138,15 +138,18 @@ def signal_to_json(signal: Signal | None) -> dict[str, Any] | None:
     """
     if signal is None:
         return None
-    name, table = _SIGNALS[type(signal)]
+    name, table = _SIGNAL_FORMATS[type(signal)]
     return {"type": name, **table.write(signal)}
 
 
-_LINE_LIMIT = 1 << 16
-_BATCH_LINES = 1000
-_MOST_IDLE = 4
-_SHOWN_CHARACTERS = 80
-_SECONDS_TO_EXIT = 1.0
+_MAX_ANSWER_BYTES = 1 << 16
+"""The longest answer that is read: a faulty driver may print without end."""
+_MAX_BATCH_LINES = 1000
+"""The events that may wait for the next pick: a bound of memory."""
+_MAX_IDLE_PROCESSES = 4
+_MAX_QUOTED_CHARACTERS = 80
+"""The part of an invalid answer that is quoted in an error."""
+_EXIT_TIMEOUT_S = 1.0
 
 
 class _Process:
@@ -176,7 +179,9 @@ class _Process:
         self._readable.register(self._out, select.POLLIN)
         self._writable.register(self._in, select.POLLOUT)
         self._unread = b""
+        """Output of the driver after its last answer."""
         self.is_usable = True
+        """False once the process was stopped."""
         self.pid = self._popen.pid
 
     def greet(self) -> dict[str, Any]:
@@ -185,72 +190,77 @@ class _Process:
         answer = self.ask(f"{request}\n", "hello")
         if not isinstance(answer, dict) or answer.get("protocol") != PROTOCOL:
             raise self._failed(
-                f"answers hello with {_shown(answer)}, without {{'protocol': {PROTOCOL!r}}}"
+                f"answers hello with {_quoted(answer)}, without {{'protocol': {PROTOCOL!r}}}"
             )
         return answer
 
-    def ask(self, lines: str, what: str) -> Any:
-        """Write *lines*, the last of which is a request *what*, and return its answer."""
+    def ask(self, lines: str, request: str) -> Any:
+        """Write *lines*, the last of which is that *request*, and return its answer."""
         self.send(lines)
         if self._unread:
-            raise self._failed(f"prints {_shown(self._unread)}, which answers no request")
+            raise self._failed(f"prints {_quoted(self._unread)}, which answers no request")
         deadline = time.monotonic() + self._timeout_s
         while b"\n" not in self._unread:
-            left_ms = (deadline - time.monotonic()) * 1000
-            if left_ms <= 0 or not self._readable.poll(left_ms):
-                raise self._late(f"does not answer {what} within {self._timeout_s:g} s")
-            found = os.read(self._out, _LINE_LIMIT)
-            if not found:
-                raise self._ended()
-            self._unread += found
-            if len(self._unread) > _LINE_LIMIT:
-                raise self._failed(f"answers {what} with more than {_LINE_LIMIT} bytes")
+            remaining_ms = (deadline - time.monotonic()) * 1000
+            if remaining_ms <= 0 or not self._readable.poll(remaining_ms):
+                raise self._timed_out(f"does not answer {request} within {self._timeout_s:g} s")
+            received = os.read(self._out, _MAX_ANSWER_BYTES)
+            if not received:
+                raise self._exited()
+            self._unread += received
+            if len(self._unread) > _MAX_ANSWER_BYTES:
+                raise self._failed(f"answers {request} with more than {_MAX_ANSWER_BYTES} bytes")
         line, _, self._unread = self._unread.partition(b"\n")
         try:
             return json.loads(line)
         except ValueError:
-            raise self._failed(f"answers {what} with {_shown(line)}, which is not JSON") from None
+            message = f"answers {request} with {_quoted(line)}, which is not JSON"
+            raise self._failed(message) from None
 
     def send(self, lines: str) -> None:
         """Write all *lines*."""
         data = lines.encode()
-        deadline = 0.0
+        deadline = time.monotonic() + self._timeout_s
         try:
             while data:
                 try:
                     data = data[os.write(self._in, data) :]
                 except BlockingIOError:
-                    now = time.monotonic()
-                    deadline = deadline or now + self._timeout_s
-                    if not self._writable.poll(max(deadline - now, 0) * 1000):
-                        raise self._late(f"reads nothing for {self._timeout_s:g} s") from None
+                    remaining_ms = max(deadline - time.monotonic(), 0) * 1000
+                    if not self._writable.poll(remaining_ms):
+                        raise self._timed_out(f"reads nothing for {self._timeout_s:g} s") from None
         except BrokenPipeError:
-            raise self._ended() from None
+            raise self._exited() from None
 
     def failed_pick(self, answer: Any) -> SchedulerError:
         """Return the error for an invalid answer to a pick."""
-        return self._failed(f"answers pick with {_shown(answer)}, not {{'stream': id or null}}")
+        return self._failed(f"answers pick with {_quoted(answer)}, not {{'stream': id or null}}")
 
-    def _failed(self, what: str) -> SchedulerError:
+    def _failed(self, failure: str) -> SchedulerError:
+        """Stop the driver, and return the error to raise."""
         self.stop()
-        return SchedulerError(self._name, what)
+        return SchedulerError(self._name, failure)
 
-    def _late(self, what: str) -> SchedulerError:
+    def _timed_out(self, failure: str) -> SchedulerError:
+        """Stop the driver, and return the error to raise."""
         self.stop()
-        return SchedulerTimeoutError(self._name, what)
+        return SchedulerTimeoutError(self._name, failure)
 
-    def _ended(self) -> SchedulerError:
-        """Return the error for a driver that has ended."""
+    def _exited(self) -> SchedulerError:
+        """Return the error for a driver that has ended, with the last line of its stderr."""
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._popen.wait(_SECONDS_TO_EXIT)
+            self._popen.wait(_EXIT_TIMEOUT_S)
         code = self._popen.returncode
         self._errors.seek(0)
-        words = self._errors.read().decode(errors="replace").strip().splitlines()
-        last = f": {_shown(words[-1])}" if words else ""
+        lines = self._errors.read().decode(errors="replace").strip().splitlines()
+        last_line = f": {_quoted(lines[-1])}" if lines else ""
         if code is None:
-            return self._failed(f"closes its pipes{last}")
-        by_signal = code < 0 and f"is ended by {signal.Signals(-code).name}"
-        return self._failed((by_signal or f"ends with exit code {code}") + last)
+            failure = "closes its pipes"
+        elif code < 0:
+            failure = f"is ended by {signal.Signals(-code).name}"
+        else:
+            failure = f"ends with exit code {code}"
+        return self._failed(failure + last_line)
 
     def stop(self) -> None:
         """Kill the process, and all processes that it started."""
@@ -259,43 +269,44 @@ class _Process:
         self.is_usable = False
         with contextlib.suppress(OSError):
             os.killpg(self.pid, signal.SIGKILL)
-        self._release()
+        self._close_pipes()
 
-    def leave(self) -> None:
+    def finish(self) -> None:
         """Close its input, which ends a driver; one that continues is killed."""
         if self.is_usable and self._popen.stdin is not None:
             self._popen.stdin.close()
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self._popen.wait(_SECONDS_TO_EXIT)
+                self._popen.wait(_EXIT_TIMEOUT_S)
         self.stop()
 
-    def _release(self) -> None:
+    def _close_pipes(self) -> None:
         self._popen.wait()
         for pipe in (self._popen.stdin, self._popen.stdout, self._errors):
             if pipe is not None:
                 pipe.close()
 
 
-def _shown(answer: Any) -> str:
+def _quoted(answer: Any) -> str:
     text = answer.decode(errors="replace").strip() if isinstance(answer, bytes) else answer
-    words = repr(text)
-    return words if len(words) <= _SHOWN_CHARACTERS else f"{words[:_SHOWN_CHARACTERS]}..."
+    quoted = repr(text)
+    is_short = len(quoted) <= _MAX_QUOTED_CHARACTERS
+    return quoted if is_short else f"{quoted[:_MAX_QUOTED_CHARACTERS]}..."
 
 
 class _Pool:
-    """The idle drivers of one command."""
+    """The idle drivers of one command, which later schedulers use: a process starts slowly."""
 
     def __init__(self, command: tuple[str, ...], timeout_s: float) -> None:
         self._command, self._timeout_s = command, timeout_s
         self._idle: list[_Process] = []
-        self._owner = os.getpid()
+        self._owner_pid = os.getpid()
         self._is_shut = False
         atexit.register(self._shut)
 
     def take(self) -> _Process:
         """Return an idle driver, or a new one."""
-        if self._owner != os.getpid():  # after a fork, the others belong to the parent
-            self._idle, self._owner = [], os.getpid()
+        if self._owner_pid != os.getpid():  # after a fork, the idle ones belong to the parent
+            self._idle, self._owner_pid = [], os.getpid()
         if self._idle:
             return self._idle.pop()
         process = _Process(self._command, self._timeout_s)
@@ -307,13 +318,13 @@ class _Pool:
         return process
 
     def put(self, process: _Process) -> None:
-        """Return a driver whose scheduler is gone to the pool."""
-        if self._owner != os.getpid():
+        """Take back a driver whose scheduler is gone."""
+        if self._owner_pid != os.getpid():
             return
-        if process.is_usable and len(self._idle) < _MOST_IDLE and not self._is_shut:
+        if process.is_usable and len(self._idle) < _MAX_IDLE_PROCESSES and not self._is_shut:
             self._idle.append(process)
         else:
-            process.leave()
+            process.finish()
 
     def _shut(self) -> None:
         self._is_shut = True
@@ -321,12 +332,13 @@ class _Pool:
 
     def close(self) -> None:
         """End all idle drivers."""
-        if self._owner == os.getpid():
+        if self._owner_pid == os.getpid():
             while self._idle:
-                self._idle.pop().leave()
+                self._idle.pop().finish()
 
 
 _POOLS: dict[tuple[tuple[str, ...], float], _Pool] = {}
+"""The pools of this process, by command and timeout."""
 
 
 class DriverScheduler:
@@ -348,7 +360,9 @@ class DriverScheduler:
             raise InputError.at("command", "must not be empty")
         self.command, self.timeout_s = tuple(words), timeout_s
         self._lines = ['{"op":"reset"}\n']
+        """Events that the driver has not received yet."""
         self._encoded: dict[Any, str] = {}
+        """The JSON text of each signal so far."""
         self._process: _Process | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -356,12 +370,12 @@ class DriverScheduler:
         return _new_driver, (self.command, self.timeout_s)
 
     def start(self) -> Mapping[str, Any]:
-        """Start the process, and return its answer to `hello`."""
+        """Start the command once, as a test, and return its answer to `hello`."""
         process = _Process(self.command, self.timeout_s)
         try:
             return process.greet()
         finally:
-            process.leave()
+            process.finish()
 
     def open(self, stream_id: int, signal: Signal) -> None:
         """Open the stream."""
@@ -401,7 +415,7 @@ class DriverScheduler:
 
     def _add(self, line: str) -> None:
         self._lines.append(line)
-        if len(self._lines) >= _BATCH_LINES:
+        if len(self._lines) >= _MAX_BATCH_LINES:
             lines, self._lines = "".join(self._lines), []
             self._running_process().send(lines)
 
@@ -414,25 +428,26 @@ class DriverScheduler:
                 pool = _POOLS[key] = _Pool(*key)
             self._process = pool.take()
             self._finalizer = weakref.finalize(self, pool.put, self._process)
-            if _SCOPES:
-                _SCOPES[-1].append(weakref.ref(self))
+            if _RELEASE_SCOPES:
+                _RELEASE_SCOPES[-1].append(weakref.ref(self))
         return self._process
 
     def release(self) -> None:
         """Return the process to the pool; the scheduler is then empty."""
         if self._process is not None:
-            self._finalizer()
+            self._finalizer()  # calls `_Pool.put`, now instead of when this object is collected
             self._process, self._lines = None, ['{"op":"reset"}\n']
 
     def _encode(self, signal: Signal) -> str:
-        found = self._encoded.get(signal)
-        if found is None:
-            found = json.dumps(signal_to_json(signal), separators=(",", ":"))
-            self._encoded[signal] = found
-        return found
+        text = self._encoded.get(signal)
+        if text is None:
+            text = json.dumps(signal_to_json(signal), separators=(",", ":"))
+            self._encoded[signal] = text
+        return text
 
 
-_SCOPES: list[list[weakref.ref[DriverScheduler]]] = []
+_RELEASE_SCOPES: list[list[weakref.ref[DriverScheduler]]] = []
+"""The schedulers started within each `drivers_released` block, the innermost last."""
 
 
 @contextlib.contextmanager
@@ -441,17 +456,18 @@ def drivers_released() -> Iterator[None]:
 
     An exception keeps the schedulers in its traceback alive, and so would keep their processes.
     """
-    _SCOPES.append([])
+    _RELEASE_SCOPES.append([])
     try:
         yield
     finally:
-        for reference in _SCOPES.pop():
+        for reference in _RELEASE_SCOPES.pop():
             scheduler = reference()
             if scheduler is not None:
                 scheduler.release()
 
 
 def _new_driver(command: tuple[str, ...], timeout_s: float) -> DriverScheduler:
+    """Return an unpickled scheduler; pickle itself passes no keyword arguments."""
     return DriverScheduler(command, timeout_s=timeout_s)
 
 

@@ -70,16 +70,17 @@ class EpsScheduler:
         mixed: Mixed = Mixed.NON_INCREMENTAL_FIRST,
         turn: Quantum = Quantum(),  # noqa: B008 - a frozen value
     ) -> None:
-        self._levels = [_LEVELS[mixed](turn) for _ in range(MAX_URGENCY + 1)]
+        self._levels = [_LEVEL_CLASSES[mixed](turn) for _ in range(MAX_URGENCY + 1)]
         self._priorities: dict[int, Eps] = {}
         self._active: dict[int, int] = {}
         """The urgency of each active stream."""
         self._n_active = [0] * len(self._levels)
+        """The number of active streams of each urgency."""
         self._most_urgent = len(self._levels)
-        """The lowest urgency of these; one more than the last without any."""
-        # Outlasts a deactivation: to h2o a stream that was blocked has had its first quantum.
-        self._had_turn: dict[int, None] = {}
-        self._keeps_first_turns = mixed is Mixed.FIRST_TURN
+        """The lowest urgency of an active stream; one more than the last without any."""
+        self._had_quantum: dict[int, None] = {}
+        """The streams that have sent; to h2o this outlasts a deactivation."""
+        self._tracks_first_quanta = mixed is Mixed.FIRST_TURN
 
     def open(self, stream_id: int, signal: Signal) -> None:
         """Open the stream."""
@@ -89,7 +90,7 @@ class EpsScheduler:
         """Move the stream behind others of its new urgency; an unchanged one keeps its quantum."""
         before, self._priorities[stream_id] = self._priorities[stream_id], _eps(signal)
         # An unchanged signal must not cost the quantum: a client could repeat it (RFC 9218 § 7 lets
-        # it send any number of updates).
+        # it send any index of updates).
         if stream_id in self._active and self._priorities[stream_id] != before:
             has_begun = self._levels[before.urgency].has_begun(stream_id)
             self.deactivate(stream_id)
@@ -105,7 +106,8 @@ class EpsScheduler:
         urgency = self._active[stream_id] = priority.urgency
         self._n_active[urgency] += 1
         self._most_urgent = min(self._most_urgent, urgency)
-        self._levels[urgency].join(stream_id, priority.incremental, stream_id not in self._had_turn)
+        is_new = stream_id not in self._had_quantum
+        self._levels[urgency].join(stream_id, priority.incremental, is_new)
 
     def deactivate(self, stream_id: int) -> None:
         """Deactivate the stream, which ends its quantum."""
@@ -122,19 +124,19 @@ class EpsScheduler:
         """Forget the stream."""
         self.deactivate(stream_id)
         del self._priorities[stream_id]
-        self._had_turn.pop(stream_id, None)
+        self._had_quantum.pop(stream_id, None)
 
     def pick(self) -> int | None:
         """Return the stream to send next among the most urgent."""
         urgency = self._most_urgent
-        return None if urgency == len(self._levels) else self._levels[urgency].first
+        return None if urgency == len(self._levels) else self._levels[urgency].next_stream
 
     def charge(self, stream_id: int, n_bytes: int) -> None:
         """Charge a packet, and end the stream's quantum if it is used up."""
         self._levels[self._active[stream_id]].charge(stream_id, n_bytes)
         # Only h2o's rule needs it, and this runs for every packet.
-        if self._keeps_first_turns:
-            self._had_turn[stream_id] = None
+        if self._tracks_first_quanta:
+            self._had_quantum[stream_id] = None
 
 
 class RingEpsScheduler:
@@ -165,18 +167,21 @@ class RingEpsScheduler:
             OrderedDict() for _ in range(2 * (MAX_URGENCY + 1))
         ]
         """The open streams of each urgency and kind, from the head on."""
-        self._ring_of: dict[int, int] = {}
+        self._ring_indices: dict[int, int] = {}
+        """The index in `_rings` of each open stream: 2 * urgency, plus 1 if it is incremental."""
         self._active: dict[int, None] = {}
         self._n_active = [0] * len(self._rings)
-        self._incremental_first = True
-        self._picked: int | None = None
+        """The number of active streams in each ring."""
+        self._incremental_is_next = True
+        """The state of the alternation."""
+        self._cached_pick: int | None = None
         """The last pick, as long as nothing changes."""
 
     def open(self, stream_id: int, signal: Signal) -> None:
         """Open the stream, at the end of its ring."""
         priority = _eps(signal)
         ring = 2 * priority.urgency + priority.incremental
-        self._ring_of[stream_id] = ring
+        self._ring_indices[stream_id] = ring
         self._rings[ring][stream_id] = None
 
     def update(self, stream_id: int, signal: Signal) -> None:
@@ -191,45 +196,48 @@ class RingEpsScheduler:
         """Activate the stream."""
         if stream_id not in self._active:
             self._active[stream_id] = None
-            self._n_active[self._ring_of[stream_id]] += 1
-            self._picked = None
+            self._n_active[self._ring_indices[stream_id]] += 1
+            self._cached_pick = None
 
     def deactivate(self, stream_id: int) -> None:
         """Deactivate the stream, which keeps its position in the ring."""
         if stream_id in self._active:
             del self._active[stream_id]
-            self._n_active[self._ring_of[stream_id]] -= 1
-            self._picked = None
+            self._n_active[self._ring_indices[stream_id]] -= 1
+            self._cached_pick = None
 
     def close(self, stream_id: int) -> None:
         """Forget the stream."""
         self.deactivate(stream_id)
-        del self._rings[self._ring_of.pop(stream_id)][stream_id]
+        del self._rings[self._ring_indices.pop(stream_id)][stream_id]
 
     def pick(self) -> int | None:
         """Return the stream to send next among the most urgent."""
-        if self._picked is None and self._active:
-            self._picked = self._search()
-        return self._picked
+        if self._cached_pick is None and self._active:
+            self._cached_pick = self._search()
+        return self._cached_pick
 
     def charge(self, stream_id: int, n_bytes: int) -> None:
         """Charge a frame: move the head of the stream's ring, and flip the alternation."""
-        number = self._ring_of[stream_id]
-        ring = self._rings[number]
+        index = self._ring_indices[stream_id]
+        ring = self._rings[index]
         # Turning the ring costs as much as the search for this stream did, and unlike an index of
         # the head it survives the removal of streams.
         while (head := next(iter(ring))) != stream_id:
             ring.move_to_end(head)
-        if number % 2:
+        is_incremental = index % 2 == 1
+        if is_incremental:
             ring.move_to_end(stream_id)
-        self._incremental_first = not self._incremental_first
-        self._picked = None
+        self._incremental_is_next = not self._incremental_is_next
+        self._cached_pick = None
 
     def _search(self) -> int:
+        """Return the first active stream of the ring whose turn it is, of those most urgent."""
         counts = self._n_active
         urgency = next(u for u in range(MAX_URGENCY + 1) if counts[2 * u] or counts[2 * u + 1])
-        number = 2 * urgency + self._incremental_first
-        ring = self._rings[number if counts[number] else number ^ 1]
+        index = 2 * urgency + self._incremental_is_next
+        other_kind = 2 * urgency + (not self._incremental_is_next)
+        ring = self._rings[index if counts[index] else other_kind]
         return next(stream_id for stream_id in ring if stream_id in self._active)
 
 
@@ -255,13 +263,16 @@ class ByteListEpsScheduler:
     """
 
     def __init__(self) -> None:
-        self._lists = [IndexedHeap() for _ in range(MAX_URGENCY + 1)]
-        self._cycles: list[dict[int, int]] = [{} for _ in self._lists]
+        self._queues = [IndexedHeap() for _ in range(MAX_URGENCY + 1)]
+        """The list of each urgency."""
+        self._cycles: list[dict[int, int]] = [{} for _ in self._queues]
         """The cycle of each stream in the list of that urgency."""
         self._priorities: dict[int, Eps] = {}
         self._last_bytes: dict[int, int] = {}
+        """The size of each stream's last frame."""
         self._active: dict[int, None] = {}
         self._first: int | None = None
+        """The stream to send next."""
 
     def open(self, stream_id: int, signal: Signal) -> None:
         """Open the stream."""
@@ -273,26 +284,26 @@ class ByteListEpsScheduler:
         before, self._priorities[stream_id] = self._priorities[stream_id], _eps(signal)
         if before != self._priorities[stream_id] and self._leave(stream_id, before.urgency):
             self._join(stream_id)
-            self._settle()
+            self._update_first()
 
     def activate(self, stream_id: int) -> None:
         """Activate the stream."""
         self._active[stream_id] = None
         if stream_id not in self._cycles[self._priorities[stream_id].urgency]:
             self._join(stream_id)
-        self._settle()
+        self._update_first()
 
     def deactivate(self, stream_id: int) -> None:
         """Deactivate the stream, which leaves its list when its turn comes."""
         self._active.pop(stream_id, None)
-        self._settle()
+        self._update_first()
 
     def close(self, stream_id: int) -> None:
         """Forget the stream."""
         self._active.pop(stream_id, None)
         self._leave(stream_id, self._priorities.pop(stream_id).urgency)
         del self._last_bytes[stream_id]
-        self._settle()
+        self._update_first()
 
     def pick(self) -> int | None:
         """Return the stream to send next among the most urgent."""
@@ -305,28 +316,31 @@ class ByteListEpsScheduler:
         cycles = self._cycles[priority.urgency]
         if priority.incremental and len(cycles) > 1:
             cycles[stream_id] += n_bytes
-            self._lists[priority.urgency].put(stream_id, cycles[stream_id])
-            self._settle()
+            self._queues[priority.urgency].put(stream_id, cycles[stream_id])
+            self._update_first()
 
     def _join(self, stream_id: int) -> None:
+        """Add the stream to the list of its urgency, at the cycle of the first."""
         priority = self._priorities[stream_id]
-        cycles, streams = self._cycles[priority.urgency], self._lists[priority.urgency]
+        cycles, streams = self._cycles[priority.urgency], self._queues[priority.urgency]
         first = streams.first
         cycle = 0 if first is None else cycles[first]
-        cycles[stream_id] = cycle + priority.incremental * self._last_bytes[stream_id]
-        streams.put(stream_id, cycles[stream_id])
+        if priority.incremental:
+            cycle += self._last_bytes[stream_id]
+        cycles[stream_id] = cycle
+        streams.put(stream_id, cycle)
 
     def _leave(self, stream_id: int, urgency: int) -> bool:
         """Remove the stream from that list; return whether it was in it."""
         if stream_id not in self._cycles[urgency]:
             return False
-        self._lists[urgency].drop(stream_id)
+        self._queues[urgency].drop(stream_id)
         del self._cycles[urgency][stream_id]
         return True
 
-    def _settle(self) -> None:
-        """Find the first stream with data; those before it in the lists leave."""
-        for urgency, streams in enumerate(self._lists):
+    def _update_first(self) -> None:
+        """Find the first stream with data; those before it leave, since their turn has come."""
+        for urgency, streams in enumerate(self._queues):
             while (first := streams.first) is not None:
                 if first in self._active:
                     self._first = first
@@ -335,7 +349,7 @@ class ByteListEpsScheduler:
         self._first = None
 
 
-_LEVELS: dict[Mixed, type[NonIncrementalFirstLevel] | type[SharedRing]] = {
+_LEVEL_CLASSES: dict[Mixed, type[NonIncrementalFirstLevel] | type[SharedRing]] = {
     Mixed.NON_INCREMENTAL_FIRST: NonIncrementalFirstLevel,
     Mixed.SHARED_LIST: SharedRing,
     Mixed.HALVES: SplitHalf,
@@ -343,8 +357,9 @@ _LEVELS: dict[Mixed, type[NonIncrementalFirstLevel] | type[SharedRing]] = {
     Mixed.FIRST_TURN: H2oFirstSlice,
     Mixed.ALL_SHARE: RoundRobinAll,
 }
-_DEFAULT = Eps()
+_DEFAULT_PRIORITY = Eps()
 
 
 def _eps(signal: Signal) -> Eps:
-    return signal if isinstance(signal, Eps) else _DEFAULT
+    """Return the priority in a signal; the default for signals of other types."""
+    return signal if isinstance(signal, Eps) else _DEFAULT_PRIORITY

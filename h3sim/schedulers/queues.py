@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from h3sim.schedulers.base import Quantum
 
 
-_SLACK: Final = 16
-"""The number of stale entries that is always tolerated: few streams never pay for a rebuild."""
+_STALE_TOLERATED: Final = 16
+"""Stale entries that a heap may always keep: with few streams it is never rebuilt."""
 
 _Entry: TypeAlias = Any
 """A tuple of rank, tie and stream. Entries are compared by identity, so the type does not say
@@ -37,6 +37,7 @@ class IndexedHeap:
     def __init__(self) -> None:
         self._heap: list[_Entry] = []
         self._entries: dict[int, _Entry] = {}
+        """The valid entry of each stream; all others in the heap are stale."""
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -65,7 +66,7 @@ class IndexedHeap:
             self._drop_stale()
         else:
             heappush(heap, entry)
-            if len(heap) > 2 * len(self._entries) + _SLACK:
+            if len(heap) > 2 * len(self._entries) + _STALE_TOLERATED:
                 self._compact()
 
     def drop(self, stream_id: int) -> None:
@@ -76,7 +77,7 @@ class IndexedHeap:
         # Otherwise its entry is somewhere below, and the first one is still valid.
         if heap[0][2] == stream_id:
             self._drop_stale()
-        if len(heap) > 2 * len(self._entries) + _SLACK:
+        if len(heap) > 2 * len(self._entries) + _STALE_TOLERATED:
             self._compact()
 
     def _drop_stale(self) -> None:
@@ -90,15 +91,17 @@ class IndexedHeap:
             heappop(heap)
 
     def _compact(self) -> None:
+        """Rebuild the heap without its stale entries."""
         # heapq cannot remove from the middle, so deletion is lazy. Once half the entries are stale,
         # a rebuild costs no more than the changes that made them so.
         self._heap = [*self._entries.values()]
         heapify(self._heap)
 
 
-_ROUND: Final = 1 << 62
-"""An upper bound of stream IDs (RFC 9000 § 2.1)."""
-_IDS: Final = _ROUND - 1
+_POSITIONS_PER_ROUND: Final = 1 << 62
+"""One position per stream ID (RFC 9000 § 2.1): a position is round * 2^62 + stream ID."""
+_STREAM_ID_MASK: Final = _POSITIONS_PER_ROUND - 1
+"""The bits of a position that are the stream ID."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
@@ -112,107 +115,107 @@ class RoundRing:
     # A quantum per packet is common. So this has a heap of its own instead of an `IndexedHeap`,
     # which would cost a call per quantum, and store the ranks twice.
 
-    __slots__ = ("_heap", "_line", "_now", "_turns", "first")
+    __slots__ = ("_current_position", "_fifo_number", "_heap", "_positions", "next_stream")
 
     def __init__(self) -> None:
-        # A position is one number of round and stream: comparing numbers is twice as fast as pairs.
+        # Numbers instead of pairs of round and stream: comparing them is twice as fast.
         self._heap: list[int] = []
         """Positions; entries may be stale, except the first."""
-        self._turns: dict[int, int] = {}
+        self._positions: dict[int, int] = {}
         """The next position of each stream."""
-        self._now = 0
+        self._current_position = 0
         """A position in the current round."""
-        self._line = 0
+        self._fifo_number = 0
         """The next number in the FIFO line once a stream was requeued; before, 0."""
-        self.first: int | None = None
+        self.next_stream: int | None = None
         """The stream to send next."""
 
     def join(self, stream_id: int) -> None:
         """Add the stream to the ring; without effect if it is in."""
-        turns = self._turns
-        if stream_id in turns:
+        positions = self._positions
+        if stream_id in positions:
             return
-        # After the first requeue, numbers are positions in one line: rounds would let newcomers
-        # overtake.
-        turn = (self._now | _IDS) + 1 + stream_id  # in the next round
-        if self._line:
-            self._next_turn(stream_id, turn)
+        position = (self._current_position | _STREAM_ID_MASK) + 1 + stream_id  # in the next round
+        # After the first requeue the order is one FIFO line: rounds would let newcomers overtake.
+        if self._fifo_number:
+            self._set_position(stream_id, position)
             return
-        # `_next_turn` inlined: with small resources it runs as often as packets are sent.
-        turns[stream_id] = turn
+        # `_set_position` inlined: with small resources it runs as often as packets are sent.
+        positions[stream_id] = position
         heap = self._heap
-        heappush(heap, turn)
-        if len(heap) > 2 * len(turns) + _SLACK:
+        heappush(heap, position)
+        if len(heap) > 2 * len(positions) + _STALE_TOLERATED:
             self._drop_stale()
         else:
-            self.first = heap[0] & _IDS
+            self.next_stream = heap[0] & _STREAM_ID_MASK
 
     def leave(self, stream_id: int) -> None:
         """Remove the stream from the ring."""
-        if self._turns.pop(stream_id, None) is not None:
-            self._settle(stream_id)
+        if self._positions.pop(stream_id, None) is not None:
+            self._update_next(stream_id)
 
-    def keeps_turn(self, stream_id: int) -> None:
+    def continue_quantum(self, stream_id: int) -> None:
         """Continue the stream's quantum; streams that join during it wait for the next round."""
         # The quantum may have begun while another stream was in a lower round that has left since.
-        self._now = self._turns[stream_id]
+        self._current_position = self._positions[stream_id]
 
-    def took_quantum(self, stream_id: int) -> None:
+    def end_quantum(self, stream_id: int) -> None:
         """Move the stream to the next round."""
-        turns = self._turns
-        self._now = turn = turns[stream_id]
-        turn += _ROUND
+        positions = self._positions
+        self._current_position = position = positions[stream_id]
+        position += _POSITIONS_PER_ROUND
         # Retransmissions may be charged out of order, so the stream need not be the first.
-        if stream_id != self.first or self._line:
-            self._next_turn(stream_id, turn)
+        if stream_id != self.next_stream or self._fifo_number:
+            self._set_position(stream_id, position)
             return
-        turns[stream_id] = turn
+        positions[stream_id] = position
         heap = self._heap
         # Each stream has one valid entry, so with as many entries as streams none is stale.
-        heapreplace(heap, turn)
-        if len(heap) == len(turns):
-            self.first = heap[0] & _IDS
+        heapreplace(heap, position)
+        if len(heap) == len(positions):
+            self.next_stream = heap[0] & _STREAM_ID_MASK
         else:
             self._drop_stale()
 
     def requeue(self, stream_id: int) -> None:
         """Move the stream behind all waiting ones; from now on the order is FIFO."""
-        turns = self._turns
-        if stream_id in turns:
-            self._line = self._line or max(turns.values()) // _ROUND + 1
-            self._next_turn(stream_id, turns[stream_id])
+        positions = self._positions
+        if stream_id in positions:
+            if not self._fifo_number:
+                self._fifo_number = max(positions.values()) // _POSITIONS_PER_ROUND + 1
+            self._set_position(stream_id, positions[stream_id])
 
-    def _next_turn(self, stream_id: int, turn: int) -> None:
+    def _set_position(self, stream_id: int, position: int) -> None:
         """Set the next position of the stream; in a FIFO line, its end."""
-        if self._line:
-            turn = self._line * _ROUND + stream_id
-            self._line += 1
-        self._turns[stream_id] = turn
-        heappush(self._heap, turn)
-        self._settle(stream_id)
+        if self._fifo_number:
+            position = self._fifo_number * _POSITIONS_PER_ROUND + stream_id
+            self._fifo_number += 1
+        self._positions[stream_id] = position
+        heappush(self._heap, position)
+        self._update_next(stream_id)
 
-    def _settle(self, stream_id: int) -> None:
-        """Update the first stream after a change of one stream."""
+    def _update_next(self, stream_id: int) -> None:
+        """Update the next stream after a change of *stream_id*."""
         heap = self._heap
-        if stream_id == self.first or len(heap) > 2 * len(self._turns) + _SLACK:
+        if stream_id == self.next_stream or len(heap) > 2 * len(self._positions) + _STALE_TOLERATED:
             self._drop_stale()
         else:
-            # Its entry is not the first, or is a new one, so the first is not stale.
-            self.first = heap[0] & _IDS if heap else None
+            # Only the changed stream has a new stale entry, and that is not the first.
+            self.next_stream = heap[0] & _STREAM_ID_MASK if heap else None
 
     def _drop_stale(self) -> None:
-        """Remove stale entries from the top of the heap."""
-        turns = self._turns
-        if len(self._heap) > 2 * len(turns) + _SLACK:
+        """Remove stale entries from the top of the heap, and set the next stream."""
+        positions = self._positions
+        if len(self._heap) > 2 * len(positions) + _STALE_TOLERATED:
             # As in `IndexedHeap`: a rebuild once half of the entries are stale.
-            self._heap = list(turns.values())
+            self._heap = list(positions.values())
             heapify(self._heap)
         heap = self._heap
         # By value: of two equal entries of one stream either is valid; the other becomes stale with
         # the next quantum.
-        while heap and turns.get(heap[0] & _IDS) != heap[0]:
+        while heap and positions.get(heap[0] & _STREAM_ID_MASK) != heap[0]:
             heappop(heap)
-        self.first = heap[0] & _IDS if heap else None
+        self.next_stream = heap[0] & _STREAM_ID_MASK if heap else None
 
 
 @mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
@@ -225,12 +228,12 @@ class DeficitCounter:
     (0, 1, 0)
     """
 
-    __slots__ = ("_in_bytes", "_is_one_packet", "_size", "_used")
+    __slots__ = ("_counts_bytes", "_is_one_packet", "_quantum_size", "_used")
 
     def __init__(self, turn: Quantum) -> None:
         self._is_one_packet = turn.packets == 1 and turn.size_bytes is None
-        self._in_bytes = turn.size_bytes is not None
-        self._size = turn.packets if turn.size_bytes is None else turn.size_bytes
+        self._counts_bytes = turn.size_bytes is not None
+        self._quantum_size = turn.packets if turn.size_bytes is None else turn.size_bytes
         self._used: dict[int, int] = {}
 
     def charge(self, stream_id: int, n_bytes: int) -> int:
@@ -241,11 +244,11 @@ class DeficitCounter:
         # The common case, for every packet, without touching the dict.
         if self._is_one_packet:
             return 1
-        used = self._used.pop(stream_id, 0) + (n_bytes if self._in_bytes else 1)
+        used = self._used.pop(stream_id, 0) + (n_bytes if self._counts_bytes else 1)
         # A packet without bytes (a bare end of stream) starts no quantum that is counted in bytes.
-        if 0 < used < self._size:
+        if 0 < used < self._quantum_size:
             self._used[stream_id] = used
-        return used // self._size
+        return used // self._quantum_size
 
     def has_begun(self, stream_id: int) -> bool:
         """Return whether the stream has used a part of a quantum."""

@@ -28,10 +28,10 @@ class RoundRobinScheduler:
     """
 
     def __init__(self, *, turn: Quantum = Quantum()) -> None:  # noqa: B008 - a frozen value
-        self._rounds = RoundRing()
-        self._turns = DeficitCounter(turn)
+        self._ring = RoundRing()
+        self._quanta = DeficitCounter(turn)
         self._is_one_packet = turn == Quantum()
-        """True if each packet is a quantum, so that none is ever partly used."""
+        """True if each packet is a quantum, so that `_quanta` has nothing to count."""
 
     def open(self, stream_id: int, signal: Signal) -> None:
         """Open the stream."""
@@ -41,19 +41,19 @@ class RoundRobinScheduler:
 
     def activate(self, stream_id: int) -> None:
         """Add the stream to the ring, from the next round on."""
-        self._rounds.join(stream_id)
+        self._ring.join(stream_id)
 
     def deactivate(self, stream_id: int) -> None:
         """Remove the stream from the ring."""
         # Streams with small resources change state with every packet: a test is cheaper than a
         # call.
         if not self._is_one_packet:
-            self._turns.drop(stream_id)
-        self._rounds.leave(stream_id)
+            self._quanta.drop(stream_id)
+        self._ring.leave(stream_id)
 
     def requeue(self, stream_id: int) -> None:
         """Move the stream to the end of the line."""
-        self._rounds.requeue(stream_id)
+        self._ring.requeue(stream_id)
 
     def close(self, stream_id: int) -> None:
         """Forget the stream."""
@@ -61,24 +61,24 @@ class RoundRobinScheduler:
 
     def pick(self) -> int | None:
         """Return the stream to send next."""
-        return self._rounds.first
+        return self._ring.next_stream
 
     def charge(self, stream_id: int, n_bytes: int) -> None:
         """Charge a packet, and end the stream's quantum if it is used up."""
-        if self._is_one_packet or self._turns.charge(stream_id, n_bytes):
-            self._rounds.took_quantum(stream_id)
+        if self._is_one_packet or self._quanta.charge(stream_id, n_bytes):
+            self._ring.end_quantum(stream_id)
         else:
-            self._rounds.keeps_turn(stream_id)
+            self._ring.continue_quantum(stream_id)
 
 
-_MULTIPLE = 2
-"""A quantum in mean bursts: Sander 2022 § V-D suggests multiples of the burst length."""
-_LONGEST_TURN = 64
+_QUANTUM_PER_BURST = 2
+"""The quantum in mean bursts: Sander 2022 § V-D suggests multiples of the burst length."""
+_MAX_QUANTUM_PACKETS = 64
 """The largest quantum. A larger one covers the whole of a small resource, and a mean raised by one
 long outage would serialise the page."""
-_GAIN = 4
+_INVERSE_GAIN = 4
 """A burst moves the mean by a fourth of the difference (RTT estimates use an eighth)."""
-_QUIET_PACKETS = 8
+_PACKETS_ENDING_BURST = 8
 """Packets without a loss that end a burst: its losses are detected one after the other, with
 acknowledgements of later packets (RFC 9002 § 6.1)."""
 
@@ -105,21 +105,24 @@ class AdaptiveRoundRobinScheduler:
     """
 
     def __init__(self) -> None:
-        self._rounds = RoundRing()
-        self._used = 0
+        self._ring = RoundRing()
         self._current_stream: int | None = None
         """The stream whose quantum is partly used."""
-        self._burst = 0
-        self._quiet = 0
-        self._mean_in_quarters = _GAIN
+        self._used_packets = 0
+        """The used part of that quantum."""
+        self._burst_losses = 0
+        """The losses of the current burst; 0 outside of bursts."""
+        self._sent_since_loss = 0
+        """The packets sent since the last loss of the current burst."""
+        self._mean_in_quarters = _INVERSE_GAIN
         """Four times the mean burst, initially 1; an integer, so equal on every machine."""
         self.turn_packets = 1
         """The current quantum in packets."""
 
     def on_lost(self) -> None:
-        """Handle the loss of a packet."""
-        self._burst += 1
-        self._quiet = 0
+        """Count the loss of a packet in the current burst, which it may begin."""
+        self._burst_losses += 1
+        self._sent_since_loss = 0
 
     def open(self, stream_id: int, signal: Signal) -> None:
         """Open the stream."""
@@ -129,54 +132,51 @@ class AdaptiveRoundRobinScheduler:
 
     def activate(self, stream_id: int) -> None:
         """Add the stream to the ring, from the next round on."""
-        self._rounds.join(stream_id)
+        self._ring.join(stream_id)
 
     def deactivate(self, stream_id: int) -> None:
-        """Remove the stream from the ring."""
-        self._end_turn_of(stream_id)
-        self._rounds.leave(stream_id)
+        """Remove the stream from the ring, which ends its quantum."""
+        if stream_id == self._current_stream:
+            self._current_stream = None
+        self._ring.leave(stream_id)
 
     def requeue(self, stream_id: int) -> None:
         """Move the stream to the end of the line."""
-        self._rounds.requeue(stream_id)
+        self._ring.requeue(stream_id)
 
     def close(self, stream_id: int) -> None:
         """Forget the stream."""
-        self._end_turn_of(stream_id)
-        self._rounds.leave(stream_id)
+        self.deactivate(stream_id)
 
     def pick(self) -> int | None:
         """Return the stream to send next."""
-        return self._rounds.first
+        return self._ring.next_stream
 
     def charge(self, stream_id: int, n_bytes: int) -> None:
         """Charge a packet, and end the stream's quantum if it is used up."""
         del n_bytes
         # Packets without loss are counted only within a burst, to find its end. Outside of bursts
         # the mean does not decay: it estimates how long bursts are, not how frequent.
-        if self._burst:
-            self._quiet += 1
-            if self._quiet >= _QUIET_PACKETS:
-                self._learn()
+        if self._burst_losses:
+            self._sent_since_loss += 1
+            if self._sent_since_loss >= _PACKETS_ENDING_BURST:
+                self._end_burst()
         # A quantum that another stream interrupted is over: its rest does not carry over.
         if stream_id != self._current_stream:
-            self._current_stream, self._used = stream_id, 0
-        self._used += 1
-        if self._used >= self.turn_packets:
+            self._current_stream, self._used_packets = stream_id, 0
+        self._used_packets += 1
+        if self._used_packets >= self.turn_packets:
             self._current_stream = None
-            self._rounds.took_quantum(stream_id)
+            self._ring.end_quantum(stream_id)
         else:
-            self._rounds.keeps_turn(stream_id)
+            self._ring.continue_quantum(stream_id)
 
-    def _learn(self) -> None:
+    def _end_burst(self) -> None:
         """End the burst, and update the mean and the quantum."""
-        burst, self._burst = self._burst, 0
+        burst, self._burst_losses = self._burst_losses, 0
         # The scaled integer form of Jacobson 1988, appendix A: rounding down can leave the mean up
         # to 3/4 above bursts that have become shorter.
-        self._mean_in_quarters += burst - self._mean_in_quarters // _GAIN
+        self._mean_in_quarters += burst - self._mean_in_quarters // _INVERSE_GAIN
         # No burst is shorter than one packet, so the mean is not either.
-        self.turn_packets = min(round(_MULTIPLE * self._mean_in_quarters / _GAIN), _LONGEST_TURN)
-
-    def _end_turn_of(self, stream_id: int) -> None:
-        if stream_id == self._current_stream:
-            self._current_stream = None
+        mean = self._mean_in_quarters / _INVERSE_GAIN
+        self.turn_packets = min(round(_QUANTUM_PER_BURST * mean), _MAX_QUANTUM_PACKETS)

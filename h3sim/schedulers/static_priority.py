@@ -73,8 +73,9 @@ class RankScheduler:
     def __init__(self) -> None:
         self._ranks: dict[int, int] = {}
         self._active = IndexedHeap()
-        self._arrival: dict[int, int] = {}
-        self._arrived = 0
+        self._activation_number: dict[int, int] = {}
+        """The tie-breaker among equal ranks, for each active stream."""
+        self._n_activations = 0
 
     def open(self, stream_id: int, signal: Signal) -> None:
         """Open the stream."""
@@ -83,7 +84,7 @@ class RankScheduler:
     def update(self, stream_id: int, signal: Signal) -> None:
         """Change the stream's rank; its position among those of that rank is by activation."""
         self._ranks[stream_id] = _rank(signal)
-        # With its old arrival: a change of rank does not send it behind its new equals.
+        # With its old number: a change of rank does not send it behind its new equals.
         if stream_id in self._active:
             self._enqueue(stream_id)
 
@@ -91,14 +92,14 @@ class RankScheduler:
         """Activate the stream, behind others of its rank."""
         if stream_id not in self._active:
             # A stream that was blocked returns behind its equals, which have started meanwhile.
-            self._arrival[stream_id] = self._arrived
-            self._arrived += 1
+            self._activation_number[stream_id] = self._n_activations
+            self._n_activations += 1
             self._enqueue(stream_id)
 
     def deactivate(self, stream_id: int) -> None:
         """Deactivate the stream."""
         self._active.drop(stream_id)
-        self._arrival.pop(stream_id, None)
+        self._activation_number.pop(stream_id, None)
 
     def close(self, stream_id: int) -> None:
         """Forget the stream."""
@@ -113,8 +114,9 @@ class RankScheduler:
         """Do nothing: a stream is sent to its end."""
 
     def _enqueue(self, stream_id: int) -> None:
-        self._active.put(stream_id, self._ranks[stream_id], self._arrival[stream_id])
+        self._active.put(stream_id, self._ranks[stream_id], self._activation_number[stream_id])
 
 
 def _rank(signal: Signal) -> int:
+    """Return the rank in a signal; 0 for signals of other types."""
     return signal.value if isinstance(signal, Rank) else 0

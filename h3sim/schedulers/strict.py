@@ -43,10 +43,12 @@ class StrictScheduler:
         self._queueing = ExactTime(turn_bytes=turn_bytes, weights=Weights.SHARES)
         self._root = StrictGroup(self._queueing)
         self._groups: dict[int | None, StrictGroup] = {None: self._root}
+        """The children of each placeholder, and of the root (None)."""
         self._priorities: dict[int, StrictPriority] = {}
         self._nodes: dict[int, Node] = {}
         """The node of each element in its group."""
         self._active: dict[int, None] = {}
+        """The active streams."""
         self._implied: dict[int, None] = {}
         """Placeholders that exist only because they are referenced."""
 
@@ -166,6 +168,7 @@ class StrictScheduler:
             element_id = None if was_active else priority.depends_on
 
     def _sleep(self, element_id: int | None) -> None:
+        """Deactivate an element, and each placeholder above it that is left without another."""
         while element_id is not None:
             priority = self._priorities[element_id]
             group = self._groups[priority.depends_on]
@@ -176,6 +179,7 @@ class StrictScheduler:
         return element_id < 0 and self._groups[element_id].highest is not None
 
     def _is_below(self, element_id: int | None, other_id: int) -> bool:
+        """Return whether the element is *other_id*, or one of its descendants."""
         while element_id is not None:
             if element_id == other_id:
                 return True

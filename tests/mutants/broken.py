@@ -172,7 +172,7 @@ class ForgetsItsRound(RoundRobinScheduler):
     """Pickles who is active, and not whose turn it is."""
 
     def __getstate__(self) -> list[Any]:
-        return sorted(self._rounds._turns)
+        return sorted(self._ring._positions)
 
     def __setstate__(self, active: Any) -> None:
         self.__init__()  # type: ignore[misc]

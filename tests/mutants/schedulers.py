@@ -73,7 +73,7 @@ class BackwardTies(TreeScheduler):
     def open(self, stream_id: int, signal: Any) -> None:
         super().open(stream_id, signal)
         node = self._nodes[stream_id]
-        node.tie = -node.tie
+        node.tie_breaker = -node.tie_breaker
         if node.entry is not None:
             self._queueing.unlist(node)
             self._queueing.enlist(node)
@@ -95,7 +95,7 @@ class IdleForever(TreeScheduler):
             weights=Weights.SHARES,
             orphans=kept._orphans,
             unknown_parent=kept._unknown_parent,
-            retain=kept._retain,
+            retain=kept._max_retained,
         )
         self._nodes, self._root = self._tree.nodes, self._tree.root
 

@@ -1,7 +1,8 @@
 """Queueing disciplines of the tree: a heap per node, and fair queueing as servers do it.
 
 A discipline defines three things: the virtual time of a child that joins, the cost of a quantum,
-and the effect of a new weight. Everything else, `pick` included, is shared.
+and the effect of a new weight. Everything else, `pick` included, is shared. A node is *listed*
+while its parent's heap has an entry of it, which is while its subtree has data.
 
 They agree in the long run: siblings that always have data share by weight. They differ in the start
 of a child, in rounding, in the cost of a quantum, and in ties.
@@ -25,24 +26,24 @@ if TYPE_CHECKING:
     from h3sim.schedulers.tree.node import Entry, Time
 
 
-_SLACK: Final = 16
-"""The number of stale entries that is always tolerated: few children never pay for a rebuild."""
+_STALE_TOLERATED: Final = 16
+"""Stale entries that a heap may always keep: with few children it is never rebuilt."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
 class FairQueueing:
-    """The heaps of a tree. *turn_bytes* is the expected size of a quantum."""
+    """The order in the heaps of a tree. *turn_bytes* is the expected size of a quantum."""
 
     def __init__(self, *, turn_bytes: int) -> None:
         self.turn_bytes = turn_bytes
 
     # Defined by a discipline
 
-    def joined(self, node: Node, parent: Node) -> tuple[Time, int]:
+    def start_key(self, node: Node, parent: Node) -> tuple[Time, int]:
         """Return the virtual time and the tie-breaker of a node that joins its siblings."""
         raise NotImplementedError
 
-    def served(self, node: Node, parent: Node, time: Time, n_bytes: int) -> tuple[Time, int]:
+    def next_key(self, node: Node, parent: Node, time: Time, n_bytes: int) -> tuple[Time, int]:
         """Return the node's next time and tie-breaker, after a quantum of its subtree at *time*."""
         raise NotImplementedError
 
@@ -60,7 +61,7 @@ class FairQueueing:
         # An inactive stream may be charged: its retransmissions go while it has no new data.
         while node.parent is not None and node.entry is not None:
             parent, entry = node.parent, node.entry
-            time, tie = self.served(node, parent, entry[0], n_bytes)
+            time, tie = self.next_key(node, parent, entry[0], n_bytes)
             moved: Entry = (time, tie, node)
             node.entry = moved
             relist(parent, entry, moved)
@@ -82,7 +83,7 @@ class FairQueueing:
             self.forget(node)
             node = node.parent
 
-    def rest(self, node: Node) -> None:
+    def finish(self, node: Node) -> None:
         """Unlist a stream that has just sent its last data."""
         self.sleep(node)
 
@@ -93,7 +94,8 @@ class FairQueueing:
         the next stream before it checks the window (nghttp2_stream_next_outbound_item).
         """
         node = root
-        # From the root again after each, since whole groups may have been unlisted.
+        # Each turn descends one level, and begins at the root again once a stream was unlisted,
+        # since whole groups may have gone with it.
         while blocked and node.heap:
             node = node.heap[0][2]
             if not node.has_data:
@@ -103,7 +105,7 @@ class FairQueueing:
             del blocked[node.id]
             above = node
             while above.parent is not None and above.entry is not None:
-                above.parent.last = above.entry[0]
+                above.parent.last_served_time = above.entry[0]
                 above = above.parent
             node.has_data = False
             self.sleep(node)
@@ -111,15 +113,15 @@ class FairQueueing:
 
     def enlist(self, node: Node) -> None:
         """Add the node to its parent's heap."""
-        parent = known(node.parent)
-        time, tie = self.joined(node, parent)
+        parent = parent_of(node)
+        time, tie = self.start_key(node, parent)
         entry: Entry = (time, tie, node)
         node.entry = entry
         heappush(parent.heap, entry)
 
     def unlist(self, node: Node) -> None:
         """Remove the node from its parent's heap."""
-        parent = known(node.parent)
+        parent = parent_of(node)
         was_first = parent.heap[0] is node.entry
         # An inner entry only becomes stale: heapq cannot remove from the middle.
         node.entry = None
@@ -127,26 +129,26 @@ class FairQueueing:
             heappop(parent.heap)
             settle(parent)
             return
-        parent.stale += 1
+        parent.n_stale += 1
         # Once half the entries are stale, a rebuild costs no more than the changes that made them
         # so.
-        if 2 * parent.stale > len(parent.heap) + _SLACK:
+        if 2 * parent.n_stale > len(parent.heap) + _STALE_TOLERATED:
             parent.heap = [entry for entry in parent.heap if entry[2].entry is entry]
             heapify(parent.heap)
-            parent.stale = 0
+            parent.n_stale = 0
 
 
 def relist(parent: Node, entry: Entry, moved: Entry) -> None:
     """Replace *entry* by *moved* in the parent's heap."""
     heap = parent.heap
-    # Almost always, since the first child is served: one sift instead of a pop and a push.
     if heap[0] is entry:
+        # Almost always, since the first child is served: one sift instead of a pop and a push.
         heapreplace(heap, moved)
-        if parent.stale:
+        if parent.n_stale:
             settle(parent)
     else:
         heappush(heap, moved)
-        parent.stale += 1
+        parent.n_stale += 1
 
 
 def settle(parent: Node) -> None:
@@ -158,7 +160,7 @@ def settle(parent: Node) -> None:
         if node.entry is first:
             return
         heappop(heap)
-        parent.stale -= 1
+        parent.n_stale -= 1
 
 
 def first_unblocked(root: Node, blocked: Container[int]) -> int | None:
@@ -184,38 +186,42 @@ def _valid_entries(parent: Node) -> list[Entry]:
     return [entry for entry in parent.heap if entry[2].entry is entry]
 
 
-def known(parent: Node | None) -> Node:
+def parent_of(node: Node) -> Node:
     """Return the parent of a node that is not the root."""
-    assert parent is not None, "every node but the root has a parent"  # noqa: S101
-    return parent
+    assert node.parent is not None, "every node but the root has a parent"  # noqa: S101
+    return node.parent
 
 
-_UNIT: Final = math.lcm(*range(1, MAX_WEIGHT + 1))
+_COST_DENOMINATOR: Final = math.lcm(*range(1, MAX_WEIGHT + 1))
 """The denominator of costs: the cost of a byte is an integer at every weight from 1 to 256."""
-_COST_PER_BYTE: Final = (0, *(MAX_WEIGHT * _UNIT // weight for weight in range(1, MAX_WEIGHT + 1)))
+_COST_PER_BYTE: Final = tuple(
+    MAX_WEIGHT * _COST_DENOMINATOR // weight if weight else 0 for weight in range(MAX_WEIGHT + 1)
+)
+"""The virtual time of a byte by weight. Weight 0 has none: its time is fixed."""
 _BEFORE_ALL: Final = -1
 _AFTER_ALL: Final = math.inf
-_NO_TURN: Final = -1
+_NO_QUANTUM: Final = -1
 """No quantum since the node was last alone in its list; a quantum may have 0 bytes."""
-_FRONT: Final = -2
-_WAITING: Final = -1
-"""Tie-breakers at an infinite time: before those of weight 0, which are their IDs."""
+_TIE_OF_FRONT: Final = -2
+_TIE_OF_WAITING: Final = -1
+"""Tie-breakers in `Node.line_at_infinity`: before children of weight 0, whose IDs are theirs."""
 
-_FIXED_TIMES: dict[Weights, dict[int, Time]] = {
+_FIXED_TIMES_BY_WEIGHT: dict[Weights, dict[int, Time]] = {
     Weights.SHARES: {},
     Weights.ZERO: {255: _BEFORE_ALL, 0: _AFTER_ALL},
     Weights.ZERO_LAST: {0: _AFTER_ALL},
     Weights.QUICKER_ZERO: {255: _BEFORE_ALL, 0: _AFTER_ALL},
 }
-"""The weights that define a position instead of a share."""
+"""The virtual times of weights that define a position instead of a share."""
 
-_SLOT: Final = 65_536
+# h2o's calendar: see `H2oCalendar`.
+_PARTS_PER_SLOT: Final = 65_536
 _SLOTS_AT_WEIGHT_1: Final = 63
-_SLOTS_A_TURN: Final = (
-    0,
-    *((2 * _SLOTS_AT_WEIGHT_1 * _SLOT + w) // (2 * w) for w in range(1, MAX_WEIGHT + 1)),
+_PARTS_PER_QUANTUM: Final = tuple(
+    (2 * _SLOTS_AT_WEIGHT_1 * _PARTS_PER_SLOT + weight) // (2 * weight) if weight else 0
+    for weight in range(MAX_WEIGHT + 1)
 )
-"""The cost of a quantum by weight, in parts of a slot, rounded to the nearest."""
+"""The cost of a quantum by weight, in parts of a slot, rounded to the nearest; 0 is no weight."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
@@ -227,24 +233,24 @@ class ExactTime(FairQueueing):
 
     def __init__(self, *, turn_bytes: int, weights: Weights) -> None:
         super().__init__(turn_bytes=turn_bytes)
-        self._fixed_times = _FIXED_TIMES[weights]
+        self._fixed_times = _FIXED_TIMES_BY_WEIGHT[weights]
 
-    def joined(self, node: Node, parent: Node) -> tuple[Time, int]:
+    def start_key(self, node: Node, parent: Node) -> tuple[Time, int]:
         """Start one quantum behind the child that was served last."""
-        # The quantum remembered by `charge` is valid only while alone in the same list.
-        node.n_bytes = _NO_TURN
+        # The quantum that `charge` remembers is valid only until the node leaves its list.
+        node.quantum_bytes = _NO_QUANTUM
         time = node.fixed_time
         if time is None:
-            # Not at `parent.last`: a stream that often leaves and joins would be first each time,
-            # and get more than its share.
-            time = parent.last + self.turn_bytes * node.cost_per_byte
-        return time, node.tie
+            # Not at `last_served_time`: a stream that often leaves and joins would be first each
+            # time, and get more than its share.
+            time = parent.last_served_time + self.turn_bytes * node.cost_per_byte
+        return time, node.tie_breaker
 
     def reweigh(self, node: Node, weight: int) -> None:
         """Apply the weight from the next quantum on; a fixed position applies at once."""
         before = node.fixed_time
         # The same bytes cost a different time from now on.
-        node.n_bytes = _NO_TURN
+        node.quantum_bytes = _NO_QUANTUM
         node.weight = weight
         node.cost_per_byte = _COST_PER_BYTE[weight]
         node.fixed_time = self._fixed_times.get(weight)
@@ -270,18 +276,18 @@ class ExactTime(FairQueueing):
                     # Only differences of siblings' times matter, so the time of a single child
                     # restarts at 0 with each quantum: in a chain most quanta change nothing. Equal
                     # bytes give the same entry, time and tie included.
-                    if node.n_bytes != charged or parent.last:
-                        node.n_bytes = charged
-                        parent.last = 0
-                        moved: Entry = (charged * node.cost_per_byte, node.tie, node)
+                    if node.quantum_bytes != charged or parent.last_served_time:
+                        node.quantum_bytes = charged
+                        parent.last_served_time = 0
+                        moved: Entry = (charged * node.cost_per_byte, node.tie_breaker, node)
                         node.entry = moved
                         heap[0] = moved
                 else:
                     # This time does not start at 0, so it must not be mistaken for that of a single
                     # child.
-                    node.n_bytes = _NO_TURN
-                    parent.last = time = entry[0]
-                    moved = (time + charged * node.cost_per_byte, node.tie, node)
+                    node.quantum_bytes = _NO_QUANTUM
+                    parent.last_served_time = time = entry[0]
+                    moved = (time + charged * node.cost_per_byte, node.tie_breaker, node)
                     node.entry = moved
                     # Retransmissions may be charged out of order: then the entry is inside the
                     # heap.
@@ -290,7 +296,7 @@ class ExactTime(FairQueueing):
                     else:
                         heapreplace(heap, moved)
                         # Inlined test: the call would cost as much as the move.
-                        if parent.stale:
+                        if parent.n_stale:
                             settle(parent)
             node = parent
             parent, entry = node.parent, node.entry
@@ -310,19 +316,19 @@ class QuickerZeroTime(ExactTime):
     def __init__(self, *, turn_bytes: int) -> None:
         super().__init__(turn_bytes=turn_bytes, weights=Weights.QUICKER_ZERO)
 
-    def joined(self, node: Node, parent: Node) -> tuple[Time, int]:
+    def start_key(self, node: Node, parent: Node) -> tuple[Time, int]:
         """Join at the end of the line, if there is one."""
-        line = parent.line
+        line = parent.line_at_infinity
         if line is None or node.fixed_time is not None:
-            return super().joined(node, parent)
+            return super().start_key(node, parent)
         line.append(node.id)
-        return _AFTER_ALL, _FRONT if len(line) == 1 else _WAITING
+        return _AFTER_ALL, _TIE_OF_FRONT if len(line) == 1 else _TIE_OF_WAITING
 
     def unlist(self, node: Node) -> None:
         """Leave the line; the last entry replaces the first."""
         super().unlist(node)
-        parent = known(node.parent)
-        line = parent.line
+        parent = parent_of(node)
+        line = parent.line_at_infinity
         if line is None or node.id not in line:
             return
         if line[0] == node.id:
@@ -333,10 +339,10 @@ class QuickerZeroTime(ExactTime):
             line.remove(node.id)
 
     def charge(self, node: Node, n_bytes: int) -> None:
-        """Charge by bytes, or exchange the first and the last of a line."""
+        """Charge by bytes; once time is infinite, exchange the first and the last of the line."""
         while node.parent is not None and node.entry is not None:
             parent = node.parent
-            line = parent.line
+            line = parent.line_at_infinity
             if node.fixed_time == _AFTER_ALL:
                 # Quicker divides by the weight: bytes / 0 is infinity, and so are all sums with it.
                 self._end_time(parent)
@@ -344,33 +350,33 @@ class QuickerZeroTime(ExactTime):
                 # Retransmissions may be charged out of order, and then move nothing.
                 if line[0] == node.id:
                     line[0], line[-1] = line[-1], node.id
-                    self._reposition(parent, node, _WAITING)
+                    self._reposition(parent, node, _TIE_OF_WAITING)
                     self._move_first_to_front(parent, line)
             elif node.fixed_time is None:
                 charged = self.turn_bytes if node.is_placeholder else n_bytes
-                parent.last = node.entry[0]
+                parent.last_served_time = node.entry[0]
                 entry = node.entry
-                moved: Entry = (entry[0] + charged * node.cost_per_byte, node.tie, node)
+                moved: Entry = (entry[0] + charged * node.cost_per_byte, node.tie_breaker, node)
                 node.entry = moved
                 relist(parent, entry, moved)
             node = parent
 
     def _end_time(self, parent: Node) -> None:
         """Make time infinite from now on; active children with a share keep their order."""
-        if parent.line is not None:
+        if parent.line_at_infinity is not None:
             return
         # Ties are unique among siblings, so this order does not depend on the heap's layout.
         alive = sorted(entry for entry in parent.heap if entry[2].entry is entry)
         shared = [node for _, _, node in alive if node.fixed_time is None]
         for node in shared:
-            self._reposition(parent, node, _WAITING)
-        parent.line = line = [node.id for node in shared]
+            self._reposition(parent, node, _TIE_OF_WAITING)
+        parent.line_at_infinity = line = [node.id for node in shared]
         self._move_first_to_front(parent, line)
 
     def _move_first_to_front(self, parent: Node, line: list[int]) -> None:
         """Give the first of the line the position before the others."""
         if line:
-            self._reposition(parent, parent.children[line[0]], _FRONT)
+            self._reposition(parent, parent.children[line[0]], _TIE_OF_FRONT)
 
     @staticmethod
     def _reposition(parent: Node, node: Node, tie: int) -> None:
@@ -387,11 +393,12 @@ class Nghttp2Cycles(FairQueueing):
     Equal cycles go to the child listed first.
     """
 
-    def joined(self, node: Node, parent: Node) -> tuple[Time, int]:
+    def start_key(self, node: Node, parent: Node) -> tuple[Time, int]:
         """Start at the cycle served last, plus a quantum that is not paid for yet."""
         parent.n_listed += 1
-        cycles, node.carry = divmod(node.n_bytes * MAX_WEIGHT + node.carry, node.weight)
-        return parent.last + cycles, parent.n_listed
+        due = node.quantum_bytes * MAX_WEIGHT + node.remainder
+        cycles, node.remainder = divmod(due, node.weight)
+        return parent.last_served_time + cycles, parent.n_listed
 
     def charge(self, node: Node, n_bytes: int) -> None:
         """Charge *n_bytes* to the node and its ancestors, from their own cycles.
@@ -402,12 +409,12 @@ class Nghttp2Cycles(FairQueueing):
         while parent is not None and entry is not None:
             # Even if it was not the first: nghttp2 sets the last cycle to that of the child it
             # served.
-            time = parent.last = entry[0]
+            time = parent.last_served_time = entry[0]
             # A number per listing: equal cycles go to the child that has waited longest.
             number = parent.n_listed = parent.n_listed + 1
-            node.n_bytes = n_bytes
-            due = n_bytes * MAX_WEIGHT + node.carry
-            node.carry = due % node.weight
+            node.quantum_bytes = n_bytes
+            due = n_bytes * MAX_WEIGHT + node.remainder
+            node.remainder = due % node.weight
             moved: Entry = (time + due // node.weight, number, node)
             node.entry = moved
             heap = parent.heap
@@ -415,7 +422,7 @@ class Nghttp2Cycles(FairQueueing):
                 relist(parent, entry, moved)
             else:
                 heapreplace(heap, moved)
-                if parent.stale:
+                if parent.n_stale:
                     settle(parent)
             node = parent
             parent, entry = node.parent, node.entry
@@ -427,20 +434,20 @@ class Nghttp2Cycles(FairQueueing):
         if entry is None or parent is None or weight == before:
             return
         # As nghttp2_stream_change_weight: the last quantum is refunded, and charged again.
-        paid = node.n_bytes * MAX_WEIGHT
+        paid = node.quantum_bytes * MAX_WEIGHT
         # The remainder carried into its last quantum, derived from the one after it.
-        due = paid + (node.carry - paid) % before
-        cycles, node.carry = divmod(due, weight)
+        due = paid + (node.remainder - paid) % before
+        cycles, node.remainder = divmod(due, weight)
         # A heavier stream must not precede children served since its last quantum.
-        time = max(entry[0] - due // before + cycles, parent.last)
+        time = max(entry[0] - due // before + cycles, parent.last_served_time)
         moved: Entry = (time, entry[1], node)
         node.entry = moved
         relist(parent, entry, moved)
 
     def forget(self, node: Node) -> None:
         """Reset its remainder and last quantum, and the clock of its own children."""
-        node.n_bytes = node.carry = 0
-        node.last = 0
+        node.quantum_bytes = node.remainder = 0
+        node.last_served_time = 0
 
 
 class H2oCalendar(FairQueueing):
@@ -451,38 +458,38 @@ class H2oCalendar(FairQueueing):
     a ring of 64 slots is equivalent to the unbounded numbers used here.
     """
 
-    def joined(self, node: Node, parent: Node) -> tuple[Time, int]:
+    def start_key(self, node: Node, parent: Node) -> tuple[Time, int]:
         """Start one quantum behind the slot that was served last."""
         parent.n_listed += 1
-        # Not bytes here: the carry before this quantum was charged, which `rest` restores.
-        node.n_bytes = node.carry
-        slots, node.carry = divmod(_SLOTS_A_TURN[node.weight] + node.carry, _SLOT)
-        return parent.last + slots, parent.n_listed
+        node.remainder_before = node.remainder
+        parts = _PARTS_PER_QUANTUM[node.weight] + node.remainder
+        slots, node.remainder = divmod(parts, _PARTS_PER_SLOT)
+        return parent.last_served_time + slots, parent.n_listed
 
-    def served(self, node: Node, parent: Node, time: Time, n_bytes: int) -> tuple[Time, int]:
+    def next_key(self, node: Node, parent: Node, time: Time, n_bytes: int) -> tuple[Time, int]:
         """Join again: a quantum costs the same whatever its bytes."""
-        parent.last = time
-        return self.joined(node, parent)
+        parent.last_served_time = time
+        return self.start_key(node, parent)
 
-    def rest(self, node: Node) -> None:
-        """Leave without the charge of the last quantum: h2o relists a stream after its quantum.
+    def finish(self, node: Node) -> None:
+        """Unlist a stream, which gets back its remainder from before its last quantum.
 
-        A stream without data then is not relisted, and keeps its former carry.
+        h2o charges a quantum when it relists the stream after it, and so not the one that ends
+        its data.
         """
         parent, entry = node.parent, node.entry
         # The highest number is its own: it was listed by the quantum that has just ended, and no
         # other child since.
         if parent is not None and entry is not None and entry[1] == parent.n_listed:
-            carry = node.n_bytes
             self.sleep(node)
             # If a descendant still has data it stays listed, and the charge stands.
             if node.entry is None:
-                node.carry = carry
+                node.remainder = node.remainder_before
             return
         self.sleep(node)
 
     def reweigh(self, node: Node, weight: int) -> None:
-        """Join again if the weight differs."""
+        """List the node anew if its weight differs."""
         before, node.weight = node.weight, weight
         if node.entry is not None and weight != before:
             self.unlist(node)
@@ -495,16 +502,16 @@ class AtsPoints(FairQueueing):
     A stream starts with its ID, a placeholder with its number. Equal points go to the lower ID.
     """
 
-    def joined(self, node: Node, parent: Node) -> tuple[Time, int]:
+    def start_key(self, node: Node, parent: Node) -> tuple[Time, int]:
         """Rejoin with the former points: an absent child precedes those that continued."""
-        return node.point, node.tie
+        return node.ats_points, node.tie_breaker
 
-    def served(self, node: Node, parent: Node, time: Time, n_bytes: int) -> tuple[Time, int]:
+    def next_key(self, node: Node, parent: Node, time: Time, n_bytes: int) -> tuple[Time, int]:
         """Add the cost to its points."""
         # Truncated per quantum without carry, as with the server's integers: with many small frames
         # a heavy stream pays less than its share.
-        node.point += n_bytes * MAX_WEIGHT // node.weight
-        return node.point, node.tie
+        node.ats_points += n_bytes * MAX_WEIGHT // node.weight
+        return node.ats_points, node.tie_breaker
 
 
 def queueing_of(queueing: Queueing, *, turn_bytes: int, weights: Weights) -> FairQueueing:
@@ -529,10 +536,10 @@ def queueing_of(queueing: Queueing, *, turn_bytes: int, weights: Weights) -> Fai
 
 @mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
 class StrictGroup:
-    """A list per strict priority, in which siblings share by weight.
+    """The children of a placeholder or of the root: a level per strict priority.
 
-    A level is the root node of such a list: it uses the heap of a tree node without the tree's
-    rules.
+    Elements of one level share by weight. A level is a tree node whose heap lists them; no rule of
+    the tree applies to it.
     """
 
     def __init__(self, queueing: FairQueueing) -> None:
@@ -574,10 +581,9 @@ class StrictGroup:
     def activate(self, element_id: int, strict: int) -> None:
         """Activate an element."""
         level = self._levels[strict]
-        # Checked before `wake`, which fills the heap.
-        is_first = not level.heap
+        was_idle = not level.heap
         self._queueing.wake(level.children[element_id])
-        if is_first:
+        if was_idle:
             # The heap returns the lowest rank first, and the highest strict priority goes first.
             self._active.put(strict, -strict)
             self._update_highest()
@@ -585,7 +591,7 @@ class StrictGroup:
     def deactivate(self, element_id: int, strict: int) -> None:
         """Deactivate an element."""
         level = self._levels[strict]
-        self._queueing.rest(level.children[element_id])
+        self._queueing.finish(level.children[element_id])
         if not level.heap:
             self._active.drop(strict)
             self._update_highest()

@@ -24,7 +24,7 @@ class Node:
     """A stream, a placeholder or the root."""
 
     __slots__ = (
-        "carry",
+        "ats_points",
         "children",
         "cost_per_byte",
         "entry",
@@ -37,21 +37,22 @@ class Node:
         "is_idle",
         "is_implied",
         "is_placeholder",
-        "last",
-        "line",
-        "n_bytes",
+        "last_served_time",
+        "line_at_infinity",
         "n_listed",
+        "n_stale",
         "parent",
-        "point",
-        "stale",
-        "tie",
+        "quantum_bytes",
+        "remainder",
+        "remainder_before",
+        "tie_breaker",
         "weight",
     )
 
     def __init__(self, node_id: int) -> None:
         self.id = node_id
         self.is_placeholder = node_id < 0
-        self.tie = _PLACEHOLDER_TIE - node_id if node_id < 0 else node_id
+        self.tie_breaker = _PLACEHOLDER_TIE - node_id if node_id < 0 else node_id
         # Position in the tree.
         self.weight = DEFAULT_WEIGHT
         self.parent: Node | None = None
@@ -65,24 +66,29 @@ class Node:
         """True if it exists only because another depends on it."""
         self.is_idle = False
         """True if only its priority is known yet (RFC 7540 § 5.3.4)."""
-        # Its entry in the parent's heap, while its subtree has data to send.
         self.entry: Entry | None = None
-        # The heap of its children that have an entry; `stale` counts outdated entries.
+        """Its entry in the parent's heap, while its subtree has data to send."""
         self.heap: list[Entry] = []
-        self.stale = 0
-        self.last: Time = 0
+        """The entries of its children, the next one first; any other may be stale."""
+        self.n_stale = 0
+        """The number of outdated entries in the heap."""
+        self.last_served_time: Time = 0
         """The virtual time of the child served last."""
         self.n_listed = 0
         """The number of listings of children, for disciplines that break ties by it."""
-        self.line: list[int] | None = None
+        self.line_at_infinity: list[int] | None = None
         """The IDs of active children with shares, once time is infinite."""
         # State of the discipline.
         self.cost_per_byte = 0
         self.fixed_time: Time | None = None
-        self.point = node_id if node_id >= 0 else -1 - node_id
-        self.n_bytes = 0
+        """The virtual time that its weight stands for, or None if the weight is a share."""
+        self.ats_points = node_id if node_id >= 0 else -1 - node_id
+        self.quantum_bytes = 0
         """The bytes of its last quantum; with exact time only while it is listed alone."""
-        self.carry = 0
+        self.remainder = 0
+        """The part of its costs that was rounded down so far, and is added to the next one."""
+        self.remainder_before = 0
+        """The remainder before the last quantum (h2o)."""
 
     @property
     def is_open(self) -> bool:
@@ -109,12 +115,27 @@ tuple and build another one.
 FlatNode: TypeAlias = tuple[dict[str, Any], list[int], tuple[Time, int] | None]
 """The node's own state, the indices of its children, and its time and tie if listed."""
 
-_OWN = (
-    *("id", "is_placeholder", "tie", "weight", "is_exclusive"),
-    *("has_data", "is_closed", "is_implied", "is_idle"),
-    *("last", "n_listed", "line", "cost_per_byte", "fixed_time", "point", "n_bytes", "carry"),
+_OWN_ATTRIBUTES = (
+    "id",
+    "is_placeholder",
+    "tie_breaker",
+    "weight",
+    "is_exclusive",
+    "has_data",
+    "is_closed",
+    "is_implied",
+    "is_idle",
+    "last_served_time",
+    "n_listed",
+    "line_at_infinity",
+    "cost_per_byte",
+    "fixed_time",
+    "ats_points",
+    "quantum_bytes",
+    "remainder",
+    "remainder_before",
 )
-"""The attributes of a node without neighbours, entry and heap, which follow from them."""
+"""The attributes to pickle: neither neighbours nor entry and heap, which `rebuilt` derives."""
 
 
 def flattened(nodes: Iterable[Node]) -> list[FlatNode]:
@@ -124,7 +145,7 @@ def flattened(nodes: Iterable[Node]) -> list[FlatNode]:
     number = {id(node): index for index, node in enumerate(nodes)}
     return [
         (
-            {name: getattr(node, name) for name in _OWN},
+            {name: getattr(node, name) for name in _OWN_ATTRIBUTES},
             [number[id(child)] for child in node.children.values()],
             # Without the node itself, through which pickle would recurse to its neighbours.
             None if node.entry is None else node.entry[:2],
@@ -146,8 +167,8 @@ def rebuilt(flat: Iterable[FlatNode]) -> list[Node]:
             nodes[index].parent = node
             node.children[nodes[index].id] = nodes[index]
     for node in nodes:
-        # Now that all have their entries. Stale ones are not restored, so `stale` starts at 0; the
-        # others are totally ordered, so that any heap of them pops them in the same order.
+        # Now that all have their entries. Stale ones are not restored, so `n_stale` starts at 0;
+        # the others are totally ordered, so that any heap of them pops them in the same order.
         node.heap = [child.entry for child in node.children.values() if child.entry is not None]
         heapify(node.heap)
     return nodes

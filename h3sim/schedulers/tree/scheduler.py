@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 ROOT = "root"
 """The name of the root in a graph; other nodes are named by their IDs."""
 
-_LEVELS_SHOWN = 40
+_MAX_LEVELS_SHOWN = 40
 """The deepest level printed: an exclusive chain is as deep as a page has resources, and each level
 moves the text three columns to the right."""
 
@@ -48,23 +48,24 @@ def as_text(root: Node) -> str:
     # Iterative: each item has its indentation, and whether it is the last child.
     waiting = _children_of(root, "")
     while waiting:
-        node, before, is_last = waiting.pop()
-        lines.append(f"{before}{'└─ ' if is_last else '├─ '}{_line(node)}")
-        below = before + ("   " if is_last else "│  ")
-        if node.children and len(below) >= 3 * _LEVELS_SHOWN:
+        node, indent, is_last = waiting.pop()
+        lines.append(f"{indent}{'└─ ' if is_last else '├─ '}{_describe(node)}")
+        below = indent + ("   " if is_last else "│  ")
+        if node.children and len(below) >= 3 * _MAX_LEVELS_SHOWN:
             lines.append(f"{below}└─ ... {_count_descendants(node):,} more below")
             continue
         waiting += _children_of(node, below)
     return "\n".join(lines)
 
 
-def _children_of(node: Node, before: str) -> list[tuple[Node, str, bool]]:
+def _children_of(node: Node, indent: str) -> list[tuple[Node, str, bool]]:
     """Return the children, last first, as `as_text` pops them."""
     children = list(node.children.values())
-    return [(child, before, child is children[-1]) for child in reversed(children)]
+    return [(child, indent, child is children[-1]) for child in reversed(children)]
 
 
-def _line(node: Node) -> str:
+def _describe(node: Node) -> str:
+    """Return a node's kind, ID, weight and states, as in "stream 4, weight 16, has data"."""
     words = f"{_kind(node)} {node.id}, weight {node.weight}"
     if node.id == ORPHANS:
         words = "the orphan placeholder"
@@ -162,8 +163,8 @@ class TreeScheduler:
         if unknown_parent is UnknownParent.ORPHANS and queueing is not Queueing.EXACT:
             raise ValueError(f"only exact queueing has an orphan placeholder ({queueing.value!r})")
         self._queueing = queueing_of(queueing, turn_bytes=turn_bytes, weights=weights)
-        self._defers = rules in (TreeRules.NGHTTP2, TreeRules.NODE)
-        if self._defers:
+        self._defers_blocked = rules in (TreeRules.NGHTTP2, TreeRules.NODE)
+        if self._defers_blocked:
             self._tree: DependencyTree = Nghttp2Tree(
                 self._queueing,
                 weights=weights,
@@ -181,7 +182,7 @@ class TreeScheduler:
                 retain=retain,
             )
         self._blocked: dict[int, None] = {}
-        """Blocked streams that are still listed, until they are next."""
+        """Blocked streams that are still listed, until they are next (nghttp2's rules only)."""
         # Aliases for every packet; the tree keeps both objects for life.
         self._nodes = self._tree.nodes
         self._root = self._tree.root
@@ -270,7 +271,7 @@ class TreeScheduler:
             KeyError: if it is not open.
         """
         node = self._tree.open_node(stream_id)
-        # Its window opened before it was next: it is still listed, so nothing changes.
+        # If its window opened before it was next, it is still listed, and `wake` does nothing.
         self._blocked.pop(stream_id, None)
         node.has_data = True
         self._queueing.wake(node)
@@ -284,7 +285,7 @@ class TreeScheduler:
         node = self._tree.open_node(stream_id)
         self._blocked.pop(stream_id, None)
         node.has_data = False
-        self._queueing.rest(node)
+        self._queueing.finish(node)
 
     def block(self, stream_id: int) -> None:
         """Deactivate a stream that has data, but is blocked by flow control.
@@ -296,7 +297,7 @@ class TreeScheduler:
             KeyError: if it is not open.
         """
         self._tree.open_node(stream_id)
-        if self._defers:
+        if self._defers_blocked:
             self._blocked[stream_id] = None
         else:
             self.deactivate(stream_id)

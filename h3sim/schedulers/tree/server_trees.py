@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from h3sim._mypyc import mypyc_attr
-from h3sim.schedulers.tree.disciplines import known
+from h3sim.schedulers.tree.disciplines import parent_of
 from h3sim.schedulers.tree.node import Node
 from h3sim.schedulers.tree.options import UnknownParent
 from h3sim.schedulers.tree.shape import DependencyTree, is_below
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from h3sim.signals import H2Priority, Signal
 
 
-_MOST_STREAMS = 100
+_MAX_CONCURRENT_STREAMS = 100
 """The concurrent streams that nghttpd allows (SETTINGS_MAX_CONCURRENT_STREAMS)."""
-_MOST_IDLE = 100
+_MAX_IDLE_STREAMS = 100
 """The idle streams that nghttp2 retains (nghttp2_session_adjust_idle_stream)."""
 
 
@@ -54,9 +54,12 @@ class Nghttp2Tree(DependencyTree):
             retain=0,
         )
         self._idle: dict[int, None] = {}
+        """Idle nodes, the oldest first."""
         self._closed: dict[int, None] = {}
+        """Closed nodes that are retained, the oldest first."""
         self._retains_closed = retains_closed
         self._n_open = 0
+        """The number of open streams, without placeholders."""
 
     def open(self, node_id: int, signal: Signal) -> None:
         """Add a stream to the tree; one that was idle is removed first.
@@ -109,11 +112,12 @@ class Nghttp2Tree(DependencyTree):
 
     def _forget_closed(self) -> None:
         """Retain closed streams up to the limit of concurrent streams (adjust_closed_stream)."""
-        while self._closed and len(self._closed) + self._n_open > _MOST_STREAMS:
+        while self._closed and len(self._closed) + self._n_open > _MAX_CONCURRENT_STREAMS:
             self._remove(self.nodes[next(iter(self._closed))])
 
     def _forget_idle(self) -> None:
-        while len(self._idle) > _MOST_IDLE:
+        """Remove the oldest idle nodes beyond the limit (adjust_idle_stream)."""
+        while len(self._idle) > _MAX_IDLE_STREAMS:
             self._remove(self.nodes[next(iter(self._idle))])
 
     def _resolved(self, node_id: int, priority: H2Priority) -> tuple[Node, H2Priority]:
@@ -123,11 +127,12 @@ class Nghttp2Tree(DependencyTree):
             # A used ID that is neither in the tree nor idle was removed. Placeholders, below 0, are
             # never used up.
             if 0 <= parent_id <= self._newest_id:
-                return self.root, self._default
+                return self.root, self._default_priority
             self._idle[parent_id] = None
         return super()._resolved(node_id, priority)
 
     def _insert_idle(self, node_id: int, priority: H2Priority) -> None:
+        """Add a node of which only the priority is known yet, and count it as idle."""
         super()._insert_idle(node_id, priority)
         self._idle[node_id] = None
 
@@ -143,7 +148,8 @@ class Nghttp2Tree(DependencyTree):
         if is_below(parent, node):
             # RFC 7540 § 5.3.3: otherwise the two would form a cycle.
             self._take_out(parent)
-            self._attach(parent, known(node.parent))
+            self._attach(parent, parent_of(node))
+        # Compared after that move, by which *parent* has become the node's sibling.
         if parent is node.parent and not priority.exclusive:
             self._queueing.reweigh(node, priority.weight)
             return
@@ -152,6 +158,7 @@ class Nghttp2Tree(DependencyTree):
         self._insert(node, parent, is_exclusive=priority.exclusive)
 
     def _take_out(self, node: Node) -> None:
+        """Detach a node with its subtree; it starts anew wherever it is attached."""
         old_parent = self._detach(node)
         self._queueing.forget(node)
         self._queueing.sleep(old_parent)
@@ -177,7 +184,7 @@ class Nghttp2Tree(DependencyTree):
         del self.nodes[node.id]
         self._closed.pop(node.id, None)
         self._idle.pop(node.id, None)
-        parent, children = known(node.parent), [*node.children.values()]
+        parent, children = parent_of(node), [*node.children.values()]
         siblings = [*parent.children.values()]
         total = sum(child.weight for child in children)
         for child in reversed(children):
@@ -217,7 +224,7 @@ class H2oTree(DependencyTree):
         if is_same and not priority.exclusive:
             return
         if is_below(parent, node):
-            self._move(parent, known(node.parent))
+            self._move(parent, parent_of(node))
         old_parent = self._detach(node)
         self._queueing.sleep(old_parent)
         self._queueing.reweigh(node, priority.weight)
@@ -229,7 +236,7 @@ class H2oTree(DependencyTree):
         parent: Node,
         *,
         weight: int | None = None,
-        is_anew: bool = False,
+        starts_anew: bool = False,
     ) -> None:
         """Move a node, unlisting the old parent before the new one is listed (do_rebind)."""
         old_parent = self._detach(node)

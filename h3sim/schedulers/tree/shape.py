@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim._mypyc import mypyc_attr
 from h3sim.errors import H3SimError
-from h3sim.schedulers.tree.disciplines import known
+from h3sim.schedulers.tree.disciplines import parent_of
 from h3sim.schedulers.tree.node import Node, flattened, rebuilt
 from h3sim.schedulers.tree.options import Orphans, UnknownParent
 from h3sim.signals import ORPHANS, H2Priority
@@ -22,22 +22,24 @@ if TYPE_CHECKING:
     from h3sim.signals import Signal
 
 
-_REMEMBERED = 64
-"""The removed nodes whose parents are remembered (Apache Traffic Server)."""
+_MAX_REMEMBERED_PARENTS = 64
+"""The number of removed nodes whose parents are remembered, as in Apache Traffic Server."""
 
-
-_PICKLED = (
-    *("_queueing", "_least_weight", "_most_weight", "_default", "_orphans", "_unknown_parent"),
-    *(
-        "_newest_id",
-        "_retain",
-        "_retained",
-        "_gone",
-        "_idle",
-        "_closed",
-        "_n_open",
-        "_retains_closed",
-    ),
+_PICKLED_ATTRIBUTES = (
+    "_queueing",
+    "_least_weight",
+    "_most_weight",
+    "_default_priority",
+    "_orphans",
+    "_unknown_parent",
+    "_newest_id",
+    "_max_retained",
+    "_retained",
+    "_parents_of_removed",
+    "_idle",
+    "_closed",
+    "_n_open",
+    "_retains_closed",
 )
 """The pickled attributes of any server's tree, without nodes; compiled, it has no `__dict__`."""
 
@@ -74,12 +76,14 @@ class DependencyTree:
         self.nodes: dict[int, Node] = {}
         self._queueing = queueing
         self._least_weight, self._most_weight = weights.limits
-        self._default = H2Priority(weight=weights.default)
+        self._default_priority = H2Priority(weight=weights.default)
         self._orphans = orphans
         self._unknown_parent = unknown_parent
-        self._retain = retain
+        self._max_retained = retain
         self._retained: dict[int, None] = {}
-        self._gone: dict[int, int | None] = {}
+        """Closed nodes that are still in the tree, the oldest first."""
+        self._parents_of_removed: dict[int, int | None] = {}
+        """The last parents of removed nodes, for `UnknownParent.ANCESTOR`."""
         self._newest_id = -1
         """The highest opened ID: higher ones are idle (RFC 7540 § 5.1.1)."""
         if unknown_parent is UnknownParent.ORPHANS:
@@ -89,11 +93,11 @@ class DependencyTree:
             self._attach(orphanage, self.root)
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {name: getattr(self, name) for name in _PICKLED if hasattr(self, name)}
+        state = {name: getattr(self, name) for name in _PICKLED_ATTRIBUTES if hasattr(self, name)}
         return {**state, "nodes": flattened([self.root, *self.nodes.values()])}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        for name in _PICKLED:
+        for name in _PICKLED_ATTRIBUTES:
             if name in state:
                 setattr(self, name, state[name])
         self.root, *nodes = rebuilt(state["nodes"])
@@ -142,13 +146,13 @@ class DependencyTree:
         """Close a node, and remove the oldest retained one beyond the limit."""
         node = self.open_node(node_id)
         node.has_data = False
-        if not self._retain:
+        if not self._max_retained:
             self._remove(node)
             return
         self._queueing.sleep(node)
         node.is_closed = True
         self._retained[node_id] = None
-        if len(self._retained) > self._retain:
+        if len(self._retained) > self._max_retained:
             self._remove(self.nodes[next(iter(self._retained))])  # the oldest
 
     def open_node(self, node_id: int) -> Node:
@@ -167,7 +171,7 @@ class DependencyTree:
     def _check_priority(self, node_id: int, signal: Signal) -> H2Priority:
         """Return the priority of a signal, if the tree can apply it."""
         # RFC 7540 § 5.3.5: streams without a signal have the default priority.
-        priority = signal if isinstance(signal, H2Priority) else self._default
+        priority = signal if isinstance(signal, H2Priority) else self._default_priority
         if priority.depends_on == node_id:
             raise SelfDependencyError(node_id)
         if not self._least_weight <= priority.weight <= self._most_weight:
@@ -185,36 +189,36 @@ class DependencyTree:
             return parent, priority
         match self._unknown_parent:
             case UnknownParent.DEFAULT:
-                return self.root, self._default
+                return self.root, self._default_priority
             case UnknownParent.CREATE | UnknownParent.ORPHANS:
-                return self._imply(parent_id), priority
+                return self._add_implied(parent_id), priority
             case UnknownParent.ANCESTOR:
                 ancestor = self._ancestor(parent_id)
                 if ancestor is not None and ancestor.id != node_id:
                     return ancestor, priority
                 # An older parent should be known but is not: the weight is ignored as well.
-                weight = self._default.weight if parent_id < node_id else priority.weight
-                return self._imply(parent_id), H2Priority(weight=weight)
+                weight = self._default_priority.weight if parent_id < node_id else priority.weight
+                return self._add_implied(parent_id), H2Priority(weight=weight)
 
     def _ancestor(self, node_id: int) -> Node | None:
         """Return the nearest remaining ancestor of a removed node."""
-        above = self._gone.get(node_id)
+        above = self._parents_of_removed.get(node_id)
         # Each parent was removed after its child, if at all: the loop ends.
         while above is not None and above not in self.nodes:
-            above = self._gone.get(above)
+            above = self._parents_of_removed.get(above)
         return None if above is None else self.nodes[above]
 
     def _make_node(self, node_id: int) -> Node:
         """Return a new node without a parent, and forget its former one."""
         # The former parent may become its descendant: the search for an ancestor would not end.
-        self._gone.pop(node_id, None)
+        self._parents_of_removed.pop(node_id, None)
         return self.nodes.setdefault(node_id, Node(node_id))
 
-    def _imply(self, node_id: int) -> Node:
+    def _add_implied(self, node_id: int) -> Node:
         """Add a node below the root because another depends on it."""
         node = self._make_node(node_id)
         node.is_implied = True
-        self._queueing.reweigh(node, self._default.weight)
+        self._queueing.reweigh(node, self._default_priority.weight)
         self._attach(node, self.nodes.get(ORPHANS, self.root))
         return node
 
@@ -233,19 +237,19 @@ class DependencyTree:
         if parent is node.parent and not priority.exclusive:  # it keeps its turn
             self._queueing.reweigh(node, priority.weight)
             return
-        left = [node]  # parents that may exist only for their children
+        may_be_childless = [node]
         if is_below(parent, node):
-            left.append(known(parent.parent))
+            may_be_childless.append(parent_of(parent))
             # RFC 7540 § 5.3.3: otherwise the two would form a cycle, cut off from the root.
-            self._move(parent, known(node.parent), is_anew=True)
+            self._move(parent, parent_of(node), starts_anew=True)
         old_parent = self._detach(node)
         self._queueing.forget(node)
         self._queueing.reweigh(node, priority.weight)
         self._insert(node, parent, is_exclusive=priority.exclusive)
         # After the node is listed again: a group above both never becomes inactive.
         self._queueing.sleep(old_parent)
-        for one in (*left, old_parent):
-            self._prune(one)
+        for each in (*may_be_childless, old_parent):
+            self._prune(each)
 
     def _insert(self, node: Node, parent: Node, *, is_exclusive: bool) -> None:
         """Attach a node; if it is exclusive, its new siblings become its children."""
@@ -259,12 +263,15 @@ class DependencyTree:
                 self._move(sibling, node)
 
     def _move(
-        self, node: Node, parent: Node, *, weight: int | None = None, is_anew: bool = False
+        self, node: Node, parent: Node, *, weight: int | None = None, starts_anew: bool = False
     ) -> None:
-        """Move the node to another parent, which is listed before the old one may be unlisted."""
+        """Move the node to another parent, which is listed before the old one may be unlisted.
+
+        With *starts_anew* it loses its position among siblings.
+        """
         old_parent = self._detach(node)
         node.is_exclusive = False
-        if is_anew:
+        if starts_anew:
             self._queueing.forget(node)
         if weight is not None:
             self._queueing.reweigh(node, weight)
@@ -272,6 +279,7 @@ class DependencyTree:
         self._queueing.sleep(old_parent)
 
     def _attach(self, node: Node, parent: Node) -> None:
+        """Make the node a child of *parent*, listed if its subtree has data."""
         node.parent = parent
         parent.children[node.id] = node
         if node.has_data or node.heap:
@@ -279,7 +287,7 @@ class DependencyTree:
 
     def _detach(self, node: Node) -> Node:
         """Detach the node from its parent, and return the parent."""
-        parent = known(node.parent)
+        parent = parent_of(node)
         del parent.children[node.id]
         if node.entry is not None:
             self._queueing.unlist(node)
@@ -294,7 +302,7 @@ class DependencyTree:
         # weight in proportion to their own (`Orphans`: not every server does that).
         del self.nodes[node.id]
         self._retained.pop(node.id, None)
-        parent = known(node.parent)
+        parent = parent_of(node)
         if node.children:
             children = list(node.children.values())
             # Before the first is moved: `_move` changes their weights one by one.
@@ -307,10 +315,11 @@ class DependencyTree:
         self._prune(parent)
 
     def _remember(self, node_id: int, parent: Node) -> None:
+        """Record the parent of a removed node, for later streams that depend on the node."""
         if self._unknown_parent is UnknownParent.ANCESTOR and parent is not self.root:
-            self._gone[node_id] = parent.id
-            if len(self._gone) > _REMEMBERED:
-                del self._gone[next(iter(self._gone))]
+            self._parents_of_removed[node_id] = parent.id
+            if len(self._parents_of_removed) > _MAX_REMEMBERED_PARENTS:
+                del self._parents_of_removed[next(iter(self._parents_of_removed))]
 
     def _prune(self, node: Node) -> None:
         """Remove the node if it existed for children only and has none left."""
