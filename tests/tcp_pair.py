@@ -51,7 +51,7 @@ class ScriptedSource(Source):
         return self._waiting[0][:2] if self._waiting else None
 
     def take(
-        self, max_bytes: int | None = None, header: Any = None, least: int = 0
+        self, max_bytes: int | None = None, header: Any = None, min_bytes: int = 0
     ) -> tuple[int, int, int] | None:
         if not self._waiting or max_bytes is None:
             return None

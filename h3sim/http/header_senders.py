@@ -71,11 +71,11 @@ class HeadersFirstSender(StreamSender):
         )
 
     def _next_quantum(
-        self, max_bytes: int, header: FrameHeader | None = None, least: int = 0
+        self, max_bytes: int, header: FrameHeader | None = None, min_bytes: int = 0
     ) -> tuple[int, int, int] | None:
         """Return waiting headers before any data."""
         if not self._headers:
-            return super()._next_quantum(max_bytes, header, least)
+            return super()._next_quantum(max_bytes, header, min_bytes)
         stream_id, offset, n_bytes = self._headers.popleft()
         if n_bytes > max_bytes:  # the remainder is a CONTINUATION frame (RFC 9113 § 6.10)
             self._headers.appendleft((stream_id, offset + max_bytes, n_bytes - max_bytes))
@@ -167,18 +167,18 @@ class SectionSender(HeadersFirstSender):
             super().on_lost(stream_id, offset, n_bytes)
 
     def take(
-        self, max_bytes: int | None = None, header: FrameHeader | None = None, least: int = 0
+        self, max_bytes: int | None = None, header: FrameHeader | None = None, min_bytes: int = 0
     ) -> tuple[int, int, int] | None:
         """Return data for the next packet, as `StreamSender.take`; critical streams first."""
         # First of all: encoding may put bytes on a critical stream, which then go before the
         # section.
         self._encode_next()
         if not self._critical:
-            return super().take(max_bytes, header, least)
+            return super().take(max_bytes, header, min_bytes)
         stream_id, offset, n_bytes = self._critical[0]
         room = self._turn_bytes if max_bytes is None else max_bytes
         room -= header.measure(stream_id, offset) if header is not None else 0
-        if room < max(least, 1):
+        if room < max(min_bytes, 1):
             return None
         self._critical.popleft()
         if n_bytes > room:
@@ -188,10 +188,10 @@ class SectionSender(HeadersFirstSender):
         return stream_id, offset, n_bytes
 
     def _next_quantum(
-        self, max_bytes: int, header: FrameHeader | None = None, least: int = 0
+        self, max_bytes: int, header: FrameHeader | None = None, min_bytes: int = 0
     ) -> tuple[int, int, int] | None:
         self._encode_next()
-        return super()._next_quantum(max_bytes, header, least)
+        return super()._next_quantum(max_bytes, header, min_bytes)
 
     def _encode_next(self) -> None:
         """Encode the section of the next stream, before the instructions that it needs are sent."""

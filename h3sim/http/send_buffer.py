@@ -55,7 +55,7 @@ class SendBuffer:
         self.n_bytes += chunk[2]
 
     def take(
-        self, max_bytes: int | None, header: FrameHeader | None = None, least: int = 0
+        self, max_bytes: int | None, header: FrameHeader | None = None, min_bytes: int = 0
     ) -> tuple[int, int, int] | None:
         """Return the first chunk, or the part of it that fits; the remainder stays first.
 
@@ -67,7 +67,7 @@ class SendBuffer:
         stream_id, offset, n_bytes = self._chunks[0]
         if header is not None and max_bytes is not None:
             max_bytes -= header.measure(stream_id, offset)
-            if max_bytes < least:
+            if max_bytes < min_bytes:
                 return None
         self._chunks.popleft()
         if max_bytes is not None and n_bytes > max_bytes:

@@ -379,7 +379,7 @@ class StreamSender(Source):
         return drained
 
     def take(
-        self, max_bytes: int | None = None, header: FrameHeader | None = None, least: int = 0
+        self, max_bytes: int | None = None, header: FrameHeader | None = None, min_bytes: int = 0
     ) -> StreamBytes | None:
         """Return data for the next packet, or None without any.
 
@@ -388,16 +388,16 @@ class StreamSender(Source):
         than *least* bytes would remain.
         """
         if not self._has_buffer:
-            return self._next_quantum(max_bytes or self._turn_bytes, header, least)
+            return self._next_quantum(max_bytes or self._turn_bytes, header, min_bytes)
         if not self._buffer and not self._refills:
             self._fill_up()
-        chunk = self._buffer.take(max_bytes, header, least)
+        chunk = self._buffer.take(max_bytes, header, min_bytes)
         if chunk is not None:
             self._fill()
         return chunk
 
     def _next_quantum(
-        self, max_bytes: int, header: FrameHeader | None = None, least: int = 0
+        self, max_bytes: int, header: FrameHeader | None = None, min_bytes: int = 0
     ) -> StreamBytes | None:
         """Return one quantum of the scheduler."""
         # Without losses, as nearly always, the scheduler is called directly.
@@ -409,7 +409,7 @@ class StreamSender(Source):
         offset = lost[0][0] if lost else stream.next
         if header is not None:
             max_bytes -= header.measure(stream_id, offset)
-            if max_bytes < least:
+            if max_bytes < min_bytes:
                 return None
         if lost:
             return self._take_lost(stream_id, stream, max_bytes)

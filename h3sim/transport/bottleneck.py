@@ -32,6 +32,8 @@ class CoDelState:
     ends the dropping state as the pseudocode's missing packet does.
     """
 
+    # The attributes are the variables of the pseudocode (RFC 8289 § 5), except two.
+
     __slots__ = (
         "_count",
         "_drop_next_ns",
@@ -53,12 +55,14 @@ class CoDelState:
         self._last_count = 0
         self._is_dropping = False
         self._has_just_dropped = False
+        """True if the last packet at the head was dropped within the dropping state."""
         self._max_packet_bytes = 0
+        """The largest packet so far: a queue of up to this size is not reduced further."""
 
     def drops(self, now_ns: int, sojourn_ns: int, waiting_bytes: int, n_bytes: int) -> bool:
         """Return whether the packet at the head of the queue at *now_ns* is dropped.
 
-        It has waited for *sojourn_ns*; *waiting_bytes* others wait.
+        It has *n_bytes* and has waited for *sojourn_ns*; *waiting_bytes* of others wait.
         """
         # Reset with every call: only the packet right behind a drop moves drop_next.
         has_just_dropped, self._has_just_dropped = self._has_just_dropped, False
@@ -120,7 +124,7 @@ class CoDelState:
 UNLIMITED: Final = 1 << 62
 """A limit above the size of any queue."""
 
-Leaves: TypeAlias = "Callable[[int, int], int | None]"
+DepartureTimes: TypeAlias = "Callable[[int, int], int | None]"
 """(now_ns, n_bytes) -> departure time of a packet that arrives now; None if it is dropped."""
 
 
@@ -153,8 +157,9 @@ class TokenBucket:
 
     def __init__(self, *, rate_bps: int, burst_bytes: int) -> None:
         self._per_byte, self._per_ns, self._burst = token_units(rate_bps, burst_bytes)
-        # The bucket is full when this is not after now, empty when it is a burst after now.
         self._spent_until = 0
+        """A time in these units. The bucket is full if it is not after now, and empty if it is a
+        burst after now."""
 
     def ready_at_ns(self, now_ns: int) -> int:
         """Return when service of a packet that arrives now would begin: now, or at a departure."""
@@ -163,7 +168,7 @@ class TokenBucket:
     def leaves_at_ns(self, now_ns: int, n_bytes: int) -> int:
         """Enqueue a packet; return its departure time."""
         spent = now_ns * self._per_ns
-        if spent < self._spent_until:
+        if spent < self._spent_until:  # by comparison: `max` costs a call
             spent = self._spent_until
         self._spent_until = spent = spent + n_bytes * self._per_byte
         leaves_at_ns = (spent - self._burst) // self._per_ns
@@ -180,11 +185,11 @@ class TokenBucket:
         >>> first, link.leaves_at_ns(5_000_000, 1250)
         (10000000, 15000000)
         """
-        # Rounded up, so that what leaves first at the new rate leaves behind what was taken in.
+        # Rounded up, so that the first packet at the new rate leaves after those enqueued before.
         free_at_ns = -(-(self._spent_until - self._burst) // self._per_ns)
         spent_bytes = max(0, self._spent_until - now_ns * self._per_ns) // self._per_byte
         burst_bytes = self._burst // self._per_byte
-        # Kept in bytes, not in time: at the new rate the same tokens are worth another time.
+        # Converted through bytes: at the new rate the same tokens are worth another time.
         self._per_byte, self._per_ns, self._burst = token_units(rate_bps, burst_bytes)
         if free_at_ns > now_ns:
             self._spent_until = free_at_ns * self._per_ns + self._burst
@@ -217,46 +222,51 @@ class OpportunityTrace:
     [2000000, 5000000, 5000000]
     """
 
-    __slots__ = ("_at_ns", "_left_bytes", "_next", "_period_ns", "_times_ns")
+    __slots__ = ("_last_at_ns", "_next_opportunity", "_period_ns", "_times_ns", "_unused_bytes")
 
     def __init__(self, opportunities_ms: Sequence[int]) -> None:
         self._times_ns = [at_ms * NS_PER_MS for at_ms in opportunities_ms]
         self._period_ns = self._times_ns[-1]
-        self._next = 0
-        self._at_ns = 0
-        self._left_bytes = 0
+        self._next_opportunity = 0
+        """The index of the next one, counted on through all repetitions."""
+        self._last_at_ns = 0
+        """The time of the last opportunity that a packet used."""
+        self._unused_bytes = 0
+        """The remainder of that opportunity."""
 
     def ready_at_ns(self, now_ns: int) -> int:
         """Return when service of a packet that arrives now would begin: at the next opportunity."""
         self._skip_to(now_ns)
-        return self._at_ns if self._left_bytes else self._time_ns(self._next)
+        return self._last_at_ns if self._unused_bytes else self._time_ns(self._next_opportunity)
 
     def leaves_at_ns(self, now_ns: int, n_bytes: int) -> int:
         """Enqueue a packet; return its departure time."""
         self._skip_to(now_ns)
-        left_bytes = self._left_bytes
+        unused_bytes = self._unused_bytes
         # A packet that fits exactly uses the opportunity up, and needs no further one.
-        while n_bytes > left_bytes:
-            n_bytes -= left_bytes
-            left_bytes = OPPORTUNITY_BYTES
-            self._at_ns = self._time_ns(self._next)
-            self._next += 1
-        self._left_bytes = left_bytes - n_bytes
-        return self._at_ns
+        while n_bytes > unused_bytes:
+            n_bytes -= unused_bytes
+            unused_bytes = OPPORTUNITY_BYTES
+            self._last_at_ns = self._time_ns(self._next_opportunity)
+            self._next_opportunity += 1
+        self._unused_bytes = unused_bytes - n_bytes
+        return self._last_at_ns
 
     def _skip_to(self, now_ns: int) -> None:
         """Skip the opportunities up to and at *now_ns* that no packet used."""
-        if self._at_ns > now_ns:
+        if self._last_at_ns > now_ns:
             return
         # What was left of the last opportunity went by unused.
-        self._left_bytes = 0
-        cycle, within_ns = divmod(now_ns, self._period_ns)
+        self._unused_bytes = 0
+        repetition, within_ns = divmod(now_ns, self._period_ns)
         # `bisect_right`: an opportunity at this very instant is gone.
-        self._next = cycle * len(self._times_ns) + bisect_right(self._times_ns, within_ns)
+        n_before = bisect_right(self._times_ns, within_ns)
+        self._next_opportunity = repetition * len(self._times_ns) + n_before
 
-    def _time_ns(self, number: int) -> int:
-        cycle, index = divmod(number, len(self._times_ns))
-        return cycle * self._period_ns + self._times_ns[index]
+    def _time_ns(self, opportunity: int) -> int:
+        """Return the time of an opportunity, by its index through all repetitions."""
+        repetition, index = divmod(opportunity, len(self._times_ns))
+        return repetition * self._period_ns + self._times_ns[index]
 
 
 class DropTail:
@@ -283,17 +293,18 @@ class DropTail:
         limit_packets: int | None = None,
     ) -> None:
         self._bottleneck = bottleneck
-        self._serve = bottleneck.leaves_at_ns
+        self._serve = bottleneck.leaves_at_ns  # looked up once, and not for each packet
         self._limit_bytes = UNLIMITED if limit_bytes is None else limit_bytes
         self._limit_packets = UNLIMITED if limit_packets is None else limit_packets
-        self._waiting: deque[tuple[int, int]] = deque()  # (leaves_at_ns, n_bytes), rising
+        self._waiting: deque[tuple[int, int]] = deque()
+        """Departure time, rising, and size of each packet in the queue."""
         self._backlog_bytes = 0
+        """The sum of these sizes."""
 
     def leaves_at_ns(self, now_ns: int, n_bytes: int) -> int | None:
         """Return the departure time of a packet that arrives now, or None if it is dropped."""
         waiting = self._waiting
-        while waiting and waiting[0][0] <= now_ns:
-            self._backlog_bytes -= waiting.popleft()[1]
+        self._remove_departed(now_ns)
         backlog_bytes = self._backlog_bytes + n_bytes
         # Checked before the bottleneck sees the packet, which would spend its tokens.
         if backlog_bytes > self._limit_bytes or len(waiting) >= self._limit_packets:
@@ -304,6 +315,12 @@ class DropTail:
             waiting.append((leaves_at_ns, n_bytes))
             self._backlog_bytes = backlog_bytes
         return leaves_at_ns
+
+    def _remove_departed(self, now_ns: int) -> None:
+        """Remove the packets that have left the queue by now."""
+        waiting = self._waiting
+        while waiting and waiting[0][0] <= now_ns:  # pairs of departure time and size
+            self._backlog_bytes -= waiting.popleft()[1]
 
 
 class CoDelQueue(DropTail):
@@ -335,8 +352,7 @@ class CoDelQueue(DropTail):
     def leaves_at_ns(self, now_ns: int, n_bytes: int) -> int | None:
         """Return the departure time of a packet that arrives now, or None if it is dropped."""
         waiting = self._waiting
-        while waiting and waiting[0][0] <= now_ns:
-            self._backlog_bytes -= waiting.popleft()[1]
+        self._remove_departed(now_ns)
         before_bytes = self._backlog_bytes
         self.has_marked = False
         if before_bytes + n_bytes > self._limit_bytes or len(waiting) >= self._limit_packets:
@@ -376,7 +392,7 @@ def make_codel_queue(
     )
 
 
-def make_queue(profile: LinkProfile, rtt_ns: int, bottleneck: Bottleneck | None) -> Leaves:
+def make_queue(profile: LinkProfile, rtt_ns: int, bottleneck: Bottleneck | None) -> DepartureTimes:
     """Return the function from arrival to departure times at a bottleneck without CoDel."""
     if bottleneck is None:
         return lambda now_ns, _: now_ns

@@ -49,7 +49,7 @@ class Source:
         return 0
 
     def take(
-        self, max_bytes: int | None = None, header: FrameHeader | None = None, least: int = 0
+        self, max_bytes: int | None = None, header: FrameHeader | None = None, min_bytes: int = 0
     ) -> StreamBytes | None:
         """Return a stream, an offset and up to *max_bytes* bytes: the scheduler's choice.
 
@@ -136,20 +136,21 @@ class MessageReassembler:
     """
 
     def __init__(self) -> None:
-        self._left: dict[int, tuple[int, Ranges]] = {}
+        self._incomplete: dict[int, tuple[int, Ranges]] = {}
+        """The size and the received bytes of each message."""
 
     def expect(self, stream_id: int, n_bytes: int) -> None:
         """Register a stream of *n_bytes* in all."""
-        self._left[stream_id] = (n_bytes, Ranges())
+        self._incomplete[stream_id] = (n_bytes, Ranges())
 
     def on_bytes(self, stream_id: int, offset: int, n_bytes: int) -> bool:
         """Return whether these bytes complete the message; True once per message."""
-        entry = self._left.get(stream_id)
+        entry = self._incomplete.get(stream_id)
         if entry is None:
             return False
-        size, got = entry
-        got.add(offset, offset + n_bytes)
-        if got.contiguous < size:
+        size, received = entry
+        received.add(offset, offset + n_bytes)
+        if received.contiguous < size:
             return False
-        del self._left[stream_id]
+        del self._incomplete[stream_id]
         return True

@@ -93,6 +93,7 @@ class FqCoDelQueue:
         self._n_packets = 0
         self._queues: dict[PacketFlow, FlowQueue] = {}
         self._new: deque[FlowQueue] = deque()
+        """Queues that have just become active, which are served before the old ones."""
         self._old: deque[FlowQueue] = deque()
         self.n_marked = 0
         """The packets marked so far."""
@@ -160,6 +161,7 @@ class FqCoDelQueue:
         return None
 
     def _pop(self, queue: FlowQueue) -> QueuedPacket:
+        """Remove the first packet of *queue*, be it to send or to drop it."""
         entry = queue.packets.popleft()
         queue.n_bytes -= entry.wire_bytes
         self._n_bytes -= entry.wire_bytes
@@ -201,6 +203,7 @@ class FairLink(ChangingLink):
         """The time of this departure."""
         self._schedule: Schedule | None = None
         self._rank = 0
+        """The rank of departures among simultaneous events."""
 
     def attach(self, schedule: Schedule, rank: int) -> None:
         """Set how departures are scheduled."""
@@ -249,5 +252,6 @@ class FairLink(ChangingLink):
             entry.flow.on_departed(entry.packet, arrives_at_ns)
 
     def _on_dropped(self, entry: QueuedPacket) -> None:
+        """Count a packet that the queue has dropped, and report it to its flow."""
         self.queue_drops += 1
         entry.flow.on_departed(entry.packet, None)

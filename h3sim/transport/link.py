@@ -147,13 +147,13 @@ class Link:
         "_bottleneck",
         "_codel",
         "_delay_ns",
-        "_extra_ns",
-        "_is_lost",
+        "_draw_extra_ns",
+        "_draw_loss",
         "_is_ordered",
-        "_latest_ns",
-        "_least_bytes",
+        "_latest_arrival_ns",
         "_leaves_at_ns",
         "_loss",
+        "_min_loss_bytes",
         "_overhead_bytes",
         "ecn_marks",
         "handles_packets",
@@ -185,12 +185,14 @@ class Link:
             self._leaves_at_ns = self._codel.leaves_at_ns
         # Both directions add up to the RTT, even if it is an odd number of nanoseconds.
         self._delay_ns = rtt_ns - rtt_ns // 2 if upward else rtt_ns // 2
-        self._extra_ns = _make_extra(profile, streams)
+        self._draw_extra_ns = _make_extra_delay(profile, streams)
         self._loss = make_loss(profile, streams)
-        self._is_lost = None if self._loss is None else self._loss.is_lost
-        self._least_bytes = profile.loss_list_from_bytes
+        self._draw_loss = None if self._loss is None else self._loss.is_lost
+        self._min_loss_bytes = profile.loss_list_from_bytes
+        """Smaller packets are never lost, and the loss process does not count them."""
         self._is_ordered = profile.jitter is not None and not profile.jitter.reorder
-        self._latest_ns = 0
+        """True if a packet with a short extra delay waits for those before it."""
+        self._latest_arrival_ns = 0
 
     def send(self, now_ns: int, size_bytes: int) -> int | None:
         """Return the arrival time of a packet of *size_bytes* sent now; None if it is lost.
@@ -230,16 +232,16 @@ class Link:
         """Return the arrival time of a packet that leaves the bottleneck; None if it is lost."""
         arrives_at_ns = leaves_at_ns + self._delay_ns
         # Drawn before the loss: a lost packet draws its delay too, so later packets keep theirs.
-        if self._extra_ns is not None:
-            arrives_at_ns += self._extra_ns(wire_bytes)
-        if self._is_lost is not None and wire_bytes >= self._least_bytes and self._is_lost():
+        if self._draw_extra_ns is not None:
+            arrives_at_ns += self._draw_extra_ns(wire_bytes)
+        if self._draw_loss is not None and wire_bytes >= self._min_loss_bytes and self._draw_loss():
             self.loss_drops += 1
             return None
         # After the losses: a packet that never arrives delays no other.
         if self._is_ordered:
-            if arrives_at_ns < self._latest_ns:
-                return self._latest_ns
-            self._latest_ns = arrives_at_ns
+            if arrives_at_ns < self._latest_arrival_ns:
+                return self._latest_arrival_ns
+            self._latest_arrival_ns = arrives_at_ns
         return arrives_at_ns
 
 
@@ -255,8 +257,8 @@ class PlainLink(Link):
         "_burst",
         "_draw",
         "_is_bounded",
-        "_most_bytes",
-        "_most_packets",
+        "_max_queue_bytes",
+        "_max_queue_packets",
         "_per_byte",
         "_per_ns",
         "_probability",
@@ -275,13 +277,17 @@ class PlainLink(Link):
     ) -> None:
         super().__init__(profile, rtt_ns=rtt_ns, streams=streams, upward=upward)
         assert profile.rate_bps is not None  # noqa: S101 - see `is_plain`
+        # As in `TokenBucket`.
         units = token_units(profile.rate_bps, profile.burst_bytes)
         self._per_byte, self._per_ns, self._burst = units
+        self._spent_until = 0
         limit_bytes = profile.queue_limit_bytes(rtt_ns)
-        self._most_bytes = UNLIMITED if limit_bytes is None else limit_bytes
-        self._most_packets = UNLIMITED if profile.queue_packets is None else profile.queue_packets
-        self._is_bounded = min(self._most_bytes, self._most_packets) < UNLIMITED
-        self._roomy_bytes = self._most_bytes if self._most_packets == UNLIMITED else 0
+        self._max_queue_bytes = UNLIMITED if limit_bytes is None else limit_bytes
+        self._max_queue_packets = (
+            UNLIMITED if profile.queue_packets is None else profile.queue_packets
+        )
+        self._is_bounded = min(self._max_queue_bytes, self._max_queue_packets) < UNLIMITED
+        self._roomy_bytes = self._max_queue_bytes if self._max_queue_packets == UNLIMITED else 0
         """A backlog up to this has room whatever has left; where packets are counted as well, room
         is checked for each."""
         self._waiting: deque[tuple[int, int]] = deque()
@@ -289,7 +295,6 @@ class PlainLink(Link):
         removed once the queue seems full."""
         self._backlog_bytes = 0
         """The sum of these sizes."""
-        self._spent_until = 0
         self._draw: Callable[[], float] | None = None
         """The draw per packet for independent losses, the most common kind."""
         self._probability = 0.0
@@ -334,7 +339,7 @@ class PlainLink(Link):
         if self._draw is not None:
             is_lost = self._draw() < self._probability
         else:
-            is_lost = self._is_lost is not None and self._is_lost()
+            is_lost = self._draw_loss is not None and self._draw_loss()
         if is_lost:
             self.loss_drops += 1
             return None
@@ -346,11 +351,11 @@ class PlainLink(Link):
         The backlog is an upper bound until then; it is corrected only when the queue seems full.
         """
         waiting, backlog_bytes = self._waiting, self._backlog_bytes
-        while waiting and waiting[0][0] <= now_ns:
+        while waiting and waiting[0][0] <= now_ns:  # pairs of departure time and size
             backlog_bytes -= waiting.popleft()[1]
         self._backlog_bytes = backlog_bytes
-        fits = backlog_bytes + wire_bytes <= self._most_bytes
-        return fits and len(waiting) < self._most_packets
+        fits = backlog_bytes + wire_bytes <= self._max_queue_bytes
+        return fits and len(waiting) < self._max_queue_packets
 
 
 def make_link(
@@ -361,17 +366,17 @@ def make_link(
     upward: bool = False,
 ) -> Link:
     """Return the cheapest form of `Link` for *profile*."""
-    make = PlainLink if PlainLink.is_plain(profile) else Link
-    return make(profile, rtt_ns=rtt_ns, streams=streams, upward=upward)
+    kind = PlainLink if PlainLink.is_plain(profile) else Link
+    return kind(profile, rtt_ns=rtt_ns, streams=streams, upward=upward)
 
 
-def _make_extra(
+def _make_extra_delay(
     profile: LinkProfile, streams: Callable[[str], random.Random]
 ) -> Callable[[int], int] | None:
     """Return a function from wire bytes of a packet to its extra delay, or None."""
     if profile.jitter is not None:
         draw = make_draw(profile.jitter, streams("jitter"))
-        return lambda _: draw()
+        return lambda _wire_bytes: draw()
     if profile.hold is None:
         return None
     rate_bps = profile.rate_bps
@@ -379,6 +384,7 @@ def _make_extra(
     hold = HoldEveryNth(profile.hold, source=streams("jitter"))
 
     def extra_ns(wire_bytes: int) -> int:
+        # The time of a packet of this size at the rate is the interval that the hold counts in.
         return hold.next_hold_of_ns(wire_bytes * BITS_PER_BYTE * NS_PER_S // rate_bps)
 
     return extra_ns
@@ -401,19 +407,19 @@ class RemoteLink(Link):
     (20000000, 35000000, 40000000)
     """
 
-    __slots__ = ("_flow", "_link", "_more_ns")
+    __slots__ = ("_flow", "_further_ns", "_link")
 
     def __init__(self, link: Link, extra_ns: int) -> None:
         # No bottleneck of its own: callers need a `Link`, and everything else is *link*'s.
         self._link = link
-        self._more_ns = extra_ns
+        self._further_ns = extra_ns
         self.handles_packets = link.handles_packets
         self._flow: PacketFlow | None = None
 
     def send(self, now_ns: int, size_bytes: int) -> int | None:
         """Return the arrival time of a packet of *size_bytes* sent now; None if it is lost."""
         arrives_at_ns = self._link.send(now_ns, size_bytes)
-        return None if arrives_at_ns is None else arrives_at_ns + self._more_ns
+        return None if arrives_at_ns is None else arrives_at_ns + self._further_ns
 
     def send_packet(
         self, now_ns: int, packet: WirePacket, size_bytes: int, flow: PacketFlow
@@ -425,7 +431,7 @@ class RemoteLink(Link):
     def on_departed(self, packet: WirePacket, arrives_at_ns: int | None) -> None:
         """Report the fate of *packet*, which arrives later by the rest of the path."""
         assert self._flow is not None  # noqa: S101 - it has sent the packet
-        later_ns = None if arrives_at_ns is None else arrives_at_ns + self._more_ns
+        later_ns = None if arrives_at_ns is None else arrives_at_ns + self._further_ns
         self._flow.on_departed(packet, later_ns)
 
     def attach(self, schedule: Schedule, rank: int) -> None:
@@ -488,4 +494,4 @@ class ChangingLink(Link):
         if not isinstance(loss, int | float) or not 0 <= loss < 1:
             message = f"must be 0 up to, but without, 1, is {loss!r}"
             raise NetworkError([ValidationIssue(key="loss", message=message)], "link")
-        self._is_lost = RandomLoss(loss, self._source).is_lost if loss else None
+        self._draw_loss = RandomLoss(loss, self._source).is_lost if loss else None

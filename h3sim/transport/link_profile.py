@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 _SMALLEST_DRAW = 2.0**-53
 """The resolution of `random.Random.random`; replaces a draw of exactly 0."""
-_MAX_COUNT = 10**9
-_COUNT = Integer(low=0, high=_MAX_COUNT)
+_MAX_PACKET_COUNT = 10**9  # of any load, and as many digits as `Jitter.parse` reads
+_PACKET_COUNT = Integer(low=0, high=_MAX_PACKET_COUNT)
 _HALF: Any = None
 """A marker for half of the mean until the mean is known."""
-_TIME = Milliseconds(low=0, high=600_000, is_above=True)
+_EXTRA_DELAY = Milliseconds(low=0, high=600_000, is_above=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,9 +48,11 @@ class Jitter:
         NetworkError: listing every value that is out of range.
     """
 
-    every: int = field(metadata=declare(Integer(low=1, high=_MAX_COUNT), "hold every n-th packet"))
-    min_overtaken: int = field(metadata=declare(_COUNT, "minimum number that overtake it"))
-    max_overtaken: int = field(metadata=declare(_COUNT, "the maximum"))
+    every: int = field(
+        metadata=declare(Integer(low=1, high=_MAX_PACKET_COUNT), "hold every n-th packet")
+    )
+    min_overtaken: int = field(metadata=declare(_PACKET_COUNT, "minimum number that overtake it"))
+    max_overtaken: int = field(metadata=declare(_PACKET_COUNT, "the maximum"))
 
     def __post_init__(self) -> None:
         validate(self, NetworkError)
@@ -79,6 +81,7 @@ class Jitter:
         if match is None:
             message = f"must be 'none', or like '4:1-3' or '4:2', is {format_value(text)}"
             raise NetworkError.at("jitter", message)
+        # Only the last group may be missing: "4:2" is short for "4:2-2".
         every, low, high = (int(group or match[2]) for group in match.groups())
         try:
             return cls(every=every, min_overtaken=low, max_overtaken=high)
@@ -143,10 +146,10 @@ class LinkJitter:
     Without *reorder* a packet waits for those before it, as in a queue.
     """
 
-    mean_ns: int = field(metadata=declare(_TIME, "the mean extra delay", key="jitter_ms"))
+    mean_ns: int = field(metadata=declare(_EXTRA_DELAY, "the mean extra delay", key="jitter_ms"))
     deviation_ns: int = field(
         default=_HALF,
-        metadata=declare(_TIME, "half of the mean by default", key="jitter_deviation_ms"),
+        metadata=declare(_EXTRA_DELAY, "half of the mean by default", key="jitter_deviation_ms"),
     )
     distribution: Distribution = field(
         default=Distribution.UNIFORM,
@@ -202,10 +205,12 @@ PACKET_BYTES = 1514
 OPPORTUNITY_BYTES = 1500
 """The bytes per delivery opportunity (line) of a Mahimahi trace."""
 
-_MAX_BYTES = 10**12
-_CODEL_TIME = Milliseconds(low=0, high=60_000, is_above=True)
-_QUEUES = ("queue_bytes", "queue_packets", "queue_bdp")
-_DISCIPLINES = ("codel", "fq_codel")
+_MAX_QUEUE = 10**12  # bytes or packets: more than any load has
+_CODEL_DELAY = Milliseconds(low=0, high=60_000, is_above=True)
+_QUEUE_LIMITS = ("queue_bytes", "queue_packets", "queue_bdp")
+"""Fields of a `LinkProfile` that exclude one another."""
+_QUEUE_DISCIPLINES = ("codel", "fq_codel")
+"""Fields of a `LinkProfile` that exclude one another."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,10 +218,10 @@ class CoDel:
     """CoDel's two parameters; the defaults are those of RFC 8289 § 5."""
 
     target_ns: int = field(
-        default=5 * NS_PER_MS, metadata=declare(_CODEL_TIME, "acceptable standing delay")
+        default=5 * NS_PER_MS, metadata=declare(_CODEL_DELAY, "acceptable standing delay")
     )
     interval_ns: int = field(
-        default=100 * NS_PER_MS, metadata=declare(_CODEL_TIME, "time for which it may be exceeded")
+        default=100 * NS_PER_MS, metadata=declare(_CODEL_DELAY, "time for which it may be exceeded")
     )
 
     def __post_init__(self) -> None:
@@ -325,6 +330,7 @@ class _Trace(ListOf):
 
 
 def _optional(kind: ValueType, about: str, stand_in: Any = ABSENT) -> Any:
+    """Return a field that is None by default."""
     return field(default=None, metadata=declare(kind, about, stand_in=stand_in))
 
 
@@ -368,10 +374,10 @@ class LinkProfile:
         metadata=declare(Integer(low=0, high=10**9), "size of the token bucket"),
     )
     queue_bytes: int | None = _optional(
-        Integer(low=PACKET_BYTES, high=_MAX_BYTES, hint="at least one packet"),
+        Integer(low=PACKET_BYTES, high=_MAX_QUEUE, hint="at least one packet"),
         "limit of the queue",
     )
-    queue_packets: int | None = _optional(Integer(low=1, high=_MAX_BYTES), "the same in packets")
+    queue_packets: int | None = _optional(Integer(low=1, high=_MAX_QUEUE), "the same in packets")
     queue_bdp: float | None = _optional(
         Number(low=0, high=1e6, is_above=True), "the same in products of rate and RTT"
     )
@@ -401,7 +407,7 @@ class LinkProfile:
         metadata=declare(ListOf(Integer(low=0), "whole numbers"), "numbers of the lost packets"),
     )
     loss_list_from_bytes: int = field(
-        default=0, metadata=declare(Integer(low=0, high=_MAX_BYTES), "smaller ones are not counted")
+        default=0, metadata=declare(Integer(low=0, high=_MAX_QUEUE), "smaller ones are not counted")
     )
     jitter: LinkJitter | None = field(
         default=None, metadata=declare(_JitterKeys(LinkJitter), "an extra delay")
@@ -473,8 +479,8 @@ class LinkProfile:
             message = _trace_error(self.mahimahi)
             if message:
                 yield ValidationIssue(key="mahimahi", message=message)
-        yield from self._queue_problems()
-        yield from self._loss_problems()
+        yield from self._queue_issues()
+        yield from self._loss_issues()
         if self.hold is None:
             return
         if self.rate_bps is None:
@@ -486,12 +492,12 @@ class LinkProfile:
                 key="hold", message="cannot be combined with jitter_ms: give only one"
             )
 
-    def _queue_problems(self) -> Iterator[ValidationIssue]:
+    def _queue_issues(self) -> Iterator[ValidationIssue]:
         """Yield contradictions between the settings of the queue."""
-        raw = [name for name in _QUEUES if getattr(self, name) is not None]
-        for name in raw[1:]:
-            yield ValidationIssue(key=name, message=f"says the same as {raw[0]}: give only one")
-        disciplines = [name for name in _DISCIPLINES if getattr(self, name) is not None]
+        limits = [name for name in _QUEUE_LIMITS if getattr(self, name) is not None]
+        for name in limits[1:]:
+            yield ValidationIssue(key=name, message=f"says the same as {limits[0]}: give only one")
+        disciplines = [name for name in _QUEUE_DISCIPLINES if getattr(self, name) is not None]
         for name in disciplines[1:]:
             yield ValidationIssue(
                 key=name, message=f"cannot be combined with {disciplines[0]}: give only one"
@@ -499,13 +505,12 @@ class LinkProfile:
         if self.ecn and not disciplines:
             message = "needs codel or fq_codel: a drop-tail queue marks nothing"
             yield ValidationIssue(key="ecn", message=message)
-        raw += disciplines
         if self.rate_bps is None and self.mahimahi is None:
-            for name in raw:
+            for name in limits + disciplines:
                 message = "needs rate_mbps or mahimahi: without them nothing waits"
                 yield ValidationIssue(key=name, message=message)
 
-    def _loss_problems(self) -> Iterator[ValidationIssue]:
+    def _loss_issues(self) -> Iterator[ValidationIssue]:
         """Yield contradictions between the settings of losses."""
         if self.loss_list and (self.loss or self.loss_burst is not None):
             message = "says which packets are lost: give no loss or loss_burst beside it"
@@ -514,9 +519,9 @@ class LinkProfile:
             # Gilbert-Elliott: p = L / (B * (1 - L)) is a probability. Through text, so that 0.9 is
             # nine tenths and not the nearest binary fraction.
             loss = Fraction(str(self.loss))
-            least = loss / (1 - loss)
-            if Fraction(str(self.loss_burst)) < least:
-                message = f"must be at least {float(least):g} for a loss of {self.loss:g}"
+            min_burst = loss / (1 - loss)
+            if Fraction(str(self.loss_burst)) < min_burst:
+                message = f"must be at least {float(min_burst):g} for a loss of {self.loss:g}"
                 yield ValidationIssue(
                     key="loss_burst", message=f"{message}, is {self.loss_burst:g}"
                 )

@@ -35,8 +35,10 @@ _MAX_PACKET_BYTES = 65_507
 """The payload of the largest UDP datagram over IPv4."""
 _MIN_INTERVAL_NS = 1
 _MAX_INTERVAL_NS = 60 * NS_PER_S
-_HUGE_NS = 2**63
+_MAX_PRINTED_NS = 2**63
+"""Larger intervals are not printed in an error: converting them to float might overflow."""
 _FULL_PACKET_BYTES = 1500
+"""The size that `Network.packet_interval_ns` assumes over links."""
 
 
 class Protocol(enum.Enum):
@@ -87,7 +89,7 @@ class _Interval(ValueType):
                 self._issues(f"must be whole or a Fraction, is {format_value(value)}")
             )
         if not _MIN_INTERVAL_NS <= value <= _MAX_INTERVAL_NS:
-            raw = f"{float(value):g}" if value < _HUGE_NS else "a huge number of"
+            raw = f"{float(value):g}" if value < _MAX_PRINTED_NS else "a huge number of"
             message = f"must be 1 ns to 60 s between packets, is {raw} ns"
             raise RejectedValueError(self._issues(message))
         return value if isinstance(value, Fraction) else Fraction(value)
@@ -101,7 +103,7 @@ class _Interval(ValueType):
         ((key, value),) = raw.items()
         try:
             if key == "interval_ns":
-                return self._exact(value)
+                return self._read_fraction(value)
             if key == "rate_mbps":
                 return _AtRate(MegabitsPerSecond(low=0, is_above=True).read(value))
             return Fraction(Milliseconds(low=0, high=60_000, is_above=True).read(value))
@@ -113,7 +115,7 @@ class _Interval(ValueType):
             return {"interval_ms": to_ms(value.numerator)}
         return {"interval_ns": [value.numerator, value.denominator]}
 
-    def _exact(self, raw: Any) -> Fraction:
+    def _read_fraction(self, raw: Any) -> Fraction:
         """Return the fraction that saved loads store as numerator and denominator."""
         parts = ListOf(Integer(low=1), "two whole numbers").read(raw)
         if len(parts) != 2:
@@ -177,8 +179,8 @@ class ConstantRate:
 
     def first_tick_from(self, now_ns: int) -> int:
         """Return the number of the first tick at or after *now_ns*."""
-        # Rounded up: a tick before now is over.
-        # Integer arithmetic again: a float would be off by a tick after enough ticks.
+        # Rounded up, since a tick before now is over; in integers, since a float would be off by a
+        # tick after enough ticks.
         return -(-now_ns * self.interval_ns.denominator // self.interval_ns.numerator)
 
 
@@ -365,7 +367,8 @@ class Network:
 
 
 FORMAT = "h3sim-network/1"
-_MAX_DIGITS = 15
+_MAX_TRACE_DIGITS = 15
+"""The digits of a line in a Mahimahi trace: a longer one is no time, but another kind of file."""
 
 
 def read_network(path: str | Path) -> Network:
@@ -437,11 +440,11 @@ def network_to_toml(network: Network) -> str:
 def _with_trace(entry: Any, folder: Path) -> Any:
     """Return a table with the path of a trace replaced by the trace."""
     if isinstance(entry, dict) and isinstance(entry.get("mahimahi"), str):
-        return {**entry, "mahimahi": _trace(folder / entry["mahimahi"])}
+        return {**entry, "mahimahi": _read_trace(folder / entry["mahimahi"])}
     return entry
 
 
-def _trace(path: Path) -> list[int] | RejectedValueError:
+def _read_trace(path: Path) -> list[int] | RejectedValueError:
     """Return the milliseconds of a Mahimahi trace, or the error in the file."""
     try:
         lines = read_text(path, NetworkError).splitlines()
@@ -449,19 +452,21 @@ def _trace(path: Path) -> list[int] | RejectedValueError:
         return RejectedValueError(str(error))
     opportunities_ms: list[int] = []
     for number, line in enumerate(lines, start=1):
-        if not (line.isascii() and line.isdigit() and len(line) <= _MAX_DIGITS):
+        if not (line.isascii() and line.isdigit() and len(line) <= _MAX_TRACE_DIGITS):
             message = f"{path}, line {number}: must be whole milliseconds, is {format_value(line)}"
             return RejectedValueError(message)
         opportunities_ms.append(int(line))
     return opportunities_ms
 
 
-_FLOW = re.compile(r"(?P<name>[a-z0-9-]+)(?P<rates>(:[0-9.]+)*)(@(?P<start>[0-9.]+))?")
+# The text form of a `CrossFlow`, as in `--cross-traffic`.
+_FLOW_PATTERN = re.compile(r"(?P<name>[a-z0-9-]+)(?P<rates>(:[0-9.]+)*)(@(?P<start>[0-9.]+))?")
 _ON_OFF = "on-off"
-_USUAL_PERIOD_MS = 2000.0
+_DEFAULT_PERIOD_MS = 2000.0
 """The default length of a video segment."""
-_MOST_MBPS, _MOST_MS = 1e5, 600_000.0
-_EXAMPLE = "cubic, bbr@500, on-off:3 or on-off:3:4000@100, with + between flows"
+_MAX_FLOW_MBPS, _MAX_FLOW_MS = 1e5, 600_000.0
+"""The largest rate, period and start of a flow."""
+_EXAMPLE_FLOWS = "cubic, bbr@500, on-off:3 or on-off:3:4000@100, with + between flows"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -505,9 +510,9 @@ def parse_cross_traffic(text: str) -> tuple[CrossFlow, ...]:
     flows: list[CrossFlow] = []
     problems: list[ValidationIssue] = []
     for part in text.split("+"):
-        match = _FLOW.fullmatch(part.strip())
+        match = _FLOW_PATTERN.fullmatch(part.strip())
         if match is None:
-            message = f"must be such as {_EXAMPLE}, is {format_value(part.strip())}"
+            message = f"must be such as {_EXAMPLE_FLOWS}, is {format_value(part.strip())}"
             problems.append(ValidationIssue(key="cross_traffic", message=message))
             continue
         errors = list(_flow_errors(match))
@@ -521,25 +526,32 @@ def parse_cross_traffic(text: str) -> tuple[CrossFlow, ...]:
 
 def _flow_errors(match: re.Match[str]) -> Iterator[str]:
     """Yield the errors in one flow of a description of cross traffic."""
-    name, rates = match["name"], match["rates"].split(":")[1:]
+    name, numbers = match["name"], _rate_and_period(match)
     text_value = format_value(match[0])
     if name == _ON_OFF:
-        if not 1 <= len(rates) <= 2:
+        if not 1 <= len(numbers) <= 2:
             yield f"on-off needs its mean in Mbit/s and may have a period in ms, is {text_value}"
     elif not is_controller(name):
         yield f"there is no controller {name!r}; there are {', '.join(controller_names())}"
-    elif rates:
+    elif numbers:
         yield f"only on-off has a rate, is {text_value}"
-    for number, most in zip(rates, (_MOST_MBPS, _MOST_MS), strict=False):
-        value = _number(number)
-        if value is None or not 0 < value <= most:
-            yield f"{number} must be more than 0, to {most:,.0f}, in {text_value}"
-    start = _number(match["start"] or "0")
-    if start is None or start > _MOST_MS:
-        yield f"{match['start']} must be 0 to {_MOST_MS:,.0f}, in {text_value}"
+    # Not strict: the period may be missing, and excess numbers are reported above.
+    for number, limit in zip(numbers, (_MAX_FLOW_MBPS, _MAX_FLOW_MS), strict=False):
+        value = _float_or_none(number)
+        if value is None or not 0 < value <= limit:
+            yield f"{number} must be more than 0, to {limit:,.0f}, in {text_value}"
+    start = _float_or_none(match["start"] or "0")
+    if start is None or start > _MAX_FLOW_MS:
+        yield f"{match['start']} must be 0 to {_MAX_FLOW_MS:,.0f}, in {text_value}"
 
 
-def _number(text: str) -> float | None:
+def _rate_and_period(match: re.Match[str]) -> list[str]:
+    """Return the numbers after the name of a flow, each of which has a colon before it."""
+    numbers: list[str] = match["rates"].split(":")[1:]
+    return numbers
+
+
+def _float_or_none(text: str) -> float | None:
     try:
         return float(text)
     except ValueError:
@@ -551,10 +563,10 @@ def _read_flow(match: re.Match[str]) -> CrossFlow:
     starts_at_ns = ms(float(match["start"] or 0))
     if match["name"] != _ON_OFF:
         return CrossFlow(cc=match["name"], starts_at_ns=starts_at_ns)
-    rate, *period = (float(number) for number in match["rates"].split(":")[1:])
+    rate, *period = (float(number) for number in _rate_and_period(match))
     return CrossFlow(
         cc="cubic",
         starts_at_ns=starts_at_ns,
         mean_bps=mbps(rate),
-        period_ns=ms(period[0] if period else _USUAL_PERIOD_MS),
+        period_ns=ms(period[0] if period else _DEFAULT_PERIOD_MS),
     )

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from h3sim.transport.rtt import RttEstimator
 
 
-_BITS_BY_NS: Final = BITS_PER_BYTE * NS_PER_S
+_BIT_NS_PER_BYTE: Final = BITS_PER_BYTE * NS_PER_S
+"""A number of bytes, times this, over a rate in bit/s, is a time in nanoseconds."""
 
 
 class Pacer:
@@ -31,9 +32,9 @@ class Pacer:
     """
 
     __slots__ = (
-        "_ahead_bits",
-        "_ahead_ns",
         "_burst_bytes",
+        "_burst_room_bits",
+        "_burst_room_ns",
         "_controller",
         "_gain",
         "_packet_bytes",
@@ -61,9 +62,9 @@ class Pacer:
         self._packet_bytes = packet_bytes
         self._packet_ns = 0
         """The time of a full packet at the current rate."""
-        self._ahead_bits = self._bits_ahead(packet_bytes)
-        """The room that a full packet leaves in a burst, scaled as in `_bits_ahead`."""
-        self._ahead_ns = 0
+        self._burst_room_bits = self._room_bits(packet_bytes)
+        """The room that a full packet leaves in a burst, scaled as in `_room_bits`."""
+        self._burst_room_ns = 0
         """The time before the bucket is empty at which a full packet fits into it."""
         self.rate_bps: int | None = None
         """The current rate; None without pacing."""
@@ -88,13 +89,13 @@ class Pacer:
                 self.end()
                 return
             window_bits = controller.congestion_window * BITS_PER_BYTE
-            rate_bps = int(self._gain * window_bits * NS_PER_S / (self._rtt.smoothed_rtt_ns or 1))
-            rate_bps = rate_bps if rate_bps > 1 else 1
+            rtt_ns = self._rtt.smoothed_rtt_ns or 1  # links may have no delay
+            rate_bps = max(1, int(self._gain * window_bits * NS_PER_S / rtt_ns))
         if rate_bps != self.rate_bps:  # a controller's own rate rarely changes
             self.rate_bps = rate_bps
-            self._ahead_ns = self._ahead_bits // rate_bps
-            self._packet_ns = self._packet_bytes * _BITS_BY_NS // rate_bps
-            self.ready_at_ns = self.empty_at_ns - self._ahead_ns
+            self._burst_room_ns = self._burst_room_bits // rate_bps
+            self._packet_ns = self._packet_bytes * _BIT_NS_PER_BYTE // rate_bps
+            self.ready_at_ns = self.empty_at_ns - self._burst_room_ns
 
     def end(self) -> None:
         """Stop pacing until the next `begin`."""
@@ -113,7 +114,7 @@ class Pacer:
         rate_bps = self.rate_bps
         if rate_bps is None or self.empty_at_ns <= now_ns:
             return True
-        ready_at_ns = self.empty_at_ns - self._bits_ahead(n_bytes) // rate_bps
+        ready_at_ns = self.empty_at_ns - self._room_bits(n_bytes) // rate_bps
         if ready_at_ns <= now_ns:
             return True
         self.due_at_ns = ready_at_ns
@@ -127,26 +128,28 @@ class Pacer:
             from_ns = self.empty_at_ns
             if from_ns < now_ns:
                 from_ns = now_ns
-            took_ns = self._packet_ns  # nearly all are full
+            packet_ns = self._packet_ns  # nearly all are full
             if n_bytes != self._packet_bytes:
-                took_ns = n_bytes * _BITS_BY_NS // rate_bps
-            self.empty_at_ns = empty_at_ns = from_ns + took_ns
-            self.ready_at_ns = empty_at_ns - self._ahead_ns
+                packet_ns = n_bytes * _BIT_NS_PER_BYTE // rate_bps
+            self.empty_at_ns = empty_at_ns = from_ns + packet_ns
+            self.ready_at_ns = empty_at_ns - self._burst_room_ns
 
-    def _bits_ahead(self, n_bytes: int) -> int:
+    def _room_bits(self, n_bytes: int) -> int:
         """Return the room that *n_bytes* leave in a burst, as a dividend.
 
         Divided by a rate, it is the time before the bucket is empty from which on they fit.
         """
         spare = self._burst_bytes - n_bytes
-        return spare * _BITS_BY_NS if spare > 0 else 0
+        return spare * _BIT_NS_PER_BYTE if spare > 0 else 0
 
 
-_LEAST_PACKETS: Final = 2
-_MOST_PACKETS: Final = 16
-_WINDOW_SHARE: Final = 4
-_LEAST_NS: Final = NS_PER_MS // 1000
-"""The bounds of a packet's time in aioquic: at least a microsecond, at most a second."""
+# The constants of aioquic's pacer.
+_MIN_BURST_PACKETS: Final = 2
+_MAX_BURST_PACKETS: Final = 16
+_WINDOW_PER_BURST: Final = 4
+_MIN_PACKET_NS: Final = NS_PER_MS // 1000
+_MAX_PACKET_NS: Final = NS_PER_S
+"""The bounds of a packet's time."""
 
 
 class BucketPacer:
@@ -165,41 +168,43 @@ class BucketPacer:
     (1500000, 500001)
     """
 
-    __slots__ = ("_datagram_bytes", "_filled_at_ns", "_left_ns", "_most_ns", "_packet_ns")
+    __slots__ = ("_capacity_ns", "_datagram_bytes", "_filled_at_ns", "_level_ns", "_packet_ns")
 
     def __init__(self, *, datagram_bytes: int) -> None:
         self._datagram_bytes = datagram_bytes
         self._packet_ns = 0
-        self._most_ns = 0
-        self._left_ns = 0
+        """The time that a packet takes out of the bucket."""
+        self._capacity_ns = 0
+        self._level_ns = 0
+        """The time in the bucket, as of `_filled_at_ns`."""
         self._filled_at_ns = 0
 
     def begin(self, *, window_bytes: int, rate_bps: int) -> None:
         """Update the window and the rate."""
-        full = self._datagram_bytes
-        burst_bytes = max(
-            _LEAST_PACKETS * full, min(window_bytes // _WINDOW_SHARE, _MOST_PACKETS * full)
-        )
-        ns_per_byte = BITS_PER_BYTE * NS_PER_S
-        self._packet_ns = max(_LEAST_NS, min(full * ns_per_byte // rate_bps, NS_PER_S))
+        packet_bytes = self._datagram_bytes
+        burst_bytes = min(window_bytes // _WINDOW_PER_BURST, _MAX_BURST_PACKETS * packet_bytes)
+        burst_bytes = max(_MIN_BURST_PACKETS * packet_bytes, burst_bytes)
+        packet_ns = packet_bytes * _BIT_NS_PER_BYTE // rate_bps
+        self._packet_ns = max(_MIN_PACKET_NS, min(packet_ns, _MAX_PACKET_NS))
         # At least 1 ns at any rate: rounded down to 0, the bucket would never let a packet leave.
-        self._most_ns = max(1, burst_bytes * ns_per_byte // rate_bps)
+        self._capacity_ns = max(1, burst_bytes * _BIT_NS_PER_BYTE // rate_bps)
         # The bucket may have shrunk with the window; the excess is dropped.
-        self._left_ns = min(self._left_ns, self._most_ns)
+        self._level_ns = min(self._level_ns, self._capacity_ns)
 
     def ready_at_ns(self, now_ns: int) -> int:
         """Return now if a packet may leave, else when it may without any other event."""
         self._fill(now_ns)
         # A full packet's time, however little is missing, as next_send_time of aioquic.
-        return now_ns if self._left_ns > 0 else now_ns + self._packet_ns
+        return now_ns if self._level_ns > 0 else now_ns + self._packet_ns
 
     def on_sent(self, now_ns: int) -> None:
         """Take out a packet's time, or all that remains."""
         self._fill(now_ns)
-        self._left_ns = max(0, self._left_ns - self._packet_ns)
+        self._level_ns = max(0, self._level_ns - self._packet_ns)
 
     def _fill(self, now_ns: int) -> None:
-        self._left_ns = min(self._left_ns + now_ns - self._filled_at_ns, self._most_ns)
+        """Add the time since the last call, up to the capacity."""
+        self._level_ns = min(self._level_ns + now_ns - self._filled_at_ns, self._capacity_ns)
         self._filled_at_ns = now_ns
 
 

@@ -10,6 +10,7 @@ StreamBytes: TypeAlias = tuple[int, int, int]
 """A stream, an offset and a number of bytes."""
 
 NOT_ECT: Final = 0
+"""The ECN codepoint of a packet that queues drop instead of marking it."""
 ECT: Final = 2
 """ECT(0), of a packet whose sender responds to marks (RFC 3168 § 5)."""
 CE: Final = 3

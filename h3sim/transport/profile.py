@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 FORMAT = "h3sim-profile/1"
-_CLIENTS = {"quic": "quic_client", "tcp": "tcp_client"}
+_CLIENT_TABLES = {"quic": "quic_client", "tcp": "tcp_client"}
 """The tables of servers, and the tables in which their clients differ."""
-_RETRANSMIT = ("first", "priority", "turn")
+_RETRANSMISSION_ORDERS = ("first", "priority", "turn")
 
 
 class ProfileError(InputError):
@@ -88,7 +88,8 @@ class TransportProfile:
     retransmit: str = field(
         default="first",
         metadata=declare(
-            Choice(_RETRANSMIT), "the order of retransmissions: [above](#order-of-retransmissions)"
+            Choice(_RETRANSMISSION_ORDERS),
+            "the order of retransmissions: [above](#order-of-retransmissions)",
         ),
     )
     requeues: bool = field(
@@ -128,10 +129,10 @@ class TransportProfile:
     def issues(self) -> Iterator[ValidationIssue]:
         """Yield inconsistencies between its values."""
         is_tcp = self.protocol.is_over_tcp
-        least = self.tcp.mss_bytes if is_tcp else self.quic.datagram_bytes
+        packet_bytes = self.tcp.mss_bytes if is_tcp else self.quic.datagram_bytes
         window = self.initial_window_bytes
-        if window is not None and window < least:
-            message = f"must be at least a packet ({least:,}), is {window:,}"
+        if window is not None and window < packet_bytes:
+            message = f"must be at least a packet ({packet_bytes:,}), is {window:,}"
             yield ValidationIssue(key="initial_window_bytes", message=message)
 
 
@@ -166,7 +167,7 @@ def profile_from_dict(document: dict[str, Any], *, source: str = "profile") -> T
     try:
         return read_document(TransportProfile, tables, ProfileError, source=source, format_=FORMAT)
     except ProfileError as error:
-        raise ProfileError(_of_the_file(document, error.problems), source) from error
+        raise ProfileError(_without_inherited(document, error.problems), source) from error
 
 
 def profile_to_dict(profile: TransportProfile) -> dict[str, Any]:
@@ -177,34 +178,34 @@ def profile_to_dict(profile: TransportProfile) -> dict[str, Any]:
     {'ack_every': 4}
     """
     document = {"format": FORMAT, **write_table(profile)}
-    for name in _CLIENTS:
-        server, client = getattr(profile, name), getattr(profile, _CLIENTS[name])
+    for name in _CLIENT_TABLES:
+        server, client = getattr(profile, name), getattr(profile, _CLIENT_TABLES[name])
         if server != client:  # keys missing at the client default to the server's
             client_table = write_table(client, include_defaults=True)
             # The server's keys as well: a client with the default value, where the server has
             # another, must state it.
             keys = (*write_table(server), *write_table(client))
-            document[_CLIENTS[name]] = {key: client_table[key] for key in keys}
+            document[_CLIENT_TABLES[name]] = {key: client_table[key] for key in keys}
         else:
-            document.pop(_CLIENTS[name], None)
+            document.pop(_CLIENT_TABLES[name], None)
     return document
 
 
 def _client_tables(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return the tables of clients, completed from those of their servers."""
     tables: dict[str, Any] = {}
-    for server, client in _CLIENTS.items():
-        usual, changed = document.get(server, {}), document.get(client, {})
-        if isinstance(usual, dict) and isinstance(changed, dict):
-            tables[client] = {**usual, **changed}
+    for server, client in _CLIENT_TABLES.items():
+        defaults, changes = document.get(server, {}), document.get(client, {})
+        if isinstance(defaults, dict) and isinstance(changes, dict):
+            tables[client] = {**defaults, **changes}
     return tables
 
 
-def _of_the_file(
+def _without_inherited(
     document: Mapping[str, Any], problems: Iterable[ValidationIssue]
 ) -> Iterator[ValidationIssue]:
     """Yield the problems except those of a server's table that its client only inherited."""
     for problem in problems:
         table, _, key = problem.key.partition(".")
-        if table not in _CLIENTS.values() or not key or key in document.get(table, {}):
+        if table not in _CLIENT_TABLES.values() or not key or key in document.get(table, {}):
             yield problem

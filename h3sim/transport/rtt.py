@@ -50,10 +50,10 @@ class RttEstimator:
             adjusted_ns -= ack_delay_ns
         # The variance first: RFC 9002 § 5.3 uses the smoothed value from before this sample.
         smoothed_ns = self.smoothed_rtt_ns
-        off_ns = (
+        deviation_ns = (
             smoothed_ns - adjusted_ns if smoothed_ns > adjusted_ns else adjusted_ns - smoothed_ns
         )
-        self.rttvar_ns = (3 * self.rttvar_ns + off_ns) // 4
+        self.rttvar_ns = (3 * self.rttvar_ns + deviation_ns) // 4
         self.smoothed_rtt_ns = (7 * smoothed_ns + adjusted_ns) // 8
 
     def probe_timeout_ns(self, max_ack_delay_ns: int) -> int:

@@ -29,8 +29,8 @@ class Nothing(Endless):
         super().__init__()
         self.has_data = False
 
-    def take(self, max_bytes: Any = None, header: Any = None, least: int = 0) -> Any:
-        del max_bytes, header, least
+    def take(self, max_bytes: Any = None, header: Any = None, min_bytes: int = 0) -> Any:
+        del max_bytes, header, min_bytes
 
 
 def client(**settings: Any) -> TimerGranularityEndpoint:

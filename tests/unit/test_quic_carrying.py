@@ -16,7 +16,7 @@ from h3sim.transport.quic import (
     Role,
 )
 from h3sim.transport.quic.endpoint import EventLoop, TimerGranularityEndpoint
-from h3sim.transport.quic.packer import _carry_again
+from h3sim.transport.quic.packer import _resend_data
 from h3sim.units import ms
 from tests.unit.test_quic_handshake import SETTINGS, give
 from tests.unit.test_quic_handshake import end as handshaking
@@ -29,10 +29,10 @@ class Asked(Endless):
 
     def __init__(self) -> None:
         super().__init__()
-        self.least: list[int] = []
+        self.min_bytes: list[int] = []
 
-    def take(self, max_bytes: Any = None, header: Any = None, least: int = 0) -> Any:
-        self.least.append(least)
+    def take(self, max_bytes: Any = None, header: Any = None, min_bytes: int = 0) -> Any:
+        self.min_bytes.append(min_bytes)
         header.measure(0, self.next)
         self.next += 100
         return 0, self.next - 100, 100
@@ -42,8 +42,8 @@ def test_further_frames_of_a_packet_carry_32_bytes_at_least_and_the_first_one() 
     server = end(FULL, source=Asked())
     server.on_packet(peer_packet(0), 0)
     [packet] = server.packets_to_send(0)
-    assert len(packet.frames) == len(source_of(server).least) == 9
-    assert source_of(server).least == [1] + [32] * 8
+    assert len(packet.frames) == len(source_of(server).min_bytes) == 9
+    assert source_of(server).min_bytes == [1] + [32] * 8
 
 
 def test_with_an_ack_the_rest_of_a_window_is_filled_from_32_bytes_of_a_frame_on_too() -> None:
@@ -168,8 +168,8 @@ def test_data_is_carried_again_from_a_byte_on(room: int, carried: list[int]) -> 
     crypto: list[Any] = []
     streams = QuicPacket(0, 0, FULL, [(4, 50, 100)], None, [], True)
     handshake = QuicPacket(0, 0, FULL, [], None, [], True, [(7, 100)])
-    assert _carry_again(streams, frames, [], 800, 800 + room) == (813 if carried else 800)
-    assert _carry_again(handshake, [], crypto, 800, 800 + room) == (813 if carried else 800)
+    assert _resend_data(streams, frames, [], 800, 800 + room) == (813 if carried else 800)
+    assert _resend_data(handshake, [], crypto, 800, 800 + room) == (813 if carried else 800)
     assert [n_bytes for _, _, n_bytes in frames] == [n_bytes for _, n_bytes in crypto] == carried
 
 

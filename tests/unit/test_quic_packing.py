@@ -14,7 +14,7 @@ from h3sim.transport.quic import (
     QuicSettings,
     Role,
 )
-from h3sim.transport.quic.packer import _carry_again
+from h3sim.transport.quic.packer import _resend_data
 from h3sim.transport.quic.packets import StreamFrameHeader, crypto_header_bytes, varint_bytes
 from h3sim.transport.quic.recovery import AckState
 from h3sim.units import ms
@@ -54,8 +54,8 @@ class Idle(Endless):
         self.has_data = False
         self.acked: list[Any] = []
 
-    def take(self, max_bytes: Any = None, header: Any = None, least: int = 0) -> Any:
-        return super().take(max_bytes, header, least) if self.has_data else None
+    def take(self, max_bytes: Any = None, header: Any = None, min_bytes: int = 0) -> Any:
+        return super().take(max_bytes, header, min_bytes) if self.has_data else None
 
     def on_acked(self, stream_id: int, offset: Any, n_bytes: int) -> None:
         self.acked.append(offset)
@@ -79,11 +79,11 @@ def test_what_is_carried_again_is_cut_at_the_room_that_is_left() -> None:
     frames: list[Any] = []
     crypto: list[tuple[int, int]] = []
     oldest = QuicPacket(0, 0, FULL, [(4, 50, 100)], None, [], True, [(7, 1000), (0, 5)])
-    assert _carry_again(oldest, frames, crypto, 800, 1000) == 1000
+    assert _resend_data(oldest, frames, crypto, 800, 1000) == 1000
     assert (frames, crypto) == ([(4, 50, 100)], [(7, 200 - 112 - 12)])
     # The end of a stream has no bytes, and needs no room that is left.
     oldest = QuicPacket(0, 0, FULL, [(4, 100, 0), (8, 0, 300)], None, [], True)
-    assert _carry_again(oldest, frames := [], [], 800, 1000) == 1000
+    assert _resend_data(oldest, frames := [], [], 800, 1000) == 1000
     assert frames == [(4, 100, 0), (8, 0, 200 - 12 - 12)]
 
 

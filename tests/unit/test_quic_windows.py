@@ -32,7 +32,7 @@ class Endless(Source):
         self.next = 0
         self.lost: list[Any] = []
 
-    def take(self, max_bytes: Any = None, header: Any = None, least: int = 0) -> Any:
+    def take(self, max_bytes: Any = None, header: Any = None, min_bytes: int = 0) -> Any:
         n_bytes = max_bytes - (header.measure(0, self.next) if header else 0)
         self.next += n_bytes
         return 0, self.next - n_bytes, n_bytes

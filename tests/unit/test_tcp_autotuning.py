@@ -27,9 +27,9 @@ class Counting(Endless):
         super().__init__()
         self.taken = 0
 
-    def take(self, max_bytes: Any = None, header: Any = None, least: int = 0) -> Any:
+    def take(self, max_bytes: Any = None, header: Any = None, min_bytes: int = 0) -> Any:
         self.taken += 1
-        return super().take(max_bytes, header, least)
+        return super().take(max_bytes, header, min_bytes)
 
 
 def stream(**settings: Any) -> tuple[AutotunedSendStream, Counting]:

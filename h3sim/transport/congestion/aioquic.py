@@ -23,15 +23,17 @@ if TYPE_CHECKING:
     from h3sim.transport.rtt import RttEstimator
 
 
-_SAMPLES: Final = 5
-_SAMPLE_EVERY_NS: Final = NS_PER_MS
-_INCREASES: Final = 5
+# Of `_RttMonitor`.
+_N_SAMPLES: Final = 5
+_MIN_SAMPLE_INTERVAL_NS: Final = NS_PER_MS
+_INCREASES_TO_END: Final = 5
 
 _CUBIC_C: Final = 0.4
 _CUBIC_BETA: Final = 0.7
 _MAX_GROWTH: Final = 1.5
 _MAX_IDLE_NS: Final = 2 * NS_PER_S
-_FIRST_RTT_NS: Final = 20 * NS_PER_MS
+_INITIAL_RTT_NS: Final = 20 * NS_PER_MS
+"""The time by which the curve looks ahead before the first RTT sample."""
 
 
 class _RttMonitor:
@@ -44,18 +46,19 @@ class _RttMonitor:
     __slots__ = ("_floor_ns", "_increases", "_sampled_at_ns", "_samples")
 
     def __init__(self) -> None:
-        self._samples: deque[int] = deque(maxlen=_SAMPLES)
+        self._samples: deque[int] = deque(maxlen=_N_SAMPLES)
         self._sampled_at_ns = 0
         self._floor_ns: int | None = None
+        """The smallest maximum of 5 samples so far."""
         self._increases = 0
 
     def is_rising(self, now_ns: int, latest_rtt_ns: int) -> bool:
         """Add a sample; return whether slow start is to end."""
-        if now_ns <= self._sampled_at_ns + _SAMPLE_EVERY_NS:
+        if now_ns <= self._sampled_at_ns + _MIN_SAMPLE_INTERVAL_NS:
             return False
         self._sampled_at_ns = now_ns
         self._samples.append(latest_rtt_ns)
-        if len(self._samples) < _SAMPLES:
+        if len(self._samples) < _N_SAMPLES:
             return False
         highest, lowest = max(self._samples), min(self._samples)
         if self._floor_ns is None or highest < self._floor_ns:
@@ -66,7 +69,7 @@ class _RttMonitor:
         # As in aioquic: what is no higher than the floor leaves the count as it was.
         elif lowest > self._floor_ns:
             self._increases = 0
-        return self._increases >= _INCREASES
+        return self._increases >= _INCREASES_TO_END
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -105,7 +108,7 @@ class AioquicRenoController(NewRenoController):
         if self.ssthresh is None and self._monitor.is_rising(now_ns, rtt.latest_rtt_ns):
             self.ssthresh = self.congestion_window
 
-    def _avoid(self, sizes: list[int], now_ns: int, smoothed_rtt_ns: int) -> None:
+    def _avoid_congestion(self, sizes: list[int], now_ns: int, smoothed_rtt_ns: int) -> None:
         """Add a datagram for each whole window that was acknowledged."""
         for size in sizes:
             # Two at once if a loss has since reduced the window that was nearly acknowledged.
@@ -148,7 +151,7 @@ class AioquicCubicController(LossBasedController):
         super().__init__(settings, beta=_CUBIC_BETA)
         self._first_window_bytes = settings.initial_congestion_window
         self._monitor = _RttMonitor()
-        self._latest_rtt_ns = _FIRST_RTT_NS
+        self._latest_rtt_ns = _INITIAL_RTT_NS
         self._acked_sent_at_ns: int | None = None
         self._reset()
 
@@ -206,7 +209,7 @@ class AioquicCubicController(LossBasedController):
         # Fast convergence (RFC 9438 § 4.7)
         self._w_max = int(window * (1 + _CUBIC_BETA) / 2) if window < self._w_max else window
         flight_bytes = bytes_in_flight - sum(packet.size_bytes for packet in packets)
-        self.ssthresh = max(int(flight_bytes * self._beta), self._minimum_bytes)
+        self.ssthresh = max(int(flight_bytes * self._beta), self._min_window_bytes)
         self.congestion_window = self.ssthresh
         self._begins = self._has_plateau = True
 

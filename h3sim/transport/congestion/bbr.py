@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections import deque
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 from h3sim._mypyc import mypyc_attr
 from h3sim.transport.congestion.controller import CongestionController
@@ -50,25 +50,27 @@ class WindowedMaximum:
     [7, 7, 3]
     """
 
-    __slots__ = ("_length", "_values")
+    __slots__ = ("_candidates", "_length")
 
     def __init__(self, *, length: int) -> None:
         self._length = length
-        self._values: deque[tuple[int, int]] = deque()
-        """Rounds and values; both the rounds and, backwards, the values rise."""
+        self._candidates: deque[tuple[int, int]] = deque()
+        """The values that may still become the maximum, as pairs of round and value."""
 
     def put(self, value: int, round_count: int) -> int:
         """Add *value* and return the maximum."""
-        values = self._values
+        # Pairs of round and value: rounds rise, and values fall, so that the first is the maximum.
+        candidates = self._candidates
         # Of equal values the newer one stays in the window longer.
-        while values and values[-1][1] <= value:
-            values.pop()
+        while candidates and candidates[-1][1] <= value:
+            candidates.pop()
         # A lower one of the same round would leave with the one before it, and never be the first.
-        if not values or values[-1][0] != round_count:
-            values.append((round_count, value))
-        while values[0][0] <= round_count - self._length:
-            values.popleft()
-        return values[0][1]
+        if not candidates or candidates[-1][0] != round_count:
+            candidates.append((round_count, value))
+        while candidates[0][0] <= round_count - self._length:
+            candidates.popleft()
+        _, maximum = candidates[0]
+        return maximum
 
 
 _MIN_PIPE_PACKETS: Final = 4
@@ -87,7 +89,7 @@ class ModelBasedController(CongestionController):
         "_first_window_bytes",
         "_is_idle_restart",
         "_min_pipe_bytes",
-        "_minimum_bytes",
+        "_min_window_bytes",
         "_pacing_rate_bps",
         "_prior_window",
         "_recovery_end",
@@ -98,13 +100,15 @@ class ModelBasedController(CongestionController):
         self.ssthresh = None
         self._datagram_bytes = settings.max_datagram_bytes
         self._first_window_bytes = settings.initial_congestion_window
-        self._minimum_bytes = settings.minimum_window_bytes
+        self._min_window_bytes = settings.minimum_window_bytes
         self._min_pipe_bytes = _MIN_PIPE_PACKETS * settings.max_datagram_bytes
         self._pacing_rate_bps: int | None = None
         self._prior_window = 0
+        """The window to return to after recovery or a probe for the RTT (prior_cwnd)."""
         self._recovery_end: int | None = None
         """The first packet that was sent after recovery began; None outside recovery."""
         self._is_idle_restart = False
+        """True until the next ACK if the sender was idle, which needs no probe for the RTT."""
 
     @property
     def pacing_gain(self) -> float:
@@ -119,7 +123,7 @@ class ModelBasedController(CongestionController):
     def on_persistent_congestion(self, now_ns: int) -> None:
         """Fall back to the minimum window until recovery is over (RFC 9002 § 7.6.2)."""
         self._save_window()
-        self.congestion_window = self._minimum_bytes
+        self.congestion_window = self._min_window_bytes
 
     def pacing_rate_bps(self, rtt: RttEstimator) -> int | None:
         """Return the rate; before the first ACK that of the first window (BBRInitPacingRate)."""
@@ -130,20 +134,24 @@ class ModelBasedController(CongestionController):
         return max(1, int(self.pacing_gain * nominal_bps))
 
     def _save_window(self) -> None:
+        """Remember the window, or the larger one from before a reduction (BBRSaveCwnd)."""
         window = self.congestion_window
         if self._recovery_end is not None or self.is_probing_rtt:
             window = max(self._prior_window, window)
         self._prior_window = window
 
     def _restore_window(self) -> None:
+        """Return to the window that was saved, unless it is larger now (BBRRestoreCwnd)."""
         self.congestion_window = max(self.congestion_window, self._prior_window)
 
 
 UNLIMITED: Final = 1 << 62
 """In place of infinity, which would turn bounds into floats."""
-_BITS_BY_NS: Final = BITS_PER_BYTE * NS_PER_S
-_FULL_GROWTH: Final = 1.25
-_FULL_ROUNDS: Final = 3
+_BIT_NS_PER_BYTE: Final = BITS_PER_BYTE * NS_PER_S
+"""A rate in bit/s, times nanoseconds, over this, is a number of bytes."""
+_MIN_STARTUP_GROWTH: Final = 1.25
+_PLATEAU_ROUNDS: Final = 3
+"""So many rounds in a row with less growth show that the path is full."""
 
 
 class FullPipeDetector:
@@ -175,11 +183,11 @@ class FullPipeDetector:
             return
         # Startup nearly doubles the rate in each round, so less growth shows a plateau. Three
         # rounds: a receive window that is still growing may cause a plateau that passes.
-        if rate_bps >= self._base_bps * _FULL_GROWTH:
+        if rate_bps >= self._base_bps * _MIN_STARTUP_GROWTH:
             self.restart(rate_bps)
             return
         self._rounds += 1
-        if self._rounds >= _FULL_ROUNDS:
+        if self._rounds >= _PLATEAU_ROUNDS:
             self.is_full = self.was_full = True
 
 
@@ -209,7 +217,7 @@ class AckAggregation:
         self, acked_bytes: int, now_ns: int, bandwidth_bps: int, window: int, round_count: int
     ) -> None:
         """Handle newly acknowledged bytes."""
-        expected_bytes = bandwidth_bps * (now_ns - self._began_at_ns) // _BITS_BY_NS
+        expected_bytes = bandwidth_bps * (now_ns - self._began_at_ns) // _BIT_NS_PER_BYTE
         # The path has caught up with the ACKs: whatever comes next is another burst.
         if self._delivered_bytes <= expected_bytes:
             self._delivered_bytes = expected_bytes = 0
@@ -258,16 +266,23 @@ class BbrState(enum.Enum):
     PROBE_RTT = "probe_rtt"
 
 
-GAINS: Final[dict[BbrState, tuple[float, float]]] = {
-    BbrState.STARTUP: (2.77, 2.0),
-    BbrState.DRAIN: (0.5, 2.0),
-    BbrState.PROBE_BW_DOWN: (0.9, 2.0),
-    BbrState.PROBE_BW_CRUISE: (1.0, 2.0),
-    BbrState.PROBE_BW_REFILL: (1.0, 2.0),
-    BbrState.PROBE_BW_UP: (1.25, 2.25),
-    BbrState.PROBE_RTT: (1.0, 0.5),
+class Gains(NamedTuple):
+    """The factors between the model and what is sent: the rate, and the bytes in flight."""
+
+    pacing: float
+    window: float
+
+
+GAINS: Final[dict[BbrState, Gains]] = {
+    BbrState.STARTUP: Gains(2.77, 2.0),
+    BbrState.DRAIN: Gains(0.5, 2.0),
+    BbrState.PROBE_BW_DOWN: Gains(0.9, 2.0),
+    BbrState.PROBE_BW_CRUISE: Gains(1.0, 2.0),
+    BbrState.PROBE_BW_REFILL: Gains(1.0, 2.0),
+    BbrState.PROBE_BW_UP: Gains(1.25, 2.25),
+    BbrState.PROBE_RTT: Gains(1.0, 0.5),
 }
-"""The gains of pacing and window of each state (§ 5.6.1)."""
+"""The gains of each state (§ 5.6.1)."""
 
 _STARTUP, _DRAIN, _PROBE_RTT = BbrState.STARTUP, BbrState.DRAIN, BbrState.PROBE_RTT
 _DOWN, _CRUISE = BbrState.PROBE_BW_DOWN, BbrState.PROBE_BW_CRUISE
@@ -288,10 +303,13 @@ _PROBE_RTT_INTERVAL_NS: Final = 5 * NS_PER_S
 _PROBE_RTT_NS: Final = 200 * NS_PER_MS
 _PACING_SHARE: Final = 0.99
 """The share of the bandwidth that PacingMarginPercent leaves."""
-_MOST_RENO_ROUNDS: Final = 63
-_LEAST_WAIT_NS: Final = 2 * NS_PER_S
+_MAX_DRAIN_ROUNDS: Final = 3
+_MAX_RENO_ROUNDS: Final = 63
+_MIN_PROBE_WAIT_NS: Final = 2 * NS_PER_S
+"""The limits of the time between probes for bandwidth, of which the earlier counts."""
 _MAX_QUANTUM_BYTES: Final = 65_536
-_MOST_UP_ROUNDS: Final = 30
+_MAX_UP_ROUNDS: Final = 30
+"""Rounds of ProbeBW_UP in which the growth of *inflight_longterm* doubles."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -388,6 +406,7 @@ class BbrController(ModelBasedController):
         self._full_pipe = FullPipeDetector()
         self._aggregation = AckAggregation()
         self._sample = RateSample()
+        # Set with each ACK: the bytes in flight after it and before it.
         self._flight_bytes: int
         self._prior_flight_bytes: int
         self._begin_rounds()
@@ -410,8 +429,10 @@ class BbrController(ModelBasedController):
         self._lost_ranges = 0
         """The discontiguous ranges of packets lost in this round."""
         self._last_lost = -2
+        """The packet lost last; initially no neighbour of any packet."""
         self._bandwidth_latest_bps = 0
         self._inflight_latest = 0
+        """The largest rate, and delivery within a round trip, of this round of losses."""
         self._largest_acked = -1
         self._limited_until_bytes: int | None = None
         """Delivered bytes up to which packets that are sent count as app-limited."""
@@ -426,7 +447,9 @@ class BbrController(ModelBasedController):
         self._is_probe_sample = False
         """True while ACKs are for data sent in REFILL or UP that no loss was attributed to."""
         self._was_too_high = False
+        """True if the last probe lost too much (prev_probe_too_high)."""
         self._was_precautionary = False
+        """True if the last probe ended at a bound that an earlier one had found too high."""
         self._rounds_since_up = 0
         self._min_rtt_at_ns = 0
         self._probe_rtt_min_ns: int | None = None
@@ -451,7 +474,7 @@ class BbrController(ModelBasedController):
     @property
     def pacing_gain(self) -> float:
         """The factor between bandwidth and pacing rate."""
-        return self._gains[0]
+        return self._gains.pacing
 
     @property
     def is_probing_rtt(self) -> bool:
@@ -563,6 +586,7 @@ class BbrController(ModelBasedController):
             self._was_cwnd_limited, self._is_cwnd_limited = self._is_cwnd_limited, False
 
     def _start_round(self) -> None:
+        """Let a round end when a packet sent from now on is acknowledged."""
         self._round_ends_at_bytes = self._delivered_bytes
 
     def _update_latest(self) -> bool:
@@ -601,6 +625,7 @@ class BbrController(ModelBasedController):
         self.inflight_shortterm = max(self._inflight_latest, int(_BETA * inflight))
 
     def _reset_shortterm(self) -> None:
+        """Forget the bounds that losses between probes have set."""
         self.bandwidth_shortterm_bps = self.inflight_shortterm = UNLIMITED
 
     def _is_too_high(self) -> bool:
@@ -645,7 +670,7 @@ class BbrController(ModelBasedController):
             self._enter(_DRAIN)
             self._drain_round = self._round_count
         if self.state is _DRAIN:  # § 5.3.2
-            is_late = self._round_count > self._drain_round + 3
+            is_late = self._round_count > self._drain_round + _MAX_DRAIN_ROUNDS
             if is_late or self._flight_bytes <= self._inflight(1.0):
                 self._start_down(now_ns)
 
@@ -656,7 +681,7 @@ class BbrController(ModelBasedController):
         source = self._source
         self._rounds_since_up = 0 if source is None else source.randint(0, 1)
         spread = 0.5 if source is None else source.random()
-        self._probe_wait_ns = _LEAST_WAIT_NS + int(spread * NS_PER_S)
+        self._probe_wait_ns = _MIN_PROBE_WAIT_NS + int(spread * NS_PER_S)
         self._cycle_at_ns = now_ns
         self._is_probe_ending = True
         self._start_round()
@@ -705,7 +730,7 @@ class BbrController(ModelBasedController):
         if now_ns > self._cycle_at_ns + self._probe_wait_ns:
             return True
         reno_rounds = self._target_inflight() // self._datagram_bytes
-        return self._rounds_since_up >= min(reno_rounds, _MOST_RENO_ROUNDS)
+        return self._rounds_since_up >= min(reno_rounds, _MAX_RENO_ROUNDS)
 
     def _is_time_to_go_down(self) -> bool:
         """Return whether UP has filled the path, or has reached a bound that was too high."""
@@ -720,6 +745,7 @@ class BbrController(ModelBasedController):
         return self._full_pipe.is_full
 
     def _is_window_full(self) -> bool:
+        """Return whether the window limited the sender in this round or the one before."""
         return self._is_cwnd_limited or self._was_cwnd_limited
 
     def _adapt_longterm(self) -> bool:
@@ -751,8 +777,9 @@ class BbrController(ModelBasedController):
             self._raise_slope()
 
     def _raise_slope(self) -> None:
+        """Double the growth per round trip; at most a packet per acknowledged packet."""
         growth = 1 << self._up_rounds
-        self._up_rounds = min(self._up_rounds + 1, _MOST_UP_ROUNDS)
+        self._up_rounds = min(self._up_rounds + 1, _MAX_UP_ROUNDS)
         self._up_bytes_per_packet = max(self.congestion_window // growth, self._datagram_bytes)
 
     # ProbeRTT and idle times
@@ -833,28 +860,33 @@ class BbrController(ModelBasedController):
             self._pacing_rate_bps = rate_bps
 
     def _bdp_bytes(self, gain: float) -> int:
+        """Return *gain* times the bandwidth-delay product."""
         return self._product_bytes(self.bandwidth_bps, gain)
 
     def _product_bytes(self, bandwidth_bps: int, gain: float) -> int:
+        """Return *gain* times *bandwidth_bps* times the RTT; without one, the first window."""
         if self.min_rtt_ns is None:
             return self._first_window_bytes
-        return int(gain * (bandwidth_bps * self.min_rtt_ns // _BITS_BY_NS))
+        return int(gain * (bandwidth_bps * self.min_rtt_ns // _BIT_NS_PER_BYTE))
 
     def _target_inflight(self) -> int:
+        """Return the bytes in flight that use the path in full, within the window."""
         return min(self._bdp_bytes(1.0), self.congestion_window)
 
     def _quantized(self, inflight: int) -> int:
         """Return at least a quantum and the minimum window (§ 5.6.4.2)."""
-        in_a_ms_bytes = (self._pacing_rate_bps or 0) * NS_PER_MS // _BITS_BY_NS
+        in_a_ms_bytes = (self._pacing_rate_bps or 0) * NS_PER_MS // _BIT_NS_PER_BYTE
         quantum_bytes = max(min(in_a_ms_bytes, _MAX_QUANTUM_BYTES), 2 * self._datagram_bytes)
         inflight = max(inflight, quantum_bytes, self._min_pipe_bytes)
         # Two packets more in UP: over a path with a tiny BDP the probe would otherwise round away.
         return inflight + 2 * self._datagram_bytes if self.state is _UP else inflight
 
     def _inflight(self, gain: float) -> int:
+        """Return *gain* times the bandwidth-delay product, with room for bursts."""
         return self._quantized(self._bdp_bytes(gain))
 
     def _inflight_at(self, bandwidth_bps: int) -> int:
+        """Return the bytes in flight that *bandwidth_bps* needs, with room for bursts."""
         return self._quantized(self._product_bytes(bandwidth_bps, 1.0))
 
     def _with_headroom(self) -> int:
@@ -867,18 +899,18 @@ class BbrController(ModelBasedController):
 
     def _probe_rtt_window(self) -> int:
         """Return the congestion window of ProbeRTT: half a BDP, but not below the minimum."""
-        return max(self._bdp_bytes(GAINS[_PROBE_RTT][1]), self._min_pipe_bytes)
+        return max(self._bdp_bytes(GAINS[_PROBE_RTT].window), self._min_pipe_bytes)
 
     def _set_window(self) -> None:
         """Grow towards the most that may be in flight, within the model's bounds (§ 5.6.4.6)."""
-        gain = self._gains[1]
-        most = self._quantized(self._bdp_bytes(gain) + self._aggregation.extra_bytes)
+        bdp_bytes = self._bdp_bytes(self._gains.window)
+        max_inflight = self._quantized(bdp_bytes + self._aggregation.extra_bytes)
         # By no more than was acknowledged, as in slow start: packets leave as others arrive, and a
         # raised bound causes no burst.
         window, acked_bytes = self.congestion_window, self._sample.acked_bytes
         if self._full_pipe.was_full:
-            window = min(window + acked_bytes, most)
-        elif window < most or self._delivered_bytes < self._first_window_bytes:
+            window = min(window + acked_bytes, max_inflight)
+        elif window < max_inflight or self._delivered_bytes < self._first_window_bytes:
             window += acked_bytes
         window = max(window, self._min_pipe_bytes)
         bound = UNLIMITED

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from h3sim._mypyc import mypyc_attr
 from h3sim.transport.congestion.bbr import (
     FullPipeDetector,
+    Gains,
     ModelBasedController,
     WindowedMaximum,
     delivery_rate_bps,
@@ -76,9 +77,10 @@ class PathModel:
         self.limited_until_bytes: int | None = None
         """Delivered bytes below which a low rate reflects the sender, not the path; None: none
         do."""
-        # The packets that were sent meanwhile; none if the first number is above the last.
         self._limited_from = 0
         self._limited_to = -1
+        """The first and last packet sent meanwhile; there is none if the first is above the
+        last."""
 
     def inflight_bytes(self, gain: float) -> int | None:
         """Return *gain* times the bandwidth-delay product, or None before an RTT was measured."""
@@ -158,6 +160,7 @@ class PathModel:
 _HIGH_GAIN: Final = 2.8853900817779268
 """2 / ln 2: the least gain that doubles the rate in each round."""
 _PROBE_GAINS = (1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
+"""The pacing gains of the phases of ProbeBW, in their order."""
 _PROBE_RTT_NS: Final = 200 * NS_PER_MS
 
 
@@ -170,13 +173,13 @@ class Bbr1State(enum.Enum):
     PROBE_RTT = "probe_rtt"
 
 
-GAINS: dict[Bbr1State, tuple[float, float]] = {
-    Bbr1State.STARTUP: (_HIGH_GAIN, _HIGH_GAIN),
-    Bbr1State.DRAIN: (1 / _HIGH_GAIN, _HIGH_GAIN),
-    Bbr1State.PROBE_BW: (1.0, 2.0),
-    Bbr1State.PROBE_RTT: (1.0, 1.0),
+GAINS: dict[Bbr1State, Gains] = {
+    Bbr1State.STARTUP: Gains(_HIGH_GAIN, _HIGH_GAIN),
+    Bbr1State.DRAIN: Gains(1 / _HIGH_GAIN, _HIGH_GAIN),
+    Bbr1State.PROBE_BW: Gains(1.0, 2.0),
+    Bbr1State.PROBE_RTT: Gains(1.0, 1.0),
 }
-"""The gains of pacing and window that each state begins with."""
+"""The gains that each state begins with."""
 
 
 class GainCycle:
@@ -254,8 +257,8 @@ _MAX_QUANTUM_BYTES: Final = 65_536
 bursts of a millisecond, 64 KB at most."""
 
 
-# Looking a member of an enum up costs as much as the comparison with it; and `min` and `max` as
-# much as ten comparisons, so what each ACK comes by does without.
+# Looking up a member of an enum costs as much as the comparison with it, and `min` and `max` as
+# much as ten comparisons, so the code for each ACK avoids them.
 _STARTUP, _DRAIN = Bbr1State.STARTUP, Bbr1State.DRAIN
 _PROBE_BW, _PROBE_RTT = Bbr1State.PROBE_BW, Bbr1State.PROBE_RTT
 
@@ -299,6 +302,7 @@ class Bbr1Controller(ModelBasedController):
         self._cycle = GainCycle(phases)
         self._probe_rtt = ProbeRtt(self._min_pipe_bytes)
         self._has_lost = False
+        """True if packets were declared lost since the last ACK was processed."""
 
     @property
     def bandwidth_bps(self) -> int:
@@ -398,6 +402,7 @@ class Bbr1Controller(ModelBasedController):
             self._enter_probe_bw(now_ns)
 
     def _enter_probe_bw(self, now_ns: int) -> None:
+        """Enter ProbeBW, with the gain of its first phase."""
         self._enter(_PROBE_BW)
         self._pacing_gain = self._cycle.begin(now_ns)
 
@@ -449,7 +454,7 @@ class Bbr1Controller(ModelBasedController):
     def _set_window(self, acked_bytes: int, left_bytes: int) -> None:
         """Grow towards the target; in recovery, send what was delivered (§ 4.2.3.6)."""
         window = self.congestion_window
-        model, least_bytes = self._model, self._min_pipe_bytes
+        model, min_bytes = self._model, self._min_pipe_bytes
         # § 4.2.3.4: packet conservation, so that a lost packet does not let a burst out.
         if self._recovery_end is not None:
             window = max(window, left_bytes + acked_bytes)
@@ -461,10 +466,10 @@ class Bbr1Controller(ModelBasedController):
             # The first window is let out whatever the target: early samples make it too small.
             elif window < target_bytes or model.delivered_bytes < self._first_window_bytes:
                 window += acked_bytes
-            if window < least_bytes:
-                window = least_bytes
-        if window > least_bytes and self.state is _PROBE_RTT:
-            window = least_bytes
+            if window < min_bytes:
+                window = min_bytes
+        if window > min_bytes and self.state is _PROBE_RTT:
+            window = min_bytes
         self.congestion_window = window
 
     def _end_recovery(self) -> None:

@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from h3sim.transport.rtt import RttEstimator
 
 
-_C: Final = 0.4
-_BETA: Final = 717 / 1024
+_CUBIC_C: Final = 0.4
+_CUBIC_BETA: Final = 717 / 1024
 """In 1024ths, as the kernel has it (beta): a little above the 0.7 of RFC 9438."""
 _UPDATE_EVERY_NS: Final = NS_PER_S // 32
 """The earliest re-evaluation of the curve after the window last changed."""
-_FASTEST: Final = 2
+_MIN_ACKED_PER_SEGMENT: Final = 2
 """The least number of acknowledged segments per segment of growth."""
-_SLOWEST: Final = 100
+_MAX_WINDOWS_PER_SEGMENT: Final = 100
 """The largest number of acknowledged windows per segment of growth."""
-_SLOWEST_AT_FIRST: Final = 20
+_MAX_ACKED_BEFORE_LOSS: Final = 20
 """The largest number of acknowledged segments per segment of growth before the first loss."""
 _EIGHTHS: Final = 8
 
@@ -56,27 +56,27 @@ class LinuxCubicController(CongestionController):
     """
 
     __slots__ = (
-        "_acked",
+        "_acked_per_segment",
         "_beta",
         "_credit",
         "_delay_min_ns",
         "_epoch_at_ns",
-        "_every",
         "_has_hystart",
         "_hystart",
         "_k_ns",
         "_last_max",
         "_last_sent_at_ns",
-        "_least_segments",
+        "_min_segments",
         "_origin",
         "_reduced_at_ns",
-        "_reno",
+        "_reno_acked",
         "_reno_eighths",
+        "_reno_window",
         "_segment_bytes",
         "_segments",
-        "_threshold",
+        "_ssthresh_segments",
         "_updated_at_ns",
-        "_updated_for",
+        "_updated_window",
     )
 
     reads_delivery: ClassVar[bool] = False
@@ -87,9 +87,10 @@ class LinuxCubicController(CongestionController):
         self.ssthresh = None
         self._segment_bytes = settings.max_datagram_bytes
         self._segments = settings.initial_congestion_window // self._segment_bytes
-        self._threshold: int | None = None
-        self._least_segments = settings.minimum_window_bytes // self._segment_bytes
-        self._beta = _BETA if settings.beta is None else settings.beta
+        """The window in segments (snd_cwnd)."""
+        self._ssthresh_segments: int | None = None
+        self._min_segments = settings.minimum_window_bytes // self._segment_bytes
+        self._beta = _CUBIC_BETA if settings.beta is None else settings.beta
         self._reno_eighths = int(_EIGHTHS * (1 + self._beta) / 3 / (1 - self._beta))
         """Eighths of a window that Reno takes to grow by a segment (beta_scale)."""
         self._has_hystart = settings.hystart
@@ -106,14 +107,15 @@ class LinuxCubicController(CongestionController):
         self._origin: int
         """The window at the curve's plateau (bic_origin_point), reached after K."""
         self._k_ns: int
-        self._acked: int
+        self._reno_acked: int
         """Segments acknowledged towards the next one in Reno's window (ack_cnt)."""
-        self._reno: int
+        self._reno_window: int
         """The window that Reno would have (tcp_cwnd)."""
-        self._every: int
+        self._acked_per_segment: int
         """The number of acknowledged segments per segment of growth (cnt)."""
         self._updated_at_ns: int
-        self._updated_for: int
+        self._updated_window: int
+        """The window when the curve was last evaluated (last_cwnd)."""
         self._forget()
 
     def on_sent(self, packet: SentPacket, bytes_in_flight: int) -> None:
@@ -137,22 +139,22 @@ class LinuxCubicController(CongestionController):
     ) -> None:
         """Grow the window, if it was full."""
         newest = packets[-1]
-        self._sample(newest.number, now_ns - newest.sent_at_ns, now_ns)
+        self._on_rtt(newest.number, now_ns - newest.sent_at_ns, now_ns)
         # After the sample: a delay counts even if the window may not grow (tcp_is_cwnd_limited).
         if is_cwnd_underutilized:
             return
         n_acked = len(packets)
         if self._is_slow_start():
             grown = self._segments + n_acked
-            if self._threshold is not None:
+            if self._ssthresh_segments is not None:
                 # What is acknowledged beyond the threshold goes to congestion avoidance
                 # (tcp_slow_start).
-                grown = min(grown, self._threshold)
+                grown = min(grown, self._ssthresh_segments)
             n_acked -= grown - self._segments
             self._segments = grown
         if n_acked:
-            self._check_exit(n_acked, now_ns)
-            self._avoid(n_acked)
+            self._update_growth(n_acked, now_ns)
+            self._avoid_congestion(n_acked)
         self.congestion_window = self._segments * self._segment_bytes
 
     def on_lost(
@@ -178,7 +180,7 @@ class LinuxCubicController(CongestionController):
         self._last_max = int(window * (1 + self._beta) / 2) if is_shrinking else window
         self._epoch_at_ns = None
         self._credit = 0
-        self._segments = max(int(window * self._beta), self._least_segments)
+        self._segments = max(int(window * self._beta), self._min_segments)
         self._leave_slow_start()
         self.congestion_window = self._segments * self._segment_bytes
 
@@ -197,18 +199,19 @@ class LinuxCubicController(CongestionController):
         """Forget delays and the curve (bictcp_reset)."""
         self._hystart = LinuxHyStart() if self._has_hystart else None
         self._delay_min_ns = self._epoch_at_ns = None
-        self._last_max = self._origin = self._acked = self._reno = 0
-        self._k_ns = self._updated_at_ns = self._updated_for = 0
-        self._every = _FASTEST
+        self._last_max = self._origin = self._reno_acked = self._reno_window = 0
+        self._k_ns = self._updated_at_ns = self._updated_window = 0
+        self._acked_per_segment = _MIN_ACKED_PER_SEGMENT
 
     def _is_slow_start(self) -> bool:
-        return self._threshold is None or self._segments < self._threshold
+        return self._ssthresh_segments is None or self._segments < self._ssthresh_segments
 
     def _leave_slow_start(self) -> None:
-        self._threshold = self._segments
+        """Set the slow start threshold to the window."""
+        self._ssthresh_segments = self._segments
         self.ssthresh = self._segments * self._segment_bytes
 
-    def _sample(self, number: int, rtt_ns: int, now_ns: int) -> None:
+    def _on_rtt(self, number: int, rtt_ns: int, now_ns: int) -> None:
         """Add a round-trip time, but not in the first second after a recovery."""
         # cubictcp_acked discards samples that may include the queue which caused the loss.
         if self._epoch_at_ns is not None and now_ns - self._epoch_at_ns < NS_PER_S:
@@ -221,47 +224,48 @@ class LinuxCubicController(CongestionController):
             self._hystart = None
             self._leave_slow_start()
 
-    def _check_exit(self, n_acked: int, now_ns: int) -> None:
+    def _update_growth(self, n_acked: int, now_ns: int) -> None:
         """Set how many acknowledged segments the next segment of growth takes (bictcp_update)."""
-        self._acked += n_acked
+        self._reno_acked += n_acked
         window = self._segments
         since_ns = now_ns - self._updated_at_ns
         # A window that has changed is evaluated at once: its distance to the target is another.
-        if window == self._updated_for and since_ns <= _UPDATE_EVERY_NS:
+        if window == self._updated_window and since_ns <= _UPDATE_EVERY_NS:
             return
-        self._updated_for, self._updated_at_ns = window, now_ns
+        self._updated_window, self._updated_at_ns = window, now_ns
         if self._epoch_at_ns is None:
             self._begin_epoch()
             self._epoch_at_ns = now_ns
             # Segments acknowledged before this epoch do not count for Reno's window.
-            self._acked = n_acked
+            self._reno_acked = n_acked
         t_ns = now_ns - self._epoch_at_ns + (self._delay_min_ns or 0)
-        target = self._origin + int(_C * cubed_seconds(t_ns - self._k_ns))
-        every = window // (target - window) if target > window else _SLOWEST * window
+        target = self._origin + int(_CUBIC_C * cubed_seconds(t_ns - self._k_ns))
+        step = window // (target - window) if target > window else _MAX_WINDOWS_PER_SEGMENT * window
         # Before the first loss the curve is flat at its origin and knows nothing about the path, so
         # growth is 5 % per round trip.
         if not self._last_max:
-            every = min(every, _SLOWEST_AT_FIRST)
+            step = min(step, _MAX_ACKED_BEFORE_LOSS)
         per_segment = window * self._reno_eighths // _EIGHTHS
-        while self._acked > per_segment:
-            self._acked -= per_segment
-            self._reno += 1
+        while self._reno_acked > per_segment:
+            self._reno_acked -= per_segment
+            self._reno_window += 1
         # Reno would be faster here: choose the step so that the window reaches it in a round trip.
-        if self._reno > window:
-            every = min(every, window // (self._reno - window))
-        self._every = max(every, _FASTEST)
+        if self._reno_window > window:
+            step = min(step, window // (self._reno_window - window))
+        self._acked_per_segment = max(step, _MIN_ACKED_PER_SEGMENT)
 
     def _begin_epoch(self) -> None:
-        self._reno = window = self._segments
+        """Fix the curve's plateau and K at the start of congestion avoidance."""
+        self._reno_window = window = self._segments
         self._origin = max(self._last_max, window)
-        self._k_ns = cube_root_ns((self._origin - window) / _C)
+        self._k_ns = cube_root_ns((self._origin - window) / _CUBIC_C)
 
-    def _avoid(self, n_acked: int) -> None:
-        """Grow by a segment per *_every* acknowledged segments (tcp_cong_avoid_ai)."""
+    def _avoid_congestion(self, n_acked: int) -> None:
+        """Grow by a segment per *_acked_per_segment* acknowledged segments (tcp_cong_avoid_ai)."""
         # Credit from an earlier, slower step is worth one segment, not what it would buy at the new
         # step.
-        if self._credit >= self._every:
+        if self._credit >= self._acked_per_segment:
             self._credit = 0
             self._segments += 1
-        grown, self._credit = divmod(self._credit + n_acked, self._every)
+        grown, self._credit = divmod(self._credit + n_acked, self._acked_per_segment)
         self._segments += grown

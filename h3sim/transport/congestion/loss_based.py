@@ -34,7 +34,8 @@ def cube_root(value: int) -> int:
     """
     if value == 0:
         return 0
-    root = 1 << -(-value.bit_length() // 3)  # Not below the root: Newton comes down to it.
+    # Newton's method, from a power of two that is not below the root.
+    root = 1 << -(-value.bit_length() // 3)
     while True:
         closer = (2 * root + value // (root * root)) // 3
         if closer >= root:
@@ -113,7 +114,7 @@ class LossBasedController(CongestionController):
         "_beta",
         "_datagram_bytes",
         "_hystart",
-        "_minimum_bytes",
+        "_min_window_bytes",
         "_recovery_start_ns",
     )
 
@@ -124,7 +125,7 @@ class LossBasedController(CongestionController):
         self.congestion_window = settings.initial_congestion_window
         self.ssthresh = None
         self._datagram_bytes = settings.max_datagram_bytes
-        self._minimum_bytes = settings.minimum_window_bytes
+        self._min_window_bytes = settings.minimum_window_bytes
         self._beta = beta if settings.beta is None else settings.beta
         self._hystart: HyStart | None = None
         if settings.hystart:
@@ -174,7 +175,7 @@ class LossBasedController(CongestionController):
             else:
                 sizes.append(packet.size_bytes)
         if sizes:
-            self._avoid(sizes, now_ns, rtt.smoothed_rtt_ns)
+            self._avoid_congestion(sizes, now_ns, rtt.smoothed_rtt_ns)
 
     def on_lost(
         self,
@@ -201,7 +202,7 @@ class LossBasedController(CongestionController):
     def on_persistent_congestion(self, now_ns: int) -> None:
         """Fall back to the minimum window and slow start (RFC 9002 § 7.6.2, § B.8)."""
         # `ssthresh` is that of the last reduction, so slow start ends there, not at the next loss.
-        self.congestion_window = self._minimum_bytes
+        self.congestion_window = self._min_window_bytes
         # RFC 9002 § B.8: the next loss is a new event, whenever its packet was sent.
         self._recovery_start_ns = None
 
@@ -226,7 +227,7 @@ class LossBasedController(CongestionController):
             self._hystart = None
             self.ssthresh = self.congestion_window
 
-    def _avoid(self, sizes: list[int], now_ns: int, smoothed_rtt_ns: int) -> None:
+    def _avoid_congestion(self, sizes: list[int], now_ns: int, smoothed_rtt_ns: int) -> None:
         """Grow the window in congestion avoidance for acknowledged packets of *sizes*."""
         raise NotImplementedError
 
@@ -258,7 +259,7 @@ class NewRenoController(LossBasedController):
         self._credit = 0
         """The remainder of the division below, so that no fraction of a byte is lost."""
 
-    def _avoid(self, sizes: list[int], now_ns: int, smoothed_rtt_ns: int) -> None:
+    def _avoid_congestion(self, sizes: list[int], now_ns: int, smoothed_rtt_ns: int) -> None:
         """Grow the window by one packet per window of acknowledged bytes."""
         # max_datagram_size * acked bytes / congestion_window (RFC 9002 § B.5). Without the
         # remainder, a window above max_datagram_size squared would not grow at all.
@@ -275,13 +276,14 @@ class NewRenoController(LossBasedController):
         # As in RFC 9002 § B.6, only the window is held to the minimum, not `ssthresh`: a window at
         # the minimum is then above `ssthresh`, in congestion avoidance.
         self.ssthresh = int(self.congestion_window * self._beta)
-        self.congestion_window = max(self.ssthresh, self._minimum_bytes)
+        self.congestion_window = max(self.ssthresh, self._min_window_bytes)
         # The credit is a fraction of the window before the reduction.
         self._credit = 0
 
 
-_C: Final = 0.4
-_BETA: Final = 0.7
+# RFC 9438 §§ 4.6 and 5: the curve in segments per cubic second, and the factor of a reduction.
+_CUBIC_C: Final = 0.4
+_CUBIC_BETA: Final = 0.7
 _MAX_GROWTH: Final = 1.5
 """The largest ratio of target to window (RFC 9438 § 4.2)."""
 
@@ -311,11 +313,11 @@ class CubicController(LossBasedController):
 
     __slots__ = (
         "_alpha_bytes",
+        "_bytes_per_s3",
         "_epoch_at_ns",
         "_has_fast_convergence",
         "_is_paused",
         "_k_ns",
-        "_scale",
         "_starts_flat",
         "_updated_at_ns",
         "_w_est",
@@ -325,24 +327,29 @@ class CubicController(LossBasedController):
     )
 
     def __init__(self, settings: ControllerSettings, *, fast_convergence: bool = True) -> None:
-        super().__init__(settings, beta=_BETA)
+        super().__init__(settings, beta=_CUBIC_BETA)
         self._has_fast_convergence = fast_convergence
         alpha = 3 * (1 - self._beta) / (1 + self._beta)  # RFC 9438 § 4.3
         self._alpha_bytes = alpha * self._datagram_bytes
         """Growth of W_est per round trip, until it reaches the window before the loss."""
-        self._scale = _C * self._datagram_bytes
+        self._bytes_per_s3 = _CUBIC_C * self._datagram_bytes
         self._epoch_at_ns: int | None = None
         """t_epoch, advanced by the time in which the window was underutilized; None before the
         first."""
         self._updated_at_ns = 0
+        """The time up to which the epoch was advanced."""
         self._is_paused = False
+        """True if the window was underutilized at the last ACK."""
         self._starts_flat = False
+        """True after a timeout: the next curve begins at its plateau."""
+        # The document's variables: time to the plateau, its height, the window that Reno would
+        # have, and the window before the last reduction.
         self._k_ns = 0
         self._w_max = 0.0
         self._w_est = 0.0
+        self._window_prior = 0.0
         self._window = 0.0
         """The window with its fraction of a byte, during congestion avoidance."""
-        self._window_prior = 0.0
 
     def on_sent(self, packet: SentPacket, bytes_in_flight: int) -> None:
         """Exclude the time in which nothing was in flight (RFC 9438 §§ 4.2, 5.8)."""
@@ -359,13 +366,13 @@ class CubicController(LossBasedController):
         self._epoch_at_ns = None
         self._starts_flat = True
 
-    def _avoid(self, sizes: list[int], now_ns: int, smoothed_rtt_ns: int) -> None:
+    def _avoid_congestion(self, sizes: list[int], now_ns: int, smoothed_rtt_ns: int) -> None:
         """Grow the window along the cubic curve, or as Reno if that is larger."""
         # W_cubic in bytes, now and a round trip later (RFC 9438 § 4.2): once for all packets of the
         # ACK, which arrive at one instant.
         t_ns = self._elapsed_ns(now_ns) - self._k_ns
-        w_cubic = self._scale * cubed_seconds(t_ns) + self._w_max
-        w_ahead = self._scale * cubed_seconds(t_ns + smoothed_rtt_ns) + self._w_max
+        w_cubic = self._bytes_per_s3 * cubed_seconds(t_ns) + self._w_max
+        w_ahead = self._bytes_per_s3 * cubed_seconds(t_ns + smoothed_rtt_ns) + self._w_max
         # As a float: truncated to bytes each time, a large window would not grow at all.
         window, prior = self._window, self._window_prior
         w_est = self._w_est
@@ -377,8 +384,8 @@ class CubicController(LossBasedController):
                 if w_est > window:
                     window = w_est
             elif w_ahead > window:
-                most = _MAX_GROWTH * window  # § 4.2
-                target = w_ahead if w_ahead < most else most
+                max_target = _MAX_GROWTH * window  # § 4.2
+                target = w_ahead if w_ahead < max_target else max_target
                 window += (target - window) * size / window  # §§ 4.4, 4.5
         self._w_est = w_est
         self._window = window
@@ -403,7 +410,7 @@ class CubicController(LossBasedController):
         if self._starts_flat or self._w_max <= self._window:
             self._w_max = self._window
         segments = (self._w_max - self._window) / self._datagram_bytes
-        self._k_ns = cube_root_ns(segments / _C)  # RFC 9438 § 4.2
+        self._k_ns = cube_root_ns(segments / _CUBIC_C)  # RFC 9438 § 4.2
 
     def _reduce(self) -> None:
         """Reduce the window for a loss or mark, and remember it as the plateau."""
@@ -413,11 +420,12 @@ class CubicController(LossBasedController):
         # A flow whose window shrinks yields: its plateau is below the window it had.
         self._w_max = window * (1 + self._beta) / 2 if is_shrinking else float(window)
         self._window_prior = float(window)
-        self.ssthresh = max(int(window * self._beta), self._minimum_bytes)  # § 4.6
+        self.ssthresh = max(int(window * self._beta), self._min_window_bytes)  # § 4.6
         self.congestion_window = self.ssthresh
         # t_epoch is the beginning of congestion avoidance: the first ACK after recovery.
         self._epoch_at_ns = None
         self._starts_flat = False
 
     def _on_limited(self) -> None:
+        """Exclude the time up to the next ACK from the curve (RFC 9438 § 4.2)."""
         self._is_paused = True

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from h3sim.transport.rtt import RttEstimator
 
 
-_C: Final = 0.4
-_BETA: Final = 0.7
+_CUBIC_C: Final = 0.4
+_CUBIC_BETA: Final = 0.7
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -35,7 +35,7 @@ class _QuiclyController(CongestionController):
         "_beta",
         "_datagram_bytes",
         "_largest_acked",
-        "_minimum_bytes",
+        "_min_window_bytes",
         "_recovery_end",
     )
 
@@ -44,9 +44,9 @@ class _QuiclyController(CongestionController):
     def __init__(self, settings: ControllerSettings) -> None:
         self.congestion_window = settings.initial_congestion_window
         self.ssthresh = None
-        self._beta = _BETA if settings.beta is None else settings.beta
+        self._beta = _CUBIC_BETA if settings.beta is None else settings.beta
         self._datagram_bytes = settings.max_datagram_bytes
-        self._minimum_bytes = settings.minimum_window_bytes
+        self._min_window_bytes = settings.minimum_window_bytes
         self._largest_acked = -1
         self._recovery_end = 0
         """First packet sent after the latest reduction; 0 before any."""
@@ -73,7 +73,7 @@ class _QuiclyController(CongestionController):
         if self.ssthresh is None or self.congestion_window < self.ssthresh:
             self.congestion_window += acked_bytes
         else:
-            self._avoid(acked_bytes, now_ns, rtt.smoothed_rtt_ns)
+            self._avoid_congestion(acked_bytes, now_ns, rtt.smoothed_rtt_ns)
 
     def on_lost(
         self,
@@ -88,7 +88,7 @@ class _QuiclyController(CongestionController):
             return
         self._recovery_end = next_number
         window = self.congestion_window
-        self.congestion_window = max(int(window * self._beta), self._minimum_bytes)
+        self.congestion_window = max(int(window * self._beta), self._min_window_bytes)
         self.ssthresh = self.congestion_window
         self._on_reduced(window, now_ns)
 
@@ -99,7 +99,7 @@ class _QuiclyController(CongestionController):
         """Return None."""
         return None
 
-    def _avoid(self, acked_bytes: int, now_ns: int, smoothed_rtt_ns: int) -> None:
+    def _avoid_congestion(self, acked_bytes: int, now_ns: int, smoothed_rtt_ns: int) -> None:
         raise NotImplementedError
 
     def _on_reduced(self, window: int, now_ns: int) -> None:
@@ -116,16 +116,16 @@ class QuiclyRenoController(_QuiclyController):
     14720
     """
 
-    __slots__ = ("_stash_bytes",)
+    __slots__ = ("_acked_bytes",)
 
     def __init__(self, settings: ControllerSettings) -> None:
         super().__init__(settings)
-        self._stash_bytes = 0
+        self._acked_bytes = 0
+        """Acknowledged bytes that do not add up to a window yet (stash)."""
 
-    def _avoid(self, acked_bytes: int, now_ns: int, smoothed_rtt_ns: int) -> None:
-        # Divided by the current window: after a reduction the stash may be worth two packets at
-        # once.
-        windows, self._stash_bytes = divmod(self._stash_bytes + acked_bytes, self.congestion_window)
+    def _avoid_congestion(self, acked_bytes: int, now_ns: int, smoothed_rtt_ns: int) -> None:
+        # By the current window: after a reduction the bytes may be worth two packets at once.
+        windows, self._acked_bytes = divmod(self._acked_bytes + acked_bytes, self.congestion_window)
         self.congestion_window += windows * self._datagram_bytes
 
 
@@ -145,7 +145,10 @@ class QuiclyCubicController(_QuiclyController):
         super().__init__(settings)
         self._alpha = 3 * (1 - self._beta) / (1 + self._beta)
         self._start_at_ns: int | None = None
+        """Time of the last reduction, advanced by idle times."""
         self._last_sent_at_ns = 0
+        # The document's variables: time to the plateau, its height, and the window before the last
+        # reduction.
         self._k_ns = 0
         self._w_max = 0
         self._w_last_max = 0
@@ -157,7 +160,7 @@ class QuiclyCubicController(_QuiclyController):
             self._start_at_ns += packet.sent_at_ns - self._last_sent_at_ns
         self._last_sent_at_ns = packet.sent_at_ns
 
-    def _avoid(self, acked_bytes: int, now_ns: int, smoothed_rtt_ns: int) -> None:
+    def _avoid_congestion(self, acked_bytes: int, now_ns: int, smoothed_rtt_ns: int) -> None:
         assert self._start_at_ns is not None  # noqa: S101 - slow start ends with a loss only
         t_ns = now_ns - self._start_at_ns
         window = self.congestion_window
@@ -177,7 +180,7 @@ class QuiclyCubicController(_QuiclyController):
 
     def _w_cubic(self, t_ns: int) -> int:
         """Return W_cubic in bytes (RFC 8312 § 4.1, equation 1)."""
-        segments = _C * cubed_seconds(t_ns - self._k_ns)
+        segments = _CUBIC_C * cubed_seconds(t_ns - self._k_ns)
         return int(segments * self._datagram_bytes + self._w_max)
 
     def _on_reduced(self, window: int, now_ns: int) -> None:
@@ -191,4 +194,4 @@ class QuiclyCubicController(_QuiclyController):
         self._w_last_max = window
         # RFC 8312 § 4.1, equation 2
         segments = self._w_max / self._datagram_bytes
-        self._k_ns = cube_root_ns(segments * ((1 - self._beta) / _C))
+        self._k_ns = cube_root_ns(segments * ((1 - self._beta) / _CUBIC_C))

@@ -90,7 +90,7 @@ class ControllerSettings:
             )
 
 
-_LIMIT = 1 << 64
+_PLUGIN_VALUE_LIMIT = 1 << 64
 """Windows, thresholds and rates of plug-ins are smaller: floats are computed from them."""
 
 
@@ -142,13 +142,14 @@ made; it must be a whole number of bytes, at least 1,200 (a packet) and below 2^
         """Return the rate at which packets leave, or None."""
         rate_bps = self._pass_on("pacing_rate_bps", rtt)
         rate = as_integer(rate_bps)
-        if rate_bps is not None and (rate is None or not 1 <= rate < _LIMIT):
+        if rate_bps is not None and (rate is None or not 1 <= rate < _PLUGIN_VALUE_LIMIT):
             requirement = "it must be None, or a whole number of bit/s, at least 1 and below 2^64"
             found = format_value(rate_bps)
             raise self._guard.failed(f"pacing_rate_bps() returns {found}; {requirement}")
         return rate
 
     def _pass_on(self, method: str, *arguments: Any) -> Any:
+        """Call the controller's method, and validate its window afterwards."""
         result = self._guard.call(method, getattr(self.controller, method), *arguments)
         self._copy_window(f"in {method}()")
         return result
@@ -163,12 +164,12 @@ made; it must be a whole number of bytes, at least 1,200 (a packet) and below 2^
                 raise self._guard.failed(f"has no {attribute} {when}")
         window, ssthresh = self.controller.congestion_window, self.controller.ssthresh
         n_bytes, threshold = as_integer(window), as_integer(ssthresh)
-        if n_bytes is None or not self._packet_bytes <= n_bytes < _LIMIT:
+        if n_bytes is None or not self._packet_bytes <= n_bytes < _PLUGIN_VALUE_LIMIT:
             limits = f"at least {self._packet_bytes:,} (a packet) and below 2^64"
             requirement = f"it must be a whole number of bytes, {limits}"
             found = format_value(window)
             raise self._guard.failed(f"sets congestion_window to {found} {when}; {requirement}")
-        if ssthresh is not None and (threshold is None or not 0 <= threshold < _LIMIT):
+        if ssthresh is not None and (threshold is None or not 0 <= threshold < _PLUGIN_VALUE_LIMIT):
             requirement = "it must be None, or a whole number of bytes below 2^64"
             found = format_value(ssthresh)
             raise self._guard.failed(f"sets ssthresh to {found} {when}; {requirement}")
@@ -188,18 +189,18 @@ if TYPE_CHECKING:
 ENTRY_POINT_GROUP = "h3sim.congestion"
 """The entry-point group of controller plug-ins: a name, and a factory that takes settings."""
 
-_HERE = "h3sim.transport.congestion"
+_PACKAGE = "h3sim.transport.congestion"
 BUILT_IN: dict[str, Factory | str] = {
-    "bbr": f"{_HERE}.bbr:BbrController",
-    "bbr1": f"{_HERE}.bbr1:Bbr1Controller",
-    "constant": f"{_HERE}.loss_based:ConstantRateController",
-    "cubic": f"{_HERE}.loss_based:CubicController",
-    "cubic-aioquic": f"{_HERE}.aioquic:AioquicCubicController",
-    "cubic-linux": f"{_HERE}.linux:LinuxCubicController",
-    "cubic-quicly": f"{_HERE}.quicly:QuiclyCubicController",
-    "newreno": f"{_HERE}.loss_based:NewRenoController",
-    "reno-aioquic": f"{_HERE}.aioquic:AioquicRenoController",
-    "reno-quicly": f"{_HERE}.quicly:QuiclyRenoController",
+    "bbr": f"{_PACKAGE}.bbr:BbrController",
+    "bbr1": f"{_PACKAGE}.bbr1:Bbr1Controller",
+    "constant": f"{_PACKAGE}.loss_based:ConstantRateController",
+    "cubic": f"{_PACKAGE}.loss_based:CubicController",
+    "cubic-aioquic": f"{_PACKAGE}.aioquic:AioquicCubicController",
+    "cubic-linux": f"{_PACKAGE}.linux:LinuxCubicController",
+    "cubic-quicly": f"{_PACKAGE}.quicly:QuiclyCubicController",
+    "newreno": f"{_PACKAGE}.loss_based:NewRenoController",
+    "reno-aioquic": f"{_PACKAGE}.aioquic:AioquicRenoController",
+    "reno-quicly": f"{_PACKAGE}.quicly:QuiclyRenoController",
 }
 """Built-in controllers by name; each is imported on first use."""
 
@@ -275,8 +276,8 @@ def _make_plugin(factory: Factory, name: str, settings: ControllerSettings) -> C
     except (Exception, SystemExit) as error:
         raise _plugin_error(name, f"making one raised {raised_words(error)}") from error
     if not isinstance(controller, CongestionController):
-        what = f"makes a {type(controller).__name__}, which derives from no CongestionController"
-        raise _plugin_error(name, what)
+        message = f"makes a {type(controller).__name__}, which derives from no CongestionController"
+        raise _plugin_error(name, message)
     check = CheckedEcnController if controller.responds_to_ecn else CheckedController
     return check(controller, name=name, packet_bytes=settings.max_datagram_bytes)
 

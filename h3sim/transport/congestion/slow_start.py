@@ -10,10 +10,10 @@ from h3sim.units import NS_PER_MS
 _MIN_RTT_THRESH_NS: Final = 4 * NS_PER_MS
 _MAX_RTT_THRESH_NS: Final = 16 * NS_PER_MS
 _MIN_RTT_DIVISOR: Final = 8
-_N_RTT_SAMPLE: Final = 8
+_MIN_RTT_SAMPLES: Final = 8
 _CSS_GROWTH_DIVISOR: Final = 4
 _CSS_ROUNDS: Final = 5
-_L: Final = 8
+_MAX_GROWTH_PACKETS: Final = 8
 """The limit of growth per ACK, in packets, for senders without pacing (L, RFC 9406 § 4.3)."""
 
 
@@ -33,18 +33,18 @@ class HyStart:
 
     __slots__ = (
         "_baseline_ns",
+        "_css_rounds",
         "_current_ns",
         "_largest_acked",
         "_largest_sent",
         "_last_ns",
-        "_most_bytes",
+        "_max_growth_bytes",
+        "_n_samples",
         "_round_end",
-        "_rounds",
-        "_samples",
     )
 
     def __init__(self, *, max_datagram_bytes: int) -> None:
-        self._most_bytes = _L * max_datagram_bytes
+        self._max_growth_bytes = _MAX_GROWTH_PACKETS * max_datagram_bytes
         self._largest_sent = -1
         self._largest_acked = -1
         self._round_end = 0
@@ -55,8 +55,9 @@ class HyStart:
         """currentRoundMinRTT."""
         self._baseline_ns: int | None = None
         """cssBaselineMinRtt; None outside CSS."""
-        self._samples = 0
-        self._rounds = 0
+        self._n_samples = 0
+        """rttSampleCount."""
+        self._css_rounds = 0
 
     @property
     def is_conservative(self) -> bool:
@@ -71,7 +72,7 @@ class HyStart:
         """Return by how much the window grows when one ACK covers *acked_bytes* more."""
         # RFC 9406 § 4.2: min(N, L * SMSS), divided in CSS. L limits the burst that a stretch ACK
         # would release.
-        growth_bytes = min(acked_bytes, self._most_bytes)
+        growth_bytes = min(acked_bytes, self._max_growth_bytes)
         return growth_bytes if self._baseline_ns is None else growth_bytes // _CSS_GROWTH_DIVISOR
 
     def on_ack(self, number: int, latest_rtt_ns: int) -> bool:
@@ -87,12 +88,12 @@ class HyStart:
 
     def _on_rtt_sample(self, latest_rtt_ns: int) -> None:
         """Compare the round's minimum RTT with that of the round before (RFC 9406 § 4.2)."""
-        self._samples += 1
+        self._n_samples += 1
         current_ns = self._current_ns
         if current_ns is None or latest_rtt_ns < current_ns:
             self._current_ns = current_ns = latest_rtt_ns
         # A few samples may all include a queue that is gone a moment later.
-        if self._samples < _N_RTT_SAMPLE:
+        if self._n_samples < _MIN_RTT_SAMPLES:
             return
         if self._baseline_ns is not None:
             # RFC 9406 § 4.2: jitter raised the RTT, not a queue, which would have kept growing.
@@ -103,19 +104,19 @@ class HyStart:
             threshold_ns = max(_MIN_RTT_THRESH_NS, min(threshold_ns, _MAX_RTT_THRESH_NS))
             if current_ns >= self._last_ns + threshold_ns:
                 self._baseline_ns = current_ns
-                self._rounds = 0
+                self._css_rounds = 0
 
     def _ends_in_new_round(self) -> bool:
         """Begin a round; return whether slow start ends after enough rounds of CSS."""
         self._last_ns = self._current_ns
         self._current_ns = None
-        self._samples = 0
+        self._n_samples = 0
         self._round_end = self._largest_sent + 1
         if self._baseline_ns is None:
             return False
         # The round in which CSS began counts too, however little of it was left.
-        self._rounds += 1
-        return self._rounds >= _CSS_ROUNDS
+        self._css_rounds += 1
+        return self._css_rounds >= _CSS_ROUNDS
 
 
 class LinuxHyStart:
@@ -138,9 +139,9 @@ class LinuxHyStart:
         "_largest_sent",
         "_last_ack_at_ns",
         "_min_ns",
-        "_round_at_ns",
+        "_n_samples",
+        "_round_began_at_ns",
         "_round_end",
-        "_samples",
     )
 
     _LEAST_SEGMENTS = 16
@@ -153,11 +154,11 @@ class LinuxHyStart:
         self._largest_sent = -1
         self._round_end = -1
         """The last segment that was sent when the round began."""
-        self._round_at_ns = 0
+        self._round_began_at_ns = 0
         self._last_ack_at_ns = 0
         self._min_ns: int | None = None
         self._current_ns: int | None = None
-        self._samples = 0
+        self._n_samples = 0
 
     def on_sent(self, number: int) -> None:
         """Record a segment that is sent."""
@@ -171,9 +172,9 @@ class LinuxHyStart:
         # connection, and look like a long train (fixed in Linux 5.16).
         if number > self._round_end:
             self._round_end = self._largest_sent
-            self._round_at_ns = self._last_ack_at_ns = now_ns
+            self._round_began_at_ns = self._last_ack_at_ns = now_ns
             self._current_ns = None
-            self._samples = 0
+            self._n_samples = 0
         if segments < self._LEAST_SEGMENTS:
             return False
         return self._is_ack_train_long(now_ns) or self._has_rtt_risen(rtt_ns)
@@ -186,15 +187,15 @@ class LinuxHyStart:
             return False
         self._last_ack_at_ns = now_ns
         # Half, as for a sender without pacing; `hystart_update` allows a pacing one twice as long.
-        return now_ns - self._round_at_ns > self._min_ns // 2
+        return now_ns - self._round_began_at_ns > self._min_ns // 2
 
     def _has_rtt_risen(self, rtt_ns: int) -> bool:
         """Return whether the RTT of this round is clearly above the minimum."""
         assert self._min_ns is not None  # noqa: S101 - set before
         if self._current_ns is None or rtt_ns < self._current_ns:
             self._current_ns = rtt_ns
-        if self._samples < self._LEAST_SAMPLES:
-            self._samples += 1
+        if self._n_samples < self._LEAST_SAMPLES:
+            self._n_samples += 1
             return False
         rise_ns = min(max(self._min_ns // 8, self._LEAST_RISE_NS), self._MOST_RISE_NS)
         return self._current_ns > self._min_ns + rise_ns

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from h3sim.transport.rtt import RttEstimator
 
 
-_NOTHING: tuple[tuple[int | None, int], ...] = ()
+_NO_LIMITS_RAISED: tuple[tuple[int | None, int], ...] = ()
+"""The result of `FlowReceiver.on_bytes` for nearly all packets."""
 
 
 class FlowReceiver:
@@ -44,27 +45,29 @@ class FlowReceiver:
     """
 
     __slots__ = (
-        "_connection_half",
+        "_connection_threshold",
         "_connection_window",
-        "_end",
-        "_stream_half",
-        "_stream_halves",
+        "_received_bytes",
+        "_received_ends",
+        "_stream_threshold",
+        "_stream_thresholds",
         "_stream_window",
-        "_total",
     )
 
     def __init__(self, *, stream_window: int, connection_window: int) -> None:
         self._stream_window = stream_window
         self._connection_window = connection_window
-        self._end: dict[int, int] = {}
-        self._total = 0
+        self._received_ends: dict[int, int] = {}
+        """The highest offset received of each stream."""
+        self._received_bytes = 0
+        """The sum of these."""
         # Thresholds (half of each window used) are kept rather than limits: so a packet that raises
         # no limit, like nearly all, costs two comparisons. Half is rounded up, so that a window of
         # one byte is used in full before it is raised.
-        self._stream_half = stream_window - stream_window // 2
-        self._stream_halves: dict[int, int] = {}
+        self._stream_threshold = stream_window - stream_window // 2
+        self._stream_thresholds: dict[int, int] = {}
         """The thresholds of streams whose limit was raised."""
-        self._connection_half = connection_window - connection_window // 2
+        self._connection_threshold = connection_window - connection_window // 2
 
     @classmethod
     def of(cls, settings: QuicSettings) -> FlowReceiver:
@@ -76,40 +79,40 @@ class FlowReceiver:
 
     def on_bytes(self, stream_id: int, end: int) -> Sequence[tuple[int | None, int]]:
         """Record that a stream was received up to *end*; return the limits to announce."""
-        before = self._end.get(stream_id, 0)
+        before = self._received_ends.get(stream_id, 0)
         # A retransmission, or reordering: flow control counts the highest offset (RFC 9000 § 4.1).
         if end <= before:
-            return _NOTHING
-        self._end[stream_id] = end
-        self._total = total = self._total + end - before
-        if total <= self._connection_half and end <= self._stream_half:
-            return _NOTHING
+            return _NO_LIMITS_RAISED
+        self._received_ends[stream_id] = end
+        self._received_bytes = total = self._received_bytes + end - before
+        if total <= self._connection_threshold and end <= self._stream_threshold:
+            return _NO_LIMITS_RAISED
         return self._raise_limits(stream_id, end)
 
     def limit(self, stream_id: int | None) -> int:
         """Return the last announced limit of a stream, or (None) of the connection."""
         if stream_id is None:
-            return self._connection_half + self._connection_window // 2
-        half = self._stream_halves.get(stream_id, self._stream_half)
+            return self._connection_threshold + self._connection_window // 2
+        half = self._stream_thresholds.get(stream_id, self._stream_threshold)
         return half + self._stream_window // 2
 
     def _raise_limits(self, stream_id: int, end: int) -> list[tuple[int | None, int]]:
         """Raise the limits of which more than half is used; return them."""
         raised: list[tuple[int | None, int]] = []
         # The connection first: its limit applies to all streams.
-        if self._total > self._connection_half:
+        if self._received_bytes > self._connection_threshold:
             # From the bytes received, not from the old limit: a large burst needs one update only.
-            limit = self._total + self._connection_window
-            self._connection_half = limit - self._connection_window // 2
+            limit = self._received_bytes + self._connection_window
+            self._connection_threshold = limit - self._connection_window // 2
             raised.append((None, limit))
-        if end > self._stream_halves.get(stream_id, self._stream_half):
+        if end > self._stream_thresholds.get(stream_id, self._stream_threshold):
             limit = end + self._stream_window
-            self._stream_halves[stream_id] = limit - self._stream_window // 2
+            self._stream_thresholds[stream_id] = limit - self._stream_window // 2
             raised.append((stream_id, limit))
         return raised
 
 
-_MIN_ROOM_BYTES = 2 * MIN_FRAME_BYTES
+_MIN_WINDOW_BYTES = 2 * MIN_FRAME_BYTES
 """The smallest remaining window in which something is sent (quicly: MIN_SEND_WINDOW)."""
 
 
@@ -136,10 +139,10 @@ class QuicEndpoint(Endpoint[QuicPacket]):
             self.recovery.on_path_rtt(path_rtt_ns)
         self._acks = AckState.of(settings)
         self._packer = Packer(settings, source, handshake, self._acks, self.recovery)
-        self._has_bucket = settings.pacing_bucket is PacingBucket.AIOQUIC
+        self._has_aioquic_bucket = settings.pacing_bucket is PacingBucket.AIOQUIC
         self._pacer = _make_pacer(settings, controller, self.recovery.rtt)
         self._flow = FlowReceiver.of(settings)
-        self._n_probes = settings.probes
+        self._probes_per_timeout = settings.probes
         self._loss_timer_packets = settings.loss_timer_packets
         self._free_packets = 0
         """Packets that may leave now regardless of the window."""
@@ -151,7 +154,9 @@ class QuicEndpoint(Endpoint[QuicPacket]):
         self._frame_header = self._packer.header
         self._partial_datagrams = settings.partial_datagrams
         self._uses_last_bytes = settings.partial_datagrams or settings.may_exceed_cwnd
+        """True if a packet leaves, cut or not, when the window has less room than a full one."""
         self._forgets_acks = settings.ack_ping_every > 0
+        """True if packets are no longer acknowledged once the peer has an ACK of them."""
 
     @property
     def is_ready(self) -> bool:
@@ -163,9 +168,8 @@ class QuicEndpoint(Endpoint[QuicPacket]):
     def on_packet(self, packet: QuicPacket, now_ns: int) -> list[StreamBytes]:
         """Handle a packet that arrived; return the stream bytes that it delivers."""
         if not self._handshake.is_over:
-            self._handshake.on_datagram(
-                packet
-            )  # before duplicates are dropped: § 8.1 counts all bytes
+            # Before duplicates are dropped: RFC 9000 § 8.1 counts all bytes.
+            self._handshake.on_datagram(packet)
         if not self._acks.on_packet(packet.number, now_ns, packet.is_ack_eliciting):
             return []
         if packet.ecn:
@@ -199,7 +203,7 @@ class QuicEndpoint(Endpoint[QuicPacket]):
         lost = self.recovery.on_timer(now_ns)
         if lost is None:
             # RFC 9002 § 6.2.4: one or two probes per timeout, regardless of the window.
-            self._packer.probes = self._n_probes
+            self._packer.probes = self._probes_per_timeout
             return
         self._free_packets = self._loss_timer_packets
         for packet in lost:
@@ -259,23 +263,23 @@ class QuicEndpoint(Endpoint[QuicPacket]):
 
     def _send(self, packets: list[QuicPacket], now_ns: int) -> None:
         """Append the packets that leave now, except a bare ACK."""
-        waits = self._packer.limits or self._packer.probes or not self._handshake.is_over
-        if waits or self._source.has_data:
+        has_control_data = self._packer.limits or self._packer.probes or not self._handshake.is_over
+        if has_control_data or self._source.has_data:
             self._is_settled = False
             self._pacer.begin()
-            is_mixed = waits or self._free_packets or self._acks.due_at_ns is not None
-            if is_mixed or self._has_bucket:
+            is_mixed = has_control_data or self._free_packets or self._acks.due_at_ns is not None
+            if is_mixed or self._has_aioquic_bucket:
                 self._send_all(packets, now_ns)
             else:
                 self._send_streams(packets, now_ns)
         else:
             self._pacer.due_at_ns = None  # set again if a packet waits for it
-            self._settle(now_ns)
+            self._on_idle(now_ns)
         self._free_packets = 0
 
     def _send_all(self, packets: list[QuicPacket], now_ns: int) -> None:
         """Append packets as long as sending is allowed and there is something to send."""
-        while room := self._room(now_ns):
+        while room := self._packet_room(now_ns):
             packet = self._packer.packet(now_ns, room)
             if packet is None:
                 self.recovery.mark_app_limited()
@@ -288,17 +292,17 @@ class QuicEndpoint(Endpoint[QuicPacket]):
     def _send_streams(self, packets: list[QuicPacket], now_ns: int) -> None:
         """Do the same as `_send_all` when only stream bytes can wait.
 
-        That is nearly always the case. The work of `_room`, `Packer.packet` and `_on_sent` for each
-        packet is inlined in one loop, without the branches that cannot apply.
+        That is nearly always the case. The work of `_packet_room`, `Packer.packet` and `_on_sent`
+        for each packet is inlined in one loop, without the branches that cannot apply.
         """
         # Attributes used once per packet are not copied to locals: few packets are sent per call.
         # The window is read in each round of the loop: `on_sent` of a controller may change it.
         recovery, controller, pacer = self.recovery, self._controller, self._pacer
-        full, is_paced = self._datagram_bytes, pacer.rate_bps is not None
+        full_bytes, is_paced = self._datagram_bytes, pacer.rate_bps is not None
         while True:
-            room = full
-            if controller.congestion_window - recovery.bytes_in_flight < full:
-                room = self._room(now_ns) if self._uses_last_bytes else 0
+            room = full_bytes
+            if controller.congestion_window - recovery.bytes_in_flight < full_bytes:
+                room = self._packet_room(now_ns) if self._uses_last_bytes else 0
                 if not room:
                     return
             elif is_paced and pacer.ready_at_ns > now_ns:
@@ -309,7 +313,8 @@ class QuicEndpoint(Endpoint[QuicPacket]):
             if frame is None:
                 recovery.mark_app_limited()
                 return
-            left -= header.n_bytes + frame[2]
+            _, _, n_bytes = frame
+            left -= header.n_bytes + n_bytes
             frames = [frame]
             if left >= MIN_FRAME_BYTES:  # the stream ended inside the packet
                 left = self._packer.fill(frames, left, MIN_FRAME_BYTES)
@@ -322,35 +327,35 @@ class QuicEndpoint(Endpoint[QuicPacket]):
                 pacer.on_sent(room - left, now_ns)
             packets.append(packet)
 
-    def _settle(self, now_ns: int) -> None:
+    def _on_idle(self, now_ns: int) -> None:
         """Note that a packet could leave now but nothing waits."""
         # Without data to send, the rate matters only while the pacer has to wait.
-        if self._has_bucket or self._pacer.empty_at_ns > now_ns:
+        if self._has_aioquic_bucket or self._pacer.empty_at_ns > now_ns:
             self._pacer.begin()
         else:
             self._pacer.end()
-        if self._room(now_ns):
+        if self._packet_room(now_ns):
             self.recovery.mark_app_limited()
             self._is_settled = True
 
-    def _room(self, now_ns: int) -> int:
+    def _packet_room(self, now_ns: int) -> int:
         """Return the size that a packet may have now, 0 for none; probes ignore the window."""
-        full = self._datagram_bytes
+        full_bytes = self._datagram_bytes
         handshake = self._handshake
         if not handshake.is_over:
-            full = min(full, handshake.allowance_bytes)
+            full_bytes = min(full_bytes, handshake.allowance_bytes)
         # RFC 9002 § 7.5: probes are not blocked by the congestion controller, but do count as in
         # flight, so they may take it beyond the window.
         if self._packer.probes:
-            return full
+            return full_bytes
         left = self._controller.congestion_window - self.recovery.bytes_in_flight
-        if left < full and not self._free_packets:
+        if left < full_bytes and not self._free_packets:
             # Too little for a useful frame: quicly waits for the next ACK instead.
-            if left < _MIN_ROOM_BYTES or not self._uses_last_bytes:
+            if left < _MIN_WINDOW_BYTES or not self._uses_last_bytes:
                 return 0
             if self._partial_datagrams:
-                full = left
-        return full if self._pacer.allows_part(full, now_ns) else 0
+                full_bytes = left
+        return full_bytes if self._pacer.allows_part(full_bytes, now_ns) else 0
 
     def _on_sent(self, packet: QuicPacket) -> None:
         """Count a packet that leaves now in handshake, recovery and pacing."""
@@ -371,7 +376,8 @@ class QuicEndpoint(Endpoint[QuicPacket]):
         for packet in packets:
             # RFC 9000 § 13.2.4: the peer has this ACK, so its packets need not be reported again.
             if forgets_acks and packet.ack is not None:
-                self._acks.forget(packet.ack[0][1])
+                _, highest = packet.ack[0]
+                self._acks.forget(highest)
             for stream_id, offset, n_bytes in packet.frames:
                 source.on_acked(stream_id, offset, n_bytes)
             if packet.crypto:
@@ -398,10 +404,10 @@ def _make_pacer(
 ) -> Pacer:
     """Return the pacer of an endpoint with these settings."""
     kind = AioquicPacer if settings.pacing_bucket is PacingBucket.AIOQUIC else Pacer
-    full = settings.datagram_bytes
-    burst_bytes = settings.pacing_burst_packets * full
+    full_bytes = settings.datagram_bytes
+    burst_bytes = settings.pacing_burst_packets * full_bytes
     return kind(
-        controller, rtt, gain=settings.pacing_gain, burst_bytes=burst_bytes, packet_bytes=full
+        controller, rtt, gain=settings.pacing_gain, burst_bytes=burst_bytes, packet_bytes=full_bytes
     )
 
 

@@ -57,7 +57,9 @@ class Handshake:
         self._received = Ranges()
         self._acked = Ranges()
         self._to_send: list[tuple[int, int]] = []
-        self._end = 0
+        """The start and end of handshake bytes that wait, the lowest first."""
+        self._queued_bytes = 0
+        """All handshake bytes of this end that were ever queued."""
         self._is_zero_rtt = mode is HandshakeMode.ZERO_RTT
         self.is_complete = mode is HandshakeMode.NONE
         self.is_over = mode is HandshakeMode.NONE
@@ -112,7 +114,7 @@ class Handshake:
     def on_acked(self, offset: int, n_bytes: int) -> None:
         """Record that the peer has these handshake bytes."""
         self._acked.add(offset, offset + n_bytes)
-        self.is_over = self.is_complete and self._acked.contiguous >= self._end
+        self.is_over = self.is_complete and self._acked.contiguous >= self._queued_bytes
 
     def on_lost(self, offset: int, n_bytes: int) -> None:
         """Queue these handshake bytes again, except those that arrived after all."""
@@ -153,21 +155,21 @@ class Handshake:
         return max(used, self._settings.client_initial_bytes) if is_initial else used
 
     def _queue(self, n_bytes: int) -> None:
-        self._to_send.append((self._end, self._end + n_bytes))
-        self._end += n_bytes
+        """Append a message of this end to the CRYPTO stream."""
+        self._to_send.append((self._queued_bytes, self._queued_bytes + n_bytes))
+        self._queued_bytes += n_bytes
 
     def _advance(self) -> None:
         """Queue the answer once the peer's flight is complete."""
-        settings, got = self._settings, self._received.contiguous
+        settings, received_bytes = self._settings, self._received.contiguous
         if self._role is Role.CLIENT:
-            if got >= settings.server_flight_bytes:
+            if received_bytes >= settings.server_flight_bytes:
                 self.is_complete = True
                 self._queue(settings.client_finished_bytes)
-        # Once: `_end` counts all bytes ever queued, so a repeated ClientHello gets no second
-        # answer.
-        elif not self._end and got >= settings.client_hello_bytes:
+        # Only once: a repeated ClientHello gets no second answer.
+        elif not self._queued_bytes and received_bytes >= settings.client_hello_bytes:
             self._queue(settings.server_flight_bytes)
         # RFC 9001 § 4.1.1: complete at the server once it has the client's Finished, which also
         # shows that the client receives at its address.
-        elif got >= settings.client_hello_bytes + settings.client_finished_bytes:
+        elif received_bytes >= settings.client_hello_bytes + settings.client_finished_bytes:
             self.is_complete = self._is_validated = True

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 MIN_FRAME_BYTES: Final = 32
 """The smallest part of a stream that is worth a frame header."""
-_LEAST_ACK_BYTES: Final = 5
+_RESERVED_ACK_BYTES: Final = 5
 """Reserved for an ACK while a packet is filled; further ranges are added on top."""
 _LIMIT_FRAME_BYTES: Final = 6
 """Approximate size of MAX_DATA or MAX_STREAM_DATA: a type, an id of one byte, and a limit below
 2^30 (RFC 9000 §§ 19.9, 19.10). Added on top of a filled packet."""
-_HEADER_AGAIN_BYTES: Final = 12
+_RESENT_HEADER_BYTES: Final = 12
 """Approximate size of the header of a retransmitted frame."""
 
 
@@ -72,8 +72,8 @@ class Packer:
     def packet(self, now_ns: int, room: int) -> QuicPacket | None:
         """Return a packet of up to *room* bytes with waiting data; None if there is none."""
         # The frames are chosen first, so room for the ACK that goes with them is reserved before.
-        kept_free = _LEAST_ACK_BYTES if self._is_ack_ready(now_ns) else 0
-        left = room - self._header_bytes - kept_free
+        reserved_bytes = _RESERVED_ACK_BYTES if self._is_ack_ready(now_ns) else 0
+        left = room - self._header_bytes - reserved_bytes
         frames: list[StreamBytes] = []
         crypto: list[tuple[int, int]] = []
         handshake = self._handshake
@@ -83,7 +83,7 @@ class Packer:
             # One byte is enough for the first frame: a stream's last bytes must not wait for
             # others.
             left = self.fill(frames, left, 1)
-        used = room - left - kept_free
+        used = room - left - reserved_bytes
         if self.probes:
             return self._probe(now_ns, frames, crypto, used)
         if not frames and not crypto and not self.limits:
@@ -91,19 +91,19 @@ class Packer:
         self._recovery.is_cwnd_underutilized = False
         return self._pack(now_ns, frames, crypto, used)
 
-    def fill(self, frames: list[StreamBytes], left: int, least: int) -> int:
+    def fill(self, frames: list[StreamBytes], left: int, min_bytes: int) -> int:
         """Append frames from the source to *frames*, up to *left* bytes; return the bytes left.
 
         The first frame carries at least *least* bytes of its stream.
         """
         source, header = self._source, self.header
         while left >= MIN_FRAME_BYTES:
-            frame = source.take(left, header, least)
+            frame = source.take(left, header, min_bytes)
             if frame is None:
                 break
             frames.append(frame)
             left -= header.n_bytes + frame[2]
-            least = MIN_FRAME_BYTES
+            min_bytes = MIN_FRAME_BYTES
         return left
 
     def bare_ack(self, now_ns: int) -> QuicPacket:
@@ -127,10 +127,10 @@ class Packer:
         """Return a probe with these frames, or else with those of the oldest packet in flight."""
         if not frames and not crypto and not self.limits:
             # Probes ignore the congestion window, but not the anti-amplification limit.
-            allowance = self._handshake.allowance_bytes - _LEAST_ACK_BYTES
+            allowance = self._handshake.allowance_bytes - _RESERVED_ACK_BYTES
             oldest = self._recovery.oldest
             if oldest is not None:  # RFC 9002 § 6.2.4
-                used = _carry_again(oldest, frames, crypto, used, allowance)
+                used = _resend_data(oldest, frames, crypto, used, allowance)
             if not frames and not crypto:
                 if allowance <= used:
                     return None
@@ -177,11 +177,12 @@ class Packer:
     def _ping(self, now_ns: int) -> QuicPacket:
         """Return a probe that carries only a PING."""
         # Padded to a full datagram (RFC 9000 § 14.1): the server may then send three times as much.
-        least = self._initial_bytes if self._handshake.may_deadlock else 0
-        used = max(self._header_bytes + 1, least)
+        min_bytes = self._initial_bytes if self._handshake.may_deadlock else 0
+        used = max(self._header_bytes + 1, min_bytes)
         return QuicPacket(self._take_number(), now_ns, used, [], None, (), True)
 
     def _take_number(self) -> int:
+        """Return the number of the next packet, and advance."""
         recovery = self._recovery
         number = recovery.next_number
         recovery.next_number = number + 1
@@ -193,22 +194,22 @@ class Packer:
         return due_at_ns is not None and (self._bundles_acks or due_at_ns <= now_ns)
 
 
-def _carry_again(
+def _resend_data(
     oldest: QuicPacket,
     frames: list[StreamBytes],
     crypto: list[tuple[int, int]],
     used: int,
-    most: int,
+    max_used: int,
 ) -> int:
     """Append the data of *oldest* to both lists, cut at *most* bytes; return the bytes used."""
     for stream_id, offset, length in oldest.frames:
-        n_bytes = min(length, most - used - _HEADER_AGAIN_BYTES)
+        n_bytes = min(length, max_used - used - _RESENT_HEADER_BYTES)
         if n_bytes > 0 or n_bytes == length:  # a frame without bytes carries the end of a stream
             frames.append((stream_id, offset, n_bytes))
-            used += n_bytes + _HEADER_AGAIN_BYTES
+            used += n_bytes + _RESENT_HEADER_BYTES
     for offset, length in oldest.crypto:
-        n_bytes = min(length, most - used - _HEADER_AGAIN_BYTES)
+        n_bytes = min(length, max_used - used - _RESENT_HEADER_BYTES)
         if n_bytes > 0:
             crypto.append((offset, n_bytes))
-            used += n_bytes + _HEADER_AGAIN_BYTES
+            used += n_bytes + _RESENT_HEADER_BYTES
     return used

@@ -17,9 +17,10 @@ Spans: TypeAlias = tuple[tuple[int, int], ...]
 """Packet numbers of an ACK: highest first, each (low, high) inclusive."""
 
 # RFC 9000 § 16: two bits of the first byte are the length, so 6, 14 and 30 bits hold the value.
-_ONE: Final = 1 << 6
-_TWO: Final = 1 << 14
-_FOUR: Final = 1 << 30
+# These are the numbers of values that fit into one, two and four bytes.
+_ONE_BYTE_VALUES: Final = 1 << 6
+_TWO_BYTE_VALUES: Final = 1 << 14
+_FOUR_BYTE_VALUES: Final = 1 << 30
 
 
 def varint_bytes(value: int) -> int:
@@ -28,11 +29,11 @@ def varint_bytes(value: int) -> int:
     >>> [varint_bytes(value) for value in (63, 64, 16383, 16384, 2**30)]
     [1, 2, 2, 4, 8]
     """
-    if value < _ONE:
+    if value < _ONE_BYTE_VALUES:
         return 1
-    if value < _TWO:
+    if value < _TWO_BYTE_VALUES:
         return 2
-    return 4 if value < _FOUR else 8
+    return 4 if value < _FOUR_BYTE_VALUES else 8
 
 
 class StreamFrameHeader(FrameHeader):
@@ -49,11 +50,17 @@ class StreamFrameHeader(FrameHeader):
         """Return the length of the header of a frame that begins at *offset* of a stream."""
         # Called for every packet: common cases need no further call.
         # One byte for the type, one for a small stream ID, two for the length; offset 0 takes none.
-        n_bytes = 4 if stream_id < _ONE else 5 if stream_id < _TWO else 3 + varint_bytes(stream_id)
-        if offset >= _TWO:
-            n_bytes += 4 if offset < _FOUR else varint_bytes(offset)
+        n_bytes = (
+            4
+            if stream_id < _ONE_BYTE_VALUES
+            else 5
+            if stream_id < _TWO_BYTE_VALUES
+            else 3 + varint_bytes(stream_id)
+        )
+        if offset >= _TWO_BYTE_VALUES:
+            n_bytes += 4 if offset < _FOUR_BYTE_VALUES else varint_bytes(offset)
         elif offset:
-            n_bytes += 2 if offset >= _ONE else 1
+            n_bytes += 2 if offset >= _ONE_BYTE_VALUES else 1
         self.n_bytes = n_bytes
         return n_bytes
 

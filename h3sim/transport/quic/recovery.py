@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from h3sim.transport.quic.settings import QuicSettings
 
 
-_MAX_SPANS: Final = 8
+_MAX_ACK_SPANS: Final = 8
 """The most spans that an ACK reports; older ones have been reported several times."""
 
 
@@ -39,15 +39,15 @@ class AckState:
     """
 
     __slots__ = (
+        "_confirmed_to",
         "_eliciting",
         "_every",
         "_gaps_at_once",
         "_largest",
         "_max_delay_ns",
         "_newest_from",
-        "_older",
+        "_older_spans",
         "_received",
-        "_reported_to",
         "ce_count",
         "due_at_ns",
         "ect_count",
@@ -61,14 +61,16 @@ class AckState:
         # The newest span grows with every packet, so it is kept as two numbers; the older ones
         # change only at a gap, so their part of an ACK is kept as well.
         self._newest_from = 0
-        self._reported_to = -1
         self._largest = -1
-        self._older: Spans = ()
+        self._older_spans: Spans = ()
+        self._confirmed_to = -1
+        """The highest packet number in an ACK that the peer has; see `forget`."""
         self._received = Ranges()
         """All spans as of the last packet that did not follow its predecessor."""
         self.largest_at_ns = 0
         """Arrival time of the largest packet number, from which ACK Delay counts."""
         self._eliciting = 0
+        """The ack-eliciting packets since the last ACK."""
         self.due_at_ns: int | None = None
         """Time when an ACK is due; None if no ack-eliciting packet has arrived since the last."""
         self.ect_count = 0
@@ -125,10 +127,11 @@ class AckState:
         """Return the spans of an ACK of everything so far; nothing is due any more."""
         self._eliciting = 0
         self.due_at_ns = None
-        spans: Spans = ((self._newest_from, self._largest), *self._older)
-        low = self._reported_to + 1
+        spans: Spans = ((self._newest_from, self._largest), *self._older_spans)
+        low = self._confirmed_to + 1
+        lowest_first, _ = spans[-1]
         # An ACK frame has at least one range, so the newest span remains.
-        if low and spans[-1][0] < low <= spans[0][1]:
+        if low and lowest_first < low <= self._largest:
             spans = tuple((max(first, low), last) for first, last in spans if last >= low)
         return spans
 
@@ -137,7 +140,7 @@ class AckState:
 
         The peer has an ACK of them (RFC 9000 § 13.2.4).
         """
-        self._reported_to = max(self._reported_to, number)
+        self._confirmed_to = max(self._confirmed_to, number)
 
     def _out_of_order(self, number: int, now_ns: int) -> bool:
         """Record a number that leaves or fills a gap; return False for a duplicate."""
@@ -151,9 +154,8 @@ class AckState:
         if number > self._largest:
             self._largest = number
             self.largest_at_ns = now_ns
-        newest, *older = received.last_spans(_MAX_SPANS)
-        self._newest_from = newest[0]
-        self._older = tuple(older)
+        (self._newest_from, _), *older = received.last_spans(_MAX_ACK_SPANS)
+        self._older_spans = tuple(older)
         return True
 
 
@@ -193,16 +195,20 @@ class Recovery:
         """Packet numbers declared lost; the reader clears the list."""
         self._sent: dict[int, QuicPacket] = {}
         """Packets in flight by number, rising."""
-        self._lowest = 0
+        self._lowest_number = 0
         """A lower bound of the packet numbers in flight. The dict's first entry has it too, but
         finding that means skipping every entry deleted before it."""
         self.next_number = 0
         """The number of the next packet."""
         self._eliciting = 0
+        """The ack-eliciting packets sent so far."""
         self._largest_acked = -1
-        self._loss_at_ns: int | None = None
+        self._loss_due_at_ns: int | None = None
+        """Time when the next packet is lost by the time threshold (loss_time)."""
         self._last_eliciting_at_ns = 0
+        """Time of the last ack-eliciting packet, from which the PTO counts."""
         self._first_sample_at_ns: int | None = None
+        """Time of the first RTT sample; only later packets show persistent congestion."""
         self._samples_delivery = controller.reads_delivery
         self._delivered_bytes = 0
         self._app_limited_to = 0
@@ -246,7 +252,7 @@ class Recovery:
             # Delivery rates are measured from here: idle time before it does not belong to the
             # path.
             self._first_sent_at_ns = self._delivered_at_ns = now_ns
-            self._lowest = packet.number
+            self._lowest_number = packet.number
         packet.eliciting_index = self._eliciting = self._eliciting + 1
         if self._samples_delivery:
             packet.first_sent_at_ns = self._first_sent_at_ns
@@ -303,13 +309,13 @@ class Recovery:
             self.controller.on_congestion_experienced(newest.sent_at_ns, now_ns)
         lost: list[QuicPacket] = []
         in_flight = before
-        if self._lowest <= self._largest_acked:
+        if self._lowest_number <= self._largest_acked:
             acked_bytes = before - self.bytes_in_flight
             lost = self._detect_lost(now_ns)
             # Includes the packets acknowledged now, excludes those declared lost now.
             in_flight = self.bytes_in_flight + acked_bytes
         else:
-            self._loss_at_ns = None
+            self._loss_due_at_ns = None
         self._arm()
         self.controller.on_acked(acked, now_ns, self.rtt, in_flight, self.is_cwnd_underutilized)
         return acked, lost
@@ -325,7 +331,7 @@ class Recovery:
     def on_timer(self, now_ns: int) -> list[QuicPacket] | None:
         """Return the packets declared lost now, or None if a probe is due instead."""
         lost = None
-        if self._loss_at_ns is not None:  # the loss timer has priority over the PTO (§ 6.2.1)
+        if self._loss_due_at_ns is not None:  # the loss timer has priority over the PTO (§ 6.2.1)
             lost = self._detect_lost(now_ns)
         else:
             # RFC 9002 § 6.2: a PTO is no sign of loss. Nothing is declared lost and the window
@@ -353,8 +359,8 @@ class Recovery:
 
     def _arm(self) -> None:
         """Set `due_at_ns` (SetLossDetectionTimer, RFC 9002 § A.8)."""
-        if self._loss_at_ns is not None:
-            self.due_at_ns = self._loss_at_ns
+        if self._loss_due_at_ns is not None:
+            self.due_at_ns = self._loss_due_at_ns
             return
         # Without ack-eliciting packets in flight there is nothing to recover. The exception, a
         # client that probes during the handshake (§ 6.2.2.1), is left to the endpoint.
@@ -366,12 +372,12 @@ class Recovery:
         if not self._sent:
             return acked
         # Usually all spans but the newest cover packets that are no longer in flight.
-        if len(spans) > 1 and spans[1][1] >= self._lowest:
+        if len(spans) > 1 and spans[1][1] >= self._lowest_number:
             for low, high in spans[:0:-1]:  # lowest first: controllers expect rising numbers
-                if high >= self._lowest:
+                if high >= self._lowest_number:
                     self._take_span(low, high, acked)
         low, high = spans[0]
-        if high >= self._lowest:
+        if high >= self._lowest_number:
             self._take_span(low, high, acked)
         return acked
 
@@ -380,9 +386,9 @@ class Recovery:
         # A local counter: one write of the attribute per span instead of one per packet.
         stop, sent, in_flight = high + 1, self._sent, self.bytes_in_flight
         # Everything up to *high* is acknowledged now, so the lower bound moves behind it.
-        if low <= self._lowest:
-            low = self._lowest
-            self._lowest = stop if stop <= self.next_number else self.next_number
+        if low <= self._lowest_number:
+            low = self._lowest_number
+            self._lowest_number = stop if stop <= self.next_number else self.next_number
         for number in range(low, stop):
             packet = sent.pop(number, None)
             if packet is not None:
@@ -392,15 +398,15 @@ class Recovery:
 
     def _lowest_in_flight(self) -> int:
         """Return the lowest packet number in flight; there must be one."""
-        sent, number = self._sent, self._lowest
+        sent, number = self._sent, self._lowest_number
         while number not in sent:
             number += 1
-        self._lowest = number
+        self._lowest_number = number
         return number
 
     def _detect_lost(self, now_ns: int) -> list[QuicPacket]:
         """Remove and return the packets lost by packet or time threshold (RFC 9002 § 6.1)."""
-        self._loss_at_ns = None
+        self._loss_due_at_ns = None
         largest = self._largest_acked
         sent = self._sent
         if not sent or self._lowest_in_flight() > largest:
@@ -416,8 +422,8 @@ class Recovery:
             # by time. Either suffices; less would take reordering for loss.
             if number <= largest - K_PACKET_THRESHOLD or due_at_ns <= now_ns:
                 lost.append(packet)
-            elif self._loss_at_ns is None:  # the first packet left has the earliest deadline
-                self._loss_at_ns = due_at_ns
+            elif self._loss_due_at_ns is None:  # the first packet left has the earliest deadline
+                self._loss_due_at_ns = due_at_ns
         if lost:
             self._on_lost(lost, now_ns)
         return lost
@@ -453,7 +459,7 @@ def _longest_loss_period_ns(lost: list[QuicPacket], after_ns: int) -> int:
     """
     span_ns = 0
     begin: QuicPacket | None = None
-    previous = -2
+    previous = -2  # followed by no index
     for packet in lost:
         if packet.sent_at_ns <= after_ns:
             continue

@@ -10,8 +10,9 @@ from h3sim.schema.fields import declare, validate
 from h3sim.schema.values import Choice, Flag, Integer, Milliseconds, Number, OrNone
 from h3sim.units import NS_PER_MS
 
-_MOST = 2**62
-_GAIN = Number(low=0.01, high=100)
+_NO_LIMIT = 2**62
+"""The upper limit of settings that a standard does not limit."""
+_PACING_GAIN = Number(low=0.01, high=100)
 
 
 class PacingBucket(enum.StrEnum):
@@ -56,7 +57,7 @@ class QuicSettings:
     ack_every: int = field(
         default=2,
         metadata=declare(
-            Integer(low=1, high=_MOST),
+            Integer(low=1, high=_NO_LIMIT),
             "every n-th ack-eliciting packet is acknowledged immediately, as is a gap in packet "
             "numbers",
         ),
@@ -125,7 +126,7 @@ class QuicSettings:
     pacing_gain: float | None = field(
         default=None,
         metadata=declare(
-            OrNone(_GAIN),
+            OrNone(_PACING_GAIN),
             "pacing rate in windows per round trip, 0.01 to 100, once the RTT is measured;"
             ' `"none"`: no pacing. The rate of a controller that has one takes precedence',
         ),
@@ -166,14 +167,14 @@ class QuicSettings:
     stream_window_bytes: int = field(
         default=6 * 2**20,
         metadata=declare(
-            Integer(low=1, high=_MOST),
+            Integer(low=1, high=_NO_LIMIT),
             "flow control window of a stream: limit of unread bytes; raised once half of it"
             " is used",
         ),
     )
     connection_window_bytes: int = field(
         default=15 * 2**20,
-        metadata=declare(Integer(low=1, high=_MOST), "flow control window of the connection"),
+        metadata=declare(Integer(low=1, high=_NO_LIMIT), "flow control window of the connection"),
     )
     client_initial_bytes: int = field(
         default=1250,

@@ -175,42 +175,43 @@ class TcpEndpoint(Endpoint[Segment]):
                 n_bytes = stream.end - stream.sent
             if probe is not None and probe.is_due:
                 # A tail loss probe ignores the window (RFC 8985 § 7.3).
-                segments.append(self._probing(probe, now_ns))
+                segments.append(self._probe_segment(probe, now_ns))
                 continue
             # Outside of an episode nothing is queued for retransmission, so this is the common case
             # without a call.
             if episode.point is None:
-                left = self._controller.congestion_window - board.pipe_bytes
+                room_bytes = self._controller.congestion_window - board.pipe_bytes
             else:
-                left = self.recovery.room_bytes()
+                room_bytes = self.recovery.room_bytes()
                 lost = board.next_lost()
                 if lost is not None:
-                    again = self._lost(lost, left, now_ns)
-                    if again is None:
+                    resent = self._retransmission(lost, room_bytes, now_ns)
+                    if resent is None:
                         return
-                    segments.append(again)
+                    segments.append(resent)
                     continue
             if n_bytes > mss_bytes:
                 n_bytes = mss_bytes
-            if n_bytes > left:  # no partial segments (silly window syndrome, RFC 9293 § 3.8.6.2.1)
+            # No partial segments (silly window syndrome, RFC 9293 § 3.8.6.2.1).
+            if n_bytes > room_bytes:
                 self.recovery.is_cwnd_underutilized = False
                 return
             if n_bytes and stream.sent + n_bytes <= self._right_edge:
                 if pacer.ready_at_ns > now_ns:
                     pacer.due_at_ns = pacer.ready_at_ns
                     return
-                segments.append(self._new(n_bytes, now_ns))
+                segments.append(self._new_data(n_bytes, now_ns))
                 continue
             # Linux grows the buffer only if the window has room for more than the buffer holds.
-            may_expand = not n_bytes and left >= mss_bytes
+            may_expand = not n_bytes and room_bytes >= mss_bytes
             if may_expand and stream.expand(self._controller.congestion_window):
                 continue
-            again = self._without_new_data(left, now_ns)
-            if again is None:
+            resent = self._without_new_data(room_bytes, now_ns)
+            if resent is None:
                 return
-            segments.append(again)
+            segments.append(resent)
 
-    def _new(self, n_bytes: int, now_ns: int) -> Segment:
+    def _new_data(self, n_bytes: int, now_ns: int) -> Segment:
         """Return a segment with data that was never sent."""
         sent = self._packer.cut(n_bytes, now_ns)
         self.recovery.on_sent(sent)
@@ -222,43 +223,44 @@ class TcpEndpoint(Endpoint[Segment]):
             segment.is_cwr = self.recovery.take_cwr()
         return segment
 
-    def _lost(self, lost: SentSegment, left: int, now_ns: int) -> Segment | None:
+    def _retransmission(self, lost: SentSegment, room_bytes: int, now_ns: int) -> Segment | None:
         """Return a retransmission of *lost*, if it may leave now."""
-        if lost.size_bytes > left and not self._episode.may_exceed_window:
+        if lost.size_bytes > room_bytes and not self._episode.may_exceed_window:
             self.recovery.is_cwnd_underutilized = False
             return None
-        return self._again(lost, now_ns) if self._pacer.allows(now_ns) else None
+        return self._resent(lost, now_ns) if self._pacer.allows(now_ns) else None
 
-    def _again(self, sent: SentSegment, now_ns: int) -> Segment:
+    def _resent(self, sent: SentSegment, now_ns: int) -> Segment:
+        """Return a segment with the same data, and record the retransmission."""
         self.recovery.on_resent(sent, self._packer.next_number, now_ns)
         self._pacer.on_sent(sent.size_bytes, now_ns)
         return self._packer.segment(sent, now_ns)
 
-    def _without_new_data(self, left: int, now_ns: int) -> Segment | None:
+    def _without_new_data(self, room_bytes: int, now_ns: int) -> Segment | None:
         """Return a speculative retransmission, without new data (RFC 6675 § 4, rules 3 and 4)."""
         recovery = self.recovery
-        if left < self._mss_bytes:
+        if room_bytes < self._mss_bytes:
             recovery.is_cwnd_underutilized = False
             return None
         recovery.on_app_limited()
         if recovery.episode.point is None:
             self._is_settled = True
             return None
-        again = recovery.next_speculative(now_ns)
-        return None if again is None else self._again(again, now_ns)
+        resent = recovery.next_speculative(now_ns)
+        return None if resent is None else self._resent(resent, now_ns)
 
-    def _probing(self, probe: TailLossProbe, now_ns: int) -> Segment:
+    def _probe_segment(self, probe: TailLossProbe, now_ns: int) -> Segment:
         """Return a probe: new data if there is any, else the last segment (RFC 8985 § 7.3)."""
         stream = self._stream
         n_bytes = min(stream.end - stream.sent, self._mss_bytes)
         if n_bytes and stream.sent + n_bytes <= self._right_edge:
-            segment = self._new(n_bytes, now_ns)
+            segment = self._new_data(n_bytes, now_ns)
             probe.on_sent(stream.sent, None)
             return segment
         # The last segment exists: a probe is due only with data in flight, and leaves at once.
         last = next(reversed(self._board.sent.values()))
         probe.on_sent(last.stop, last)
-        return self._again(last, now_ns)
+        return self._resent(last, now_ns)
 
     # Receiving
 
@@ -289,6 +291,7 @@ class TcpEndpoint(Endpoint[Segment]):
                 self.recovery.on_rtt(now_ns - packet.echo_ns)
 
     def _write(self, message: Message | None) -> None:
+        """Append a message of the handshake to the stream, if there is one."""
         if message is not None:
             self._stream.write_message(message, self._handshake.length_of(message))
 

@@ -42,6 +42,7 @@ class Scoreboard:
         self.runs: dict[int, int] = {}
         """The start and end of each SACKed span."""
         self.sacked_segments = 0
+        """The number of SACKed segments in `sent`."""
         self._to_resend: list[int] = []
         """A heap of sequence numbers of lost segments; some may have arrived after all."""
 
@@ -53,7 +54,7 @@ class Scoreboard:
 
     def take_acked(self, ack: int) -> list[SentSegment]:
         """Remove the segments up to *ack*; return those not SACKed before, in rising order."""
-        news = []
+        delivered = []
         sent = self.sent
         seq = self.una
         # Each step looks up the next segment by its number: no search, however many are in flight.
@@ -64,16 +65,16 @@ class Scoreboard:
                 self.sacked_segments -= 1
             else:
                 self.pipe_bytes -= segment.size_bytes * segment.copies
-                news.append(segment)
+                delivered.append(segment)
         self.una = ack
         if self.runs:
             # Segments are acknowledged as a unit and spans begin with one, so none is split.
             self.runs = {start: stop for start, stop in self.runs.items() if start >= ack}
-        return news
+        return delivered
 
     def take_sacked(self, blocks: Iterable[tuple[int, int]]) -> list[SentSegment]:
         """Mark the segments in *blocks*; return the newly SACKed ones, in rising order."""
-        news: list[SentSegment] = []
+        delivered: list[SentSegment] = []
         # On the wire the newest span comes first; callers expect rising order.
         for start, stop in sorted(blocks):
             # A D-SACK (RFC 2883 § 4), or an ACK that was reordered.
@@ -81,19 +82,19 @@ class Scoreboard:
                 continue
             seq = start
             while seq < stop:
-                known = self.runs.pop(seq, None)
-                if known is not None:
-                    seq = known
+                known_stop = self.runs.pop(seq, None)
+                if known_stop is not None:
+                    seq = known_stop
                     continue
                 segment = self.sent[seq]
                 seq = segment.stop
                 segment.is_sacked = True
                 self.pipe_bytes -= segment.size_bytes * segment.copies
                 segment.copies = 0
-                news.append(segment)
+                delivered.append(segment)
             self.runs[start] = seq
-        self.sacked_segments += len(news)
-        return news
+        self.sacked_segments += len(delivered)
+        return delivered
 
     def mark_lost(self, lost: Iterable[SentSegment]) -> None:
         """Remove all transmissions of these from the pipe, and queue them for retransmission."""
@@ -200,6 +201,7 @@ class SackDetector(Detector):
         self._rtt = rtt
         self._mss_bytes = mss_bytes
         self._dup_acks = 0
+        """Duplicate ACKs since SND.UNA last advanced (DupAcks)."""
         self._lost_to = 0
         """A sequence number below which every segment is lost or SACKed."""
         self._has_rescued = False
@@ -225,7 +227,7 @@ class SackDetector(Detector):
         if not runs:
             return []
         lost: list[SentSegment] = []
-        threshold = self._threshold(runs)
+        threshold = self._loss_threshold(runs)
         # Below an earlier threshold everything is decided: each segment is checked once.
         if threshold > self._lost_to:
             lost = self._lost_between(self._lost_to, threshold)
@@ -269,7 +271,7 @@ class SackDetector(Detector):
         self._has_rescued = True
         return last
 
-    def _threshold(self, runs: dict[int, int]) -> int:
+    def _loss_threshold(self, runs: dict[int, int]) -> int:
         """Return the sequence number below which IsLost holds (RFC 6675 § 4).
 
         Three spans, or more than two segments, were acknowledged above it.
@@ -305,7 +307,7 @@ def _is_first_try(segment: SentSegment) -> bool:
     return not segment.is_lost and segment.copies == 1
 
 
-_PERSISTS: Final = 16
+_PERSIST_RECOVERIES: Final = 16
 """Recoveries without a spurious retransmission that reset the reordering window."""
 
 
@@ -321,8 +323,8 @@ class RackDetector(Detector):
         "_duplicate_round",
         "_highest_delivered",
         "_in_flight",
-        "_newest",
-        "_persist",
+        "_newest_number",
+        "_persist_recoveries",
         "_rtt",
         "_rtt_ns",
         "_sees_reordering",
@@ -334,18 +336,20 @@ class RackDetector(Detector):
         self._rtt = rtt
         self._in_flight: dict[int, SentSegment] = {}
         """Segments in flight by number, in the order of their last transmission."""
-        self._newest = -1
-        """The most recently sent segment of those delivered (RACK.xmit_ts and RACK.end_seq)."""
+        self._newest_number = -1
+        """The number of the delivered segment that was sent last (RACK.xmit_ts, RACK.end_seq)."""
         self._rtt_ns = 0
         """RACK.rtt."""
         self._highest_delivered = 0
         """RACK.fack."""
         self._sees_reordering = False
+        """RACK.reordering_seen."""
         self._duplicate_round: int | None = None
         """RACK.dsack_round."""
         self._window_factor = 1
         """RACK.reo_wnd_mult."""
-        self._persist = _PERSISTS
+        self._persist_recoveries = _PERSIST_RECOVERIES
+        """RACK.reo_wnd_persist: the recoveries until the factor is reset."""
         self.due_at_ns = None
 
     def on_sent(self, segment: SentSegment) -> None:
@@ -363,12 +367,12 @@ class RackDetector(Detector):
         if self._duplicate_round is None or una >= self._duplicate_round:
             self._duplicate_round = self._board.next_seq
             self._window_factor += 1
-            self._persist = _PERSISTS
+            self._persist_recoveries = _PERSIST_RECOVERIES
 
     def on_recovered(self) -> None:
         """Reset the reordering window after 16 recoveries without a duplicate."""
-        self._persist -= 1
-        if self._persist <= 0:
+        self._persist_recoveries -= 1
+        if self._persist_recoveries <= 0:
             self._window_factor = 1
 
     def detect(
@@ -380,12 +384,12 @@ class RackDetector(Detector):
     ) -> list[SentSegment]:
         """Return lost segments; set the time of the next check (RFC 8985 § 6.2, steps 2-5)."""
         del is_advance
-        self._remove_entry(delivered, now_ns)
+        self._on_delivered(delivered, now_ns)
         self.due_at_ns = None
-        under_way, newest = self._in_flight, self._newest
+        under_way, newest_number = self._in_flight, self._newest_number
         first = next(iter(under_way.values()), None)
         # Every segment in flight was sent after the most recently sent one that was delivered.
-        if first is None or first.number > newest:
+        if first is None or first.number > newest_number:
             return []
         # RFC 8985 § 6.2, step 5: RACK.rtt after a segment was sent, its ACK is as late as that of
         # the newest delivered one; the reordering window is what a late packet may take beyond.
@@ -393,7 +397,7 @@ class RackDetector(Detector):
         lost: list[SentSegment] = []
         # A resent segment is inserted anew, so the dict has the order of transmissions.
         for number, segment in under_way.items():
-            if number > newest:
+            if number > newest_number:
                 break
             due_at_ns = segment.sent_at_ns + wait_ns
             if due_at_ns <= now_ns:
@@ -418,9 +422,13 @@ class RackDetector(Detector):
             del self._in_flight[segment.number]
         return lost
 
-    def _remove_entry(self, delivered: list[SentSegment], now_ns: int) -> None:
+    def _on_delivered(self, delivered: list[SentSegment], now_ns: int) -> None:
         """Remove delivered segments, and update RACK.segment (RFC 8985 § 6.2, steps 1-3)."""
-        under_way, newest, highest = self._in_flight, self._newest, self._highest_delivered
+        under_way, newest_number, highest = (
+            self._in_flight,
+            self._newest_number,
+            self._highest_delivered,
+        )
         for segment in delivered:
             number, stop = segment.number, segment.stop
             under_way.pop(number, None)
@@ -433,9 +441,9 @@ class RackDetector(Detector):
             if segment.is_retransmitted and rtt_ns < self._rtt.min_rtt_ns:
                 continue  # faster than the path: the ACK is for an earlier transmission
             self._rtt_ns = rtt_ns
-            if number > newest:
-                newest = number
-        self._newest, self._highest_delivered = newest, highest
+            if number > newest_number:
+                newest_number = number
+        self._newest_number, self._highest_delivered = newest_number, highest
 
     def _window_ns(self, *, is_recovering: bool) -> int:
         """Return RACK.reo_wnd (RFC 8985 § 6.2, step 4)."""

@@ -25,13 +25,16 @@ class State(enum.Enum):
 
 
 class _Event(enum.Enum):
+    """A segment that is sent or arrives, as far as it changes the state."""
+
     SEND = "send"
     SYN = "syn"
     SYN_ACK = "syn-ack"
     ACK = "ack"
 
 
-_STATES = {
+# By state and event.
+_NEXT_STATES = {
     (State.CLOSED, _Event.SEND): State.SYN_SENT,
     (State.LISTEN, _Event.SYN): State.SYN_RECEIVED,
     (State.SYN_SENT, _Event.SYN_ACK): State.ESTABLISHED,
@@ -42,7 +45,8 @@ _STATES = {
     (State.ESTABLISHED, _Event.SYN_ACK): State.ESTABLISHED,
 }
 
-_ANSWERS = {
+# By version and the message that arrived.
+_TLS_ANSWERS = {
     (TlsVersion.TLS_1_3, Message.CLIENT_HELLO): Message.SERVER_FLIGHT,
     (TlsVersion.TLS_1_3, Message.SERVER_FLIGHT): Message.CLIENT_FINISHED,
     (TlsVersion.TLS_1_2, Message.CLIENT_HELLO): Message.SERVER_FLIGHT,
@@ -50,7 +54,7 @@ _ANSWERS = {
     (TlsVersion.TLS_1_2, Message.CLIENT_FINISHED): Message.SERVER_FINISHED,
 }
 
-_OPENS = {
+_LAST_MESSAGES = {
     (TlsVersion.TLS_1_3, Role.CLIENT): Message.SERVER_FLIGHT,
     (TlsVersion.TLS_1_3, Role.SERVER): Message.CLIENT_HELLO,
     (TlsVersion.TLS_1_2, Role.CLIENT): Message.SERVER_FINISHED,
@@ -101,30 +105,31 @@ class Handshake:
             event = _Event.SYN if segment.ack is None else _Event.SYN_ACK
         else:
             event = _Event.ACK
-        self.state = _STATES[before, event]
+        self.state = _NEXT_STATES[before, event]
         if event is _Event.SYN:
             # A repeated SYN means that the SYN-ACK was lost: resend it at once.
             self.is_syn_due = self.state is State.SYN_RECEIVED
-        if before is self.state or self.state is not State.ESTABLISHED:
+        has_opened = before is not self.state and self.state is State.ESTABLISHED
+        if not has_opened:
             return None
         if self._tls is TlsVersion.NONE:
             self.may_send = True
             return None
-        if self._role is Role.SERVER:
+        if self._role is Role.SERVER:  # it waits for the ClientHello
             return None
         self.may_send = self._has_early_data
         return Message.CLIENT_HELLO
 
     def on_message(self, message: Message) -> Message | None:
         """Handle a TLS message; return the answer to it."""
-        if message is _OPENS[self._tls, self._role]:
+        if message is _LAST_MESSAGES[self._tls, self._role]:
             self.may_send = True
-        return _ANSWERS.get((self._tls, message))
+        return _TLS_ANSWERS.get((self._tls, message))
 
     def on_syn_sent(self, now_ns: int) -> None:
         """Record that a SYN or a SYN-ACK leaves now."""
         if self.state is State.CLOSED:
-            self.state = _STATES[self.state, _Event.SEND]
+            self.state = _NEXT_STATES[self.state, _Event.SEND]
         self.is_syn_due = False
         # RFC 6298 § 5.5: each retransmission doubles the timeout.
         self.retry_at_ns = now_ns + self._retry_ns

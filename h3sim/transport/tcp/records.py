@@ -56,25 +56,25 @@ class SendStream:
     __slots__ = (
         "_cuts_frames",
         "_data_frame_bytes",
-        "_dynamic_bytes",
         "_dynamic_idle_ns",
+        "_dynamic_limit_bytes",
         "_empty_frame_bytes",
-        "_ends",
         "_frame_header_bytes",
-        "_is_clear",
+        "_is_cleartext",
         "_is_dynamic",
         "_min_room_bytes",
         "_overhead_bytes",
-        "_pieces",
         "_record_bytes",
         "_send_buffer_bytes",
         "_small_record_bytes",
         "_source",
         "_unacked",
+        "_uncut_bodies",
+        "_uncut_records",
         "_write_bytes",
         "_written_at_ns",
-        "_written_bytes",
-        "_written_to",
+        "_written_end",
+        "_written_since_idle_bytes",
         "end",
         "lowat_bytes",
         "sent",
@@ -89,6 +89,7 @@ class SendStream:
         self._source = source
         self._frame_header_bytes = frame_header_bytes
         self._empty_frame_bytes = frame_header_bytes or _STATUS_LINE_BYTES
+        """The size of a response without a body, beside its header fields."""
         self._min_room_bytes = frame_header_bytes + MIN_FRAME_BYTES
         """The smallest room in a record for which a further frame is worth its header."""
         lowat = settings.notsent_lowat_bytes
@@ -98,41 +99,46 @@ class SendStream:
         self._cuts_frames = settings.cuts_frames
         self._send_buffer_bytes = settings.send_buffer_bytes
         self._data_frame_bytes = settings.data_frame_bytes
-        self._is_clear = settings.tls is TlsVersion.NONE
-        self._overhead_bytes = 0 if self._is_clear else RECORD_OVERHEAD_BYTES
+        self._is_cleartext = settings.tls is TlsVersion.NONE
+        self._overhead_bytes = 0 if self._is_cleartext else RECORD_OVERHEAD_BYTES
         self._record_bytes = settings.record_bytes
-        if self._is_clear:
+        if self._is_cleartext:
             self._record_bytes = frame_header_bytes + settings.data_frame_bytes
-        self._is_dynamic = settings.has_dynamic_records and not self._is_clear
+        self._is_dynamic = settings.has_dynamic_records and not self._is_cleartext
         self._small_record_bytes = min(
             settings.mss_bytes - RECORD_OVERHEAD_BYTES, settings.record_bytes
         )
-        self._dynamic_bytes = settings.dynamic_record_bytes
+        self._dynamic_limit_bytes = settings.dynamic_record_bytes
         self._dynamic_idle_ns = settings.dynamic_record_idle_ns
-        self._written_bytes = 0
+        self._written_since_idle_bytes = 0
         self._written_at_ns = 0
-        self._pieces: deque[tuple[int, int, int, int]] = deque()
-        self._ends: deque[TlsRecord] = deque()
+        """Time of the last write."""
+        self._uncut_bodies: deque[tuple[int, int, int, int]] = deque()
+        """Body bytes that were not cut completely: their start and end here, their HTTP stream, and
+        their offset in it."""
+        self._uncut_records: deque[TlsRecord] = deque()
+        """Records whose last byte was not cut."""
         self._unacked: deque[TlsRecord] = deque()
+        """Records whose last byte was not acknowledged."""
         self.sent = 0
         """The offset of the first byte never sent."""
-        self._written_to = 0
+        self._written_end = 0
         """The end of the bytes written."""
         self.end = 0
         """The end of the bytes in the socket."""
 
     def write_message(self, message: Message, n_bytes: int) -> None:
         """Append a flight of the TLS handshake."""
-        self._written_to += n_bytes
-        self._append(TlsRecord(self._written_to, [], message))
-        self.end = self._written_to
+        self._written_end += n_bytes
+        self._append(TlsRecord(self._written_end, [], message))
+        self.end = self._written_end
 
     def fill(self, acked: int, now_ns: int) -> None:
         """Take from the source up to the socket's capacity; up to *acked* the buffer is free."""
         while (
             self.end - self.sent < self.lowat_bytes and self.end - acked < self._send_buffer_bytes
         ) and self._write_next(now_ns):
-            self.end = self._written_to
+            self.end = self._written_end
 
     def expand(self, congestion_window: int) -> bool:
         """Return whether the socket takes more, now that the window is not full."""
@@ -147,9 +153,9 @@ class SendStream:
         start = self.sent
         self.sent = stop = start + n_bytes
         frames: list[StreamBytes] = []
-        pieces = self._pieces
-        while pieces:
-            piece_start, piece_stop, stream_id, offset = pieces[0]
+        bodies = self._uncut_bodies
+        while bodies:
+            piece_start, piece_stop, stream_id, offset = bodies[0]
             # An empty body that ends with the segment is delivered with it.
             if piece_stop > stop and piece_start >= stop:
                 break
@@ -159,12 +165,12 @@ class SendStream:
             frames.append((stream_id, offset + low - piece_start, high - low))
             if piece_stop > stop:
                 break
-            pieces.popleft()
-        ends = self._ends
+            bodies.popleft()
+        uncut_records = self._uncut_records
         records: list[TlsRecord] = []
         # A segment delivers a record if it carries its last byte: before that none can be read.
-        while ends and ends[0].stop <= stop:
-            records.append(ends.popleft())
+        while uncut_records and uncut_records[0].stop <= stop:
+            records.append(uncut_records.popleft())
         return frames, records
 
     def on_acked(self, acked: int) -> None:
@@ -179,18 +185,18 @@ class SendStream:
         """Write one unit of data; return whether there was any."""
         if not self._write_bytes:
             return self._write(self._record_room(now_ns), now_ns)
-        start = self._written_to
+        start = self._written_end
         # HEADERS enter the buffer before it is filled with DATA. If they are longer than a write,
         # they leave uncut and without DATA.
         stop = start + max(self._write_bytes, self._source.waiting_header_bytes())
         if not self._cuts_frames:
-            while self._written_to < stop and self._write(self._record_room(now_ns), now_ns):
+            while self._written_end < stop and self._write(self._record_room(now_ns), now_ns):
                 pass
-            return self._written_to > start
-        while (left := stop - self._written_to - self._overhead_bytes) >= self._min_room_bytes:
-            if not self._write(min(self._record_room(now_ns), left), now_ns):
+            return self._written_end > start
+        while (room := stop - self._written_end - self._overhead_bytes) >= self._min_room_bytes:
+            if not self._write(min(self._record_room(now_ns), room), now_ns):
                 break
-        return self._written_to > start
+        return self._written_end > start
 
     def _record_room(self, now_ns: int) -> int:
         """Return the payload limit of the next record."""
@@ -213,10 +219,10 @@ class SendStream:
 
     def _write_record(self, chunk: StreamBytes | None, room: int, now_ns: int) -> None:
         """Append a record with *chunk* and further data from the source up to *room* bytes."""
-        header_bytes = 0 if self._is_clear else _RECORD_HEADER_BYTES
+        header_bytes = 0 if self._is_cleartext else _RECORD_HEADER_BYTES
         # The record header precedes the frames, type and tag follow: offsets of bodies are those on
         # the wire.
-        stop = self._written_to + header_bytes
+        stop = self._written_end + header_bytes
         frame_header_bytes = self._frame_header_bytes
         frames: list[StreamBytes] = []
         while chunk is not None:
@@ -226,20 +232,21 @@ class SendStream:
             overhead_bytes = frame_header_bytes if n_bytes else self._empty_frame_bytes
             start = stop + overhead_bytes
             stop = start + n_bytes
-            self._pieces.append((start, stop, stream_id, offset))
+            self._uncut_bodies.append((start, stop, stream_id, offset))
             room -= overhead_bytes + n_bytes
             # In cleartext a record is a frame, so it holds one.
-            if self._is_clear or room < self._min_room_bytes:
+            if self._is_cleartext or room < self._min_room_bytes:
                 break
             chunk = self._take(room)
         stop += self._overhead_bytes - header_bytes
-        self._written_bytes += stop - self._written_to
+        self._written_since_idle_bytes += stop - self._written_end
         self._written_at_ns = now_ns
-        self._written_to = stop
+        self._written_end = stop
         self._append(TlsRecord(stop, frames, None))
 
     def _append(self, record: TlsRecord) -> None:
-        self._ends.append(record)
+        """Add a record that is to be cut, and then acknowledged."""
+        self._uncut_records.append(record)
         self._unacked.append(record)
 
     def _dynamic_room(self, now_ns: int) -> int:
@@ -247,12 +254,13 @@ class SendStream:
         # After idling the window may have collapsed, and a large record would take several round
         # trips to be readable.
         if now_ns - self._written_at_ns >= self._dynamic_idle_ns:
-            self._written_bytes = 0
-        if self._written_bytes < self._dynamic_bytes:
+            self._written_since_idle_bytes = 0
+        if self._written_since_idle_bytes < self._dynamic_limit_bytes:
             return self._small_record_bytes
         return self._record_bytes
 
 
+# Constants of Linux, for `AutotunedSendStream`.
 _TIMESTAMPS_BYTES: Final = 12
 _HEADROOM_BYTES: Final = 320 + 320
 """MAX_TCP_HEADER, and the aligned skb_shared_info behind the data, both on 64-bit machines."""
@@ -260,7 +268,7 @@ _SK_BUFF_BYTES: Final = 256
 """An aligned sk_buff."""
 _INITIAL_SEGMENTS: Final = 10
 """TCP_INIT_CWND."""
-_WINDOWS: Final = 2
+_BUFFER_WINDOWS: Final = 2
 """Windows of memory: CUBIC needs 1.7 in recovery (tcp_sndbuf_expand), BBR 3."""
 
 
@@ -280,7 +288,13 @@ class AutotunedSendStream(SendStream):
     per cent, is left out.
     """
 
-    __slots__ = ("_is_full", "_limit_bytes", "_lowat_bytes", "_mss_bytes", "_per_segment_bytes")
+    __slots__ = (
+        "_is_full",
+        "_limit_bytes",
+        "_mss_bytes",
+        "_notsent_lowat_bytes",
+        "_segment_memory_bytes",
+    )
 
     def __init__(
         self,
@@ -291,9 +305,11 @@ class AutotunedSendStream(SendStream):
         super().__init__(settings, source, frame_header_bytes)
         self._mss_bytes = settings.mss_bytes
         data_bytes = settings.mss_bytes + _TIMESTAMPS_BYTES + _HEADROOM_BYTES
-        self._per_segment_bytes = (1 << (data_bytes - 1).bit_length()) + _SK_BUFF_BYTES
-        self._lowat_bytes = settings.notsent_lowat_bytes
+        power_of_two = 1 << (data_bytes - 1).bit_length()
+        self._segment_memory_bytes = power_of_two + _SK_BUFF_BYTES
+        self._notsent_lowat_bytes = settings.notsent_lowat_bytes
         self._limit_bytes = 0
+        """The current capacity (sk_sndbuf)."""
         self._grow(_INITIAL_SEGMENTS)
         self._is_full = False
         """True if a write was refused (SOCK_NOSPACE), and room was not reported since."""
@@ -305,10 +321,10 @@ class AutotunedSendStream(SendStream):
         self._is_full = False
         while True:
             taken = self.end
-            self.end = min(self._written_to, taken + max(0, self._room(acked)))
+            self.end = min(self._written_end, taken + max(0, self._room(acked)))
             # A record is written as a unit: the part that the socket refuses waits in the
             # application.
-            if self.end < self._written_to:
+            if self.end < self._written_end:
                 self._is_full = True
                 return
             if not self._write_next(now_ns):
@@ -323,20 +339,21 @@ class AutotunedSendStream(SendStream):
         return self._limit_bytes > before
 
     def _grow(self, segments: int) -> None:
-        target_bytes = _WINDOWS * segments * self._per_segment_bytes
+        """Raise the capacity to that for a window of so many segments."""
+        target_bytes = _BUFFER_WINDOWS * segments * self._segment_memory_bytes
         # Never smaller: tcp_sndbuf_expand only raises sk_sndbuf, even after a reduction.
         self._limit_bytes = max(self._limit_bytes, min(target_bytes, self._send_buffer_bytes))
 
     def _room(self, acked: int) -> int:
         """Return the room in the socket."""
         room = self._limit_bytes - (self.end - acked)
-        if self._lowat_bytes is None:
+        if self._notsent_lowat_bytes is None:
             return room
-        return min(room, self._lowat_bytes - (self.end - self.sent))
+        return min(room, self._notsent_lowat_bytes - (self.end - self.sent))
 
     def _is_writable(self, acked: int) -> bool:
         """Return whether a socket that was full reports room."""
-        lowat = self._lowat_bytes
+        lowat = self._notsent_lowat_bytes
         if lowat is not None and 2 * (self.end - self.sent) >= lowat:
             return False
         # sk_stream_is_writeable requires half as much free as is used: at most two thirds used.
@@ -347,7 +364,7 @@ HEADER_BYTES: Final = 20 + 12
 """The header (RFC 9293 § 3.1) and the timestamps option, padded (RFC 7323 § 3.2, appendix A)."""
 SYN_BYTES: Final = 40
 """A SYN's header: MSS, SACK-permitted, timestamps and window scale."""
-_BYTES_PER_BLOCK: Final = 8
+_SACK_BLOCK_BYTES: Final = 8
 _SACK_OPTION_BYTES: Final = 4
 # Shared by segments without data; segments are immutable.
 _NO_FRAMES: list[StreamBytes] = []
@@ -360,7 +377,7 @@ def sack_option_bytes(n_blocks: int) -> int:
     >>> [sack_option_bytes(n_blocks) for n_blocks in (0, 1, 3)]
     [0, 12, 28]
     """
-    return _SACK_OPTION_BYTES + _BYTES_PER_BLOCK * n_blocks if n_blocks else 0
+    return _SACK_OPTION_BYTES + _SACK_BLOCK_BYTES * n_blocks if n_blocks else 0
 
 
 class Segment(WirePacket):
@@ -472,9 +489,9 @@ class SentSegment(SentPacket):
         self.is_retransmitted = False
 
 
-_MAX_BLOCKS: Final = 3
+_MAX_SACK_BLOCKS: Final = 3
 """The most SACK blocks that fit next to timestamps (RFC 2018 § 3)."""
-_MAX_SPANS: Final = 32
+_MAX_LOGGED_SPANS: Final = 32
 """The most spans of numbers reported to a log, in the form of a QUIC ACK."""
 
 
@@ -487,12 +504,12 @@ class Reassembly:
     """
 
     __slots__ = (
+        "_ack_every",
         "_duplicate",
         "_early",
-        "_every",
         "_max_delay_ns",
+        "_number_ranges",
         "_numbers",
-        "_numbers_seen",
         "_run_starts",
         "_runs",
         "_unacked",
@@ -505,16 +522,21 @@ class Reassembly:
     )
 
     def __init__(self, *, every: int, max_delay_ns: int) -> None:
-        self._every = every
+        self._ack_every = every
         self._max_delay_ns = max_delay_ns
         self._early: dict[int, Segment] = {}
+        """Out-of-order segments by sequence number."""
         self._runs: dict[int, int] = {}
         """The start and end of each out-of-order span, the most recently extended last."""
         self._run_starts: dict[int, int] = {}
+        """The start of each of them by its end."""
         self._duplicate: tuple[int, int] | None = None
+        """A span that arrived twice, to be reported with the next ACK."""
         self._unacked = 0
+        """The segments in order since the last ACK."""
         self._numbers: list[int] = []
-        self._numbers_seen = Ranges()
+        """The numbers of received segments that are not in `_number_ranges` yet."""
+        self._number_ranges = Ranges()
         self.next_seq = 0
         """The next expected byte (RCV.NXT)."""
         self.last_ack = 0
@@ -547,7 +569,7 @@ class Reassembly:
             return self._with_followers(segment)
         # RFC 5681 § 4.2: an ACK for at least every second full segment, and within 500 ms.
         self._unacked += 1
-        if self._unacked >= self._every:
+        if self._unacked >= self._ack_every:
             self.due_at_ns = now_ns
         elif self.due_at_ns is None:
             self.due_at_ns = now_ns + self._max_delay_ns
@@ -566,17 +588,17 @@ class Reassembly:
         """
         duplicate = self._duplicate
         if duplicate is None:
-            return tuple(islice(reversed(self._runs.items()), _MAX_BLOCKS))
+            return tuple(islice(reversed(self._runs.items()), _MAX_SACK_BLOCKS))
         self._duplicate = None
         self.wants_sack = bool(self._early)
-        return (duplicate, *islice(reversed(self._runs.items()), _MAX_BLOCKS - 1))
+        return (duplicate, *islice(reversed(self._runs.items()), _MAX_SACK_BLOCKS - 1))
 
     def spans(self) -> tuple[tuple[int, int], ...]:
         """Return the numbers of received segments, (low, high) inclusive, highest first."""
         for number in self._numbers:
-            self._numbers_seen.add(number, number + 1)
+            self._number_ranges.add(number, number + 1)
         self._numbers.clear()
-        newest = self._numbers_seen.spans()[-_MAX_SPANS:]
+        newest = self._number_ranges.spans()[-_MAX_LOGGED_SPANS:]
         return tuple((start, stop - 1) for start, stop in reversed(newest))
 
     def _on_early(self, segment: Segment, now_ns: int) -> None:
@@ -587,7 +609,7 @@ class Reassembly:
         # Segments are never split again, so one is either new or known as a unit.
         if seq < self.next_seq or seq in self._early:
             self._duplicate = (seq, stop)
-            self._renew(seq)
+            self._report_next(seq)
             return
         self._early[seq] = segment
         # The span grows at either end, or joins two.
@@ -602,7 +624,7 @@ class Reassembly:
         self._runs[seq] = stop
         self._run_starts[stop] = seq
 
-    def _renew(self, seq: int) -> None:
+    def _report_next(self, seq: int) -> None:
         """Move the span that holds *seq* to the end, if one does, so that it is reported next.
 
         The block after a D-SACK is the one that contains the duplicate (RFC 2883 § 4): otherwise

@@ -181,7 +181,7 @@ class Episode:
         self.point = self._board.next_seq
         self.holds_window = True
 
-    def reduce(self, news: Iterable[SentSegment]) -> None:
+    def reduce(self, delivered: Iterable[SentSegment]) -> None:
         """Begin PRR if the window was reduced; *news* came with the loss."""
         self.may_exceed_window = True
         if not self._has_prr or self._controller.ssthresh is None:
@@ -193,7 +193,7 @@ class Episode:
         flight_bytes = board.next_seq - board.una - sacked_bytes
         self.prr.begin(
             target_bytes=self._controller.congestion_window,
-            flight_bytes=flight_bytes + sum(segment.size_bytes for segment in news),
+            flight_bytes=flight_bytes + sum(segment.size_bytes for segment in delivered),
         )
 
     def time_out(self) -> None:
@@ -222,9 +222,9 @@ class TailLossProbe:
         "_armed_at_ns",
         "_board",
         "_episode",
-        "_from_ns",
         "_resent",
         "_rtt",
+        "_runs_from_ns",
         "_timer",
         "end_seq",
         "is_due",
@@ -241,7 +241,7 @@ class TailLossProbe:
         """End of the probe in flight (TLP.end_seq), or None."""
         self._resent: SentSegment | None = None
         """The segment that the probe in flight retransmitted; None if it was new data."""
-        self._from_ns: int | None = None
+        self._runs_from_ns: int | None = None
         """Start of its timer; None while stopped."""
         self._armed_at_ns = 0
         self.is_due = False
@@ -250,7 +250,7 @@ class TailLossProbe:
     @property
     def due_at_ns(self) -> int | None:
         """Time when a probe is due: outside recovery, with data in flight (RFC 8985 § 7.2)."""
-        from_ns = self._from_ns
+        from_ns = self._runs_from_ns
         if from_ns is None:
             return None
         board = self._board
@@ -258,7 +258,9 @@ class TailLossProbe:
         is_needless = self._episode.point is not None or board.runs or not board.sent
         # One probe at a time: without an answer the timeout follows (RFC 8985 § 7.3).
         if is_needless or self.end_seq is not None or self.is_due:
-            self._from_ns = None  # the obstacle may vanish, but that does not restart the timer
+            self._runs_from_ns = (
+                None  # the obstacle may vanish, but that does not restart the timer
+            )
             return None
         rtt = self._rtt
         # RFC 8985 § 7.2: two round trips, or a second before the first sample.
@@ -275,7 +277,7 @@ class TailLossProbe:
 
     def arm(self, now_ns: int) -> None:
         """Restart the timer, after a segment was sent or an ACK arrived."""
-        self._from_ns = self._armed_at_ns = now_ns
+        self._runs_from_ns = self._armed_at_ns = now_ns
 
     def resume(self, now_ns: int) -> None:
         """Set the timer as if the probe that is over had not been sent.
@@ -283,14 +285,14 @@ class TailLossProbe:
         The timer has run since the last transmission, and an ACK without news does not stop it (RFC
         8985 § 7.2). If it has expired meanwhile, it did so without effect (§ 7.3).
         """
-        self._from_ns = self._armed_at_ns
+        self._runs_from_ns = self._armed_at_ns
         due_at_ns = self.due_at_ns
         if due_at_ns is not None and due_at_ns < now_ns:
-            self._from_ns = None
+            self._runs_from_ns = None
 
     def on_due(self) -> None:
         """Send a probe with the next packets."""
-        self._from_ns = None
+        self._runs_from_ns = None
         self.is_due = True
 
     def on_sent(self, end_seq: int, resent: SentSegment | None) -> None:
@@ -304,15 +306,18 @@ class TailLossProbe:
         if self.end_seq is None or ack < self.end_seq:
             return None
         resent = self._resent
-        came_twice = duplicate is not None and duplicate[1] == self.end_seq
-        if resent is not None and not came_twice and ack == self.end_seq:
+        has_arrived_twice = False
+        if duplicate is not None:
+            _, duplicate_end = duplicate
+            has_arrived_twice = duplicate_end == self.end_seq
+        if resent is not None and not has_arrived_twice and ack == self.end_seq:
             return None  # either the probe or the segment itself arrived: wait for the next ACK
         self.end_seq = self._resent = None
-        return None if came_twice else resent
+        return None if has_arrived_twice else resent
 
     def forget(self) -> None:
         """Discard the probe: recovery has begun."""
-        self.end_seq = self._resent = self._from_ns = None
+        self.end_seq = self._resent = self._runs_from_ns = None
 
 
 class DeliverySampler:
@@ -352,13 +357,13 @@ class DeliverySampler:
 class WindowUsage:
     """The largest number of segments in flight within a window of data."""
 
-    __slots__ = ("_board", "_controller", "_ends_at_seq", "_most_out", "_mss_bytes")
+    __slots__ = ("_board", "_controller", "_ends_at_seq", "_max_out", "_mss_bytes")
 
     def __init__(self, board: Scoreboard, controller: CongestionController, mss_bytes: int) -> None:
         self._board = board
         self._controller = controller
         self._mss_bytes = mss_bytes
-        self._most_out = 0
+        self._max_out = 0
         """max_packets_out."""
         self._ends_at_seq = 0
         """End of the window of data that the maximum applies to (cwnd_usage_seq)."""
@@ -369,8 +374,8 @@ class WindowUsage:
         n_out = len(board.sent)
         # A new maximum begins its own window of data; otherwise it would outlive the data that it
         # was measured on.
-        if n_out > self._most_out or board.una >= self._ends_at_seq:
-            self._most_out, self._ends_at_seq = n_out, board.next_seq
+        if n_out > self._max_out or board.una >= self._ends_at_seq:
+            self._max_out, self._ends_at_seq = n_out, board.next_seq
 
     def may_double(self) -> bool:
         """Return whether slow start may continue although the application pauses.
@@ -379,7 +384,7 @@ class WindowUsage:
         """
         window, ssthresh = self._controller.congestion_window, self._controller.ssthresh
         is_slow_start = ssthresh is None or window < ssthresh
-        return is_slow_start and window < 2 * self._most_out * self._mss_bytes
+        return is_slow_start and window < 2 * self._max_out * self._mss_bytes
 
 
 _BY_NUMBER = attrgetter("number")
@@ -410,15 +415,16 @@ class Recovery:
         self._sampler = DeliverySampler() if controller.reads_delivery else None
         self._prr = self.episode.prr
         self._next_number = 0
-        self._resent_to = 0
+        self._resent_end = 0
         """The end of the bytes that were ever retransmitted."""
         self._due_at_ns: int | None = None
         self._is_due_known = True  # False if `_due_at_ns` has to be computed again
         self._cwr_point = -1
         """SND.NXT when a mark or a loss was last handled."""
-        self._marked_to = -1
+        self._marked_point = -1
         """The same, if the mark reduced the window."""
         self._is_cwr_due = False
+        """True if the next new data carries CWR."""
 
     # Sending
 
@@ -444,7 +450,7 @@ class Recovery:
         segment.sent_at_ns = now_ns
         self.board.mark_resent(segment)
         self.episode.may_exceed_window = False
-        self._resent_to = max(self._resent_to, segment.stop)  # below, numbers need not rise
+        self._resent_end = max(self._resent_end, segment.stop)  # below, numbers need not rise
         self._on_transmission(segment)
         if segment.seq == self.board.una:
             # As in Linux: the timer covers the transmission that is awaited, not an earlier one.
@@ -477,32 +483,33 @@ class Recovery:
         is_advance = ack > board.una
         in_flight = board.pipe_bytes
         # The ACK that ends an episode does not grow the window yet.
-        was_held = self.episode.holds_window or board.una < self._marked_to
-        news = board.take_acked(ack) if is_advance else []
+        was_held = self.episode.holds_window or board.una < self._marked_point
+        delivered = board.take_acked(ack) if is_advance else []
         if is_advance:
             self._on_advance(ack, segment.echo_ns, now_ns)
         duplicate = _find_duplicate(ack, blocks) if blocks else None
         if duplicate is not None:
             self._detector.on_duplicate()
         if blocks:
-            news += board.take_sacked(blocks)
+            delivered += board.take_sacked(blocks)
         if self.probe is not None and self.probe.end_seq is not None:
             self._on_probe_acked(self.probe, ack, duplicate, now_ns)
         # A receiver that gets its next byte acknowledges beyond its SACK blocks: an ACK that
         # advances always delivers a segment that was not SACKed before.
-        if not news:
+        if not delivered:
             return
         if segment.is_ece:
             self._on_echo(ack, now_ns)
-        lost = self._detect(news, is_advance=is_advance, now_ns=now_ns)
-        in_flight -= sum(gone.size_bytes for gone in lost) if lost else 0
+        lost = self._detect(delivered, is_advance=is_advance, now_ns=now_ns)
+        if lost:
+            in_flight -= sum(gone.size_bytes for gone in lost)
         if self.probe is not None:
             self.probe.arm(now_ns)
         if self._prr.is_active:
-            n_bytes = sum(segment.size_bytes for segment in news)
+            n_bytes = sum(segment.size_bytes for segment in delivered)
             self._prr.on_ack(n_bytes, pipe_bytes=board.pipe_bytes, is_safe=is_advance and not lost)
         is_held = was_held or self.episode.holds_window or not is_advance
-        self._on_delivered(news, in_flight, now_ns, is_held=is_held)
+        self._on_delivered(delivered, in_flight, now_ns, is_held=is_held)
 
     def take_cwr(self) -> bool:
         """Return whether the next new data reports a reduced window (CWR)."""
@@ -551,7 +558,7 @@ class Recovery:
         self._cwr_point = self.board.next_seq
         self._is_cwr_due = True
         if self.episode.point is None:  # else a timeout has reduced it
-            self._marked_to = self._cwr_point
+            self._marked_point = self._cwr_point
             # By sequence numbers, not by the time of sending: data of this instant is behind it.
             self.controller.on_congestion_experienced(now_ns, now_ns)
 
@@ -601,30 +608,30 @@ class Recovery:
         self.episode.reduce([])
 
     def _on_delivered(
-        self, news: list[SentSegment], in_flight: int, now_ns: int, *, is_held: bool
+        self, delivered: list[SentSegment], in_flight: int, now_ns: int, *, is_held: bool
     ) -> None:
         """Report delivered segments to the controller; with *is_held* its window does not grow."""
-        if news[0].seq < self._resent_to:
-            news.sort(key=_BY_NUMBER)  # retransmissions have later numbers than the data after them
+        if delivered[0].seq < self._resent_end:
+            delivered.sort(key=_BY_NUMBER)  # retransmissions have higher numbers than later data
         if self._sampler is not None:
-            self._sampler.on_delivered(news, now_ns)
+            self._sampler.on_delivered(delivered, now_ns)
         is_underutilized = is_held or (
             self.is_cwnd_underutilized and (self._usage is None or not self._usage.may_double())
         )
-        self.controller.on_acked(news, now_ns, self.rtt, in_flight, is_underutilized)
+        self.controller.on_acked(delivered, now_ns, self.rtt, in_flight, is_underutilized)
 
     def _detect(
-        self, news: list[SentSegment], *, is_advance: bool, now_ns: int
+        self, delivered: list[SentSegment], *, is_advance: bool, now_ns: int
     ) -> list[SentSegment]:
         """Return the segments that are lost now, queued for retransmission."""
         is_recovering = self.episode.point is not None
-        lost = self._detector.detect(news, is_advance, is_recovering, now_ns)
+        lost = self._detector.detect(delivered, is_advance, is_recovering, now_ns)
         if lost:
             in_flight = self.board.pipe_bytes
             self.board.mark_lost(lost)
             if not is_recovering:
                 self._begin(lost, in_flight, now_ns)
-                self.episode.reduce(news)
+                self.episode.reduce(delivered)
             elif self.controller.reads_losses:
                 self._report_lost(sorted(lost, key=_BY_NUMBER), in_flight, now_ns)
         return lost
@@ -668,7 +675,7 @@ class Recovery:
 
     def _report_lost(self, lost: list[SentSegment], in_flight: int, now_ns: int) -> None:
         """Report lost segments to the controller, once per window of data."""
-        if self.board.una < self._marked_to:  # RFC 3168 § 6.1.2: a mark has reduced this window
+        if self.board.una < self._marked_point:  # RFC 3168 § 6.1.2: a mark has reduced this window
             return
         self.controller.on_lost(lost, now_ns, in_flight, self._next_number)
 
@@ -699,9 +706,12 @@ def _find_duplicate(ack: int, blocks: tuple[tuple[int, int], ...]) -> tuple[int,
 
     The first block is one if it lies below the acknowledgement or within the second block.
     """
-    first = blocks[0]
-    if first[1] <= ack:
+    first, *others = blocks
+    start, stop = first
+    if stop <= ack:
         return first
-    if len(blocks) > 1 and blocks[1][0] <= first[0] and first[1] <= blocks[1][1]:
-        return first
+    if others:
+        outer_start, outer_stop = others[0]
+        if outer_start <= start and stop <= outer_stop:
+            return first
     return None

@@ -25,8 +25,9 @@ _MAX_RECORD_BYTES = 2**14
 """The largest payload of a TLS record (RFC 8446 § 5.1)."""
 _MIN_MSS_BYTES = 88
 """With less, a record of one segment would have no room for body bytes."""
-_MOST = 2**62
-_GAIN = Number(low=0.01, high=100)
+_NO_LIMIT = 2**62
+"""The upper limit of settings that a standard does not limit."""
+_PACING_GAIN = Number(low=0.01, high=100)
 _INITIAL_SEGMENTS = 10
 _INITIAL_BYTES = 14_600
 """RFC 6928 § 2: ten segments, 14,600 bytes unless two segments are more."""
@@ -93,7 +94,7 @@ class TcpSettings:
     ack_every: int = field(
         default=2,
         metadata=declare(
-            Integer(low=1, high=_MOST),
+            Integer(low=1, high=_NO_LIMIT),
             "every n-th segment in order is acknowledged immediately",
         ),
     )
@@ -137,14 +138,16 @@ class TcpSettings:
         default=NS_PER_MS,
         metadata=declare(Milliseconds(low=0.001, high=60_000), "lower limit of its variance term"),
     )
-    pacing_gain: float | None = field(default=None, metadata=declare(OrNone(_GAIN), "as for QUIC"))
+    pacing_gain: float | None = field(
+        default=None, metadata=declare(OrNone(_PACING_GAIN), "as for QUIC")
+    )
     pacing_burst_segments: int = field(
         default=10, metadata=declare(Integer(low=1, high=2**20), "maximum burst of a paced sender")
     )
     notsent_lowat_bytes: int | None = field(
         default=16 * 1024,
         metadata=declare(
-            OrNone(Integer(low=1, high=_MOST)),
+            OrNone(Integer(low=1, high=_NO_LIMIT)),
             "no record is written while the socket has this many unsent bytes;"
             ' `"none"`: no limit. With more, priorities take effect too late',
         ),
@@ -152,7 +155,7 @@ class TcpSettings:
     write_bytes: int = field(
         default=0,
         metadata=declare(
-            Integer(low=0, high=_MOST),
+            Integer(low=0, high=_NO_LIMIT),
             "size of a write; 0: one record (h2o fills a buffer, and asks the scheduler again"
             " for the next); at least 63, or 41 without TLS",
         ),
@@ -177,7 +180,7 @@ class TcpSettings:
     send_buffer_bytes: int = field(
         default=4 * 2**20,
         metadata=declare(
-            Integer(low=1, high=_MOST),
+            Integer(low=1, high=_NO_LIMIT),
             "size of the send buffer: limit of unacknowledged and unsent bytes, also if"
             " `autotuned`",
         ),
@@ -203,7 +206,7 @@ class TcpSettings:
     )
     dynamic_record_bytes: int = field(
         default=2**20,
-        metadata=declare(Integer(low=0, high=_MOST), "until that many bytes were written"),
+        metadata=declare(Integer(low=0, high=_NO_LIMIT), "until that many bytes were written"),
     )
     dynamic_record_idle_ns: int = field(
         default=NS_PER_S,
@@ -264,11 +267,11 @@ class TcpSettings:
             yield ValidationIssue(
                 key="max_rto_ms", message=f"{message}, is {to_ms(self.max_rto_ns):g}"
             )
-        least = (
+        min_write_bytes = (
             FRAME_HEADER_BYTES
             + MIN_FRAME_BYTES
             + (0 if self.tls == TlsVersion.NONE else RECORD_OVERHEAD_BYTES)
         )
-        if 0 < self.write_bytes < least:
-            message = f"must be 0, or at least {least} (a record with 32 bytes of body)"
+        if 0 < self.write_bytes < min_write_bytes:
+            message = f"must be 0, or at least {min_write_bytes} (a record with 32 bytes of body)"
             yield ValidationIssue(key="write_bytes", message=f"{message}, is {self.write_bytes}")
