@@ -75,6 +75,7 @@ class BrowserDriver:
                 self._requests_due.put(item.at_ns, item.resource)
 
     def _on_due(self, resource: int, now_ns: int) -> None:
+        """Make a request of the browser, which may have others follow."""
         self.asked_for.append(resource)
         due = self.browser.on_requested(resource, now_ns)
         if due:
@@ -82,6 +83,7 @@ class BrowserDriver:
         self.requester.request(resource, now_ns)
 
     def _on_woken(self, value: None, now_ns: int) -> None:
+        """Wake the browser as it has asked; end the load if nothing is left to do."""
         del value
         self.schedule(self.browser.on_wake(now_ns))
         if self.browser.is_done:
@@ -89,6 +91,5 @@ class BrowserDriver:
 
     def _on_changed(self, item: ScheduledChange, now_ns: int) -> None:
         """Apply a change of a resource's state; open streams may be reprioritized."""
-        _, resource, change = item
-        described = None if resource is None else self._page.resources[resource]
-        self.requester.on_changed(described, change, now_ns)
+        resource = None if item.resource is None else self._page.resources[item.resource]
+        self.requester.on_changed(resource, item.change, now_ns)

@@ -12,7 +12,7 @@ from h3sim.engine.browser_driver import BrowserDriver
 from h3sim.engine.constant_rate import ConstantRateTransport
 from h3sim.engine.environment import LoadEnvironment
 from h3sim.engine.http_connection import HttpConnection
-from h3sim.engine.signalling import has_marks
+from h3sim.engine.signalling import has_thresholds
 from h3sim.errors import PageError
 from h3sim.http import StreamSender
 from h3sim.results.requests import request_sizer
@@ -81,7 +81,7 @@ class _Connector:
     def _build_connection(
         self,
         transport: Transport,
-        marks: ByteThresholds | None,
+        thresholds: ByteThresholds | None,
         *,
         signalling: PrioritySignalling | None = None,
     ) -> HttpConnection:
@@ -93,7 +93,7 @@ class _Connector:
             environment=self.environment,
             transport=transport,
             driver=self.driver,
-            marks=marks,
+            thresholds=thresholds,
             request_bytes=request_sizer(self._page, protocol),
             is_http2=protocol is Protocol.TCP,
             signalling=signalling,
@@ -116,9 +116,10 @@ class ConstantRateBuilder(_Connector):
 
     def connection(self) -> HttpConnection:
         """Return a connection."""
-        spec, turn_bytes, marks = self._spec, self._rate.packet_bytes, _make_marks(self._spec)
+        spec, turn_bytes = self._spec, self._rate.packet_bytes
+        thresholds = _make_thresholds(spec)
         streams = StreamSender(
-            _make_scheduler(spec, turn_bytes, marks),
+            _make_scheduler(spec, turn_bytes, thresholds),
             turn_bytes=turn_bytes,
             buffer_bytes=spec.buffer_bytes,
             send_buffer_refill=spec.send_buffer_refill,
@@ -134,7 +135,7 @@ class ConstantRateBuilder(_Connector):
             progress=self._run.progress,
             n_packets=self._n_packets,
         )
-        return self._build_connection(transport, marks)
+        return self._build_connection(transport, thresholds)
 
 
 class LinkBuilder(_Connector):
@@ -174,16 +175,17 @@ class LinkBuilder(_Connector):
         """
         from h3sim.engine.endpoints import PacketLog, QuicTransport, TcpTransport
 
-        spec, marks = self._spec, _make_marks(self._spec)
-        streams = _build_response_streams(spec, self._factory, marks)
+        spec, thresholds = self._spec, _make_thresholds(self._spec)
+        streams = _build_response_streams(spec, self._factory, thresholds)
         log = PacketLog(
             record_packets=self._run.record_packets,
             progress=self._progress(),
             n_packets=self._n_packets,
         )
         transport: Transport
-        make = TcpTransport if spec.protocol.is_over_tcp else QuicTransport
-        transport = endpoints = make(self.environment, self._factory, streams, log, rtt_ns=rtt_ns)
+        transport_class = TcpTransport if spec.protocol.is_over_tcp else QuicTransport
+        endpoints = transport_class(self.environment, self._factory, streams, log, rtt_ns=rtt_ns)
+        transport = endpoints
         if spec.header_compression is not None:
             from h3sim.engine.header_compression import HeaderTransport
 
@@ -197,7 +199,7 @@ class LinkBuilder(_Connector):
 
             signalling = UnsignalledRequests(streams, on_idle)
             return self._build_connection(transport, None, signalling=signalling)
-        return self._build_connection(transport, marks)
+        return self._build_connection(transport, thresholds)
 
     def cross_traffic(self) -> list[CrossTraffic]:
         """Return the competing flows, to be started when due."""
@@ -236,19 +238,19 @@ class LinkBuilder(_Connector):
 
 
 def _build_response_streams(
-    spec: LoadSpec, factory: EndpointFactory, marks: ByteThresholds | None
+    spec: LoadSpec, factory: EndpointFactory, thresholds: ByteThresholds | None
 ) -> StreamSender:
     """Return the sender of the server's streams over links."""
     profile, scheme, turn_bytes = spec.link_profile, spec.scheme, factory.turn_bytes
     retransmit = scheme.retransmission or Retransmit(profile.retransmit)
     by_priority = retransmit is Retransmit.PRIORITY
     stream_bytes, connection_bytes = factory.windows(Role.SERVER)
-    make: Callable[..., StreamSender]
-    make = http.HeadersFirstSender if spec.protocol is Protocol.TCP else StreamSender
+    sender_class: Callable[..., StreamSender]
+    sender_class = http.HeadersFirstSender if spec.protocol is Protocol.TCP else StreamSender
     if spec.header_compression is not None:
-        make = http.SectionSender
-    streams = make(
-        _make_scheduler(spec, turn_bytes, marks),
+        sender_class = http.SectionSender
+    streams = sender_class(
+        _make_scheduler(spec, turn_bytes, thresholds),
         turn_bytes=turn_bytes,
         buffer_bytes=spec.buffer_bytes,
         send_buffer_refill=spec.send_buffer_refill,
@@ -265,19 +267,21 @@ def _build_response_streams(
     return streams
 
 
-def _make_marks(spec: LoadSpec) -> ByteThresholds | None:
+def _make_thresholds(spec: LoadSpec) -> ByteThresholds | None:
     """Return the callbacks at byte thresholds of responses; None if no scheme or page has any."""
-    return http.ByteThresholds() if has_marks(spec.page, spec.scheme) else None
+    return http.ByteThresholds() if has_thresholds(spec.page, spec.scheme) else None
 
 
-def _make_scheduler(spec: LoadSpec, turn_bytes: int, marks: ByteThresholds | None) -> Scheduler:
+def _make_scheduler(
+    spec: LoadSpec, turn_bytes: int, thresholds: ByteThresholds | None
+) -> Scheduler:
     """Return the scheduler of the server's streams of one connection."""
     if spec.protocol is Protocol.HTTP1:  # one response at a time leaves nothing to schedule
         from h3sim.schedulers import FifoScheduler
 
         return FifoScheduler()
     scheduler = spec.scheme.make_scheduler(turn_bytes=turn_bytes)
-    return scheduler if marks is None else marks.around(scheduler)
+    return scheduler if thresholds is None else thresholds.around(scheduler)
 
 
 def max_events(n_packets: int) -> int:

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from h3sim.transport import ConstantRate, Network, Protocol
 
 
-_REPORT_EVERY_PACKETS: Final = 4096
+_PACKETS_PER_REPORT: Final = 4096
+"""The interval of calls of the progress callback."""
 
 # Plain ints: looking up a member of an enum costs as much as half a pick.
 _DELIVERY, _ARRIVAL, _SEND = (
@@ -65,14 +66,16 @@ class ConstantRateTransport:
         self._one_way_ns = network.one_way_ns
         self._up_ns = network.rtt_ns - network.one_way_ns
         self._interval_ns = constant_rate.interval_ns.as_integer_ratio()
+        """The exact time between ticks, as numerator and denominator."""
         self._progress = progress
         self._n_packets = n_packets
         # Intervals below a nanosecond: ticks are truncated, and may fall on one instant.
         is_apart = constant_rate.interval_ns >= 1
-        self._steady = SteadyRecorder(self._one_way_ns, is_apart=is_apart)
-        self._overtaken = RowRecorder()
+        self._ordered_recorder = SteadyRecorder(self._one_way_ns, is_apart=is_apart)
+        self._reordered_recorder = RowRecorder()
         """The recorder of packets that may be reordered."""
-        self._watched: dict[int, int] = {}
+        self._watched_bytes: dict[int, int] = {}
+        """The threshold of `watch` per response."""
         self._jitter: HoldEveryNth | None = None
         self._order: StreamOrder | ConnectionOrder | None = None
         """The reordering of packets into streams; None without jitter."""
@@ -82,7 +85,7 @@ class ConstantRateTransport:
             self._jitter = HoldEveryNth(network.jitter, interval_ns=interval_ns, source=source)
             per_stream = protocol.delivery is Delivery.STREAM
             order = StreamOrder if per_stream else ConnectionOrder
-            self._order = order(self._overtaken.delivered_at_ns)
+            self._order = order(self._reordered_recorder.delivered_at_ns)
         self._next_tick = 1
         self._is_sending = False
 
@@ -125,13 +128,15 @@ class ConstantRateTransport:
         arrival.
         """
         # In order, this transport checks the threshold itself; out of order, the receiver does.
-        self._watched[stream_id] = n_bytes
+        self._watched_bytes[stream_id] = n_bytes
         if self._order is not None:
             self._order.watch(stream_id, n_bytes)
 
     def carried(self) -> TransportTrace:
         """Return the recorded packets."""
-        return TransportTrace((self._steady if self._order is None else self._overtaken).rows())
+        if self._order is None:
+            return TransportTrace(self._ordered_recorder.rows())
+        return TransportTrace(self._reordered_recorder.rows())
 
     # Events
 
@@ -140,10 +145,9 @@ class ConstantRateTransport:
 
         A tick with nothing to send is lost, and sending stops until there is data again.
         """
-        environment, streams, watched = self._environment, self.response_streams, self._watched
-        one_way_ns, in_order = self._one_way_ns, self._order is None
-        sent_at_ns, chunks = self._steady.sent_at_ns, self._steady.chunks
-        arrivals = self._arrivals
+        environment, streams, arrivals = self._environment, self.response_streams, self._arrivals
+        one_way_ns, in_order, watched = self._one_way_ns, self._order is None, self._watched_bytes
+        sent_at_ns, chunks = self._ordered_recorder.sent_at_ns, self._ordered_recorder.chunks
         advance_to, run_until = environment.advance_to, environment.run_until
         numerator, denominator = self._interval_ns
         del value
@@ -163,8 +167,8 @@ class ConstantRateTransport:
                 # needed.
                 if offset + n_bytes >= watched[stream_id]:
                     arrivals.put(now_ns + one_way_ns, chunk)
-                if not len(chunks) % _REPORT_EVERY_PACKETS:
-                    self._report_and_pack(self._steady)
+                if not len(chunks) % _PACKETS_PER_REPORT:
+                    self._report_and_pack(self._ordered_recorder)
             else:
                 self._send_out_of_order(now_ns, chunk)
             if streams.has_drained:
@@ -178,14 +182,14 @@ class ConstantRateTransport:
 
     def _send_out_of_order(self, now_ns: int, chunk: tuple[int, int, int]) -> None:
         """Send a packet that may be held back while others pass."""
-        recorder = self._overtaken
+        recorder = self._reordered_recorder
         row = len(recorder.delivered_at_ns)
         hold_ns = 0 if self._jitter is None else self._jitter.next_hold_ns()
         arrives_at_ns = now_ns + self._one_way_ns + hold_ns
         recorder.pending.append((now_ns, arrives_at_ns, *chunk, row))
         recorder.delivered_at_ns.append(None)
         self._arrivals.put(arrives_at_ns, (row, chunk))
-        if not len(recorder.pending) % _REPORT_EVERY_PACKETS:
+        if not len(recorder.pending) % _PACKETS_PER_REPORT:
             self._report_and_pack(recorder)
 
     def _report_and_pack(self, recorder: SteadyRecorder | RowRecorder) -> None:
@@ -196,6 +200,7 @@ class ConstantRateTransport:
             recorder.pack()
 
     def _next_tick_at_ns(self) -> int:
+        """Return the time of the next tick."""
         # Computed from the tick's number, not by adding intervals: no drift.
         numerator, denominator = self._interval_ns
         return self._next_tick * numerator // denominator
@@ -203,7 +208,7 @@ class ConstantRateTransport:
     def _on_in_order(self, chunk: tuple[int, int, int], now_ns: int) -> None:
         """Handle the arrival of a packet whose bytes were watched on departure."""
         stream_id, offset, n_bytes = chunk
-        if offset + n_bytes >= self._watched[stream_id]:
+        if offset + n_bytes >= self._watched_bytes[stream_id]:
             self._application.on_delivered(stream_id, offset + n_bytes, now_ns)
 
     def _on_out_of_order(self, numbered: tuple[int, tuple[int, int, int]], now_ns: int) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _ENDLESS_BYTES = 2**50
 """The data of a flow that always has some: ten days of it at 10 Gbit/s."""
-_NEVER_BYTES = 2**62
+_UNREACHED_BYTES = 2**62
 """A threshold that is never reached: no application waits for the data."""
 
 
@@ -62,8 +62,9 @@ class CrossTraffic:
             stream_window_bytes=stream_bytes,
             connection_window_bytes=connection_bytes,
         )
-        make = TcpTransport if spec.protocol.is_over_tcp else QuicTransport
-        self._transport = make(environment, factory, self._streams, PacketLog(record_packets=False))
+        transport_class = TcpTransport if spec.protocol.is_over_tcp else QuicTransport
+        log = PacketLog(record_packets=False)
+        self._transport = transport_class(environment, factory, self._streams, log)
         self._n_streams = 0
         environment.at(flow.starts_at_ns, EventPriority.RESPONSE, self._on_start, None)
 
@@ -76,29 +77,30 @@ class CrossTraffic:
         return CarriedFlow(self._flow, n_bytes, max(0, self._environment.now_ns - began_at_ns))
 
     def _on_start(self, value: None, now_ns: int) -> None:
+        """Connect when the flow is due; `on_connected` is called then."""
         del value, now_ns
         self._transport.begin(self)
 
-    def _on_turn(self, value: None, now_ns: int) -> None:
+    def _on_segment_due(self, value: None, now_ns: int) -> None:
         """Send one more segment, and schedule the next."""
         del value, now_ns
         stream_id = STREAM_ID_STEP * self._n_streams
         self._n_streams += 1
         self._streams.open(stream_id, H2Priority())
         # No events for deliveries: only the packets matter, and what they do to the queue.
-        self._transport.watch(stream_id, _NEVER_BYTES)
+        self._transport.watch(stream_id, _UNREACHED_BYTES)
         self._streams.send(stream_id, self._flow.segment_bytes or _ENDLESS_BYTES)
         self._transport.pump()
         if self._flow.segment_bytes is not None:
             self._environment.after(
-                self._flow.period_ns, EventPriority.RESPONSE, self._on_turn, None
+                self._flow.period_ns, EventPriority.RESPONSE, self._on_segment_due, None
             )
 
     # Callbacks of the transport
 
     def on_connected(self, now_ns: int) -> None:
         """Start sending."""
-        self._on_turn(None, now_ns)
+        self._on_segment_due(None, now_ns)
 
     def on_request_arrived(self, stream_id: int, now_ns: int) -> None:
         """Do nothing: a flow has no requests."""

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from h3sim.transport.tcp import TcpEndpoint
 
 
-_REPORT_EVERY_PACKETS: Final = 1024
+_PACKETS_PER_REPORT: Final = 1024
+"""The interval of calls of the progress callback."""
 
 
 class SendHook:
@@ -60,6 +61,7 @@ class DownlinkRecorder(SendHook):
         self._pack_from_row = recorder.max_pending
         """The row at which pending rows are packed next."""
         self.delivered_at_ns = recorder.delivered_at_ns
+        """Delivery time per row, set by the client's receiver."""
 
     def on_sent(self, packet: WirePacket, now_ns: int, arrives_at_ns: int | None) -> None:
         """Record the frames of a packet of the server."""
@@ -98,7 +100,7 @@ class PacketTraceRecorder(SendHook):
             log.report(number)
         if log.record_packets:
             acked, is_down = self._endpoint.ack_ranges(packet), self._rows is not None
-            if arrives_at_ns is None:
+            if arrives_at_ns is None:  # lost, or still in a queue: then `on_departed` sets it
                 self._wire_rows[number] = len(log.wire)
             log.wire.append(
                 WireRow(is_down, number, now_ns, arrives_at_ns, packet.size_bytes, acked)
@@ -157,8 +159,8 @@ class PacketLog:
         return TransportTrace(self._recorder.rows(), tuple(self.wire), tuple(self._recovery))
 
     def report(self, number: int) -> None:
-        """Report progress every 1024 packets."""
-        if self._progress is not None and not number % _REPORT_EVERY_PACKETS:
+        """Report progress at regular intervals."""
+        if self._progress is not None and not number % _PACKETS_PER_REPORT:
             self._progress(min(number, self._n_packets), self._n_packets)
 
 
@@ -208,8 +210,8 @@ class EndpointFactory:
         network.check_packets(
             down_bytes=self._packet_bytes(Role.SERVER), up_bytes=self._packet_bytes(Role.CLIENT)
         )
-        make: Callable[..., Link] = ChangingLink if changes_links else make_link
-        self.links = links or {role: self._link(role, make) for role in Role}
+        build_link: Callable[..., Link] = ChangingLink if changes_links else make_link
+        self.links = links or {role: self._link(role, build_link) for role in Role}
         """The links by the role of their sender."""
 
     @property
@@ -243,14 +245,14 @@ class EndpointFactory:
         if extra_ns:
             link = RemoteLink(self.links[role], extra_ns)
         # An established connection has measured its path.
-        known_ns = path_ns if self._mode.is_established else None
+        measured_ns = path_ns if self._mode.is_established else None
         if self._protocol.is_over_tcp:
-            tcp = self._build_tcp_endpoint(role, source, known_ns)
+            tcp = self._build_tcp_endpoint(role, source, measured_ns)
             return EndpointOnLink(tcp, link, IP_HEADER_BYTES)
-        quic = self._build_quic_endpoint(role, source, known_ns)
+        quic = self._build_quic_endpoint(role, source, measured_ns)
         return EndpointOnLink(quic, link, self._profile.quic.ip_bytes)
 
-    def _link(self, role: Role, make: Callable[..., Link]) -> Link:
+    def _link(self, role: Role, build_link: Callable[..., Link]) -> Link:
         """Return the link that the end of that role sends over."""
         network = self._network
         profile = network.down if role is Role.SERVER else network.up
@@ -266,8 +268,8 @@ class EndpointFactory:
         if profile.fq_codel is not None:
             from h3sim.transport.fair_link import FairLink  # on use: few links have flow queues
 
-            make = FairLink
-        return make(profile, rtt_ns=network.rtt_ns, streams=stream, upward=upward)
+            build_link = FairLink
+        return build_link(profile, rtt_ns=network.rtt_ns, streams=stream, upward=upward)
 
     def _build_quic_endpoint(
         self, role: Role, source: Source, path_rtt_ns: int | None
@@ -276,8 +278,8 @@ class EndpointFactory:
         is_server = role is Role.SERVER
         settings = self._profile.quic if is_server else self._profile.quic_client
         peer = self._profile.quic_client if is_server else self._profile.quic
-        make = TimerGranularityEndpoint if settings.has_event_loop else QuicEndpoint
-        return make(
+        endpoint_class = TimerGranularityEndpoint if settings.has_event_loop else QuicEndpoint
+        return endpoint_class(
             settings,
             self._build_controller(role, settings.datagram_bytes),
             source,
@@ -343,7 +345,7 @@ def _one_way_ns(rtt_ns: int, role: Role) -> int:
 
 
 # Plain ints: looking up a member of an enum costs as much as half a pick.
-_DELIVERY, _TIMER = int(EventPriority.DELIVERY), int(EventPriority.SEND)
+_DELIVERY, _SEND = int(EventPriority.DELIVERY), int(EventPriority.SEND)
 
 
 class EndpointDriver:
@@ -395,6 +397,7 @@ class EndpointDriver:
         self._on_woken = on_woken
         self._wakes_idle = wakes_idle
         self._armed_at_ns: int | None = None
+        """Time of the event that will wake the endpoint; None without one."""
         self._due_at_ns: int | None = None
         """Time of the endpoint's timer, as of the last flush."""
         self._is_flush_due = False
@@ -421,7 +424,7 @@ class EndpointDriver:
         if at_ns is not None:
             # The first check of `_arm`, without the call: a packet arrives before the timer is due.
             under_way = self._under_way
-            next_at_ns: int = under_way[0][0] if under_way else now_ns
+            next_at_ns: int = under_way[0][0] if under_way else now_ns  # an entry's first field
             if not now_ns < next_at_ns <= at_ns:
                 self._arm(at_ns, now_ns)
 
@@ -445,7 +448,7 @@ class EndpointDriver:
         """
         if not self._is_flush_due:
             self._is_flush_due = True
-            self._environment.at(now_ns, _TIMER, self._on_flush, None)
+            self._environment.at(now_ns, _SEND, self._on_flush, None)
 
     def _send_packets(self, packets: list[WirePacket], now_ns: int) -> None:
         """Send *packets* over a link that handles packets, and reports their fates."""
@@ -461,8 +464,8 @@ class EndpointDriver:
         The endpoint's timer is read again whenever a packet arrives. So no timer is armed if a
         packet arrives before it expires: usually that packet postpones or cancels the timer.
         """
-        for packet in self._under_way:
-            arrives_at_ns: int = packet[0]
+        for entry in self._under_way:
+            arrives_at_ns: int = entry[0]
             if arrives_at_ns > now_ns:
                 if arrives_at_ns <= at_ns:
                     return
@@ -472,9 +475,10 @@ class EndpointDriver:
             self._armed_at_ns = at_ns
             # A timer may have become due while sending was blocked; time does not run backwards.
             at_ns_or_now = at_ns if at_ns > now_ns else now_ns
-            self._environment.at(at_ns_or_now, _TIMER, self._on_timer, at_ns)
+            self._environment.at(at_ns_or_now, _SEND, self._on_timer, at_ns)
 
     def _on_flush(self, value: None, now_ns: int) -> None:
+        """Send what `flush_soon` has postponed to the end of this instant."""
         del value
         self._is_flush_due = False
         self.flush(now_ns)
@@ -542,16 +546,17 @@ class EndpointTransport:
         self._client = EndpointDriver(
             client, environment, log=log.of(client.endpoint, is_down=False)
         )
-        self._note_recovery = log.recovery_callback(server.endpoint, response_streams)
+        self._record_recovery = log.recovery_callback(server.endpoint, response_streams)
         self._server = EndpointDriver(
             server,
             environment,
             log=log.of(server.endpoint, is_down=True),
-            on_woken=self._note_recovery,
+            on_woken=self._record_recovery,
             wakes_idle=True,
         )
         self._application: Application
         self._connected_at_ns: int | None = None
+        """Time when the client could send requests; None before, or if that was at the start."""
         self._is_open = False
         """True if a packet has arrived that was sent after the client was connected."""
         self._begin()
@@ -614,14 +619,14 @@ class EndpointTransport:
         for stream_id, offset, n_bytes in server.endpoint.on_packet(packet, now_ns):
             if not self._messages.on_bytes(stream_id, offset, n_bytes):
                 continue
-            if stream_id % STREAM_ID_STEP:
+            if stream_id % STREAM_ID_STEP == _UNIDIRECTIONAL:
                 application.on_signal_arrived(stream_id // STREAM_ID_STEP, now_ns)
             else:
                 application.on_request_arrived(stream_id, now_ns)
         if self.response_streams.has_drained:
             application.on_drained()
-        if self._note_recovery is not None:
-            self._note_recovery(now_ns)
+        if self._record_recovery is not None:
+            self._record_recovery(now_ns)
         server.flush(now_ns)
 
     def _on_packet_down(self, packet: WirePacket, now_ns: int) -> None:
@@ -649,6 +654,7 @@ class QuicTransport(EndpointTransport):
     """The `Transport` of QUIC: each stream is delivered in its own order."""
 
     def _begin(self) -> None:
+        """Set up the reassembly of streams."""
         self._order = StreamOrder(self._log.delivered_at_ns)
 
     def watch(self, stream_id: int, n_bytes: int) -> None:
@@ -672,6 +678,7 @@ class TcpTransport(EndpointTransport):
     """The `Transport` of TCP: a segment delivers the frames of the records that it completes."""
 
     def _begin(self) -> None:
+        """Set up the reassembly of the byte stream and its records."""
         self._order = RecordOrder(self._log.delivered_at_ns)
 
     def watch(self, stream_id: int, n_bytes: int) -> None:

@@ -48,8 +48,8 @@ Call: TypeAlias = "Callable[[Any, int], None]"
 Process: TypeAlias = "Callable[[LoadEnvironment], Generator[simpy.Event, Any, Any]]"
 """A process next to a load: a SimPy process function."""
 
-_FIRST: Final = -1
-"""The priority before all others at an instant."""
+_BEFORE_ALL_EVENTS: Final = -1
+"""A rank before all others at an instant."""
 
 
 class LoadEnvironment(Environment):
@@ -80,11 +80,14 @@ class LoadEnvironment(Environment):
         super().__init__()
         self.max_events = max_events
         # A livelock passes no time, so events are limited, by the number that each gets anyway.
-        self._eid: Any = _numbers(max_events)
+        # SimPy's name: the iterator over the numbers of entries, which break ties.
+        self._eid: Any = _event_numbers(max_events)
         # A sequence of its own: events of processes must not count towards the load's limit.
-        self._process_eid = _numbers(_MAX_PROCESS_EVENTS)
+        self._process_eid = _event_numbers(_MAX_PROCESS_EVENTS)
         self._stopped = False
+        """True once `stop` was called."""
         self._failure: Exception | None = None
+        """The exception that ended a process, and so the load."""
         self._links: dict[str, LinkControl] = {}
         self.has_overrun = False
         """True if `run_load` ended because of too many events, the load's or a process's."""
@@ -116,7 +119,7 @@ class LoadEnvironment(Environment):
         """
         queue: list[tuple[Any, ...]] = self._queue
         # That very instant included: an event due then may have a lower rank.
-        if queue and queue[0][0] <= at_ns:
+        if queue and queue[0][0] <= at_ns:  # an entry begins with its time
             return False
         self._now = at_ns
         return True
@@ -135,10 +138,11 @@ class LoadEnvironment(Environment):
         heappush(queue, own)
         while True:
             entry = heappop(queue)
-            self._now = entry[0]
+            self._now = at_ns = entry[0]
             if entry is own:
                 return
-            entry[3](entry[4], entry[0])
+            call, value = entry[3], entry[4]
+            call(value, at_ns)
 
     def stop(self) -> None:
         """Make `run_load` return; this call itself does not return."""
@@ -234,7 +238,7 @@ class LoadEnvironment(Environment):
         """Process an event with SimPy."""
         # SimPy takes the first entry of the queue, and knows only its own kind: calls are many, and
         # each would need a check of its kind.
-        heappush(self._queue, (now_ns, _FIRST, 0, event))
+        heappush(self._queue, (now_ns, _BEFORE_ALL_EVENTS, 0, event))
         super().step()
 
     def add_link(self, name: str, control: LinkControl) -> None:
@@ -256,6 +260,7 @@ class LoadEnvironment(Environment):
         return self._link("up")
 
     def _link(self, name: str) -> LinkControl:
+        """Return the link of that name, or raise the error of `down`."""
         if name not in self._links:
             message = "is not there: a network of a constant rate has no links to change"
             raise NetworkError([ValidationIssue(key=name, message=message)], "network")
@@ -274,8 +279,8 @@ class FifoEventQueue:
     __slots__ = (
         "_call_first",
         "_environment",
+        "_event_numbers",
         "_is_queued",
-        "_numbers",
         "_queue",
         "_rank",
         "take",
@@ -285,11 +290,13 @@ class FifoEventQueue:
     def __init__(self, environment: LoadEnvironment, rank: int, take: Call | None = None) -> None:
         self._environment = environment
         self._queue = environment._queue
-        self._numbers = environment._eid
+        self._event_numbers = environment._eid
         self._rank = rank
         self._is_queued = False
+        """True if the first entry is in the environment's queue, or is being handled."""
         self.take: Call = take or _ignore
-        self._call_first: Call = self._on_first
+        """The handler of values; may be set later."""
+        self._call_first: Call = self._on_first  # bound once, and not for each entry
         self.under_way: deque[Any] = deque()
         """Entries in rising order, in the form of the queue, without overtaking ones. Not typed as
         tuples, which compiled code would unpack and copy."""
@@ -299,7 +306,7 @@ class FifoEventQueue:
         under_way = self.under_way
         # Numbered on insertion, not on entering the queue: ties are broken as with an entry for
         # each.
-        entry: Any = (at_ns, self._rank, next(self._numbers), self._call_first, value)
+        entry: Any = (at_ns, self._rank, next(self._event_numbers), self._call_first, value)
         if not under_way:
             under_way.append(entry)
             if not self._is_queued:  # otherwise `_on_first` is running, and will reach it
@@ -309,7 +316,8 @@ class FifoEventQueue:
             under_way.append(entry)
         # Earlier than the last one: it cannot join the line, which is in rising order.
         else:
-            heappush(self._queue, (*entry[:3], self._on_overtaking, value))
+            _, rank, number, _, _ = entry
+            heappush(self._queue, (at_ns, rank, number, self._on_overtaking, value))
 
     def _on_first(self, value: Any, now_ns: int) -> None:
         """Handle the first value, and those after it until something else is due."""
@@ -327,14 +335,17 @@ class FifoEventQueue:
             if queue and queue[0] < first:
                 heappush(queue, first)
                 return
+            # An entry is (time, rank, number, call, value).
             environment._now = now_ns = first[0]
             value = first[4]
 
     def _on_overtaking(self, value: Any, now_ns: int) -> None:
+        """Handle a value that was not in the line."""
         self.take(value, now_ns)
 
 
 def _ignore(value: Any, now_ns: int) -> None:
+    """Do nothing, as the call of an entry that only marks a time."""
     del value, now_ns
 
 
@@ -357,7 +368,7 @@ class _TooManyEventsError(Exception):
         super().__init__(limit)
 
 
-def _numbers(limit: int) -> Iterator[int]:
+def _event_numbers(limit: int) -> Iterator[int]:
     """Return the numbers below *limit*; the next one raises an error."""
     return chain(range(limit), map(_raise_too_many, repeat(limit)))
 

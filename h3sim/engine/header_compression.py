@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 if TYPE_CHECKING:
-    _Arrive = Callable[[StreamPart, int], list[int]]
+    _OnArrival = Callable[[StreamPart, int], list[int]]
     """A callback for a part that arrived, and its time."""
 
 
@@ -39,7 +39,7 @@ _CRITICAL = 3
 here: parts are put in order on arrival."""
 
 
-_SHARED_BYTES = 1000
+_MAX_SHARED_BYTES = 1000
 """Sections up to this size share a packet with the next one: the smallest datagram of QUIC is 1200
 bytes (RFC 9000 § 14.1), and frame headers take some of it."""
 
@@ -66,18 +66,21 @@ class _Direction:
     def __init__(
         self,
         headers: HeaderCompression,
-        send: Callable[[StreamPart, _Arrive], None],
-        send_back: Callable[[StreamPart, _Arrive], None],
+        send: Callable[[StreamPart, _OnArrival], None],
+        send_back: Callable[[StreamPart, _OnArrival], None],
         *,
         shared_bytes: int,
     ) -> None:
         encoder, decoder = make_codec(headers.codec, headers.settings)
         self._sender, self._receiver = EncodingEnd(encoder), DecodingEnd(decoder)
         self._blocks = headers.blocks
+        """True if a stream waits until its section is decoded; otherwise waits are only counted."""
         self._send, self._send_back = send, send_back
         self._sections: dict[int, StreamPart] = {}
+        """The encoded section of each stream."""
         self._times: dict[int, SectionTimes] = {}
         self._shared_bytes = shared_bytes
+        # The packet that sections share at the moment: its time, and the bytes in it.
         self._packet_at_ns: int | None = None
         self._packet_bytes = 0
         self.run = HeaderRun()
@@ -138,6 +141,7 @@ class _Direction:
         return [stream_id for stream_id, _ in decoded] if self._blocks else []
 
     def _on_feedback(self, part: StreamPart, now_ns: int) -> list[int]:
+        """Process a part of the decoder stream, which makes no section readable."""
         del now_ns
         self._sender.on_feedback(part)
         return []
@@ -162,8 +166,9 @@ class HeaderLayer:
         self._lists = headers.lists
         self._ids = itertools.count(_CRITICAL, STREAM_ID_STEP)
         self._under_way: dict[int, Callable[[int], list[int]]] = {}
+        """What to call, with the time, when a part has arrived; by its stream."""
         up, down = partial(self._send_part, send_up), partial(self._send_part, send_down)
-        self.requests = _Direction(headers, up, down, shared_bytes=_SHARED_BYTES)
+        self.requests = _Direction(headers, up, down, shared_bytes=_MAX_SHARED_BYTES)
         self.responses = _Direction(headers, down, up, shared_bytes=0)
 
     def encode_request(self, stream_id: int, resource: int, now_ns: int) -> int:
@@ -171,7 +176,7 @@ class HeaderLayer:
         if self._lists is None:
             fields = request_section(self._page, self._page.resources[resource])
         else:
-            fields = self._lists[resource][0]
+            fields, _ = self._lists[resource]
         return self.requests.encode(stream_id, fields, now_ns)
 
     def encode_response(self, stream_id: int, resource: int, now_ns: int) -> int:
@@ -179,7 +184,7 @@ class HeaderLayer:
         if self._lists is None:
             fields = response_section(self._page.resources[resource])
         else:
-            fields = self._lists[resource][1]
+            _, fields = self._lists[resource]
         return self.responses.encode(stream_id, fields, now_ns)
 
     def on_critical(self, stream_id: int, now_ns: int) -> list[int]:
@@ -195,7 +200,7 @@ class HeaderLayer:
         self,
         send: Callable[[int, int], None],
         part: StreamPart,
-        arrive: _Arrive,
+        arrive: _OnArrival,
     ) -> None:
         """Send *part* as a message; *arrive* is called with it at the other end."""
         stream_id = next(self._ids)
@@ -227,13 +232,16 @@ class HeaderTransport:
         self._application: Application
         self._signals: list[Callable[[int], None]] = []
         """The actions on arrival of the frames of the control stream, in the order sent."""
-        self._sizes: dict[int, int] = {}
+        self._critical_bytes: dict[int, int] = {}
         """The sizes of encoder and decoder stream parts still in flight."""
-        self._watched: dict[int, int] = {}
-        self._reached: dict[int, int] = {}
+        self._watched_bytes: dict[int, int] = {}
+        """The threshold of `watch` per response, in bytes after its section."""
+        self._received_bytes: dict[int, int] = {}
         """The received bytes of responses that are not readable yet."""
         self._section_arrived: set[int] = set()
+        """The responses whose sections have arrived, decoded or not."""
         self._readable_at_ns: dict[int, int] = {}
+        """Time when the section of each response was decoded."""
 
     # Calls of the application
 
@@ -256,7 +264,7 @@ class HeaderTransport:
 
     def send_signal(self, number: int, n_bytes: int) -> None:
         """Send a frame of the control stream upstream."""
-        self._put_signal(partial(self._application.on_signal_arrived, number), n_bytes)
+        self._send_on_control_stream(partial(self._application.on_signal_arrived, number), n_bytes)
 
     def pump(self) -> None:
         """Send the waiting data of the server's streams."""
@@ -264,7 +272,7 @@ class HeaderTransport:
 
     def watch(self, stream_id: int, n_bytes: int) -> None:
         """Suppress reports of a response until *n_bytes* after its section have been delivered."""
-        self._watched[stream_id] = n_bytes
+        self._watched_bytes[stream_id] = n_bytes
         if stream_id in self._readable_at_ns:
             self._inner.watch(stream_id, n_bytes + self._layer.responses.size(stream_id))
 
@@ -274,13 +282,15 @@ class HeaderTransport:
         readable_at_ns = self._readable_at_ns
         rows = []
         for row in carried.packet_rows:
-            *_sent, delivered_at_ns = row
-            if is_critical(row[2]):
+            sent_at_ns, arrived_at_ns, stream_id, offset, n_bytes, number, delivered_at_ns = row
+            if is_critical(stream_id):
                 continue
             # Body bytes are of no use before the headers: both have to be there.
-            if delivered_at_ns is not None and row[2] in readable_at_ns:
-                row = (*row[:6], max(delivered_at_ns, readable_at_ns[row[2]]))
-            rows.append(row)
+            if delivered_at_ns is not None and stream_id in readable_at_ns:
+                delivered_at_ns = max(delivered_at_ns, readable_at_ns[stream_id])
+            rows.append(
+                (sent_at_ns, arrived_at_ns, stream_id, offset, n_bytes, number, delivered_at_ns)
+            )
         return carried._replace(packet_rows=PacketRows.of(rows))
 
     def with_sections(self, trace: Trace) -> Trace:
@@ -300,7 +310,7 @@ class HeaderTransport:
 
     def on_request_arrived(self, stream_id: int, now_ns: int) -> None:
         """Process the section of a request; the server gets the requests readable now."""
-        self._answer(self._layer.requests.on_section(stream_id, now_ns), now_ns)
+        self._forward_requests(self._layer.requests.on_section(stream_id, now_ns), now_ns)
 
     def on_signal_arrived(self, number: int, now_ns: int) -> None:
         """Process a frame of the client."""
@@ -310,15 +320,15 @@ class HeaderTransport:
         """Process bytes of the server; the browser receives those that can be read now."""
         if is_critical(stream_id):
             # A retransmitted copy of an earlier part has no size any more, and is skipped.
-            if contiguous >= self._sizes.get(stream_id, contiguous + 1):
-                del self._sizes[stream_id]
+            if contiguous >= self._critical_bytes.get(stream_id, contiguous + 1):
+                del self._critical_bytes[stream_id]
                 self._release(self._layer.on_critical(stream_id, now_ns), now_ns)
             return
         size = self._layer.responses.size(stream_id)
         if stream_id in self._readable_at_ns:
             self._application.on_delivered(stream_id, contiguous - size, now_ns)
             return
-        self._reached[stream_id] = contiguous
+        self._received_bytes[stream_id] = contiguous
         if stream_id not in self._section_arrived:
             self._section_arrived.add(stream_id)
             self._release(self._layer.responses.on_section(stream_id, now_ns), now_ns)
@@ -334,6 +344,7 @@ class HeaderTransport:
     # Internals
 
     def _encode_response(self, stream_id: int) -> int:
+        """Encode the section of a response that may be sent now; return its size."""
         resource, now_ns = self.resource_of(stream_id), self._environment.now_ns
         size = self._layer.encode_response(stream_id, resource, now_ns)
         # Nothing can be decoded of a section before its end, so earlier bytes need no event.
@@ -344,14 +355,15 @@ class HeaderTransport:
         """Report the body bytes that waited for their field sections."""
         for stream_id in readable:
             self._readable_at_ns[stream_id] = now_ns
-            watched = self._watched[stream_id]
+            watched = self._watched_bytes[stream_id]
             # Only now is the length of the section known, which adds to the threshold.
             self.watch(stream_id, watched)
-            body_bytes = self._reached.pop(stream_id) - self._layer.responses.size(stream_id)
+            body_bytes = self._received_bytes.pop(stream_id) - self._layer.responses.size(stream_id)
             if body_bytes >= watched:
                 self._application.on_delivered(stream_id, body_bytes, now_ns)
 
-    def _answer(self, readable: Iterable[int], now_ns: int) -> None:
+    def _forward_requests(self, readable: Iterable[int], now_ns: int) -> None:
+        """Report to the server the requests whose sections are decoded."""
         for stream_id in readable:
             self._application.on_request_arrived(stream_id, now_ns)
 
@@ -359,16 +371,17 @@ class HeaderTransport:
         """Send a part of an encoder or decoder stream upstream."""
 
         def arrive(now_ns: int) -> None:
-            self._answer(self._layer.on_critical(stream_id, now_ns), now_ns)
+            self._forward_requests(self._layer.on_critical(stream_id, now_ns), now_ns)
 
-        self._put_signal(arrive, n_bytes)
+        self._send_on_control_stream(arrive, n_bytes)
 
-    def _put_signal(self, arrive: Callable[[int], None], n_bytes: int) -> None:
+    def _send_on_control_stream(self, arrive: Callable[[int], None], n_bytes: int) -> None:
+        """Send a frame upstream; *arrive* is called with the time of its arrival."""
         self._signals.append(arrive)
         self._inner.send_signal(len(self._signals) - 1, n_bytes)
 
     def _send_down(self, stream_id: int, n_bytes: int) -> None:
         """Send a part of an encoder or decoder stream downstream."""
-        self._sizes[stream_id] = n_bytes
+        self._critical_bytes[stream_id] = n_bytes
         self._streams.on_critical(stream_id, n_bytes)
         self._inner.pump()

@@ -46,6 +46,13 @@ class GroupConnector(Protocol):
         """Request a resource as soon as possible."""
 
 
+class WaitingRequest(NamedTuple):
+    """A request that waits for a connection: the index of its resource, and its time."""
+
+    resource: int
+    requested_at_ns: int
+
+
 class SharedConnection:
     """A connection that several hosts share; requests wait until it is ready."""
 
@@ -53,8 +60,7 @@ class SharedConnection:
         self._connection = connection
         self._environment = environment
         self._is_open = False
-        self._waiting: list[tuple[int, int]] = []
-        """The waiting resources, and the times of their requests."""
+        self._waiting: list[WaitingRequest] = []
 
     def begin(self, on_ready: Callable[[int], None] | None = None) -> None:
         """Connect; *on_ready* is called when requests may leave."""
@@ -72,13 +78,14 @@ class SharedConnection:
         if self._is_open:
             self._connection.request(resource, requested_at_ns)
         else:
-            self._waiting.append((resource, requested_at_ns))
+            self._waiting.append(WaitingRequest(resource, requested_at_ns))
 
     def _on_open(self, value: None, now_ns: int) -> None:
+        """Send the requests that have waited for the connection."""
         del value, now_ns
         self._is_open = True
-        for resource, requested_at_ns in self._waiting:
-            self._connection.request(resource, requested_at_ns)
+        for waiting in self._waiting:
+            self._connection.request(waiting.resource, waiting.requested_at_ns)
 
 
 class HostConnections:
@@ -102,23 +109,25 @@ class HostConnections:
         self._connect = connect
         self._root = page.root
         names = host_names(page.resources, page.root)
-        own = names[0]
-        self._names = [resource.host or own for resource in page.resources]
-        self._group_of: dict[str, HostGroup] = {}
-        self._dns_ns: dict[str, int] = {}
+        own_host = names[0]
+        self._host_names = [resource.host or own_host for resource in page.resources]
+        """The host of each resource of the page."""
+        self._groups_by_host: dict[str, HostGroup] = {}
+        self._dns_ns_by_host: dict[str, int] = {}
         for group in self._host_groups(page, names):
             for host in group.hosts:
-                self._group_of[host.name] = group
-                self._dns_ns[host.name] = dns_ns if host.dns_ns is None else host.dns_ns
+                self._groups_by_host[host.name] = group
+                self._dns_ns_by_host[host.name] = dns_ns if host.dns_ns is None else host.dns_ns
         self.lookups: dict[str, tuple[int, int]] = {}
         """Times of each DNS lookup, its start and its end, by host."""
         self.opened: list[OpenedConnection] = []
         """The connections in the order of opening."""
-        self._by_group: dict[HostGroup, GroupConnector] = {}
+        self._connectors: dict[HostGroup, GroupConnector] = {}
+        """The connection, or pool, of each group that was used."""
 
     def begin(self, on_ready: Callable[[int], None]) -> None:
         """Look up and connect to the page's own host; *on_ready* is called afterwards."""
-        known_at_ns = self._resolve_name(self._names[self._root], 0)
+        known_at_ns = self._resolve_name(self._host_names[self._root], 0)
         if known_at_ns:
             self._environment.at(known_at_ns, _REQUEST, self._on_root_known, on_ready)
         else:
@@ -126,9 +135,10 @@ class HostConnections:
 
     def request(self, resource: int, now_ns: int) -> None:
         """Request a resource once the name of its host is resolved."""
-        known_at_ns = self._resolve_name(self._names[resource], now_ns)
+        known_at_ns = self._resolve_name(self._host_names[resource], now_ns)
         if known_at_ns > now_ns:
-            self._environment.at(known_at_ns, _REQUEST, self._on_known, (resource, now_ns))
+            request = WaitingRequest(resource, now_ns)
+            self._environment.at(known_at_ns, _REQUEST, self._on_known, request)
         else:
             self._connector_for(resource).request(resource, now_ns)
 
@@ -140,29 +150,37 @@ class HostConnections:
     def _resolve_name(self, name: str, now_ns: int) -> int:
         """Return when the lookup of the name ends or ended."""
         # The first request starts the lookup; later ones wait for the same one, or find it over.
-        return self.lookups.setdefault(name, (now_ns, now_ns + self._dns_ns[name]))[1]
+        lookup = (now_ns, now_ns + self._dns_ns_by_host[name])
+        _, known_at_ns = self.lookups.setdefault(name, lookup)
+        return known_at_ns
 
     def _on_root_known(self, on_ready: Callable[[int], None], now_ns: int) -> None:
+        """Connect to the page's own host, whose name is resolved."""
         del now_ns
-        self._opened_connection(self._group_of[self._names[self._root]]).begin(on_ready)
+        self._add_connector(self._groups_by_host[self._host_names[self._root]]).begin(on_ready)
 
-    def _on_known(self, request: tuple[int, int], now_ns: int) -> None:
+    def _on_known(self, request: WaitingRequest, now_ns: int) -> None:
+        """Request a resource, the name of whose host is resolved."""
         del now_ns
-        self._connector_for(request[0]).request(*request)
+        connector = self._connector_for(request.resource)
+        connector.request(request.resource, request.requested_at_ns)
 
     def _connector_for(self, resource: int) -> GroupConnector:
-        group = self._group_of[self._names[resource]]
-        if group not in self._by_group:
-            self._opened_connection(group).begin()
-        return self._by_group[group]
+        """Return the connection to a resource's host, opened on first use."""
+        group = self._groups_by_host[self._host_names[resource]]
+        if group not in self._connectors:
+            self._add_connector(group).begin()
+        return self._connectors[group]
 
-    def _opened_connection(self, group: HostGroup) -> GroupConnector:
-        connector = self._by_group[group] = self._connector(group)
+    def _add_connector(self, group: HostGroup) -> GroupConnector:
+        """Return the new connector of a group, which the caller has to begin."""
+        connector = self._connectors[group] = self._make_connector(group)
         return connector
 
     def _new_connection(
         self, group: HostGroup, on_idle: Callable[[], None] | None = None
     ) -> HttpConnection:
+        """Return a new connection to a group, which is also added to `opened`."""
         connection = self._connect(group, on_idle)
         self.opened.append(OpenedConnection(group, connection))
         return connection
@@ -173,7 +191,7 @@ class HostConnections:
         """Return the groups of hosts that share a connection."""
         return host_groups(names, page.hosts)
 
-    def _connector(self, group: HostGroup) -> GroupConnector:
+    def _make_connector(self, group: HostGroup) -> GroupConnector:
         """Return a new connector of a group."""
         return SharedConnection(self._new_connection(group), self._environment)
 
@@ -201,9 +219,6 @@ def make_connections(spec: LoadSpec, builder: LinkBuilder) -> HostConnections:
 def rtt_to(spec: LoadSpec, group: HostGroup) -> int | None:
     """Return the round-trip time to hosts if it is not the network's."""
     return None if spec.hosts is None else group.rtt_ns
-
-
-_HTTP1_REQUEST = int(EventPriority.REQUEST)
 
 
 class UnsignalledRequests(PrioritySignalling):
@@ -256,14 +271,16 @@ class RequestPriorities:
         self._policy = make_policy(scheme, page)
         self._resources = page.resources
         self._signals: dict[int, Signal] = dict(self._policy.on_connected())
-        self._stream_of: dict[int, int] = {}
+        """The latest signal of each stream and placeholder."""
+        self._stream_ids: dict[int, int] = {}
+        """The stream of each requested resource."""
 
     def add(self, resource: int) -> None:
         """Record the request of a resource."""
         # IDs in the order of requests: policies place streams relative to one another, although
         # HTTP/1.1 has none.
-        stream_id = STREAM_ID_STEP * len(self._stream_of)
-        self._stream_of[resource] = stream_id
+        stream_id = STREAM_ID_STEP * len(self._stream_ids)
+        self._stream_ids[resource] = stream_id
         self._signals.update(self._policy.on_requested(stream_id, self._resources[resource]))
 
     def change(self, resource: Resource | None, change: ResourceState) -> None:
@@ -272,7 +289,7 @@ class RequestPriorities:
 
     def key(self, resource: int) -> tuple[int, ...]:
         """Return the sort key of a recorded request; the lowest goes first."""
-        return self.key_of(self._signals[self._stream_of[resource]])
+        return self.key_of(self._signals[self._stream_ids[resource]])
 
     def key_of(self, signal: Signal) -> tuple[int, ...]:
         """Return the sort key of requests with that signal, the most urgent first."""
@@ -311,10 +328,11 @@ class Http1Pool:
         self._environment = environment
         self._priorities = priorities
         self._n_available = max_connections
+        """The connections that may still be opened."""
         self._n_connecting = 0
         self._idle: list[HttpConnection] = []
-        self._waiting: list[tuple[int, int]] = []
-        """The waiting resources, and the times of their requests."""
+        """The idle connections, that used last at the end."""
+        self._waiting: list[WaitingRequest] = []
 
     def begin(self, on_ready: Callable[[int], None] | None = None) -> None:
         """Open a connection; *on_ready* is called when a request may leave."""
@@ -323,7 +341,7 @@ class Http1Pool:
         connection = self._connect(lambda: self._release(connection))
 
         def on_connected(now_ns: int) -> None:
-            self._environment.at(now_ns, _HTTP1_REQUEST, self._on_open, connection)
+            self._environment.at(now_ns, _REQUEST, self._on_open, connection)
             if on_ready is not None:
                 on_ready(now_ns)
 
@@ -335,12 +353,13 @@ class Http1Pool:
         if self._idle:
             self._idle.pop().request(resource, requested_at_ns)
             return
-        self._waiting.append((resource, requested_at_ns))
+        self._waiting.append(WaitingRequest(resource, requested_at_ns))
         # Each connection that is being set up will take one of those that wait, so as many suffice.
         if self._n_available and self._n_connecting < len(self._waiting):
             self.begin()
 
     def _on_open(self, connection: HttpConnection, now_ns: int) -> None:
+        """Use a connection that is ready."""
         del now_ns
         self._n_connecting -= 1
         self._release(connection)
@@ -352,9 +371,9 @@ class Http1Pool:
             return
         # Keys are computed anew, since the priorities of waiting requests may have changed.
         # `min` returns the first of equal ones: the request that was made first.
-        first = min(self._waiting, key=lambda waiting: self._priorities.key(waiting[0]))
+        first = min(self._waiting, key=lambda waiting: self._priorities.key(waiting.resource))
         self._waiting.remove(first)
-        connection.request(*first)
+        connection.request(first.resource, first.requested_at_ns)
 
 
 class Http1Connections(HostConnections):
@@ -382,11 +401,12 @@ class Http1Connections(HostConnections):
         self._priorities.change(resource, change)
 
     def _host_groups(self, page: Page, names: Sequence[str]) -> list[HostGroup]:
+        """Return a group per host, or one of all hosts."""
         # No connection is shared: there is no reuse across hosts as in RFC 9113 § 9.1.1.
         hosts = known_hosts(names, page.hosts)
         return [HostGroup(tuple(hosts))] if self._is_single else [HostGroup((h,)) for h in hosts]
 
-    def _connector(self, group: HostGroup) -> Http1Pool:
+    def _make_connector(self, group: HostGroup) -> Http1Pool:
         """Return the pool of a host group."""
         return Http1Pool(
             partial(self._new_connection, group),

@@ -42,9 +42,9 @@ _REQUEST, _RESPONSE, _CLOSE = (
     int(EventPriority.CLOSE),
 )
 
-# No Python function per row: there is one of each for every resource.
-_NAMED_SIGNAL = partial(tuple.__new__, SignalSent)
-_NAMED_REQUEST = partial(tuple.__new__, Request)
+# From a plain tuple, without calling a Python function for each of many rows.
+_SIGNAL_ROW = partial(tuple.__new__, SignalSent)
+_REQUEST_ROW = partial(tuple.__new__, Request)
 
 
 class HttpConnection:
@@ -66,7 +66,7 @@ class HttpConnection:
         request_bytes: Callable[[Resource], int],
         is_http2: bool,
         sends_updates: bool,
-        marks: ByteThresholds | None,
+        thresholds: ByteThresholds | None,
         signalling: PrioritySignalling | None,
     ) -> None:
         self._page = page
@@ -88,7 +88,7 @@ class HttpConnection:
                 scheme,
                 resource_of=lambda stream_id: page.resources[self.resource_of(stream_id)],
                 now_ns=lambda: environment.now_ns,
-                marks=marks,
+                thresholds=thresholds,
             )
         self._is_http2 = is_http2
         self._sends_updates = sends_updates
@@ -100,8 +100,11 @@ class HttpConnection:
         self._requested: list[int] = []
         """The resource of each request."""
         self._requested_at_ns: list[int] = []
+        """Time when it left the browser."""
         self._arrived_at_ns: list[int | None] = []
+        """Arrival at the server."""
         self._finished: dict[int, None] = {}
+        """Streams whose responses have arrived completely."""
         # Streams are closed in the order in which they end.
         self._closings = FifoEventQueue(environment, _CLOSE, self._on_closed)
         self._on_ready: Callable[[int], None] | None = None
@@ -193,14 +196,17 @@ class HttpConnection:
     # Events
 
     def _open_placeholders(self, value: None, now_ns: int) -> None:
+        """Send the signals that precede all requests."""
         del value, now_ns
         self._signalling.on_connected()
 
     def _on_response_ready(self, stream_id: int, now_ns: int) -> None:
+        """Respond once the server's processing time has passed."""
         del now_ns
         self._respond(stream_id, self.resource_of(stream_id))
 
     def _on_closed(self, stream_id: int, now_ns: int) -> None:
+        """Remove a stream from the scheduler, and report that to the policies."""
         self._streams.close(stream_id)
         self._signalling.on_closed(stream_id, now_ns)
         if self._server_policy is not None:
@@ -241,10 +247,12 @@ class HttpConnection:
         )
 
     def _send_signal(self, number: int, n_bytes: int) -> None:
+        """Send the *number*-th frame of the control stream, of *n_bytes*, and count it."""
         self.n_frames += 1
         self.frame_bytes += n_bytes
-        # Over TCP the transport itself adds the HTTP/2 header of each frame.
-        self.transport.send_signal(number, n_bytes - FRAME_HEADER_BYTES * self._is_http2)
+        if self._is_http2:  # the transport itself adds the header of each frame
+            n_bytes -= FRAME_HEADER_BYTES
+        self.transport.send_signal(number, n_bytes)
 
     # Results
 
@@ -267,7 +275,7 @@ class HttpConnection:
         if self._server_policy is not None:
             # The sort is stable: of one instant the client's signals stay first.
             record = sorted([*record, *self._server_policy.record], key=itemgetter(0))
-        return tuple(map(_NAMED_SIGNAL, record))
+        return tuple(map(_SIGNAL_ROW, record))
 
     def _request_rows(self) -> tuple[Request, ...]:
         """Return the requests in the order of their creation; a load ends when all have arrived."""
@@ -275,4 +283,4 @@ class HttpConnection:
         sizes = map(self._stream_bytes.__getitem__, resources)
         numbers = range(0, STREAM_ID_STEP * len(resources), STREAM_ID_STEP)
         rows = zip(numbers, resources, times, self._arrived_at_ns, sizes, strict=True)
-        return tuple(map(_NAMED_REQUEST, rows))
+        return tuple(map(_REQUEST_ROW, rows))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -151,54 +152,59 @@ class MetadataSignalling(OracleSignalling):
         self._message_bytes = message_bytes
         self._send_message = send_message
         # Client
-        self._known: dict[str | None, ResourceState] = {}
+        self._known_states: dict[str | None, ResourceState] = {}
         """The known state of resources by ID, and of all of them (None)."""
-        self._open: dict[int, str] = {}
-        self._messages: list[tuple[Resource | None, ResourceState]] = []
+        self._open_resources: dict[int, str] = {}
+        """The ID of the resource on each open stream."""
+        self._frames: list[tuple[Resource | None, ResourceState]] = []
         """The frames: the changed state of a resource, or of all."""
         # Server
         self._order = InOrder()
-        self._early: dict[str, ResourceState] = {}
+        self._reported_states: dict[str, ResourceState] = {}
         """The state of resources by ID as reported in frames."""
-        self._metadata: dict[int, ResourceState] = {}
+        self._request_states: dict[int, ResourceState] = {}
         """The state sent with each request, beyond the page file."""
 
     def on_requested(self, stream_id: int, resource: Resource) -> None:
         """Attach the known state of the resource to the request."""
-        tab_state = self._known.get(None, UNCHANGED)
-        self._metadata[stream_id] = tab_state.after(self._known.get(resource.id, UNCHANGED))
-        self._open[stream_id] = resource.id
+        tab_state = self._known_states.get(None, UNCHANGED)
+        own_state = self._known_states.get(resource.id, UNCHANGED)
+        self._request_states[stream_id] = tab_state.after(own_state)
+        self._open_resources[stream_id] = resource.id
 
     def on_changed(self, resource: Resource | None, change: ResourceState, now_ns: int) -> None:  # noqa: ARG002 - it takes the way up
         """Send a frame if it concerns an open stream."""
         id_ = None if resource is None else resource.id
-        self._known[id_] = self._known.get(id_, UNCHANGED).after(change)
-        is_open = bool(self._open) if id_ is None else id_ in self._open.values()
+        self._known_states[id_] = self._known_states.get(id_, UNCHANGED).after(change)
+        open_ids = self._open_resources.values()
+        is_open = bool(open_ids) if id_ is None else id_ in open_ids
         if is_open and change.sets(self._updates):
-            self._messages.append((resource, change))
-            self._send_message(len(self._messages) - 1, self._message_bytes)
+            self._frames.append((resource, change))
+            self._send_message(len(self._frames) - 1, self._message_bytes)
 
     def on_finished(self, stream_id: int) -> None:
         """Forget a stream that needs no more frames."""
-        del self._open[stream_id]
+        del self._open_resources[stream_id]
 
     def on_request_arrived(self, stream_id: int, resource: Resource, now_ns: int) -> None:
         """Derive the priority of a request from its metadata."""
-        metadata = self._metadata.pop(stream_id)
+        metadata = self._request_states.pop(stream_id)
         if metadata is not UNCHANGED:
-            self._learn(resource, metadata.after(self._early.get(resource.id, UNCHANGED)), now_ns)
+            reported = self._reported_states.get(resource.id, UNCHANGED)
+            self._apply_change(resource, metadata.after(reported), now_ns)
         super().on_request_arrived(stream_id, resource, now_ns)
 
     def on_message_arrived(self, number: int, now_ns: int) -> None:
         """Process the frames that are in order now."""
         for index in self._order.on_arrived(number):
-            resource, change = self._messages[index]
+            resource, change = self._frames[index]
             if resource is not None:
-                known = self._early.get(resource.id, UNCHANGED)
-                self._early[resource.id] = known.after(change)
-            self._learn(resource, change, now_ns)
+                known = self._reported_states.get(resource.id, UNCHANGED)
+                self._reported_states[resource.id] = known.after(change)
+            self._apply_change(resource, change, now_ns)
 
-    def _learn(self, resource: Resource | None, change: ResourceState, now_ns: int) -> None:
+    def _apply_change(self, resource: Resource | None, change: ResourceState, now_ns: int) -> None:
+        """Apply changed state that the server knows now; `on_changed` is the client's side here."""
         super().on_changed(resource, change, now_ns)
 
 
@@ -211,19 +217,21 @@ class InOrder:
     """
 
     def __init__(self) -> None:
-        self._arrived: set[int] = set()
-        self._n_passed = 0
+        self._early_numbers: set[int] = set()
+        """Numbers that arrived before a lower one."""
+        self._next_number = 0
+        """The lowest number that has not arrived."""
 
     def on_arrived(self, number: int) -> Iterator[int]:
         """Yield the numbers that are in order now."""
-        self._arrived.add(number)
-        while self._n_passed in self._arrived:
-            self._arrived.remove(self._n_passed)
-            self._n_passed += 1
-            yield self._n_passed - 1
+        self._early_numbers.add(number)
+        while self._next_number in self._early_numbers:
+            self._early_numbers.remove(self._next_number)
+            self._next_number += 1
+            yield self._next_number - 1
 
 
-class _Message(NamedTuple):
+class _Frame(NamedTuple):
     """A frame of the control stream."""
 
     element_id: int
@@ -258,7 +266,9 @@ class WireSignalling(PrioritySignalling):
         )
         self._goes_with_request = signalling.goes_with_request
         self._with_request: dict[int, Signal] = {}
-        self._messages: list[_Message] = []
+        """The signals in requests that are on their way, by stream."""
+        self._frames: list[_Frame] = []
+        """The frames of the control stream, in the order sent."""
         self._order = InOrder()
         self.record: list[tuple[int, int, Signal]] = []
 
@@ -271,7 +281,7 @@ class WireSignalling(PrioritySignalling):
         changes = self._policy.on_requested(stream_id, resource)
         if self._goes_with_request:
             # The policy returns the stream's own priority last.
-            self._with_request[stream_id] = changes.pop()[1]
+            _, self._with_request[stream_id] = changes.pop()
         if changes:
             self._send(changes)
 
@@ -293,7 +303,7 @@ class WireSignalling(PrioritySignalling):
     def on_message_arrived(self, number: int, now_ns: int) -> None:
         """Deliver the frames that are in order now."""
         for index in self._order.on_arrived(number):
-            self._apply(self._receiver.on_message(*self._messages[index]), now_ns)
+            self._apply(self._receiver.on_message(*self._frames[index]), now_ns)
 
     def on_closed(self, stream_id: int, now_ns: int) -> None:  # noqa: ARG002 - nothing is recorded
         """Make the server forget the stream."""
@@ -302,9 +312,10 @@ class WireSignalling(PrioritySignalling):
         self._receiver.on_closed(stream_id)
 
     def _send(self, changes: Iterable[tuple[int, Signal]]) -> None:
+        """Send a frame on the control stream for each change."""
         for change in changes:
-            self._messages.append(_Message(*change))
-            self._send_message(len(self._messages) - 1, self._message_bytes)
+            self._frames.append(_Frame(*change))
+            self._send_message(len(self._frames) - 1, self._message_bytes)
 
     def _apply(self, updates: Iterable[SchedulerUpdate], now_ns: int) -> None:
         """Pass the receiver's updates on to the scheduler, and record them."""
@@ -316,7 +327,7 @@ class WireSignalling(PrioritySignalling):
                 self._streams.update(element_id, signal)
 
 
-_SERVER_PRIORITIES = attrgetter("server_priorities")
+_server_priorities = attrgetter("server_priorities")
 
 
 def has_server_priorities(page: Page, scheme: Scheme) -> bool:
@@ -324,11 +335,11 @@ def has_server_priorities(page: Page, scheme: Scheme) -> bool:
     return (
         scheme.validates_client_priorities
         or bool(scheme.hints)
-        or any(map(_SERVER_PRIORITIES, page.resources))
+        or any(map(_server_priorities, page.resources))
     )
 
 
-def has_marks(page: Page, scheme: Scheme) -> bool:
+def has_thresholds(page: Page, scheme: Scheme) -> bool:
     """Return whether a server priority takes effect after some bytes of a response."""
     return has_server_priorities(page, scheme) and any(
         priority.after_bytes
@@ -352,14 +363,15 @@ class ServerPriorityPolicy:
         *,
         resource_of: Callable[[int], Resource],
         now_ns: Callable[[], int],
-        marks: ByteThresholds | None,
+        thresholds: ByteThresholds | None,
     ) -> None:
         self._streams = streams
         self._scheme = scheme
         self._resource_of = resource_of
         self._now_ns = now_ns
-        self._marks = marks
+        self._thresholds = thresholds
         self._client_signals: dict[int, Signal] = {}
+        """The current signal of each stream, merged with what the server has changed."""
         self._validator = (
             http.ClientPriorityValidator() if scheme.validates_client_priorities else None
         )
@@ -390,10 +402,11 @@ class ServerPriorityPolicy:
     def on_response(self, stream_id: int) -> None:
         """Apply the server's priorities to a response that starts."""
         for priority in self._scheme.priorities_by_server(self._resource_of(stream_id)):
+            merge = partial(self._merge, stream_id, priority)
             if not priority.after_bytes:
-                self._merge(stream_id, priority)
-            elif self._marks is not None:
-                self._merge_later(stream_id, priority, self._marks)
+                merge()
+            elif self._thresholds is not None:
+                self._thresholds.watch(stream_id, priority.after_bytes, merge)
 
     def on_closed(self, stream_id: int) -> None:
         """Forget a stream."""
@@ -402,15 +415,14 @@ class ServerPriorityPolicy:
             self._validator.on_closed(stream_id)
 
     def _merge(self, stream_id: int, priority: ServerPriority) -> None:
+        """Merge the server's priority with the current one of a stream."""
         merged = priority.merged_with(self._client_signals[stream_id])
         # A priority without effect is no signal, neither for the scheduler nor in the trace.
         if merged != self._client_signals[stream_id]:
             self._send(stream_id, merged)
 
-    def _merge_later(self, stream_id: int, priority: ServerPriority, marks: ByteThresholds) -> None:
-        marks.watch(stream_id, priority.after_bytes, lambda: self._merge(stream_id, priority))
-
     def _send(self, element_id: int, signal: Signal) -> None:
+        """Pass a signal of the server itself on to the scheduler, and record it."""
         self._client_signals[element_id] = signal
         self.record.append((self._now_ns(), element_id, signal))
         self._streams.update(element_id, signal)

@@ -35,6 +35,7 @@ class HeadersFirstSender(StreamSender):
     """
 
     def _begin(self) -> None:
+        """Set up the queue of HEADERS."""
         super()._begin()
         self._headers: deque[tuple[int, int, int]] = deque()
         """The waiting HEADERS frames: stream, offset, bytes."""
@@ -51,7 +52,7 @@ class HeadersFirstSender(StreamSender):
         stream.has_ended = header_bytes == n_bytes
         self._outgoing[stream_id] = stream
         self._headers.append((stream_id, 0, header_bytes))
-        self._wake(stream_id, stream)
+        self._activate_if_ready(stream_id, stream)
         self._fill()
 
     def waiting_header_bytes(self) -> int:
@@ -81,18 +82,21 @@ class HeadersFirstSender(StreamSender):
             self._headers.appendleft((stream_id, offset + max_bytes, n_bytes - max_bytes))
             return stream_id, offset, max_bytes
         stream = self._outgoing[stream_id]
-        if stream.has_ended and not self._keeps_unacked:
+        if stream.has_ended and not self._retains_until_acked:
             self._drain(stream_id)
-        self._note_data()
+        self._update_has_data()
         return stream_id, offset, n_bytes
 
     def _has_room(self) -> bool:
+        """Return whether the send buffer can take the next HEADERS frame, or else quantum."""
         if not self._headers:
             return super()._has_room()
-        return self._buffer.has_room(min(self._headers[0][2], self._turn_bytes))
+        _, _, header_bytes = self._headers[0]
+        return self._buffer.has_room(min(header_bytes, self._turn_bytes))
 
-    def _note_data(self) -> None:
-        super()._note_data()
+    def _update_has_data(self) -> None:
+        """Set `has_data`, which HEADERS alone make true."""
+        super()._update_has_data()
         if self._headers:
             self.has_data = True
 
@@ -110,15 +114,18 @@ class SectionSender(HeadersFirstSender):
     """
 
     def _begin(self) -> None:
+        """Set up the queues of sections and of critical streams."""
         super()._begin()
         self.is_http2 = False
         self._encode: Callable[[int], int] = _do_nothing
         self._on_section_acked: Callable[[int], object] = _do_nothing
-        self._critical: deque[tuple[int, int, int]] = deque()
+        self._critical_spans: deque[tuple[int, int, int]] = deque()
         """Waiting spans of encoder and decoder streams: stream, offset, bytes."""
         self._critical_streams: set[int] = set()
         self._unencoded: set[int] = set()
+        """Streams with a response whose section is not encoded yet."""
         self._unacked: dict[int, tuple[int, Ranges]] = {}
+        """The size of each section that is not acknowledged, and the acknowledged ranges."""
 
     def take_sections(
         self, encode: Callable[[int], int], on_acked: Callable[[int], object]
@@ -132,8 +139,8 @@ class SectionSender(HeadersFirstSender):
     def on_critical(self, stream_id: int, n_bytes: int) -> None:
         """Queue *n_bytes* of an encoder or decoder stream."""
         self._critical_streams.add(stream_id)
-        self._critical.append((stream_id, 0, n_bytes))
-        self._note_data()
+        self._critical_spans.append((stream_id, 0, n_bytes))
+        self._update_has_data()
 
     def send(self, stream_id: int, n_bytes: int, header_bytes: int = 0) -> None:
         """Queue *n_bytes* of a stream after its section."""
@@ -161,8 +168,8 @@ class SectionSender(HeadersFirstSender):
         if stream_id in self._critical_streams:
             # In front of what is new: decoders need these streams in order, so nothing behind is of
             # use.
-            self._critical.appendleft((stream_id, offset, n_bytes))
-            self._note_data()
+            self._critical_spans.appendleft((stream_id, offset, n_bytes))
+            self._update_has_data()
         else:
             super().on_lost(stream_id, offset, n_bytes)
 
@@ -173,23 +180,24 @@ class SectionSender(HeadersFirstSender):
         # First of all: encoding may put bytes on a critical stream, which then go before the
         # section.
         self._encode_next()
-        if not self._critical:
+        if not self._critical_spans:
             return super().take(max_bytes, header, min_bytes)
-        stream_id, offset, n_bytes = self._critical[0]
+        stream_id, offset, n_bytes = self._critical_spans[0]
         room = self._turn_bytes if max_bytes is None else max_bytes
         room -= header.measure(stream_id, offset) if header is not None else 0
         if room < max(min_bytes, 1):
             return None
-        self._critical.popleft()
+        self._critical_spans.popleft()
         if n_bytes > room:
-            self._critical.appendleft((stream_id, offset + room, n_bytes - room))
+            self._critical_spans.appendleft((stream_id, offset + room, n_bytes - room))
             n_bytes = room
-        self._note_data()
+        self._update_has_data()
         return stream_id, offset, n_bytes
 
     def _next_quantum(
         self, max_bytes: int, header: FrameHeader | None = None, min_bytes: int = 0
     ) -> tuple[int, int, int] | None:
+        """Encode the section of the next stream, and return its quantum."""
         self._encode_next()
         return super()._next_quantum(max_bytes, header, min_bytes)
 
@@ -203,12 +211,14 @@ class SectionSender(HeadersFirstSender):
             # The section stands before the body, and nothing of the stream has been sent yet.
             self._outgoing[stream_id].grow(section_bytes)
 
-    def _note_data(self) -> None:
-        super()._note_data()
-        if self._critical:
+    def _update_has_data(self) -> None:
+        """Set `has_data`, which critical streams alone make true."""
+        super()._update_has_data()
+        if self._critical_spans:
             self.has_data = True
 
 
 def _do_nothing(stream_id: int) -> int:
+    """Stand in for the callbacks until `take_sections`; a section of 0 bytes is no section."""
     del stream_id
     return 0

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from h3sim.signals import Signal, SignalChange
 
 
-_DEFAULT = Eps()
+_DEFAULT_PRIORITY = Eps()
 
-# RFC 8941 § 3.1.2 and § 3.3. Each alternative begins with another character.
+# Regular expressions of a dictionary (RFC 8941 §§ 3.1.2 and 3.3); the alternatives of a bare item,
+# besides the integer: decimal, string, token and byte sequence. Each begins with another character.
 _KEY = r"[a-z*][a-z0-9_\-.*]*"
 _INTEGER = r"-?[0-9]{1,15}(?![0-9.])"
 _BOOLEAN = r"\?[01]"
@@ -55,7 +56,7 @@ def parse_priority(text: str) -> Eps:
     >>> parse_priority("u=9, i, x=1"), parse_priority("u=1,")
     (Eps(urgency=3, incremental=True), Eps(urgency=3, incremental=False))
     """
-    return merge_priority(_DEFAULT, text)
+    return merge_priority(_DEFAULT_PRIORITY, text)
 
 
 def merge_priority(client: Eps, text: str) -> Eps:
@@ -104,9 +105,9 @@ def _parse_dictionary(text: str) -> dict[str, _Value] | None:
     text = text.lstrip(" ")
     members: dict[str, _Value] = {}
     position = 0
-    of_member = re.compile(_MEMBER)  # on use: few loads parse a field, and this takes a while
+    pattern = re.compile(_MEMBER)  # on use: few loads parse a field, and this takes a while
     while position < len(text):
-        member = of_member.match(text, position)
+        member = pattern.match(text, position)
         if member is None:
             return None
         # Of members with one key, the last one counts.
@@ -116,7 +117,7 @@ def _parse_dictionary(text: str) -> dict[str, _Value] | None:
         if separator is None:  # white space, tabs too, may end the field behind a member
             return members
         position = separator.end()
-        if position == len(text):
+        if position == len(text):  # a trailing comma
             return None
     return members
 
@@ -132,16 +133,18 @@ def _parse_value(member: re.Match[str]) -> _Value:
     return int(bare) if re.fullmatch(_INTEGER, bare) else None
 
 
-_OWN = {
+_PRIORITIES_BY_KIND = {
     Kind.DOCUMENT: Eps(urgency=0, incremental=True),
     Kind.STYLESHEET: Eps(urgency=0),
     Kind.FONT: Eps(urgency=1),
     Kind.SCRIPT: Eps(urgency=1),
     Kind.FETCH: Eps(urgency=2, incremental=True),
 }
-"""The priority of each type for a server without knowledge of the page."""
-_REST = Eps(urgency=3, incremental=True)
-_BLOCKING = (Kind.DOCUMENT, Kind.STYLESHEET, Kind.FONT, Kind.SCRIPT)
+"""The priority of each important type for a server without knowledge of the page."""
+_LEAST_IMPORTANT = Eps(urgency=3, incremental=True)
+"""The priority of all other types."""
+_BLOCKING_KINDS = (Kind.DOCUMENT, Kind.STYLESHEET, Kind.FONT, Kind.SCRIPT)
+"""Types that nothing unimportant may share with or precede."""
 
 
 class ClientPriorityValidator:
@@ -159,6 +162,7 @@ class ClientPriorityValidator:
 
     def __init__(self) -> None:
         self._open: dict[int, tuple[Kind, int]] = {}
+        """The type and the client's urgency of each open stream."""
         self.overrules = False
         """True if it has seen implausible priorities on this connection."""
 
@@ -170,7 +174,8 @@ class ClientPriorityValidator:
         """Handle a new priority of an open stream; return None while the client is trusted."""
         if stream_id not in self._open:
             return None
-        changes = self._validate(stream_id, self._open[stream_id][0], priority)
+        kind, _ = self._open[stream_id]
+        changes = self._validate(stream_id, kind, priority)
         return changes if self.overrules else None
 
     def on_closed(self, stream_id: int) -> None:
@@ -183,17 +188,21 @@ class ClientPriorityValidator:
             return []
         self._open[stream_id] = (kind, priority.urgency)
         if self.overrules:
-            return [(stream_id, _OWN.get(kind, _REST))]
-        if not self._looks_bad(kind, priority.urgency):
+            return [(stream_id, _PRIORITIES_BY_KIND.get(kind, _LEAST_IMPORTANT))]
+        if not self._contradicts_kinds(kind, priority.urgency):
             return []
         self.overrules = True
-        return [(known, _OWN.get(of, _REST)) for known, (of, _) in self._open.items()]
+        return [
+            (open_id, _PRIORITIES_BY_KIND.get(open_kind, _LEAST_IMPORTANT))
+            for open_id, (open_kind, _) in self._open.items()
+        ]
 
-    def _looks_bad(self, kind: Kind, urgency: int) -> bool:
+    def _contradicts_kinds(self, kind: Kind, urgency: int) -> bool:
         """Return whether the priorities of this and of an open stream contradict their types."""
-        for other, its_urgency in self._open.values():
-            if kind in _BLOCKING and other not in _OWN and urgency >= its_urgency:
+        is_blocking, is_important = kind in _BLOCKING_KINDS, kind in _PRIORITIES_BY_KIND
+        for other, other_urgency in self._open.values():
+            if is_blocking and other not in _PRIORITIES_BY_KIND and urgency >= other_urgency:
                 return True
-            if kind not in _OWN and other in _BLOCKING and its_urgency >= urgency:
+            if not is_important and other in _BLOCKING_KINDS and other_urgency >= urgency:
                 return True
         return False

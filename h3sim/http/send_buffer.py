@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections import deque
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -51,8 +52,9 @@ class SendBuffer:
 
     def put(self, chunk: tuple[int, int, int]) -> None:
         """Append a chunk."""
+        _, _, n_bytes = chunk
         self._chunks.append(chunk)
-        self.n_bytes += chunk[2]
+        self.n_bytes += n_bytes
 
     def take(
         self, max_bytes: int | None, header: FrameHeader | None = None, min_bytes: int = 0
@@ -60,7 +62,7 @@ class SendBuffer:
         """Return the first chunk, or the part of it that fits; the remainder stays first.
 
         The limit is *max_bytes* less the length of *header*. None without a chunk, or if fewer
-        than *least* bytes would fit.
+        than *min_bytes* would fit.
         """
         if not self._chunks:
             return None
@@ -78,25 +80,26 @@ class SendBuffer:
 
 
 class ByteThresholds:
-    """A scheduler proxy that counts the bytes charged to each stream, with callbacks at marks.
+    """A scheduler proxy that counts the bytes charged to each stream, and calls back at thresholds.
 
-    Only loads with marks use it: counting costs time with every packet.
+    Only loads with thresholds use it: counting costs time with every packet.
 
     >>> from h3sim.schedulers import FifoScheduler
     >>> from h3sim.signals import H2Priority
     >>> passed = []
-    >>> marks = ByteThresholds().around(FifoScheduler())
-    >>> marks.open(0, H2Priority()); marks.activate(0)
-    >>> marks.watch(0, 2000, lambda: passed.append("there"))
-    >>> marks.charge(0, 1400); passed
+    >>> scheduler = ByteThresholds().around(FifoScheduler())
+    >>> scheduler.open(0, H2Priority()); scheduler.activate(0)
+    >>> scheduler.watch(0, 2000, lambda: passed.append("there"))
+    >>> scheduler.charge(0, 1400); passed
     []
-    >>> marks.charge(0, 1400); passed
+    >>> scheduler.charge(0, 1400); passed
     ['there']
     """
 
     def __init__(self) -> None:
         self._sent_bytes: dict[int, int] = {}
-        self._marks: dict[int, list[tuple[int, Callable[[], None]]]] = {}
+        self._callbacks: dict[int, list[tuple[int, Callable[[], None]]]] = {}
+        """The thresholds ahead of each stream, the lowest first, with their callbacks."""
 
     def around(self, scheduler: Scheduler) -> ByteThresholds:
         """Wrap *scheduler*, and return the proxy."""
@@ -108,12 +111,11 @@ class ByteThresholds:
         return self
 
     def watch(self, stream_id: int, n_bytes: int, call: Callable[[], None]) -> None:
-        """Register a callback after *n_bytes* of a stream; equal marks in order of registration."""
-        marks = self._marks.setdefault(stream_id, [])
-        marks.append((n_bytes, call))
-        # By the number alone: callbacks have no order, and a stable sort keeps equal marks in the
-        # order of registration.
-        marks.sort(key=lambda mark: mark[0])
+        """Register a callback after *n_bytes* of a stream; equal ones in order of registration."""
+        callbacks = self._callbacks.setdefault(stream_id, [])
+        callbacks.append((n_bytes, call))
+        # By the number alone: callbacks have no order, and a stable sort keeps that of equal ones.
+        callbacks.sort(key=itemgetter(0))
 
     def open(self, stream_id: int, signal: Signal) -> None:
         """Open a stream."""
@@ -132,9 +134,9 @@ class ByteThresholds:
         self._scheduler.deactivate(stream_id)
 
     def close(self, stream_id: int) -> None:
-        """Close it, and drop its marks."""
+        """Close it, and drop its callbacks."""
         self._scheduler.close(stream_id)
-        self._marks.pop(stream_id, None)
+        self._callbacks.pop(stream_id, None)
         self._sent_bytes.pop(stream_id, None)
 
     def pick(self) -> int | None:
@@ -142,11 +144,15 @@ class ByteThresholds:
         return self._scheduler.pick()
 
     def charge(self, stream_id: int, n_bytes: int) -> None:
-        """Count bytes that were sent, and run the callbacks of marks passed."""
+        """Count bytes that were sent, and run the callbacks of thresholds that they reach."""
         # Before the callbacks, whose changes must find the quantum charged.
         self._scheduler.charge(stream_id, n_bytes)
-        marks = self._marks.get(stream_id)
-        if marks:
+        callbacks = self._callbacks.get(stream_id)
+        if callbacks:
             sent_bytes = self._sent_bytes[stream_id] = self._sent_bytes.get(stream_id, 0) + n_bytes
-            while marks and marks[0][0] <= sent_bytes:
-                marks.pop(0)[1]()
+            while callbacks:
+                threshold_bytes, call = callbacks[0]
+                if threshold_bytes > sent_bytes:
+                    break
+                del callbacks[0]
+                call()

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from h3sim.signals import Signal, SignalChange
 
 
-_MAX_BUFFERED: Final = 128
+_MAX_BUFFERED_FRAMES: Final = 128
+"""The default limit of PRIORITY_UPDATE frames that wait for their requests."""
 _UNSIGNALLED: Final = Eps()
 _INCREMENTAL: Final = Eps(incremental=True)
 
@@ -72,14 +73,17 @@ class StreamPriorities:
         *,
         max_streams: int | None = None,
         max_concurrent: int | None = None,
-        max_buffered: int = _MAX_BUFFERED,
+        max_buffered: int = _MAX_BUFFERED_FRAMES,
     ) -> None:
         self._max_streams = max_streams
         self._max_concurrent = max_concurrent
         self._max_buffered = max_buffered
         self._open: dict[int, Eps] = {}
+        """The effective priority of each open stream."""
         self._buffered: dict[int, Eps] = {}
+        """The priorities in frames that wait for their requests, the oldest frame first."""
         self._closed: set[int] = set()
+        """Streams whose late frames are dropped."""
 
     @property
     def buffered(self) -> tuple[int, ...]:
@@ -106,7 +110,7 @@ class StreamPriorities:
                 *max_streams* (RFC 9218 § 7.2); PROTOCOL_ERROR, if it makes the streams that are
                 open or buffered more than *max_concurrent* (§ 7.1).
         """
-        self._check_id(stream_id)
+        self._check_stream(stream_id)
         return self.update(stream_id, parse_priority(field)) if is_well_formed(field) else []
 
     def update(self, stream_id: int, priority: Eps) -> list[SignalChange]:
@@ -129,6 +133,7 @@ class StreamPriorities:
         self._closed.add(stream_id)
 
     def _change(self, stream_id: int, priority: Eps) -> list[SignalChange]:
+        """Set the priority of an open stream; return the change, if it is one."""
         before, self._open[stream_id] = self._open[stream_id], priority
         return [] if priority == before else [(stream_id, priority)]
 
@@ -138,15 +143,16 @@ class StreamPriorities:
         self._buffered.pop(stream_id, None)
         # RFC 9218 § 7.1: idle streams with a buffered frame count as open ones do, or a client
         # could make a server buffer any number.
-        n_spoken_of = len(self._open) + len(self._buffered)
-        if self._max_concurrent is not None and n_spoken_of >= self._max_concurrent:
+        n_streams = len(self._open) + len(self._buffered)
+        if self._max_concurrent is not None and n_streams >= self._max_concurrent:
             reason = f"makes more than {self._max_concurrent} streams"
             raise PriorityFrameError("PROTOCOL_ERROR", stream_id, reason)
         self._buffered[stream_id] = priority
         if len(self._buffered) > self._max_buffered:
             del self._buffered[next(iter(self._buffered))]
 
-    def _check_id(self, stream_id: int) -> None:
+    def _check_stream(self, stream_id: int) -> None:
+        """Raise an error if a frame is for no stream that could carry a request."""
         if stream_id < 0 or stream_id % STREAM_ID_STEP:
             raise PriorityFrameError("H3_ID_ERROR", stream_id, "is not for a request stream")
         limit = self._max_streams
@@ -164,19 +170,21 @@ class DefaultPriority:
 
     def __init__(self, without_signal: WithoutSignal) -> None:
         self._is_incremental = without_signal is not WithoutSignal.NOT_INCREMENTAL
-        self._stays = without_signal is WithoutSignal.INCREMENTAL
+        """True if a request without a field counts as incremental now."""
+        self._stays_incremental = without_signal is WithoutSignal.INCREMENTAL
+        """True if that also holds after the client has sent a signal."""
 
     def of_request(self, priority: Eps) -> Eps:
         """Return the priority of a request; the default value means that it has no field."""
         if priority != _UNSIGNALLED:
-            self._is_incremental = self._stays
+            self._is_incremental = self._stays_incremental
         elif self._is_incremental:
             return _INCREMENTAL
         return priority
 
     def of_update(self, priority: Eps) -> Eps:
         """Return the priority of a PRIORITY_UPDATE frame, which is a signal even if it is empty."""
-        self._is_incremental = self._stays
+        self._is_incremental = self._stays_incremental
         return self.of_request(priority)
 
 
@@ -188,9 +196,9 @@ class SchedulerUpdate(NamedTuple):
     opens: bool
 
 
-# No Python function: there is one of these per request.
-_UPDATE: Callable[[tuple[int, Signal, bool]], SchedulerUpdate]
-_UPDATE = partial(tuple.__new__, SchedulerUpdate)
+# From a plain tuple, without calling a Python function: there is one of these per request.
+_SCHEDULER_UPDATE: Callable[[tuple[int, Signal, bool]], SchedulerUpdate]
+_SCHEDULER_UPDATE = partial(tuple.__new__, SchedulerUpdate)
 
 
 class PriorityReceiver:
@@ -223,21 +231,24 @@ class PriorityReceiver:
         self._defaults = DefaultPriority(without_signal)
         parent = ORPHANS if signalling is Signalling.DRAFT_22 else None
         self._default = H2Priority(weight=default_weight, depends_on=parent)
+        """The priority of a request without a signal."""
         self._open: dict[int, None] = {}
+        """Elements that were opened in the scheduler, without those of EPS."""
         self._requested: dict[int, None] = {}
+        """Streams whose requests have arrived, closed ones included."""
         self._eps = StreamPriorities()
 
     def on_request(self, stream_id: int, signal: Signal | None) -> list[SchedulerUpdate]:
         """Handle a request, with the signal that it carries."""
         self._requested[stream_id] = None
         if isinstance(signal, Eps):
-            effective = self._eps.open(stream_id, self._defaults.of_request(signal))[0][1]
-            return [_UPDATE((stream_id, effective, True))]
+            ((_, effective),) = self._eps.open(stream_id, self._defaults.of_request(signal))
+            return [_SCHEDULER_UPDATE((stream_id, effective, True))]
         if stream_id in self._open:
             return []
         self._open[stream_id] = None
         priority = self._default if signal is None else self._with_valid_parent(signal)
-        return [_UPDATE((stream_id, priority, True))]
+        return [_SCHEDULER_UPDATE((stream_id, priority, True))]
 
     def on_message(self, element_id: int, signal: Signal) -> list[SchedulerUpdate]:
         """Handle a frame of the control stream."""

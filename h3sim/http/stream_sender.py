@@ -32,7 +32,7 @@ class OutgoingStream:
 
     __slots__ = (
         "_acked",
-        "acked_to",
+        "acked_end",
         "has_ended",
         "is_active",
         "limit",
@@ -53,7 +53,7 @@ class OutgoingStream:
         """The end of the bytes that may be sent now; read with each packet, so an attribute."""
         self.lost: list[tuple[int, int]] = []
         """The spans to be retransmitted, lowest first."""
-        self.acked_to = 0
+        self.acked_end = 0
         """The contiguous bytes acknowledged."""
         self._acked: Ranges | None = None
         """The acknowledged ranges, while they have holes."""
@@ -83,19 +83,19 @@ class OutgoingStream:
         """Record an acknowledgement; return whether the whole stream is acknowledged."""
         stop = offset + n_bytes
         acked = self._acked
-        if acked is None and offset == self.acked_to:
+        if acked is None and offset == self.acked_end:
             # Ranges are for holes: nearly all acknowledgements are in order, and cost a comparison.
-            self.acked_to = stop
+            self.acked_end = stop
             return stop >= self.size and self.has_ended
-        if stop > self.acked_to:
+        if stop > self.acked_end:
             if acked is None:
                 acked = self._acked = Ranges()
-                acked.add(0, self.acked_to)
+                acked.add(0, self.acked_end)
             acked.add(offset, stop)
-            self.acked_to = acked.contiguous
-            if self.acked_to == acked.end:
+            self.acked_end = acked.contiguous
+            if self.acked_end == acked.end:
                 self._acked = None
-        return self.has_ended and self.acked_to >= self.size
+        return self.has_ended and self.acked_end >= self.size
 
     def lose(self, offset: int, n_bytes: int) -> None:
         """Queue these bytes for retransmission, except acknowledged ones."""
@@ -122,19 +122,19 @@ class OutgoingStream:
         >>> stream.missing(10, 40)
         [(10, 20), (30, 40)]
         """
-        done = [(0, self.acked_to)] if self._acked is None else self._acked.spans()
-        left = []
-        for a, b in sorted([*done, *self.lost]):
-            if b <= start:
+        acked = [(0, self.acked_end)] if self._acked is None else self._acked.spans()
+        missing = []
+        for span_start, span_stop in sorted([*acked, *self.lost]):
+            if span_stop <= start:
                 continue
-            if a >= stop:
+            if span_start >= stop:
                 break
-            if a > start:
-                left.append((start, a))
-            start = b
+            if span_start > start:
+                missing.append((start, span_start))
+            start = span_stop
         if start < stop:
-            left.append((start, stop))
-        return left
+            missing.append((start, stop))
+        return missing
 
 
 class SchedulerGroup:
@@ -181,6 +181,8 @@ class SchedulerGroup:
             self._new.deactivate(stream_id)
             self._new.activate(stream_id)
 
+    # The same for both, if there are two.
+
     def _open(self, stream_id: int, signal: Signal) -> None:
         self._new.open(stream_id, signal)
         self._known_lost.open(stream_id, signal)
@@ -195,6 +197,7 @@ class SchedulerGroup:
 
     @property
     def _known_lost(self) -> Scheduler:
+        """The scheduler of lost data, where there is one."""
         assert self._lost is not None  # noqa: S101 - only called with both
         return self._lost
 
@@ -230,10 +233,10 @@ class LostStreams:
         if self._scheduler is not None:
             self._scheduler.deactivate(stream_id)
 
-    def charge(self, turns: Scheduler, stream_id: int, n_bytes: int) -> None:
-        """Charge a retransmission to the scheduler that picked it, *turns* or its own."""
+    def charge(self, new_data: Scheduler, stream_id: int, n_bytes: int) -> None:
+        """Charge a retransmission to the scheduler that picked it, that of new data or its own."""
         if self._retransmit is Retransmit.TURN:
-            turns.charge(stream_id, n_bytes)
+            new_data.charge(stream_id, n_bytes)
         elif self._scheduler is not None:
             self._scheduler.charge(stream_id, n_bytes)
 
@@ -278,18 +281,22 @@ class StreamSender(Source):
     ) -> None:
         self._scheduler = scheduler
         self._lost = LostStreams(retransmit, lost_scheduler)
-        self._lost_wait_turns = retransmit is Retransmit.TURN
+        self._resends_in_turn = retransmit is Retransmit.TURN
+        """True if a stream with lost bytes only is scheduled like one with new bytes."""
         self._requeues = requeues
         self._schedulers = SchedulerGroup(scheduler, lost_scheduler)
         self._turn_bytes = turn_bytes
         self._has_buffer = buffer_bytes > 0
-        self._refills = send_buffer_refill is SendBufferRefill.CONTINUOUS
-        self._keeps_unacked = retains_until_acked
+        self._refills_continuously = send_buffer_refill is SendBufferRefill.CONTINUOUS
+        self._retains_until_acked = retains_until_acked
         self._stream_window_bytes = stream_window_bytes
         self._connection_limit_bytes = connection_window_bytes
+        """The peer's limit of new bytes on all streams, from the beginning of the connection."""
         self._credit_bytes = connection_window_bytes
+        """The new bytes that may still be sent within that limit."""
         self._buffer = SendBuffer(buffer_bytes)
         self._outgoing: dict[int, OutgoingStream] = {}
+        """The streams with data that is not drained yet."""
         self._n_active = 0
         self.has_data = False
         """True if `take` may return data, flow control permitting; read often, so an attribute."""
@@ -321,11 +328,11 @@ class StreamSender(Source):
         """
         stream = OutgoingStream(n_bytes, self._stream_window_bytes)
         self._outgoing[stream_id] = stream
-        self._wake(stream_id, stream)
+        self._activate_if_ready(stream_id, stream)
         if self._has_buffer:
             self._fill()
         else:
-            self._note_data()
+            self._update_has_data()
 
     def on_acked(self, stream_id: int, offset: int, n_bytes: int) -> None:
         """Record that these bytes were acknowledged."""
@@ -337,7 +344,7 @@ class StreamSender(Source):
             self._schedulers.requeue(stream_id)
         if is_acked:
             if stream.lost:  # bytes queued for retransmission arrived after all
-                self._settle(stream_id, stream)
+                self._deactivate_if_done(stream_id, stream)
             self._drain(stream_id)
 
     def on_lost(self, stream_id: int, offset: int, n_bytes: int) -> None:
@@ -351,7 +358,7 @@ class StreamSender(Source):
             self._lost.add(stream_id)
         if self._requeues and stream.is_active:
             self._schedulers.requeue(stream_id)
-        self._wake(stream_id, stream)
+        self._activate_if_ready(stream_id, stream)
         self._fill()
 
     def on_limit(self, stream_id: int | None, limit_bytes: int) -> None:
@@ -366,7 +373,7 @@ class StreamSender(Source):
         stream = self._outgoing.get(stream_id)
         if stream is not None and limit_bytes > stream.limit:
             stream.raise_limit(limit_bytes)
-            self._wake(stream_id, stream)
+            self._activate_if_ready(stream_id, stream)
             self._fill()
 
     def close(self, stream_id: int) -> None:
@@ -385,11 +392,11 @@ class StreamSender(Source):
 
         It is a stream, an offset and a number of bytes, 0 for a bare end of stream. The length of
         *header* for a frame from there is subtracted from *max_bytes*; None is returned if fewer
-        than *least* bytes would remain.
+        than *min_bytes* would remain.
         """
         if not self._has_buffer:
             return self._next_quantum(max_bytes or self._turn_bytes, header, min_bytes)
-        if not self._buffer and not self._refills:
+        if not self._buffer and not self._refills_continuously:
             self._fill_up()
         chunk = self._buffer.take(max_bytes, header, min_bytes)
         if chunk is not None:
@@ -406,7 +413,7 @@ class StreamSender(Source):
             return None
         stream = self._outgoing[stream_id]
         lost = stream.lost
-        offset = lost[0][0] if lost else stream.next
+        offset, _ = lost[0] if lost else (stream.next, 0)
         if header is not None:
             max_bytes -= header.measure(stream_id, offset)
             if max_bytes < min_bytes:
@@ -423,12 +430,12 @@ class StreamSender(Source):
                 return None
             n_bytes = credit_bytes
         self._credit_bytes = credit_bytes - n_bytes
-        self._scheduler.charge(stream_id, n_bytes)  # while the stream is active still
+        self._scheduler.charge(stream_id, n_bytes)  # while the stream is still active
         stream.next = end = offset + n_bytes
         if end >= stop:
             stream.has_ended = end == stream.size  # else `on_limit` wakes it
-            self._settle(stream_id, stream)
-            if stream.has_ended and not self._keeps_unacked:
+            self._deactivate_if_done(stream_id, stream)
+            if stream.has_ended and not self._retains_until_acked:
                 self._drain(stream_id)
         return stream_id, offset, n_bytes
 
@@ -437,7 +444,7 @@ class StreamSender(Source):
         start, n_bytes = stream.take_lost(max_bytes)
         self._lost.charge(self._scheduler, stream_id, n_bytes)
         if not stream.lost:
-            self._settle(stream_id, stream)
+            self._deactivate_if_done(stream_id, stream)
         return stream_id, start, n_bytes
 
     def _next_stream(self) -> int | None:
@@ -452,19 +459,20 @@ class StreamSender(Source):
         return stream_id if stream_id in self._lost.ids else next(iter(self._lost.ids), None)
 
     def _drain(self, stream_id: int) -> None:
+        """Forget the data of a stream, and let `take_drained` report it."""
         del self._outgoing[stream_id]
         self._drained.append(stream_id)
         self.has_drained = True
 
-    def _wake(self, stream_id: int, stream: OutgoingStream) -> None:
+    def _activate_if_ready(self, stream_id: int, stream: OutgoingStream) -> None:
         """Activate the stream if it has data that the scheduler may pick."""
-        waits = stream.has_new() or (stream.lost and self._lost_wait_turns)
+        waits = stream.has_new() or (stream.lost and self._resends_in_turn)
         if waits and not stream.is_active:
             stream.is_active = True
             self._n_active += 1
             self._scheduler.activate(stream_id)
 
-    def _settle(self, stream_id: int, stream: OutgoingStream) -> None:
+    def _deactivate_if_done(self, stream_id: int, stream: OutgoingStream) -> None:
         """Deactivate the stream if it has nothing left to send.
 
         Lost bytes have been retransmitted, which precedes new data, or have arrived after all.
@@ -474,27 +482,29 @@ class StreamSender(Source):
         if stream.is_active and not stream.has_new():
             stream.is_active = False
             self._n_active -= 1
-            is_blocked = (
-                stream.next < stream.size
-            )  # nghttp2 treats a blocked stream unlike a finished one
-            (self._schedulers.block if is_blocked else self._scheduler.deactivate)(stream_id)
-        self._note_data()
+            if stream.next < stream.size:  # nghttp2 treats a blocked stream unlike a finished one
+                self._schedulers.block(stream_id)
+            else:
+                self._scheduler.deactivate(stream_id)
+        self._update_has_data()
 
     def _fill(self) -> None:
         """Refill the send buffer, if it refills continuously."""
-        if self._has_buffer and self._refills:
+        if self._has_buffer and self._refills_continuously:
             self._fill_up()
-        self._note_data()
+        self._update_has_data()
 
     def _fill_up(self) -> None:
         """Move quanta into the send buffer while complete ones fit."""
         while self._has_room() and (chunk := self._next_quantum(self._turn_bytes)) is not None:
             self._buffer.put(chunk)
 
-    def _note_data(self) -> None:
+    def _update_has_data(self) -> None:
+        """Set `has_data`."""
         self.has_data = self._n_active > 0 or bool(self._lost.ids) or bool(self._buffer)
 
     def _has_room(self) -> bool:
+        """Return whether the send buffer can take the next quantum as a whole."""
         stream_id = self._next_stream()
         if stream_id is None:
             return False

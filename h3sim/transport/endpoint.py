@@ -54,7 +54,7 @@ class Source:
         """Return a stream, an offset and up to *max_bytes* bytes: the scheduler's choice.
 
         With *header* the length of the frame's header is subtracted from *max_bytes*, and None
-        returned if fewer than *least* bytes would remain. If something is returned, *header* was
+        returned if fewer than *min_bytes* would remain. If something is returned, *header* was
         last measured for it.
         """
         raise NotImplementedError

@@ -12,7 +12,7 @@ class HeardAsTheyCome(WireSignalling):
     """Hands frames over as they arrive: each on a stream of its own."""
 
     def on_message_arrived(self, number: Any, now_ns: int) -> None:
-        self._apply(self._receiver.on_message(*self._messages[number]), now_ns)
+        self._apply(self._receiver.on_message(*self._frames[number]), now_ns)
 
 
 class Mumbles(WireSignalling):
@@ -34,7 +34,7 @@ class SignalsLittle(MetadataSignalling):
     """Leaves out of a request what has become known by then."""
 
     def on_requested(self, stream_id: int, resource: Any) -> None:
-        self._known.clear()
+        self._known_states.clear()
         super().on_requested(stream_id, resource)
 
 

@@ -398,7 +398,7 @@ def test_a_server_judges_clients_by_open_streams_only() -> None:
         replace(h3sim.load_scheme("chrome-eps"), validates_client_priorities=True),
         resource_of=lambda stream_id: Resource(id="r", kind=kinds[stream_id // 4], size_bytes=9),
         now_ns=lambda: 7,
-        marks=None,
+        thresholds=None,
     )
     policy.open(0, Eps(urgency=3))
     policy.on_closed(0)

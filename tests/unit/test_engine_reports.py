@@ -12,7 +12,7 @@ import h3sim
 from h3sim import engine
 from h3sim.engine.environment import EventPriority, LoadEnvironment
 from h3sim.engine.http_connection import HttpConnection
-from h3sim.engine.signalling import ServerPriorityPolicy, has_marks, has_server_priorities
+from h3sim.engine.signalling import ServerPriorityPolicy, has_server_priorities, has_thresholds
 from h3sim.errors import NetworkError
 from h3sim.page import Kind, Resource, ServerPriority
 from h3sim.signals import Eps, Signal
@@ -122,7 +122,7 @@ def policy(*resources: Resource, validates: bool) -> tuple[Any, Any]:
         scheme,
         resource_of=lambda stream_id: resources[stream_id // 4],
         now_ns=lambda: 7,
-        marks=None,
+        thresholds=None,
     )
     return made, streams
 
@@ -166,4 +166,4 @@ class TestServerPriorityPolicy:
                 {"id": "/", "kind": "document", "bytes": 1000, "server_priorities": [said]}
             )
             assert has_server_priorities(page, scheme)
-            assert has_marks(page, scheme) is expected
+            assert has_thresholds(page, scheme) is expected

@@ -267,7 +267,7 @@ def test_a_stream_is_complete_with_its_last_byte_and_its_end() -> None:
     assert [stream.ack(offset, 10) for offset in (10, 0, 0, 20)] == [False, False, False, True]
     stream = OutgoingStream(30, 100)
     assert [stream.ack(offset, 15) for offset in (15, 0)] == [False, False]
-    assert stream.acked_to == 30
+    assert stream.acked_end == 30
 
 
 def test_an_end_that_was_lost_goes_again_where_there_is_nothing_else() -> None:

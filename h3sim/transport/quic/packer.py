@@ -94,7 +94,7 @@ class Packer:
     def fill(self, frames: list[StreamBytes], left: int, min_bytes: int) -> int:
         """Append frames from the source to *frames*, up to *left* bytes; return the bytes left.
 
-        The first frame carries at least *least* bytes of its stream.
+        The first frame carries at least *min_bytes* of its stream.
         """
         source, header = self._source, self.header
         while left >= MIN_FRAME_BYTES:
