@@ -77,18 +77,18 @@ class KnownClasses:
             "fetchpriority._value_",
             *(CONDITIONS[name] for name in conditions),
         ]
-        self._facts_of = attrgetter(*dict.fromkeys(names))
-        self._n_first = scheme.n_first_images
+        self._read_properties = attrgetter(*dict.fromkeys(names))  # each once
+        self._n_first_images = scheme.n_first_images
         self._known: dict[tuple[tuple[object, ...], bool, int], PriorityClass] = {}
 
-    def of(self, resource: Resource, images_before: int) -> PriorityClass:
+    def class_of(self, resource: Resource, images_before: int) -> PriorityClass:
         """Return the class of *resource*, requested after *images_before* images."""
         # Otherwise each image of a page would be a combination of its own.
-        n_before = images_before if images_before < self._n_first else self._n_first
-        sort = (self._facts_of(resource), resource.begins_page, n_before)
-        found = self._known.get(sort)
+        n_before = images_before if images_before < self._n_first_images else self._n_first_images
+        combination = (self._read_properties(resource), resource.begins_page, n_before)
+        found = self._known.get(combination)
         if found is None:
-            found = self._known[sort] = self._scheme.ruled(resource, images_before)
+            found = self._known[combination] = self._scheme.ruled(resource, images_before)
         return found
 
 
@@ -124,18 +124,18 @@ def with_recorded_groups(scheme: Scheme, page: Page) -> Scheme:
     return replace(scheme, placeholders=(*recorded.values(), *others))
 
 
-_CLASS_OF_LEVEL = {
+_CLASS_NAMES_BY_LEVEL = {
     Level.VERY_HIGH: "highest",
     Level.HIGH: "high",
     Level.MEDIUM: "normal",
     Level.LOW: "low",
     Level.VERY_LOW: "lowest",
 }
-"""The names of Chrome's levels in its schemes."""
-_URGENCY_OF_LEVEL = {level: urgency for urgency, level in enumerate(_CLASS_OF_LEVEL)}
-_SEQUENTIAL = (Kind.STYLESHEET, Kind.SCRIPT, Kind.FONT)
+"""The names of Chrome's levels in its schemes, the most urgent first."""
+_URGENCIES_BY_LEVEL = {level: urgency for urgency, level in enumerate(_CLASS_NAMES_BY_LEVEL)}
+_SEQUENTIAL_KINDS = (Kind.STYLESHEET, Kind.SCRIPT, Kind.FONT)
 """Chrome's non-incremental types; for all others it sets `i`."""
-_URGENCY_OF_GROUP = {
+_URGENCIES_BY_GROUP = {
     Group.URGENT_START: 1,
     Group.LEADERS: 2,
     Group.UNBLOCKED: 3,
@@ -144,11 +144,12 @@ _URGENCY_OF_GROUP = {
     Group.BACKGROUND: 6,
 }
 """Firefox's `nsHttpHandler::UrgencyFromCoSFlags`."""
-_USUAL_WEIGHT = 22
-_STEP_OF_WEIGHT = {42: -2, 32: -1, 22: 0, 12: 1, 2: 2}
-"""The offset from priority to weight: 22 minus the priority (-20 to 20)."""
-_SHARING = (Kind.IMAGE, Kind.DOCUMENT)
-_LEAST_URGENT = 6
+_FIREFOX_DEFAULT_WEIGHT = 22
+_URGENCY_STEPS_BY_WEIGHT = {42: -2, 32: -1, 22: 0, 12: 1, 2: 2}
+"""The steps from the urgency of a group: Firefox's weight is 22 minus a priority of -20 to 20."""
+_INCREMENTAL_KINDS = (Kind.IMAGE, Kind.DOCUMENT)
+"""Firefox's incremental types."""
+_FIREFOX_MAX_URGENCY = 6
 
 
 def recorded_class(
@@ -161,18 +162,19 @@ def recorded_class(
     initial = [entry for entry in resource.recorded if entry.when is None]
     # Later ones take precedence over that of the request, the last one first.
     for entry in (*(state.recorded or ()), *reversed(initial)):
-        is_theirs = entry.browser is not None and entry.browser.value == scheme.recorded.value  # type: ignore[union-attr]
-        if scheme.recorded is RecordedBy.ANY or is_theirs:
-            found = _class_of(scheme, entry, resource.kind)
+        is_by_browser = entry.browser is not None and entry.browser.value == scheme.recorded.value  # type: ignore[union-attr]
+        if scheme.recorded is RecordedBy.ANY or is_by_browser:
+            found = _class_of_entry(scheme, entry, resource.kind)
             if found is not None:
                 return found
     return None
 
 
-def _class_of(scheme: Scheme, entry: RecordedPriority, kind: Kind) -> PriorityClass | None:
+def _class_of_entry(scheme: Scheme, entry: RecordedPriority, kind: Kind) -> PriorityClass | None:
+    """Return the class of a recorded priority, if the scheme's signals can express it."""
     match scheme.mechanism.signal_kind:
         case SignalKind.EPS if entry.depends_on is None:
-            urgency, incremental = _parameters(entry, kind)
+            urgency, incremental = _eps_parameters(entry, kind)
             name = f"recorded u={urgency}{', i' if incremental else ''}"
             return PriorityClass(name=name, urgency=urgency, incremental=incremental)
         case SignalKind.TREE:
@@ -181,25 +183,29 @@ def _class_of(scheme: Scheme, entry: RecordedPriority, kind: Kind) -> PriorityCl
             return None
 
 
-def _parameters(entry: RecordedPriority, kind: Kind) -> tuple[int, bool]:
+def _eps_parameters(entry: RecordedPriority, kind: Kind) -> tuple[int, bool]:
+    """Return the urgency and incremental flag of a field, a level of Chrome or a Firefox group."""
     if entry.urgency is not None or entry.incremental is not None:
         urgency = DEFAULT_URGENCY if entry.urgency is None else entry.urgency
         return urgency, bool(entry.incremental)
     if entry.level is not None:
-        return _URGENCY_OF_LEVEL[entry.level], kind not in _SEQUENTIAL
+        return _URGENCIES_BY_LEVEL[entry.level], kind not in _SEQUENTIAL_KINDS
     assert entry.group is not None  # noqa: S101 - one of them is set, which is validated
-    step = _STEP_OF_WEIGHT.get(entry.weight or _USUAL_WEIGHT, 0)
-    urgency = min(max(_URGENCY_OF_GROUP[entry.group] + step, 0), _LEAST_URGENT, MAX_URGENCY)
-    return urgency, kind in _SHARING
+    step = _URGENCY_STEPS_BY_WEIGHT.get(entry.weight or _FIREFOX_DEFAULT_WEIGHT, 0)
+    urgency = min(
+        max(_URGENCIES_BY_GROUP[entry.group] + step, 0), _FIREFOX_MAX_URGENCY, MAX_URGENCY
+    )
+    return urgency, kind in _INCREMENTAL_KINDS
 
 
 def _tree_class(scheme: Scheme, entry: RecordedPriority) -> PriorityClass | None:
+    """Return the position of a frame, a Firefox group or a level of Chrome, if there is one."""
     if entry.depends_on is not None:
         return _tree_class_of_frame(scheme, entry, entry.depends_on)
     if entry.group is not None:
-        return _in_group(scheme, entry.group.value, entry.weight or _USUAL_WEIGHT)
+        return _in_group(scheme, entry.group.value, entry.weight or _FIREFOX_DEFAULT_WEIGHT)
     if entry.level is not None:
-        name = _CLASS_OF_LEVEL[entry.level]
+        name = _CLASS_NAMES_BY_LEVEL[entry.level]
         return next((found for found in scheme.classes if found.name == name), None)
     return None
 
@@ -211,7 +217,7 @@ def _tree_class_of_frame(scheme: Scheme, entry: RecordedPriority, parent: str) -
     if found is not None:
         return found
     exclusive = bool(entry.exclusive)
-    name = f"recorded below {parent!r} {weight}{' exclusively' * exclusive}"
+    name = f"recorded below {parent!r} {weight}{' exclusively' if exclusive else ''}"
     return RecordedTreeClass(name=name, weight=weight, depends_on=parent, exclusive=exclusive)
 
 
@@ -224,7 +230,7 @@ def _in_group(scheme: Scheme, name: str, weight: int) -> PriorityClass | None:
     return None
 
 
-_RFC_DEFAULT = WithoutSignal.NOT_INCREMENTAL
+_RFC9218_DEFAULT = WithoutSignal.NOT_INCREMENTAL
 _RETENTION = Milliseconds(low=0, high=86_400_000.0, hint="a day")
 
 
@@ -363,20 +369,22 @@ class Scheme(RichDisplay):
         validate(self, SchemeError, self.name)
 
     def __hash__(self) -> int:
+        # These fields tell nearly all schemes apart; to hash the others would only take time.
         return hash((self.name, self.classes, self.rules))
 
     def __repr__(self) -> str:
         return f"<Scheme {self.name}: {self.title}>"
 
     def _display(self) -> Iterable[str | Table[Any]]:
+        """Yield the table of all fields that are set, for notebooks."""
         rows = [(field.name, _format_value(getattr(self, field.name))) for field in fields(self)]
-        yield Table(("field", "value"), [row for row in rows if row[1]])
+        yield Table(("field", "value"), [(name, value) for name, value in rows if value])
 
     @property
     def resolved_retention_ns(self) -> int:
         """The time for which a drained stream stays in the scheduler."""
-        known = self.retention_ns
-        return self.mechanism.retention_ns if known is None else known
+        own_ns = self.retention_ns
+        return self.mechanism.retention_ns if own_ns is None else own_ns
 
     def make_scheduler(self, *, turn_bytes: int) -> Scheduler:
         """Return a new scheduler; *turn_bytes* is the expected payload of a packet."""
@@ -393,7 +401,7 @@ class Scheme(RichDisplay):
         """
         # By identity: an equal value that was newly created means that something has changed.
         if state is UNCHANGED and (self.recorded is None or not resource.recorded):
-            return self._ruled.of(resource, images_before)
+            return self._initial_classes.class_of(resource, images_before)
         if self.recorded is not None:
             recorded = recorded_class(self, resource, state)
             if recorded is not None:
@@ -401,7 +409,8 @@ class Scheme(RichDisplay):
         return self.ruled(state.applied_to(resource), images_before, state)
 
     @cached_property
-    def _ruled(self) -> KnownClasses:
+    def _initial_classes(self) -> KnownClasses:
+        """The cache of the classes of resources whose state has not changed."""
         return KnownClasses(self)
 
     @cached_property
@@ -441,18 +450,18 @@ class Scheme(RichDisplay):
         classes = {entry.name: i for i, entry in enumerate(self.classes)}
         groups: dict[str, int] = {entry.name: i for i, entry in enumerate(self.placeholders)}
         if self.otherwise:
-            yield from _unknown("otherwise", self.otherwise, classes)
+            yield from _unknown_name("otherwise", self.otherwise, classes)
         for index, rule in enumerate(self.rules):
-            yield from _unknown(f"rules[{index}].class", rule.class_name, classes)
+            yield from _unknown_name(f"rules[{index}].class", rule.class_name, classes)
         for entry in self.classes:
-            yield from _unknown(f"classes.{entry.name}.group", entry.group, groups)
+            yield from _unknown_name(f"classes.{entry.name}.group", entry.group, groups)
             has_bucket = entry.bucket is not None
             if (self.mechanism.signal_kind is SignalKind.BUCKETS) != has_bucket:
                 message = "is required with the mechanism 'buckets', and only allowed there"
                 yield ValidationIssue(key=f"classes.{entry.name}.bucket", message=message)
         for index, holder in enumerate(self.placeholders):
             key = f"placeholders[{index}]"
-            yield from _unknown(f"{key}.yields_to", holder.yields_to, classes)
+            yield from _unknown_name(f"{key}.yields_to", holder.yields_to, classes)
             if holder.parent is not None and groups.get(holder.parent, index) >= index:
                 message = f"{holder.parent!r} is not a placeholder declared before it"
                 yield ValidationIssue(key=f"{key}.parent", message=message)
@@ -480,7 +489,7 @@ class Scheme(RichDisplay):
         kind, signalling = self.mechanism.signal_kind, self.signalling
         if signalling is Signalling.EPS and kind is not SignalKind.EPS:
             yield ValidationIssue(key="signalling", message="'eps' requires the mechanism 'eps'")
-        if kind is not SignalKind.EPS and self.without_signal is not _RFC_DEFAULT:
+        if kind is not SignalKind.EPS and self.without_signal is not _RFC9218_DEFAULT:
             message = "is only allowed with the mechanisms 'eps', 'eps-rings' and 'eps-bytes'"
             yield ValidationIssue(key="without_signal", message=message)
         needs_tree = signalling.is_sent and signalling is not Signalling.EPS
@@ -519,14 +528,17 @@ def _format_value(value: object) -> str:
     return "" if value is None else str(getattr(value, "value", value))
 
 
-def _unknown(key: str, name: str | None, known: Mapping[str, int]) -> Iterator[ValidationIssue]:
+def _unknown_name(
+    key: str, name: str | None, known: Mapping[str, int]
+) -> Iterator[ValidationIssue]:
+    """Yield an error if *name* is none of the *known* ones; None names nothing."""
     if name is not None and name not in known:
         yield ValidationIssue(key=key, message=format_choices(name, known))
 
 
 FORMAT = "h3sim-scheme/1"
 _TREE_KEYS = ("weight", "group", "arrangement")
-_CLASS_KEYS: dict[SignalKind, tuple[str, ...]] = {
+_CLASS_KEYS_BY_SIGNAL: dict[SignalKind, tuple[str, ...]] = {
     SignalKind.NOTHING: (),
     SignalKind.TREE: _TREE_KEYS,
     SignalKind.STRICT: (*_TREE_KEYS, "strict"),
@@ -535,9 +547,9 @@ _CLASS_KEYS: dict[SignalKind, tuple[str, ...]] = {
     SignalKind.RANKS: (),
 }
 """The keys of a class: only those that its scheduler uses."""
-_TREE_ONLY = ("placeholders", "max_placeholders")
+_TREE_ONLY_KEYS = ("placeholders", "max_placeholders")
 """The keys of a scheme that need a tree scheduler, with or without strict priorities."""
-_KEYS_OF_SIGNALS = (
+_REVEALING_KEYS = (
     ("bucket", SignalKind.BUCKETS),
     ("urgency", SignalKind.EPS),
     ("strict", SignalKind.STRICT),
@@ -570,7 +582,7 @@ def scheme_from_dict(document: dict[str, Any], *, source: str = "scheme") -> Sch
     tables: Any = document
     problems: list[ValidationIssue] = []
     if isinstance(document, dict):
-        kind = _kind(document)
+        kind = _resolve_scheduler(document)
         tables = {**document, "mechanism": kind} if "mechanism" in document else document
         if not isinstance(kind, str):
             tables, problems = _without_ignored_keys(tables, kind.signal_kind)
@@ -606,15 +618,13 @@ def scheme_to_dict(scheme: Scheme) -> dict[str, Any] | None:
     return document
 
 
-def _kind(document: dict[str, Any]) -> SchedulerKind | CustomScheduler | str:
+def _resolve_scheduler(document: dict[str, Any]) -> SchedulerKind | CustomScheduler | str:
     """Return the scheduler of that name, or the name if there is none."""
     name = document.get("mechanism")
     if not isinstance(name, str):
         return str(name)
     used_keys = {key for entry in _tables(document.get("classes")) for key in entry}
-    signal_kind = next(
-        (kind for key, kind in _KEYS_OF_SIGNALS if key in used_keys), SignalKind.TREE
-    )
+    signal_kind = next((kind for key, kind in _REVEALING_KEYS if key in used_keys), SignalKind.TREE)
     try:
         return scheduler_kind_named(name, signal_kind=signal_kind)
     except UnknownNameError:
@@ -639,32 +649,34 @@ def _without_ignored_keys(
         document = {
             **document,
             "classes": {
-                name: _only(f"classes.{name}", entry, _CLASS_KEYS[kind], problems)
+                name: _keep_allowed(f"classes.{name}", entry, _CLASS_KEYS_BY_SIGNAL[kind], problems)
                 for name, entry in classes.items()
             },
         }
     if kind not in (SignalKind.TREE, SignalKind.STRICT):
         problems += [
             ValidationIssue(key=key, message="requires a tree mechanism")
-            for key in _TREE_ONLY
+            for key in _TREE_ONLY_KEYS
             if document.get(key) not in (None, [])
         ]
         # Removed so that errors inside them are not reported as well.
-        document = {key: value for key, value in document.items() if key not in _TREE_ONLY}
+        document = {key: value for key, value in document.items() if key not in _TREE_ONLY_KEYS}
     holders = document.get("placeholders")
     if isinstance(holders, list) and kind is not SignalKind.STRICT:
         allowed = tuple(key for key in keys_of(Placeholder) if key != "strict")
         document = {
             **document,
             "placeholders": [
-                _only(f"placeholders[{index}]", entry, allowed, problems)
+                _keep_allowed(f"placeholders[{index}]", entry, allowed, problems)
                 for index, entry in enumerate(holders)
             ],
         }
     return document, problems
 
 
-def _only(key: str, entry: Any, allowed: tuple[str, ...], problems: list[ValidationIssue]) -> Any:
+def _keep_allowed(
+    key: str, entry: Any, allowed: tuple[str, ...], problems: list[ValidationIssue]
+) -> Any:
     """Return a table without the keys that are not *allowed*, and report them."""
     if not isinstance(entry, dict):
         return entry

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.page import UNCHANGED
 from h3sim.schemes.model import RecordedTreeClass, with_recorded_groups
@@ -37,8 +37,11 @@ class QuickerChain:
 
     def __init__(self) -> None:
         self._tails: dict[str, int | None] = {}
-        self._above: dict[int, int | None] = {}
-        self._below: dict[int | None, int | None] = {}
+        """The last stream of each class, or the one that has replaced it."""
+        self._parents: dict[int, int | None] = {}
+        """The stream directly above each one; None for the root."""
+        self._children: dict[int | None, int | None] = {}
+        """The stream directly below each one, and below the root (None)."""
 
     def append(self, stream_id: int, class_names: list[str]) -> int | None:
         """Insert a stream after the last of the first class that has one; return that one."""
@@ -48,26 +51,26 @@ class QuickerChain:
             if above is not None:
                 break
         # Exclusive: the child of that one is now below the new stream.
-        below = self._below.get(above)
-        self._above[stream_id], self._below[stream_id] = above, below
-        self._below[above] = stream_id
+        below = self._children.get(above)
+        self._parents[stream_id], self._children[stream_id] = above, below
+        self._children[above] = stream_id
         if below is not None:
-            self._above[below] = stream_id
+            self._parents[below] = stream_id
         self._tails[class_names[0]] = stream_id
         return above
 
     def neighbours(self, stream_id: int) -> tuple[int | None, int | None]:
         """Return the streams directly above and below one."""
-        return self._above[stream_id], self._below.get(stream_id)
+        return self._parents[stream_id], self._children.get(stream_id)
 
     def remove(self, stream_id: int) -> None:
         """Remove a stream, if it is in the chain."""
-        if stream_id not in self._above:
+        if stream_id not in self._parents:
             return
-        above, below = self._above.pop(stream_id), self._below.pop(stream_id)
-        self._below[above] = below
+        above, below = self._parents.pop(stream_id), self._children.pop(stream_id)
+        self._children[above] = below
         if below is not None:
-            self._above[below] = above
+            self._parents[below] = above
         # Several classes may share one last stream.
         for name, tail in self._tails.items():
             if tail == stream_id:
@@ -95,8 +98,13 @@ def make_policy(scheme: Scheme, page: Page, *, sends_updates: bool = True) -> Po
             return _TreePolicy(scheme, page, updates)
 
 
-_Open: TypeAlias = "tuple[Resource, int, PriorityClass]"
-"""A stream that may change its class: its resource, its number of images before, its class."""
+class _OpenStream(NamedTuple):
+    """A stream that may change its class."""
+
+    resource: Resource
+    images_before: int
+    priority_class: PriorityClass
+
 
 # Under names of their own: looking up an enum member takes as long as half a pick.
 _SIBLINGS, _CHAIN = Arrangement.SIBLINGS, Arrangement.CHAIN
@@ -124,19 +132,20 @@ class _ClassPolicy(Policy):
         self._scheme = scheme
         self._updates = updates
         self._plays_recorded = scheme.recorded is not None
-        self._sorts = page.sorts
-        self._n_first = scheme.n_first_images
-        self._known: dict[int, PriorityClass] = {}
-        """The class of each combination of properties, by the number of images before.
-
-        It is that of resources in their initial state.
-        """
+        self._combinations = page.sorts
+        """The combination of properties that each resource has, as a number."""
+        self._n_first_images = scheme.n_first_images
+        self._initial_classes: dict[int, PriorityClass] = {}
+        """The class of resources in their initial state, by their combination and, as far as it
+        counts, the number of images before."""
         self._images_before = page.images_before
         self._is_as_written = True
         """True while no state has changed: in most loads, from beginning to end."""
         self._tab_state = UNCHANGED
+        """The changed state that all resources share."""
         self._states: dict[str, ResourceState] = {}
-        self._open: dict[int, _Open] = {}
+        """The changed state of single resources, by ID."""
+        self._open: dict[int, _OpenStream] = {}
         self._class_signals: dict[str, Signal] = {}
         """The signal of each class, if it is the same for all its streams."""
 
@@ -146,8 +155,8 @@ class _ClassPolicy(Policy):
     def on_requested(self, stream_id: int, resource: Resource) -> list[SignalChange]:
         position = self._images_before[resource.id]
         entry = self._class_of(resource, position)
-        self._open[stream_id] = (resource, position, entry)
-        return self._joins(stream_id, entry)
+        self._open[stream_id] = _OpenStream(resource, position, entry)
+        return self._join_changes(stream_id, entry)
 
     def on_changed(self, resource: Resource | None, change: ResourceState) -> list[SignalChange]:
         self._is_as_written = False
@@ -159,40 +168,42 @@ class _ClassPolicy(Policy):
         if not change.sets(self._updates):
             return []
         changes: list[SignalChange] = []
-        # A list of its own: each stream that moves gets a new row in the dict.
-        for stream_id, row in [*self._open.items()]:
-            if resource is None or row[0].id == resource.id:
-                changes += self._reclassified(stream_id, row)
+        # A copy: each stream that moves gets a new entry in the dict.
+        for stream_id, stream in [*self._open.items()]:
+            if resource is None or stream.resource.id == resource.id:
+                changes += self._reclassified(stream_id, stream)
         return changes
 
     def on_closed(self, stream_id: int) -> list[SignalChange]:
-        return self._leaves(stream_id, self._open.pop(stream_id)[2])
+        return self._leave_changes(stream_id, self._open.pop(stream_id).priority_class)
 
     def _class_of(self, resource: Resource, images_before: int) -> PriorityClass:
+        """Return the class of a resource in its current state."""
         if not self._is_as_written or (self._plays_recorded and resource.recorded):
             known = self._states.get(resource.id, UNCHANGED)
             state = self._tab_state.after(known)
             return self._scheme.classify(resource, images_before=images_before, state=state)
         # A page has thousands of resources and a handful of combinations.
-        n_before = images_before if images_before < self._n_first else self._n_first
-        number = self._sorts[resource.id] * (self._n_first + 1) + n_before
-        found = self._known.get(number)
+        n_before = images_before if images_before < self._n_first_images else self._n_first_images
+        number = self._combinations[resource.id] * (self._n_first_images + 1) + n_before
+        found = self._initial_classes.get(number)
         if found is None:
             found = self._scheme.classify(resource, images_before=images_before)
-            self._known[number] = found
+            self._initial_classes[number] = found
         return found
 
-    def _reclassified(self, stream_id: int, row: _Open) -> list[SignalChange]:
-        resource, images_before, before = row
-        entry = self._class_of(resource, images_before)
+    def _reclassified(self, stream_id: int, stream: _OpenStream) -> list[SignalChange]:
+        """Return the changes for an open stream whose state has changed, and perhaps its class."""
+        before = stream.priority_class
+        entry = self._class_of(stream.resource, stream.images_before)
         if entry == before:
             return []
-        self._open[stream_id] = (resource, images_before, entry)
-        return self._moves(stream_id, before, entry)
+        self._open[stream_id] = stream._replace(priority_class=entry)
+        return self._move_changes(stream_id, before, entry)
 
     # Defined by kind of scheduler
 
-    def _joins(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:
+    def _join_changes(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:
         """Return the changes for a requested stream; the last entry is its own."""
         signal = self._class_signals.get(entry.name)
         if signal is None:
@@ -203,16 +214,16 @@ class _ClassPolicy(Policy):
         """Return the signal of every stream of a class."""
         raise NotImplementedError
 
-    def _moves(
+    def _move_changes(
         self,
         stream_id: int,
         old: PriorityClass,  # noqa: ARG002 - used by trees
         new: PriorityClass,
     ) -> list[SignalChange]:
         """Return the changes for a stream that moves from one class to another."""
-        return self._joins(stream_id, new)
+        return self._join_changes(stream_id, new)
 
-    def _leaves(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:  # noqa: ARG002 - used by trees
+    def _leave_changes(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:  # noqa: ARG002 - used by trees
         """Return the changes for a stream that is finished."""
         return []
 
@@ -243,22 +254,23 @@ class _TreePolicy(_ClassPolicy):
         """Each class and the classes above it, the lowest first."""
         self._declared = scheme.placeholders[: scheme.max_placeholders]
         self._groups = _groups(scheme)
-        self._yielding = [h for h in self._declared if h.yields_to is not None]
-        # The streams of each class that are in the tree, oldest first: the last is its tail.
-        # Recorded priorities may have classes that the file lacks.
+        self._yielding = [holder for holder in self._declared if holder.yields_to is not None]
+        """The placeholders whose weights depend on the streams of a class."""
+        # Not only of the scheme's classes: recorded priorities may have others.
         self._members: dict[str, dict[int, None]] = defaultdict(dict)
+        """The streams of each class that are in the tree, oldest first: the last is its tail."""
         self._chain = QuickerChain()
 
     def on_connected(self) -> list[SignalChange]:
         return [self._placeholder(holder) for holder in self._declared]
 
-    def _joins(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:
+    def _join_changes(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:
         signal = self._class_signals.get(entry.name)
         if signal is not None:
             return [(stream_id, signal)]
         members = self._members[entry.name]
         # Before the stream: the placeholder yields before the first byte of its class can be sent.
-        changes = [] if members else self._yield_changes(entry.name, busy=True)
+        changes = [] if members else self._yield_changes(entry.name, is_busy=True)
         signal = self._signal(entry, stream_id)
         if entry.arrangement is _SIBLINGS and not self._yielding:
             self._class_signals[entry.name] = signal  # the streams of such a class are not needed
@@ -267,28 +279,30 @@ class _TreePolicy(_ClassPolicy):
         changes.append((stream_id, signal))
         return changes
 
-    def _leaves(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:
+    def _leave_changes(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:
         if entry.name in self._class_signals:
             return []
         members = self._members[entry.name]
         del members[stream_id]
         self._chain.remove(stream_id)
-        return [] if members else self._yield_changes(entry.name, busy=False)
+        return [] if members else self._yield_changes(entry.name, is_busy=False)
 
-    def _moves(self, stream_id: int, old: PriorityClass, new: PriorityClass) -> list[SignalChange]:
+    def _move_changes(
+        self, stream_id: int, old: PriorityClass, new: PriorityClass
+    ) -> list[SignalChange]:
         """Return the changes that move a stream from its chain to the position of its new class."""
         # Before it leaves, which removes it from these lists.
         above, follower = self._neighbours(stream_id, old)
-        left = self._leaves(stream_id, old)
-        *before, own = self._joins(stream_id, new)
-        signal = own[1]
+        left = self._leave_changes(stream_id, old)
+        *before, own = self._join_changes(stream_id, new)
+        _, signal = own
         # Its position would stay the same: only its weight differs, which a chain ignores.
         stays = isinstance(signal, H2Priority) and signal.exclusive and signal.depends_on == above
         if stays and old.arrangement.is_exclusive:
             return [*left, *before]
         moved: list[SignalChange] = []
         if follower is not None:
-            weight = self._open[follower][2].weight
+            weight = self._open[follower].priority_class.weight
             is_exclusive = old.arrangement.is_exclusive
             priority = H2Priority(weight=weight, depends_on=above, exclusive=is_exclusive)
             moved.append((follower, priority))
@@ -321,9 +335,11 @@ class _TreePolicy(_ClassPolicy):
         ]
 
     def _group_of(self, entry: PriorityClass) -> int | None:
+        """Return the placeholder above the streams of a class; None for the root."""
         return None if entry.group is None else self._groups[entry.group]
 
     def _signal(self, entry: PriorityClass, stream_id: int) -> Signal:
+        """Return the position of a stream that joins its class, by the class's arrangement."""
         arrangement = entry.arrangement
         if arrangement is _SIBLINGS:
             return _h2_priority(entry.weight, self._group_of(entry), False)
@@ -345,16 +361,18 @@ class _TreePolicy(_ClassPolicy):
                 return _last(members)
         return None
 
-    def _yield_changes(self, class_name: str, *, busy: bool) -> list[SignalChange]:
+    def _yield_changes(self, class_name: str, *, is_busy: bool) -> list[SignalChange]:
+        """Return the new weights of placeholders that yield while a class has streams."""
         if not self._yielding:
             return []
         return [
-            self._placeholder(holder, holder.yielding_weight if busy else None)
+            self._placeholder(holder, holder.yielding_weight if is_busy else None)
             for holder in self._yielding
             if holder.yields_to == class_name
         ]
 
     def _placeholder(self, holder: Placeholder, weight: int | None = None) -> SignalChange:
+        """Return the signal of a placeholder, with its own weight or another."""
         parent = None if holder.parent is None else self._groups[holder.parent]
         weight = holder.weight if weight is None else weight
         placeholder = self._groups[holder.name]
@@ -362,6 +380,7 @@ class _TreePolicy(_ClassPolicy):
         return placeholder, self._grouping(holder, weight, parent)
 
     def _grouping(self, holder: Placeholder, weight: int, parent: int | None) -> Signal:  # noqa: ARG002 - a tree has weights only
+        """Return the position of a placeholder, as the kind of scheduler expresses it."""
         return H2Priority(weight=weight, depends_on=parent)
 
 
@@ -374,11 +393,12 @@ class _StrictPolicy(_TreePolicy):
 
     def __init__(self, scheme: Scheme, page: Page, updates: tuple[str, ...]) -> None:
         super().__init__(scheme, page, updates)
-        self._strict_of: dict[int, int] = {}
+        self._strict_by_stream: dict[int, int] = {}
+        """The strict priority of each stream, from which that of the next in a chain follows."""
 
-    def _leaves(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:
-        self._strict_of.pop(stream_id, None)
-        return super()._leaves(stream_id, entry)
+    def _leave_changes(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:
+        self._strict_by_stream.pop(stream_id, None)
+        return super()._leave_changes(stream_id, entry)
 
     def _neighbours(self, stream_id: int, entry: PriorityClass) -> tuple[int | None, int | None]:
         """Return the group, and None: no stream depends on another."""
@@ -390,8 +410,8 @@ class _StrictPolicy(_TreePolicy):
         strict = entry.strict
         tail = _last(self._members[entry.name])
         if entry.arrangement is _CHAIN and tail is not None:
-            strict = max(0, self._strict_of[tail] - 1)
-        self._strict_of[stream_id] = strict
+            strict = max(0, self._strict_by_stream[tail] - 1)
+        self._strict_by_stream[stream_id] = strict
         return _strict_priority(entry.weight, strict, group)
 
     def _grouping(self, holder: Placeholder, weight: int, parent: int | None) -> StrictPriority:
@@ -407,28 +427,34 @@ class _RecordedTreePolicy(_TreePolicy):
 
     def __init__(self, scheme: Scheme, page: Page, updates: tuple[str, ...]) -> None:
         super().__init__(scheme, page, updates)
-        self._stream_of: dict[str, int] = {}
+        self._stream_ids: dict[str, int] = {}
+        """The stream of each requested resource, which recorded frames name as a parent."""
 
     def on_requested(self, stream_id: int, resource: Resource) -> list[SignalChange]:
-        self._stream_of[resource.id] = stream_id
+        """Return the changes, and remember the stream for those that depend on it."""
+        self._stream_ids[resource.id] = stream_id
         return super().on_requested(stream_id, resource)
 
-    def _joins(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:
+    def _join_changes(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:
         if not isinstance(entry, RecordedTreeClass):
-            return super()._joins(stream_id, entry)
+            return super()._join_changes(stream_id, entry)
         # A resource that was not requested in this load has no stream: then the root of the tree.
         name = entry.depends_on
-        parent = self._groups[name] if name in self._groups else self._stream_of.get(name)
+        parent = self._groups[name] if name in self._groups else self._stream_ids.get(name)
         priority = _h2_priority(entry.weight, parent, entry.exclusive)
         return [(stream_id, priority)]
 
-    def _leaves(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:
-        return [] if isinstance(entry, RecordedTreeClass) else super()._leaves(stream_id, entry)
+    def _leave_changes(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:
+        return (
+            [] if isinstance(entry, RecordedTreeClass) else super()._leave_changes(stream_id, entry)
+        )
 
-    def _moves(self, stream_id: int, old: PriorityClass, new: PriorityClass) -> list[SignalChange]:
+    def _move_changes(
+        self, stream_id: int, old: PriorityClass, new: PriorityClass
+    ) -> list[SignalChange]:
         if isinstance(old, RecordedTreeClass) or isinstance(new, RecordedTreeClass):
-            return [*self._leaves(stream_id, old), *self._joins(stream_id, new)]
-        return super()._moves(stream_id, old, new)
+            return [*self._leave_changes(stream_id, old), *self._join_changes(stream_id, new)]
+        return super()._move_changes(stream_id, old, new)
 
 
 def _groups(scheme: Scheme) -> dict[str, int | None]:
@@ -446,4 +472,5 @@ def _groups(scheme: Scheme) -> dict[str, int | None]:
 
 
 def _last(members: dict[int, None]) -> int | None:
+    """Return the stream that was added last, or None without any."""
     return next(reversed(members), None)

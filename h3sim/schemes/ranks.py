@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from h3sim.signals import SignalChange
 
 
-_NEEDS_DATA = (TriggerEvent.OFFSET, TriggerEvent.COMPLETE, TriggerEvent.EXECUTED)
+_BYTE_TRIGGERS = (TriggerEvent.OFFSET, TriggerEvent.COMPLETE, TriggerEvent.EXECUTED)
 """The triggers that depend on bytes of the parent."""
 
 
@@ -34,11 +34,13 @@ class RankPolicy(Policy):
         self._page = page
         self._follows_chains = by is RankBy.CRITICAL_PATH
         if self._follows_chains:
-            self._lengths = chain_lengths(page)
+            self._importance = chain_lengths(page)
         else:
-            self._lengths = [int(leads) for leads in leads_above_the_fold(page)]
+            self._importance = [int(leads) for leads in leads_above_the_fold(page)]
         self._streams: dict[int, int] = {}
-        self._positions: dict[int, int] = {}
+        """The stream of each resource that is open, by index."""
+        self._indices: dict[int, int] = {}
+        """The resource of each of these streams."""
         self._requested = [False] * len(page.resources)
 
     def on_connected(self) -> list[SignalChange]:
@@ -50,10 +52,10 @@ class RankPolicy(Policy):
         index = self._page.index[resource.id]
         self._requested[index] = True
         self._streams[index] = stream_id
-        self._positions[stream_id] = index
-        changes = self._parent_changes(resource) if self._follows_chains else []
+        self._indices[stream_id] = index
+        changes = self._parent_changes(index) if self._follows_chains else []
         # The lowest rank goes first, and the longest chain should.
-        return [*changes, (stream_id, Rank(value=-self._lengths[index]))]
+        return [*changes, (stream_id, Rank(value=-self._importance[index]))]
 
     def on_changed(self, resource: Resource | None, change: ResourceState) -> list[SignalChange]:  # noqa: ARG002 - ranks depend on the page alone
         """Return nothing: ranks depend on the page, and are known at once."""
@@ -61,21 +63,20 @@ class RankPolicy(Policy):
 
     def on_closed(self, stream_id: int) -> list[SignalChange]:
         """Forget the stream."""
-        del self._streams[self._positions.pop(stream_id)]
+        del self._streams[self._indices.pop(stream_id)]
         return []
 
-    def _parent_changes(self, resource: Resource) -> list[SignalChange]:
-        found = resource.discovered
-        if found is None or found.by is None or found.at not in _NEEDS_DATA:
+    def _parent_changes(self, index: int) -> list[SignalChange]:
+        """Return the new rank of a resource's parent, if fewer wait for it from now on."""
+        parent = _parent(self._page, index)
+        if parent is None or parent not in self._streams:
             return []
-        parent = self._page.index[found.by]
-        if parent not in self._streams:
+        children = _children_by_bytes(self._page, parent)
+        waiting = [child for child in children if not self._requested[child]]
+        length = max((1 + self._importance[child] for child in waiting), default=0)
+        if length == self._importance[parent]:
             return []
-        waiting = [child for child in _waiting(self._page, parent) if not self._requested[child]]
-        length = max((1 + self._lengths[child] for child in waiting), default=0)
-        if length == self._lengths[parent]:
-            return []
-        self._lengths[parent] = length
+        self._importance[parent] = length
         return [(self._streams[parent], Rank(value=-length))]
 
 
@@ -121,11 +122,12 @@ def leads_above_the_fold(page: Page) -> list[bool]:
 
 def _parent(page: Page, index: int) -> int | None:
     """Return the index of the resource whose bytes it depends on."""
-    found = page.resources[index].discovered
-    if found is None or found.by is None or found.at not in _NEEDS_DATA:
+    discovery = page.resources[index].discovered
+    if discovery is None or discovery.by is None or discovery.at not in _BYTE_TRIGGERS:
         return None
-    return page.index[found.by]
+    return page.index[discovery.by]
 
 
-def _waiting(page: Page, parent: int) -> list[int]:
+def _children_by_bytes(page: Page, parent: int) -> list[int]:
+    """Return the indices of the resources that depend on bytes of *parent*."""
     return [child for child in page.children.get(parent, ()) if _parent(page, child) == parent]

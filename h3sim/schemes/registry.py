@@ -61,8 +61,8 @@ class SchedulerSettings(NamedTuple):
     signalling: Signalling
 
 
-class _Row(NamedTuple):
-    """A kind of scheduler, as a row of the registry.
+class _Properties(NamedTuple):
+    """The properties of a kind of scheduler; *make* creates one.
 
     *weights* is the meaning of weights, *has_turns* whether a quantum may exceed a packet,
     *has_orphans* whether it has the orphan placeholder of HTTP/3 draft-22. *about* distinguishes it
@@ -82,8 +82,8 @@ class _Row(NamedTuple):
     about: str = ""
 
 
-def _tree(weights: Weights, about: str) -> _Row:
-    """Return the row of a tree in exact virtual time, with all features of the HTTP/3 drafts."""
+def _tree(weights: Weights, about: str) -> _Properties:
+    """Return the properties of a tree in exact virtual time, which supports the HTTP/3 drafts."""
 
     def make(settings: SchedulerSettings) -> Scheduler:
         parent = _UNKNOWN_PARENTS.get(settings.signalling, UnknownParent.DEFAULT)
@@ -92,16 +92,18 @@ def _tree(weights: Weights, about: str) -> _Row:
         )
 
     signals = SignalKind.TREE
-    return _Row(make=make, signal_kind=signals, weights=weights, has_orphans=True, about=about)
+    return _Properties(
+        make=make, signal_kind=signals, weights=weights, has_orphans=True, about=about
+    )
 
 
-def _tree_of(server: Queueing, about: str) -> _Row:
-    """Return the row of the tree of an HTTP/2 server."""
+def _tree_of(server: Queueing, about: str) -> _Properties:
+    """Return the properties of the tree of an HTTP/2 server."""
 
     def make(settings: SchedulerSettings) -> Scheduler:
         return schedulers.TreeScheduler.of_server(server, turn_bytes=settings.turn_bytes)
 
-    return _Row(
+    return _Properties(
         make=make,
         signal_kind=SignalKind.TREE,
         # nghttp2 manages retention itself, and h2o has none.
@@ -121,31 +123,31 @@ _UNKNOWN_PARENTS = {
 
 
 class SchedulerKind(enum.Enum):
-    """A scheduler that a scheme can run on: its name in files, and its row.
+    """A scheduler that a scheme can run on: its name in files, and its properties.
 
     >>> SchedulerKind("eps").signal_kind
     <SignalKind.EPS: 'eps'>
     """
 
-    _row: _Row
+    _properties: _Properties
 
-    def __new__(cls, name: str, row: _Row) -> SchedulerKind:
+    def __new__(cls, name: str, properties: _Properties) -> SchedulerKind:
         """Create the member with the name as its value."""
         kind = object.__new__(cls)
         kind._value_ = name
-        kind._row = row
+        kind._properties = properties
         return kind
 
-    FIFO = "fifo", _Row(make=lambda _: schedulers.FifoScheduler())
+    FIFO = "fifo", _Properties(make=lambda _: schedulers.FifoScheduler())
     ROUND_ROBIN = (
         "round-robin",
-        _Row(
+        _Properties(
             make=lambda settings: schedulers.RoundRobinScheduler(turn=settings.turn), has_turns=True
         ),
     )
     ADAPTIVE_ROUND_ROBIN = (
         "adaptive-round-robin",
-        _Row(make=lambda _: schedulers.AdaptiveRoundRobinScheduler()),
+        _Properties(make=lambda _: schedulers.AdaptiveRoundRobinScheduler()),
     )
     TREE = (
         "tree",
@@ -165,18 +167,18 @@ class SchedulerKind(enum.Enum):
     )
     BUCKETS = (
         "buckets",
-        _Row(make=lambda _: schedulers.BucketScheduler(), signal_kind=SignalKind.BUCKETS),
+        _Properties(make=lambda _: schedulers.BucketScheduler(), signal_kind=SignalKind.BUCKETS),
     )
     STRICT = (
         "strict",
-        _Row(
+        _Properties(
             make=lambda settings: schedulers.StrictScheduler(turn_bytes=settings.turn_bytes),
             signal_kind=SignalKind.STRICT,
         ),
     )
     EPS = (
         "eps",
-        _Row(
+        _Properties(
             make=lambda settings: schedulers.EpsScheduler(mixed=settings.mixed, turn=settings.turn),
             signal_kind=SignalKind.EPS,
             has_turns=True,
@@ -184,13 +186,16 @@ class SchedulerKind(enum.Enum):
     )
     EPS_RINGS = (
         "eps-rings",
-        _Row(make=lambda _: schedulers.RingEpsScheduler(), signal_kind=SignalKind.EPS),
+        _Properties(make=lambda _: schedulers.RingEpsScheduler(), signal_kind=SignalKind.EPS),
     )
     EPS_BYTES = (
         "eps-bytes",
-        _Row(make=lambda _: schedulers.ByteListEpsScheduler(), signal_kind=SignalKind.EPS),
+        _Properties(make=lambda _: schedulers.ByteListEpsScheduler(), signal_kind=SignalKind.EPS),
     )
-    RANKS = "ranks", _Row(make=lambda _: schedulers.RankScheduler(), signal_kind=SignalKind.RANKS)
+    RANKS = (
+        "ranks",
+        _Properties(make=lambda _: schedulers.RankScheduler(), signal_kind=SignalKind.RANKS),
+    )
     NGHTTP2_TREE = (
         "nghttp2-tree",
         _tree_of(Queueing.NGHTTP2, "The tree in whole cycles, the rest carried on (nghttp2)"),
@@ -207,37 +212,37 @@ class SchedulerKind(enum.Enum):
     @property
     def signal_kind(self) -> SignalKind:
         """The kind of signal that its clients send."""
-        return self._row.signal_kind
+        return self._properties.signal_kind
 
     @property
     def weights(self) -> Weights:
         """The meaning of weights."""
-        return self._row.weights
+        return self._properties.weights
 
     @property
     def has_turns(self) -> bool:
         """True if a quantum may exceed a packet."""
-        return self._row.has_turns
+        return self._properties.has_turns
 
     @property
     def has_orphans(self) -> bool:
         """True if it supports the orphan placeholder of HTTP/3 draft-22."""
-        return self._row.has_orphans
+        return self._properties.has_orphans
 
     @property
     def retention_ns(self) -> int:
         """The time for which a drained stream stays in it."""
-        return self._row.retention_ns
+        return self._properties.retention_ns
 
     @property
     def batches_responses(self) -> bool:
         """True if no response begins before all requests that arrived with its own were read."""
-        return self._row.batches_responses
+        return self._properties.batches_responses
 
     @property
     def about(self) -> str:
         """The difference from others of its class, in one line; empty for the only one."""
-        return self._row.about
+        return self._properties.about
 
     def make(
         self,
@@ -254,7 +259,7 @@ class SchedulerKind(enum.Enum):
             turn=turn or Quantum(),
             signalling=signalling,
         )
-        return self._row.make(settings)
+        return self._properties.make(settings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,6 +277,7 @@ class CustomScheduler:
     weights: Weights = Weights.SHARES
 
     def __hash__(self) -> int:
+        # Without the factory, which need not be hashable.
         return hash((self.value, self.signal_kind))
 
     @property
@@ -316,19 +322,22 @@ def new_scheduler(
         SchemeError: if it cannot be created, or lacks a method of a scheduler.
     """
     try:
-        scheduler = _made(factory, turn_bytes)
+        scheduler = _construct(factory, turn_bytes)
     # Custom code may raise anything, and one that exits must not end the program.
     except (Exception, SystemExit) as error:
         message = f"creating one raised {raised_words(error)}"
         raise SchemeError.at("scheduler", message, name) from error
-    missing = [method for method in _METHODS if not callable(getattr(scheduler, method, None))]
+    missing = [
+        method for method in _SCHEDULER_METHODS if not callable(getattr(scheduler, method, None))
+    ]
     if missing:
         message = f"{type(scheduler).__name__} has no {', '.join(missing)}"
         raise SchemeError.at("scheduler", message, name)
     return scheduler
 
 
-def _made(factory: Callable[..., Scheduler] | Scheduler, turn_bytes: int) -> Scheduler:
+def _construct(factory: Callable[..., Scheduler] | Scheduler, turn_bytes: int) -> Scheduler:
+    """Return a scheduler by calling *factory*, or a copy of one that is a scheduler."""
     import copy  # on use: importing h3sim should stay quick
     import inspect
 
@@ -341,7 +350,8 @@ def _made(factory: Callable[..., Scheduler] | Scheduler, turn_bytes: int) -> Sch
     return factory(turn_bytes=turn_bytes) if takes_turns else factory()
 
 
-_METHODS = ("open", "update", "activate", "deactivate", "close", "pick", "charge")
+_SCHEDULER_METHODS = ("open", "update", "activate", "deactivate", "close", "pick", "charge")
+"""The methods that a custom scheduler has to have (`Scheduler`)."""
 
 
 ENTRY_POINT_GROUP = "h3sim.schedulers"
@@ -394,7 +404,7 @@ def scheduler_named(
         message = f"must be a scheduler, a factory or a name, is {scheduler_or_factory!r}"
         raise InputError.at("scheduler", message)
     made_by = getattr(scheduler_or_factory, "func", scheduler_or_factory)  # of a functools.partial
-    named = getattr(made_by, "__name__", "")
-    return named if named.isidentifier() else type(
-        scheduler_or_factory
-    ).__name__, scheduler_or_factory
+    name = getattr(made_by, "__name__", "")
+    if not name.isidentifier():  # a lambda, or a scheduler itself
+        name = type(scheduler_or_factory).__name__
+    return name, scheduler_or_factory

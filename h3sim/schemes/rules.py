@@ -52,8 +52,8 @@ class Arrangement(enum.Enum):
         return self in (Arrangement.STRICT_CHAIN, Arrangement.QUICKER_CHAIN)
 
 
-_WEIGHT = Integer(low=0, high=256)
-_STRICT = Integer(low=0, high=MAX_STRICT)
+_WEIGHT_VALUE = Integer(low=0, high=256)
+_STRICT_VALUE = Integer(low=0, high=MAX_STRICT)
 UPDATES = ResourceState._fields
 """The state that may change while a stream is open."""
 CONDITIONS = {
@@ -83,11 +83,12 @@ class _Conditions(ValueType):
                 f"must be a list of pairs of a flag and true or false, is {format_value(value)}"
             )
         for pair in value:
-            is_pair = isinstance(pair, list | tuple) and len(pair) == 2
-            if not is_pair or pair[0] not in self.keys or not isinstance(pair[1], bool):
-                raise RejectedValueError(
-                    f"must be pairs of a flag and true or false, has {format_value(pair)}"
-                )
+            match pair:
+                case (name, bool()) if name in self.keys:
+                    continue
+            raise RejectedValueError(
+                f"must be pairs of a flag and true or false, has {format_value(pair)}"
+            )
         return tuple((name, expected) for name, expected in value)
 
     def read(self, given: dict[str, Any]) -> tuple[tuple[str, bool], ...]:
@@ -95,7 +96,8 @@ class _Conditions(ValueType):
         problems: list[ValidationIssue] = []
         for key in self.keys:
             try:
-                flags += [(key, Flag().accept(given[key]))] if key in given else []
+                if key in given:
+                    flags.append((key, Flag().accept(given[key])))
             except RejectedValueError as refused:
                 problems += refused.under(key)
         if problems:
@@ -175,7 +177,7 @@ class Rule:
         return not self.any_of or any(getattr(resource, CONDITIONS[name]) for name in self.any_of)
 
 
-_LONGEST_PATH = 1000
+_MAX_PATTERN_CHARACTERS = 1000
 """Longest pattern of a hint, in characters; each is compared with every resource."""
 
 
@@ -193,8 +195,10 @@ class ServerHint:
 
     def issues(self) -> Iterator[ValidationIssue]:
         """Yield an error if its pattern is too long to match with every resource."""
-        if len(self.path) > _LONGEST_PATH:
-            message = f"must have at most {_LONGEST_PATH:,} characters, has {len(self.path):,}"
+        if len(self.path) > _MAX_PATTERN_CHARACTERS:
+            message = (
+                f"must have at most {_MAX_PATTERN_CHARACTERS:,} characters, has {len(self.path):,}"
+            )
             yield ValidationIssue(key="path", message=message)
 
     def matches(self, id_: str) -> bool:
@@ -211,8 +215,10 @@ class Placeholder:
     """
 
     name: str = field(metadata=declare(Text(), "its name in classes"))
-    weight: int = field(default=DEFAULT_WEIGHT, metadata=declare(_WEIGHT, "its share"))
-    strict: int = field(default=DEFAULT_STRICT, metadata=declare(_STRICT, "its strict priority"))
+    weight: int = field(default=DEFAULT_WEIGHT, metadata=declare(_WEIGHT_VALUE, "its share"))
+    strict: int = field(
+        default=DEFAULT_STRICT, metadata=declare(_STRICT_VALUE, "its strict priority")
+    )
     parent: str | None = field(
         default=None, metadata=declare(Text(), "a placeholder declared before it")
     )
@@ -221,7 +227,9 @@ class Placeholder:
     )
     yielding_weight: int | None = field(
         default=None,
-        metadata=declare(_WEIGHT, "the weight while that class has a stream", is_premise=True),
+        metadata=declare(
+            _WEIGHT_VALUE, "the weight while that class has a stream", is_premise=True
+        ),
     )
 
     def __post_init__(self) -> None:
@@ -244,8 +252,10 @@ class PriorityClass:
     """
 
     name: str = field(metadata=declare(Text(), "its name in rules"))
-    weight: int = field(default=DEFAULT_WEIGHT, metadata=declare(_WEIGHT, "its share"))
-    strict: int = field(default=DEFAULT_STRICT, metadata=declare(_STRICT, "its strict priority"))
+    weight: int = field(default=DEFAULT_WEIGHT, metadata=declare(_WEIGHT_VALUE, "its share"))
+    strict: int = field(
+        default=DEFAULT_STRICT, metadata=declare(_STRICT_VALUE, "its strict priority")
+    )
     group: str | None = field(default=None, metadata=declare(Text(), "a placeholder"))
     arrangement: Arrangement = field(
         default=Arrangement.SIBLINGS,

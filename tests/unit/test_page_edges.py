@@ -16,7 +16,7 @@ from h3sim.page.model import _LONGEST_GLOB, ids_that_match
 from h3sim.page.recording import RecordedGroup, RecordedLoad, clipped
 from h3sim.page.resource import Group, ImageFormat, _read_jpeg_format
 from h3sim.page.validation import edited_resource
-from h3sim.schemes.model import _parameters
+from h3sim.schemes.model import _eps_parameters
 from h3sim.schemes.rules import Placeholder
 from h3sim.transport import IndependentPackets, LinkProfile
 from tests.helpers import page_of
@@ -135,9 +135,9 @@ def test_steps_that_show_nothing_new_are_left_out() -> None:
 
 def test_a_recorded_incremental_flag_alone_has_the_default_urgency() -> None:
     kind = h3sim.page.Kind.IMAGE
-    assert _parameters(RecordedPriority(incremental=True), kind) == (3, True)
+    assert _eps_parameters(RecordedPriority(incremental=True), kind) == (3, True)
     usual, other = (RecordedPriority(group=Group.LEADERS, weight=w) for w in (None, 7))
-    assert _parameters(other, kind) == _parameters(usual, kind)
+    assert _eps_parameters(other, kind) == _eps_parameters(usual, kind)
 
 
 def test_values_outside_their_range_are_refused() -> None:
