@@ -12,8 +12,8 @@ from h3sim.browser.model import BrowserMode as BrowserMode
 from h3sim.browser.model import BrowserModel as BrowserModel
 from h3sim.browser.model import TightMode as TightMode
 from h3sim.browser.model import PaintMode as PaintMode
-from h3sim.browser.model import OF_BROWSER as OF_BROWSER
-from h3sim.browser.model import OF_PARSING as OF_PARSING
+from h3sim.browser.model import BROWSER_OPTIONS as BROWSER_OPTIONS
+from h3sim.browser.model import PARSING_OPTIONS as PARSING_OPTIONS
 from h3sim.browser.rendering import RenderingBrowser as RenderingBrowser
 from h3sim.browser.replay import ReplayBrowser as ReplayBrowser
 

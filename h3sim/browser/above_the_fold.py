@@ -34,8 +34,10 @@ if TYPE_CHECKING:
 
 HEURISTIC, NONE = "heuristic", "none"
 """The accepted values in place of a file of labels."""
-_FIRST_IMAGES = 5
-_SEEN_LEVELS = (Level.HIGH, Level.VERY_HIGH)
+_N_LIKELY_IMAGES = 5
+"""The images of a document that Chrome assumes to be visible before layout."""
+_VISIBLE_LEVELS = (Level.HIGH, Level.VERY_HIGH)
+"""The levels to which Chrome raises images that it has laid out in the viewport."""
 
 
 def needed_for_first_paint(page: Page) -> list[int]:
@@ -89,11 +91,11 @@ def infer_above_the_fold(page: Page) -> Page:
     >>> inferred.resources[0].above_the_fold, inferred.above_the_fold_from.value
     (True, 'heuristic')
     """
-    seen = [part.indices[index] for part in parts_of(page) for index in _seen(part.page)]
+    seen = [part.indices[index] for part in parts_of(page) for index in _likely_visible(part.page)]
     return _marked(page, seen, MarksFrom.HEURISTIC)
 
 
-def _seen(page: Page) -> set[int]:
+def _likely_visible(page: Page) -> set[int]:
     """Return the resources that are likely visible, for a page with one root."""
     blocking = [i for i, resource in enumerate(page.resources) if resource.render_blocking]
     needed = {
@@ -110,8 +112,9 @@ def mark_critical_path(page: Page) -> Page:
     return _marked(page, critical, MarksFrom.CRITICAL_PATH)
 
 
-def _marked(page: Page, indices: Iterable[int], how: MarksFrom) -> Page:
-    return marked(page, {page.resources[i].id for i in _add_ancestors(page, indices)}, how)
+def _marked(page: Page, indices: Iterable[int], source: MarksFrom) -> Page:
+    """Return *page* with exactly these resources and their ancestors marked as above the fold."""
+    return marked(page, {page.resources[i].id for i in _add_ancestors(page, indices)}, source)
 
 
 def with_marks(page: Page, choice: str | Path) -> Page:
@@ -126,6 +129,7 @@ def with_marks(page: Page, choice: str | Path) -> Page:
 
 
 def _with_imports(styles: Styles, index: int) -> Iterator[int]:
+    """Yield a stylesheet and all that it imports, directly or not."""
     waiting = [index]
     while waiting:
         sheet = waiting.pop()
@@ -134,9 +138,10 @@ def _with_imports(styles: Styles, index: int) -> Iterator[int]:
 
 
 def _fonts(page: Page, needed: Iterable[int]) -> Iterator[int]:
-    by_needed = {page.resources[index].id for index in needed}
+    """Yield the fonts that are preloaded, or that a resource of the first paint references."""
+    needed_ids = {page.resources[index].id for index in needed}
     for index, resource in enumerate(page.resources):
-        if resource.kind is Kind.FONT and (resource.preload or _parent(resource) in by_needed):
+        if resource.kind is Kind.FONT and (resource.preload or _parent(resource) in needed_ids):
             yield index
 
 
@@ -154,11 +159,11 @@ def _visible_images(page: Page, needed: Iterable[int]) -> list[int]:
         return [*(measured or raised), *largest]
     order = [index for _, index in references(page)]
     # After the images of the document those of its stylesheets, in request order.
-    by_needed = {page.resources[index].id for index in needed}
-    order += [i for i in images if i not in set(order) and _parent(page.resources[i]) in by_needed]
+    needed_ids = {page.resources[index].id for index in needed}
+    order += [i for i in images if i not in set(order) and _parent(page.resources[i]) in needed_ids]
     likely = [i for i in order if i in set(images) and _may_be_seen(page.resources[i])]
     hinted = [i for i in images if page.resources[i].fetchpriority is FetchPriority.HIGH]
-    return [*likely[:_FIRST_IMAGES], *hinted, *largest]
+    return [*likely[:_N_LIKELY_IMAGES], *hinted, *largest]
 
 
 def _was_raised(resource: Resource) -> bool:
@@ -167,15 +172,17 @@ def _was_raised(resource: Resource) -> bool:
     An image with fetchpriority=high has that level from the start, visible or not.
     """
     is_hinted = resource.fetchpriority is FetchPriority.HIGH
-    return not is_hinted and any(entry.level in _SEEN_LEVELS for entry in resource.recorded)
+    return not is_hinted and any(entry.level in _VISIBLE_LEVELS for entry in resource.recorded)
 
 
 def _may_be_seen(resource: Resource) -> bool:
+    """Return whether the author did not mark an image as unimportant at first."""
     is_low = resource.fetchpriority is FetchPriority.LOW
     return not is_lazy(resource) and not is_low
 
 
 def _parent(resource: Resource) -> str | None:
+    """Return the id of the resource that led to this one; None for a root."""
     return None if resource.discovered is None else resource.discovered.by
 
 

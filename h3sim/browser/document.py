@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.page import Kind, TriggerEvent
 from h3sim.page.resource import offset_in_parent
@@ -29,11 +29,11 @@ def references(page: Page, root: int | None = None) -> list[tuple[int, int]]:
     root = page.root if root is None else root
     elements = list(hinted(page, root))
     passed = {index for _, index in elements}
-    named = ((at, index) for at, index in _named(page, root) if index not in passed)
+    named = ((at, index) for at, index in _triggered_references(page, root) if index not in passed)
     return sorted([*elements, *named])
 
 
-def _named(page: Page, root: int) -> Iterator[tuple[int, int]]:
+def _triggered_references(page: Page, root: int) -> Iterator[tuple[int, int]]:
     """Yield the requests that the body of *root* triggers, as (offset, index)."""
     for index in page.children.get(root, ()):
         resource = page.resources[index]
@@ -74,12 +74,21 @@ def unplaced_in_head(page: Page) -> list[int]:
 
 
 def _blocks_paint(resource: Resource) -> bool:
+    """Return whether a resource of the document, wherever it is, blocks the first paint."""
     if not resource.has_element:
         return False
     if resource.kind is Kind.STYLESHEET:
         return resource.render_blocking
     is_in_order = not resource.is_async and not resource.is_defer
     return resource.kind is Kind.SCRIPT and resource.in_head and is_in_order
+
+
+class ParserStop(NamedTuple):
+    """A reference at which the parser stops: the element of a resource, or only its preload."""
+
+    offset_bytes: int
+    resource: int
+    is_element: bool
 
 
 class DocumentParser:
@@ -91,20 +100,22 @@ class DocumentParser:
 
     def __init__(self, page: Page, *, cost_ns: int) -> None:
         root = page.resources[page.root]
-        self._size = root.size_bytes
+        self._body_bytes = root.size_bytes
         self._cost_ns = cost_ns
         elements = references(page)
-        preloads = set(_named(page, page.root)).difference(elements)
-        self._references = sorted(
-            [(at, index, True) for at, index in elements]
-            + [(at, index, False) for at, index in preloads]
+        preloads = set(_triggered_references(page, page.root)).difference(elements)
+        self._stops = sorted(
+            [ParserStop(at, index, is_element=True) for at, index in elements]
+            + [ParserStop(at, index, is_element=False) for at, index in preloads]
         )
-        self._next = 0
+        self._next_stop = 0
+        """The index of the first of these that it has not passed."""
         heads = [at for at, index in elements if page.resources[index].in_head]
         self.head_bytes = max(heads, default=0)
         """The offset in the body of the last resource that the head references."""
-        self._available = 0
+        self._received_bytes = 0
         self._is_complete = False
+        """True if the complete body has arrived."""
         self.position = 0
         self.waits_for: int | None = None
         """The script that blocks it."""
@@ -112,6 +123,7 @@ class DocumentParser:
         self.after: int | None = None
         """The activity that let it continue."""
         self.ready_at_ns = 0
+        """Time when that activity let it continue."""
 
     @property
     def has_passed_head(self) -> bool:
@@ -120,19 +132,20 @@ class DocumentParser:
 
     @property
     def _at_reference(self) -> bool:
-        return self._next < len(self._references) and (
-            self._references[self._next][0] <= self.position
-        )
+        """True if there is a reference at its position that it has not passed."""
+        if self._next_stop == len(self._stops):
+            return False
+        return self._stops[self._next_stop].offset_bytes <= self.position
 
     def receive(self, n_bytes: int, now_ns: int, download: int, *, is_complete: bool) -> None:
         """Record that the first *n_bytes* of the body have arrived; *download* is its activity."""
         # The end counts even without new bytes: only then can the parser finish.
-        if n_bytes > self._available or is_complete:
+        if n_bytes > self._received_bytes or is_complete:
             # If it was out of bytes, this download lets it continue; otherwise something else
             # blocks it.
-            if self.position == self._available:
+            if self.position == self._received_bytes:
                 self.go_on(download, now_ns)
-            self._available = n_bytes
+            self._received_bytes = n_bytes
             self._is_complete = is_complete
 
     def go_on(self, after: int | None, now_ns: int) -> None:
@@ -146,31 +159,32 @@ class DocumentParser:
         """
         if not self._at_reference:
             return None
-        _, index, is_element = self._references[self._next]
-        self._next += 1
-        return index, is_element
+        stop = self._stops[self._next_stop]
+        self._next_stop += 1
+        return stop.resource, stop.is_element
 
     def next_piece(self) -> tuple[int, int] | None:
         """Return the offset that it can reach now, and the time for it; None if it is blocked."""
-        stop = self._available
+        stop = self._received_bytes
         if self.position <= self.head_bytes < stop:
             # There is something to paint as soon as the body begins.
             stop = self.head_bytes + 1
-        if self._next < len(self._references):
-            stop = min(stop, self._references[self._next][0])
+        if self._next_stop < len(self._stops):
+            stop = min(stop, self._stops[self._next_stop].offset_bytes)
         if stop <= self.position:
             return None
         return stop, self._cost_to(stop) - self._cost_to(self.position)
 
     def reaches_end(self) -> bool:
         """Return whether it is at the end of the document; then it has finished."""
-        if self.position == self._size and self._is_complete and not self._at_reference:
+        if self.position == self._body_bytes and self._is_complete and not self._at_reference:
             self.has_ended = True
         return self.has_ended
 
     def _cost_to(self, position: int) -> int:
+        """Return the time to parse the body up to *position*."""
         # The product first: pieces of any number add up to the total cost.
-        return self._cost_ns * position // self._size
+        return self._cost_ns * position // self._body_bytes
 
 
 class Styles:
@@ -185,8 +199,11 @@ class Styles:
         self._page = page
         self._has_render_blocking = any(resource.render_blocking for resource in page.resources)
         self._met: list[int] = []
+        """The blocking stylesheets that the parser has passed."""
         self._parsed: dict[int, int] = {}
-        self._requested: set[int] = set()
+        """The activity that parsed each stylesheet."""
+        self._reported_ready: set[int] = set()
+        """The stylesheets that `newly_ready` has reported."""
 
     def meet(self, index: int) -> None:
         """Record that the parser has passed a stylesheet."""
@@ -223,14 +240,14 @@ class Styles:
     def newly_ready(self) -> Iterator[tuple[int, list[int]]]:
         """Yield each stylesheet that became ready, with the activity that made it so, once."""
         for index in self._parsed:
-            if index not in self._requested:
+            if index not in self._reported_ready:
                 ready = self._parsed_with_imports(index)
                 if ready is not None:
-                    self._requested.add(index)
+                    self._reported_ready.add(index)
                     yield index, ready
 
     def _parsed_with_imports(self, index: int) -> list[int] | None:
-        """Return when a sheet and its imports were parsed; None if one is missing."""
+        """Return the activities that parsed a sheet and its imports; None if one is missing."""
         activities = []
         waiting = [index]
         while waiting:

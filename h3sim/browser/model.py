@@ -145,11 +145,11 @@ class BrowserModel:
         validate(self, InputError)
 
 
-_OF_BOTH = ("mode", "hidden_at_ms")
+_OPTIONS_OF_ALL_MODES = ("mode", "hidden_at_ms")
 """The options that apply in every mode."""
-OF_BROWSER = tuple(
+BROWSER_OPTIONS = tuple(
     entry.attribute for entry in fields_of(BrowserModel) if entry.attribute != "mode"
 )
 """The settings that are options of a load."""
-OF_PARSING = tuple(name for name in OF_BROWSER if name not in _OF_BOTH)
+PARSING_OPTIONS = tuple(name for name in BROWSER_OPTIONS if name not in _OPTIONS_OF_ALL_MODES)
 """The settings that apply in `BrowserMode.PARSE` only."""

@@ -28,7 +28,7 @@ from h3sim.browser.document import (
     unplaced_in_head,
 )
 from h3sim.browser.model import TightMode
-from h3sim.browser.requests import OF_LAYOUT, Discoverer, Requests, is_lazy, ranks_of, rules_of
+from h3sim.browser.requests import LAYOUT_KINDS, Discoverer, Requests, is_lazy, ranks_of, rules_of
 from h3sim.page import Kind, TriggerEvent
 from h3sim.trace import Activity, Work
 from h3sim.units import ms
@@ -117,8 +117,11 @@ class MainThread:
         self._record = record
         self._queue: deque[Task] = deque()
         self._running: tuple[Task, int] | None = None
+        """The task that runs, and its index among the activities."""
         self._last: int | None = None
+        """The activity of the task before."""
         self.busy_until_ns = 0
+        """The end of the task that runs, or of the last one."""
 
     @property
     def is_idle(self) -> bool:
@@ -183,16 +186,20 @@ class Renderer:
     ) -> None:
         self._frame_ns = frame_ns
         self._after: int | None = None
+        """The activity that made the first paint possible, once it is."""
         self.frame_at_ns: int | None = None
         """Time of the frame that will be the first paint, once it is known."""
         self.styles = Styles(page)
         self._unplaced = dict.fromkeys(unplaced_in_head(page))
+        """Resources at unknown positions of the head that were not parsed or executed yet."""
         self._last_unplaced: int | None = None
+        """The activity that parsed or executed one of them last."""
         self._page = page
         self._record = record
         self._parser = parser
         self._discoverer = discoverer
         self._painted: int | None = None
+        """The first paint as an activity; None before it."""
         self._stops_parser = stops_parser
         self._is_held = False
         """True if the parser is blocked by a stylesheet."""
@@ -212,7 +219,7 @@ class Renderer:
         self.styles.on_parsed(sheet, activity)
         self.on_processed(sheet, activity)
         for child in self._page.children.get(sheet, ()):
-            if self._page.resources[child].kind not in OF_LAYOUT:
+            if self._page.resources[child].kind not in LAYOUT_KINDS:
                 self._discoverer.ask(child, now_ns, activity)
         if self._painted is not None:
             self._lay_out(now_ns)
@@ -258,11 +265,11 @@ class Renderer:
         for sheet, activities in self.styles.newly_ready():
             after = self._record.latest([*activities, self._painted])
             for child in self._page.children.get(sheet, ()):
-                if self._page.resources[child].kind in OF_LAYOUT:
+                if self._page.resources[child].kind in LAYOUT_KINDS:
                     self._discoverer.ask(child, now_ns, after)
 
 
-_SORTED = (TightMode.CHROME_95, TightMode.CHROME_118)
+_SORTING_MODES = (TightMode.CHROME_95, TightMode.CHROME_118)
 """The modes of browsers that request the important resources first."""
 
 
@@ -280,36 +287,45 @@ class RenderingBrowser(Browser):
         self._model = model
         self._commit_ns = ms(model.commit_ms * model.cpu_slowdown)
         self._commits_at_ns: int | None = None
+        """Time when the navigation is committed; None before the first bytes of the document."""
         self._record = MainThreadRecord()
         self._main_thread = MainThread(self._record)
         self._parser = DocumentParser(page, cost_ns=self._cost_ns(page.resources[page.root]))
         rules = rules_of(page, model, tight_mode)
-        ranks = ranks_of(page, tight_mode) if tight_mode in _SORTED else ()
+        ranks = ranks_of(page, tight_mode) if tight_mode in _SORTING_MODES else ()
         awaited = [page.index[id_] for id_ in page.awaited_by_load_event]
         self._requests = Requests(model.max_concurrent_requests, rules, ranks, awaited)
         self._discoverer = Discoverer(page, self._requests, has_scanner=model.preload_scanner)
-        parts = (self._record, self._parser, self._discoverer)
         self._renderer = Renderer(
             page,
-            *parts,
+            self._record,
+            self._parser,
+            self._discoverer,
             frame_ns=ms(model.paint_ms * model.cpu_slowdown),
             stops_parser=model.stylesheets_block_parser,
         )
         self._downloads: dict[int, int] = {}
-        self._watched: dict[int, list[tuple[int, int]]] = {}
+        """The activity of each resource that was requested."""
+        self._offsets_ahead: dict[int, list[tuple[int, int]]] = {}
+        """The offsets of each resource at which others are discovered, the nearest last."""
         self._contiguous = 0
+        """The delivered bytes of the document, headers included."""
         self._is_read = False
         """True once the complete document has arrived, and the navigation is committed."""
         self._finished: dict[int, int] = {}
+        """The activity of each resource that is complete."""
         self._unreferenced = {index for _, index in hinted(page, page.root)}
         """Resources requested before the document names them: until then they are only loaded."""
         self._in_order = scripts_in_order(page)
         self._deferred: list[int] = []
+        """Deferred scripts that have not run, in document order."""
         # They do not delay the load event (HTML standard, "Lazy loading attributes").
         self._lazy = [index for index, each in enumerate(page.resources) if is_lazy(each)]
         self._woken_at_ns: int | None = None
+        """The earliest wake-up that was requested and is still ahead."""
         self._content_loaded: int | None = None
         self._loaded: int | None = None
+        """The events DOMContentLoaded and load as activities; None before they fire."""
         self.executed: list[int] = []
         """The resources that have run, or that have arrived and have nothing to run."""
 
@@ -339,16 +355,16 @@ class RenderingBrowser(Browser):
         """Return the requests that depend on no resource: the root, then those with a time."""
         self._requests.ask(self._page.root, now_ns, 0, after=None)
         for index, resource in enumerate(self._page.resources):
-            found = resource.discovered
-            if found is not None and found.at is TriggerEvent.TIME:
-                self._requests.ask(index, now_ns, max(0, found.delay_ns - now_ns), after=None)
+            discovery = resource.discovered
+            if discovery is not None and discovery.at is TriggerEvent.TIME:
+                self._requests.ask(index, now_ns, max(0, discovery.delay_ns - now_ns), after=None)
         return self._run(now_ns)
 
     def on_requested(self, resource: int, now_ns: int) -> list[ScheduledRequest]:
         """Return the requests and changes that follow from the request for *resource*."""
         after = self._requests.after[resource]
         self._downloads[resource] = self._record.begin(Work.DOWNLOAD, resource, now_ns, after=after)
-        self._watched[resource] = self._discoverer.offsets(resource)
+        self._offsets_ahead[resource] = self._discoverer.offsets(resource)
         for child in self._discoverer.children(resource, TriggerEvent.REQUEST):
             self._discoverer.ask(child, now_ns, after)
         return self._run(now_ns)
@@ -359,8 +375,11 @@ class RenderingBrowser(Browser):
         if resource == self._page.root:
             # The parser takes all bytes that arrive.
             return min(all_bytes, self._contiguous + 1)
-        watched = self._watched[resource]
-        return watched[-1][0] if watched else all_bytes
+        ahead = self._offsets_ahead[resource]
+        if not ahead:
+            return all_bytes
+        offset_bytes, _ = ahead[-1]
+        return offset_bytes
 
     def on_delivered(
         self, resource: int, contiguous_bytes: int, now_ns: int
@@ -383,7 +402,7 @@ class RenderingBrowser(Browser):
         else:
             # A document in a frame is committed, too, before it is parsed.
             delay_ns = self._commit_ns if described.kind is Kind.DOCUMENT else 0
-            self._look_at(resource, contiguous_bytes, now_ns, delay_ns)
+            self._request_references(resource, contiguous_bytes, now_ns, delay_ns)
             if is_complete and resource not in self._unreferenced:
                 self._on_complete(resource, self._finished[resource], now_ns)
         return self._run(now_ns)
@@ -396,11 +415,16 @@ class RenderingBrowser(Browser):
             self._read_document(now_ns)
         return self._run(now_ns)
 
-    def _look_at(self, resource: int, contiguous_bytes: int, now_ns: int, delay_ns: int) -> None:
+    def _request_references(
+        self, resource: int, contiguous_bytes: int, now_ns: int, delay_ns: int
+    ) -> None:
         """Request the references in the delivered bytes of a resource."""
-        watched, described = self._watched[resource], self._page.resources[resource]
-        while watched and watched[-1][0] <= contiguous_bytes:
-            at_bytes, child = watched.pop()
+        ahead, described = self._offsets_ahead[resource], self._page.resources[resource]
+        while ahead:
+            at_bytes, child = ahead[-1]
+            if at_bytes > contiguous_bytes:
+                break
+            ahead.pop()
             after = self._downloads[resource]
             self._discoverer.ask(child, now_ns, after, delay_ns=delay_ns)
             offset_bytes = self._page.resources[child].reference_offset_bytes
@@ -414,7 +438,7 @@ class RenderingBrowser(Browser):
             return
         root = self._page.root
         download, described = self._downloads[root], self._page.resources[root]
-        self._look_at(root, self._contiguous, now_ns, 0)
+        self._request_references(root, self._contiguous, now_ns, 0)
         is_complete = root in self._finished
         if is_complete and not self._is_read:
             self._is_read = True
@@ -457,7 +481,7 @@ class RenderingBrowser(Browser):
     def _parse(self, now_ns: int) -> bool:
         """Advance the parser to its next reference or piece; return whether it moved."""
         parser = self._parser
-        # Not even what stands at offset 0 is found before the document is committed.
+        # Not even a reference at offset 0 is found before the document is committed.
         is_committed = self._commits_at_ns is not None and now_ns >= self._commits_at_ns
         if not is_committed or parser.has_ended or self._renderer.holds_parser(now_ns):
             return False
@@ -481,8 +505,9 @@ class RenderingBrowser(Browser):
             parser.go_on(activity, at_ns)
 
         if cost_ns:  # otherwise a page would have an activity between any two references
-            task = (cost_ns, parser.after, parser.ready_at_ns, on_parsed)
-            self._main_thread.start(Task(Work.PARSE, self._page.root, *task), now_ns)
+            after, ready_at_ns = parser.after, parser.ready_at_ns
+            task = Task(Work.PARSE, self._page.root, cost_ns, after, ready_at_ns, on_parsed)
+            self._main_thread.start(task, now_ns)
         else:
             parser.position = stop
         return True
@@ -509,15 +534,17 @@ class RenderingBrowser(Browser):
         if sheets is None or download is None:
             return False
         after = self._record.latest([after, *sheets, download])
-        self._main_thread.start(self._script(index, after, now_ns), now_ns)
+        self._main_thread.start(self._script_task(index, after, now_ns), now_ns)
         return True
 
     def _run_deferred(self, now_ns: int) -> bool:
+        """Run the next deferred script, if the document is parsed; return whether it began."""
         if not self._parser.has_ended or not self._deferred:
             return False
         return self._run_in_order(self._deferred[0], self._parser.after, now_ns)
 
-    def _script(self, index: int, after: int | None, now_ns: int) -> Task:
+    def _script_task(self, index: int, after: int | None, now_ns: int) -> Task:
+        """Return the execution of a script, or of whatever else takes time to run."""
         cost_ns = self._cost_ns(self._page.resources[index])
         return Task(Work.EXECUTE, index, cost_ns, after, now_ns, self._on_script_executed(index))
 
@@ -565,7 +592,7 @@ class RenderingBrowser(Browser):
         if index == self._page.root or index in self._in_order:  # the parser runs those
             return
         if resource.kind is Kind.SCRIPT or self._cost_ns(resource):
-            self._main_thread.add(self._script(index, download, now_ns))
+            self._main_thread.add(self._script_task(index, download, now_ns))
         else:
             self._on_script_executed(index)(download, now_ns)
 
@@ -581,9 +608,9 @@ class RenderingBrowser(Browser):
             return True
         if self._loaded is not None or self._main_thread.has_tasks:
             return False
-        asked_for, finished = self._requests.after, self._finished
-        n_lazy = sum(index in asked_for and index not in finished for index in self._lazy)
-        if self._requests.n_open > n_lazy:
+        requested, finished = self._requests.after, self._finished
+        n_open_lazy = sum(index in requested and index not in finished for index in self._lazy)
+        if self._requests.n_open > n_open_lazy:
             return False
         after = self._record.latest(range(len(self._record)))  # it waits for all
         self._loaded = self._record.begin(Work.LOAD, None, now_ns, after=after)
@@ -592,8 +619,10 @@ class RenderingBrowser(Browser):
         return True
 
     def _cost_ns(self, resource: Resource) -> int:
+        """Return the time to parse and execute a resource on this model's processor."""
         return round((resource.parse_ns + resource.execute_ns) * self._model.cpu_slowdown)
 
 
 def _is_after(at_ns: int | None, now_ns: int) -> TypeGuard[int]:
+    """Return whether a time is set, and not over."""
     return at_ns is not None and at_ns > now_ns

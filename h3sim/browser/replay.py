@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from h3sim.trace import Activity
 
 
-# No Python function per item: a page may request a thousand at once.
-_SCHEDULED = partial(tuple.__new__, ScheduledRequest)
+# From a plain tuple, without calling a Python function: a page may request a thousand at once.
+_REQUEST_ROW = partial(tuple.__new__, ScheduledRequest)
 
 
 class ReplayBrowser(Browser):
@@ -44,8 +44,9 @@ class ReplayBrowser(Browser):
         self._page = page
         self._triggers = page.triggers
         self._stream_bytes = page.stream_bytes
-        self._watched: dict[int, list[tuple[int, int, int]]] = {}
-        """The offsets that still trigger something, the nearest last, if there are any."""
+        self._offsets_ahead: dict[int, list[tuple[int, int, int]]] = {}
+        """The offsets that still trigger something, the nearest last, with the resource to request
+        and its delay."""
         self._unfinished = len(page.resources)
         self._finished = [False] * len(page.resources)
 
@@ -72,7 +73,7 @@ class ReplayBrowser(Browser):
         """
         times, indices = self._page.at_navigation
         at_ns = map(max, times, repeat(now_ns))
-        return list(map(_SCHEDULED, zip(at_ns, indices, strict=True)))
+        return list(map(_REQUEST_ROW, zip(at_ns, indices, strict=True)))
 
     def on_requested(self, resource: int, now_ns: int) -> list[ScheduledRequest]:
         """Return the requests and changes that follow from the request for *resource*."""
@@ -81,22 +82,28 @@ class ReplayBrowser(Browser):
             return []
         if triggers.at_offset:
             # A copy, as it is consumed; that of the page serves every load.
-            self._watched[resource] = [*triggers.at_offset]
+            self._offsets_ahead[resource] = [*triggers.at_offset]
         return [ScheduledRequest(now_ns + delay, child) for delay, child in triggers.at_request]
 
     def next_offset(self, resource: int) -> int:
         """Return the contiguous bytes of *resource*'s stream at which to report it next."""
-        watched = self._watched.get(resource)
-        return watched[-1][0] if watched else self._stream_bytes[resource]
+        ahead = self._offsets_ahead.get(resource)
+        if not ahead:
+            return self._stream_bytes[resource]
+        offset_bytes, _, _ = ahead[-1]
+        return offset_bytes
 
     def on_delivered(
         self, resource: int, contiguous_bytes: int, now_ns: int
     ) -> list[ScheduledRequest]:
         """Return the requests and changes that follow from that many delivered bytes."""
         due: list[ScheduledRequest] = []
-        watched = self._watched.get(resource)
-        while watched and watched[-1][0] <= contiguous_bytes:
-            _, child, delay_ns = watched.pop()
+        ahead = self._offsets_ahead.get(resource)
+        while ahead:
+            offset_bytes, child, delay_ns = ahead[-1]
+            if offset_bytes > contiguous_bytes:
+                break
+            ahead.pop()
             due.append(ScheduledRequest(now_ns + delay_ns, child))
         if contiguous_bytes >= self._stream_bytes[resource] and not self._finished[resource]:
             self._finished[resource] = True

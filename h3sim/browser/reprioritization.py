@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from h3sim.browser.base import Browser, ScheduledChange, ScheduledRequest
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from h3sim.trace import Activity
 
 
-_AT_LAYOUT = ResourceState(visible=True)
+_VISIBLE = ResourceState(visible=True)
 
 
 class ChangeTrigger(NamedTuple):
@@ -107,11 +108,13 @@ class ReprioritizingBrowser(Browser):
             when = trigger.when
             if when.by is not None and when.at is not TriggerEvent.TIME:
                 self._triggers.setdefault(page.index[when.by], []).append(trigger)
-        self._watched: dict[int, list[tuple[int, ChangeTrigger]]] = {}
+        self._offsets_ahead: dict[int, list[tuple[int, ChangeTrigger]]] = {}
+        """The offsets of each requested resource that still change others, the nearest last."""
         self._complete: set[int] = set()
         self._to_show: dict[int, None] = {}
         """Requested images that become visible once their document is laid out."""
         self._n_executed = 0
+        """The number of executed resources whose changes were returned."""
 
     @property
     def is_done(self) -> bool:
@@ -139,41 +142,48 @@ class ReprioritizingBrowser(Browser):
             at_ns = max(now_ns, self._background_at_ns)
             due.append(ScheduledChange(at_ns, None, ResourceState(hidden=True)))
         # Changes first: what is known at the time of a request is signalled with it.
-        return [*due, *self._inner.on_navigation(now_ns), *self._after(now_ns)]
+        return [*due, *self._inner.on_navigation(now_ns), *self._computed_changes(now_ns)]
 
     def on_requested(self, resource: int, now_ns: int) -> list[Scheduled]:
         """Return the requests and changes that follow from the request for *resource*."""
         triggers = self._triggers.get(resource, ())
         header_bytes = self._page.resources[resource].header_bytes
-        # The nearest comes last and is popped off the end; equal offsets fire in file order.
-        self._watched[resource] = sorted(
-            (
-                (header_bytes + (trigger.when.offset_bytes or 0), trigger)
-                for trigger in reversed(triggers)
-                if trigger.when.at is TriggerEvent.OFFSET
-            ),
-            key=lambda entry: -entry[0],
-        )
+        # By offset alone, and stable: of equal offsets, popped off the end, the first in the file
+        # fires first.
+        ahead = [
+            (header_bytes + (trigger.when.offset_bytes or 0), trigger)
+            for trigger in reversed(triggers)
+            if trigger.when.at is TriggerEvent.OFFSET
+        ]
+        ahead.sort(key=itemgetter(0), reverse=True)
+        self._offsets_ahead[resource] = ahead
         due: list[Scheduled] = [*self._fired(resource, TriggerEvent.REQUEST, now_ns)]
         if self._parsing is not None and _is_seen(self._page.resources[resource]):
             if self._parsing.has_laid_out(resource):
-                due.append(ScheduledChange(now_ns, resource, _AT_LAYOUT))
+                due.append(ScheduledChange(now_ns, resource, _VISIBLE))
             else:
                 self._to_show[resource] = None
-        return [*due, *self._inner.on_requested(resource, now_ns), *self._after(now_ns)]
+        return [*due, *self._inner.on_requested(resource, now_ns), *self._computed_changes(now_ns)]
 
     def next_offset(self, resource: int) -> int:
         """Return the contiguous bytes of *resource*'s stream at which to report it next."""
         offset = self._inner.next_offset(resource)
-        watched = self._watched[resource]
-        return min(offset, watched[-1][0]) if watched else offset
+        ahead = self._offsets_ahead[resource]
+        if not ahead:
+            return offset
+        nearest, _ = ahead[-1]
+        return min(offset, nearest)
 
     def on_delivered(self, resource: int, contiguous_bytes: int, now_ns: int) -> list[Scheduled]:
         """Return the requests and changes that follow from that many delivered bytes."""
         due: list[Scheduled] = []
-        watched = self._watched[resource]
-        while watched and watched[-1][0] <= contiguous_bytes:
-            due.append(watched.pop()[1].due(now_ns))
+        ahead = self._offsets_ahead[resource]
+        while ahead:
+            offset_bytes, trigger = ahead[-1]
+            if offset_bytes > contiguous_bytes:
+                break
+            ahead.pop()
+            due.append(trigger.due(now_ns))
         described = self._page.resources[resource]
         # Once: retransmitted data is delivered again beyond the end.
         if contiguous_bytes >= described.stream_bytes and resource not in self._complete:
@@ -184,18 +194,19 @@ class ReprioritizingBrowser(Browser):
                 executed_at_ns = now_ns + described.parse_ns + described.execute_ns
                 due += self._fired(resource, TriggerEvent.EXECUTED, executed_at_ns)
         followed = self._inner.on_delivered(resource, contiguous_bytes, now_ns)
-        return [*due, *followed, *self._after(now_ns)]
+        return [*due, *followed, *self._computed_changes(now_ns)]
 
     def on_wake(self, now_ns: int) -> list[Scheduled]:
         """Return the requests and changes that are due now."""
-        return [*self._inner.on_wake(now_ns), *self._after(now_ns)]
+        return [*self._inner.on_wake(now_ns), *self._computed_changes(now_ns)]
 
     def _fired(self, parent: int, at: TriggerEvent, event_ns: int) -> Iterator[Scheduled]:
+        """Yield the changes that an event of *parent* triggers."""
         for trigger in self._triggers.get(parent, ()):
             if trigger.when.at is at:
                 yield trigger.due(event_ns)
 
-    def _after(self, now_ns: int) -> Iterator[Scheduled]:
+    def _computed_changes(self, now_ns: int) -> Iterator[Scheduled]:
         """Yield the changes due to layouts and scripts of a rendering browser so far."""
         if self._parsing is None:
             return
@@ -206,7 +217,7 @@ class ReprioritizingBrowser(Browser):
         # A list of its own, as entries are removed from the dict meanwhile.
         for resource in [each for each in self._to_show if self._parsing.has_laid_out(each)]:
             del self._to_show[resource]
-            yield ScheduledChange(now_ns, resource, _AT_LAYOUT)
+            yield ScheduledChange(now_ns, resource, _VISIBLE)
 
 
 def _later(resource: Resource, *, plays_recorded: bool) -> list[tuple[Discovery, ResourceState]]:
@@ -226,4 +237,5 @@ def _later(resource: Resource, *, plays_recorded: bool) -> list[tuple[Discovery,
 
 
 def _is_seen(resource: Resource) -> bool:
+    """Return whether a layout raises the priority of a resource: that of a visible image."""
     return resource.kind is Kind.IMAGE and (resource.above_the_fold or bool(resource.viewport))

@@ -38,6 +38,15 @@ class LoadProgress:
         return len(self.in_flight)
 
 
+class _DelayedRequest(NamedTuple):
+    """A request that becomes due; of those at one instant, the first discovered comes first."""
+
+    at_ns: int
+    number: int
+    """Its position in the order of discovery."""
+    resource: int
+
+
 class Requests:
     """A queue of requests, sent first in, first out, at most *limit* at once (None: unlimited).
 
@@ -65,11 +74,14 @@ class Requests:
         self.progress = LoadProgress()
         self._limit = limit
         self._awaited = frozenset(awaited)
-        self._n_awaited = 0
+        self._n_awaited_delayed = 0
+        """The number of delayed requests that the load event waits for."""
         self._rules = tuple(rules)
         self._ranks = ranks
-        self._later: list[tuple[int, int, int]] = []
+        self._delayed: list[_DelayedRequest] = []
+        """A heap, the next one first."""
         self._ready: deque[int] = deque()
+        """The resources to request as soon as the limit and the rules allow."""
         self.after: dict[int, int | None] = {}
         """The activity, by index, that caused each request."""
 
@@ -79,12 +91,12 @@ class Requests:
 
         Delayed requests count only if they are awaited.
         """
-        return len(self._ready) + self.progress.n_in_flight + self._n_awaited
+        return len(self._ready) + self.progress.n_in_flight + self._n_awaited_delayed
 
     @property
     def next_at_ns(self) -> int | None:
         """Time of the next delayed request."""
-        return self._later[0][0] if self._later else None
+        return self._delayed[0].at_ns if self._delayed else None
 
     def ask(self, resource: int, now_ns: int, delay_ns: int, *, after: int | None) -> None:
         """Request a resource after a delay; does nothing if it was requested before."""
@@ -92,17 +104,17 @@ class Requests:
             return
         self.after[resource] = after
         if delay_ns:
-            # The count breaks ties: of requests at one instant, the first comes first.
-            heappush(self._later, (now_ns + delay_ns, len(self.after), resource))
-            self._n_awaited += resource in self._awaited
+            delayed = _DelayedRequest(now_ns + delay_ns, len(self.after), resource)
+            heappush(self._delayed, delayed)
+            self._n_awaited_delayed += resource in self._awaited
         else:
             self._ready.append(resource)
 
     def ripen(self, now_ns: int) -> None:
         """Queue the requests whose delay is over."""
-        while self._later and self._later[0][0] <= now_ns:
-            resource = heappop(self._later)[2]
-            self._n_awaited -= resource in self._awaited
+        while self._delayed and self._delayed[0].at_ns <= now_ns:
+            resource = heappop(self._delayed).resource
+            self._n_awaited_delayed -= resource in self._awaited
             self._ready.append(resource)
 
     def due(self, now_ns: int) -> list[ScheduledRequest]:
@@ -130,14 +142,14 @@ class Requests:
         del self.progress.in_flight[resource]
 
 
-OF_LAYOUT = (Kind.FONT, Kind.IMAGE)
+LAYOUT_KINDS = (Kind.FONT, Kind.IMAGE)
 """The kinds that a stylesheet references and that are requested once the layout needs them."""
-_MAY_BE_LAZY = (Kind.IMAGE, Kind.MEDIA, Kind.DOCUMENT)
+_LAZY_KINDS = (Kind.IMAGE, Kind.MEDIA, Kind.DOCUMENT)
 
 
 def is_lazy(resource: Resource) -> bool:
     """Return whether it waits until it is near the viewport (`loading=lazy`)."""
-    return resource.is_lazy and resource.kind in _MAY_BE_LAZY
+    return resource.is_lazy and resource.kind in _LAZY_KINDS
 
 
 class Discoverer:
@@ -153,8 +165,11 @@ class Discoverer:
         self._requests = requests
         self._has_scanner = has_scanner
         self._lazy: list[int] = []
+        """The lazy resources that were discovered, requested or not."""
         self._painted: int | None = None
+        """The activity of the first layout; None before it."""
         self._loaded: int | None = None
+        """The load event as an activity; None before it."""
 
     def ask(
         self,
@@ -204,19 +219,19 @@ class Discoverer:
         # The parser finds the references of the document.
         if is_root and not self._has_scanner:
             return []
-        found = []
-        for child in self.children(index, TriggerEvent.OFFSET):
-            named = self._page.resources[child]
-            of_layout = resource.kind is Kind.STYLESHEET and named.kind in OF_LAYOUT
+        offsets = []
+        for child_index in self.children(index, TriggerEvent.OFFSET):
+            child = self._page.resources[child_index]
+            of_layout = resource.kind is Kind.STYLESHEET and child.kind in LAYOUT_KINDS
             # The preload scanner leaves lazy images and frames to the parser.
-            of_parser = is_root and (is_lazy(named) or named.kind is Kind.DOCUMENT)
+            of_parser = is_root and (is_lazy(child) or child.kind is Kind.DOCUMENT)
             if not of_layout and not of_parser:
-                found.append((resource.header_bytes + offset_in_parent(named), child))
+                offsets.append((resource.header_bytes + offset_in_parent(child), child_index))
         if is_root:
             elements = hinted(self._page, index)
-            found += ((resource.header_bytes + at, child) for at, child in elements)
+            offsets += ((resource.header_bytes + at, element) for at, element in elements)
         # Popped off the end, so at equal offsets the first child in the file comes first.
-        return sorted(found, reverse=True)
+        return sorted(offsets, reverse=True)
 
     def _request_lazy(self, now_ns: int) -> None:
         """Request lazy images: near ones after the first layout, others after load."""
@@ -247,19 +262,19 @@ class HoldBack(NamedTuple):
     read: str = "2026-11-23"
 
 
-_SCHEDULER = "third_party/blink/renderer/platform/loader/fetch/resource_load_scheduler.cc"
+_CHROME_SOURCE = "third_party/blink/renderer/platform/loader/fetch/resource_load_scheduler.cc"
 HOLD_BACKS: dict[TightMode, HoldBack] = {
     TightMode.CHROME_95: HoldBack(
         below=Level.HIGH,
         max_open=2,
-        source=f"{_SCHEDULER}: tight_limit",
+        source=f"{_CHROME_SOURCE}: tight_limit",
         version="Chromium 65 to 115",
     ),
     TightMode.CHROME_118: HoldBack(
         below=Level.HIGH,
         max_open=2,
         n_medium=2,
-        source=f"{_SCHEDULER}: tight_limit, kBoostImagePriorityTightMediumLimit",
+        source=f"{_CHROME_SOURCE}: tight_limit, kBoostImagePriorityTightMediumLimit",
         version="Chromium 118 to 156",
     ),
     TightMode.SAFARI: HoldBack(
@@ -278,14 +293,15 @@ Over HTTP/2 and HTTP/3 nothing else delays requests: Chrome's network service im
 requests to hosts that support priorities (`resource_scheduler.cc`: `ShouldStartRequest`), except on
 connections that it classifies as 3G or slower.
 """
-_NOT_COUNTED = (Kind.DOCUMENT, Kind.FETCH, Kind.MEDIA)
+_UNCOUNTED_KINDS = (Kind.DOCUMENT, Kind.FETCH, Kind.MEDIA)
 """Kinds that are never held, and do not count as open.
 
 The loader does not control navigations, and exempts requests that may run for long
 (`resource_loader.cc`: `IsThrottlableRequestContext`).
 """
-_RANKS = {level: rank for rank, level in enumerate(Level)}
-_FIRST_IMAGES = 5
+_RANK_BY_LEVEL = {level: rank for rank, level in enumerate(Level)}
+"""0 for the most important level."""
+_N_BOOSTED_IMAGES = 5
 """kBoostImagePriorityImageCount."""
 
 
@@ -299,44 +315,45 @@ class HeldBack:
     def __init__(self, page: Page, mode: TightMode) -> None:
         self._rules = rules = HOLD_BACKS[mode]
         self._ranks = ranks_of(page, mode)
-        self._below = _RANKS[rules.below]
-        own = page.resources[page.root].host
-        self._hosts = [resource.host or own for resource in page.resources]
+        self._below = _RANK_BY_LEVEL[rules.below]
+        own_host = page.resources[page.root].host
+        self._hosts = [resource.host or own_host for resource in page.resources]
         # Lazy resources wait for the first layout anyway, and the head is passed by then.
-        self._counts = [
-            resource.kind not in _NOT_COUNTED
+        self._is_counted = [
+            resource.kind not in _UNCOUNTED_KINDS
             and not is_lazy(resource)
             and _document_of(page, index) == page.root
             and not _is_early_hint(page, resource)
             for index, resource in enumerate(page.resources)
         ]
+        """True for each resource that may be held, and that counts as open."""
 
     def holds(self, resource: int, progress: LoadProgress) -> bool:
         """Return whether *resource* is unimportant, and important enough ones are open."""
         rules = self._rules
         is_over = progress.is_loaded if rules.until_load else progress.has_passed_head
-        if is_over or not self._counts[resource] or self._ranks[resource] <= self._below:
+        if is_over or not self._is_counted[resource] or self._ranks[resource] <= self._below:
             return False
         host = self._hosts[resource]
         n_open = n_medium = 0
         for other in progress.in_flight:
-            if self._counts[other] and (not rules.is_per_host or self._hosts[other] == host):
+            if self._is_counted[other] and (not rules.is_per_host or self._hosts[other] == host):
                 n_open += 1
-                n_medium += self._ranks[other] == _MEDIUM
-        if self._ranks[resource] == _MEDIUM and n_medium < rules.n_medium:
+                n_medium += self._ranks[other] == _MEDIUM_RANK
+        if self._ranks[resource] == _MEDIUM_RANK and n_medium < rules.n_medium:
             return False
         return n_open >= rules.max_open
 
 
-_MEDIUM = _RANKS[Level.MEDIUM]
+_MEDIUM_RANK = _RANK_BY_LEVEL[Level.MEDIUM]
 
 
 def ranks_of(page: Page, mode: TightMode) -> list[int]:
     """Return the rank of each resource's level in that browser: 0 is VeryHigh."""
     level_of = _safari_level if mode is TightMode.SAFARI else _chrome_level
-    n_first = _FIRST_IMAGES if mode is TightMode.CHROME_118 else 0
+    n_first = _N_BOOSTED_IMAGES if mode is TightMode.CHROME_118 else 0
     return [
-        _RANKS[level_of(resource, is_first=page.images_before[resource.id] < n_first)]
+        _RANK_BY_LEVEL[level_of(resource, is_first=page.images_before[resource.id] < n_first)]
         for resource in page.resources
     ]
 
@@ -359,9 +376,9 @@ def _chrome_level(resource: Resource, *, is_first: bool) -> Level:
         level = Level.HIGH
     elif kind is Kind.IMAGE and is_first:
         level = Level.MEDIUM
-    if hint is FetchPriority.HIGH and kind in _HINTED:
+    if hint is FetchPriority.HIGH and kind in _HINTABLE_KINDS:
         return level if level is Level.VERY_HIGH else Level.HIGH
-    if hint is FetchPriority.LOW and kind in _HINTED:
+    if hint is FetchPriority.LOW and kind in _HINTABLE_KINDS:
         return Level.HIGH if level is Level.VERY_HIGH else Level.LOW
     return level
 
@@ -373,7 +390,9 @@ _CHROME_LEVELS = {
     Kind.SCRIPT: Level.HIGH,
     Kind.FETCH: Level.HIGH,
 }
-_HINTED = (Kind.STYLESHEET, Kind.SCRIPT, Kind.IMAGE, Kind.FETCH, Kind.FONT)
+"""Levels before other attributes count; Low for all other kinds."""
+_HINTABLE_KINDS = (Kind.STYLESHEET, Kind.SCRIPT, Kind.IMAGE, Kind.FETCH, Kind.FONT)
+"""The kinds whose level fetchpriority changes."""
 
 
 def _safari_level(resource: Resource, *, is_first: bool) -> Level:  # noqa: ARG001 - Chrome asks
@@ -381,7 +400,7 @@ def _safari_level(resource: Resource, *, is_first: bool) -> Level:  # noqa: ARG0
     level = _SAFARI_LEVELS.get(resource.kind, Level.VERY_LOW)
     step = {FetchPriority.HIGH: -1, FetchPriority.LOW: 1}.get(resource.fetchpriority, 0)
     levels = list(Level)
-    return levels[min(max(0, _RANKS[level] + step), len(levels) - 1)]
+    return levels[min(max(0, _RANK_BY_LEVEL[level] + step), len(levels) - 1)]
 
 
 _SAFARI_LEVELS = {
@@ -398,33 +417,34 @@ _SAFARI_LEVELS = {
 def _document_of(page: Page, index: int) -> int:
     """Return the document that a resource belongs to: of the page, or of a frame."""
     while True:
-        found = page.resources[index].discovered
-        if found is None or found.by is None:
+        discovery = page.resources[index].discovered
+        if discovery is None or discovery.by is None:
             return page.root
-        index = page.index[found.by]
+        index = page.index[discovery.by]
         if page.resources[index].kind is Kind.DOCUMENT:
             return index
 
 
 def _is_early_hint(page: Page, resource: Resource) -> bool:
     """Return whether the header of an interim response made the browser request it."""
-    found = resource.discovered
-    by = None if found is None or found.by is None else page.resources[page.index[found.by]]
-    return resource.preload and by is not None and by.kind is Kind.OTHER
+    discovery = resource.discovered
+    if not resource.preload or discovery is None or discovery.by is None:
+        return False
+    return page.resources[page.index[discovery.by]].kind is Kind.OTHER
 
 
 class PerHost:
     """Holds requests to a host while *limit* of its responses are incomplete (WProf's R1)."""
 
     def __init__(self, page: Page, limit: int) -> None:
-        own = page.resources[page.root].host
-        self._host_of = [resource.host or own for resource in page.resources]
+        own_host = page.resources[page.root].host
+        self._hosts = [resource.host or own_host for resource in page.resources]
         self._limit = limit
 
     def holds(self, resource: int, progress: LoadProgress) -> bool:
         """Return whether the host of *resource* has as many open requests as allowed."""
-        host = self._host_of[resource]
-        n_open = sum(self._host_of[other] == host for other in progress.in_flight)
+        host = self._hosts[resource]
+        n_open = sum(self._hosts[other] == host for other in progress.in_flight)
         return n_open >= self._limit
 
 

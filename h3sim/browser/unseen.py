@@ -17,41 +17,56 @@ if TYPE_CHECKING:
 
 LEAST_IMAGE_BYTES = 100
 """Smaller images are tracking pixels: 43 bytes as GIF, 68 as PNG."""
-_ICON = re.compile(
+# Names of resources; " (2)" ends the second of one name.
+_ICON_NAME = re.compile(
     r"(^|/)(favicon[^/]*|apple-touch-icon[^/]*|[^/]+\.ico)( \(\d+\))?$", re.IGNORECASE
 )
-_BEACON = re.compile(
+_BEACON_NAME = re.compile(
     r"(^|/)(__utm\.gif|collect|gen_204|beacon[^/]*|pixel(\.gif|\.png)?|1x1[^/]*|blank\.gif"
     r"|spacer\.gif|usermatch[^/]*|(cookie|user|id)-?_?(sync|match)[^/]*|rum(\.gif)?|adsct|tr)"
     r"( \(\d+\))?$",
     re.IGNORECASE,
 )
-_CHALLENGE = re.compile(
+_CHALLENGE_NAME = re.compile(
     r"cdn-cgi/challenge-platform/|captcha|(^|/)distil_|_incapsula_", re.IGNORECASE
 )
-_TRACKERS = (
-    *("google-analytics.com", "googletagmanager.com", "doubleclick.net", "googlesyndication.com"),
-    *("googleadservices.com", "adnxs.com", "rubiconproject.com", "pubmatic.com", "openx.net"),
-    *("criteo.com", "casalemedia.com", "demdex.net", "krxd.net", "bluekai.com", "quantserve.com"),
-    *("scorecardresearch.com", "chartbeat.net", "hotjar.com", "bidswitch.net", "mathtag.com"),
-    *(
-        "adsrvr.org",
-        "rlcdn.com",
-        "taboola.com",
-        "outbrain.com",
-        "amazon-adsystem.com",
-        "omtrdc.net",
-    ),
-    *(
-        "omtrdc.net",
-        "nr-data.net",
-        "clarity.ms",
-        "bat.bing.com",
-        "adform.net",
-        "2o7.net",
-        "imrworldwide.com",
-    ),
-    *("challenges.cloudflare.com", "hcaptcha.com", "recaptcha.net", "datadome.co"),
+_TRACKER_HOSTS = (
+    "google-analytics.com",
+    "googletagmanager.com",
+    "doubleclick.net",
+    "googlesyndication.com",
+    "googleadservices.com",
+    "adnxs.com",
+    "rubiconproject.com",
+    "pubmatic.com",
+    "openx.net",
+    "criteo.com",
+    "casalemedia.com",
+    "demdex.net",
+    "krxd.net",
+    "bluekai.com",
+    "quantserve.com",
+    "scorecardresearch.com",
+    "chartbeat.net",
+    "hotjar.com",
+    "bidswitch.net",
+    "mathtag.com",
+    "adsrvr.org",
+    "rlcdn.com",
+    "taboola.com",
+    "outbrain.com",
+    "amazon-adsystem.com",
+    "omtrdc.net",
+    "nr-data.net",
+    "clarity.ms",
+    "bat.bing.com",
+    "adform.net",
+    "2o7.net",
+    "imrworldwide.com",
+    "challenges.cloudflare.com",
+    "hcaptcha.com",
+    "recaptcha.net",
+    "datadome.co",
 )
 """Hosts of analytics, advertising or bot protection, with all their subdomains."""
 
@@ -68,9 +83,9 @@ def is_never_seen(resource: Resource) -> bool:
     True
     """
     name = resource.id
-    if _ICON.search(name) or _BEACON.search(name) or _CHALLENGE.search(name):
+    if _ICON_NAME.search(name) or _BEACON_NAME.search(name) or _CHALLENGE_NAME.search(name):
         return True
     if resource.kind is Kind.IMAGE and resource.size_bytes < LEAST_IMAGE_BYTES:
         return True
     host = resource.host.lower().partition(":")[0]
-    return any(host == each or host.endswith(f".{each}") for each in _TRACKERS)
+    return any(host == each or host.endswith(f".{each}") for each in _TRACKER_HOSTS)

@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from h3sim import catalog
-from h3sim.browser import OF_BROWSER, OF_PARSING, BrowserMode, BrowserModel
+from h3sim.browser import BROWSER_OPTIONS, PARSING_OPTIONS, BrowserMode, BrowserModel
 from h3sim.config.options import (
     NETWORKS,
     NO_CODEC,
@@ -250,7 +250,7 @@ def _value_rules(config: LoadConfig) -> Iterator[_Rule]:
     elif config.transport is not None:
         yield "is only allowed with transport = 'http1'", "max_connections_per_host"
     if config.browser == BrowserMode.REPLAY.value:
-        of_parsing = (key for key in config._given_of_browser() if key in OF_PARSING)
+        of_parsing = (key for key in config._given_of_browser() if key in PARSING_OPTIONS)
         yield "goes only with browser = 'parse'", *of_parsing
 
 
@@ -481,7 +481,7 @@ class LoadConfig:
     def _given_of_browser(self) -> dict[str, Any]:
         """Return the changed settings of the browser; some exist only in a `BrowserModel`."""
         options = (entry.attribute for entry in fields_of(LoadConfig))
-        given = {name: getattr(self, name) for name in options if name in OF_BROWSER}
+        given = {name: getattr(self, name) for name in options if name in BROWSER_OPTIONS}
         return {name: value for name, value in given.items() if value is not None}
 
     @cached_property

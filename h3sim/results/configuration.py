@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim import metrics, transport
 from h3sim._version import __version__, build
-from h3sim.browser import OF_BROWSER, OF_PARSING, BrowserMode, BrowserModel, PaintMode
+from h3sim.browser import BROWSER_OPTIONS, PARSING_OPTIONS, BrowserMode, BrowserModel, PaintMode
 from h3sim.http import SendBufferRefill
 from h3sim.page import ConnectionMode, MarksFrom, page_from_dict, page_to_dict
 from h3sim.page.hosts import host_groups, host_names
@@ -190,8 +190,8 @@ def _describe_link_jitter(link: LinkProfile) -> str | None:
 def _browser(browser: BrowserModel) -> dict[str, Any]:
     """Return the settings of the browser; None for those that apply to computed loads only."""
     values: dict[str, Any] = {"browser": browser.mode.value}
-    for name in OF_BROWSER:
-        acts = browser.mode is BrowserMode.PARSE or name not in OF_PARSING
+    for name in BROWSER_OPTIONS:
+        acts = browser.mode is BrowserMode.PARSE or name not in PARSING_OPTIONS
         value = getattr(browser, name) if acts else None
         values[name] = value.value if isinstance(value, Enum) else value
     return values

@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.browser import BrowserMode, PaintMode
 from h3sim.browser.document import DocumentParser, Styles, references, scripts_in_order
-from h3sim.browser.requests import OF_LAYOUT, is_lazy
+from h3sim.browser.requests import LAYOUT_KINDS, is_lazy
 from h3sim.constants import IP_HEADER_BYTES
 from h3sim.page import Kind, TriggerEvent
 from h3sim.results.painting import BLOCK_PERIOD_NS, PICTURES, painted_share
@@ -468,7 +468,7 @@ class _Bounds:
         by, cost_ns = page.resources[parent], self._cost_ns(parent)
         at_end, delay_ns = self._bytes(parent), discovery.delay_ns
         is_of_sheet = by.kind is Kind.STYLESHEET
-        is_of_layout = page.resources[index].kind in OF_LAYOUT
+        is_of_layout = page.resources[index].kind in LAYOUT_KINDS
         committed_ns = 0
         match discovery.at:
             case TriggerEvent.OFFSET if is_of_sheet and is_of_layout:
@@ -501,7 +501,7 @@ class _Bounds:
         if discovery is None or discovery.by is None or discovery.at is TriggerEvent.TIME:
             return False
         is_of_sheet = self._page.resources[self._page.index[discovery.by]].kind is Kind.STYLESHEET
-        is_of_layout = is_of_sheet and resource.kind in OF_LAYOUT
+        is_of_layout = is_of_sheet and resource.kind in LAYOUT_KINDS
         return is_lazy(resource) or (is_of_layout and discovery.at is not TriggerEvent.REQUEST)
 
     def _bytes(self, index: int, body_bytes: int | None = None) -> int:

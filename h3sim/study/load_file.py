@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from h3sim.browser import OF_BROWSER, BrowserMode
+from h3sim.browser import BROWSER_OPTIONS, BrowserMode
 from h3sim.config.load_config import LoadConfig
 from h3sim.config.options import file_key
 from h3sim.errors import InputError, ValidationIssue
@@ -88,7 +88,7 @@ class LoadDocument(LoadIdentity):
         )  # lazy: most loads are not read from files
 
         given = with_new_names(self.configuration or {})
-        of_browser = {key: given[key] for key in OF_BROWSER if given.get(key) is not None}
+        of_browser = {key: given[key] for key in BROWSER_OPTIONS if given.get(key) is not None}
         browser = LoadConfig(browser=given.get("browser", BrowserMode.REPLAY.value)).browser_model
         return LoadConfig(
             network=self.inputs.network,

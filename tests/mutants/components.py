@@ -101,7 +101,7 @@ class EagerScripts(RenderingBrowser):
     """Runs a script as soon as the parser comes upon it, there or not."""
 
     def _run_in_order(self, position: Any, after: Any, now_ns: int) -> bool:
-        self._main_thread.start(self._script(position, after, now_ns), now_ns)
+        self._main_thread.start(self._script_task(position, after, now_ns), now_ns)
         return True
 
 
