@@ -188,11 +188,11 @@ def _parent(resource: Resource) -> str | None:
 
 def _add_ancestors(page: Page, indices: Iterable[int]) -> set[int]:
     """Return resources with all that led to them."""
-    found: set[int] = set()
+    with_ancestors: set[int] = set()
     for index in indices:
         at: int | None = index
-        while at is not None and at not in found:
-            found.add(at)
+        while at is not None and at not in with_ancestors:
+            with_ancestors.add(at)
             parent = _parent(page.resources[at])
             at = None if parent is None else page.index[parent]
-    return found
+    return with_ancestors

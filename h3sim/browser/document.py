@@ -51,12 +51,12 @@ def hinted(page: Page, root: int) -> Iterator[tuple[int, int]]:
 
 def scripts_in_order(page: Page) -> set[int]:
     """Return the scripts that run in document order: when parsed, or once parsing has ended."""
-    found = set()
+    scripts = set()
     for _, index in references(page):
         resource = page.resources[index]
         if resource.kind is Kind.SCRIPT and not resource.is_async and resource.has_element:
-            found.add(index)
-    return found
+            scripts.add(index)
+    return scripts
 
 
 def unplaced_in_head(page: Page) -> list[int]:

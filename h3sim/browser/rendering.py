@@ -73,14 +73,14 @@ class MainThreadRecord:
 
     def latest(self, indices: Iterable[int | None]) -> int | None:
         """Return the one that ended last; of equals, the last one."""
-        found: int | None = None
+        latest: int | None = None
         for index in indices:
             if index is not None and (
                 # The later row of equals: it began after the other, and was waited for last.
-                found is None or self.ended_at_ns(index) >= self.ended_at_ns(found)
+                latest is None or self.ended_at_ns(index) >= self.ended_at_ns(latest)
             ):
-                found = index
-        return found
+                latest = index
+        return latest
 
     def activities(self) -> tuple[Activity, ...]:
         """Return the activities in the order of their start."""
@@ -552,6 +552,7 @@ class RenderingBrowser(Browser):
         """Return the callback for the end of a script's execution."""
 
         def on_executed(activity: int, now_ns: int) -> None:
+            # A script in order lets the parser continue, or the next deferred one run.
             if index == self._parser.waits_for:
                 self._parser.waits_for = None
                 self._parser.go_on(activity, now_ns)

@@ -58,10 +58,10 @@ def changes_of(page: Page, *, plays_recorded: bool) -> list[ChangeTrigger]:
 
 def opened_roots(page: Page) -> list[ChangeTrigger]:
     """Return the roots that a resource of another root opens, or redirects to."""
-    found = [(root, page.resources[root].discovered) for root in page.roots]
+    roots = [(root, page.resources[root].discovered) for root in page.roots]
     return [
         ChangeTrigger(root, when, None)
-        for root, when in found
+        for root, when in roots
         if when is not None and when.at is not TriggerEvent.TIME
     ]
 

@@ -412,6 +412,7 @@ _SAFARI_LEVELS = {
     Kind.MEDIA: Level.MEDIUM,
     Kind.IMAGE: Level.LOW,
 }
+"""Levels before fetchpriority counts; VeryLow for all other kinds."""
 
 
 def _document_of(page: Page, index: int) -> int:

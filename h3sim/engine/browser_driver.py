@@ -82,9 +82,8 @@ class BrowserDriver:
             self.schedule(due)
         self.requester.request(resource, now_ns)
 
-    def _on_woken(self, value: None, now_ns: int) -> None:
+    def _on_woken(self, _value: None, now_ns: int) -> None:
         """Wake the browser as it has asked; end the load if nothing is left to do."""
-        del value
         self.schedule(self.browser.on_wake(now_ns))
         if self.browser.is_done:
             self._environment.stop()

@@ -140,7 +140,7 @@ class ConstantRateTransport:
 
     # Events
 
-    def _on_tick(self, value: None, now_ns: int) -> None:
+    def _on_tick(self, _value: None, now_ns: int) -> None:
         """Send a packet at this tick and at each later one; other events run when due.
 
         A tick with nothing to send is lost, and sending stops until there is data again.
@@ -150,7 +150,6 @@ class ConstantRateTransport:
         sent_at_ns, chunks = self._ordered_recorder.sent_at_ns, self._ordered_recorder.chunks
         advance_to, run_until = environment.advance_to, environment.run_until
         numerator, denominator = self._interval_ns
-        del value
         while True:
             self._next_tick += 1
             # Chosen when the packet leaves, and not before: the scheduler then knows every request

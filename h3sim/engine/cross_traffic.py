@@ -76,14 +76,12 @@ class CrossTraffic:
         began_at_ns = self._flow.starts_at_ns
         return CarriedFlow(self._flow, n_bytes, max(0, self._environment.now_ns - began_at_ns))
 
-    def _on_start(self, value: None, now_ns: int) -> None:
+    def _on_start(self, _value: None, _now_ns: int) -> None:
         """Connect when the flow is due; `on_connected` is called then."""
-        del value, now_ns
         self._transport.begin(self)
 
-    def _on_segment_due(self, value: None, now_ns: int) -> None:
+    def _on_segment_due(self, _value: None, _now_ns: int) -> None:
         """Send one more segment, and schedule the next."""
-        del value, now_ns
         stream_id = STREAM_ID_STEP * self._n_streams
         self._n_streams += 1
         self._streams.open(stream_id, H2Priority())

@@ -477,9 +477,8 @@ class EndpointDriver:
             at_ns_or_now = at_ns if at_ns > now_ns else now_ns
             self._environment.at(at_ns_or_now, _SEND, self._on_timer, at_ns)
 
-    def _on_flush(self, value: None, now_ns: int) -> None:
+    def _on_flush(self, _value: None, now_ns: int) -> None:
         """Send what `flush_soon` has postponed to the end of this instant."""
-        del value
         self._is_flush_due = False
         self.flush(now_ns)
 

@@ -134,12 +134,12 @@ class LoadEnvironment(Environment):
         queue: list[tuple[Any, ...]] = self._queue
         # A real entry, and not only its key: whatever runs meanwhile may look at the queue to find
         # out if anything is due before it (`advance_to`, `FifoEventQueue`), and must see this.
-        own: tuple[Any, ...] = (at_ns, rank, next(self._eid), _ignore, None)
-        heappush(queue, own)
+        marker: tuple[Any, ...] = (at_ns, rank, next(self._eid), _ignore, None)
+        heappush(queue, marker)
         while True:
             entry = heappop(queue)
             self._now = at_ns = entry[0]
-            if entry is own:
+            if entry is marker:
                 return
             call, value = entry[3], entry[4]
             call(value, at_ns)
@@ -312,7 +312,7 @@ class FifoEventQueue:
             if not self._is_queued:  # otherwise `_on_first` is running, and will reach it
                 self._is_queued = True
                 heappush(self._queue, entry)
-        elif at_ns >= under_way[-1][0]:
+        elif at_ns >= under_way[-1][0]:  # the time of the last one
             under_way.append(entry)
         # Earlier than the last one: it cannot join the line, which is in rising order.
         else:
@@ -344,9 +344,8 @@ class FifoEventQueue:
         self.take(value, now_ns)
 
 
-def _ignore(value: Any, now_ns: int) -> None:
+def _ignore(_value: Any, _now_ns: int) -> None:
     """Do nothing, as the call of an entry that only marks a time."""
-    del value, now_ns
 
 
 def _check_event(name: str, event: object) -> None:

@@ -140,9 +140,8 @@ class _Direction:
             self._send_back(feedback, self._on_feedback)
         return [stream_id for stream_id, _ in decoded] if self._blocks else []
 
-    def _on_feedback(self, part: StreamPart, now_ns: int) -> list[int]:
+    def _on_feedback(self, part: StreamPart, _now_ns: int) -> list[int]:
         """Process a part of the decoder stream, which makes no section readable."""
-        del now_ns
         self._sender.on_feedback(part)
         return []
 
@@ -189,7 +188,8 @@ class HeaderLayer:
 
     def on_critical(self, stream_id: int, now_ns: int) -> list[int]:
         """Process a part of an encoder or decoder stream; return the streams readable now."""
-        return self._under_way.pop(stream_id)(now_ns)
+        on_arrived = self._under_way.pop(stream_id)
+        return on_arrived(now_ns)
 
     def with_section(self, request: Request) -> Request:
         """Return the request with the actual length of its response."""

@@ -80,9 +80,8 @@ class SharedConnection:
         else:
             self._waiting.append(WaitingRequest(resource, requested_at_ns))
 
-    def _on_open(self, value: None, now_ns: int) -> None:
+    def _on_open(self, _value: None, _now_ns: int) -> None:
         """Send the requests that have waited for the connection."""
-        del value, now_ns
         self._is_open = True
         for waiting in self._waiting:
             self._connection.request(waiting.resource, waiting.requested_at_ns)
@@ -154,14 +153,12 @@ class HostConnections:
         _, known_at_ns = self.lookups.setdefault(name, lookup)
         return known_at_ns
 
-    def _on_root_known(self, on_ready: Callable[[int], None], now_ns: int) -> None:
+    def _on_root_known(self, on_ready: Callable[[int], None], _now_ns: int) -> None:
         """Connect to the page's own host, whose name is resolved."""
-        del now_ns
         self._add_connector(self._groups_by_host[self._host_names[self._root]]).begin(on_ready)
 
-    def _on_known(self, request: WaitingRequest, now_ns: int) -> None:
+    def _on_known(self, request: WaitingRequest, _now_ns: int) -> None:
         """Request a resource, the name of whose host is resolved."""
-        del now_ns
         connector = self._connector_for(request.resource)
         connector.request(request.resource, request.requested_at_ns)
 
@@ -358,9 +355,8 @@ class Http1Pool:
         if self._n_available and self._n_connecting < len(self._waiting):
             self.begin()
 
-    def _on_open(self, connection: HttpConnection, now_ns: int) -> None:
+    def _on_open(self, connection: HttpConnection, _now_ns: int) -> None:
         """Use a connection that is ready."""
-        del now_ns
         self._n_connecting -= 1
         self._release(connection)
 

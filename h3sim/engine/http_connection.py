@@ -195,14 +195,12 @@ class HttpConnection:
 
     # Events
 
-    def _open_placeholders(self, value: None, now_ns: int) -> None:
+    def _open_placeholders(self, _value: None, _now_ns: int) -> None:
         """Send the signals that precede all requests."""
-        del value, now_ns
         self._signalling.on_connected()
 
-    def _on_response_ready(self, stream_id: int, now_ns: int) -> None:
+    def _on_response_ready(self, stream_id: int, _now_ns: int) -> None:
         """Respond once the server's processing time has passed."""
-        del now_ns
         self._respond(stream_id, self.resource_of(stream_id))
 
     def _on_closed(self, stream_id: int, now_ns: int) -> None:

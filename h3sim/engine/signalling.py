@@ -199,8 +199,8 @@ class MetadataSignalling(OracleSignalling):
         for index in self._order.on_arrived(number):
             resource, change = self._frames[index]
             if resource is not None:
-                known = self._reported_states.get(resource.id, UNCHANGED)
-                self._reported_states[resource.id] = known.after(change)
+                state = self._reported_states.get(resource.id, UNCHANGED)
+                self._reported_states[resource.id] = state.after(change)
             self._apply_change(resource, change, now_ns)
 
     def _apply_change(self, resource: Resource | None, change: ResourceState, now_ns: int) -> None:

@@ -55,8 +55,7 @@ def run_load(
     """
     browser = driver.browser
 
-    def on_limit(value: None, now_ns: int) -> None:
-        del value
+    def on_limit(_value: None, now_ns: int) -> None:
         raise StalledError(browser.waiting, limit_ns=now_ns)
 
     if limit_ns is not None:

@@ -218,7 +218,6 @@ class SectionSender(HeadersFirstSender):
             self.has_data = True
 
 
-def _do_nothing(stream_id: int) -> int:
+def _do_nothing(_stream_id: int) -> int:
     """Stand in for the callbacks until `take_sections`; a section of 0 bytes is no section."""
-    del stream_id
     return 0

@@ -181,7 +181,7 @@ class SchedulerGroup:
             self._new.deactivate(stream_id)
             self._new.activate(stream_id)
 
-    # The same for both, if there are two.
+    # In place of `open`, `update` and `close` if there are two schedulers.
 
     def _open(self, stream_id: int, signal: Signal) -> None:
         self._new.open(stream_id, signal)

@@ -280,6 +280,7 @@ class _Process:
         self.stop()
 
     def _close_pipes(self) -> None:
+        """Wait for the end of the process, and close its pipes."""
         self._popen.wait()
         for pipe in (self._popen.stdin, self._popen.stdout, self._errors):
             if pipe is not None:
@@ -327,6 +328,7 @@ class _Pool:
             process.finish()
 
     def _shut(self) -> None:
+        """End all drivers at the end of the program, and from then on those that are returned."""
         self._is_shut = True
         self.close()
 
@@ -414,6 +416,7 @@ class DriverScheduler:
         raise process.failed_pick(answer)
 
     def _add(self, line: str) -> None:
+        """Queue an event; a full batch is sent without waiting for the next pick."""
         self._lines.append(line)
         if len(self._lines) >= _MAX_BATCH_LINES:
             lines, self._lines = "".join(self._lines), []
@@ -439,6 +442,7 @@ class DriverScheduler:
             self._process, self._lines = None, ['{"op":"reset"}\n']
 
     def _encode(self, signal: Signal) -> str:
+        """Return the JSON text of a signal; schemes have few different ones."""
         text = self._encoded.get(signal)
         if text is None:
             text = json.dumps(signal_to_json(signal), separators=(",", ":"))

@@ -119,6 +119,7 @@ class NonIncrementalFirstLevel(UrgencyLevel):
         return sequential if sequential is not None else next(iter(self._shared), None)
 
     def join(self, stream_id: int, is_incremental: bool, is_new: bool) -> None:
+        """Activate a stream: an incremental one shares, others go one at a time."""
         if is_incremental:
             self._shared[stream_id] = None
         else:
@@ -276,5 +277,6 @@ class SharedRing(UrgencyLevel):
             self._enqueue(stream_id, self._round[stream_id] + 1)
 
     def _enqueue(self, stream_id: int, round_number: int) -> None:
+        """Set the round of a stream, by which it is listed."""
         self._round[stream_id] = round_number
         self._streams.put(stream_id, round_number)

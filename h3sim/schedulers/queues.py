@@ -57,7 +57,7 @@ class IndexedHeap:
         """Add the stream, or change its rank."""
         heap = self._heap
         entry: _Entry = (rank, tie, stream_id)
-        was_first = bool(heap) and heap[0][2] == stream_id
+        was_first = bool(heap) and heap[0][2] == stream_id  # the stream of the first entry
         # From here on, an older entry of the stream is stale.
         self._entries[stream_id] = entry
         # A stream usually moves while it is first; one sift then replaces a pop and a push.
@@ -74,7 +74,7 @@ class IndexedHeap:
         if self._entries.pop(stream_id, None) is None:
             return
         heap = self._heap
-        # Otherwise its entry is somewhere below, and the first one is still valid.
+        # Otherwise its entry is somewhere below, and that of another stream, first, is still valid.
         if heap[0][2] == stream_id:
             self._drop_stale()
         if len(heap) > 2 * len(self._entries) + _STALE_TOLERATED:

@@ -86,10 +86,10 @@ class KnownClasses:
         # Otherwise each image of a page would be a combination of its own.
         n_before = images_before if images_before < self._n_first_images else self._n_first_images
         combination = (self._read_properties(resource), resource.begins_page, n_before)
-        found = self._known.get(combination)
-        if found is None:
-            found = self._known[combination] = self._scheme.ruled(resource, images_before)
-        return found
+        entry = self._known.get(combination)
+        if entry is None:
+            entry = self._known[combination] = self._scheme.ruled(resource, images_before)
+        return entry
 
 
 class RecordedBy(enum.Enum):
@@ -213,9 +213,9 @@ def _tree_class(scheme: Scheme, entry: RecordedPriority) -> PriorityClass | None
 def _tree_class_of_frame(scheme: Scheme, entry: RecordedPriority, parent: str) -> PriorityClass:
     """Return the position of a PRIORITY frame; below a group, or the root, that of its class."""
     weight = entry.weight or DEFAULT_WEIGHT
-    found = None if entry.exclusive else _in_group(scheme, parent, weight)
-    if found is not None:
-        return found
+    in_group = None if entry.exclusive else _in_group(scheme, parent, weight)
+    if in_group is not None:
+        return in_group
     exclusive = bool(entry.exclusive)
     name = f"recorded below {parent!r} {weight}{' exclusively' if exclusive else ''}"
     return RecordedTreeClass(name=name, weight=weight, depends_on=parent, exclusive=exclusive)

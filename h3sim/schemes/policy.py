@@ -153,18 +153,20 @@ class _ClassPolicy(Policy):
         return []
 
     def on_requested(self, stream_id: int, resource: Resource) -> list[SignalChange]:
-        position = self._images_before[resource.id]
-        entry = self._class_of(resource, position)
-        self._open[stream_id] = _OpenStream(resource, position, entry)
+        """Return the changes due to the request, by the class of its resource."""
+        images_before = self._images_before[resource.id]
+        entry = self._class_of(resource, images_before)
+        self._open[stream_id] = _OpenStream(resource, images_before, entry)
         return self._join_changes(stream_id, entry)
 
     def on_changed(self, resource: Resource | None, change: ResourceState) -> list[SignalChange]:
+        """Record the changed state; return the changes for streams whose class differs now."""
         self._is_as_written = False
         if resource is None:
             self._tab_state = self._tab_state.after(change)
         else:
-            known = self._states.get(resource.id, UNCHANGED)
-            self._states[resource.id] = known.after(change)
+            state = self._states.get(resource.id, UNCHANGED)
+            self._states[resource.id] = state.after(change)
         if not change.sets(self._updates):
             return []
         changes: list[SignalChange] = []
@@ -180,17 +182,16 @@ class _ClassPolicy(Policy):
     def _class_of(self, resource: Resource, images_before: int) -> PriorityClass:
         """Return the class of a resource in its current state."""
         if not self._is_as_written or (self._plays_recorded and resource.recorded):
-            known = self._states.get(resource.id, UNCHANGED)
-            state = self._tab_state.after(known)
+            state = self._tab_state.after(self._states.get(resource.id, UNCHANGED))
             return self._scheme.classify(resource, images_before=images_before, state=state)
         # A page has thousands of resources and a handful of combinations.
         n_before = images_before if images_before < self._n_first_images else self._n_first_images
         number = self._combinations[resource.id] * (self._n_first_images + 1) + n_before
-        found = self._initial_classes.get(number)
-        if found is None:
-            found = self._scheme.classify(resource, images_before=images_before)
-            self._initial_classes[number] = found
-        return found
+        entry = self._initial_classes.get(number)
+        if entry is None:
+            entry = self._scheme.classify(resource, images_before=images_before)
+            self._initial_classes[number] = entry
+        return entry
 
     def _reclassified(self, stream_id: int, stream: _OpenStream) -> list[SignalChange]:
         """Return the changes for an open stream whose state has changed, and perhaps its class."""
@@ -265,6 +266,7 @@ class _TreePolicy(_ClassPolicy):
         return [self._placeholder(holder) for holder in self._declared]
 
     def _join_changes(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:
+        """Return the position of a requested stream, after those of placeholders that yield."""
         signal = self._class_signals.get(entry.name)
         if signal is not None:
             return [(stream_id, signal)]
@@ -280,6 +282,7 @@ class _TreePolicy(_ClassPolicy):
         return changes
 
     def _leave_changes(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:
+        """Return the weights of placeholders that no longer yield to the class of a stream."""
         if entry.name in self._class_signals:
             return []
         members = self._members[entry.name]
@@ -293,13 +296,13 @@ class _TreePolicy(_ClassPolicy):
         """Return the changes that move a stream from its chain to the position of its new class."""
         # Before it leaves, which removes it from these lists.
         above, follower = self._neighbours(stream_id, old)
-        left = self._leave_changes(stream_id, old)
-        *before, own = self._join_changes(stream_id, new)
-        _, signal = own
+        leaving = self._leave_changes(stream_id, old)
+        *before, own_change = self._join_changes(stream_id, new)
+        _, signal = own_change
         # Its position would stay the same: only its weight differs, which a chain ignores.
         stays = isinstance(signal, H2Priority) and signal.exclusive and signal.depends_on == above
         if stays and old.arrangement.is_exclusive:
-            return [*left, *before]
+            return [*leaving, *before]
         moved: list[SignalChange] = []
         if follower is not None:
             weight = self._open[follower].priority_class.weight
@@ -308,7 +311,7 @@ class _TreePolicy(_ClassPolicy):
             moved.append((follower, priority))
         # In the order of Chromium's Http2PriorityDependencies::OnStreamUpdate: the child of the
         # stream moves to its parent first, so that it does not move along.
-        return [*left, *before, *moved, own]
+        return [*leaving, *before, *moved, own_change]
 
     def _neighbours(self, stream_id: int, entry: PriorityClass) -> tuple[int | None, int | None]:
         """Return the parent of a stream, and the stream of its chain that depends on it."""
@@ -406,6 +409,7 @@ class _StrictPolicy(_TreePolicy):
         return self._group_of(entry), None
 
     def _signal(self, entry: PriorityClass, stream_id: int) -> StrictPriority:
+        """Return the strict priority of a stream that joins its class."""
         group = self._group_of(entry)
         strict = entry.strict
         tail = _last(self._members[entry.name])
@@ -436,6 +440,7 @@ class _RecordedTreePolicy(_TreePolicy):
         return super().on_requested(stream_id, resource)
 
     def _join_changes(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:
+        """Return the recorded position of a stream, or else that of the scheme's rules."""
         if not isinstance(entry, RecordedTreeClass):
             return super()._join_changes(stream_id, entry)
         # A resource that was not requested in this load has no stream: then the root of the tree.
@@ -445,13 +450,15 @@ class _RecordedTreePolicy(_TreePolicy):
         return [(stream_id, priority)]
 
     def _leave_changes(self, stream_id: int, entry: PriorityClass) -> list[SignalChange]:
-        return (
-            [] if isinstance(entry, RecordedTreeClass) else super()._leave_changes(stream_id, entry)
-        )
+        """Return nothing for a recorded position, to which no placeholder yields."""
+        if isinstance(entry, RecordedTreeClass):
+            return []
+        return super()._leave_changes(stream_id, entry)
 
     def _move_changes(
         self, stream_id: int, old: PriorityClass, new: PriorityClass
     ) -> list[SignalChange]:
+        """Return a recorded move alone: what it changes for other streams was recorded as well."""
         if isinstance(old, RecordedTreeClass) or isinstance(new, RecordedTreeClass):
             return [*self._leave_changes(stream_id, old), *self._join_changes(stream_id, new)]
         return super()._move_changes(stream_id, old, new)
@@ -463,12 +470,12 @@ def _groups(scheme: Scheme) -> dict[str, int | None]:
     Those beyond the limit of the server are not declared; their streams depend on their parent.
     """
     limit = scheme.max_placeholders
-    found: dict[str, int | None] = {}
+    placeholders: dict[str, int | None] = {}
     for number, holder in enumerate(scheme.placeholders):
         is_declared = limit is None or number < limit
-        above = None if holder.parent is None else found[holder.parent]
-        found[holder.name] = placeholder_id(number) if is_declared else above
-    return found
+        above = None if holder.parent is None else placeholders[holder.parent]
+        placeholders[holder.name] = placeholder_id(number) if is_declared else above
+    return placeholders
 
 
 def _last(members: dict[int, None]) -> int | None:

@@ -37,6 +37,7 @@ class RankPolicy(Policy):
             self._importance = chain_lengths(page)
         else:
             self._importance = [int(leads) for leads in leads_above_the_fold(page)]
+        # By index, the most important first: the length of a chain, or 1 for above the fold.
         self._streams: dict[int, int] = {}
         """The stream of each resource that is open, by index."""
         self._indices: dict[int, int] = {}

@@ -91,13 +91,13 @@ class _Conditions(ValueType):
             )
         return tuple((name, expected) for name, expected in value)
 
-    def read(self, given: dict[str, Any]) -> tuple[tuple[str, bool], ...]:
+    def read(self, raw: dict[str, Any]) -> tuple[tuple[str, bool], ...]:
         flags: list[tuple[str, bool]] = []
         problems: list[ValidationIssue] = []
         for key in self.keys:
             try:
-                if key in given:
-                    flags.append((key, Flag().accept(given[key])))
+                if key in raw:
+                    flags.append((key, Flag().accept(raw[key])))
             except RejectedValueError as refused:
                 problems += refused.under(key)
         if problems:

@@ -229,9 +229,8 @@ class FairLink(ChangingLink):
         while self._is_busy:
             self._serve(None, self._leaves_next_ns)
 
-    def _serve(self, value: Any, now_ns: int) -> None:
+    def _serve(self, _value: Any, now_ns: int) -> None:
         """Serve packets that leave at once, and the first that takes time."""
-        del value
         bottleneck, schedule = self._bottleneck, self._schedule
         assert bottleneck is not None  # noqa: S101 - a queue needs one
         assert schedule is not None  # noqa: S101 - see `attach`

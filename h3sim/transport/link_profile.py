@@ -445,8 +445,8 @@ class LinkProfile:
         >>> link.with_discipline(QueueDiscipline.DROP_TAIL).ecn
         False
         """
-        known = self.fq_codel or self.codel or CoDel()
-        times = {"target_ns": known.target_ns, "interval_ns": known.interval_ns}
+        current = self.fq_codel or self.codel or CoDel()
+        times = {"target_ns": current.target_ns, "interval_ns": current.interval_ns}
         if discipline is QueueDiscipline.CODEL:
             return replace(self, codel=CoDel(**times), fq_codel=None)
         if discipline is QueueDiscipline.FQ_CODEL:

@@ -353,7 +353,7 @@ class Network:
                 yield ValidationIssue(
                     key=key, message="cannot be combined with constant_rate: give only one"
                 )
-            limit_bytes = link.queue_limit_bytes(max(0, self.rtt_ns))
+            limit_bytes = link.queue_limit_bytes(max(0, self.rtt_ns))  # below 0: an issue by itself
             if limit_bytes is not None and limit_bytes < PACKET_BYTES:
                 message = f"must be at least a packet ({PACKET_BYTES} bytes) at this rate and RTT"
                 yield ValidationIssue(
@@ -552,6 +552,7 @@ def _rate_and_period(match: re.Match[str]) -> list[str]:
 
 
 def _float_or_none(text: str) -> float | None:
+    """Return the number in *text*; None for text such as "1.2.3"."""
     try:
         return float(text)
     except ValueError:

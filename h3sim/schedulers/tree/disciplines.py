@@ -61,7 +61,8 @@ class FairQueueing:
         # An inactive stream may be charged: its retransmissions go while it has no new data.
         while node.parent is not None and node.entry is not None:
             parent, entry = node.parent, node.entry
-            time, tie = self.next_key(node, parent, entry[0], n_bytes)
+            served_time = entry[0]
+            time, tie = self.next_key(node, parent, served_time, n_bytes)
             moved: Entry = (time, tie, node)
             node.entry = moved
             relist(parent, entry, moved)
@@ -97,7 +98,7 @@ class FairQueueing:
         # Each turn descends one level, and begins at the root again once a stream was unlisted,
         # since whole groups may have gone with it.
         while blocked and node.heap:
-            node = node.heap[0][2]
+            node = node.heap[0][2]  # the child that is next
             if not node.has_data:
                 continue
             if node.id not in blocked:
@@ -133,7 +134,7 @@ class FairQueueing:
         # Once half the entries are stale, a rebuild costs no more than the changes that made them
         # so.
         if 2 * parent.n_stale > len(parent.heap) + _STALE_TOLERATED:
-            parent.heap = [entry for entry in parent.heap if entry[2].entry is entry]
+            parent.heap = _valid_entries(parent)
             heapify(parent.heap)
             parent.n_stale = 0
 
@@ -182,7 +183,7 @@ def first_unblocked(root: Node, blocked: Container[int]) -> int | None:
 
 
 def _valid_entries(parent: Node) -> list[Entry]:
-    """Return the entries of the heap that are not stale."""
+    """Return the entries of the heap that are not stale: those that are their nodes' own."""
     return [entry for entry in parent.heap if entry[2].entry is entry]
 
 
@@ -366,8 +367,7 @@ class QuickerZeroTime(ExactTime):
         if parent.line_at_infinity is not None:
             return
         # Ties are unique among siblings, so this order does not depend on the heap's layout.
-        alive = sorted(entry for entry in parent.heap if entry[2].entry is entry)
-        shared = [node for _, _, node in alive if node.fixed_time is None]
+        shared = [node for _, _, node in sorted(_valid_entries(parent)) if node.fixed_time is None]
         for node in shared:
             self._reposition(parent, node, _TIE_OF_WAITING)
         parent.line_at_infinity = line = [node.id for node in shared]
@@ -439,8 +439,9 @@ class Nghttp2Cycles(FairQueueing):
         due = paid + (node.remainder - paid) % before
         cycles, node.remainder = divmod(due, weight)
         # A heavier stream must not precede children served since its last quantum.
-        time = max(entry[0] - due // before + cycles, parent.last_served_time)
-        moved: Entry = (time, entry[1], node)
+        old_time, tie, _ = entry
+        time = max(old_time - due // before + cycles, parent.last_served_time)
+        moved: Entry = (time, tie, node)
         node.entry = moved
         relist(parent, entry, moved)
 
@@ -480,7 +481,7 @@ class H2oCalendar(FairQueueing):
         parent, entry = node.parent, node.entry
         # The highest number is its own: it was listed by the quantum that has just ended, and no
         # other child since.
-        if parent is not None and entry is not None and entry[1] == parent.n_listed:
+        if parent is not None and entry is not None and entry[1] == parent.n_listed:  # its tie
             self.sleep(node)
             # If a descendant still has data it stays listed, and the charge stands.
             if node.entry is None:

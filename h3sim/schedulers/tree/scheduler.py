@@ -315,7 +315,7 @@ class TreeScheduler:
         """Return the stream that sends next, or None without data."""
         node: Node = self._root
         while node.heap:
-            node = node.heap[0][2]
+            node = node.heap[0][2]  # the child that is next
             # A stream precedes all its dependents (RFC 7540 § 5.3.1).
             if node.has_data:
                 if self._blocked and node.id in self._blocked:

@@ -172,12 +172,12 @@ class Nghttp2Tree(DependencyTree):
             super()._insert(node, parent, is_exclusive=False)
             return
         node.is_exclusive = True
-        siblings, own = [*parent.children.values()], dict(node.children)
+        siblings, own_children = [*parent.children.values()], dict(node.children)
         self._attach(node, parent)
         for sibling in reversed(siblings):
             self._move(sibling, node)
         # `_move` has inserted them in listing order; this restores the order of age.
-        node.children = {each.id: each for each in siblings} | own
+        node.children = {each.id: each for each in siblings} | own_children
 
     def _remove(self, node: Node) -> None:
         """Remove a node; its children take its position (nghttp2_stream_dep_remove)."""

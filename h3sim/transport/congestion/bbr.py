@@ -656,6 +656,7 @@ class BbrController(ModelBasedController):
     # States
 
     def _enter(self, state: BbrState) -> None:
+        """Enter a state, with its gains."""
         self.state = state
         self._gains = GAINS[state]
 

@@ -153,6 +153,7 @@ class PathModel:
             self.min_rtt_at_ns = now_ns
 
     def _set_product(self) -> None:
+        """Update the bandwidth-delay product, which has just changed."""
         min_rtt_ns = self.min_rtt_ns or 0
         self._product_bytes = self.bandwidth_bps * min_rtt_ns // (BITS_PER_BYTE * NS_PER_S)
 
@@ -213,6 +214,7 @@ class GainCycle:
         return min_rtt_ns is not None and now_ns - self._at_ns > min_rtt_ns
 
     def _enter(self, phase: int, now_ns: int) -> float:
+        """Enter a phase, counted on through all cycles; return its gain."""
         self._phase = phase % len(_PROBE_GAINS)
         self._at_ns = now_ns
         return _PROBE_GAINS[self._phase]
@@ -390,6 +392,7 @@ class Bbr1Controller(ModelBasedController):
     # States
 
     def _enter(self, state: Bbr1State) -> None:
+        """Enter a state, with the gains that it begins with."""
         self.state = state
         self._pacing_gain, self._window_gain = GAINS[state]
 

@@ -100,6 +100,7 @@ class _QuiclyController(CongestionController):
         return None
 
     def _avoid_congestion(self, acked_bytes: int, now_ns: int, smoothed_rtt_ns: int) -> None:
+        """Grow the window in congestion avoidance, once per ACK."""
         raise NotImplementedError
 
     def _on_reduced(self, window: int, now_ns: int) -> None:
@@ -124,6 +125,7 @@ class QuiclyRenoController(_QuiclyController):
         """Acknowledged bytes that do not add up to a window yet (stash)."""
 
     def _avoid_congestion(self, acked_bytes: int, now_ns: int, smoothed_rtt_ns: int) -> None:
+        """Add a packet for each whole window that was acknowledged."""
         # By the current window: after a reduction the bytes may be worth two packets at once.
         windows, self._acked_bytes = divmod(self._acked_bytes + acked_bytes, self.congestion_window)
         self.congestion_window += windows * self._datagram_bytes
@@ -161,6 +163,7 @@ class QuiclyCubicController(_QuiclyController):
         self._last_sent_at_ns = packet.sent_at_ns
 
     def _avoid_congestion(self, acked_bytes: int, now_ns: int, smoothed_rtt_ns: int) -> None:
+        """Grow along the cubic curve, or as Reno if that is larger."""
         assert self._start_at_ns is not None  # noqa: S101 - slow start ends with a loss only
         t_ns = now_ns - self._start_at_ns
         window = self.congestion_window

@@ -80,9 +80,9 @@ class ControllerSettings:
             value = getattr(self, key)
             if value is not None and value < 1:
                 yield ValidationIssue(key=key, message=f"must be at least 1, is {value}")
-        window, least = self.initial_window_bytes, max(1, self.max_datagram_bytes)
-        if window is not None and not least <= window <= MAX_WINDOW_BYTES:
-            message = f"must be {least:,} (a packet) to {MAX_WINDOW_BYTES:,}, is {window:,}"
+        window, packet_bytes = self.initial_window_bytes, max(1, self.max_datagram_bytes)
+        if window is not None and not packet_bytes <= window <= MAX_WINDOW_BYTES:
+            message = f"must be {packet_bytes:,} (a packet) to {MAX_WINDOW_BYTES:,}, is {window:,}"
             yield ValidationIssue(key="initial_window_bytes", message=message)
         if self.beta is not None and not 0 < self.beta < 1:
             yield ValidationIssue(
@@ -208,37 +208,37 @@ REGISTRY: PluginRegistry[Factory] = PluginRegistry(ENTRY_POINT_GROUP, "controlle
 """Controllers by name, plug-ins included."""
 
 
-def controller_named(given: Factory | str) -> tuple[str, Factory | None]:
+def controller_named(name_or_factory: Factory | str) -> tuple[str, Factory | None]:
     """Return the name of a controller, and its factory if it is not a registered one.
 
     A factory is a class or function that takes `ControllerSettings`; it has its own name.
 
     Raises:
-        InputError: if *given* is neither a name nor a factory, or a factory has the name of a
-            built-in controller.
+        InputError: if it is neither a name nor a factory, or a factory has the name of a built-in
+            controller.
         UnknownNameError: if no controller has that name.
 
     >>> controller_named("bbr")
     ('bbr', None)
     """
-    if isinstance(given, str):
-        if not is_controller(given):
-            raise UnknownNameError("controller", given, controller_names())
-        return given, None
-    code: object = given  # callers may ignore the annotation
+    if isinstance(name_or_factory, str):
+        if not is_controller(name_or_factory):
+            raise UnknownNameError("controller", name_or_factory, controller_names())
+        return name_or_factory, None
+    code: object = name_or_factory  # callers may ignore the annotation
     if not callable(code):
         message = (
             "must be a name, or a class or function that takes ControllerSettings and returns a"
-            f" CongestionController, is {format_value(given)}"
+            f" CongestionController, is {format_value(name_or_factory)}"
         )
         raise InputError.at("", message)
-    made_by = getattr(given, "func", given)  # of a functools.partial
+    made_by = getattr(name_or_factory, "func", name_or_factory)  # of a functools.partial
     name = getattr(made_by, "__name__", "")
-    name = name if name.isidentifier() else type(given).__name__
+    name = name if name.isidentifier() else type(name_or_factory).__name__
     if name in BUILT_IN:
         message = f"{name!r} is the name of a built-in controller: rename the class or function"
         raise InputError.at("", message)
-    return name, given
+    return name, name_or_factory
 
 
 def make_controller(
@@ -262,8 +262,8 @@ def make_controller(
     """
     if factory is not None:
         return _make_plugin(factory, name, settings)
-    known = REGISTRY.named(name)
-    return known(settings) if name in BUILT_IN else _make_plugin(known, name, settings)
+    registered = REGISTRY.named(name)
+    return registered(settings) if name in BUILT_IN else _make_plugin(registered, name, settings)
 
 
 def _make_plugin(factory: Factory, name: str, settings: ControllerSettings) -> CongestionController:

@@ -144,11 +144,11 @@ class LinuxHyStart:
         "_round_end",
     )
 
-    _LEAST_SEGMENTS = 16
-    _LEAST_SAMPLES = 8
+    _MIN_SEGMENTS = 16
+    _MIN_SAMPLES = 8
     _ACK_GAP_NS = 2 * NS_PER_MS
-    _LEAST_RISE_NS = 4 * NS_PER_MS
-    _MOST_RISE_NS = 16 * NS_PER_MS
+    _MIN_RISE_NS = 4 * NS_PER_MS
+    _MAX_RISE_NS = 16 * NS_PER_MS
 
     def __init__(self) -> None:
         self._largest_sent = -1
@@ -175,7 +175,7 @@ class LinuxHyStart:
             self._round_began_at_ns = self._last_ack_at_ns = now_ns
             self._current_ns = None
             self._n_samples = 0
-        if segments < self._LEAST_SEGMENTS:
+        if segments < self._MIN_SEGMENTS:
             return False
         return self._is_ack_train_long(now_ns) or self._has_rtt_risen(rtt_ns)
 
@@ -194,8 +194,8 @@ class LinuxHyStart:
         assert self._min_ns is not None  # noqa: S101 - set before
         if self._current_ns is None or rtt_ns < self._current_ns:
             self._current_ns = rtt_ns
-        if self._n_samples < self._LEAST_SAMPLES:
+        if self._n_samples < self._MIN_SAMPLES:
             self._n_samples += 1
             return False
-        rise_ns = min(max(self._min_ns // 8, self._LEAST_RISE_NS), self._MOST_RISE_NS)
+        rise_ns = min(max(self._min_ns // 8, self._MIN_RISE_NS), self._MAX_RISE_NS)
         return self._current_ns > self._min_ns + rise_ns

@@ -308,23 +308,25 @@ class QuicEndpoint(Endpoint[QuicPacket]):
             elif is_paced and pacer.ready_at_ns > now_ns:
                 pacer.due_at_ns = pacer.ready_at_ns
                 return
-            left, header = room - self._header_bytes, self._frame_header
-            frame = self._source.take(left, header, 1) if left >= MIN_FRAME_BYTES else None
+            left_bytes, header = room - self._header_bytes, self._frame_header
+            frame = (
+                self._source.take(left_bytes, header, 1) if left_bytes >= MIN_FRAME_BYTES else None
+            )
             if frame is None:
                 recovery.mark_app_limited()
                 return
             _, _, n_bytes = frame
-            left -= header.n_bytes + n_bytes
+            left_bytes -= header.n_bytes + n_bytes
             frames = [frame]
-            if left >= MIN_FRAME_BYTES:  # the stream ended inside the packet
-                left = self._packer.fill(frames, left, MIN_FRAME_BYTES)
+            if left_bytes >= MIN_FRAME_BYTES:  # the stream ended inside the packet
+                left_bytes = self._packer.fill(frames, left_bytes, MIN_FRAME_BYTES)
             recovery.is_cwnd_underutilized = False
             number = recovery.next_number
             recovery.next_number = number + 1
-            packet = QuicPacket(number, now_ns, room - left, frames, None, (), True)
+            packet = QuicPacket(number, now_ns, room - left_bytes, frames, None, (), True)
             recovery.on_sent(packet)
             if is_paced:
-                pacer.on_sent(room - left, now_ns)
+                pacer.on_sent(room - left_bytes, now_ns)
             packets.append(packet)
 
     def _on_idle(self, now_ns: int) -> None:
@@ -348,13 +350,13 @@ class QuicEndpoint(Endpoint[QuicPacket]):
         # flight, so they may take it beyond the window.
         if self._packer.probes:
             return full_bytes
-        left = self._controller.congestion_window - self.recovery.bytes_in_flight
-        if left < full_bytes and not self._free_packets:
+        left_bytes = self._controller.congestion_window - self.recovery.bytes_in_flight
+        if left_bytes < full_bytes and not self._free_packets:
             # Too little for a useful frame: quicly waits for the next ACK instead.
-            if left < _MIN_WINDOW_BYTES or not self._uses_last_bytes:
+            if left_bytes < _MIN_WINDOW_BYTES or not self._uses_last_bytes:
                 return 0
             if self._partial_datagrams:
-                full_bytes = left
+                full_bytes = left_bytes
         return full_bytes if self._pacer.allows_part(full_bytes, now_ns) else 0
 
     def _on_sent(self, packet: QuicPacket) -> None:

@@ -73,17 +73,17 @@ class Packer:
         """Return a packet of up to *room* bytes with waiting data; None if there is none."""
         # The frames are chosen first, so room for the ACK that goes with them is reserved before.
         reserved_bytes = _RESERVED_ACK_BYTES if self._is_ack_ready(now_ns) else 0
-        left = room - self._header_bytes - reserved_bytes
+        left_bytes = room - self._header_bytes - reserved_bytes
         frames: list[StreamBytes] = []
         crypto: list[tuple[int, int]] = []
         handshake = self._handshake
         if not handshake.is_over:
-            left = room - handshake.fill(crypto, room - left, room)
+            left_bytes = room - handshake.fill(crypto, room - left_bytes, room)
         if handshake.is_over or handshake.may_send:
             # One byte is enough for the first frame: a stream's last bytes must not wait for
             # others.
-            left = self.fill(frames, left, 1)
-        used = room - left - reserved_bytes
+            left_bytes = self.fill(frames, left_bytes, 1)
+        used = room - left_bytes - reserved_bytes
         if self.probes:
             return self._probe(now_ns, frames, crypto, used)
         if not frames and not crypto and not self.limits:
@@ -91,20 +91,21 @@ class Packer:
         self._recovery.is_cwnd_underutilized = False
         return self._pack(now_ns, frames, crypto, used)
 
-    def fill(self, frames: list[StreamBytes], left: int, min_bytes: int) -> int:
+    def fill(self, frames: list[StreamBytes], left_bytes: int, min_bytes: int) -> int:
         """Append frames from the source to *frames*, up to *left* bytes; return the bytes left.
 
         The first frame carries at least *min_bytes* of its stream.
         """
         source, header = self._source, self.header
-        while left >= MIN_FRAME_BYTES:
-            frame = source.take(left, header, min_bytes)
+        while left_bytes >= MIN_FRAME_BYTES:
+            frame = source.take(left_bytes, header, min_bytes)
             if frame is None:
                 break
             frames.append(frame)
-            left -= header.n_bytes + frame[2]
+            _, _, n_bytes = frame
+            left_bytes -= header.n_bytes + n_bytes
             min_bytes = MIN_FRAME_BYTES
-        return left
+        return left_bytes
 
     def bare_ack(self, now_ns: int) -> QuicPacket:
         """Return a packet that carries an ACK alone."""

@@ -289,7 +289,8 @@ class Recovery:
             # RFC 9002 § 5.1: a sample needs the largest acknowledged packet to be newly
             # acknowledged. Narrower than there: it must be ack-eliciting itself, since the send
             # times of other packets are not kept.
-            if newest.number == spans[0][1]:
+            _, largest_in_ack = spans[0]
+            if newest.number == largest_in_ack:
                 if self._first_sample_at_ns is None:
                     self._first_sample_at_ns = now_ns
                 # RFC 9002 § 5.3: a delay beyond max_ack_delay is the path's, not the peer's.
@@ -371,9 +372,11 @@ class Recovery:
         acked: list[QuicPacket] = []
         if not self._sent:
             return acked
-        # Usually all spans but the newest cover packets that are no longer in flight.
+        # Usually all spans but the newest cover packets that are no longer in flight: the next one,
+        # (low, high), ends below the lowest of these.
         if len(spans) > 1 and spans[1][1] >= self._lowest_number:
-            for low, high in spans[:0:-1]:  # lowest first: controllers expect rising numbers
+            # All but the newest, the lowest first: controllers expect rising numbers.
+            for low, high in spans[:0:-1]:
                 if high >= self._lowest_number:
                     self._take_span(low, high, acked)
         low, high = spans[0]

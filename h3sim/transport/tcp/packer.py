@@ -167,6 +167,7 @@ class Packer:
         if received.due_at_ns is not None:
             received.on_acked()
         self.next_number = sent.number + 1
+        # Positional, as keywords would cost time with each segment.
         return Segment(
             sent.number,
             now_ns,
@@ -184,13 +185,13 @@ class Packer:
         """Return a segment without data."""
         received = self._received
         received.on_acked()
-        number = self.next_number
+        number, no_bytes = self.next_number, 0
         self.next_number = number + 1
         return Segment(
             number,
             now_ns,
             self._stream.sent,
-            0,
+            no_bytes,
             received.next_seq,
             received.echo_ns,
             self._window_bytes,
@@ -205,4 +206,13 @@ class Packer:
         number = self.next_number
         self.next_number = number + 1
         echo_ns = None if ack is None else self._received.echo_ns
-        return Segment(number, now_ns, 0, 0, ack, echo_ns, self._window_bytes, is_syn=True)
+        return Segment(
+            number,
+            now_ns,
+            seq=0,
+            length=0,
+            ack=ack,
+            echo_ns=echo_ns,
+            window_bytes=self._window_bytes,
+            is_syn=True,
+        )
