@@ -336,9 +336,9 @@ class RenderingBrowser(Browser):
     @property
     def is_done(self) -> bool:
         """True if all was delivered, and the page is idle."""
-        everything = len(self._finished) == len(self._page.resources)
-        at_rest = self._loaded is not None and not self._main_thread.has_tasks
-        return everything and at_rest and self._renderer.is_laid_out
+        is_delivered = len(self._finished) == len(self._page.resources)
+        is_idle = self._loaded is not None and not self._main_thread.has_tasks
+        return is_delivered and is_idle and self._renderer.is_laid_out
 
     @property
     def waiting(self) -> list[str]:

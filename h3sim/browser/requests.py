@@ -106,7 +106,8 @@ class Requests:
         if delay_ns:
             delayed = _DelayedRequest(now_ns + delay_ns, len(self.after), resource)
             heappush(self._delayed, delayed)
-            self._n_awaited_delayed += resource in self._awaited
+            if resource in self._awaited:
+                self._n_awaited_delayed += 1
         else:
             self._ready.append(resource)
 
@@ -114,7 +115,8 @@ class Requests:
         """Queue the requests whose delay is over."""
         while self._delayed and self._delayed[0].at_ns <= now_ns:
             resource = heappop(self._delayed).resource
-            self._n_awaited_delayed -= resource in self._awaited
+            if resource in self._awaited:
+                self._n_awaited_delayed -= 1
             self._ready.append(resource)
 
     def due(self, now_ns: int) -> list[ScheduledRequest]:

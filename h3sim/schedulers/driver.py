@@ -431,7 +431,7 @@ class DriverScheduler:
                 pool = _POOLS[key] = _Pool(*key)
             self._process = pool.take()
             self._finalizer = weakref.finalize(self, pool.put, self._process)
-            if _RELEASE_SCOPES:
+            if _RELEASE_SCOPES:  # within a `drivers_released` block, which ends the process
                 _RELEASE_SCOPES[-1].append(weakref.ref(self))
         return self._process
 

@@ -682,8 +682,8 @@ def _keep_allowed(
         return entry
     wrong = [name for name in entry if name not in allowed]
     for name in wrong:
-        what = (
-            f"allowed are {join_words(allowed, near=name)}" if allowed else "none is allowed here"
-        )
-        problems.append(ValidationIssue(key=f"{key}.{name}", message=f"unknown key; {what}"))
+        hint = "none is allowed here"
+        if allowed:
+            hint = f"allowed are {join_words(allowed, near=name)}"
+        problems.append(ValidationIssue(key=f"{key}.{name}", message=f"unknown key; {hint}"))
     return {name: value for name, value in entry.items() if name in allowed}

@@ -247,6 +247,7 @@ class RateSample:
     prior_bytes: int
     """The bytes delivered before it was sent."""
     acked_bytes: int
+    """The bytes that this ACK newly acknowledges."""
     lost_bytes: int
     """The bytes lost since it was sent."""
     in_flight_bytes: int

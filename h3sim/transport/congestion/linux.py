@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 
 _CUBIC_C: Final = 0.4
+"""The curve in segments per cubic second (RFC 9438 § 5)."""
 _CUBIC_BETA: Final = 717 / 1024
 """In 1024ths, as the kernel has it (beta): a little above the 0.7 of RFC 9438."""
 _UPDATE_EVERY_NS: Final = NS_PER_S // 32

@@ -92,7 +92,7 @@ class Packer:
         return self._pack(now_ns, frames, crypto, used)
 
     def fill(self, frames: list[StreamBytes], left_bytes: int, min_bytes: int) -> int:
-        """Append frames from the source to *frames*, up to *left* bytes; return the bytes left.
+        """Append frames from the source to *frames*, up to *left_bytes*; return the bytes left.
 
         The first frame carries at least *min_bytes* of its stream.
         """
@@ -140,8 +140,8 @@ class Packer:
                 # A client probes even with nothing in flight: otherwise a server at its
                 # amplification limit and a client that waits for it would deadlock (RFC 9002 §
                 # 6.2.2.1).
-                is_awaited = self._recovery.bytes_in_flight or self._handshake.may_deadlock
-                return self._ping(now_ns) if is_awaited else None
+                must_probe = self._recovery.bytes_in_flight or self._handshake.may_deadlock
+                return self._ping(now_ns) if must_probe else None
         self.probes -= 1
         return self._pack(now_ns, frames, crypto, used)
 
@@ -202,7 +202,7 @@ def _resend_data(
     used: int,
     max_used: int,
 ) -> int:
-    """Append the data of *oldest* to both lists, cut at *most* bytes; return the bytes used."""
+    """Append the data of *oldest* to both lists, cut at *max_used* bytes; return the bytes used."""
     for stream_id, offset, length in oldest.frames:
         n_bytes = min(length, max_used - used - _RESENT_HEADER_BYTES)
         if n_bytes > 0 or n_bytes == length:  # a frame without bytes carries the end of a stream

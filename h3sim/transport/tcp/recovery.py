@@ -182,7 +182,7 @@ class Episode:
         self.holds_window = True
 
     def reduce(self, delivered: Iterable[SentSegment]) -> None:
-        """Begin PRR if the window was reduced; *news* came with the loss."""
+        """Begin PRR if the window was reduced; *delivered* arrived with the ACK of the loss."""
         self.may_exceed_window = True
         if not self._has_prr or self._controller.ssthresh is None:
             return
@@ -388,6 +388,7 @@ class WindowUsage:
 
 
 _BY_NUMBER = attrgetter("number")
+"""The sort key of segments in the order of their last transmissions."""
 
 
 class Recovery:
@@ -415,10 +416,12 @@ class Recovery:
         self._sampler = DeliverySampler() if controller.reads_delivery else None
         self._prr = self.episode.prr
         self._next_number = 0
+        """The number of the next segment with data, as controllers count them."""
         self._resent_end = 0
         """The end of the bytes that were ever retransmitted."""
         self._due_at_ns: int | None = None
-        self._is_due_known = True  # False if `_due_at_ns` has to be computed again
+        self._is_due_known = True
+        """False if `_due_at_ns` has to be computed again, before it is next read."""
         self._cwr_point = -1
         """SND.NXT when a mark or a loss was last handled."""
         self._marked_point = -1
