@@ -182,6 +182,7 @@ class Rank:
 
 
 Signal: TypeAlias = H2Priority | BucketPriority | Eps | StrictPriority | Rank
+"""The priority of one stream or placeholder, of the kind that its scheduler uses."""
 SignalChange: TypeAlias = tuple[int, Signal]
 """A stream's or placeholder's id, and its new signal."""
 

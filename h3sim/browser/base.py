@@ -29,6 +29,7 @@ class ScheduledChange(NamedTuple):
 
 
 Scheduled: TypeAlias = ScheduledRequest | ScheduledChange
+"""Something that a browser wants to happen at a time."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

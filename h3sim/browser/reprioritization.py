@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 _VISIBLE = ResourceState(visible=True)
+"""The change that a layout makes to an image in the viewport."""
 
 
 class ChangeTrigger(NamedTuple):

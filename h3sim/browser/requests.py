@@ -147,6 +147,7 @@ class Requests:
 LAYOUT_KINDS = (Kind.FONT, Kind.IMAGE)
 """The kinds that a stylesheet references and that are requested once the layout needs them."""
 _LAZY_KINDS = (Kind.IMAGE, Kind.MEDIA, Kind.DOCUMENT)
+"""The kinds of elements that may have `loading=lazy`."""
 
 
 def is_lazy(resource: Resource) -> bool:
@@ -265,6 +266,7 @@ class HoldBack(NamedTuple):
 
 
 _CHROME_SOURCE = "third_party/blink/renderer/platform/loader/fetch/resource_load_scheduler.cc"
+"""The file of Chromium that has the rules of tight mode."""
 HOLD_BACKS: dict[TightMode, HoldBack] = {
     TightMode.CHROME_95: HoldBack(
         below=Level.HIGH,
@@ -348,6 +350,7 @@ class HeldBack:
 
 
 _MEDIUM_RANK = _RANK_BY_LEVEL[Level.MEDIUM]
+"""The rank whose requests tight mode treats specially (`HoldBack.n_medium`)."""
 
 
 def ranks_of(page: Page, mode: TightMode) -> list[int]:

@@ -27,9 +27,11 @@ _BEACON_NAME = re.compile(
     r"( \(\d+\))?$",
     re.IGNORECASE,
 )
+"""Names of requests that only report a visit, or synchronize the ids of users."""
 _CHALLENGE_NAME = re.compile(
     r"cdn-cgi/challenge-platform/|captcha|(^|/)distil_|_incapsula_", re.IGNORECASE
 )
+"""Names of resources that tell people from bots."""
 _TRACKER_HOSTS = (
     "google-analytics.com",
     "googletagmanager.com",

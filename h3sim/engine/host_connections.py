@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 
 _REQUEST = int(EventPriority.REQUEST)
+"""A plain int: looking up a member of an enum costs as much as half a pick."""
 
 
 class OpenedConnection(NamedTuple):

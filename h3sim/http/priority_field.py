@@ -17,12 +17,14 @@ if TYPE_CHECKING:
 
 
 _DEFAULT_PRIORITY = Eps()
+"""The priority without a field (RFC 9218 § 4)."""
 
 # Regular expressions of a dictionary (RFC 8941 §§ 3.1.2 and 3.3); the alternatives of a bare item,
 # besides the integer: decimal, string, token and byte sequence. Each begins with another character.
 _KEY = r"[a-z*][a-z0-9_\-.*]*"
 _INTEGER = r"-?[0-9]{1,15}(?![0-9.])"
 _BOOLEAN = r"\?[01]"
+"""A structured field's true or false (RFC 8941 § 3.3.6)."""
 _BARE_ITEM = "|".join((
     _INTEGER,
     r"-?[0-9]{1,12}\.[0-9]{1,3}(?![0-9])",

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 _MAX_BUFFERED_FRAMES: Final = 128
 """The default limit of PRIORITY_UPDATE frames that wait for their requests."""
 _UNSIGNALLED: Final = Eps()
+"""The default value, which a client signals by sending no field."""
 _INCREMENTAL: Final = Eps(incremental=True)
+"""The reading of that by a server that shares unless it is told otherwise."""
 
 
 class PriorityFrameError(H3SimError, ValueError):

@@ -92,6 +92,7 @@ class BucketScheduler:
 
 
 _LEAST_URGENT = BucketPriority(bucket=0, level=SEQUENTIAL)
+"""The priority of streams without a `BucketPriority`."""
 
 
 def _priority(signal: Signal) -> BucketPriority:

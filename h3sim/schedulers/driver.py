@@ -147,9 +147,11 @@ _MAX_ANSWER_BYTES = 1 << 16
 _MAX_BATCH_LINES = 1000
 """The events that may wait for the next pick: a bound of memory."""
 _MAX_IDLE_PROCESSES = 4
+"""The drivers of one command that are kept for later schedulers."""
 _MAX_QUOTED_CHARACTERS = 80
 """The part of an invalid answer that is quoted in an error."""
 _EXIT_TIMEOUT_S = 1.0
+"""The time that a driver has to end after its input was closed; then it is killed."""
 
 
 class _Process:

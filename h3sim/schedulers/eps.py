@@ -357,7 +357,9 @@ _LEVEL_CLASSES: dict[Mixed, type[NonIncrementalFirstLevel] | type[SharedRing]] =
     Mixed.FIRST_TURN: H2oFirstSlice,
     Mixed.ALL_SHARE: RoundRobinAll,
 }
+"""The class of each urgency's streams that implements the order."""
 _DEFAULT_PRIORITY = Eps()
+"""The priority of streams without an `Eps` signal (RFC 9218 § 4)."""
 
 
 def _eps(signal: Signal) -> Eps:

@@ -133,6 +133,7 @@ _CLASS_NAMES_BY_LEVEL = {
 }
 """The names of Chrome's levels in its schemes, the most urgent first."""
 _URGENCIES_BY_LEVEL = {level: urgency for urgency, level in enumerate(_CLASS_NAMES_BY_LEVEL)}
+"""Chrome's urgency for each of its levels."""
 _SEQUENTIAL_KINDS = (Kind.STYLESHEET, Kind.SCRIPT, Kind.FONT)
 """Chrome's non-incremental types; for all others it sets `i`."""
 _URGENCIES_BY_GROUP = {
@@ -145,11 +146,13 @@ _URGENCIES_BY_GROUP = {
 }
 """Firefox's `nsHttpHandler::UrgencyFromCoSFlags`."""
 _FIREFOX_DEFAULT_WEIGHT = 22
+"""The weight of a request without a priority of its own (0)."""
 _URGENCY_STEPS_BY_WEIGHT = {42: -2, 32: -1, 22: 0, 12: 1, 2: 2}
 """The steps from the urgency of a group: Firefox's weight is 22 minus a priority of -20 to 20."""
 _INCREMENTAL_KINDS = (Kind.IMAGE, Kind.DOCUMENT)
 """Firefox's incremental types."""
 _FIREFOX_MAX_URGENCY = 6
+"""The least urgent value that Firefox sends."""
 
 
 def recorded_class(
@@ -231,7 +234,9 @@ def _in_group(scheme: Scheme, name: str, weight: int) -> PriorityClass | None:
 
 
 _RFC9218_DEFAULT = WithoutSignal.NOT_INCREMENTAL
+"""The only interpretation of missing signals outside EPS."""
 _RETENTION = Milliseconds(low=0, high=86_400_000.0, hint="a day")
+"""The type of `Scheme.retention_ns`."""
 
 
 class _Scheduler(ValueType):
@@ -538,6 +543,7 @@ def _unknown_name(
 
 FORMAT = "h3sim-scheme/1"
 _TREE_KEYS = ("weight", "group", "arrangement")
+"""The keys of a class that describe its position in a tree."""
 _CLASS_KEYS_BY_SIGNAL: dict[SignalKind, tuple[str, ...]] = {
     SignalKind.NOTHING: (),
     SignalKind.TREE: _TREE_KEYS,

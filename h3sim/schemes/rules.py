@@ -53,7 +53,9 @@ class Arrangement(enum.Enum):
 
 
 _WEIGHT_VALUE = Integer(low=0, high=256)
+"""The type of weights; each mechanism narrows their range."""
 _STRICT_VALUE = Integer(low=0, high=MAX_STRICT)
+"""The type of strict priorities."""
 UPDATES = ResourceState._fields
 """The state that may change while a stream is open."""
 CONDITIONS = {

@@ -35,9 +35,11 @@ _SMALLEST_DRAW = 2.0**-53
 """The resolution of `random.Random.random`; replaces a draw of exactly 0."""
 _MAX_PACKET_COUNT = 10**9  # of any load, and as many digits as `Jitter.parse` reads
 _PACKET_COUNT = Integer(low=0, high=_MAX_PACKET_COUNT)
+"""The type of `Jitter`'s bounds."""
 _HALF: Any = None
 """A marker for half of the mean until the mean is known."""
 _EXTRA_DELAY = Milliseconds(low=0, high=600_000, is_above=True)
+"""The type of `LinkJitter`'s times."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,6 +209,7 @@ OPPORTUNITY_BYTES = 1500
 
 _MAX_QUEUE = 10**12  # bytes or packets: more than any load has
 _CODEL_DELAY = Milliseconds(low=0, high=60_000, is_above=True)
+"""The type of CoDel's times."""
 _QUEUE_LIMITS = ("queue_bytes", "queue_packets", "queue_bdp")
 """Fields of a `LinkProfile` that exclude one another."""
 _QUEUE_DISCIPLINES = ("codel", "fq_codel")

@@ -35,6 +35,7 @@ _MAX_PACKET_BYTES = 65_507
 """The payload of the largest UDP datagram over IPv4."""
 _MIN_INTERVAL_NS = 1
 _MAX_INTERVAL_NS = 60 * NS_PER_S
+"""The bounds of the time between packets."""
 _MAX_PRINTED_NS = 2**63
 """Larger intervals are not printed in an error: converting them to float might overflow."""
 _FULL_PACKET_BYTES = 1500
@@ -462,6 +463,7 @@ def _read_trace(path: Path) -> list[int] | RejectedValueError:
 # The text form of a `CrossFlow`, as in `--cross-traffic`.
 _FLOW_PATTERN = re.compile(r"(?P<name>[a-z0-9-]+)(?P<rates>(:[0-9.]+)*)(@(?P<start>[0-9.]+))?")
 _ON_OFF = "on-off"
+"""The name of a flow like video, in place of a controller's."""
 _DEFAULT_PERIOD_MS = 2000.0
 """The default length of a video segment."""
 _MAX_FLOW_MBPS, _MAX_FLOW_MS = 1e5, 600_000.0

@@ -147,6 +147,7 @@ class Pacer:
 _MIN_BURST_PACKETS: Final = 2
 _MAX_BURST_PACKETS: Final = 16
 _WINDOW_PER_BURST: Final = 4
+"""The window in bursts: a quarter of it may leave at once."""
 _MIN_PACKET_NS: Final = NS_PER_MS // 1000
 _MAX_PACKET_NS: Final = NS_PER_S
 """The bounds of a packet's time."""

@@ -25,6 +25,7 @@ FORMAT = "h3sim-profile/1"
 _CLIENT_TABLES = {"quic": "quic_client", "tcp": "tcp_client"}
 """The tables of servers, and the tables in which their clients differ."""
 _RETRANSMISSION_ORDERS = ("first", "priority", "turn")
+"""The values of `h3sim.schedulers.Retransmit`."""
 
 
 class ProfileError(InputError):

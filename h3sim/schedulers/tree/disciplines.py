@@ -200,7 +200,9 @@ _COST_PER_BYTE: Final = tuple(
 )
 """The virtual time of a byte by weight. Weight 0 has none: its time is fixed."""
 _BEFORE_ALL: Final = -1
+"""A virtual time before that of any child with a share."""
 _AFTER_ALL: Final = math.inf
+"""A virtual time after that of any child with a share."""
 _NO_QUANTUM: Final = -1
 """No quantum since the node was last alone in its list; a quantum may have 0 bytes."""
 _TIE_OF_FRONT: Final = -2
@@ -218,6 +220,7 @@ _FIXED_TIMES_BY_WEIGHT: dict[Weights, dict[int, Time]] = {
 # h2o's calendar: see `H2oCalendar`.
 _PARTS_PER_SLOT: Final = 65_536
 _SLOTS_AT_WEIGHT_1: Final = 63
+"""The slots by which a quantum advances a child of the lowest weight."""
 _PARTS_PER_QUANTUM: Final = tuple(
     (2 * _SLOTS_AT_WEIGHT_1 * _PARTS_PER_SLOT + weight) // (2 * weight) if weight else 0
     for weight in range(MAX_WEIGHT + 1)

@@ -7,6 +7,7 @@ import enum
 from h3sim.signals import DEFAULT_WEIGHT
 
 DEFAULT_TURN_BYTES = 1400
+"""The expected size of a quantum where no transport determines it: a packet."""
 
 
 class Weights(enum.Enum):

@@ -23,15 +23,21 @@ if TYPE_CHECKING:
     from h3sim.transport.rtt import RttEstimator
 
 
-# Of `_RttMonitor`.
 _N_SAMPLES: Final = 5
+"""The number of RTT samples that `_RttMonitor` compares."""
 _MIN_SAMPLE_INTERVAL_NS: Final = NS_PER_MS
+"""The shortest time between two of its samples."""
 _INCREASES_TO_END: Final = 5
+"""The number of increases that end slow start."""
 
 _CUBIC_C: Final = 0.4
+"""The curve in segments per cubic second (RFC 9438 § 5)."""
 _CUBIC_BETA: Final = 0.7
+"""The factor of a reduction (RFC 9438 § 4.6)."""
 _MAX_GROWTH: Final = 1.5
+"""The largest ratio of target to window (RFC 9438 § 4.2)."""
 _MAX_IDLE_NS: Final = 2 * NS_PER_S
+"""The age of the last acknowledged packet at which everything restarts."""
 _INITIAL_RTT_NS: Final = 20 * NS_PER_MS
 """The time by which the curve looks ahead before the first RTT sample."""
 

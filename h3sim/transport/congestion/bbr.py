@@ -150,6 +150,7 @@ UNLIMITED: Final = 1 << 62
 _BIT_NS_PER_BYTE: Final = BITS_PER_BYTE * NS_PER_S
 """A rate in bit/s, times nanoseconds, over this, is a number of bytes."""
 _MIN_STARTUP_GROWTH: Final = 1.25
+"""The growth of the rate per round below which the path may be full (§ 5.3.1.2)."""
 _PLATEAU_ROUNDS: Final = 3
 """So many rounds in a row with less growth show that the path is full."""
 
@@ -192,6 +193,7 @@ class FullPipeDetector:
 
 
 _EXTRA_ACKED_ROUNDS: Final = 10
+"""The window of the maximum, in rounds (ExtraAckedFilterLen)."""
 
 
 class AckAggregation:
@@ -285,30 +287,41 @@ GAINS: Final[dict[BbrState, Gains]] = {
 }
 """The gains of each state (§ 5.6.1)."""
 
+# Looking up a member of an enum costs as much as the comparison with it.
 _STARTUP, _DRAIN, _PROBE_RTT = BbrState.STARTUP, BbrState.DRAIN, BbrState.PROBE_RTT
 _DOWN, _CRUISE = BbrState.PROBE_BW_DOWN, BbrState.PROBE_BW_CRUISE
 _REFILL, _UP = BbrState.PROBE_BW_REFILL, BbrState.PROBE_BW_UP
 # Tuples: a set would compute the hash of a member by a function of Python.
 _PROBE_BW: Final = (_DOWN, _CRUISE, _REFILL, _UP)
 _ACCELERATING: Final = (_STARTUP, _REFILL, _UP)
+"""The states that probe for bandwidth, in which losses set no lower bounds."""
 
-# In the draft's words: LossThresh, Beta, Headroom, MaxBwFilterLen, StartupFullLossCnt,
-# MinRTTFilterLen, ProbeRTTInterval and ProbeRTTDuration.
+# The draft's names are in parentheses.
 _LOSS_THRESHOLD: Final = 0.02
+"""The loss rate above which too much was in flight (LossThresh)."""
 _BETA: Final = 0.7
+"""The factor of a reduction after losses (Beta)."""
 _HEADROOM: Final = 0.15
+"""The share of the bound that is left to other flows (Headroom)."""
 _MAX_BANDWIDTH_CYCLES: Final = 2
+"""The window of the bandwidth's maximum, in probing cycles (MaxBwFilterLen)."""
 _STARTUP_LOST_RANGES: Final = 6
+"""Ranges of losses in a round that end Startup (StartupFullLossCnt)."""
 _MIN_RTT_FILTER_NS: Final = 10 * NS_PER_S
+"""The lifetime of the smallest RTT (MinRTTFilterLen)."""
 _PROBE_RTT_INTERVAL_NS: Final = 5 * NS_PER_S
+"""The time without a small RTT after which it is probed for (ProbeRTTInterval)."""
 _PROBE_RTT_NS: Final = 200 * NS_PER_MS
+"""The duration of such a probe (ProbeRTTDuration)."""
 _PACING_SHARE: Final = 0.99
 """The share of the bandwidth that PacingMarginPercent leaves."""
 _MAX_DRAIN_ROUNDS: Final = 3
+"""The rounds after which Drain ends even if a queue is left (§ 5.3.2)."""
 _MAX_RENO_ROUNDS: Final = 63
 _MIN_PROBE_WAIT_NS: Final = 2 * NS_PER_S
 """The limits of the time between probes for bandwidth, of which the earlier counts."""
 _MAX_QUANTUM_BYTES: Final = 65_536
+"""The largest aggregate that is sent at once (send_quantum)."""
 _MAX_UP_ROUNDS: Final = 30
 """Rounds of ProbeBW_UP in which the growth of *inflight_longterm* doubles."""
 

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 
 _BANDWIDTH_FILTER_ROUNDS: Final = 10
+"""The window of the bandwidth's maximum, in round trips (BtlBwFilterLen)."""
 _MIN_RTT_FILTER_NS: Final = 10 * NS_PER_S
+"""The lifetime of the smallest RTT (RTpropFilterLen)."""
 _NOT_YET: Final = 1 << 62
 """Above the number of any packet."""
 
@@ -163,6 +165,7 @@ _HIGH_GAIN: Final = 2.8853900817779268
 _PROBE_GAINS = (1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
 """The pacing gains of the phases of ProbeBW, in their order."""
 _PROBE_RTT_NS: Final = 200 * NS_PER_MS
+"""The least duration of ProbeRTT (ProbeRTTDuration)."""
 
 
 class Bbr1State(enum.Enum):

@@ -32,6 +32,7 @@ _MAX_WINDOWS_PER_SEGMENT: Final = 100
 _MAX_ACKED_BEFORE_LOSS: Final = 20
 """The largest number of acknowledged segments per segment of growth before the first loss."""
 _EIGHTHS: Final = 8
+"""The denominator of `_reno_eighths` (beta_scale is shifted by 3 bits)."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

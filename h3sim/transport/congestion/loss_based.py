@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 
 _NS3_PER_S3: Final = 1e27
+"""Cubic nanoseconds per cubic second."""
 
 
 def cube_root(value: int) -> int:
@@ -240,6 +241,7 @@ class LossBasedController(CongestionController):
 
 
 _K_LOSS_REDUCTION_FACTOR: Final = 0.5
+"""kLossReductionFactor (RFC 9002 § B.1)."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -281,9 +283,10 @@ class NewRenoController(LossBasedController):
         self._credit = 0
 
 
-# RFC 9438 §§ 4.6 and 5: the curve in segments per cubic second, and the factor of a reduction.
 _CUBIC_C: Final = 0.4
+"""The curve in segments per cubic second (RFC 9438 § 5)."""
 _CUBIC_BETA: Final = 0.7
+"""The factor of a reduction (RFC 9438 § 4.6)."""
 _MAX_GROWTH: Final = 1.5
 """The largest ratio of target to window (RFC 9438 § 4.2)."""
 

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from h3sim.transport.rtt import RttEstimator
 
 
-# RFC 8312 §§ 4.1 and 4.5: the curve in segments per cubic second, and the factor of a reduction.
 _CUBIC_C: Final = 0.4
+"""The curve in segments per cubic second (RFC 8312 § 5)."""
 _CUBIC_BETA: Final = 0.7
+"""The factor of a reduction (RFC 8312 § 4.5)."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

@@ -8,11 +8,17 @@ from h3sim.units import NS_PER_MS
 
 # RFC 9406 § 4.3
 _MIN_RTT_THRESH_NS: Final = 4 * NS_PER_MS
+"""The least increase of the RTT that counts (MIN_RTT_THRESH)."""
 _MAX_RTT_THRESH_NS: Final = 16 * NS_PER_MS
+"""The increase of the RTT that always counts (MAX_RTT_THRESH)."""
 _MIN_RTT_DIVISOR: Final = 8
+"""The part of the RTT that is an increase in between (MIN_RTT_DIVISOR)."""
 _MIN_RTT_SAMPLES: Final = 8
+"""The samples that a round needs (N_RTT_SAMPLE)."""
 _CSS_GROWTH_DIVISOR: Final = 4
+"""The divisor of growth in Conservative Slow Start (CSS_GROWTH_DIVISOR)."""
 _CSS_ROUNDS: Final = 5
+"""The rounds of CSS after which slow start ends (CSS_ROUNDS)."""
 _MAX_GROWTH_PACKETS: Final = 8
 """The limit of growth per ACK, in packets, for senders without pacing (L, RFC 9406 § 4.3)."""
 

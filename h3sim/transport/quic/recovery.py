@@ -162,6 +162,7 @@ class AckState:
 K_PACKET_THRESHOLD: Final = 3
 """kPacketThreshold (RFC 9002 § 6.1.1)."""
 _K_PERSISTENT_CONGESTION_THRESHOLD: Final = 3
+"""kPersistentCongestionThreshold, in PTOs (RFC 9002 § 7.6.1)."""
 
 
 class Recovery:

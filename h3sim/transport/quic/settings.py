@@ -13,6 +13,7 @@ from h3sim.units import NS_PER_MS
 _NO_LIMIT = 2**62
 """The upper limit of settings that a standard does not limit."""
 _PACING_GAIN = Number(low=0.01, high=100)
+"""The type of a pacing rate in windows per round trip."""
 
 
 class PacingBucket(enum.StrEnum):

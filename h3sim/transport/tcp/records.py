@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 
 _RECORD_HEADER_BYTES: Final = 5
+"""Type, version and length (RFC 8446 § 5.1)."""
 _STATUS_LINE_BYTES: Final = len(b"HTTP/1.1 200 OK\r\n\r\n")
+"""The least that a response of HTTP/1.1 consists of (RFC 9112 § 4)."""
 
 
 class Message(enum.Enum):
@@ -365,7 +367,9 @@ HEADER_BYTES: Final = 20 + 12
 SYN_BYTES: Final = 40
 """A SYN's header: MSS, SACK-permitted, timestamps and window scale."""
 _SACK_BLOCK_BYTES: Final = 8
+"""Two sequence numbers."""
 _SACK_OPTION_BYTES: Final = 4
+"""Kind and length, padded with two no-operations."""
 # Shared by segments without data; segments are immutable.
 _NO_FRAMES: list[StreamBytes] = []
 _NO_RECORDS: list[TlsRecord] = []

@@ -28,6 +28,7 @@ _MIN_MSS_BYTES = 88
 _NO_LIMIT = 2**62
 """The upper limit of settings that a standard does not limit."""
 _PACING_GAIN = Number(low=0.01, high=100)
+"""The type of a pacing rate in windows per round trip."""
 _INITIAL_SEGMENTS = 10
 _INITIAL_BYTES = 14_600
 """RFC 6928 § 2: ten segments, 14,600 bytes unless two segments are more."""
