@@ -87,7 +87,9 @@ class ConstantRateTransport:
             order = StreamOrder if per_stream else ConnectionOrder
             self._order = order(self._reordered_recorder.delivered_at_ns)
         self._next_tick = 1
+        """The number of the next tick at which a packet may leave."""
         self._is_sending = False
+        """True while a packet leaves at each tick."""
 
     # Calls of the application
 

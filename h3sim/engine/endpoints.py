@@ -132,6 +132,7 @@ class PacketLog:
         self.delivered_at_ns = self._recorder.delivered_at_ns
         """Delivery time per row, set by the client's receiver."""
         self.wire: list[WireRow] = []
+        """All packets in both directions, if they are recorded."""
         self._recovery: list[RecoveryRow] = []
 
     def of(self, endpoint: Endpoint[Any], *, is_down: bool) -> SendHook | None:
@@ -401,6 +402,7 @@ class EndpointDriver:
         self._due_at_ns: int | None = None
         """Time of the endpoint's timer, as of the last flush."""
         self._is_flush_due = False
+        """True if a flush is scheduled for the end of this instant."""
 
     def face(self, peer: EndpointDriver) -> None:
         """Send packets to *peer* from now on."""

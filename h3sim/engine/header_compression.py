@@ -79,6 +79,7 @@ class _Direction:
         self._sections: dict[int, StreamPart] = {}
         """The encoded section of each stream."""
         self._times: dict[int, SectionTimes] = {}
+        """When the section of each stream was encoded, arrived and was decoded."""
         self._shared_bytes = shared_bytes
         # The packet that sections share at the moment: its time, and the bytes in it.
         self._packet_at_ns: int | None = None

@@ -82,6 +82,7 @@ class HttpConnection:
         self._batches_responses = scheme.mechanism.batches_responses
         self._retention_ns = scheme.resolved_retention_ns
         self._server_policy: ServerPriorityPolicy | None = None
+        """The server's own priorities; None in most loads, which have none."""
         if signalling is None and has_server_priorities(page, scheme):
             self._server_policy = ServerPriorityPolicy(
                 self._streams,
@@ -108,6 +109,7 @@ class HttpConnection:
         # Streams are closed in the order in which they end.
         self._closings = FifoEventQueue(environment, _CLOSE, self._on_closed)
         self._on_ready: Callable[[int], None] | None = None
+        """The callback of `begin`."""
         self.opened_at_ns = self.ready_at_ns = 0
         """Time when it began to connect, and when requests could leave."""
 

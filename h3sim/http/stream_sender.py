@@ -298,9 +298,11 @@ class StreamSender(Source):
         self._outgoing: dict[int, OutgoingStream] = {}
         """The streams with data that is not drained yet."""
         self._n_active = 0
+        """The number of streams that are active in the scheduler."""
         self.has_data = False
         """True if `take` may return data, flow control permitting; read often, so an attribute."""
         self._drained: list[int] = []
+        """The streams that `take_drained` will return."""
         self.has_drained = False
         """True if `take_drained` has a stream to return; read with each packet."""
         self._begin()

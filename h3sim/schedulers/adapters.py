@@ -147,6 +147,7 @@ class NextAdapter:
         self._has_picked = False
         """True if the copy has picked, and so is a quantum ahead."""
         self._picked: int | None = None
+        """The pick of the copy, if it has picked."""
 
     def open(self, stream_id: int, signal: Signal) -> None:
         """Open the stream."""

@@ -170,6 +170,7 @@ class RingEpsScheduler:
         self._ring_indices: dict[int, int] = {}
         """The index in `_rings` of each open stream: 2 * urgency, plus 1 if it is incremental."""
         self._active: dict[int, None] = {}
+        """The streams with data, as an ordered set."""
         self._n_active = [0] * len(self._rings)
         """The number of active streams in each ring."""
         self._incremental_is_next = True
@@ -271,6 +272,7 @@ class ByteListEpsScheduler:
         self._last_bytes: dict[int, int] = {}
         """The size of each stream's last frame."""
         self._active: dict[int, None] = {}
+        """The streams with data, as an ordered set."""
         self._first: int | None = None
         """The stream to send next."""
 

@@ -236,7 +236,9 @@ class SharedRing(UrgencyLevel):
 
     def __init__(self, turn: Quantum) -> None:
         self._streams = IndexedHeap()
+        """The streams by round."""
         self._round: dict[int, int] = {}
+        """The round of each stream."""
         self._is_incremental: dict[int, bool] = {}
         self._quanta = DeficitCounter(turn)
 

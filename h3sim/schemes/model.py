@@ -80,6 +80,7 @@ class KnownClasses:
         self._read_properties = attrgetter(*dict.fromkeys(names))  # each once
         self._n_first_images = scheme.n_first_images
         self._known: dict[tuple[tuple[object, ...], bool, int], PriorityClass] = {}
+        """The class of each combination of properties so far."""
 
     def class_of(self, resource: Resource, images_before: int) -> PriorityClass:
         """Return the class of *resource*, requested after *images_before* images."""

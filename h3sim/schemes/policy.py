@@ -146,6 +146,7 @@ class _ClassPolicy(Policy):
         self._states: dict[str, ResourceState] = {}
         """The changed state of single resources, by ID."""
         self._open: dict[int, _OpenStream] = {}
+        """The streams that may still change their class."""
         self._class_signals: dict[str, Signal] = {}
         """The signal of each class, if it is the same for all its streams."""
 

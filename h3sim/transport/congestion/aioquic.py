@@ -54,9 +54,11 @@ class _RttMonitor:
     def __init__(self) -> None:
         self._samples: deque[int] = deque(maxlen=_N_SAMPLES)
         self._sampled_at_ns = 0
+        """Time of the last sample."""
         self._floor_ns: int | None = None
         """The smallest maximum of 5 samples so far."""
         self._increases = 0
+        """How often the RTT was a quarter above the floor since it was last less above it."""
 
     def is_rising(self, now_ns: int, latest_rtt_ns: int) -> bool:
         """Add a sample; return whether slow start is to end."""
@@ -98,6 +100,7 @@ class AioquicRenoController(NewRenoController):
     def __init__(self, settings: ControllerSettings) -> None:
         super().__init__(settings)
         self._acked_bytes = 0
+        """Acknowledged bytes that do not add up to a window yet."""
         self._monitor = _RttMonitor()
 
     def on_acked(
@@ -159,6 +162,7 @@ class AioquicCubicController(LossBasedController):
         self._monitor = _RttMonitor()
         self._latest_rtt_ns = _INITIAL_RTT_NS
         self._acked_sent_at_ns: int | None = None
+        """Time when the packet acknowledged last was sent."""
         self._reset()
 
     def _reset(self) -> None:

@@ -103,6 +103,7 @@ class ModelBasedController(CongestionController):
         self._min_window_bytes = settings.minimum_window_bytes
         self._min_pipe_bytes = _MIN_PIPE_PACKETS * settings.max_datagram_bytes
         self._pacing_rate_bps: int | None = None
+        """The rate; None before the first ACK."""
         self._prior_window = 0
         """The window to return to after recovery or a probe for the RTT (prior_cwnd)."""
         self._recovery_end: int | None = None
@@ -203,9 +204,12 @@ class AckAggregation:
 
     def __init__(self) -> None:
         self._began_at_ns = 0
+        """Time when the current burst of ACKs began."""
         self._delivered_bytes = 0
+        """The bytes that it has acknowledged."""
         self._maximum = WindowedMaximum(length=_EXTRA_ACKED_ROUNDS)
         self.extra_bytes = 0
+        """The largest excess over the expected bytes (extra_acked)."""
 
     def restart(self, now_ns: int) -> None:
         """Count from now on."""

@@ -97,6 +97,7 @@ class LinuxCubicController(CongestionController):
         """Eighths of a window that Reno takes to grow by a segment (beta_scale)."""
         self._has_hystart = settings.hystart
         self._last_sent_at_ns = 0
+        """Time of the last packet, from which idle time counts."""
         self._reduced_at_ns = -1
         """Time of the last reduction."""
         self._credit = 0

@@ -151,6 +151,7 @@ class QuiclyCubicController(_QuiclyController):
         self._start_at_ns: int | None = None
         """Time of the last reduction, advanced by idle times."""
         self._last_sent_at_ns = 0
+        """Time of the last packet, from which idle time counts."""
         # The document's variables: time to the plateau, its height, and the window before the last
         # reduction.
         self._k_ns = 0

@@ -161,10 +161,15 @@ class LinuxHyStart:
         self._round_end = -1
         """The last segment that was sent when the round began."""
         self._round_began_at_ns = 0
+        """Time when the round began, and with it a train of ACKs."""
         self._last_ack_at_ns = 0
+        """Time of the last ACK of the train."""
         self._min_ns: int | None = None
+        """The smallest RTT of the connection."""
         self._current_ns: int | None = None
+        """The smallest RTT of this round."""
         self._n_samples = 0
+        """The RTT samples of this round so far."""
 
     def on_sent(self, number: int) -> None:
         """Record a segment that is sent."""

@@ -55,7 +55,9 @@ class Handshake:
         self._settings = settings
         self._role = role
         self._received = Ranges()
+        """The peer's handshake bytes that have arrived."""
         self._acked = Ranges()
+        """The handshake bytes of this end that the peer has."""
         self._to_send: list[tuple[int, int]] = []
         """The start and end of handshake bytes that wait, the lowest first."""
         self._queued_bytes = 0

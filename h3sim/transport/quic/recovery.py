@@ -183,6 +183,7 @@ class Recovery:
         self.is_cwnd_underutilized = False
         """True if the window still had room when the sender last ran out of data."""
         self.pto_count = 0
+        """Consecutive probe timeouts, each of which doubles the next one."""
         self.due_at_ns: int | None = None
         """Time of the next `on_timer` call (RFC 9002 § 6.2 and appendix A.8).
 
@@ -212,10 +213,11 @@ class Recovery:
         """Time of the first RTT sample; only later packets show persistent congestion."""
         self._samples_delivery = controller.reads_delivery
         self._delivered_bytes = 0
-        self._app_limited_to = 0
-        """Delivered bytes below which rates reflect the application rather than the path."""
         self._delivered_at_ns = 0
         self._first_sent_at_ns = 0
+        """With the two before, the state that rate samples begin with (`SentPacket`)."""
+        self._app_limited_to = 0
+        """Delivered bytes below which rates reflect the application rather than the path."""
         self._ce_count = 0
         """The packets with marks that the peer has reported (RFC 9002 § B.2)."""
 

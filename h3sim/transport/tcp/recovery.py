@@ -244,6 +244,7 @@ class TailLossProbe:
         self._runs_from_ns: int | None = None
         """Start of its timer; None while stopped."""
         self._armed_at_ns = 0
+        """Start of the timer as it was last armed, to which `resume` returns it."""
         self.is_due = False
         """True if a probe has to leave now."""
 
@@ -329,6 +330,7 @@ class DeliverySampler:
         self._delivered_bytes = 0
         self._delivered_at_ns = 0
         self._first_sent_at_ns = 0
+        """With the two before, the state that rate samples begin with (`SentPacket`)."""
         self._app_limited_to = 0
         """Delivered bytes below which transmissions are app-limited."""
 
@@ -409,6 +411,7 @@ class Recovery:
         self._timer = RetransmissionTimer(settings)
         self.probe: TailLossProbe | None = None
         self._usage: WindowUsage | None = None
+        """Both are for RACK-TLP only, as in Linux."""
         if settings.recovery is LossDetection.RACK:
             self.probe = TailLossProbe(self.board, self.rtt, self._timer, self.episode)
             self._usage = WindowUsage(self.board, controller, settings.mss_bytes)
