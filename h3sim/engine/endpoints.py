@@ -89,6 +89,7 @@ class PacketTraceRecorder(SendHook):
         self._endpoint = endpoint
         self._log = log
         self._rows = rows
+        """The recorder of packets down; None for those up."""
         self._wire_rows: dict[int, int] = {}
         """The rows of packets recorded without an arrival time, by number."""
 

@@ -247,7 +247,7 @@ class HeaderTransport:
     # Calls of the application
 
     def begin(self, application: Application) -> None:
-        """Connect."""
+        """Connect; callbacks pass through here, and wait until a section is decoded."""
         self._application = application
         self._inner.begin(self)
 

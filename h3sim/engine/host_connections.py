@@ -10,7 +10,7 @@ from h3sim.engine.environment import EventPriority
 from h3sim.engine.signalling import PrioritySignalling
 from h3sim.page.hosts import HostGroup, host_groups, host_names, known_hosts
 from h3sim.schemes import make_policy
-from h3sim.signals import BucketPriority, Eps, H2Priority, StrictPriority
+from h3sim.signals import BucketPriority, Eps, H2Priority, Rank, StrictPriority
 from h3sim.transport import Protocol as HttpProtocol
 
 if TYPE_CHECKING:
@@ -303,7 +303,8 @@ class RequestPriorities:
                 # weight of a stream below another stream, as in Chrome's chain, is that of its own.
                 above = () if group is None or group >= 0 else self.key_of(self._signals[group])
                 return (*above, strict, -signal.weight)
-        return (signal.value,)
+            case Rank():
+                return (signal.value,)
 
 
 class Http1Pool:

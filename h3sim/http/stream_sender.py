@@ -402,7 +402,7 @@ class StreamSender(Source):
             self._fill_up()
         chunk = self._buffer.take(max_bytes, header, min_bytes)
         if chunk is not None:
-            self._fill()
+            self._fill()  # what leaves makes room
         return chunk
 
     def _next_quantum(

@@ -143,7 +143,7 @@ class NonIncrementalFirstLevel(UrgencyLevel):
         return is_over
 
     def has_begun(self, stream_id: int) -> bool:
-        return bool(self._quanta.has_begun(stream_id))
+        return self._quanta.has_begun(stream_id)
 
 
 @mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
@@ -270,7 +270,7 @@ class SharedRing(UrgencyLevel):
         return n_quanta > 0
 
     def has_begun(self, stream_id: int) -> bool:
-        return bool(self._quanta.has_begun(stream_id))
+        return self._quanta.has_begun(stream_id)
 
     def carry_over(self, stream_id: int) -> None:
         """Start an incremental stream a round later."""

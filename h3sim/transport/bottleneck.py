@@ -32,8 +32,6 @@ class CoDelState:
     ends the dropping state as the pseudocode's missing packet does.
     """
 
-    # The attributes are the variables of the pseudocode (RFC 8289 § 5), except two.
-
     __slots__ = (
         "_count",
         "_drop_next_ns",
@@ -49,10 +47,15 @@ class CoDelState:
     def __init__(self, *, target_ns: int, interval_ns: int) -> None:
         self._target_ns = target_ns
         self._interval_ns = interval_ns
+        # As in the pseudocode of RFC 8289 § 5:
         self._first_above_ns: int | None = None
+        """Time when packets will have waited for too long throughout an interval."""
         self._drop_next_ns = 0
+        """Time of the next drop, within the dropping state."""
         self._count = 0
+        """The drops of this dropping state, which raise its rate."""
         self._last_count = 0
+        """The count with which it began."""
         self._is_dropping = False
         self._has_just_dropped = False
         """True if the last packet at the head was dropped within the dropping state."""

@@ -128,7 +128,7 @@ class FairQueueing:
         node.entry = None
         if was_first:
             heappop(parent.heap)
-            settle(parent)
+            drop_stale(parent)
             return
         parent.n_stale += 1
         # Once half the entries are stale, a rebuild costs no more than the changes that made them
@@ -146,13 +146,13 @@ def relist(parent: Node, entry: Entry, moved: Entry) -> None:
         # Almost always, since the first child is served: one sift instead of a pop and a push.
         heapreplace(heap, moved)
         if parent.n_stale:
-            settle(parent)
+            drop_stale(parent)
     else:
         heappush(heap, moved)
         parent.n_stale += 1
 
 
-def settle(parent: Node) -> None:
+def drop_stale(parent: Node) -> None:
     """Remove stale entries from the top, so that the first one is valid."""
     heap = parent.heap
     while heap:
@@ -301,7 +301,7 @@ class ExactTime(FairQueueing):
                         heapreplace(heap, moved)
                         # Inlined test: the call would cost as much as the move.
                         if parent.n_stale:
-                            settle(parent)
+                            drop_stale(parent)
             node = parent
             parent, entry = node.parent, node.entry
 
@@ -426,7 +426,7 @@ class Nghttp2Cycles(FairQueueing):
             else:
                 heapreplace(heap, moved)
                 if parent.n_stale:
-                    settle(parent)
+                    drop_stale(parent)
             node = parent
             parent, entry = node.parent, node.entry
 

@@ -242,8 +242,8 @@ class DependencyTree:
             may_be_childless.append(parent_of(parent))
             # RFC 7540 § 5.3.3: otherwise the two would form a cycle, cut off from the root.
             self._move(parent, parent_of(node), starts_anew=True)
-            old_parent = self._detach(node)
-            self._queueing.forget(node)
+        old_parent = self._detach(node)
+        self._queueing.forget(node)
         self._queueing.reweigh(node, priority.weight)
         self._insert(node, parent, is_exclusive=priority.exclusive)
         # After the node is listed again: a group above both never becomes inactive.

@@ -341,7 +341,7 @@ class Recovery:
             # RFC 9002 § 6.2: a PTO is no sign of loss. Nothing is declared lost and the window
             # stays; the probe elicits an ACK that shows what was lost.
             self.pto_count += 1
-            self._timeout_ns = None
+            self._timeout_ns = None  # computed again, with this backoff
             # A server at its amplification limit (RFC 9000 § 8.1) sends no probe, so restart here.
             self._last_eliciting_at_ns = now_ns
         self._arm()
