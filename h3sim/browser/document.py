@@ -117,6 +117,7 @@ class DocumentParser:
         self._is_complete = False
         """True if the complete body has arrived."""
         self.position = 0
+        """The offset in the body that it has reached."""
         self.waits_for: int | None = None
         """The script that blocks it."""
         self.has_ended = False

@@ -373,6 +373,7 @@ def _event_numbers(limit: int) -> Iterator[int]:
 
 
 def _raise_too_many(limit: int) -> int:
+    """Raise the error, as a function that `map` can call."""
     raise _TooManyEventsError(limit)
 
 

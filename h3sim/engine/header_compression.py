@@ -164,7 +164,7 @@ class HeaderLayer:
     ) -> None:
         self._page = page
         self._lists = headers.lists
-        self._ids = itertools.count(_CRITICAL, STREAM_ID_STEP)
+        self._part_stream_ids = itertools.count(_CRITICAL, STREAM_ID_STEP)
         self._under_way: dict[int, Callable[[int], list[int]]] = {}
         """What to call, with the time, when a part has arrived; by its stream."""
         up, down = partial(self._send_part, send_up), partial(self._send_part, send_down)
@@ -204,7 +204,7 @@ class HeaderLayer:
         arrive: _OnArrival,
     ) -> None:
         """Send *part* as a message; *arrive* is called with it at the other end."""
-        stream_id = next(self._ids)
+        stream_id = next(self._part_stream_ids)
         self._under_way[stream_id] = partial(arrive, part)
         send(stream_id, len(part.data))
 

@@ -36,6 +36,7 @@ class IndexedHeap:
 
     def __init__(self) -> None:
         self._heap: list[_Entry] = []
+        """Entries of rank, tie and stream."""
         self._entries: dict[int, _Entry] = {}
         """The valid entry of each stream; all others in the heap are stale."""
 
@@ -50,7 +51,7 @@ class IndexedHeap:
         """The stream of the lowest rank, or None."""
         if not self._heap:
             return None
-        stream_id: int = self._heap[0][2]
+        stream_id: int = self._heap[0][2]  # (rank, tie, stream)
         return stream_id
 
     def put(self, stream_id: int, rank: int, tie: int = 0) -> None:
@@ -75,7 +76,7 @@ class IndexedHeap:
             return
         heap = self._heap
         # Otherwise its entry is somewhere below, and that of another stream, first, is still valid.
-        if heap[0][2] == stream_id:
+        if heap[0][2] == stream_id:  # the stream of the first entry
             self._drop_stale()
         if len(heap) > 2 * len(self._entries) + _STALE_TOLERATED:
             self._compact()

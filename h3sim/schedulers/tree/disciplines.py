@@ -604,7 +604,7 @@ class StrictGroup:
         """Return the next element: of the highest strict priority, by weight."""
         if self.highest is None:
             return None
-        # The first entry of a heap is never stale.
+        # The first entry of a heap, which ends with its node, is never stale.
         node: Node = self.highest.heap[0][2]
         return node.id
 

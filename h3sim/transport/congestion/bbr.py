@@ -469,20 +469,31 @@ class BbrController(ModelBasedController):
         self._was_precautionary = False
         """True if the last probe ended at a bound that an earlier one had found too high."""
         self._rounds_since_up = 0
+        """The rounds since the last probe for bandwidth (rounds_since_bw_probe)."""
         self._min_rtt_at_ns = 0
+        """Time of the sample that is the smallest RTT, which expires after 10 s."""
         self._probe_rtt_min_ns: int | None = None
+        """The smallest RTT since ProbeRTT was last due: 5 s after its sample (probe_rtt_min_delay)."""
         self._probe_rtt_min_at_ns = 0
         # Set when the state is entered that reads them:
         self._drain_round: int
+        """The round in which Drain began."""
         self._cycle_at_ns: int
+        """Time when DOWN began, the first state of a cycle (cycle_stamp)."""
         self._probe_wait_ns: int
+        """The time from then to the next probe for bandwidth (bw_probe_wait)."""
         self._up_rounds: int
+        """The rounds of this probe, which double the growth each (bw_probe_up_rounds)."""
         self._up_acked_bytes: int
+        """Acknowledged bytes that have not raised *inflight_longterm* yet."""
         self._up_bytes_per_packet: int
         """The bytes to be acknowledged for one more packet in *inflight_longterm*."""
         self._is_probe_rtt_expired: bool
+        """True if ProbeRTT is due (probe_rtt_expired)."""
         self._probe_rtt_until_ns: int | None
+        """Time when ProbeRTT may end; None until few enough bytes are in flight."""
         self._is_probe_rtt_round_done: bool
+        """True once a round has passed since then."""
 
     @property
     def bandwidth_bps(self) -> int:
@@ -696,7 +707,7 @@ class BbrController(ModelBasedController):
     def _start_down(self, now_ns: int) -> None:
         """Enter ProbeBW_DOWN, and draw when to probe next (§ 5.3.3.1)."""
         self._is_loss_in_round = False
-        self._bandwidth_latest_bps = self._inflight_latest = 0
+        self._bandwidth_latest_bps = self._inflight_latest = 0  # ResetCongestionSignals
         source = self._source
         self._rounds_since_up = 0 if source is None else source.randint(0, 1)
         spread = 0.5 if source is None else source.random()

@@ -104,12 +104,15 @@ class LinuxCubicController(CongestionController):
         """Segments acknowledged towards the next one in the window (snd_cwnd_cnt)."""
         self._hystart: LinuxHyStart | None
         self._delay_min_ns: int | None
+        """The smallest RTT (delay_min)."""
         self._epoch_at_ns: int | None
+        """Time when the curve began, moved on by idle time; None until it does (epoch_start)."""
         self._last_max: int
         """The window before the last loss, less for fast convergence (last_max_cwnd)."""
         self._origin: int
         """The window at the curve's plateau (bic_origin_point), reached after K."""
         self._k_ns: int
+        """The time from the beginning of the curve to its plateau (bic_K)."""
         self._reno_acked: int
         """Segments acknowledged towards the next one in Reno's window (ack_cnt)."""
         self._reno_window: int
@@ -117,6 +120,7 @@ class LinuxCubicController(CongestionController):
         self._acked_per_segment: int
         """The number of acknowledged segments per segment of growth (cnt)."""
         self._updated_at_ns: int
+        """Time when the curve was last evaluated (last_time)."""
         self._updated_window: int
         """The window when the curve was last evaluated (last_cwnd)."""
         self._forget()

@@ -259,9 +259,8 @@ class TailLossProbe:
         is_needless = self._episode.point is not None or board.runs or not board.sent
         # One probe at a time: without an answer the timeout follows (RFC 8985 § 7.3).
         if is_needless or self.end_seq is not None or self.is_due:
-            self._runs_from_ns = (
-                None  # the obstacle may vanish, but that does not restart the timer
-            )
+            # The obstacle may vanish, but that does not restart the timer.
+            self._runs_from_ns = None
             return None
         rtt = self._rtt
         # RFC 8985 § 7.2: two round trips, or a second before the first sample.
