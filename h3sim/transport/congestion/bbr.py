@@ -473,7 +473,7 @@ class BbrController(ModelBasedController):
         self._min_rtt_at_ns = 0
         """Time of the sample that is the smallest RTT, which expires after 10 s."""
         self._probe_rtt_min_ns: int | None = None
-        """The smallest RTT since ProbeRTT was last due: 5 s after its sample (probe_rtt_min_delay)."""
+        """The smallest RTT since ProbeRTT was last due, 5 s after such a sample."""
         self._probe_rtt_min_at_ns = 0
         # Set when the state is entered that reads them:
         self._drain_round: int
