@@ -356,6 +356,7 @@ def _check_event(name: str, event: object) -> None:
 
 
 def _process_error(message: str) -> InputError:
+    """Return an error in the processes that the caller passed."""
     return InputError.at("processes", message)
 
 

@@ -20,7 +20,6 @@ from h3sim.schema.fields import schema_id
 from h3sim.schema.output import ObjectType, Property
 from h3sim.schema.values import Flag, Integer, Number, OrNone, Text
 from h3sim.signals import BucketPriority, Eps, H2Priority, Rank, StrictPriority
-from h3sim.units import as_integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -413,7 +412,7 @@ class DriverScheduler:
         answer = process.ask(lines, "pick")
         if isinstance(answer, dict) and "stream" in answer:
             stream_id = answer["stream"]
-            if stream_id is None or (type(stream_id) is int and as_integer(stream_id) is not None):
+            if stream_id is None or type(stream_id) is int:  # `isinstance` would accept true
                 return stream_id
         raise process.failed_pick(answer)
 
