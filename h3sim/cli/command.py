@@ -31,8 +31,10 @@ if TYPE_CHECKING:
 
 Options = argparse.Namespace
 """Values of all arguments of a command, by attribute."""
-FAILED, BAD_INPUT = 1, 2
-"""Exit codes: a run failed; bad usage or bad input."""
+FAILED = 1
+"""Exit code of a run that failed."""
+BAD_INPUT = 2
+"""Exit code of bad usage or bad input."""
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
@@ -58,7 +60,8 @@ class Parser(argparse.ArgumentParser):
     """Argument parser that reports every error, one per line, and points to help."""
 
     def __init__(self, **keys: Any) -> None:
-        self._refused: dict[str, str] = {}
+        # Collected, so that all are reported at once.
+        self._errors_by_name: dict[str, str] = {}
         super().__init__(**{"formatter_class": HelpFormatter} | keys)
 
     def parse_known_args(  # type: ignore[override]  # the signature that subparsers call
@@ -67,12 +70,12 @@ class Parser(argparse.ArgumentParser):
         """Refuse unknown arguments here, where the command's name and options are known."""
         options, unknown = super().parse_known_args(args, namespace)
         if unknown:
-            hint = _hint(unknown[0].partition("=")[0], self._option_string_actions)
+            hint = _hint_for_flag(unknown[0].partition("=")[0], self._option_string_actions)
             self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
-        if "" in self._refused:
-            self.error(self._refused.pop(""))
+        if "" in self._errors_by_name:
+            self.error(self._errors_by_name.pop(""))
         # The command reports the others, with all errors that it finds itself.
-        options.refused = getattr(options, "refused", {}) | self._refused
+        options.refused = getattr(options, "refused", {}) | self._errors_by_name
         return options, unknown
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
@@ -80,39 +83,44 @@ class Parser(argparse.ArgumentParser):
         try:
             return super()._get_value(action, arg_string)
         except argparse.ArgumentError as error:
-            expected = _EXPECTED.get(getattr(action.type, "__name__", ""))
+            expected = _TYPE_DESCRIPTIONS.get(getattr(action.type, "__name__", ""))
             message = (
                 error.message
                 if expected is None
                 else f"must be {expected}, is {format_value(arg_string)}"
             )
-            self._refused[_name_of(action)] = message
-            return _REFUSED
+            self._errors_by_name[_display_name(action)] = message
+            return _REFUSED_VALUE
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Collect a value that is not one of the choices, instead of exiting."""
-        if value is _REFUSED or action.choices is None or value in action.choices:
+        if value is _REFUSED_VALUE or action.choices is None or value in action.choices:
             return
         message = f"{format_value(value)} is not one of {', '.join(map(str, action.choices))}"
         hint = _did_you_mean(str(value), action.choices)
-        name = _name_of(action)
+        name = _display_name(action)
         if action.nargs == argparse.PARSER:  # a command: nothing else can be read
             self.error(f"no {name} is called {format_value(value)}{hint}")
-        self._refused[name] = f"{message}{hint}"
+        self._errors_by_name[name] = f"{message}{hint}"
 
     def error(self, message: str) -> NoReturn:
         """Exit with 2 after one line per error; the last line points to help."""
-        refused = (f"{name}: {text}" for name, text in self._refused.items())
+        refused = (f"{name}: {text}" for name, text in self._errors_by_name.items())
         lines = [f"{self.prog}: {escape_control(line)}" for line in (*refused, message)]
         self.exit(BAD_INPUT, "\n".join(lines) + f" (see `{self.prog} --help`)\n")
 
 
-_REFUSED: Any = object()
+_REFUSED_VALUE: Any = object()
 """Placeholder for the value of a refused word."""
-_EXPECTED = {"int": "a whole number", "float": "a number", "share": "a share (0.02, or 2%)"}
+_TYPE_DESCRIPTIONS = {
+    "int": "a whole number",
+    "float": "a number",
+    "share": "a share (0.02, or 2%)",
+}
+"""What messages call the values of argparse types, by the name of their function."""
 
 
-def _name_of(action: argparse.Action) -> str:
+def _display_name(action: argparse.Action) -> str:
     """Return the display name of an argument: its longest switch, or its metavar."""
     metavar = action.metavar if isinstance(action.metavar, str) else action.dest
     if action.nargs == argparse.PARSER:
@@ -120,8 +128,8 @@ def _name_of(action: argparse.Action) -> str:
     return max(action.option_strings, key=len, default="" if action.choices else metavar)
 
 
-def _hint(flag: str, known: Mapping[str, Any]) -> str:
-    """Return the present form of an unknown flag, or similar flags, as the end of a message."""
+def _hint_for_flag(flag: str, known: Mapping[str, Any]) -> str:
+    """Return a hint on an unknown flag for the end of a message: its new form, or similar flags."""
     from h3sim.config.load_config import FLAGS, LoadConfig  # lazy, like the next: for errors only
     from h3sim.config.options import flags_of
 
@@ -137,7 +145,7 @@ def _hint(flag: str, known: Mapping[str, Any]) -> str:
 
 
 def _did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return similar names as the end of a message."""
+    """Return a hint with similar names for the end of a message."""
     import difflib  # lazy: needed for errors only
 
     near = difflib.get_close_matches(word, list(known), n=2)
@@ -148,10 +156,11 @@ class Argument:
     """Argument of a command: its form on the command line, its help and its reader.
 
     *form* is `PAGE`, `--scheme NAME`, `-j --workers N` or, for a flag, `--json`. A value is checked
-    by *kind* and then passed to *read* with all options. With *many*, "words" or "commas", each
-    word, or part between commas, is read by itself, and the value is a list without duplicates.
-    *output* are the suffixes of a file to be written, () for any. The argument goes only with the
-    option *needs*, and not with *not_with*. *keys* are argparse's.
+    by *kind* and then passed to *read* with all options. With *many* "words" or "commas", each
+    word, or part between commas, is read separately, and the value is a list without duplicates.
+    *output* has the suffixes of a file to be written, () for any. The argument is valid only with
+    the option *needs*, and not with *not_with*. A rare argument is in the help of `--help-all`
+    only. *keys* are argparse's.
     """
 
     def __init__(
@@ -174,7 +183,7 @@ class Argument:
         self.flags = (*flags, last) if last.startswith("-") else (*flags,)
         self.metavar = "" if last.startswith("-") else last
         self.name = max(self.flags, key=len, default=last)
-        self.dest = keys.pop("dest", _dest(self.name))
+        self.dest = keys.pop("dest", _attribute_name(self.name))
         self.about, self.kind, self.default, self.many = about, kind, default, many
         self.output, self.needs, self.not_with = output, needs, not_with
         self.is_rare, self.group, self._read, self._keys = is_rare, group, read, keys
@@ -185,8 +194,8 @@ class Argument:
         if self.group:
             groups = {group.title: group for group in parser._action_groups}
             target = groups.get(self.group) or parser.add_argument_group(self.group)
-        keys: dict[str, Any] = {**self._type(), **self._keys}
-        keys["help"] = argparse.SUPPRESS if self.is_rare and not shows_all else self._help()
+        keys: dict[str, Any] = {**self._argparse_type(), **self._keys}
+        keys["help"] = argparse.SUPPRESS if self.is_rare and not shows_all else self._help_text()
         if self.metavar and "choices" not in keys:
             keys["metavar"] = self.metavar
         if self.flags:
@@ -198,19 +207,19 @@ class Argument:
     def _is_switch(self) -> bool:
         return not self.metavar and "action" not in self._keys
 
-    def _type(self) -> dict[str, Any]:
+    def _argparse_type(self) -> dict[str, Any]:
         if not self.metavar:
             return {"action": "store_true", "default": None}
         if self.many or not isinstance(self.kind, Number):
             return {}
-        return {"type": _reader(self.kind)}
+        return {"type": _number_parser(self.kind)}
 
-    def _help(self) -> str:
-        usual = self.default
-        if usual in (None, "", ()) or "default" in self.about:
-            return self.about.replace("%", "%%")
-        shown = f"{usual:g}" if isinstance(usual, float) else str(usual)
-        return f"{self.about} (default: {shown})".replace("%", "%%")
+    def _help_text(self) -> str:
+        text, default = self.about, self.default
+        if default not in (None, "", ()) and "default" not in text:
+            shown = f"{default:g}" if isinstance(default, float) else str(default)
+            text = f"{text} (default: {shown})"
+        return text.replace("%", "%%")  # as argparse formats it
 
     @property
     def usage(self) -> str:
@@ -232,14 +241,15 @@ class Argument:
         if not self.many:
             value = errors.collect("", partial(self._read_value, value, options))
         else:
-            found: dict[Any, None] = {}
-            for word in self._words(value):
-                one = errors.collect("", partial(self._read_value, word, options))
-                found |= dict.fromkeys(one if isinstance(one, list) else [one])
-            value = [one for one in found if one is not None]
+            # A dictionary, unlike a set, keeps the order.
+            values: dict[Any, None] = {}
+            for word in self._split_words(value):
+                read = errors.collect("", partial(self._read_value, word, options))
+                values |= dict.fromkeys(read if isinstance(read, list) else [read])
+            value = [each for each in values if each is not None]  # None: an error was collected
         setattr(options, self.dest, value)
 
-    def _words(self, value: Any) -> list[str]:
+    def _split_words(self, value: Any) -> list[str]:
         words = value if isinstance(value, list) else [value]
         if self.many != "commas":
             return words
@@ -248,33 +258,33 @@ class Argument:
     def _read_value(self, value: Any, options: Options) -> Any:
         """Return the value of an argument as the command uses it."""
         if self.kind is not None:
-            number = _number(value, self.kind) if isinstance(self.kind, Number) else value
+            number = _parse_number(value, self.kind) if isinstance(self.kind, Number) else value
             value = check_arguments(InputError, **{self.name: (self.kind, number)})[self.name]
         if self.output is not None:
             output.check_output_path(value, self.output, key=self.name)
         try:
             return value if self._read is None else self._read(value, options)
         except UnknownNameError as error:
-            error.argument = ""  # names speak for themselves
+            error.argument = ""  # a message about a name needs no option
             raise
 
     def _refuse_wrong(self, options: Options) -> None:
-        """Refuse a word that is no value, and options that exclude each other."""
+        """Refuse a word that is not a valid value, and options that exclude each other."""
         if self.name in options.refused:
             raise InputError.at(self.name, options.refused[self.name])
-        if self.needs and _dest(self.needs) not in options.given:
+        if self.needs and _attribute_name(self.needs) not in options.given:
             raise InputError.at(self.name, f"goes only with {self.needs}")
-        if self.not_with and _dest(self.not_with) in options.given:
+        if self.not_with and _attribute_name(self.not_with) in options.given:
             raise InputError.at(self.name, f"does not go with {self.not_with}")
 
 
-def _dest(name: str) -> str:
+def _attribute_name(name: str) -> str:
     """Return the attribute of an option or an argument."""
     return name.strip("-").replace("-", "_").lower()
 
 
 def group(title: str, *arguments: Argument, needs: str = "") -> Sequence[Argument]:
-    """Return *arguments* under a heading of their own; all go only with the option *needs*."""
+    """Return *arguments* with their own heading; all are valid only with the option *needs*."""
     for argument in arguments:
         argument.group, argument.needs = title, argument.needs or needs
     return arguments
@@ -287,20 +297,20 @@ class Share(Number):
         super().__init__(low=0, high=1, is_below=True, example="0.02, or 2%")
 
 
-def _reader(kind: Number) -> Callable[[str], float]:
+def _number_parser(kind: Number) -> Callable[[str], float]:
     return share if isinstance(kind, Share) else int if isinstance(kind, Integer) else float
 
 
-def _number(value: Any, kind: Number) -> Any:
+def _parse_number(value: Any, kind: Number) -> Any:
     """Return the number that a word stands for, or the word, which is then refused."""
     try:
-        return _reader(kind)(value) if isinstance(value, str) else value
+        return _number_parser(kind)(value) if isinstance(value, str) else value
     except ValueError:
         return value
 
 
 def share(text: str) -> float:
-    """Parse a share, "0.02" or "2%"; per cent shift the decimal point by two digits.
+    """Parse a share, "0.02" or "2%"; per cent is exact in decimals.
 
     >>> share("2%"), share("0.02"), share("0.07%")
     (0.02, 0.02, 0.0007)
@@ -309,7 +319,7 @@ def share(text: str) -> float:
         return float(text)
     from decimal import Decimal  # lazy: keeps startup fast
 
-    # Dividing floats would give 0.0007000000000000001 for 0.07 %: another load to a study.
+    # Dividing floats would give 0.0007000000000000001 for 0.07 %, which studies would not reuse.
     return float(Decimal(repr(float(text[:-1]))) / 100)
 
 
@@ -329,31 +339,36 @@ class ArgumentSet:
 
 
 class Command(NamedTuple):
-    """Command: the function that runs it, its arguments, and what computes its result.
+    """Command: its function, its arguments and its help.
 
-    *function* gets the options that it has parameters for, and `options` are all of them. If there
-    is a function *of*, that is called so instead, and its result is shown by *function*, or its
-    *document* is printed as JSON with `--json`. *checks* take the options, of which wrong ones are
-    None, and raise `InputError`. *about* is the help: a description, examples and remarks.
+    *function* is called with the options for which it has parameters; a parameter `options` gets
+    all. If there is a function *of*, that is called instead, and *function* shows its result.
     """
 
     function: Callable[..., Any] | None = None
+    """None if the command has only actions, such as `store list`."""
     arguments: Sequence[Argument | ArgumentSet] = ()
     about: str = ""
+    """The help: a description, examples and remarks."""
     of: Callable[..., Any] | None = None
     checks: Sequence[Callable[[Options], object]] = ()
+    """Functions that raise `InputError` for wrong options; invalid ones are None."""
     document: Callable[[Any, Options], Any] = lambda found, _: found.to_dict()
+    """Returns the result of *of* as JSON data, for `--json`."""
     progress: str = "load"
+    """Unit of the progress bar."""
 
     def add_to(self, parser: Parser, name: str, *, shows_all: bool) -> None:
-        """Add the help and the arguments to *parser*, and what it calls, or the actions below."""
+        """Add the help, and the arguments or actions, to *parser*."""
         parser.description, _, parser.epilog = self.about.partition("\n\n")
         if self.function is None:
-            below = parser.add_subparsers(required=True, metavar="ACTION", parser_class=Parser)
+            actions = parser.add_subparsers(required=True, metavar="ACTION", parser_class=Parser)
             for full_name, action in COMMANDS.items():
                 if full_name.startswith(f"{name} "):
-                    made = below.add_parser(full_name.partition(" ")[2], help=action.about)
-                    action.add_to(made, full_name, shows_all=shows_all)
+                    subparser = actions.add_parser(
+                        full_name.removeprefix(f"{name} "), help=action.about
+                    )
+                    action.add_to(subparser, full_name, shows_all=shows_all)
             return
         if any(argument.is_rare for argument in self.arguments):
             parser.add_argument("--help-all", action="help", help="show all options and exit")
@@ -361,7 +376,7 @@ class Command(NamedTuple):
             argument.add(parser, shows_all=shows_all)
         words = (argument.usage for argument in self.arguments)
         parser.usage = " ".join(filter(None, (parser.prog, "[OPTION ...]", *words)))
-        parser.set_defaults(command=self)
+        parser.set_defaults(command=self)  # `main` runs it
 
     def run(self, options: Options) -> int:
         """Read the arguments, call the function and show its result; return the exit code.
@@ -370,12 +385,13 @@ class Command(NamedTuple):
             InputError: listing every error in the arguments.
         """
         outputs = [a for a in self.arguments if isinstance(a, Argument) and a.output is not None]
-        words = [*_file_words(options, but=[argument.dest for argument in outputs])]
+        # Before words are replaced by values, and defaults are set.
+        words = [*_input_words(options, but=[argument.dest for argument in outputs])]
         options.given = {
             name for name, value in vars(options).items() if value not in (None, [])
         } - {"command", "arguments", "refused"}
         options.width = None if getattr(options, "no_truncate", False) else output.terminal_width()
-        for name in [name for name, value in vars(options).items() if value is _REFUSED]:
+        for name in [name for name, value in vars(options).items() if value is _REFUSED_VALUE]:
             setattr(options, name, None)
         for argument in self.arguments:
             if isinstance(argument, Argument) and argument.dest not in options.given:
@@ -454,36 +470,36 @@ def check_outputs_differ(
 ) -> None:
     """Refuse, before anything runs, outputs that would overwrite an input or each other.
 
-    *words* are those of the command line that are no output.
+    *words* are those of the command line that do not name an output.
 
     Raises:
         InputError: with one issue per conflicting path.
     """
-    taken = {_real(path): "an input file" for path in words if os.path.isfile(path)}  # noqa: PTH113 - words and paths alike
+    taken = {_resolved_path(path): "an input file" for path in words if os.path.isfile(path)}  # noqa: PTH113 - words and paths alike
     problems = []
     for argument in outputs:
         path = getattr(options, argument.dest)
-        # A device, /dev/null say, may be written to twice.
+        # A device such as /dev/null may be written to twice.
         if not isinstance(path, str) or (os.path.exists(path) and not os.path.isfile(path)):  # noqa: PTH110, PTH113
             continue
-        if (other := taken.get(_real(path))) is not None:
+        if (other := taken.get(_resolved_path(path))) is not None:
             message = f"{format_value(path)} is also {other}: choose another file"
             problems.append((argument.name, message))
-        taken[_real(path)] = argument.name
+        taken[_resolved_path(path)] = argument.name
     refuse(problems)
 
 
-def _file_words(options: Options, but: Sequence[str]) -> Iterator[str]:
+def _input_words(options: Options, but: Sequence[str]) -> Iterator[str]:
     """Yield each word of the command line, except those of options *but*."""
     for name, value in vars(options).items():
-        # "arguments" is the command line as it was typed, outputs and all.
+        # "arguments" is the whole command line, with outputs.
         if name not in (*but, "arguments"):
             words = value if isinstance(value, list) else [value]
             yield from (word for word in words if isinstance(word, str))
 
 
-def _real(path: str) -> str:
+def _resolved_path(path: str) -> str:
     try:
         return os.path.realpath(path)
-    except (OSError, ValueError):  # a loop of links, a NUL: refused where it is opened
+    except (OSError, ValueError):  # a loop of links or a NUL, refused when it is opened
         return path

@@ -28,16 +28,25 @@ if TYPE_CHECKING:
     from h3sim.study.statistics import SchemeRow
 
 
-_HEADERS = (
-    *("scheme", "speedup", "95 % interval", "p (Holm)", "effect"),
-    *("wins 5 %", "ties", "losses", "wins 25 %", "losses"),
+_SPEEDUP_HEADS = (
+    "scheme",
+    "speedup",
+    "95 % interval",
+    "p (Holm)",
+    "effect",
+    "wins 5 %",
+    "ties",
+    "losses",
+    "wins 25 %",
+    "losses",
 )
-_SPEEDUPS = {"atf": "above the fold"}
-_FEW_PAGES = 4
+_SPEEDUP_NAMES = {"atf": "above the fold"}
+"""Headings of speedups whose names are abbreviated."""
+_MAX_DETAILED_PAGES = 4
 """Largest number of pages whose own tables are shown by default; beyond it, only means are."""
-_UNFIT = re.compile(r"[^A-Za-z0-9._+-]+")
-_LONGEST_NAME = 100
-_MEANS = {"arithmetic": statistics.fmean, "geometric": statistics.geometric_mean}
+_NON_FILE_CHARS = re.compile(r"[^A-Za-z0-9._+-]+")
+_MAX_NAME_CHARS = 100
+_MEAN_BY_NAME = {"arithmetic": statistics.fmean, "geometric": statistics.geometric_mean}
 
 
 def _run_compare(options: Options) -> Comparison | SeedComparison:
@@ -69,7 +78,7 @@ def _print_over_seeds(comparison: SeedComparison, options: Options) -> int:
     for page, judged in comparison.fidelity.items():
         for line in judged.lines():
             output.show(width, f"{page}: {line}")
-    for text in _tables(comparison, options):
+    for text in _speedup_tables(comparison, options):
         print(f"\n{text}")
     note = (
         f"Speedups to {comparison.baseline} with the same buffer: geometric means over pages, each"
@@ -81,24 +90,24 @@ def _print_over_seeds(comparison: SeedComparison, options: Options) -> int:
     return 1 if counts and counts.failed else 0
 
 
-def _tables(comparison: SeedComparison, options: Options) -> Iterator[str]:
+def _speedup_tables(comparison: SeedComparison, options: Options) -> Iterator[str]:
     """Yield a table of each send buffer and metric."""
     width, noun = options.width, "page" if len(options.pages) > 1 else "seed"
     titles = {figure.name: figure.title for figure in FIGURES}
-    several: dict[tuple[str, float], list[SeedComparisonRow]] = {}
+    rows_of_table: dict[tuple[str, float], list[SeedComparisonRow]] = {}
     for row in comparison.rows:
-        several.setdefault((row.metric, row.send_buffer_kb), []).append(row)
-    for (metric, send_buffer_kb), rows in several.items():
+        rows_of_table.setdefault((row.metric, row.send_buffer_kb), []).append(row)
+    for (metric, send_buffer_kb), rows in rows_of_table.items():
         if options.sort:
             rows.sort(key=lambda row: -row.geometric)
-        cells = [*_cells(rows)]
+        cells = [*_speedup_cells(rows)]
         heading = f"{titles[metric]}, {send_buffer_kb:g} kB buffer"
         few = too_few([row for row in rows if row.scheme != comparison.baseline], noun)
         note = f"\n\n{few}" if few else ""
         if options.markdown:
-            yield f"**{heading}**\n\n{_markdown(cells)}{note}"
+            yield f"**{heading}**\n\n{_markdown_table(cells)}{note}"
         else:
-            shown = Table(_HEADERS, cells).to_text(width, shorten=True)
+            shown = Table(_SPEEDUP_HEADS, cells).to_text(width, shorten=True)
             yield f"{heading}:\n\n{shown}{note and output.fitted(note, width)}"
 
 
@@ -119,7 +128,7 @@ def too_few(rows: Sequence[SchemeRow | SeedComparisonRow], noun: str) -> str:
     return f"{plural(n, noun)}: too few for {' or '.join(lacking)}{many}" if lacking else ""
 
 
-def _cells(rows: Sequence[SeedComparisonRow]) -> Iterator[tuple[str, ...]]:
+def _speedup_cells(rows: Sequence[SeedComparisonRow]) -> Iterator[tuple[str, ...]]:
     """Yield the table cells of each row, with enough decimals to tell speedups apart.
 
     A speedup whose interval excludes 1 must not look like 1, however little it differs.
@@ -127,8 +136,8 @@ def _cells(rows: Sequence[SeedComparisonRow]) -> Iterator[tuple[str, ...]]:
     decimals = decimals_of((row.geometric for row in rows), least=2)
     for row in rows:
         if row.low is not None and row.high is not None and not row.low <= 1 <= row.high:
-            end = row.low if row.low > 1 else row.high
-            decimals = decimals_of((1.0, end), least=decimals, apart=SURE)
+            nearest_end = row.low if row.low > 1 else row.high
+            decimals = decimals_of((1.0, nearest_end), least=decimals, apart=SURE)
     for row in rows:
         has_interval = row.low is not None and row.high is not None
         outcomes = (row.wins_5, row.ties_5, row.losses_5, row.wins_25, row.losses_25)
@@ -142,8 +151,8 @@ def _cells(rows: Sequence[SeedComparisonRow]) -> Iterator[tuple[str, ...]]:
         )
 
 
-def _markdown(rows: Sequence[Sequence[str]]) -> str:
-    lines = [_HEADERS, ["---", *["---:"] * (len(_HEADERS) - 1)], *rows]
+def _markdown_table(rows: Sequence[Sequence[str]]) -> str:
+    lines = [_SPEEDUP_HEADS, ["---", *["---:"] * (len(_SPEEDUP_HEADS) - 1)], *rows]
     escaped = ([cell.replace("|", "\\|") for cell in line] for line in lines)
     return "\n".join(f"| {' | '.join(line)} |" for line in escaped)
 
@@ -183,15 +192,19 @@ def _print_means(comparison: Comparison, options: Options) -> None:
     over = f"over {plural(len(options.pages), 'page')}"
     print(escape_control(f"{options.mean} mean speedups to {comparison.baseline} {over}") + "\n")
     means = {
-        (row.scheme, row.send_buffer_kb): row for row in comparison.means_by(_MEANS[options.mean])
+        (row.scheme, row.send_buffer_kb): row
+        for row in comparison.means_by(_MEAN_BY_NAME[options.mean])
     }
-    means_of = [
-        (f"{which} {kb:g} kB", lambda scheme, kb=kb, mean=mean: getattr(means[scheme, kb], mean))
+    columns = [
+        (
+            Column.ratio(f"{which} {kb:g} kB"),
+            # Default arguments, as a loop's variables change before the function is called.
+            lambda scheme, kb=kb, mean=mean: getattr(means[scheme, kb], mean),
+        )
         for kb in buffers_kb
         for which, mean in (("all", "mean_all"), ("above the fold", "mean_atf"))
     ]
     names = dict.fromkeys(scheme for scheme, _ in means)
-    columns = ((Column.ratio(head), value) for head, value in means_of)
     output.show(width, output.of(names, ("scheme", str), *columns), shorten=False)
 
 
@@ -212,7 +225,7 @@ def _print_versions(
             heads = ["all", "atf", "page_load"]
             heads += ["first_paint", "largest_paint", "load_event"] if is_computed else []
             ratios = (
-                (Column.ratio(_SPEEDUPS.get(head, head.replace("_", " "))), f"speedup_{head}")
+                (Column.ratio(_SPEEDUP_NAMES.get(head, head.replace("_", " "))), f"speedup_{head}")
                 for head in heads
             )
             output.show(width, output.of(rows, "scheme", *ratios), shorten=False)
@@ -295,14 +308,15 @@ def plot_paths(path: str, names: Sequence[str]) -> list[Path]:
     target = Path(path)
     if len(names) == 1:
         return [target]
-    made: list[Path] = []
+    paths: list[Path] = []
     for name in names:
-        stem = f"{target.stem}-{_UNFIT.sub('-', name)[:_LONGEST_NAME]}"
+        stem = f"{target.stem}-{_NON_FILE_CHARS.sub('-', name)[:_MAX_NAME_CHARS]}"
+        # A number makes equal names unique.
         number = 1
-        while (found := target.with_stem(stem if number == 1 else f"{stem}-{number}")) in made:
+        while (unique := target.with_stem(stem if number == 1 else f"{stem}-{number}")) in paths:
             number += 1
-        made.append(found)
-    return made
+        paths.append(unique)
+    return paths
 
 
 @command(
@@ -341,12 +355,12 @@ def plot_paths(path: str, names: Sequence[str]) -> list[Path]:
         output=output.HTML,
         not_with="--seeds",
     ),
-    Argument("--mean MEAN", "mean over pages", default="arithmetic", choices=tuple(_MEANS)),
+    Argument("--mean MEAN", "mean over pages", default="arithmetic", choices=tuple(_MEAN_BY_NAME)),
     common.JSON("print h3sim-comparison/2 instead", not_with="--seeds"),
     common.SAMPLE_MS(),
     Argument(
         "--by-page",
-        f"also show each page's table (default: for up to {_FEW_PAGES} pages)",
+        f"also show each page's table (default: for up to {_MAX_DETAILED_PAGES} pages)",
         not_with="--seeds",
         action=argparse.BooleanOptionalAction,
     ),
@@ -393,7 +407,7 @@ def _print_comparison(found: Comparison | SeedComparison, options: Options) -> i
     width, buffers_kb = options.width, options.send_buffers_kb
     output.show(width, found.describe())
     print()
-    if options.by_page or (options.by_page is None and len(options.pages) <= _FEW_PAGES):
+    if options.by_page or (options.by_page is None and len(options.pages) <= _MAX_DETAILED_PAGES):
         _print_pages(found, options)
     else:
         for page in options.pages:

@@ -30,15 +30,16 @@ if TYPE_CHECKING:
     from h3sim.study.results import Results
 
 
-_SHOWN_ERRORS = 10
-_OVER_QUIC = "4g"
+_MAX_SHOWN_ERRORS = 10
+_DEFAULT_NETWORK = "4g"
+"""Network of `--model quic`."""
 _SCHEME = "rr"
-"""Default scheme: all responses share the link, so none waits for another to end."""
-_MOST_RUNS = 10_000
+"""Scheme of all runs: responses share the link, so that none waits for another to end."""
+_MAX_RUNS = 10_000
 _SOME_LOSS = 0.1
 """Loss assumed while checking the network: any loss turns a constant rate into links."""
-_LARGEST_RTT_MS = 60_000.0
-_LARGEST_TABLE_BYTES = 2**30 - 1
+_MAX_RTT_MS = 60_000.0
+_MAX_TABLE_BYTES = 2**30 - 1
 """Largest table capacity that ls-qpack accepts; it rejects more as an encoder stream error."""
 
 
@@ -52,7 +53,7 @@ def _check_network(options: Options) -> None:
         if options.network is not None:
             raise InputError.at("--network", "goes only with --model quic")
         return
-    network = options.network or _OVER_QUIC
+    network = options.network or _DEFAULT_NETWORK
     if LoadConfig(network=network, loss=_SOME_LOSS).path.named.independent_packets is not None:
         message = f"{network} cannot carry QUIC packets: choose another network"
         raise InputError.at("--network", message)
@@ -64,7 +65,7 @@ def _print_counts(results: Results, options: Options) -> int:
     if finished is not None and (options.store or errors):
         runs = plural(sum(finished), "run")
         print(f"h3sim header-compression: {runs}: {finished}", file=sys.stderr)
-    for error in errors[:_SHOWN_ERRORS]:
+    for error in errors[:_MAX_SHOWN_ERRORS]:
         print(f"h3sim header-compression: failed: {escape_control(error)}", file=sys.stderr)
     return FAILED if errors else 0
 
@@ -72,7 +73,7 @@ def _print_counts(results: Results, options: Options) -> int:
 def _read_lists(given: str, options: Options) -> HeaderLists:
     """Return the header lists of a file, in the direction of the options."""
     what, interval_ms = options.direction, options.interval_ms or 0
-    exchanges = read_exchanges(_path(given, what), interval_ns=ms(interval_ms))
+    exchanges = read_exchanges(_path_of_lists(given, what), interval_ns=ms(interval_ms))
     lists = HeaderLists(
         name=Path(given).name, exchanges=exchanges, of_responses=what == "responses"
     )
@@ -83,7 +84,7 @@ def _read_lists(given: str, options: Options) -> HeaderLists:
     return lists
 
 
-def _path(given: str, what: str) -> str:
+def _path_of_lists(given: str, what: str) -> str:
     """Return the file of the shipped header lists with that name, or *given* as a path."""
     kind = "req" if what == "requests" else "resp"
     folder = root("corpora") / "headers"
@@ -107,7 +108,7 @@ def _print_rows(rows: Sequence[HeaderRow], width: int | None) -> None:
         own = [row for row in rows if (row.rtt_ms, row.loss) == (rtt_ms, loss)]
         saved = (("saved %", lambda row: f"{row.saved_percent:.1f}"),)
         text = _build_table(own, *saved).to_text(width)
-        # Names are more than a column that another column implies.
+        # Without the column "saved", which follows from "sent", if names would be shortened.
         text = _build_table(own).to_text(width) if ELLIPSIS in text else text
         print(f"\nRTT {rtt_ms:g} ms, loss {100 * loss:g} %")
         print(text)
@@ -131,7 +132,7 @@ def _build_table(rows: Sequence[HeaderRow], *saved: tuple[str, Callable[[Any], s
     )
 
 
-def _codec(name: str, _: Options) -> str:
+def _read_codec(name: str, _: Options) -> str:
     codec_scheme(name)
     return name
 
@@ -143,7 +144,7 @@ def _codec(name: str, _: Options) -> str:
         "compression schemes, comma-separated (default: all)",
         default=",".join(CODEC_NAMES),
         many="commas",
-        read=_codec,
+        read=_read_codec,
     ),
     Argument(
         "--model PATH",
@@ -152,12 +153,13 @@ def _codec(name: str, _: Options) -> str:
         choices=("model", "quic"),
     ),
     Argument(
-        "--network NAME", f"with --model quic: rate and queue of the path (default: {_OVER_QUIC})"
+        "--network NAME",
+        f"with --model quic: rate and queue of the path (default: {_DEFAULT_NETWORK})",
     ),
     Argument(
         "--rtt-ms MS",
         "round-trip times, comma-separated",
-        Number(low=0, high=_LARGEST_RTT_MS),
+        Number(low=0, high=_MAX_RTT_MS),
         default="100",
         many="commas",
     ),
@@ -171,13 +173,13 @@ def _codec(name: str, _: Options) -> str:
     Argument(
         "--runs N",
         "runs per condition, with consecutive seeds",
-        Integer(low=1, high=_MOST_RUNS),
+        Integer(low=1, high=_MAX_RUNS),
         default=5,
     ),
     Argument(
         "--table-bytes BYTES",
         "dynamic table capacity",
-        Integer(low=0, high=_LARGEST_TABLE_BYTES),
+        Integer(low=0, high=_MAX_TABLE_BYTES),
         default=4096,
     ),
     Argument(
@@ -189,7 +191,7 @@ def _codec(name: str, _: Options) -> str:
     Argument(
         "--interval-ms MS",
         "time between header lists of a QIF file without timestamps",
-        Number(low=0, high=_LARGEST_RTT_MS),
+        Number(low=0, high=_MAX_RTT_MS),
         default=10.0,
     ),
     Argument(
@@ -236,7 +238,7 @@ def _run_header_compression(options: Options, progress: output.Progress | None) 
     settings = CodecSettings(
         table_bytes=options.table_bytes, blocked_streams=options.blocked_streams
     )
-    network = (options.network or _OVER_QUIC) if options.model == "quic" else None
+    network = (options.network or _DEFAULT_NETWORK) if options.model == "quic" else None
     with dask_client(options.dask) as client:
         results = sweep(
             lists,

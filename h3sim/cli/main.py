@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 
-_KILLED = 128
-"""Offset from a signal's number to the shell's exit code for it."""
+_SIGNAL_EXIT_OFFSET = 128
+"""Exit codes after a signal are its number plus this, as in shells."""
 
 
 @contextmanager
@@ -38,19 +38,20 @@ def exits_on_sigterm() -> Iterator[None]:
     """
 
     def leave(number: int, _frame: object) -> None:
-        raise Terminated(_KILLED + number)
+        raise Terminated(_SIGNAL_EXIT_OFFSET + number)
 
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, leave)
+    previous = signal.signal(signal.SIGTERM, leave)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, previous)
 
 
-_INTERRUPTED = 130
+_INTERRUPTED_EXIT_CODE = 130
+"""Exit code after Ctrl-C, that of SIGINT in shells."""
 _EPILOG = """\
 examples:
   h3sim run http2rulez --scheme bucket-html
@@ -86,7 +87,7 @@ COMMANDS = {
     "show": ("show", "show one page, scheme, network or profile in full"),
 }
 """Commands in the order of the help: module in `h3sim.cli`, and summary."""
-_RENAMED = {
+_RENAMED_COMMANDS = {
     "advise": "recommend",
     "check-rules": "validate-scheme",
     "check-server": "prioritization-test",
@@ -102,30 +103,30 @@ _RENAMED = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0 success, 1 failure, 2 bad usage or input."""
-    _have_streams()
+    _ensure_streams()
     arguments = sys.argv[1:] if argv is None else list(argv)
-    if arguments and arguments[0] in _RENAMED:
-        _complain(f"'{arguments[0]}' was renamed to '{_RENAMED[arguments[0]]}'")
+    if arguments and arguments[0] in _RENAMED_COMMANDS:
+        _print_errors(f"'{arguments[0]}' was renamed to '{_RENAMED_COMMANDS[arguments[0]]}'")
         return BAD_INPUT
     try:
         with exits_on_sigterm():
             return _run(arguments, is_own_process=argv is None)
     except (InputError, UnknownNameError) as error:
         lines = error.lines() if isinstance(error, InputError) else [str(error)]
-        _complain(*lines, command=f" {arguments[0]}")
+        _print_errors(*lines, command=f" {arguments[0]}")
         return BAD_INPUT
     except H3SimError as error:
-        _complain(str(error))
+        _print_errors(str(error))
     except KeyboardInterrupt as interrupt:
-        _complain("interrupted", *getattr(interrupt, "__notes__", ()))
-        return _INTERRUPTED
+        _print_errors("interrupted", *getattr(interrupt, "__notes__", ()))
+        return _INTERRUPTED_EXIT_CODE
     except BrokenPipeError:
-        _drop_output()  # the reader of our output closed the pipe
+        _discard_output()  # the reader of our output closed the pipe
     except OSError as error:
         if error.filename is not None:
             raise  # not caused by the output
-        _drop_output()
-        _complain(f"standard output cannot be written: {error.strerror or error}")
+        _discard_output()
+        _print_errors(f"standard output cannot be written: {error.strerror or error}")
     return FAILED
 
 
@@ -135,8 +136,8 @@ def _run(arguments: Sequence[str], *, is_own_process: bool) -> int:
         with gc_paused():
             options = make_parser(arguments).parse_args(arguments)
             if is_own_process:
-                gc.freeze()  # imported modules live to the end: no collection need visit them
-                warnings.formatwarning = _formatted
+                gc.freeze()  # imported modules stay: garbage collections need not visit them
+                warnings.formatwarning = _format_warning
         options.arguments = arguments
         code: int = options.command.run(options)
     finally:
@@ -151,24 +152,24 @@ def make_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         description="Replay web pages through HTTP/2 and HTTP/3 prioritization schemes.",
         epilog=_EPILOG,
     )
-    parser.add_argument("--version", action=_Version)
+    parser.add_argument("--version", action=_VersionAction)
     commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
-    asked = next((word for word in arguments if not word.startswith("-")), "")
+    requested = next((word for word in arguments if not word.startswith("-")), "")
     # If the first word is a command, the other parsers are not built: that would take as long as
     # reading a page.
-    is_first = arguments[:1] == [asked] and asked in COMMANDS
+    is_first = arguments[:1] == [requested] and requested in COMMANDS
     for name, (module, summary) in COMMANDS.items():
-        if is_first and name != asked:
+        if is_first and name != requested:
             continue
-        made = commands.add_parser(name, help=summary)
-        if name == asked:
+        subparser = commands.add_parser(name, help=summary)
+        if name == requested:
             import_module(f"h3sim.cli.{module}")
-            command.COMMANDS[name].add_to(made, name, shows_all="--help-all" in arguments)
+            command.COMMANDS[name].add_to(subparser, name, shows_all="--help-all" in arguments)
     return parser
 
 
-class _Version(argparse.Action):
-    """Prints version, commit and build, which are looked up only then, and ends."""
+class _VersionAction(argparse.Action):
+    """Action that prints version, commit and build, which take time to look up, and exits."""
 
     def __init__(self, option_strings: Sequence[str], dest: str) -> None:
         about = "show version, commit and build, and exit"
@@ -179,7 +180,7 @@ class _Version(argparse.Action):
         parser.exit()
 
 
-def _have_streams() -> None:
+def _ensure_streams() -> None:
     """Replace closed standard streams, which are None in Python.
 
     The substitute for standard output is read-only, so that writing fails as on a closed one.
@@ -194,16 +195,16 @@ def _have_streams() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
-def _drop_output() -> None:
+def _discard_output() -> None:
     """Discard unwritten output, so that the interpreter does not complain at exit."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-_python_format = warnings.formatwarning
+_default_formatwarning = warnings.formatwarning
 
 
-def _formatted(
+def _format_warning(
     message: Warning | str,
     category: type[Warning],
     filename: str,
@@ -215,9 +216,9 @@ def _formatted(
 
     if issubclass(category, PluginWarning):
         return f"h3sim: {message}\n"
-    return _python_format(message, category, filename, lineno, line)
+    return _default_formatwarning(message, category, filename, lineno, line)
 
 
-def _complain(*lines: str, command: str = "") -> None:
+def _print_errors(*lines: str, command: str = "") -> None:
     for line in lines:
         print(f"h3sim{command}: {line}", file=sys.stderr)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from h3sim.study.optimality import WhatIf, WhatIfRow
 
 
-_FEW_PAGES = 4
+_MAX_DETAILED_PAGES = 4
 """Largest number of pages whose own tables are shown by default."""
 
 
@@ -38,19 +38,19 @@ def _run_optimality(options: Options) -> Any:
 def _print_classes(rows: list[CategoryOptimalityRow], width: int | None) -> None:
     """Print one table of means for all resources and one above the fold, a column per class."""
     for which, phrase in (("all", "for all resources"), ("atf", "above the fold")):
-        here = [row for row in rows if row.which == which]
-        counts = {row.page_class: row.n_pages for row in here}
+        own_rows = [row for row in rows if row.which == which]
+        counts = {row.page_class: row.n_pages for row in own_rows}
         headers = ("scheme", *(f"{name} ({n})" for name, n in counts.items()))
-        cells = {(row.scheme, row.page_class): _with_interval(row) for row in here}
+        cells = {(row.scheme, row.page_class): _mean_with_interval(row) for row in own_rows}
         body = (
             (scheme, *(cells.get((scheme, name), "-") for name in counts))
-            for scheme in dict.fromkeys(row.scheme for row in here)
+            for scheme in dict.fromkeys(row.scheme for row in own_rows)
         )
         print(f"\nmean {phrase}, 95 % intervals:\n")
         output.show(width, Table(headers, body))
 
 
-def _with_interval(row: CategoryOptimalityRow) -> str:
+def _mean_with_interval(row: CategoryOptimalityRow) -> str:
     ends = "" if row.low is None else f" ({output.ratio(row.low)} to {output.ratio(row.high)})"
     return f"{output.ratio(row.mean)}{ends}"
 
@@ -73,24 +73,28 @@ def _page_table(rows: list[OptimalityRow], width: int | None) -> str:
 def _scheme_table(rows: list[SchemeOptimalityRow], width: int | None) -> str:
     """Return the table over all pages: mean, median and worst ratio."""
     cells = {(row.scheme, row.which): row for row in rows}
-    measures = [
-        (f"{head}{measure}", lambda scheme, w=which, m=measure: getattr(cells[scheme, w], m))
-        for which, prefix in (("all", "all: "), ("atf", "above the fold: "))
-        for measure, head in (("mean", prefix), ("median", ""), ("worst", ""))
+    columns = [
+        (
+            Column.ratio(f"{prefix}{measure}"),
+            # Default arguments, as a loop's variables change before the function is called.
+            lambda scheme, which=which, measure=measure: getattr(cells[scheme, which], measure),
+        )
+        for which, first_prefix in (("all", "all: "), ("atf", "above the fold: "))
+        for measure, prefix in (("mean", first_prefix), ("median", ""), ("worst", ""))
     ]
     shown = output.of(
         dict.fromkeys(row.scheme for row in rows),
         ("scheme", str),
-        *((Column.ratio(head), value) for head, value in measures),
+        *columns,
         ("worst page", lambda scheme: cells[scheme, "atf"].worst_page or "-"),
     )
     return shown.to_text(width, shorten=True)
 
 
-_POLICIES = {"F": "flow", "O": "output", "B": "binding", "R": "resource", "start": "start"}
+_POLICY_NAMES = {"F": "flow", "O": "output", "B": "binding", "R": "resource", "start": "start"}
 
 
-def _cell(row: WhatIfRow) -> str:
+def _what_if_cell(row: WhatIfRow) -> str:
     return f"{output.in_ms(row.load_event_ms)} ({output.ratio(row.part)})"
 
 
@@ -125,7 +129,7 @@ def _cell(row: WhatIfRow) -> str:
     common.JSON("print h3sim-optimality/1 instead"),
     Argument(
         "--by-page",
-        f"also show each page's table (default: for up to {_FEW_PAGES} pages)",
+        f"also show each page's table (default: for up to {_MAX_DETAILED_PAGES} pages)",
         action=argparse.BooleanOptionalAction,
     ),
     common.NO_TRUNCATE,
@@ -152,7 +156,7 @@ def _print_optimality(found: Optimality, options: Options) -> None:
     for network in found.configurations:
         here = [row for row in found.rows if row.network == network]
         over = f" {escape_control(network)}," if len(found.configurations) > 1 else ""
-        if options.by_page or (options.by_page is None and len(pages) <= _FEW_PAGES):
+        if options.by_page or (options.by_page is None and len(pages) <= _MAX_DETAILED_PAGES):
             for page in pages:
                 heading = f"{escape_control(page)},{over} ByteIndexes, given the {here[0].given}"
                 print(f"\n{heading}:\n")
@@ -190,7 +194,10 @@ def _print_what_if(found: WhatIf, options: Options) -> None:
     """
     width = options.width
     cells = {(row.page, row.what): row for row in found.rows}
-    body = [[page, *(_cell(cells[page, what]) for what in WHAT_IFS)] for page in found.page_digests]
+    body = [
+        [page, *(_what_if_cell(cells[page, what]) for what in WHAT_IFS)]
+        for page in found.page_digests
+    ]
     if len(body) > 1:
         means = (output.ratio(found.mean_part(what)) for what in WHAT_IFS)
         body.append([f"mean of {plural(len(body), 'page')}", *means])
@@ -199,6 +206,8 @@ def _print_what_if(found: WhatIf, options: Options) -> None:
     sums = []
     for by, title in titles.items():
         rows = [row for row in found.contributions if row.by == by]
-        parts = (f"{_POLICIES.get(row.name, row.name)} {100 * row.mean_part:.0f} %" for row in rows)
+        parts = (
+            f"{_POLICY_NAMES.get(row.name, row.name)} {100 * row.mean_part:.0f} %" for row in rows
+        )
         sums.append(f"critical path by {title}: {', '.join(parts)}")
     output.show(width, found.describe(), shown, *sums)

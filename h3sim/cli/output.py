@@ -26,8 +26,11 @@ STANDARD_OUTPUT = "-"
 PLOT = (".png", ".svg", ".pdf")
 """Suffixes of figures."""
 HTML = (".html", ".htm")
-_BAR_AFTER_S = 1.0
-_WIDTH_UNKNOWN = 100
+"""Suffixes of reports."""
+_BAR_DELAY_S = 1.0
+"""Time before a progress bar appears, so that quick commands show none."""
+_DEFAULT_WIDTH = 100
+"""Width of output that is not to a terminal."""
 
 
 def fitted(text: str, width: int | None) -> str:
@@ -45,7 +48,7 @@ def of(
 ) -> Table[tuple[Any, ...]]:
     """Return the table of *rows*; each column has an attribute or a function for its values.
 
-    The name of an attribute alone is its heading, too; with "_ms" at its end it is a time.
+    A column given by an attribute alone has it as heading; with "_ms" at its end it is a time.
 
     >>> print(of([("rr", 1.5), ("fifo", 2.25)], ("scheme", lambda row: row[0])))
     scheme
@@ -99,13 +102,13 @@ def terminal_width() -> int:
     if columns.isascii() and columns.isdigit() and int(columns) > 0:
         return int(columns)
     try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns or _WIDTH_UNKNOWN
+        return os.get_terminal_size(sys.stdout.fileno()).columns or _DEFAULT_WIDTH
     except (OSError, ValueError, AttributeError):  # a pipe, a file, or no standard output
-        return _WIDTH_UNKNOWN
+        return _DEFAULT_WIDTH
 
 
 def print_first(sentence: str) -> None:
-    """Print what the first loads show, where a terminal shows the progress, too."""
+    """Print an early result to standard error, if that is a terminal."""
     if sys.stderr.isatty():
         print(f"h3sim: {escape_control(sentence)}", file=sys.stderr, flush=True)
 
@@ -121,7 +124,7 @@ def progress_bar(unit: str = "load") -> Iterator[Progress | None]:
         return
     from tqdm import tqdm
 
-    with tqdm(unit=unit, leave=False, delay=_BAR_AFTER_S) as bar:
+    with tqdm(unit=unit, leave=False, delay=_BAR_DELAY_S) as bar:
 
         def progress(done: int, total: int) -> None:
             bar.total = total
@@ -157,7 +160,7 @@ def write_output(path: str, text: str) -> None:
 
 
 def report_written(path: str | Path) -> None:
-    """Say on standard error that a file was written."""
+    """Report on standard error that a file was written."""
     print(f"wrote {escape_control(str(path))}", file=sys.stderr)
 
 
@@ -186,6 +189,7 @@ def check_output_path(path: str, suffixes: Sequence[str], *, key: str) -> None:
     Raises:
         InputError: if the path has none of *suffixes* or is unusable.
     """
+    # This suffix stands for any file, or standard output.
     if suffixes == (STANDARD_OUTPUT,):
         suffixes = ()
         if path == STANDARD_OUTPUT:

@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from h3sim.page import Page, Resource
 
 
-_FILE = (output.STANDARD_OUTPUT,)
-"""Output that may be `-`, for standard output."""
-_INDENT = "  "
-_MOST_REPLAYED = 2000
+_FILE_OR_STDOUT = (output.STANDARD_OUTPUT,)
+"""Suffixes that allow any file, and `-` for standard output."""
+_HANGING_INDENT = "  "
+_MAX_REPLAYED_RESOURCES = 2000
 """Most resources of a page whose replay is checked; larger ones take too long to load."""
 
 
@@ -55,8 +55,8 @@ def _is_folder(output: str | None) -> bool:
     return output is not None and (output.endswith(("/", os.sep)) or Path(output).is_dir())
 
 
-def _imported(name: str, options: Options) -> ImportedPage | Path | tuple[NetworkShare, ...]:
-    """Return the page; for a folder, the path of an archive with its pages, or networks."""
+def _read_import(name: str, options: Options) -> ImportedPage | Path | tuple[NetworkShare, ...]:
+    """Return the imported page; if the output is a folder, an archive's path or CrUX's networks."""
     if _is_folder(options.output):
         try:
             return Path(name) if is_archive(name) else read_crux(name)
@@ -112,26 +112,27 @@ def _write_networks(shares: Sequence[NetworkShare], options: Options) -> int:
 def _print_report(imported: ImportedPage, options: Options) -> None:
     """Print the report, to standard error if the page itself went to standard output."""
     page = imported.page
-    judged = fidelity(page) if len(page.resources) <= _MOST_REPLAYED else None
+    judged = fidelity(page) if len(page.resources) <= _MAX_REPLAYED_RESOURCES else None
     if options.json:
         output.print_json(IMPORT_REPORT.write(imported, fidelity=judged))
         return
     file = sys.stderr if options.output == output.STANDARD_OUTPUT else sys.stdout
     width = options.width
-    for line in (*(() if judged is None else judged.lines()), *imported.lines()):
-        print(_hanging(line, width), file=file)
+    fidelity_lines = [] if judged is None else judged.lines()
+    for line in (*fidelity_lines, *imported.lines()):
+        print(_wrap_hanging(line, width), file=file)
 
 
-def _hanging(line: str, width: int | None) -> str:
+def _wrap_hanging(line: str, width: int | None) -> str:
     """Return a line wrapped to *width* cells with a hanging indent."""
     first, *rest = output.fitted(line, width).split("\n")
-    if width is None or not rest or width <= len(_INDENT):
+    if width is None or not rest or width <= len(_HANGING_INDENT):
         return "\n".join([first, *rest])
-    words = output.fitted(" ".join(rest), width - len(_INDENT)).split("\n")
-    return "\n".join([first, *(f"{_INDENT}{text}" for text in words)])
+    words = output.fitted(" ".join(rest), width - len(_HANGING_INDENT)).split("\n")
+    return "\n".join([first, *(f"{_HANGING_INDENT}{text}" for text in words)])
 
 
-def _source(name: str, options: Options) -> RecordedSource:
+def _read_source(name: str, options: Options) -> RecordedSource:
     # On use: other commands need none of it.
     from h3sim.importers.chromium import RecordedSource
 
@@ -177,15 +178,15 @@ def _print_recording(page: Page, recording: PageRecording) -> None:
     kilobytes = page.total_bytes / 1000
     print(f"{page.name}: {plural(len(page.resources), 'resource')}, {kilobytes:,.0f} kB")
     print(f"load event after {output.in_ms(load.onload_ms)} ms in {load.browser}\n")
-    of_kind: dict[Any, list[Resource]] = {}
+    by_kind: dict[Any, list[Resource]] = {}
     for resource in page.resources:
-        of_kind.setdefault(resource.kind, []).append(resource)
+        by_kind.setdefault(resource.kind, []).append(resource)
     shown = output.of(
-        sorted(of_kind.items(), key=lambda item: -len(item[1])),
-        ("kind", lambda item: item[0].value),
-        ("resources", lambda item: len(item[1])),
-        ("kB", lambda item: f"{sum(resource.size_bytes for resource in item[1]) / 1000:,.1f}"),
-        ("above the fold", lambda item: sum(r.above_the_fold for r in item[1])),
+        sorted(by_kind.values(), key=lambda resources: -len(resources)),
+        ("kind", lambda resources: resources[0].kind.value),
+        ("resources", len),
+        ("kB", lambda resources: f"{sum(each.size_bytes for each in resources) / 1000:,.1f}"),
+        ("above the fold", lambda resources: sum(each.above_the_fold for each in resources)),
     )
     output.show(None, shown)
     for note in load.notes:
@@ -202,23 +203,20 @@ def _without(page: Page, ids: list[str]) -> Page:
 
 def _with_pages(page: Page, pages: list[str]) -> Page:
     for text in pages:
-        name, after_ms, opened = _opened(text)
+        name, after_ms, opened = _parse_opened_page(text)
         page = transforms.merge_pages(page, resolve_page(name), after_ms=after_ms, opened=opened)
     return page
 
 
-def _opened(text: str) -> tuple[str, float, transforms.OpenMode]:
+def _parse_opened_page(text: str) -> tuple[str, float, transforms.OpenMode]:
     """Parse PAGE@MS,HOW into the page, the time when it is opened in ms, and the open mode."""
     name, sign, how = text.rpartition("@")
     if not sign:
         return text, 0.0, transforms.OpenMode.CONCURRENT
-    after, comma, where = how.partition(",")
+    after_ms, comma, mode = how.partition(",")
     try:
-        return (
-            name,
-            float(after),
-            transforms.OpenMode(where) if comma else transforms.OpenMode.CONCURRENT,
-        )
+        opened = transforms.OpenMode(mode) if comma else transforms.OpenMode.CONCURRENT
+        return name, float(after_ms), opened
     except ValueError:
         known = ", ".join(each.value for each in transforms.OpenMode)
         message = f"must be PAGE@MS, or PAGE@MS,HOW, HOW one of {known}; is {text!r}"
@@ -231,7 +229,7 @@ def _with_settings(page: Page, texts: list[str]) -> Page:
 
 
 def _with_changes(page: Page, changes: Iterable[Callable[[Page], Page]]) -> Page:
-    """Apply *changes* in their order, and list the errors of all."""
+    """Apply *changes* in order, and report the errors of all; a failed one changes nothing."""
     with ErrorCollector() as errors:
         for change in changes:
             page = errors.collect("", partial(change, page), default=page)
@@ -258,7 +256,7 @@ def _add_priority_change(page: Page, text: str) -> Page:
     try:
         when = {"at": "time", "delay_ms": float(after_ms)}
     except ValueError:
-        raise _refused("--later", form, text) from None
+        raise _malformed_setting("--later", form, text) from None
     rows = page.to_dict()["resources"]
     for index in transforms.selected(page, what):
         before = rows[index].get("priority_changes", [])
@@ -268,18 +266,21 @@ def _add_priority_change(page: Page, text: str) -> Page:
 
 
 def _read_setting(text: str, option: str, form: str) -> tuple[str, Any, str]:
-    """Return key, value and resources of a setting like KEY=VALUE@WHAT."""
+    """Return key, value and resources of a setting like KEY=VALUE@WHAT.
+
+    A value is JSON, or text if it is not valid JSON.
+    """
     key, sign, rest = text.partition("=")
     value, at, what = rest.partition("@")
     if not (sign and at and what):
-        raise _refused(option, form, text)
+        raise _malformed_setting(option, form, text)
     try:
         return key, json.loads(value), what
     except ValueError:
         return key, value, what
 
 
-def _refused(option: str, form: str, text: str) -> InputError:
+def _malformed_setting(option: str, form: str, text: str) -> InputError:
     return InputError.at(option, f"must be {form}, is {text!r}")
 
 
@@ -295,7 +296,7 @@ def _with_preconnects(page: Page, hosts: list[str]) -> Page:
     return page
 
 
-_OF_SOME: dict[str, tuple[Callable[[Page, list[str]], Page], str]] = {
+_RESOURCE_TRANSFORMS: dict[str, tuple[Callable[[Page, list[str]], Page], str]] = {
     "--push": (transforms.with_push, "push these with the response to the document's request"),
     "--early-hints": (
         transforms.with_early_hints,
@@ -324,7 +325,8 @@ _OF_SOME: dict[str, tuple[Callable[[Page, list[str]], Page], str]] = {
         " PAGE@500,background in a background tab, PAGE@500,front in the foreground",
     ),
 }
-_OF_ALL: dict[str, tuple[Callable[[Page], Page], str]] = {
+"""Transforms of some resources, by option, with its help."""
+_PAGE_TRANSFORMS: dict[str, tuple[Callable[[Page], Page], str]] = {
     "--staged-hints": (transforms.with_staged_hints, "hint at all dependencies, in stages (Vroom)"),
     "--inlined-styles": (
         transforms.with_inlined_styles,
@@ -335,9 +337,11 @@ _OF_ALL: dict[str, tuple[Callable[[Page], Page], str]] = {
         "raise the priority of visible images at first layout",
     ),
 }
+"""Transforms of a whole page, by option, with its help."""
 
 
-def _given(option: str, what: str) -> tuple[str, str]:
+def _option_with_value(option: str, what: str) -> tuple[str, str]:
+    """Return the option with its value: all transforms share a list, which keeps their order."""
     return option, what
 
 
@@ -346,16 +350,17 @@ def _check_changes(options: Options) -> None:
     page = options.page
     if page is None:
         return
-    names: dict[str, list[str]] = {}
+    names_by_option: dict[str, list[str]] = {}
     for option, what in options.changes or ():
-        names.setdefault(option, []).append(what)
+        names_by_option.setdefault(option, []).append(what)
     with ErrorCollector() as errors:
-        for option, whats in names.items():
-            change = (
-                partial(_OF_SOME[option][0], page, whats)
-                if option in _OF_SOME
-                else partial(_OF_ALL[option][0], page)
-            )
+        for option, names in names_by_option.items():
+            if option in _RESOURCE_TRANSFORMS:
+                transform_resources, _ = _RESOURCE_TRANSFORMS[option]
+                change = partial(transform_resources, page, names)
+            else:
+                transform_page, _ = _PAGE_TRANSFORMS[option]
+                change = partial(transform_page, page)
             page = errors.collect("", change, default=page)
         options.changed = page.with_resources(page.resources, name=options.name)
 
@@ -378,28 +383,29 @@ def _apply_marks(page: Page, options: Options) -> Page:
     page = shared.with_marks(page, options.above_the_fold)
     if not options.set and not options.clear:
         return page
-    given = [("--set", text) for text in options.set or ()] + [
-        ("--clear", t) for t in options.clear or ()
-    ]
-    ids_that_match(page, given)  # every error in both options at once
-    cleared = ids_that_match(page, [each for each in given if each[0] == "--clear"])
+    to_set = [("--set", pattern) for pattern in options.set or ()]
+    to_clear = [("--clear", pattern) for pattern in options.clear or ()]
+    ids_that_match(page, to_set + to_clear)  # reports the errors of both options at once
     ids = {resource.id for resource in page.resources if resource.above_the_fold}
-    ids |= set(ids_that_match(page, [each for each in given if each[0] == "--set"]))
-    return marked(page, ids.difference(cleared), MarksFrom.HAND)
+    ids |= set(ids_that_match(page, to_set))
+    return marked(page, ids.difference(ids_that_match(page, to_clear)), MarksFrom.HAND)
 
 
-_OUTPUT = "write the page file here; - is standard output"
-_WHAT = "WHAT"
-_TRANSFORMS = (
+_OUTPUT_HELP = "write the page file here; - is standard output"
+_TRANSFORM_ARGUMENTS = (
     *(
         Argument(
-            f"{option} WHAT", about, dest="changes", action="append", type=partial(_given, option)
+            f"{option} WHAT",
+            about,
+            dest="changes",
+            action="append",
+            type=partial(_option_with_value, option),
         )
-        for option, (_, about) in _OF_SOME.items()
+        for option, (_, about) in _RESOURCE_TRANSFORMS.items()
     ),
     *(
         Argument(option, about, dest="changes", action="append_const", const=(option, ""))
-        for option, (_, about) in _OF_ALL.items()
+        for option, (_, about) in _PAGE_TRANSFORMS.items()
     ),
 )
 
@@ -407,7 +413,9 @@ _TRANSFORMS = (
 @command(
     "import",
     _PageOrFolder(
-        "-o --output PAGE", f"{_OUTPUT}; FOLDER/ for rows of the HTTP Archive", output=_FILE
+        "-o --output PAGE",
+        f"{_OUTPUT_HELP}; FOLDER/ for rows of the HTTP Archive",
+        output=_FILE_OR_STDOUT,
     ),
     Argument("--dialect NAME", f"require this format: {', '.join(DIALECTS)}"),
     Argument("--host HOST", "keep only requests to this host (default: all)"),
@@ -415,7 +423,7 @@ _TRANSFORMS = (
     Argument("--root DIR", "root folder of a site's paths (default: its document's folder)"),
     Argument("--strict", "reject a file if any part of it cannot be used"),
     shared.marks(HEURISTIC),
-    Argument("FILE", "a recording (may be gzipped), or the HTML file of a site", read=_imported),
+    Argument("FILE", "a recording (may be gzipped), or the HTML file of a site", read=_read_import),
     common.JSON("print the report as h3sim-import/1"),
     common.NO_TRUNCATE,
     checks=(_check_streams, _check_folder),
@@ -453,7 +461,7 @@ def _run_import(options: Options) -> int:
 @command(
     "record",
     Argument("--root DIR", "serve this folder, which contains FILE.html"),
-    Argument("URL|DIR|FILE.html", "the page to load", dest="what", read=_source),
+    Argument("URL|DIR|FILE.html", "the page to load", dest="what", read=_read_source),
     Argument("--name NAME", "the page's name (default: from the address)"),
     Argument("--repeat N", "load N times and use median times", Integer(low=1), default=1),
     Argument(
@@ -507,9 +515,9 @@ def _run_record(options: Options) -> None:
         "a shipped page or a page file (.json)",
         read=lambda name, _: catalog.load_page(name),
     ),
-    *_TRANSFORMS,
+    *_TRANSFORM_ARGUMENTS,
     Argument("--name NAME", "name of the new page (default: the page's name and a digest)"),
-    Argument("-o --output FILE", _OUTPUT, required=True, output=_FILE),
+    Argument("-o --output FILE", _OUTPUT_HELP, required=True, output=_FILE_OR_STDOUT),
     checks=(_check_changes,),
 )
 def _run_transform(options: Options) -> None:
@@ -545,7 +553,7 @@ def _run_transform(options: Options) -> None:
     Argument(
         "-o --output FILE",
         "write the page here; - is standard output (default: overwrite PAGE)",
-        output=_FILE,
+        output=_FILE_OR_STDOUT,
     ),
     Argument("PAGE", "a page file (.json) or a shipped page", read=_read_annotated),
     common.NO_TRUNCATE,

@@ -30,13 +30,14 @@ def _print_metrics(log: MeasuredLog, document: dict[str, Any], width: int | None
         ("stream", lambda row: str(row["stream_id"])),
         ("resource", lambda row: row["id"]),
         ("bytes", lambda row: row["bytes"]),
+        # A default argument, as the loop's variable changes before the function is called.
         *((Column.ms(key.replace("_", " ")), lambda row, key=key: row[key]) for key in times),
     )
     output.show(width, shown)
 
 
 def _metric_rows(document: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the figures of a log in words."""
+    """Return names and values of a log's metrics."""
     hol, packets = document["hol"], document["packets"]
     retransmitted = "-" if packets["retransmitted"] is None else f"{packets['retransmitted']:,}"
     counted = f"{hol['sander_stream_bytes']:,} and {hol['sander_connection_bytes']:,} bytes"
@@ -47,26 +48,27 @@ def _metric_rows(document: dict[str, Any]) -> list[tuple[str, str]]:
             "packets",
             f"{packets['sent']:,} sent, {packets['lost']:,} lost, {retransmitted} retransmitted",
         ),
-        ("HOL blocking within streams", _hol(hol, "stream")),
-        ("HOL blocking across streams", _hol(hol, "connection")),
+        ("HOL blocking within streams", _hol_cell(hol, "stream")),
+        ("HOL blocking across streams", _hol_cell(hol, "connection")),
         ("both, counted as in Sander 2022", counted),
         ("delivery batches", batches(hol["stack_histogram"])),
     ]
 
 
-def _hol(hol: dict[str, Any], what: str) -> str:
+def _hol_cell(hol: dict[str, Any], what: str) -> str:
     n_bytes = hol[f"{what}_bytes"]
     return (
         "-" if n_bytes is None else f"{n_bytes:,} bytes, {output.in_ms(hol[f'{what}_delay_ms'])} ms"
     )
 
 
-_HEADERS = ("mechanism", "quantum", "explains", "%", "contradicted by", "")
-_RETRANSMISSIONS = {
+_MECHANISM_HEADS = ("mechanism", "quantum", "explains", "%", "contradicted by", "")
+_RETRANSMISSION_ORDERS = {
     "first": "before anything new",
     "priority": "before anything new, by priority",
     "turn": "at their stream's turn",
 }
+"""Descriptions of the orders in which servers send retransmissions."""
 
 
 def _print_identification(found: Identification, width: int | None) -> None:
@@ -75,7 +77,7 @@ def _print_identification(found: Identification, width: int | None) -> None:
     print(f"\n{format_pairs(_identification_rows(found), width=width)}")
     if found.n_choices:
         print()
-        output.show(width, Table(_HEADERS, map(_explanation_cells, found.rows)))
+        output.show(width, Table(_MECHANISM_HEADS, map(_explanation_cells, found.rows)))
     for row in found.differences:
         print()
         output.show(width, f"To tell {row.mechanism} from {row.other}: {row.needs}.")
@@ -85,29 +87,29 @@ def _print_identification(found: Identification, width: int | None) -> None:
 
 def _identification_rows(found: Identification) -> list[tuple[str, str]]:
     """Return what the log shows in words."""
-    rows = [("mechanism", _verdict(found))]
+    rows = [("mechanism", _describe_mechanism(found))]
     if not found.candidates:
         return rows
     if found.quantum:
         rows.append(("quantum", found.quantum))
     rows += [
-        ("signals", _heeded(found.heeds_signals)),
-        ("changed signals", _heeded(found.heeds_updates)),
+        ("signals", _describe_heeding(found.heeds_signals)),
+        ("changed signals", _describe_heeding(found.heeds_updates)),
     ]
-    orders = " or ".join(_RETRANSMISSIONS[name] for name in found.retransmissions)
+    orders = " or ".join(_RETRANSMISSION_ORDERS[name] for name in found.retransmissions)
     rows.append(("retransmissions", orders or "not shown by this log"))
     if found.requeues:
         rows.append(("requeuing", "streams go behind others when their bytes are acknowledged"))
     if found.runner_up is not None:
-        rows.append(("runner-up", _explained(found.runner_up, found.n_choices)))
+        rows.append(("runner-up", _describe_explanation(found.runner_up, found.n_choices)))
     return rows
 
 
-def _verdict(found: Identification) -> str:
+def _describe_mechanism(found: Identification) -> str:
     """Return the mechanism that explains the log, if only one does."""
     if not found.n_choices:
         return "cannot tell: at no time were two responses ready"
-    best = _explained(found.rows[0], found.n_choices)
+    best = _describe_explanation(found.rows[0], found.n_choices)
     match found.candidates:
         case ():
             return f"none that h3sim ships; the nearest is {best}"
@@ -116,12 +118,12 @@ def _verdict(found: Identification) -> str:
     return f"cannot tell {', '.join(found.candidates[:-1])} and {found.candidates[-1]} apart"
 
 
-def _explained(row: Explanation, n_choices: int) -> str:
+def _describe_explanation(row: Explanation, n_choices: int) -> str:
     text = f"{row.mechanism}: explains {row.explained:,} of {n_choices:,} picks"
     return f"{text} ({row.percent:.1f} %)"
 
 
-def _heeded(value: bool | None) -> str:
+def _describe_heeding(value: bool | None) -> str:
     return {True: "heeded", False: "ignored", None: "not shown by this log"}[value]
 
 
@@ -231,7 +233,7 @@ def _run_identify(options: Options) -> None:
     ),
     Argument("--base-url URL", "server", default=BASE_URL),
 )
-def _write(options: Options) -> None:
+def _run_workload(options: Options) -> None:
     """Write a page, URLs and files on which the mechanisms of servers differ.
 
     Examples:

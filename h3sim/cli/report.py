@@ -19,40 +19,41 @@ if TYPE_CHECKING:
     from h3sim.study import SavedLoad
 
 
-_LOGS = (".qlog", ".sqlog", ".qlog.gz", ".sqlog.gz")
-_SQLITE = b"SQLite format 3\0"
-_RESULTS = b'{"format": "h3sim-results/'
+_LOG_SUFFIXES = (".qlog", ".sqlog", ".qlog.gz", ".sqlog.gz")
+_SQLITE_MAGIC = b"SQLite format 3\0"
+_RESULTS_PREFIX = b'{"format": "h3sim-results/'
+"""How a store of a study and a file of its results begin."""
 
 
-def _subject(name: str, options: Options) -> Any:
-    """Return pages to load, or what a file of saved results has, as a function to be called."""
+def _read_subject(name: str, options: Options) -> Any:
+    """Return pages to load, saved results, or for a saved load a function that runs it again."""
     reader = _reader_of(name)
     return shared.read_pages(name, options) if reader is None else reader(name)
 
 
-def _saved_log(name: str) -> Any:
+def _read_log(name: str) -> Any:
     from h3sim.results.qlog_metrics import measure  # lazy: few reports are of logs
 
     return measure(name)
 
 
-def _saved_load(name: str) -> Any:
+def _read_saved_load(name: str) -> Any:
     saved: SavedLoad = read_load(name)
     return partial(saved.run, record_packets=True)
 
 
 def _reader_of(name: str) -> Callable[[str], Any] | None:
     """Return the reader for a file of saved results, or None for a page to load."""
-    if name.lower().endswith(_LOGS):
-        return _saved_log
+    if name.lower().endswith(_LOG_SUFFIXES):
+        return _read_log
     if is_saved_load(name):
-        return _saved_load
+        return _read_saved_load
     try:
         with open_input(name, InputError) as file:
-            head = file.read(max(len(_SQLITE), len(_RESULTS)))
+            head = file.read(max(len(_SQLITE_MAGIC), len(_RESULTS_PREFIX)))
     except InputError:  # the name of a shipped page, or an error reported later
         return None
-    return read_results if head.startswith((_SQLITE, _RESULTS)) else None
+    return read_results if head.startswith((_SQLITE_MAGIC, _RESULTS_PREFIX)) else None
 
 
 def _check_loads(options: Options) -> None:
@@ -74,7 +75,7 @@ def _check_loads(options: Options) -> None:
         dest="subjects",
         nargs="+",
         many="words",
-        read=_subject,
+        read=_read_subject,
     ),
     shared.schemes("rr"),
     Argument("--baseline NAME", "reference scheme (default: rr if present, else the first)"),

@@ -93,12 +93,12 @@ def _print_judgement(judgement: Judgement, width: int | None) -> None:
     print()
 
 
-def _write(done: Reproduction, path: Path, options: Options) -> bool:
+def _write_document(done: Reproduction, path: Path, options: Options) -> bool:
     """Write the document unless a verdict changed without --update; return whether it was."""
-    present = _present_text(path)
-    full = None if options.full_run is None else report.verdicts_in(_present_text(options.full_run))
-    text = report.written_into(present, done, full)
-    before, now = report.verdicts_in(present), report.verdicts_in(text)
+    current = _current_text(path)
+    full = None if options.full_run is None else report.verdicts_in(_current_text(options.full_run))
+    text = report.written_into(current, done, full)
+    before, now = report.verdicts_in(current), report.verdicts_in(text)
     changed = [
         f"{name}: was {before[name]!r}, is {now.get(name, 'not judged')!r}"
         for name in before
@@ -112,7 +112,7 @@ def _write(done: Reproduction, path: Path, options: Options) -> bool:
     return True
 
 
-def _present_text(path: Path) -> str:
+def _current_text(path: Path) -> str:
     """Return the present text of the document; "" if there is none.
 
     Raises:
@@ -126,22 +126,22 @@ def _check_names(options: Options) -> None:
         chosen_experiments(options.names or [])
 
 
-def _pages(folder: str, _: Options) -> str:
+def _read_pages_folder(folder: str, _: Options) -> str:
     page_files(folder)
     return folder
 
 
-def _markdown(path: str, _: Options) -> str:
-    _present_text(Path(path))
+def _read_markdown_path(path: str, _: Options) -> str:
+    _current_text(Path(path))
     return path
 
 
-def _full_run(path: str, _: Options) -> Path:
+def _read_full_run_path(path: str, _: Options) -> Path:
     read_text(Path(path), InputError)
     return Path(path)
 
 
-def _figures(folder: str, _: Options) -> str:
+def _make_figures_folder(folder: str, _: Options) -> str:
     """Create the folder for figures."""
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
@@ -162,7 +162,9 @@ def _figures(folder: str, _: Options) -> str:
         "--dry-run", "show the number of loads and estimate their duration from a few samples"
     ),
     Argument(
-        "--pages DIR", "load the page files in this folder instead of the corpus", read=_pages
+        "--pages DIR",
+        "load the page files in this folder instead of the corpus",
+        read=_read_pages_folder,
     ),
     common.STORE,
     common.WORKERS,
@@ -173,16 +175,16 @@ def _figures(folder: str, _: Options) -> str:
         " verdict (see --update). In a file with the lines"
         f" {report.BEGIN!r} and {report.END!r} only the text between them is replaced",
         output=(),
-        read=_markdown,
+        read=_read_markdown_path,
     ),
     Argument(
         "--full-run FILE",
         "with --markdown: publish the verdicts in FILE, which --markdown wrote after a full"
         " run, in place of the quick ones",
-        read=_full_run,
+        read=_read_full_run_path,
     ),
     Argument("--update", "with --markdown: accept changed verdicts"),
-    Argument("--figures DIR", "plot each experiment into this folder", read=_figures),
+    Argument("--figures DIR", "plot each experiment into this folder", read=_make_figures_folder),
     Argument(
         "--format FORMAT",
         "format of the figures",
@@ -225,5 +227,5 @@ def _run_reproduce(options: Options) -> int:
         ):
             output.report_written(path)
     failed = any(run.failed for run in done.runs.values())
-    is_written = options.markdown is None or _write(done, Path(options.markdown), options)
+    is_written = options.markdown is None or _write_document(done, Path(options.markdown), options)
     return 0 if is_written and not failed else FAILED

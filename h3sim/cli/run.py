@@ -36,10 +36,11 @@ if TYPE_CHECKING:
     from h3sim.schemes import Scheme
 
 
-_HIDDEN = ("cc", "transport_profile", "reorder", "cpu_slowdown")
+_HIDDEN_OPTIONS = ("cc", "transport_profile", "reorder", "cpu_slowdown")
+"""Options that only `--help-all` shows, so that the help fits two screens of 24 lines."""
 
 
-def _page(name: str, options: Options) -> Page | SavedLoad:
+def _read_page(name: str, options: Options) -> Page | SavedLoad:
     return read_load(name) if is_saved_load(name) else shared.read_page(name, options)
 
 
@@ -139,7 +140,7 @@ def _run_load(options: Options, progress: output.Progress | None) -> Load:
     Argument(
         "PAGE",
         "a shipped page, a page file (.json), a saved load, or a recording (HAR)",
-        read=_page,
+        read=_read_page,
     ),
     shared.scheme(read=_read_scheme),
     shared.scheduler_process(
@@ -147,8 +148,7 @@ def _run_load(options: Options, progress: output.Progress | None) -> Load:
         is_rare=True,
     ),
     shared.marks(is_rare=True),
-    # The short help fits two screens of 24 lines.
-    shared.LoadOptions(are_all=True, hidden=_HIDDEN),
+    shared.LoadOptions(are_all=True, hidden=_HIDDEN_OPTIONS),
     common.PLOT("plot the load: FILE.png, .svg or .pdf"),
     Argument(
         "--qlog FILE",
@@ -220,23 +220,28 @@ def _print_load(load: Load, options: Options) -> None:
     print(escape_control(f"{load.scheme.name}: {caveat}") + "\n" if caveat else "")
     print(format_pairs(metrics_of(load, sample_ms=options.sample_ms), width=width))
     print()
-    number_of = load.trace.connection_of
-    if number_of:
+    # Empty if the load has a single connection.
+    connection_of = load.trace.connection_of
+    if connection_of:
         print(f"{connections_table(load).to_text(width, shorten=True)}\n")
     if len(load.page.roots) > 1:
         print(f"{navigations_table(load).to_text(width, shorten=True)}\n")
-    numbered = [("on", lambda row: number_of[row[0]])] if number_of else []
+    # Without a column of connections, if there is only one.
+    connection_column = []
+    if connection_of:
+        on = {row.id: each for row, each in zip(load.timings, connection_of, strict=True)}
+        connection_column.append(("on", lambda row: on[row.id]))
     shown = output.of(
-        enumerate(load.timings),
-        *numbered,
-        ("stream", lambda row: str(row[1].stream_id)),
-        ("resource", lambda row: row[1].id),
-        ("kind", lambda row: row[1].kind),
-        ("bytes", lambda row: row[1].bytes),
-        ("above fold", lambda row: "yes" if row[1].above_the_fold else ""),
-        (Column.ms("requested ms"), lambda row: row[1].requested_ms),
-        (Column.ms("first byte ms"), lambda row: row[1].first_byte_ms),
-        (Column.ms("finished ms"), lambda row: row[1].finished_ms),
+        load.timings,
+        *connection_column,
+        ("stream", lambda row: str(row.stream_id)),
+        ("resource", "id"),
+        "kind",
+        "bytes",
+        ("above fold", output.marked("above_the_fold")),
+        (Column.ms("requested ms"), "requested_ms"),
+        (Column.ms("first byte ms"), "first_byte_ms"),
+        (Column.ms("finished ms"), "finished_ms"),
     )
     print(shown.to_text(width, shorten=True))
     if options.order:

@@ -28,21 +28,21 @@ if TYPE_CHECKING:
     from h3sim.page import Page
 
 
-_NO_PLOT = "none"
+_PLOT_NOTHING = "none"
 _MARKUP_INDENT = "    "
-_DISTINCT = 1e-6
-"""Ratios that differ by more look different: none that is worse is printed as 1.00."""
+_MIN_VISIBLE_DIFFERENCE = 1e-6
+"""Ratios that differ by more are printed differently, so that no worse one looks like 1.00."""
 
 
 def _check_arms(options: Options) -> None:
-    options.vary = _varied(options.param or ())
+    options.vary = _parse_params(options.param or ())
     arms_of(options.schemes, options.vary)
 
 
-def _varied(given: Sequence[str]) -> dict[str, list[Any]]:
-    """Return the values that are tried, by key.
+def _parse_params(given: Sequence[str]) -> dict[str, list[Any]]:
+    """Return the values of each parameter to try.
 
-    >>> _varied(["turn_packets=1,4", "classes.all.incremental=true"])
+    >>> _parse_params(["turn_packets=1,4", "classes.all.incremental=true"])
     {'turn_packets': [1, 4], 'classes.all.incremental': [True]}
     """
     wrong = [text for text in given if not all(text.partition("=")[::2])]
@@ -50,11 +50,11 @@ def _varied(given: Sequence[str]) -> dict[str, list[Any]]:
         message = f"must be like turn_packets=1,4, is {format_value(wrong[0])}"
         raise InputError.at("--param", message)
     pairs = (text.partition("=")[::2] for text in given)
-    return {key: [_value(text) for text in values.split(",")] for key, values in pairs}
+    return {key: [_parse_value(text) for text in values.split(",")] for key, values in pairs}
 
 
-def _value(text: str) -> Any:
-    """Return what *text* stands for in a scheme's file: a number, true, false, or itself."""
+def _parse_value(text: str) -> Any:
+    """Return the value of *text* in a scheme's file: a number, true, false, or text."""
     try:
         value = json.loads(text)
     except ValueError:
@@ -67,7 +67,7 @@ def _percent(share: float | None) -> str:
 
 
 def read_subject_into(name: str, options: Options) -> Page:
-    """Return the page that a recording or a page file has, and set `options.imported`."""
+    """Return the page in a recording or page file, and set `options.imported`."""
     options.source = name
     page, options.imported = read_subject(
         name, host=options.host, page=options.number, above_the_fold=options.above_the_fold
@@ -76,8 +76,8 @@ def read_subject_into(name: str, options: Options) -> Page:
 
 
 def _plot_path(name: str, options: Options) -> str | None:
-    """Return the path of the figure, by default after the recording; None for none."""
-    if name == _NO_PLOT:
+    """Return the path of the figure, by default named after the recording; None for no figure."""
+    if name == _PLOT_NOTHING:
         return None
     if "plot" not in options.given:
         stem = Path(options.source).name.partition(".har")[0].removesuffix(".json")
@@ -86,26 +86,28 @@ def _plot_path(name: str, options: Options) -> str | None:
     return name
 
 
-def _call(function: Any, options: Options, **more: Any) -> Any:
-    """Call a function that runs many loads, and says early what the first ones show."""
+def _call_with_early_result(function: Any, options: Options, **more: Any) -> Any:
+    """Call a function that runs many loads, and print what the first ones show."""
     more |= {"first_result": output.print_first, "executor": "auto", "workers": options.workers}
     return call_with(function, options, progress=options.progress or False, **more)
 
 
-def _subject(options: Options) -> Page | ImportedPage:
-    """Return the page as it was imported, or the page of a file."""
+def _page_or_import(options: Options) -> Page | ImportedPage:
+    """Return the page with its import report, if it was imported, or else the page."""
     subject: Page | ImportedPage = options.imported or options.page
     return subject
 
 
 def _run_search(options: Options) -> Any:
-    return _call(search, options)
+    return _call_with_early_result(search, options)
 
 
 def _run_recommend(options: Options) -> Any:
     """Return the recommendation for a page, and write its figures."""
     keeps_loads = options.plot is not None or options.report is not None
-    advice = _call(recommend, options, page=_subject(options), keep_loads=keeps_loads)
+    advice = _call_with_early_result(
+        recommend, options, page=_page_or_import(options), keep_loads=keeps_loads
+    )
     if options.plot is not None:
         from h3sim.reporting import LoadPlots  # lazy: imports matplotlib
 
@@ -119,14 +121,16 @@ def _run_recommend(options: Options) -> Any:
 def _run_hints(options: Options) -> Any:
     """Return the study of hints that the options describe, and write its report."""
     keeps_loads = options.report is not None
-    found = _call(hints, options, page=_subject(options), keep_loads=keeps_loads)
+    found = _call_with_early_result(
+        hints, options, page=_page_or_import(options), keep_loads=keeps_loads
+    )
     if options.report is not None:
         output.save_report(options.report, options, found.loads, title=f"h3sim: {found.verdict}")
     return found
 
 
-def _networks(names: str, options: Options) -> Sequence[str] | tuple[NetworkShare, ...]:
-    """Return the names of networks, of which one may be given twice, or those of a CrUX file."""
+def _read_networks(names: str, options: Options) -> Sequence[str] | tuple[NetworkShare, ...]:
+    """Return the names of networks, possibly repeated, or those of users in a CrUX file."""
     listed = [name.strip() for name in names.split(",")]
     files = [name for name in listed if name.endswith(".json")]
     if files and len(listed) > 1:
@@ -136,7 +140,7 @@ def _networks(names: str, options: Options) -> Sequence[str] | tuple[NetworkShar
 
 
 def _page_lines(page: Page, imported: ImportedPage | None) -> Iterator[str]:
-    """Yield what there is to know of the page, and what of its recording could not be used."""
+    """Yield a description of the page, and the problems of its recording."""
     if imported is None:
         yield f"{page.name}: {page.title}"
         return
@@ -145,14 +149,14 @@ def _page_lines(page: Page, imported: ImportedPage | None) -> Iterator[str]:
     yield from (line for line in rest if line.startswith(("warning:", "mended:", "skipped:")))
 
 
-_PART = Number(low=0, high=1, is_above=True, is_below=True)
-_SUBJECT = Argument(
+_CONFIDENCE = Number(low=0, high=1, is_above=True, is_below=True)
+_SUBJECT_ARGUMENT = Argument(
     "FILE",
     "a HAR or another recording, a site, a page file; a shipped page",
     dest="page",
     read=read_subject_into,
 )
-_OF_RECORDING = (
+_RECORDING_ARGUMENTS = (
     Argument("--host HOST", "of the recording keep one host's requests"),
     Argument(
         "--page N",
@@ -164,7 +168,7 @@ _OF_RECORDING = (
     shared.marks(HEURISTIC),
 )
 """Options that select and mark the page load of a recording."""
-_SEARCH = (
+_SEARCH_ARGUMENTS = (
     Argument(
         "--baseline NAME",
         "scheme that the gain is relative to",
@@ -184,7 +188,7 @@ _SEARCH = (
         default=30,
         dest="n_seeds",
     ),
-    Argument("--confidence SHARE", "confidence level", _PART, default=0.95),
+    Argument("--confidence SHARE", "confidence level", _CONFIDENCE, default=0.95),
     Argument(
         "--robustness-networks NAMES",
         "other networks on which the choice is tried, with commas between",
@@ -201,7 +205,7 @@ _SEARCH = (
         dest="network_within",
     ),
 )
-"""Options of both commands."""
+"""Options of `search` and `recommend`."""
 
 
 @command(
@@ -214,7 +218,7 @@ _SEARCH = (
         "try these values of a parameter, with commas between; may be given several times",
         action="append",
     ),
-    *_SEARCH,
+    *_SEARCH_ARGUMENTS,
     common.WORKERS,
     shared.LoadOptions(),
     common.JSON("print h3sim-found/1 instead"),
@@ -239,9 +243,11 @@ def _print_search(found: SearchResult, options: Options) -> None:
     send_buffer_refill, retransmission_order and cc, which servers choose.
     """
     width = options.width
-    # The interval of a worse scheme lies above 1, and must look so.
+    # The interval of a worse scheme is above 1, which its decimals must show.
     decimals = max(
-        decimals_of((1.0, row.low), least=2, apart=_DISTINCT if row.is_worse else SURE)
+        decimals_of(
+            (1.0, row.low), least=2, apart=_MIN_VISIBLE_DIFFERENCE if row.is_worse else SURE
+        )
         for row in found.rows
     )
     output.show(
@@ -252,7 +258,7 @@ def _print_search(found: SearchResult, options: Options) -> None:
             found.rows,
             "scheme",
             "pairs",
-            (Column.ratio("ratio to the best", apart=_DISTINCT), "ratio"),
+            (Column.ratio("ratio to the best", apart=_MIN_VISIBLE_DIFFERENCE), "ratio"),
             (Column("low", decimals, SURE), "low"),
             (Column("high", decimals, SURE), "high"),
             ("", found.status),
@@ -274,10 +280,10 @@ def _print_search(found: SearchResult, options: Options) -> None:
 
 @command(
     "recommend",
-    _SUBJECT,
+    _SUBJECT_ARGUMENT,
     shared.schemes(",".join(DEPLOYABLE)),
-    *_OF_RECORDING,
-    *_SEARCH,
+    *_RECORDING_ARGUMENTS,
+    *_SEARCH_ARGUMENTS,
     common.WORKERS,
     shared.LoadOptions(),
     Argument(
@@ -328,9 +334,9 @@ def _print_recommendation(advice: Recommendation, options: Options) -> None:
 
 @command(
     "hints",
-    _SUBJECT,
+    _SUBJECT_ARGUMENT,
     shared.scheme("chrome-eps", "the server's scheme, with the browser's signals"),
-    *_OF_RECORDING,
+    *_RECORDING_ARGUMENTS,
     Argument(
         "--metric NAME", "the metric that ranks the edits", default="lcp", choices=tuple(METRICS)
     ),
@@ -338,7 +344,7 @@ def _print_recommendation(advice: Recommendation, options: Options) -> None:
         "--networks NAMES",
         "networks of the page's users, comma-separated, instead of --network; one that is"
         " named twice counts twice; or a CrUX file (.json)",
-        read=_networks,
+        read=_read_networks,
     ),
     Argument(
         "--network-uncertainty FACTOR",
@@ -348,7 +354,9 @@ def _print_recommendation(advice: Recommendation, options: Options) -> None:
         dest="network_within",
     ),
     Argument("--seeds N", "seeds of each comparison", Integer(low=3), default=8, dest="n_seeds"),
-    Argument("--confidence SHARE", "joint confidence level of the intervals", _PART, default=0.95),
+    Argument(
+        "--confidence SHARE", "joint confidence level of the intervals", _CONFIDENCE, default=0.95
+    ),
     common.WORKERS,
     shared.LoadOptions(browser="parse"),
     Argument(
@@ -378,10 +386,14 @@ def _print_hints(found: Hints, options: Options) -> None:
     width = options.width
     fidelity = () if found.fidelity is None else found.fidelity.lines()
     output.show(width, (*fidelity, found.describe()))
-    groups = {"These help": found.helpful, "These help and harm": found.mixed}
+    groups = {
+        "These help": found.helpful,
+        "These help and harm": found.mixed,
+        "These harm": found.harmful,
+    }
     is_poor = found.fidelity is not None and found.fidelity.grade is Grade.POOR
     where = ", in a load that does not fit the recording" if is_poor else ""
-    for heading, rows in (*groups.items(), ("These harm", found.harmful)):
+    for heading, rows in groups.items():
         print(f"\n{heading}{where}:\n" if rows else f"\n{heading}{where}: none")
         for number, row in enumerate(rows, 1):
             output.show(width, f"{number}. {row.sentence}")
@@ -391,7 +403,10 @@ def _print_hints(found: Hints, options: Options) -> None:
         print()
         shown = output.of(
             found.effects,
-            *("edit", "metric", "before_ms", "after_ms"),
+            "edit",
+            "metric",
+            "before_ms",
+            "after_ms",
             *((Column.ratio(name, apart=SURE), name) for name in ("ratio", "low", "high")),
             (Column("p (Holm)", 3), "p_holm"),
         )

@@ -36,15 +36,16 @@ if TYPE_CHECKING:
     from h3sim.transport import Network
 
 
-_SETTINGS = "settings"
+_SETTINGS_ATTRIBUTE = "settings"
+"""Attribute of the options with the values of `--set`."""
 
 
 class LoadOptions(ArgumentSet):
     """Options of network, transport, server and browser, read into `options.config`.
 
     Without *are_all*, only the common ones are options of their own; `--set KEY=VALUE` sets the
-    others. *given* are defaults of this command; options in *but* belong to the command; those in
-    *hidden* are common, but only `--help-all` shows them.
+    others. *given* are defaults of this command; options in *but* are defined by the command
+    itself; those in *hidden* are common, but shown by `--help-all` only.
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class LoadOptions(ArgumentSet):
     def add(self, parser: argparse.ArgumentParser, *, shows_all: bool) -> None:
         """Add the options to *parser*; rare ones are in its help only with *shows_all*."""
         groups: dict[str, Any] = {}
-        for entry, option in _options():
+        for entry, option in _load_options():
             if entry.attribute in self._but or not (option.is_common or self.is_rare):
                 continue
             if option.group not in groups:
@@ -88,66 +89,72 @@ class LoadOptions(ArgumentSet):
         if not self.is_rare:
             parser.add_argument(
                 "--set",
-                dest=_SETTINGS,
-                action=_Settings,
+                dest=_SETTINGS_ATTRIBUTE,
+                action=_SettingsAction,
                 metavar="KEY=VALUE",
                 help="set another option of the load (repeatable); --set help lists them",
             )
 
     def _keys(self, entry: FieldSpec, metavar: str) -> dict[str, str]:
         default = self._given.get(entry.attribute, entry.default)
-        usual = "" if default is None else f" (default: {_shown(default)})"
+        default_text = "" if default is None else f" (default: {_format_default(default)})"
         if isinstance(entry.kind, Choice):
             # Other values are refused by the config, together with all other errors.
             metavar = metavar or f"{{{','.join(entry.kind.options)}}}"
-        return {"help": (entry.about + usual).replace("%", "%%"), "metavar": metavar}
+        return {"help": (entry.about + default_text).replace("%", "%%"), "metavar": metavar}
 
     def read_into(self, options: Options, errors: ErrorCollector) -> None:
-        """Read `options.config`, which must suit each page read before it."""
-        options.words_of_load = {entry.attribute for entry, _ in _options()} - {*self._but}
+        """Read `options.config`, and check it for each page that was read before.
+
+        `options.words_of_load` are the attributes of single options, which `call_with` must not
+        pass on, since their values are in the config.
+        """
+        options.words_of_load = {entry.attribute for entry, _ in _load_options()} - {*self._but}
         given = dict(self._given)
         keys: dict[str, str] = {}
-        for text in getattr(options, _SETTINGS, None) or ():
+        for text in getattr(options, _SETTINGS_ATTRIBUTE, None) or ():
             errors.collect("", partial(_read_setting, text, given, keys))
-        for entry, _ in _options():
+        for entry, _ in _load_options():
             if entry.attribute not in self._but and entry.attribute in options.given:
-                given[entry.attribute] = _value(entry, getattr(options, entry.attribute))
+                given[entry.attribute] = _parse_value(entry, getattr(options, entry.attribute))
                 keys[entry.attribute] = switch_of(
                     LoadConfig, entry.attribute, given[entry.attribute]
                 )
+        # An unknown network must not hide errors in other options.
         options.config = None
         name: str = given.get("network", RECORDED)
         network: Network | str | None = name
         if name != RECORDED:
             network = errors.collect("", partial(catalog.load_network, name))
         given["network"] = WITHOUT_RECORDING if network is None else network
-        config = errors.collect("", partial(_config, given, keys, _pages_in(options)))
+        config = errors.collect("", partial(_make_config, given, keys, _pages_in(options)))
         options.config = None if network is None else config
 
 
-class _Settings(argparse.Action):
-    """Action that keeps each `KEY=VALUE`; "help" prints the keys instead."""
+class _SettingsAction(argparse.Action):
+    """Action that appends each `KEY=VALUE`; "help" prints the keys instead."""
 
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: Any, text: Any, _: Any = None
     ) -> None:
         if text == "help":
-            print("\n".join(_settings()))
+            print("\n".join(_settings_help()))
             parser.exit()
         setattr(namespace, self.dest, [*(getattr(namespace, self.dest) or ()), text])
 
 
-def _options() -> Iterator[tuple[FieldSpec, Any]]:
+def _load_options() -> Iterator[tuple[FieldSpec, Any]]:
+    """Yield each option of a load: its field in `LoadConfig`, and its form on the command line."""
     for entry in fields_of(LoadConfig):
         yield entry, option_of(LoadConfig, entry.attribute)
 
 
-def _shown(default: object) -> str:
+def _format_default(default: object) -> str:
     return f"{default:g}" if isinstance(default, float) else str(default)
 
 
-def _value(entry: FieldSpec, text: Any) -> Any:
-    """Return the value that *text* stands for, or *text*: the config then refuses it."""
+def _parse_value(entry: FieldSpec, text: Any) -> Any:
+    """Return the value of *text*, or *text* itself if it is invalid: the config then refuses it."""
     if not isinstance(text, str):
         return text
     if option_of(LoadConfig, entry.attribute).is_share:
@@ -167,28 +174,28 @@ def _value(entry: FieldSpec, text: Any) -> Any:
 def _read_setting(text: str, given: dict[str, Any], keys: dict[str, str]) -> None:
     """Add the value of `KEY=VALUE` to *given*, and to *keys* the name of its option."""
     key, sign, value = text.partition("=")
-    entries = {entry.attribute: entry for entry, _ in _options()}
+    entries = {entry.attribute: entry for entry, _ in _load_options()}
     if not sign:
         raise InputError.at("--set", f"must be KEY=VALUE, is {text!r}; --set help lists the keys")
     key = key.strip().replace("-", "_")
     if key not in entries:
         issue = unknown_option(key, tuple(entries))
         raise InputError.at(f"--set {key}", issue.message)
-    given[key], keys[key] = _value(entries[key], value.strip()), f"--set {key}"
+    given[key], keys[key] = _parse_value(entries[key], value.strip()), f"--set {key}"
 
 
-def _settings() -> Iterator[str]:
+def _settings_help() -> Iterator[str]:
     """Yield a line per option of a load: its key, values and meaning."""
-    for group in dict.fromkeys(option.group for _, option in _options()):
+    for group in dict.fromkeys(option.group for _, option in _load_options()):
         rows = [
-            (entry.attribute, f"{entry.about}{_choices(entry)}")
-            for entry, option in _options()
+            (entry.attribute, f"{entry.about}{_describe_choices(entry)}")
+            for entry, option in _load_options()
             if option.group == group
         ]
         yield f"{group}:\n{format_pairs(rows, width=output.terminal_width())}\n"
 
 
-def _choices(entry: FieldSpec) -> str:
+def _describe_choices(entry: FieldSpec) -> str:
     if isinstance(entry.kind, Choice):
         return f" ({', '.join(entry.kind.options)})"
     return " (true, false)" if isinstance(entry.kind, Flag) else ""
@@ -200,7 +207,7 @@ def _pages_in(options: Options) -> list[Page]:
     return [word for word in words if isinstance(word, Page)]
 
 
-def _config(given: dict[str, Any], keys: dict[str, str], pages: list[Page]) -> LoadConfig:
+def _make_config(given: dict[str, Any], keys: dict[str, str], pages: list[Page]) -> LoadConfig:
     """Return the config; errors name the options of the command line."""
     try:
         config = LoadConfig(**given)
@@ -282,7 +289,7 @@ def read_schemes(name: str, _: Options) -> list[Scheme]:
 
 
 def read_network(name: str, _: Options) -> str:
-    """Return *name* if a network has it."""
+    """Return *name*, if it is the name of a network."""
     catalog.load_network(name)
     return name
 
@@ -328,7 +335,7 @@ def with_process(scheme: Scheme, driver: DriverScheduler) -> Scheme:
 
 
 def scheduler_process(about: str, *, is_rare: bool = False) -> Argument:
-    """Return the option of a driver in the place of a scheme's scheduler."""
+    """Return the option of a driver that replaces a scheme's scheduler."""
     return Argument("--scheduler-process COMMAND", about, read=read_driver, is_rare=is_rare)
 
 
@@ -346,5 +353,5 @@ def schemes(default: str = "marx-2019") -> Argument:
 
 
 def check_names(options: Options) -> None:
-    """Refuse different pages or schemes of one name."""
+    """Refuse different pages or schemes with the same name."""
     study.check_names(pages=options.pages, schemes=options.schemes)

@@ -26,33 +26,37 @@ if TYPE_CHECKING:
     from h3sim.transport import LinkProfile, Network
 
 
-_SHOWN_NAMES = 12
-_NONE = "-"
+_MAX_LISTED_NAMES = 12
+_MISSING_VALUE = "-"
 
 
 class _Column(NamedTuple):
-    """Column: its header, the key of its value in `h3sim-list/1`, the value and its format.
-
-    The value is an attribute of the item, by default that of the key, or a function of the item.
-    """
+    """Column of a list."""
 
     head: str
     key: str
-    of: str | Callable[[Any], Any] = ""
+    """Key of its value in `h3sim-list/1`."""
+    source: str | Callable[[Any], Any] = ""
+    """Attribute or function of the item for the value; by default the attribute *key*."""
     show: Callable[[Any], str] = str
+    """Formats the value."""
 
     def value_of(self, item: Any) -> Any:
-        return self.of(item) if callable(self.of) else attrgetter(self.of or self.key)(item)
+        return (
+            self.source(item)
+            if callable(self.source)
+            else attrgetter(self.source or self.key)(item)
+        )
 
     def text(self, row: Mapping[str, Any]) -> str:
         value = row[self.key]
-        return _NONE if value in (None, "") else self.show(value)
+        return _MISSING_VALUE if value in (None, "") else self.show(value)
 
 
 class _Listing(NamedTuple):
     """List of shipped items: a function that returns them, and the columns of their table.
 
-    Columns after the first *shown* appear only where the whole table is as wide as the output.
+    Columns after the first *shown* appear only if the whole table fits the width of the output.
     """
 
     items: Callable[[], Iterable[Any]]
@@ -60,10 +64,12 @@ class _Listing(NamedTuple):
     shown: int | None = None
 
     def rows(self) -> list[dict[str, Any]]:
-        return [{c.key: c.value_of(item) for c in self.columns} for item in self.items()]
+        return [
+            {column.key: column.value_of(item) for column in self.columns} for item in self.items()
+        ]
 
 
-def _table_of(rows: Sequence[Mapping[str, Any]], columns: Sequence[_Column]) -> Table[list[str]]:
+def _make_table(rows: Sequence[Mapping[str, Any]], columns: Sequence[_Column]) -> Table[list[str]]:
     cells = ([column.text(row) for column in columns] for row in rows)
     return Table((column.head for column in columns), cells)
 
@@ -89,36 +95,36 @@ def _jitter(network: Network) -> str | None:
     return f"{jitter.every}:{low}" if low == high else f"{jitter.every}:{low}-{high}"
 
 
-def _short(value: float) -> str:
+def _format_number(value: float) -> str:
     return f"{value:g}"
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:g}" if share else _NONE
+    return f"{100 * share:g}" if share else _MISSING_VALUE
 
 
-class _Part(NamedTuple):
+class _NamedPart(NamedTuple):
     name: str
     title: str
     origin: str
 
 
-def _controllers() -> Iterable[_Part]:
+def _controllers() -> Iterable[_NamedPart]:
     from h3sim.transport.congestion.registry import REGISTRY  # lazy: plug-ins are searched for
 
     return _registered(REGISTRY, {})
 
 
-def _schedulers() -> Iterable[_Part]:
+def _schedulers() -> Iterable[_NamedPart]:
     from h3sim.schemes.registry import ABOUT, REGISTRY  # lazy: plug-ins are searched for
 
     return _registered(REGISTRY, ABOUT)
 
 
-def _registered(registry: PluginRegistry[Any], about: Mapping[str, str]) -> Iterator[_Part]:
+def _registered(registry: PluginRegistry[Any], about: Mapping[str, str]) -> Iterator[_NamedPart]:
     for entry in registry.listed():
         title = about.get(entry.name) or _first_sentence(entry)
-        yield _Part(entry.name, title, entry.origin)
+        yield _NamedPart(entry.name, title, entry.origin)
 
 
 def _first_sentence(entry: Listed[Any]) -> str:
@@ -145,14 +151,14 @@ def _sets() -> Iterator[_Set]:
 
 
 def _first_names(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
-    return ", ".join(names[:_SHOWN_NAMES]) + more
+    more = f" and {len(names) - _MAX_LISTED_NAMES} more" if len(names) > _MAX_LISTED_NAMES else ""
+    return ", ".join(names[:_MAX_LISTED_NAMES]) + more
 
 
-_SOURCE = _Column("source", "source")
-_PARTS = (_Column("what it does", "title"), _Column("from", "from", "origin"))
-# By attribute of the catalog: what only other lists need is not imported.
-_LISTS = {
+_SOURCE_COLUMN = _Column("source", "source")
+_PART_COLUMNS = (_Column("what it does", "title"), _Column("from", "from", "origin"))
+# With functions, so that the catalog imports only what the requested list needs.
+_LISTINGS = {
     "schemes": _Listing(
         lambda: catalog.list_schemes(),
         (
@@ -161,7 +167,7 @@ _LISTS = {
             _Column("mechanism", "mechanism", "mechanism.value"),
             _Column("signalling", "signalling", "signalling.value"),
             _Column("placeholders", "placeholders", lambda scheme: len(scheme.placeholders)),
-            _SOURCE,
+            _SOURCE_COLUMN,
         ),
         shown=4,
     ),
@@ -169,18 +175,18 @@ _LISTS = {
         lambda: catalog.list_networks(),
         (
             _Column("network", "name"),
-            _Column("Mbit/s down", "down_mbps", _down_mbps, _short),
-            _Column("Mbit/s up", "up_mbps", lambda network: _mbps(network.up), _short),
-            _Column("RTT ms", "rtt_ms", lambda network: to_ms(network.rtt_ns), _short),
+            _Column("Mbit/s down", "down_mbps", _down_mbps, _format_number),
+            _Column("Mbit/s up", "up_mbps", lambda network: _mbps(network.up), _format_number),
+            _Column("RTT ms", "rtt_ms", lambda network: to_ms(network.rtt_ns), _format_number),
             _Column("loss %", "loss", lambda network: network.down and network.down.loss, _percent),
             _Column(
                 "burst packets",
                 "burst",
                 lambda network: network.down and network.down.loss_burst,
-                _short,
+                _format_number,
             ),
             _Column("jitter", "jitter", _jitter),
-            _SOURCE,
+            _SOURCE_COLUMN,
         ),
         shown=7,
     ),
@@ -192,12 +198,12 @@ _LISTS = {
             _Column("transport", "transport", "protocol.value"),
             _Column("controller", "cc"),
             _Column("retransmits", "retransmit"),
-            _SOURCE,
+            _SOURCE_COLUMN,
         ),
         shown=5,
     ),
-    "controllers": _Listing(_controllers, (_Column("controller", "name"), *_PARTS)),
-    "schedulers": _Listing(_schedulers, (_Column("scheduler", "name"), *_PARTS)),
+    "controllers": _Listing(_controllers, (_Column("controller", "name"), *_PART_COLUMNS)),
+    "schedulers": _Listing(_schedulers, (_Column("scheduler", "name"), *_PART_COLUMNS)),
     "pages": _Listing(
         lambda: catalog.page_summaries(),
         (
@@ -205,7 +211,7 @@ _LISTS = {
             _Column("resources", "resources", "n_resources"),
             _Column("kB", "bytes", "total_bytes", lambda n_bytes: f"{n_bytes / 1000:,.0f}"),
             _Column("above the fold", "above_the_fold", "n_above_the_fold"),
-            _SOURCE,
+            _SOURCE_COLUMN,
         ),
         shown=4,
     ),
@@ -223,10 +229,11 @@ _LISTS = {
 }
 
 
-_SHOWN = ("page", "scheme", "network", "profile")
-_HEADED = ("format", "name", "title")
+_SHOWABLE_TYPES = ("page", "scheme", "network", "profile")
+_HEADING_KEYS = ("format", "name", "title")
 """Keys shown in the heading, or not at all."""
-_CLASS = "class"
+_RESULT_KEY = "class"
+"""Key with the result of a scheme's rule, which is shown after the rule's conditions."""
 
 
 def _check_form(options: Options) -> None:
@@ -239,29 +246,29 @@ def _check_form(options: Options) -> None:
         refuse([("--json", f"a {what} is TOML: use --toml")])
 
 
-def _of_file(text: str, width: int | None) -> Iterator[str]:
+def _toml_parts(text: str, width: int | None) -> Iterator[str]:
     """Yield the text of a TOML file: its values, then each of its tables."""
     document = parse_toml(text, InputError, source="")
-    yield _head(document.get("name"), document.get("title"), width)
-    yield format_pairs(_values(document), width=width)
+    yield _heading(document.get("name"), document.get("title"), width)
+    yield format_pairs(_plain_values(document), width=width)
     for key, entry in document.items():
         if isinstance(entry, list) and entry and isinstance(entry[0], dict):
-            yield _rows(key, entry, width)
+            yield _table_text(key, entry, width)
         elif isinstance(entry, dict) and all(isinstance(row, dict) for row in entry.values()):
-            yield _rows(key, [{key: name} | row for name, row in entry.items()], width)
+            yield _table_text(key, [{key: name} | row for name, row in entry.items()], width)
         elif isinstance(entry, dict):
-            yield f"{key}\n{format_pairs(_values(entry, indent='  '), width=width)}"
+            yield f"{key}\n{format_pairs(_plain_values(entry, indent='  '), width=width)}"
 
 
-def _head(name: object, title: object, width: int | None) -> str:
+def _heading(name: object, title: object, width: int | None) -> str:
     return output.fitted(escape_control(f"{name}: {title}" if title else str(name)), width)
 
 
-def _values(document: dict[str, Any], *, indent: str = "") -> list[tuple[str, str]]:
+def _plain_values(document: dict[str, Any], *, indent: str = "") -> list[tuple[str, str]]:
     return [
-        (f"{indent}{key}", _cell(value))
+        (f"{indent}{key}", _cell_text(value))
         for key, value in document.items()
-        if key not in _HEADED and not _is_table(value)
+        if key not in _HEADING_KEYS and not _is_table(value)
     ]
 
 
@@ -271,14 +278,15 @@ def _is_table(value: object) -> bool:
     )
 
 
-def _rows(key: str, rows: list[dict[str, Any]], width: int | None) -> str:
-    """Return an array of tables as text: one row per table, or one sentence where that is wider."""
+def _table_text(key: str, rows: list[dict[str, Any]], width: int | None) -> str:
+    """Return an array of tables as text: a row for each, or a sentence if rows are too wide."""
     keys = list(dict.fromkeys(name for row in rows for name in row))
-    keys.sort(key=_CLASS.__eq__)  # the result of a rule follows its conditions
-    shown = Table(keys, ([_cell(row.get(name, "")) for name in keys] for row in rows))
+    keys.sort(key=lambda name: name == _RESULT_KEY)  # to the end
+    shown = Table(keys, ([_cell_text(row.get(name, "")) for name in keys] for row in rows))
     if width is not None and shown.text_width > width:
         lines = (
-            "; ".join(f"{name} {_cell(row[name])}" for name in keys if name in row) for row in rows
+            "; ".join(f"{name} {_cell_text(row[name])}" for name in keys if name in row)
+            for row in rows
         )
         body = "\n".join(output.fitted(f"- {line}", width) for line in lines)
         return f"{key}\n{body}"
@@ -286,7 +294,7 @@ def _rows(key: str, rows: list[dict[str, Any]], width: int | None) -> str:
     return body if key in keys else f"{key}\n{body}"
 
 
-def _cell(value: object) -> str:
+def _cell_text(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):
@@ -294,11 +302,11 @@ def _cell(value: object) -> str:
     return str(value)
 
 
-def _of_page(document: dict[str, Any], page: Page, width: int | None) -> Iterator[str]:
+def _page_parts(document: dict[str, Any], page: Page, width: int | None) -> Iterator[str]:
     kb = page.total_bytes / 1000
-    yield _head(page.name, f"{plural(len(page.resources), 'resource')}, {kb:,.0f} kB", width)
+    yield _heading(page.name, f"{plural(len(page.resources), 'resource')}, {kb:,.0f} kB", width)
     known = {key: document[key] for key in ("url",) if key in document}
-    values = _values(known | dict(page.provenance))
+    values = _plain_values(known | dict(page.provenance))
     if values:
         yield format_pairs(values, width=width)
     shown = output.of(
@@ -313,7 +321,7 @@ def _of_page(document: dict[str, Any], page: Page, width: int | None) -> Iterato
 
 
 def _requested(resource: Resource) -> str:
-    """Describe in a few words when a resource is requested."""
+    """Describe when a resource is requested."""
     from h3sim.page import TriggerEvent  # lazy: lists need no model of a page
 
     found = resource.discovered
@@ -332,7 +340,7 @@ def _requested(resource: Resource) -> str:
 
 @command(
     "list",
-    Argument("WHAT", f"one of {', '.join(_LISTS)}", dest="what", choices=tuple(_LISTS)),
+    Argument("WHAT", f"one of {', '.join(_LISTINGS)}", dest="what", choices=tuple(_LISTINGS)),
     common.JSON("print h3sim-list/1 instead"),
     common.NO_TRUNCATE,
 )
@@ -347,7 +355,7 @@ def _print_list(options: Options) -> None:
 
     `h3sim show` shows one of them in full.
     """
-    listing = _LISTS[options.what]
+    listing = _LISTINGS[options.what]
     rows = listing.rows()
     if options.json:
         from h3sim.catalog.formats import LIST  # lazy: tables do not need it
@@ -355,15 +363,17 @@ def _print_list(options: Options) -> None:
         document = {"version": __version__, "of": options.what, "rows": rows}
         output.print_json(LIST.write(document))
         return
-    shown = _table_of(rows, listing.columns)
+    shown = _make_table(rows, listing.columns)
     if options.width is not None and shown.text_width > options.width:
-        shown = _table_of(rows, listing.columns[: listing.shown])
+        shown = _make_table(rows, listing.columns[: listing.shown])
     print(shown.to_text(options.width))
 
 
 @command(
     "show",
-    Argument("WHAT", f"one of {', '.join(_SHOWN)}", dest="what", choices=tuple(_SHOWN)),
+    Argument(
+        "WHAT", f"one of {', '.join(_SHOWABLE_TYPES)}", dest="what", choices=tuple(_SHOWABLE_TYPES)
+    ),
     Argument("NAME", "a shipped name, or a file"),
     Argument("--toml", "print the TOML file", not_with="--json"),
     common.JSON("print the JSON file of a page"),
@@ -392,8 +402,8 @@ def _show(options: Options) -> None:
         output.print_file(text)
         return
     parts = (
-        _of_page(json.loads(text), found, width)
+        _page_parts(json.loads(text), found, width)
         if options.what == "page"
-        else _of_file(text, width)
+        else _toml_parts(text, width)
     )
     print("\n\n".join(parts))

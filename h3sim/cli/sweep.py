@@ -29,15 +29,17 @@ if TYPE_CHECKING:
     from h3sim.study.sweep import Sequential
 
 
-_SHOWN_ERRORS = 10
-_HUGE = 1e6
+_MAX_SHOWN_ERRORS = 10
+_MIN_SCIENTIFIC = 1e6
 """Smallest speedup that is printed in scientific notation."""
-_SHOWN_BY = ("network", "scheme")
-_HEADS = ("ByteIndex all ms", "ByteIndex above fold ms", "page load ms")
-_FIGURES = tuple(figure for figure in FIGURES if figure.is_headline)
+_SUMMARY_COLUMNS = ("network", "scheme")
+"""Columns by which means are shown after a sweep, as far as the study has them."""
+_SUMMARY_HEADS = ("ByteIndex all ms", "ByteIndex above fold ms", "page load ms")
+"""Headings of the means of `_SUMMARY_METRICS`."""
+_SUMMARY_METRICS = tuple(figure for figure in FIGURES if figure.is_headline)
 
 
-def _study(name: str, options: Options) -> Study:
+def _read_study(name: str, options: Options) -> Study:
     study = read_study(name)
     pages = tuple(
         shared.with_marks(page, options.above_the_fold) if isinstance(page, Page) else page
@@ -50,7 +52,7 @@ def _study(name: str, options: Options) -> Study:
     )
 
 
-def _metrics(name: str, options: Options) -> str:
+def _read_metric(name: str, options: Options) -> str:
     if options.study is not None:
         options.study.ask_for([name])
     return name
@@ -93,7 +95,7 @@ def _print_contrast(results: Results, options: Options) -> None:
     """Print how the values of an axis compare with one of them."""
     over, text, by, pool = _read_contrast(options)
     width, levels = options.width, dict.fromkeys(results.column(over))
-    baseline = next((level for level in levels if _is_meant(level, text)), None)
+    baseline = next((level for level in levels if _is_named(level, text)), None)
     if baseline is None:
         known = ", ".join(map(str, levels))
         raise InputError.at("--compare", f"no load has {over} {text}; there are {known}")
@@ -110,9 +112,9 @@ def _print_contrast(results: Results, options: Options) -> None:
             (over, "level"),
             ("pairs", "pairs"),
             ("clusters", lambda row: f"{row.clusters:,} {row.cluster}{'s' * (row.clusters != 1)}"),
-            ("speedup", lambda row: _speedup(row.geometric)),
-            ("low", lambda row: _speedup(row.low)),
-            ("high", lambda row: _speedup(row.high)),
+            ("speedup", lambda row: _format_speedup(row.geometric)),
+            ("low", lambda row: _format_speedup(row.low)),
+            ("high", lambda row: _format_speedup(row.high)),
             ("p", lambda row: "-" if row.p_holm is None else f"{row.p_holm:.3f}"),
         )
         heading = f"{figure.title}: speedups to {over} {baseline}, paired by {rows[0].pairing}"
@@ -123,10 +125,10 @@ def _print_contrast(results: Results, options: Options) -> None:
             print(f"{output.fitted(f'no interval: {refusal}', width)}\n")
 
 
-def _is_meant(level: object, text: str) -> bool:
-    """Return whether *text* is what a command line calls a value of an axis.
+def _is_named(level: object, text: str) -> bool:
+    """Return whether *text* names the value *level* of an axis on the command line.
 
-    >>> _is_meant(60.0, "60"), _is_meant("tcp", "tcp"), _is_meant(True, "1")
+    >>> _is_named(60.0, "60"), _is_named("tcp", "tcp"), _is_named(True, "1")
     (True, True, False)
     """
     if isinstance(level, int | float) and not isinstance(level, bool):
@@ -137,8 +139,8 @@ def _is_meant(level: object, text: str) -> bool:
     return str(level) == text
 
 
-def _with_width(width: float, options: Options) -> float:
-    """Have the study add seeds until intervals have that width."""
+def _set_target_width(width: float, options: Options) -> float:
+    """Make the study add seeds until its intervals have that width."""
     study: Study | None = options.study
     if study is None:
         return width
@@ -147,7 +149,8 @@ def _with_width(width: float, options: Options) -> float:
         study.stopping = replace(stopping, width=width)
     except InputError as error:
         problems = (
-            ValidationIssue(key="--target-ci-width", message=p.message) for p in error.problems
+            ValidationIssue(key="--target-ci-width", message=problem.message)
+            for problem in error.problems
         )
         raise InputError(problems) from error
     return width
@@ -164,7 +167,9 @@ def _print_plan(study: Study, options: Options) -> None:
         print(f"with {n_seeds:,} seeds: {plan}")
 
 
-def _run(study: Study, options: Options, **settings: Any) -> tuple[Results, Sequential | None]:
+def _run_study(
+    study: Study, options: Options, **settings: Any
+) -> tuple[Results, Sequential | None]:
     settings |= {name: getattr(options, name) for name in ("store", "workers", "retry_failed")}
     if study.stopping is None:
         return study.run(**settings), None
@@ -172,7 +177,7 @@ def _run(study: Study, options: Options, **settings: Any) -> tuple[Results, Sequ
     return found.results, found
 
 
-def _write(results: Results, options: Options) -> None:
+def _write_rows(results: Results, options: Options) -> None:
     rows = results.resources() if options.resources else results
     writers = {"csv": rows.to_csv, "parquet": rows.to_parquet, "save": rows.save}
     for name, write in writers.items():
@@ -189,9 +194,9 @@ def _print_sequential(until: Sequential, options: Options) -> None:
         until.rows,
         "scheme",
         "seeds",
-        (f"speedup to {rule.baseline}", lambda row: _speedup(row.geometric)),
-        ("low", lambda row: _speedup(row.low)),
-        ("high", lambda row: _speedup(row.high)),
+        (f"speedup to {rule.baseline}", lambda row: _format_speedup(row.geometric)),
+        ("low", lambda row: _format_speedup(row.low)),
+        ("high", lambda row: _format_speedup(row.high)),
         # With few seeds an interval may extend down to 0.
         ("width %", lambda row: f"{100 * (row.high / row.low - 1):.1f}" if row.low else "-"),
     )
@@ -203,32 +208,34 @@ def _print_sequential(until: Sequential, options: Options) -> None:
         print(f"h3sim sweep: {message}: raise until.most_seeds", file=sys.stderr)
 
 
-def _speedup(number: float | None) -> str:
+def _format_speedup(number: float | None) -> str:
     """Format a speedup; huge ends of meaningless intervals use scientific notation.
 
-    >>> _speedup(1.23456), _speedup(2e300)
+    >>> _format_speedup(1.23456), _format_speedup(2e300)
     ('1.235', '2e+300')
     """
     if number is None:
         return MISSING
-    return f"{number:.3f}" if number < _HUGE else f"{number:.0e}"
+    return f"{number:.3f}" if number < _MIN_SCIENTIFIC else f"{number:.0e}"
 
 
 def _print_results(results: Results, options: Options) -> None:
     """Print the means by network and scheme."""
     if not len(results):
         return
-    by = [name for name in _SHOWN_BY if name in results.columns]
-    means = [results.summary(figure.name, by=by) for figure in _FIGURES]
-    shown = output.of(
-        [*zip(*means, strict=True)],
-        *((name, lambda row, name=name: row[0][name]) for name in by),
-        ("loads", lambda row: row[0]["n"]),
-        *(
-            (Column.ms(head), lambda row, number=number: row[number]["mean"])
-            for number, head in enumerate(_HEADS)
-        ),
+    by = [name for name in _SUMMARY_COLUMNS if name in results.columns]
+    means = [results.summary(figure.name, by=by) for figure in _SUMMARY_METRICS]
+    # Each row has a summary per metric, of the same loads.
+    rows = (
+        (
+            *(first[name] for name in by),
+            first["n"],
+            first["mean"],
+            *(each["mean"] for each in others),
+        )
+        for first, *others in zip(*means, strict=True)
     )
+    shown = Table((*by, "loads", *map(Column.ms, _SUMMARY_HEADS)), rows)
     output.show(options.width, "means over all other parameters", shown)
 
 
@@ -237,15 +244,15 @@ def _check_prune(options: Options) -> None:
         raise InputError.at("prune", "choose what to delete: --failed, --other-models or both")
 
 
-_FORMATS = (".csv", ".parquet", ".jsonl")
-_STORE = Argument("STORE", "the store file")
+_EXPORT_SUFFIXES = (".csv", ".parquet", ".jsonl")
+_STORE_ARGUMENT = Argument("STORE", "the store file")
 
 
 @command(
     "sweep",
     shared.marks(),
     Argument("--resources", "keep one row per resource, and write these"),
-    Argument("STUDY", "a study file (.toml, format h3sim-study/1)", read=_study),
+    Argument("STUDY", "a study file (.toml, format h3sim-study/1)", read=_read_study),
     Argument("--store FILE", "store finished loads and reuse them", output=()),
     common.WORKERS,
     common.DASK,
@@ -258,14 +265,14 @@ _STORE = Argument("STORE", "the store file")
         "--metrics NAME,...",
         f"additional columns that take longer: {', '.join(ON_DEMAND)}",
         many="commas",
-        read=_metrics,
+        read=_read_metric,
     ),
     Argument(
         "--target-ci-width SHARE",
         "add seeds until each speedup's confidence interval is narrower: 0.05 or 5%; other"
         " settings come from the study's table `until`",
         type=share,
-        read=_with_width,
+        read=_set_target_width,
     ),
     Argument(
         "--compare AXIS=BASELINE",
@@ -301,16 +308,16 @@ def _run_sweep(options: Options, progress: output.Progress | None) -> int:
     """
     study: Study = options.study
     if options.compare is not None:
-        require_extra("scipy", "study")  # when all loads have run
+        require_extra("scipy", "study")  # fails now, not after all loads have run
     if options.parquet is not None:
-        require_extra("pyarrow", "study")  # fail now, not after all loads have run
+        require_extra("pyarrow", "study")  # as above
     if options.dry_run:
         _print_plan(study, options)
         return 0
     began = time.monotonic()
     with dask_client(options.dask) as client:
-        results, until = _run(study, options, executor=client, progress=progress or False)
-    _write(results, options)
+        results, until = _run_study(study, options, executor=client, progress=progress or False)
+    _write_rows(results, options)
     if options.compare is None:
         _print_results(results, options)
     else:
@@ -320,13 +327,13 @@ def _run_sweep(options: Options, progress: output.Progress | None) -> int:
     seconds = time.monotonic() - began
     loads = len(results) + len(results.errors)
     print(f"\n{loads:,} loads: {results.counts}; {seconds:,.1f} s")
-    for error in results.errors[:_SHOWN_ERRORS]:
+    for error in results.errors[:_MAX_SHOWN_ERRORS]:
         print(f"h3sim sweep: failed: {escape_control(error)}", file=sys.stderr)
     is_enough = until is None or until.is_narrow
     return 0 if is_enough and not results.errors else FAILED
 
 
-@command("store list", _STORE, common.NO_TRUNCATE)
+@command("store list", _STORE_ARGUMENT, common.NO_TRUNCATE)
 def _list_studies(options: Options) -> None:
     """List the studies and their finished loads."""
     with Store(options.store, may_write=False) as store:
@@ -336,7 +343,8 @@ def _list_studies(options: Options) -> None:
         ("study", "id"),
         ("name", lambda study: study.name or "-"),
         ("cells", "n"),
-        *("done", "failed"),
+        "done",
+        "failed",
         ("axes", lambda study: ", ".join(study.axes) or "-"),
     )
     models = (
@@ -347,7 +355,7 @@ def _list_studies(options: Options) -> None:
     output.show(options.width, shown, by_model, shorten=False)
 
 
-@command("store verify", _STORE)
+@command("store verify", _STORE_ARGUMENT)
 def _verify_store(options: Options) -> int:
     """Check the file's integrity and list damaged entries."""
     with Store(options.store, may_write=False) as store:
@@ -359,7 +367,7 @@ def _verify_store(options: Options) -> int:
     return FAILED if found else 0
 
 
-@command("store repair", _STORE)
+@command("store repair", _STORE_ARGUMENT)
 def _repair_store(options: Options) -> None:
     """Drop damaged entries, so that the next run computes them again."""
     dropped = repair_store(options.store)
@@ -371,8 +379,8 @@ def _repair_store(options: Options) -> None:
 
 @command(
     "store export",
-    _STORE,
-    Argument("FILE", f"FILE{', FILE'.join(_FORMATS)}", output=_FORMATS),
+    _STORE_ARGUMENT,
+    Argument("FILE", f"FILE{', FILE'.join(_EXPORT_SUFFIXES)}", output=_EXPORT_SUFFIXES),
     Argument("--study N", "the study's number in `h3sim store list` (default: the last)", type=int),
     Argument("--resources", "write one row per resource"),
 )
@@ -387,7 +395,7 @@ def _export_store(options: Options) -> None:
 
 @command(
     "store prune",
-    _STORE,
+    _STORE_ARGUMENT,
     Argument("--failed", "delete failed loads"),
     Argument("--other-models", "delete loads of other versions of h3sim"),
     checks=(_check_prune,),

@@ -24,22 +24,23 @@ if TYPE_CHECKING:
     from h3sim.study.validation import PrioritizationTest, SchemeValidation
 
 
-_MOST_SHOWN = 20
-_HOW_TO = (
+_MAX_SHOWN_DISAGREEMENTS = 20
+_NOTHING_RECORDED_NOTE = (
     "No page has recorded priorities. `h3sim import` keeps those of a HAR or a DevTools log,"
     " `h3sim record` those of an installed Chromium; the recorded pages of the corpus have them."
 )
 
 
-def _claim(name: str, options: Options) -> Any:
+def _read_claim(name: str, options: Options) -> Any:
     return _conformance().claim_named(name, signals=options.signals)
 
 
-def _driver(words: list[str], options: Options) -> DriverScheduler:
+def _read_driver(words: list[str], options: Options) -> DriverScheduler:
     return DriverScheduler(words, timeout_s=options.timeout)
 
 
 def _conformance() -> Any:
+    """Return the package `h3sim.conformance`, or ask for the library that it needs."""
     with needing_extra("hypothesis", "testing"):
         from h3sim import conformance
     return conformance
@@ -67,15 +68,21 @@ def _print_validation(found: SchemeValidation, options: Options) -> None:
     pages = f"{found.n_recorded_pages} of {plural(found.n_pages, 'page')}"
     heading = f"rules of {found.scheme}; {pages} with recorded priorities"
     if not found.rows:
-        output.show(width, heading, _HOW_TO)
+        output.show(width, heading, _NOTHING_RECORDED_NOTE)
         return
     counts = output.of(
         [*found.rows, found.total],
-        *("kind", "recorded", "agree"),
+        "kind",
+        "recorded",
+        "agree",
         ("agree %", lambda row: f"{row.percent:.1f}"),
     )
     output.show(width, heading, counts, shorten=False)
-    shown = [*found.disagreements] if width is None else [*found.disagreements][:_MOST_SHOWN]
+    shown = (
+        [*found.disagreements]
+        if width is None
+        else [*found.disagreements][:_MAX_SHOWN_DISAGREEMENTS]
+    )
     if shown:
         print()
         output.show(width, Table(("page", "resource", "kind", "recorded", "rules"), shown))
@@ -123,7 +130,9 @@ def _print_server_test(found: PrioritizationTest, options: Options) -> None:
         found.rows,
         "scheme",
         ("", lambda row: "passes" if row.passes else "fails"),
-        *("first_byte_ms", "complete_ms", "alone_ms"),
+        "first_byte_ms",
+        "complete_ms",
+        "alone_ms",
         ("images meanwhile kB", lambda row: f"{row.meanwhile_bytes / 1000:,.1f}"),
         ("remaining kB", lambda row: f"{row.waiting_bytes / 1000:,.1f}"),
     )
@@ -149,7 +158,7 @@ def _print_server_test(found: PrioritizationTest, options: Options) -> None:
         "a ready claim to check; may be repeated (docs/testing-schedulers.md lists them)",
         action="append",
         many="words",
-        read=_claim,
+        read=_read_claim,
     ),
     Argument("--suggest", "try every ready claim, and list those that hold"),
     Argument(
@@ -166,7 +175,11 @@ def _print_server_test(found: PrioritizationTest, options: Options) -> None:
         default=5.0,
     ),
     Argument(
-        "COMMAND", "the driver and its arguments, after --", dest="driver", nargs="+", read=_driver
+        "COMMAND",
+        "the driver and its arguments, after --",
+        dest="driver",
+        nargs="+",
+        read=_read_driver,
     ),
 )
 def _run_conformance(options: Options) -> int:

@@ -131,7 +131,8 @@ def field_bytes(fields: Iterable[Field]) -> int:
     return sum(len(name) + len(value) for name, value in fields)
 
 
-_NEVER_AGAIN = frozenset({b"content-length", b"if-modified-since", b"last-modified"})
+_UNIQUE_VALUE_FIELDS = frozenset({b"content-length", b"if-modified-since", b"last-modified"})
+"""Fields whose values hardly ever recur, so that entries for them would be wasted."""
 
 
 def is_indexed(field: Field) -> bool:
@@ -146,13 +147,14 @@ def is_indexed(field: Field) -> bool:
     name, value = field
     if name == b":path":
         return b"=" not in value and b"jpg" not in value
-    return name not in _NEVER_AGAIN
+    return name not in _UNIQUE_VALUE_FIELDS
 
 
 DEFAULT_BODY_BYTES = 10_000
 """The assumed size of a response of unknown size."""
-_LENGTH = b"content-length"
-_MOST_DIGITS = 12
+_CONTENT_LENGTH = b"content-length"
+_MAX_LENGTH_DIGITS = 12
+"""A content-length of more digits is implausible, and counts as unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,8 +258,8 @@ def responses_of(exchanges: Iterable[Exchange]) -> tuple[TimedSection, ...]:
 
 
 def _body_bytes(response: FieldSection) -> int:
-    text = dict(response).get(_LENGTH, b"")
-    if text.isdigit() and len(text) <= _MOST_DIGITS:
+    text = dict(response).get(_CONTENT_LENGTH, b"")
+    if text.isdigit() and len(text) <= _MAX_LENGTH_DIGITS:
         return int(text)
     return DEFAULT_BODY_BYTES
 
@@ -329,33 +331,33 @@ class StreamPart(NamedTuple):
         return first, rest
 
 
-class _Assembly:
+class _StreamAssembly:
     """Reassembly of one stream: bytes in order, each once, from parts in any order."""
 
-    __slots__ = ("_ends_at", "_parts", "_taken")
+    __slots__ = ("_early_parts", "_ends_at", "_n_in_order")
 
     def __init__(self) -> None:
-        self._parts: dict[int, bytes] = {}
-        self._taken = 0
+        self._early_parts: dict[int, bytes] = {}
+        self._n_in_order = 0
         self._ends_at: int | None = None
 
     def add(self, part: StreamPart) -> bytes:
-        """Return the bytes that are newly in order."""
+        """Return the bytes that are in order now and were not before."""
         if part.is_last:
             self._ends_at = part.offset + len(part.data)
-        # The bytes before have been read: their copy is released.
-        if part.offset >= self._taken:
-            self._parts[part.offset] = part.data
+        # A duplicate of bytes that were returned already is ignored.
+        if part.offset >= self._n_in_order:
+            self._early_parts[part.offset] = part.data
         data = b""
-        while self._taken in self._parts:
-            found = self._parts.pop(self._taken)
-            data += found
-            self._taken += len(found)
+        while self._n_in_order in self._early_parts:
+            next_bytes = self._early_parts.pop(self._n_in_order)
+            data += next_bytes
+            self._n_in_order += len(next_bytes)
         return data
 
     def is_complete(self) -> bool:
         """Return whether the stream is complete."""
-        return self._ends_at == self._taken
+        return self._ends_at == self._n_in_order
 
 
 class EncodingEnd:
@@ -375,14 +377,16 @@ class EncodingEnd:
     def __init__(self, encoder: SectionEncoder) -> None:
         self.encoder = encoder
         self._n_instruction_bytes = 0
-        self._decoder_stream = _Assembly()
-        self._begin = encoder.start()
+        """Bytes of the encoder stream so far, the offset of its next part."""
+        self._decoder_stream = _StreamAssembly()
+        self._start_bytes = encoder.start()
+        """Initial bytes of the encoder stream, which precede the first instructions."""
 
     def encode(self, stream_id: int, fields: FieldSection) -> list[StreamPart]:
         """Return the parts of a section: first those of the encoder stream, if any."""
         encoded = self.encoder.encode(stream_id, fields)
-        instructions = self._begin + encoded.instructions
-        self._begin = b""
+        instructions = self._start_bytes + encoded.instructions
+        self._start_bytes = b""
         parts = []
         if instructions:
             parts.append(StreamPart(None, self._n_instruction_bytes, instructions))
@@ -402,23 +406,25 @@ class DecodingEnd:
 
     def __init__(self, decoder: SectionDecoder) -> None:
         self.decoder = decoder
-        self._encoder_stream = _Assembly()
-        self._sections: dict[int, tuple[_Assembly, list[bytes]]] = {}
+        self._encoder_stream = _StreamAssembly()
+        self._sections: dict[int, tuple[_StreamAssembly, list[bytes]]] = {}
+        """Reassembly and bytes so far of the section on each stream."""
         self._n_feedback_bytes = 0
+        """Bytes of the decoder stream so far, the offset of its next part."""
 
     def deliver(self, part: StreamPart) -> list[Decoded]:
         """Process a part; return the sections that are decoded now."""
         if part.stream_id is None:
             data = self._encoder_stream.add(part)
             return self.decoder.on_instructions(data) if data else []
-        assembly, pieces = self._sections.setdefault(part.stream_id, (_Assembly(), []))
+        assembly, pieces = self._sections.setdefault(part.stream_id, (_StreamAssembly(), []))
         if assembly.is_complete():
             return []
         pieces.append(assembly.add(part))
         if not assembly.is_complete():
             return []
         section = b"".join(pieces)
-        pieces.clear()
+        pieces.clear()  # releases their memory
         return self.decoder.on_section(part.stream_id, section)
 
     def take_feedback(self) -> StreamPart | None:
@@ -430,10 +436,11 @@ class DecodingEnd:
         return StreamPart(None, self._n_feedback_bytes - len(data), data)
 
 
-_MOST_BYTES = 64 * 2**20
-"""The size limit: no file of header lists is larger."""
-_COMMENT = b"#"
-_TIME = re.compile(rb"# at_ms (\d{1,9}(?:\.\d{1,9})?)")
+_MAX_FILE_BYTES = 64 * 2**20
+"""Size limit of files of header lists."""
+_COMMENT_MARK = b"#"
+_TIME_COMMENT = re.compile(rb"# at_ms (\d{1,9}(?:\.\d{1,9})?)")
+"""Comment with the send time of the next list, an addition of h3sim to QIF."""
 
 
 class HeaderListError(InputError):
@@ -455,9 +462,9 @@ def read_qif(path: str | PathLike[str]) -> tuple[TimedList, ...]:
     """
     with open_input(path, HeaderListError) as file:
         # One byte more than allowed detects a file that is too large without reading all of it.
-        data = file.read(_MOST_BYTES + 1)
-    if len(data) > _MOST_BYTES:
-        message = f"is larger than {_MOST_BYTES >> 20} MiB"
+        data = file.read(_MAX_FILE_BYTES + 1)
+    if len(data) > _MAX_FILE_BYTES:
+        message = f"is larger than {_MAX_FILE_BYTES >> 20} MiB"
         raise HeaderListError.at("", message, shown_path(path))
     return parse_qif(data, source=shown_path(path))
 
@@ -473,10 +480,10 @@ def parse_qif(data: bytes, *, source: str = "") -> tuple[TimedList, ...]:
     Raises:
         HeaderListError: if there is none, or lines are no fields; each with its number.
     """
-    reader = _Reader()
+    reader = _QifParser()
     for number, line in enumerate(data.split(b"\n"), start=1):
         reader.take(number, line.removesuffix(b"\r"))
-    # The last list may lack its empty line.
+    # Ends the last list, which may lack its empty line.
     reader.take(0, b"")
     if not reader.lists and not reader.problems:
         reader.problems.append(ValidationIssue(key="", message="has no header lists"))
@@ -485,8 +492,8 @@ def parse_qif(data: bytes, *, source: str = "") -> tuple[TimedList, ...]:
     return tuple(reader.lists)
 
 
-class _Reader:
-    """Parser of lines."""
+class _QifParser:
+    """Parser of the lines of a QIF file."""
 
     def __init__(self) -> None:
         self.lists: list[TimedList] = []
@@ -496,8 +503,8 @@ class _Reader:
 
     def take(self, number: int, text: bytes) -> None:
         """Process the line with that number."""
-        if text.startswith(_COMMENT):
-            timed = _TIME.fullmatch(text)
+        if text.startswith(_COMMENT_MARK):
+            timed = _TIME_COMMENT.fullmatch(text)
             if timed:
                 self._at_ms = float(timed[1])
         elif text:

@@ -50,29 +50,30 @@ if TYPE_CHECKING:
 
 
 _INDEX_BITS = 8
+"""Prefix of an index, or a count, that has a byte of its own."""
 
 
 class TableReference(NamedTuple):
-    """A reference to an entry: of the static table, or at an index of the dynamic one."""
+    """A reference to an entry of the static table or the dynamic one."""
 
     is_static: bool
     slot: int
+    """Index of the entry in its table."""
 
 
 class Line(NamedTuple):
-    """A field line: its literal strings, the entry for the rest, and the index of its insert.
-
-    A line without a value stands for its entry; `at` is the index of the inserted entry, if any.
-    """
+    """A field line: its literal strings, and the entry for the others, if any."""
 
     entry: TableReference | None
     name: bytes
     value: bytes | None
+    """None for the value of the entry."""
     at: int | None = None
+    """Index at which the field is inserted; None if it is not."""
 
 
 class Delete(NamedTuple):
-    """An entry is deleted once that many references to it were read."""
+    """Instruction to delete an entry once that many references to it were read."""
 
     slot: int
     n_references: int
@@ -142,8 +143,8 @@ def _look_up(line: Line) -> Line:
     return Line(None, name, value if line.value is None else line.value, line.at)
 
 
-_MIN_FREE_BYTES = 256
-"""The reserve of the encoder, as in the prototype (kMinFree); at most the table."""
+_RESERVE_BYTES = 256
+"""Bytes of the table that the encoder keeps free, as in the prototype (kMinFree)."""
 
 
 @dataclass(slots=True)
@@ -184,14 +185,17 @@ class EarlyQpackEncoder:
         self._entries: dict[int, _Entry] = {}
         """The valid entries by index, in insertion order."""
         self._deleted: dict[int, _Entry] = {}
-        """Entries whose removal the decoder has not confirmed."""
+        """Deleted entries whose removal the decoder has not confirmed."""
         self._entry_of: dict[Field | bytes, _Entry] = {}
+        """The entry to refer to for each field and each name."""
         self._inserted_by_stream: dict[int, list[_Entry]] = {}
         self._free_indexes: list[int] = []
+        """A heap, so that the lowest index, which is the shortest, is used first."""
         self._n_indexes = 0
         self._valid_bytes = 0
         self._deleted_bytes = 0
         self._feedback = b""
+        """Bytes of the decoder stream that are no complete bitmap yet."""
 
     @property
     def table_bytes(self) -> int:
@@ -214,7 +218,7 @@ class EarlyQpackEncoder:
             entry.is_acked = True
 
     def on_feedback(self, data: bytes) -> None:
-        """Free indices; *data* has bitmaps of them, each after its length."""
+        """Free the indices of removed entries; *data* has bitmaps of them, preceded by lengths."""
         self._feedback += data
         while self._feedback:
             reader = WireReader(self._feedback)
@@ -234,7 +238,8 @@ class EarlyQpackEncoder:
     def _take_bitmap(self, bitmap: bytes) -> None:
         """Free the entries that the decoder confirms as removed."""
         for index in range(8 * len(bitmap)):
-            if bitmap[index // 8] >> index % 8 & 1:
+            is_removed = bitmap[index // 8] >> index % 8 & 1
+            if is_removed:
                 if index not in self._deleted:
                     raise CodecError(f"entry {index} is gone, and was not deleted")
                 self._deleted_bytes -= self._deleted.pop(index).n_bytes
@@ -242,9 +247,9 @@ class EarlyQpackEncoder:
 
     def _encode_line(self, field: Field, stream_id: int) -> bytes:
         """Return the line for a field, and deletions that made room for it."""
-        fixed = static_index(field)
-        if fixed is not None:
-            return write_line(Line(TableReference(True, fixed), b"", None))
+        static = static_index(field)
+        if static is not None:
+            return write_line(Line(TableReference(True, static), b"", None))
         same = self._entry_of.get(field)
         if same is not None and self._is_safe(same, stream_id):
             return write_line(Line(self._refer(same), b"", None))
@@ -253,8 +258,7 @@ class EarlyQpackEncoder:
         at = None
         if is_indexed(field) and not (same is not None and self._avoids_vulnerable):
             deleted = self._make_room(entry_bytes(name, value))
-            # None if deleted entries still take room: they do until the decoder confirms their
-            # removal.
+            # None if the table is full of deleted entries whose removal is not confirmed yet.
             at = self._free_index(entry_bytes(name, value))
         # After making room, so that the name is not that of an entry deleted just now.
         line = write_line(Line(self._name_reference(name, stream_id), name, value, at))
@@ -264,24 +268,26 @@ class EarlyQpackEncoder:
 
     def _name_reference(self, name: bytes, stream_id: int) -> TableReference | None:
         """Return a reference to an entry with that name, if one is safe."""
-        fixed = static_index(name)
-        if fixed is not None:
-            return TableReference(True, fixed)
+        static = static_index(name)
+        if static is not None:
+            return TableReference(True, static)
         entry = self._entry_of.get(name)
         if entry is None or not self._is_safe(entry, stream_id):
             return None
         return self._refer(entry)
 
     def _refer(self, entry: _Entry) -> TableReference:
+        """Return a reference to a dynamic entry, and count it for a later deletion."""
         entry.n_references += 1
         return TableReference(False, entry.index)
 
     def _is_safe(self, entry: _Entry, stream_id: int) -> bool:
+        """Return whether a section may refer to an entry."""
         return not self._avoids_vulnerable or entry.is_acked or entry.stream_id == stream_id
 
     def _make_room(self, n_bytes: int) -> bytes:
         """Delete entries with the fewest references until there is room; return instructions."""
-        limit = self._capacity - min(_MIN_FREE_BYTES, self._capacity)
+        limit = self._capacity - min(_RESERVE_BYTES, self._capacity)
         if self._valid_bytes + n_bytes <= limit or n_bytes > self._capacity:
             return b""
         instructions = []
@@ -298,8 +304,8 @@ class EarlyQpackEncoder:
         self._valid_bytes -= entry.n_bytes
         self._deleted[entry.index] = entry
         self._deleted_bytes += entry.n_bytes
-        # A newer entry may own the name now. Older ones of that name are not looked for: references
-        # by name would keep them from being deleted, and save nothing overall.
+        # The name may be that of a newer entry now. No older entry takes its place: references by
+        # name would keep it from being deleted, and save nothing overall.
         for key in (entry.field, entry.field[0]):
             if self._entry_of.get(key) is entry:
                 del self._entry_of[key]
@@ -319,20 +325,22 @@ class EarlyQpackEncoder:
         self._entries[entry.index] = entry
         self._valid_bytes += entry.n_bytes
         self._entry_of[entry.field] = entry
-        older = self._entry_of.get(entry.field[0])
-        # A name that may be referred to is more useful than a newer one that may not yet.
+        name, _ = entry.field
+        older = self._entry_of.get(name)
+        # An older entry to which sections may refer is more useful than a newer, vulnerable one.
         if older is None or not (self._avoids_vulnerable and older.is_acked):
-            self._entry_of[entry.field[0]] = entry
+            self._entry_of[name] = entry
         self._inserted_by_stream.setdefault(entry.stream_id, []).append(entry)
 
 
 @dataclass(slots=True)
 class _Section:
-    """A section under reassembly: its fields, None if missing."""
+    """A section of which not all fields are decoded."""
 
     stream_id: int
     n_bytes: int
     fields: list[Field | None]
+    """None for fields whose entry has not arrived."""
     n_missing: int = 0
 
 
@@ -345,19 +353,20 @@ class _DecoderEntry:
 
 
 class EarlyQpackDecoder:
-    """Waits for the missing entries of single fields; a section is done when all are decoded.
+    """Decoder of single fields, each of which waits for its entry.
 
     Inserts of a section take effect at once, even if other fields of it wait.
     """
 
     def __init__(self, settings: CodecSettings) -> None:
-        del settings  # The encoder enforces the size of the table.
+        del settings  # the encoder enforces the size of the table
         self._table: dict[int, _DecoderEntry] = {}
-        self._parked: dict[int, list[tuple[_Section, int, Line]]] = {}
-        """Waiting fields by the index of the missing entry."""
-        self._deletes: dict[int, int] = {}
+        self._waiting_lines: dict[int, list[tuple[_Section, int, Line]]] = {}
+        """Waiting fields by the index of the missing entry: section, position, line."""
+        self._references_before_removal: dict[int, int] = {}
         """The number of references after which an entry is removed, by its index."""
-        self._gone: list[int] = []
+        self._removed_indexes: list[int] = []
+        """Entries whose removal is not confirmed to the encoder yet."""
         self._incomplete: dict[int, _Section] = {}
 
     @property
@@ -370,11 +379,11 @@ class EarlyQpackDecoder:
         lines, deletes = read_lines(data)
         section = _Section(stream_id, len(data), [None] * len(lines), len(lines))
         self._incomplete[stream_id] = section
-        decoded = self._take((section, at, line) for at, line in enumerate(lines))
+        decoded = self._resolve_lines((section, at, line) for at, line in enumerate(lines))
         if not lines:
             decoded.append(self._finish(section))
-        # After the lines: the encoder's counts include the references of this section.
-        self._note(deletes)
+        # After the lines, since the encoder's counts include references in this section.
+        self._add_deletes(deletes)
         return decoded
 
     def on_instructions(self, data: bytes) -> list[Decoded]:
@@ -384,12 +393,12 @@ class EarlyQpackDecoder:
 
     def take_feedback(self) -> bytes:
         """Return the removed entries, as a bitmap after its length."""
-        if not self._gone:
+        if not self._removed_indexes:
             return b""
-        bitmap = bytearray(max(self._gone) // 8 + 1)
-        for index in self._gone:
+        bitmap = bytearray(max(self._removed_indexes) // 8 + 1)
+        for index in self._removed_indexes:
             bitmap[index // 8] |= 1 << index % 8
-        self._gone.clear()
+        self._removed_indexes.clear()
         return encode_integer(len(bitmap), 8) + bytes(bitmap)
 
     @property
@@ -406,23 +415,23 @@ class EarlyQpackDecoder:
         """The streams whose sections are incomplete, in arrival order."""
         return tuple(self._incomplete)
 
-    def _take(self, lines: Iterable[tuple[_Section, int, Line]]) -> list[Decoded]:
+    def _resolve_lines(self, lines: Iterable[tuple[_Section, int, Line]]) -> list[Decoded]:
         """Resolve the lines that can be resolved, and the fields that waited for them."""
         decoded = []
-        todo = deque(lines)
-        while todo:
-            section, at, line = todo.popleft()
+        pending = deque(lines)
+        while pending:
+            section, at, line = pending.popleft()
             if line.entry is not None and line.entry.slot not in self._table:
-                self._parked.setdefault(line.entry.slot, []).append((section, at, line))
+                self._waiting_lines.setdefault(line.entry.slot, []).append((section, at, line))
                 continue
             field = self._resolve(line)
             section.fields[at] = field
             section.n_missing -= 1
             if line.at is not None:
                 self._table[line.at] = _DecoderEntry(field)
-                todo.extend(self._parked.pop(line.at, ()))
-                # It may have been deleted before it arrived, without ever being referred to.
-                self._drop(line.at)
+                pending.extend(self._waiting_lines.pop(line.at, ()))
+                # Its deletion may have arrived before it, if nothing refers to it.
+                self._remove_if_done(line.at)
             if not section.n_missing:
                 decoded.append(self._finish(section))
         return decoded
@@ -434,20 +443,20 @@ class EarlyQpackDecoder:
         entry = self._table[line.entry.slot]
         entry.n_references += 1
         name, value = entry.field
-        self._drop(line.entry.slot)
+        self._remove_if_done(line.entry.slot)
         return name, value if line.value is None else line.value
 
-    def _note(self, deletes: Iterable[Delete]) -> None:
+    def _add_deletes(self, deletes: Iterable[Delete]) -> None:
         for delete in deletes:
-            self._deletes[delete.slot] = delete.n_references
-            self._drop(delete.slot)
+            self._references_before_removal[delete.slot] = delete.n_references
+            self._remove_if_done(delete.slot)
 
-    def _drop(self, index: int) -> None:
+    def _remove_if_done(self, index: int) -> None:
         """Remove a deleted entry, if all references to it were read."""
         entry = self._table.get(index)
-        if entry is not None and self._deletes.get(index) == entry.n_references:
-            del self._table[index], self._deletes[index]
-            self._gone.append(index)
+        if entry is not None and self._references_before_removal.get(index) == entry.n_references:
+            del self._table[index], self._references_before_removal[index]
+            self._removed_indexes.append(index)
 
     def _finish(self, section: _Section) -> Decoded:
         del self._incomplete[section.stream_id]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.headers.base import (
     CodecError,
@@ -34,17 +34,18 @@ if TYPE_CHECKING:
 
 
 _SEQUENCE_BITS = 8
-_MOST_LIST_BYTES = 2**32
-"""hpack rejects lists above 64 KiB; here they are the caller's own."""
+"""Prefix of a block's sequence number."""
+_MAX_LIST_BYTES = 2**32
+"""Limit of decoded lists; hpack's default of 64 KiB guards against attacks, and here is none."""
 
 
 class HpackEncoder:
-    """Numbers the blocks; needs no acknowledgements."""
+    """Encoder that numbers its blocks, so that the decoder can restore their order."""
 
     def __init__(self, settings: CodecSettings) -> None:
         self._hpack: Any = import_extra("hpack").Encoder()
         self._hpack.header_table_size = settings.table_bytes
-        self._next = 0
+        self._next_number = 0
 
     def start(self) -> bytes:
         """Return nothing: a table size update is part of the first block."""
@@ -54,8 +55,8 @@ class HpackEncoder:
         """Return the number of the block, and the block."""
         # The third item means "sensitive", the package's term for a never-indexed literal.
         marked = [(name, value, not is_indexed((name, value))) for name, value in fields]
-        prefix = encode_integer(self._next, _SEQUENCE_BITS)
-        self._next += 1
+        prefix = encode_integer(self._next_number, _SEQUENCE_BITS)
+        self._next_number += 1
         return Encoded(stream_id, prefix + self._hpack.encode(marked))
 
     def on_acked(self, stream_id: int) -> None:
@@ -68,17 +69,26 @@ class HpackEncoder:
         """Do nothing."""
 
 
+class _WaitingBlock(NamedTuple):
+    """Received block: its size with the sequence number, and the encoded fields."""
+
+    stream_id: int
+    n_bytes: int
+    fields: bytes
+
+
 class HpackDecoder:
-    """Decodes a block once all blocks before it are decoded."""
+    """Decoder of blocks in sequence: a block waits until all before it are decoded."""
 
     def __init__(self, settings: CodecSettings) -> None:
         hpack: Any = import_extra("hpack")
-        self._refused_error: type[Exception] = hpack.HPACKError
-        self._hpack: Any = hpack.Decoder(max_header_list_size=_MOST_LIST_BYTES)
+        self._malformed_error: type[Exception] = hpack.HPACKError
+        self._hpack: Any = hpack.Decoder(max_header_list_size=_MAX_LIST_BYTES)
         self._hpack.max_allowed_table_size = settings.table_bytes
-        self._waiting: dict[int, tuple[int, bytes, int]] = {}
+        self._waiting: dict[int, _WaitingBlock] = {}
+        """Received blocks by their number."""
         self._held_bytes = 0
-        self._next = 0
+        self._next_number = 0
 
     def on_section(self, stream_id: int, data: bytes) -> list[Decoded]:
         """Decode the blocks that are in sequence now.
@@ -88,14 +98,14 @@ class HpackDecoder:
         """
         reader = WireReader(data)
         number = reader.integer(_SEQUENCE_BITS)
-        self._waiting[number] = (stream_id, data, reader.at)
+        self._waiting[number] = _WaitingBlock(stream_id, len(data), data[reader.at :])
         self._held_bytes += len(data)
         decoded = []
-        while self._next in self._waiting:
-            stream_id, data, begins = self._waiting.pop(self._next)
-            self._next += 1
-            self._held_bytes -= len(data)
-            decoded.append(Decoded(stream_id, self._decode(data[begins:])))
+        while self._next_number in self._waiting:
+            block = self._waiting.pop(self._next_number)
+            self._next_number += 1
+            self._held_bytes -= block.n_bytes
+            decoded.append(Decoded(block.stream_id, self._decode(block.fields)))
         return decoded
 
     def on_instructions(self, data: bytes) -> list[Decoded]:
@@ -110,19 +120,19 @@ class HpackDecoder:
     def _decode(self, block: bytes) -> FieldSection:
         try:
             fields = self._hpack.decode(block, raw=True)
-        except self._refused_error as error:
+        except self._malformed_error as error:
             raise CodecError(f"a block cannot be decoded: {error}") from error
         return tuple((bytes(name), bytes(value)) for name, value in fields)
 
     @property
     def held(self) -> Held:
-        """The bytes of waiting blocks, as encoded: nothing of them can be decoded."""
+        """The bytes of waiting blocks, as encoded: no part of them can be decoded."""
         return Held(self._held_bytes, self._held_bytes)
 
     @property
     def waiting(self) -> tuple[int, ...]:
         """The streams whose blocks wait, in arrival order."""
-        return tuple(stream_id for stream_id, _, _ in self._waiting.values())
+        return tuple(block.stream_id for block in self._waiting.values())
 
 
 _INDEXED_BITS, _INDEXING_BITS, _LITERAL_BITS = 7, 6, 4
@@ -179,7 +189,7 @@ class HpackSizes:
 
     def _dynamic_index(self, key: Field | bytes) -> int | None:
         """Return the index of a field, or of the newest one with that name."""
-        # The index of an entry is the number of newer entries.
+        # Dynamic indices follow the static ones; the newest entry has the lowest.
         number = self._newest.get(key)
         return None if number is None else len(STATIC_TABLE) + 1 + self._n_inserted - number
 

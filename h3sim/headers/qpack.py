@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 _INCREMENT_BITS = 6
+"""Prefix of an Insert Count Increment (RFC 9204 § 4.4.3)."""
 
 
 class InstructionKind(enum.Enum):
@@ -37,33 +38,35 @@ class InstructionKind(enum.Enum):
 
 
 class Instruction(NamedTuple):
-    """An instruction: `number` is its index or the capacity; strings if it has any."""
+    """Instruction of the encoder stream, with the operands that its kind has."""
 
     kind: InstructionKind
     number: int = 0
+    """Index of an entry, or the capacity."""
     name: bytes = b""
     value: bytes = b""
 
 
 class EncoderStream:
-    """Parses the instructions of an encoder stream from pieces of it."""
+    """Parser of an encoder stream, which may arrive in pieces of any size."""
 
     def __init__(self) -> None:
         self._partial = b""
 
     def feed(self, data: bytes) -> Iterator[Instruction]:
         """Yield the instructions that are complete now."""
-        reader = WireReader(self._partial + data)
-        consumed = 0
-        found = []
+        data = self._partial + data
+        reader = WireReader(data)
+        n_parsed = 0
+        complete = []
         while not reader.is_done:
             try:
-                found.append(_read_instruction(reader))
+                complete.append(_read_instruction(reader))
             except TruncatedError:
                 break
-            consumed = reader.at
-        self._partial = (self._partial + data)[consumed:]
-        yield from found
+            n_parsed = reader.at
+        self._partial = data[n_parsed:]
+        yield from complete
 
 
 def _read_instruction(reader: WireReader) -> Instruction:
@@ -96,10 +99,10 @@ def required_insert_count(section: bytes, *, max_table_bytes: int, inserted: int
         return 0
     max_entries = max_table_bytes // ENTRY_OVERHEAD_BYTES
     full_range = 2 * max_entries
-    most = inserted + max_entries
-    # The encoded value is taken modulo the full range: this is the highest possible one.
-    count = most // full_range * full_range + encoded - 1
-    return count - full_range if count > most else count
+    max_count = inserted + max_entries
+    # Only the remainder modulo the full range is encoded, plus 1, as 0 stands for no reference.
+    count = max_count // full_range * full_range + encoded - 1
+    return count - full_range if count > max_count else count
 
 
 def insert_count_increment(count: int) -> bytes:
@@ -111,7 +114,7 @@ def insert_count_increment(count: int) -> bytes:
     return encode_integer(count, _INCREMENT_BITS)
 
 
-_NO_LINES = b"\0\0"
+_EMPTY_SECTION = b"\0\0"
 """The prefix of a section without lines, which ls-qpack writes but does not read."""
 
 
@@ -125,15 +128,15 @@ class QpackEncoder:
 
     def __init__(self, settings: CodecSettings) -> None:
         pylsqpack: Any = import_extra("pylsqpack")
-        self._refused_error: type[Exception] = pylsqpack.DecoderStreamError
+        self._malformed_error: type[Exception] = pylsqpack.DecoderStreamError
         self._qpack: Any = pylsqpack.Encoder()
         self._settings = settings
 
     def start(self) -> bytes:
         """Return the instruction that sets the table's capacity."""
         settings = self._settings
-        begin: bytes = self._qpack.apply_settings(settings.table_bytes, settings.blocked_streams)
-        return begin
+        capacity: bytes = self._qpack.apply_settings(settings.table_bytes, settings.blocked_streams)
+        return capacity
 
     def encode(self, stream_id: int, fields: FieldSection) -> Encoded:
         """Return the section and its instructions on the encoder stream.
@@ -158,7 +161,7 @@ class QpackEncoder:
         """
         try:
             self._qpack.feed_decoder(data)
-        except self._refused_error as error:
+        except self._malformed_error as error:
             raise CodecError(f"decoder stream: {error}") from error
 
     def on_packet_boundary(self) -> None:
@@ -177,13 +180,15 @@ class QpackDecoder:
         self._settings = settings
         self._qpack: Any = pylsqpack.Decoder(settings.table_bytes, settings.blocked_streams)
         self._blocked_error: type[Exception] = pylsqpack.StreamBlocked
-        self._refused_error: type[Exception] = pylsqpack.DecompressionFailed
+        self._malformed_error: type[Exception] = pylsqpack.DecompressionFailed
         self._broken_error: type[Exception] = pylsqpack.EncoderStreamError
-        self._stream = EncoderStream()
+        self._parser = EncoderStream()
         self._n_inserted = 0
-        self._n_reported = 0
+        self._n_acknowledged = 0
+        """Inserts that the encoder knows to have arrived."""
         self._feedback: list[bytes] = []
         self._waiting: dict[int, bytes] = {}
+        """Encoded sections of blocked streams."""
         self._held_bytes = 0
 
     def on_section(self, stream_id: int, data: bytes) -> list[Decoded]:
@@ -192,11 +197,11 @@ class QpackDecoder:
         Raises:
             CodecError: if it is malformed, or too many streams would be blocked.
         """
-        if data == _NO_LINES:
+        if data == _EMPTY_SECTION:
             return [Decoded(stream_id, ())]
         try:
             feedback, fields = self._qpack.feed_header(stream_id, data)
-        except self._refused_error as error:
+        except self._malformed_error as error:
             raise CodecError(f"stream {stream_id}: {error}") from error
         except self._blocked_error:
             self._waiting[stream_id] = data
@@ -215,7 +220,7 @@ class QpackDecoder:
         except self._broken_error as error:
             raise CodecError(f"encoder stream: {error}") from error
         # Only after ls-qpack has accepted them: rejected ones are not acknowledged.
-        self._n_inserted += sum(found.kind.is_insert for found in self._stream.feed(data))
+        self._n_inserted += sum(each.kind.is_insert for each in self._parser.feed(data))
         decoded = []
         for stream_id in unblocked:
             feedback, fields = self._qpack.resume_header(stream_id)
@@ -226,10 +231,10 @@ class QpackDecoder:
 
     def take_feedback(self) -> bytes:
         """Return acknowledgements of sections, then the inserts that they do not imply."""
-        unreported = self._n_inserted - self._n_reported
-        if unreported > 0:
-            self._feedback.append(insert_count_increment(unreported))
-            self._n_reported = self._n_inserted
+        increment = self._n_inserted - self._n_acknowledged
+        if increment > 0:
+            self._feedback.append(insert_count_increment(increment))
+            self._n_acknowledged = self._n_inserted
         data = b"".join(self._feedback)
         self._feedback.clear()
         return data
@@ -253,7 +258,7 @@ class QpackDecoder:
             needed = required_insert_count(
                 section, max_table_bytes=self._settings.table_bytes, inserted=self._n_inserted
             )
-            # An acknowledged section implies the inserts that it needed; acknowledging those again
-            # is an error (RFC 9204 § 4.4.3).
-            self._n_reported = max(self._n_reported, needed)
+            # The acknowledgement implies the inserts that the section needed; acknowledging those
+            # again is an error (RFC 9204 § 4.4.3).
+            self._n_acknowledged = max(self._n_acknowledged, needed)
         return Decoded(stream_id, tuple(fields))

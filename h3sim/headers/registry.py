@@ -29,7 +29,8 @@ class CodecScheme:
     make_decoder: Callable[[CodecSettings], SectionDecoder]
 
 
-def _static(settings: CodecSettings) -> CodecSettings:
+def _without_table(settings: CodecSettings) -> CodecSettings:
+    """Return settings without a dynamic table, whatever *settings* allow."""
     del settings
     return CodecSettings(table_bytes=0, blocked_streams=0)
 
@@ -55,8 +56,8 @@ _SCHEMES = {
             name="static",
             title="QPACK without a dynamic table",
             source="RFC 9204; as in quiche",
-            make_encoder=lambda settings: QpackEncoder(_static(settings)),
-            make_decoder=lambda settings: QpackDecoder(_static(settings)),
+            make_encoder=lambda settings: QpackEncoder(_without_table(settings)),
+            make_decoder=lambda settings: QpackDecoder(_without_table(settings)),
         ),
         CodecScheme(
             name="early-qpack",

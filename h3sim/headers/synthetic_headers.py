@@ -14,30 +14,31 @@ from h3sim.headers.hpack import HpackSizes
 from h3sim.page import Kind
 
 if TYPE_CHECKING:
-    from h3sim.headers.base import FieldSection
+    from h3sim.headers.base import Field, FieldSection
     from h3sim.page import Page, Resource
 
 
 _AUTHORITY = b"h3sim.example"
+"""Stands for the host of every resource."""
 _ORIGIN = b"https://" + _AUTHORITY
-_ANY = b"*/*"
-_IMAGE = b"image/jxl,image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8"
-_DOCUMENT = (
+_ACCEPT_ANY = b"*/*"
+_ACCEPT_IMAGE = b"image/jxl,image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8"
+_ACCEPT_DOCUMENT = (
     b"text/html,application/xhtml+xml,application/xml;q=0.9,image/jxl,image/avif,image/webp,"
     b"image/apng,*/*;q=0.8,application/signed-exchange;v=b3;q=0.7"
 )
-_ASKED: dict[Kind, tuple[bytes, bytes, bytes]] = {
-    Kind.DOCUMENT: (_DOCUMENT, b"document", b"navigate"),
+_REQUEST_HEADERS_BY_KIND: dict[Kind, tuple[bytes, bytes, bytes]] = {
+    Kind.DOCUMENT: (_ACCEPT_DOCUMENT, b"document", b"navigate"),
     Kind.STYLESHEET: (b"text/css,*/*;q=0.1", b"style", b"no-cors"),
-    Kind.SCRIPT: (_ANY, b"script", b"no-cors"),
-    Kind.FONT: (_ANY, b"font", b"cors"),
-    Kind.IMAGE: (_IMAGE, b"image", b"no-cors"),
-    Kind.FETCH: (_ANY, b"empty", b"cors"),
-    Kind.MEDIA: (_ANY, b"video", b"no-cors"),
-    Kind.OTHER: (_ANY, b"empty", b"no-cors"),
+    Kind.SCRIPT: (_ACCEPT_ANY, b"script", b"no-cors"),
+    Kind.FONT: (_ACCEPT_ANY, b"font", b"cors"),
+    Kind.IMAGE: (_ACCEPT_IMAGE, b"image", b"no-cors"),
+    Kind.FETCH: (_ACCEPT_ANY, b"empty", b"cors"),
+    Kind.MEDIA: (_ACCEPT_ANY, b"video", b"no-cors"),
+    Kind.OTHER: (_ACCEPT_ANY, b"empty", b"no-cors"),
 }
-"""The request headers by kind: accept, sec-fetch-dest, sec-fetch-mode."""
-_MIMES = {
+"""Values of accept, sec-fetch-dest and sec-fetch-mode, by kind."""
+_DEFAULT_MIME_BY_KIND = {
     Kind.DOCUMENT: "text/html",
     Kind.STYLESHEET: "text/css",
     Kind.SCRIPT: "text/javascript",
@@ -47,10 +48,11 @@ _MIMES = {
     Kind.MEDIA: "video/mp4",
     Kind.OTHER: "application/octet-stream",
 }
-_COMPRESSED = ("text/", "application/json", "application/javascript", "image/svg")
-_ENCODINGS = (b"accept-encoding", b"gzip, deflate, br, zstd")
-_LANGUAGE = (b"accept-language", b"en-US,en;q=0.9")
-_CLIENT: FieldSection = (
+"""Media type of the response for a resource of which none was recorded."""
+_COMPRESSED_MIME_PREFIXES = ("text/", "application/json", "application/javascript", "image/svg")
+_ACCEPT_ENCODING = (b"accept-encoding", b"gzip, deflate, br, zstd")
+_ACCEPT_LANGUAGE = (b"accept-language", b"en-US,en;q=0.9")
+_BROWSER_FIELDS: FieldSection = (
     (
         b"user-agent",
         b"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) "
@@ -60,6 +62,7 @@ _CLIENT: FieldSection = (
     (b"sec-ch-ua-mobile", b"?0"),
     (b"sec-ch-ua-platform", b'"Linux"'),
 )
+"""Fields that describe the browser, equal in all requests."""
 _DATE = b"Sun, 22 Nov 2026 00:00:00 GMT"
 
 
@@ -69,49 +72,52 @@ def request_section(page: Page, resource: Resource) -> FieldSection:
     The referer is the resource that triggered the request if it is a stylesheet, otherwise the
     document.
     """
-    accept, dest, mode = _ASKED[resource.kind]
+    accept, dest, mode = _REQUEST_HEADERS_BY_KIND[resource.kind]
     is_document = resource is page.resources[0]
-    site = b"none" if is_document else b"same-origin"
-    first = (
+    fields: list[Field] = [
         (b":method", b"GET"),
         (b":scheme", b"https"),
         (b":authority", _AUTHORITY),
         (b":path", _path(resource)),
         (b"accept", accept),
-        _ENCODINGS,
-        _LANGUAGE,
-    )
-    return (
-        *first,
-        # As observed: Chromium sends the origin for fonts, but not for fetches from the page's own
-        # host.
-        *(((b"origin", _ORIGIN),) if mode == b"cors" and resource.kind is Kind.FONT else ()),
-        *(() if is_document else ((b"referer", _ORIGIN + _path(_referer(page, resource))),)),
+        _ACCEPT_ENCODING,
+        _ACCEPT_LANGUAGE,
+    ]
+    # As observed: Chromium sends the origin for fonts, but not for fetches from the page's own
+    # host.
+    if resource.kind is Kind.FONT:
+        fields.append((b"origin", _ORIGIN))
+    if not is_document:
+        fields.append((b"referer", _ORIGIN + _path(_referer(page, resource))))
+    fields += [
         (b"sec-fetch-dest", dest),
         (b"sec-fetch-mode", mode),
-        (b"sec-fetch-site", site),
-        *(((b"sec-fetch-user", b"?1"), (b"upgrade-insecure-requests", b"1")) * is_document),
-        *_CLIENT,
-    )
+        (b"sec-fetch-site", b"none" if is_document else b"same-origin"),
+    ]
+    if is_document:
+        fields += [(b"sec-fetch-user", b"?1"), (b"upgrade-insecure-requests", b"1")]
+    return (*fields, *_BROWSER_FIELDS)
 
 
 def response_section(resource: Resource) -> FieldSection:
     """Return the field section of the response with a resource."""
-    mime = resource.mime or _MIMES[resource.kind]
+    mime = resource.mime or _DEFAULT_MIME_BY_KIND[resource.kind]
     is_text = mime.startswith("text/")
-    is_compressed = mime.startswith(_COMPRESSED)
-    kind = f"{mime}; charset=utf-8" if is_text else mime
-    return (
-        (b":status", b"200"),
-        (b"cache-control", b"public, max-age=31536000"),
-        *(((b"content-encoding", b"gzip"),) if is_compressed else ()),
+    is_compressed = mime.startswith(_COMPRESSED_MIME_PREFIXES)
+    content_type = f"{mime}; charset=utf-8" if is_text else mime
+    fields: list[Field] = [(b":status", b"200"), (b"cache-control", b"public, max-age=31536000")]
+    if is_compressed:
+        fields.append((b"content-encoding", b"gzip"))
+    fields += [
         (b"content-length", str(resource.size_bytes).encode()),
-        (b"content-type", kind.encode("utf-8", "replace")),
+        (b"content-type", content_type.encode("utf-8", "replace")),
         (b"date", _DATE),
         (b"etag", f'"{zlib.crc32(resource.id.encode()):08x}"'.encode()),
         (b"server", b"h3sim"),
-        *(((b"vary", b"Accept-Encoding"),) if is_compressed else ()),
-    )
+    ]
+    if is_compressed:
+        fields.append((b"vary", b"Accept-Encoding"))
+    return tuple(fields)
 
 
 def _path(resource: Resource) -> bytes:

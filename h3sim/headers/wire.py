@@ -31,6 +31,7 @@ STATIC_TABLE: tuple[Field, ...] = (
     (b":status", b"500"),
     (b"accept-charset", b""),
     (b"accept-encoding", b"gzip, deflate"),
+    # Entries 17 to 61 have no value.
     *(
         (name, b"")
         for name in (
@@ -69,7 +70,7 @@ ENTRY_OVERHEAD_BYTES = 32
 """The overhead of a dynamic table entry beside its name and value (RFC 7541 § 4.1)."""
 LIBRARIES = ("hpack", "pylsqpack")
 """The extra with the HPACK and QPACK libraries: `headers`."""
-_STRINGS_KEPT = 4096
+_CACHED_STRINGS = 4096
 """The size of the cache of encoded strings: header lists repeat the same ones."""
 
 
@@ -102,11 +103,11 @@ def encode_integer(value: int, prefix_bits: int, first: int = 0) -> bytes:
     >>> encode_integer(10, 5).hex(), encode_integer(1337, 5).hex()
     ('0a', '1f9a0a')
     """
-    most = (1 << prefix_bits) - 1
-    if value < most:
+    prefix_max = (1 << prefix_bits) - 1
+    if value < prefix_max:
         return bytes((first | value,))
-    out = bytearray((first | most,))
-    value -= most
+    out = bytearray((first | prefix_max,))
+    value -= prefix_max
     while value >= 0x80:
         out.append(value & 0x7F | 0x80)
         value >>= 7
@@ -114,7 +115,7 @@ def encode_integer(value: int, prefix_bits: int, first: int = 0) -> bytes:
     return bytes(out)
 
 
-@functools.lru_cache(maxsize=_STRINGS_KEPT)
+@functools.lru_cache(maxsize=_CACHED_STRINGS)
 def encode_string(value: bytes) -> bytes:
     """Return *value* as a string literal, Huffman coded if that is shorter (RFC 7541 § 5.2).
 
@@ -137,39 +138,39 @@ class WireReader:
     (1337, True)
     """
 
-    __slots__ = ("_data", "_position")
+    __slots__ = ("_data", "_n_read")
 
     def __init__(self, data: bytes) -> None:
         self._data = data
-        self._position = 0
+        self._n_read = 0
 
     @property
     def at(self) -> int:
         """The number of bytes read."""
-        return self._position
+        return self._n_read
 
     @property
     def is_done(self) -> bool:
         """True if all has been read."""
-        return self._position >= len(self._data)
+        return self._n_read >= len(self._data)
 
     def peek(self) -> int:
         """Return the next byte without reading it."""
         if self.is_done:
             raise TruncatedError("the section ends where more bytes are required")
-        return self._data[self._position]
+        return self._data[self._n_read]
 
     def integer(self, prefix_bits: int) -> int:
         """Read an integer with a prefix of that many bits."""
-        most = (1 << prefix_bits) - 1
-        value = self.peek() & most
-        self._position += 1
-        if value < most:
+        prefix_max = (1 << prefix_bits) - 1
+        value = self.peek() & prefix_max
+        self._n_read += 1
+        if value < prefix_max:
             return value
         shift = 0
         while True:
             byte = self.peek()
-            self._position += 1
+            self._n_read += 1
             value += (byte & 0x7F) << shift
             if byte < 0x80:
                 return value
@@ -179,10 +180,10 @@ class WireReader:
         """Read a string literal whose length has a prefix of that many bits."""
         is_huffman = bool(self.peek() & 1 << prefix_bits)
         n_bytes = self.integer(prefix_bits)
-        data = self._data[self._position : self._position + n_bytes]
+        data = self._data[self._n_read : self._n_read + n_bytes]
         if len(data) < n_bytes:
             raise TruncatedError("a string ends before its length")
-        self._position += n_bytes
+        self._n_read += n_bytes
         return _decode_huffman(data) if is_huffman else data
 
 
@@ -214,7 +215,7 @@ def _huffman_encoder() -> Any:
     )
 
 
-@functools.lru_cache(maxsize=_STRINGS_KEPT)
+@functools.lru_cache(maxsize=_CACHED_STRINGS)
 def _decode_huffman(data: bytes) -> bytes:
     decoded: bytes = import_extra("hpack.huffman_table").decode_huffman(data)
     return decoded

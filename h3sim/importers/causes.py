@@ -32,7 +32,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.importers.html import read_markup, scan
-from h3sim.importers.recorded_request import MULTIPLEXED, QUIC, UNIMPORTANT, level_of
+from h3sim.importers.recorded_request import MULTIPLEXED, NON_BLOCKING_SCRIPT_LEVELS, QUIC, level_of
 from h3sim.importers.request_fields import without_fragment
 from h3sim.page import FetchPriority, Kind, Level, TriggerEvent
 from h3sim.units import ms
@@ -45,9 +45,11 @@ if TYPE_CHECKING:
     from h3sim.importers.recorded_request import RecordedRequest
 
 
-_MOST_LINES = 200_000
-_BY_SCRIPT = ("script", "preflight")
-HAVE_ELEMENTS = (Kind.SCRIPT, Kind.STYLESHEET)
+_MAX_INDEXED_LINES = 200_000
+"""Lines of a document whose offsets are computed: a file of line breaks must not fill memory."""
+_SCRIPT_INITIATORS = ("script", "preflight")
+"""Initiator types of requests made by scripts: a tag with the same URL did not cause them."""
+BLOCKING_KINDS = (Kind.SCRIPT, Kind.STYLESHEET)
 """Kinds whose elements block the parser or what is painted, wherever they are preloaded."""
 
 
@@ -58,71 +60,75 @@ def apply_markup(requests: Sequence[RecordedRequest], inferred: Counter[str]) ->
     """
     for document in requests:
         if document.text:
-            _apply(document, requests, inferred)
+            _apply_document_markup(document, requests, inferred)
             document.text = ""
 
 
-def _apply(
+def _apply_document_markup(
     document: RecordedRequest, requests: Sequence[RecordedRequest], inferred: Counter[str]
 ) -> None:
-    own = without_fragment(document.url)
+    document_url = without_fragment(document.url)
     data = document.text.encode("utf-8", "replace")
     document.decoded_bytes = len(data)
-    named = _named(data, own)
-    lines: list[int] = []
+    references = _references_by_url(data, document_url)
+    line_offsets: list[int] = []
     for request in requests:
-        url, is_known = without_fragment(request.url), bool(request.initiator)
-        is_scripted = request.stack or request.initiator_type in _BY_SCRIPT
+        url, has_initiator = without_fragment(request.url), bool(request.initiator)
+        is_scripted = request.stack or request.initiator_type in _SCRIPT_INITIATORS
         if request is document or request.offset is not None or is_scripted:
             continue
-        if is_known and without_fragment(request.initiator) != own:
+        if has_initiator and without_fragment(request.initiator) != document_url:
             continue
-        if url in named:
-            offset, flags, element_at = named[url]
-            request.offset, request.flags = offset, dict(flags)
-            if element_at is not None:
-                request.reference_offset_bytes = _on_the_wire(element_at, document)
+        if url in references:
+            reference = references[url]
+            request.offset, request.flags = reference.offset, dict(reference.flags)
+            if reference.element_offset is not None:
+                element_offset = _wire_offset(reference.element_offset, document)
+                request.reference_offset_bytes = element_offset
             request.initiator = document.url
             inferred["place and flags from the markup"] += 1
-            inferred["parent from the markup"] += not is_known
-        elif is_known and request.line is not None:
-            if not lines:  # up to the last one that is needed
-                ends = itertools.islice(re.finditer(b"\n", data), _MOST_LINES)
-                lines = [0, *(end.end() for end in ends)]
-            request.offset = lines[min(request.line, len(lines) - 1)]
+            inferred["parent from the markup"] += not has_initiator
+        elif has_initiator and request.line is not None:
+            if not line_offsets:  # few documents need them
+                line_breaks = itertools.islice(re.finditer(b"\n", data), _MAX_INDEXED_LINES)
+                line_offsets = [0, *(line_break.end() for line_break in line_breaks)]
+            request.offset = line_offsets[min(request.line, len(line_offsets) - 1)]
 
 
-class _NamedUrl(NamedTuple):
-    """First reference to a URL, and of a preload that of the first element behind it."""
+class _FirstReference(NamedTuple):
+    """First reference to a URL in a document."""
 
     offset: int
     flags: dict[str, Any]
-    element_at: int | None = None
+    element_offset: int | None = None
+    """Offset of the first blocking element with the URL of a preload."""
 
 
-def _named(data: bytes, own: str) -> dict[str, _NamedUrl]:
+def _references_by_url(data: bytes, document_url: str) -> dict[str, _FirstReference]:
     """Return the first reference to each URL in a document, with the attributes of all its tags."""
     markup = read_markup(scan(data))
-    named: dict[str, _NamedUrl] = {}
+    by_url: dict[str, _FirstReference] = {}
     for reference in markup.references:
-        url = reference.url_in(own)
-        known = named.get(url, _NamedUrl(reference.offset_bytes, {}))
+        url = reference.url_in(document_url)
+        known = by_url.get(url, _FirstReference(reference.offset_bytes, {}))
         # If several tags have an attribute, the first one counts.
         flags = reference.flags | known.flags
-        is_preloaded = known.flags.get("preload") and not reference.flags.get("preload")
-        if is_preloaded and known.element_at is None and reference.kind in HAVE_ELEMENTS:
+        is_after_preload = known.flags.get("preload") and not reference.flags.get("preload")
+        if is_after_preload and known.element_offset is None and reference.kind in BLOCKING_KINDS:
             flags["in_head"] = reference.flags.get("in_head", False)
-            known = known._replace(element_at=reference.offset_bytes)
-        named[url] = known._replace(flags=flags)
-    return named
+            known = known._replace(element_offset=reference.offset_bytes)
+        by_url[url] = known._replace(flags=flags)
+    return by_url
 
 
-_BLOCKING = "blocking"
-_NOT_BLOCKING = frozenset(
+_RENDER_BLOCKING = "blocking"
+_NOT_RENDER_BLOCKING = frozenset(
     ("non_blocking", "nonblocking", "non_blocking_dynamic", "nonblockingdynamic")
 )
-_IN_HEAD = {"in_head": True, "render_blocking": True}
-_IMPORTANT = (Level.VERY_HIGH, Level.HIGH)
+"""What WebPageTest and Chrome call resources that do not block rendering, in lower case."""
+_BLOCKING_IN_HEAD = {"in_head": True, "render_blocking": True}
+_HIGH_LEVELS = (Level.VERY_HIGH, Level.HIGH)
+"""Chrome's priorities of resources that block the parser before the first image."""
 
 
 def flags_of(
@@ -138,44 +144,46 @@ def flags_of(
     kind = request.resolved_kind
     flags: dict[str, Any] = {"preload": request.is_preload} if request.is_preload else {}
     is_parsed = request.initiator_type in ("parser", "preload", "")
-    if kind is Kind.IMAGE and level_of(request.priority) in _IMPORTANT and is_parsed:
+    if kind is Kind.IMAGE and level_of(request.priority) in _HIGH_LEVELS and is_parsed:
         # Chrome requests images with Low; only the author's fetchpriority makes it High initially.
         flags["fetchpriority"] = FetchPriority.HIGH
         inferred["fetchpriority from Chrome's priority"] += 1
     if kind not in (Kind.STYLESHEET, Kind.SCRIPT) or request.is_preload:
         return flags
     if not in_document:
-        if kind is Kind.SCRIPT and level_of(request.priority) in UNIMPORTANT:
+        if kind is Kind.SCRIPT and level_of(request.priority) in NON_BLOCKING_SCRIPT_LEVELS:
             flags["is_async"] = True  # scripts added by scripts are async by default
             inferred["async from Chrome's priority"] += 1
         return flags
-    found: dict[str, Any] = {}
+    blocking_flags: dict[str, Any] = {}
     if request.blocking:
         inferred["in head, async from the recorder's word for blocking"] += 1
-        if request.blocking == _BLOCKING:
-            found = _IN_HEAD
-        elif request.blocking in _NOT_BLOCKING and kind is Kind.SCRIPT:
-            found = {"is_async": True}
+        if request.blocking == _RENDER_BLOCKING:
+            blocking_flags = _BLOCKING_IN_HEAD
+        elif request.blocking in _NOT_RENDER_BLOCKING and kind is Kind.SCRIPT:
+            blocking_flags = {"is_async": True}
     elif request.priority:
         inferred["in head, async, blocking from Chrome's priority"] += 1
-        found = _by_priority(level_of(request.priority), kind)
+        blocking_flags = _flags_by_priority(level_of(request.priority), kind)
     elif request.start_ms is not None:
         inferred["in head, blocking from the order of requests"] += 1
-        found = _IN_HEAD if before_image else {"after_first_image": True}
-    return flags | found
+        blocking_flags = _BLOCKING_IN_HEAD if before_image else {"after_first_image": True}
+    return flags | blocking_flags
 
 
-def _by_priority(level: Level | None, kind: Kind) -> dict[str, Any]:
+def _flags_by_priority(level: Level | None, kind: Kind) -> dict[str, Any]:
     """Infer attributes of a resource found by the parser from Chrome's table of priorities.
 
     Render-blocking stylesheets have the highest priority. Blocking scripts are High before the
     first image and Medium after it; async and deferred scripts are Low.
     """
     if kind is Kind.STYLESHEET:
-        return _IN_HEAD if level is Level.VERY_HIGH else {}
-    if level in _IMPORTANT:
-        return _IN_HEAD
-    return {"is_async": True} if level in UNIMPORTANT else {"after_first_image": True}
+        return _BLOCKING_IN_HEAD if level is Level.VERY_HIGH else {}
+    if level in _HIGH_LEVELS:
+        return _BLOCKING_IN_HEAD
+    return (
+        {"is_async": True} if level in NON_BLOCKING_SCRIPT_LEVELS else {"after_first_image": True}
+    )
 
 
 class ParentEvidence(enum.Enum):
@@ -190,8 +198,10 @@ class ParentEvidence(enum.Enum):
     NONE = "nothing"
 
 
-_REFERRING = (Kind.DOCUMENT, Kind.STYLESHEET)
-_BY_NAME = (ParentEvidence.GIVEN, ParentEvidence.REDIRECT, ParentEvidence.INITIATOR)
+_REFERRING_KINDS = (Kind.DOCUMENT, Kind.STYLESHEET)
+"""Kinds that refer to other resources, so that a Referer of such a kind is a parent."""
+_EXPLICIT_EVIDENCE = (ParentEvidence.GIVEN, ParentEvidence.REDIRECT, ParentEvidence.INITIATOR)
+"""Evidence that is not worse than a recorded initiator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,11 +218,11 @@ class _ParentFinder:
     def __init__(self, requests: Sequence[RecordedRequest]) -> None:
         self._requests = requests
         self.page: int | None = None
-        """The page's document."""
-        self._known: set[int] = set()
+        """Index of the page's document, once it is added: the parent of last resort."""
+        self._added: set[int] = set()
         self._by_url: dict[str, int] = {}
-        self._by_bare_url: dict[str, int] = {}
-        self._ends = {
+        self._by_url_without_query: dict[str, int] = {}
+        self._completions_by_kind = {
             kind: sorted(
                 (end_ms, index)
                 for index, request in enumerate(requests)
@@ -220,46 +230,48 @@ class _ParentFinder:
             )
             for kind in (Kind.SCRIPT, Kind.STYLESHEET)
         }
-        """Completions of scripts and stylesheets."""
+        """Completion times and indices of scripts and stylesheets, in order of time."""
 
     def add(self, index: int) -> None:
         """Add a request; the requests are added in order of time."""
         # The latest wins: if something is loaded twice, later requests follow the second load.
         url = without_fragment(self._requests[index].url)
-        self._by_url[url] = self._by_bare_url[url.partition("?")[0]] = index
-        self._known.add(index)
+        self._by_url[url] = self._by_url_without_query[url.partition("?")[0]] = index
+        self._added.add(index)
 
     def parent(self, index: int) -> Parent:
         """Return the parent of a request, by the best evidence."""
         request = self._requests[index]
-        if request.trigger is not None and request.trigger.by in self._known:
+        if request.trigger is not None and request.trigger.by in self._added:
             return Parent(request.trigger.by, ParentEvidence.GIVEN)
-        if request.parent in self._known:
+        if request.parent in self._added:
             return Parent(request.parent, ParentEvidence.GIVEN)
-        if request.redirect_of in self._known:
+        if request.redirect_of in self._added:
             return Parent(request.redirect_of, ParentEvidence.REDIRECT)
-        if (found := self._find(request.initiator)) is not None:
+        if (found := self._index_of_url(request.initiator)) is not None:
             return Parent(found, ParentEvidence.INITIATOR)
         for url in request.stack:
-            if (found := self._find(url)) is not None:
+            if (found := self._index_of_url(url)) is not None:
                 return Parent(found, ParentEvidence.STACK)
         # The Referer of a fetch is the page, not the script that made it.
         is_fetch = request.resolved_kind is Kind.FETCH
-        found = None if is_fetch else self._find(request.referer)
-        if found is not None and self._requests[found].resolved_kind in _REFERRING:
+        found = None if is_fetch else self._index_of_url(request.referer)
+        if found is not None and self._requests[found].resolved_kind in _REFERRING_KINDS:
             return Parent(found, ParentEvidence.REFERER)
         if self.page is None:
             return Parent(None, ParentEvidence.NONE)
-        return Parent(self._by_clock(request, self.page), ParentEvidence.TIMING)
+        return Parent(self._parent_by_timing(request, self.page), ParentEvidence.TIMING)
 
-    def _find(self, url: str) -> int | None:
+    def _index_of_url(self, url: str) -> int | None:
         if not url:
             return None
         url = without_fragment(url)
-        index = self._by_url.get(url)
-        return self._by_bare_url.get(url.partition("?")[0]) if index is None else index
+        if url in self._by_url:
+            return self._by_url[url]
+        # The initiator may be recorded without its query, or with another one.
+        return self._by_url_without_query.get(url.partition("?")[0])
 
-    def _by_clock(self, request: RecordedRequest, page: int) -> int:
+    def _parent_by_timing(self, request: RecordedRequest, page: int) -> int:
         """Return the most likely parent of a request without other evidence.
 
         For a font: the last completed stylesheet. For a fetch, or a kind that markup does not
@@ -268,23 +280,26 @@ class _ParentFinder:
         kind, start_ms = request.resolved_kind, request.start_ms
         if start_ms is None or kind not in (Kind.FONT, Kind.FETCH, Kind.OTHER):
             return page
-        ends = self._ends[Kind.STYLESHEET if kind is Kind.FONT else Kind.SCRIPT]
+        parent_kind = Kind.STYLESHEET if kind is Kind.FONT else Kind.SCRIPT
+        completions = self._completions_by_kind[parent_kind]
         # Completions at this very instant count.
-        number = bisect_right(ends, start_ms, key=itemgetter(0))
-        found = ends[number - 1][1] if number else page
-        return found if found in self._known else page
+        n_completed = bisect_right(completions, start_ms, key=itemgetter(0))
+        if not n_completed:
+            return page
+        _, last_completed = completions[n_completed - 1]
+        return last_completed if last_completed in self._added else page
 
 
 def find_parents(
     requests: Sequence[RecordedRequest],
     order: Iterable[int],
     root: int,
-    landed: AbstractSet[int],
+    redirect_targets: AbstractSet[int],
 ) -> tuple[dict[int, Parent], int]:
     """Return the parent of each request but *root*, and the number of rejected initiators.
 
-    *order* has the indices of the requests by time, *landed* the targets of redirects of the root.
-    An initiator that starts after its request is rejected.
+    *order* has the indices of the requests by time, *redirect_targets* those of the documents to
+    which the root was redirected. An initiator that starts after its request is rejected.
     """
     finder = _ParentFinder(requests)
     urls = {without_fragment(request.url) for request in requests}
@@ -293,31 +308,35 @@ def find_parents(
     for index in order:
         if index != root:
             parents[index] = finder.parent(index)
-            is_weak = parents[index].basis not in _BY_NAME
-            n_rejected += is_weak and without_fragment(requests[index].initiator) in urls
+            # The initiator is in the recording, and yet the parent was found by other evidence.
+            is_implicit = parents[index].basis not in _EXPLICIT_EVIDENCE
+            n_rejected += is_implicit and without_fragment(requests[index].initiator) in urls
         finder.add(index)
         # After redirects the page is their target: a redirect causes no other request.
-        if index == root or index in landed:
+        if index == root or index in redirect_targets:
             finder.page = index
     return parents, n_rejected
 
 
-_TRIPS_OF_TCP, _TRIPS_OF_QUIC = 2, 1
+_TCP_TLS_ROUND_TRIPS, _QUIC_ROUND_TRIPS = 2, 1
 """Round trips before the first request: TCP and TLS 1.3 (RFC 8446 § 2), or QUIC (RFC 9000 § 7)."""
-_CLOCK_MS = 1.0
+_CLOCK_PRECISION_MS = 1.0
+"""Requests that overlap by less may follow each other: recorded times are rounded."""
 
 
-def opening_ms(request: RecordedRequest, rtt_ms: float) -> float:
+def connection_setup_ms(request: RecordedRequest, rtt_ms: float) -> float:
     """Return the time in ms that a load takes to open a connection for *request*.
 
     >>> from h3sim.importers.recorded_request import RecordedRequest
-    >>> opening_ms(RecordedRequest(key="0", url="", protocol="h2"), 20)
+    >>> connection_setup_ms(RecordedRequest(key="0", url="", protocol="h2"), 20)
     40
     """
-    return rtt_ms * (_TRIPS_OF_QUIC if request.protocol.startswith(QUIC) else _TRIPS_OF_TCP)
+    return rtt_ms * (
+        _QUIC_ROUND_TRIPS if request.protocol.startswith(QUIC) else _TCP_TLS_ROUND_TRIPS
+    )
 
 
-def see_multiplexing(requests: Iterable[RecordedRequest]) -> None:
+def detect_multiplexing(requests: Iterable[RecordedRequest]) -> None:
     """Set the protocol to h2 if requests overlapped on a connection.
 
     Early recorders call HTTP/2 and SPDY "unknown", or use the status line of HTTP/1.1. One overlap
@@ -329,27 +348,28 @@ def see_multiplexing(requests: Iterable[RecordedRequest]) -> None:
     ...     for at in (0, 10, 20)]
     >>> for request in requests:
     ...     request.reached = ConnectionInfo(connection="7")
-    >>> see_multiplexing(requests)
+    >>> detect_multiplexing(requests)
     >>> requests[0].protocol
     'h2'
     """
-    on_one: dict[tuple[str, str], list[RecordedRequest]] = {}
+    by_connection: dict[tuple[str, str], list[RecordedRequest]] = {}
     for request in requests:
         is_known = request.reached.connection and not request.protocol.startswith(MULTIPLEXED)
         if is_known and request.sent_ms is not None and request.first_byte_ms is not None:
             key = request.reached.connection, request.reached.ip
-            on_one.setdefault(key, []).append(request)
-    for sharing in on_one.values():
-        sent = sorted((each.sent_ms or 0.0, each.first_byte_ms or 0.0) for each in sharing)
-        overlaps = sum(
-            later < answered_ms - _CLOCK_MS for (_, answered_ms), (later, _) in pairwise(sent)
+            by_connection.setdefault(key, []).append(request)
+    for on_connection in by_connection.values():
+        waits = sorted((each.sent_ms or 0.0, each.first_byte_ms or 0.0) for each in on_connection)
+        n_overlaps = sum(
+            next_sent_ms < answered_ms - _CLOCK_PRECISION_MS
+            for (_, answered_ms), (next_sent_ms, _) in pairwise(waits)
         )
-        if overlaps > 1:
-            for request in sharing:
+        if n_overlaps > 1:
+            for request in on_connection:
                 request.protocol = "h2"
 
 
-def let_go(
+def set_release_times(
     requests: Iterable[RecordedRequest],
     groups: Iterable[int],
     rtts_ms: Iterable[float],
@@ -364,27 +384,28 @@ def let_go(
     >>> page, image = (
     ...     RecordedRequest(key=key, url="", protocol="h2", start_ms=0, sent_ms=sent_ms)
     ...     for key, sent_ms in (("page", 145), ("image", 180)))
-    >>> let_go([page, image], [0, 0], [30, 30], page)
+    >>> set_release_times([page, image], [0, 0], [30, 30], page)
     >>> page.asked_ms, image.asked_ms
     (85.0, 85.0)
     """
     timed = [
-        (request, request.start_ms, request.sent_ms, group, opening_ms(request, rtt_ms))
+        (request, request.start_ms, request.sent_ms, group, connection_setup_ms(request, rtt_ms))
         for request, group, rtt_ms in zip(requests, groups, rtts_ms, strict=True)
         if request.start_ms is not None and request.sent_ms is not None
     ]
+    # The connection of a group is ready when its first request is sent.
     ready_ms: dict[int, float] = {}
     for _, _, sent_ms, group, _ in timed:
         ready_ms[group] = min(sent_ms, ready_ms.get(group, sent_ms))
-    for request, start_ms, sent_ms, group, needed_ms in timed:
+    for request, start_ms, sent_ms, group, setup_ms in timed:
         if start_ms >= ready_ms[group] and request is not root:
             request.asked_ms = max(start_ms, sent_ms)
             continue
         # With one connection all wait for it; with HTTP/1.1 each waits for its own.
         is_shared = request.protocol.startswith(MULTIPLEXED)
-        left_ms = ready_ms[group] if is_shared else sent_ms
-        looked_up_ms = 0.0 if request is root else request.reached.dns_ms or 0.0
-        request.asked_ms = left_ms - needed_ms - looked_up_ms
+        connected_ms = ready_ms[group] if is_shared else sent_ms
+        dns_ms = 0.0 if request is root else request.reached.dns_ms or 0.0
+        request.asked_ms = connected_ms - setup_ms - dns_ms
 
 
 class ParserStops:
@@ -406,10 +427,10 @@ class ParserStops:
     def __init__(self, requests: Sequence[RecordedRequest], documents: Mapping[int, int]) -> None:
         self._requests = requests
         self._documents = documents
-        self._ends = sorted(
+        self._completions = sorted(
             (end_ms, index)
             for index in documents
-            if _may_stop(requests[index]) and (end_ms := requests[index].end_ms) is not None
+            if _may_block_parser(requests[index]) and (end_ms := requests[index].end_ms) is not None
         )
 
     def last_before(self, index: int) -> int | None:
@@ -419,76 +440,84 @@ class ParserStops:
         """
         document = self._documents.get(index)
         start_ms = self._requests[index].start_ms
-        there_ms = None if document is None else self._requests[document].end_ms
-        if start_ms is None or there_ms is None:
+        document_end_ms = None if document is None else self._requests[document].end_ms
+        if start_ms is None or document_end_ms is None:
             return None
-        last = bisect_right(self._ends, (start_ms, len(self._requests)))
-        for end_ms, stop in reversed(self._ends[:last]):
-            if end_ms <= there_ms:
+        # An index above all others: completions at this very instant count.
+        n_completed = bisect_right(self._completions, (start_ms, len(self._requests)))
+        for end_ms, stop in reversed(self._completions[:n_completed]):
+            if end_ms <= document_end_ms:
                 return None
             if stop != index and self._documents[stop] == document:
                 return stop
         return None
 
 
-def _may_stop(request: RecordedRequest) -> bool:
-    can_wait = level_of(request.priority) in UNIMPORTANT or request.is_preload
-    is_stopping = request.resolved_kind in HAVE_ELEMENTS
-    return is_stopping and not can_wait and not (request.flags or {}).get("is_async")
+def _may_block_parser(request: RecordedRequest) -> bool:
+    is_deferred = level_of(request.priority) in NON_BLOCKING_SCRIPT_LEVELS or request.is_preload
+    has_blocking_kind = request.resolved_kind in BLOCKING_KINDS
+    return has_blocking_kind and not is_deferred and not (request.flags or {}).get("is_async")
 
 
-class ParentMatch(NamedTuple):
-    """Event that triggered a request, with a description of its evidence."""
+class InferredTrigger(NamedTuple):
+    """Event of the parent that triggered a request."""
 
     at: TriggerEvent
     delay_ms: float
     basis: str
+    """The evidence in words, after "trigger", for the counts of the import."""
     offset_bytes: int | None = None
 
 
-def trigger_of(child: RecordedRequest, parent: RecordedRequest, *, direct: bool) -> ParentMatch:
-    """Return the trigger of *child*, an event of *parent*.
+def trigger_of(child: RecordedRequest, parent: RecordedRequest, *, direct: bool) -> InferredTrigger:
+    """Return the trigger of *child*, an event of *parent*, by the times and offsets recorded.
 
     *direct*: no resource between the two was left out of the page.
     """
     if child.is_pushed:
-        return ParentMatch(TriggerEvent.REQUEST, _after(child, _left_ms(parent)), "from the push")
+        return InferredTrigger(
+            TriggerEvent.REQUEST, _delay_after_ms(child, _request_sent_ms(parent)), "from the push"
+        )
     if child.redirect_of is not None and direct:
-        return ParentMatch(TriggerEvent.COMPLETE, _after(child, parent.end_ms), "from the redirect")
+        return InferredTrigger(
+            TriggerEvent.COMPLETE, _delay_after_ms(child, parent.end_ms), "from the redirect"
+        )
     first_ms = parent.start_ms if parent.first_byte_ms is None else parent.first_byte_ms
-    if _is_before(child, first_ms):
-        delay_ms = _after(child, _left_ms(parent))
-        return ParentMatch(TriggerEvent.REQUEST, delay_ms, "for a request before its parent came")
+    if _starts_before(child, first_ms):
+        delay_ms = _delay_after_ms(child, _request_sent_ms(parent))
+        return InferredTrigger(
+            TriggerEvent.REQUEST, delay_ms, "for a request before its parent came"
+        )
     if parent.resolved_kind is Kind.DOCUMENT and direct and child.offset is not None:
-        offset = _on_the_wire(child.offset, parent)
+        offset = _wire_offset(child.offset, parent)
         if offset is not None:
-            delay_ms = _after(child, _arrival_ms(offset, parent))
+            delay_ms = _delay_after_ms(child, _arrival_ms(offset, parent))
             basis = "from the place in the document"
-            return ParentMatch(TriggerEvent.OFFSET, delay_ms, basis, offset)
-    if _is_before(child, parent.end_ms):
-        offset, since_ms = _arrived(parent, child)
+            return InferredTrigger(TriggerEvent.OFFSET, delay_ms, basis, offset)
+    if _starts_before(child, parent.end_ms):
+        offset, since_ms = _received_before(parent, child)
         if offset:
             delay_ms = max(0.0, since_ms + child.held_ms)
-            return ParentMatch(TriggerEvent.OFFSET, delay_ms, "from the clock", offset)
-    return _when_there(child, parent)
+            return InferredTrigger(TriggerEvent.OFFSET, delay_ms, "from the clock", offset)
+    return _trigger_at_completion(child, parent)
 
 
-def _when_there(child: RecordedRequest, parent: RecordedRequest) -> ParentMatch:
+def _trigger_at_completion(child: RecordedRequest, parent: RecordedRequest) -> InferredTrigger:
     """Return the trigger at the completion of the parent or, for a script, its execution."""
-    ends = (parent.end_ms, parent.first_byte_ms, parent.start_ms)
-    end_ms = next((at_ms for at_ms in ends if at_ms is not None), None)
+    times_ms = (parent.end_ms, parent.first_byte_ms, parent.start_ms)
+    end_ms = next((at_ms for at_ms in times_ms if at_ms is not None), None)
     is_script = parent.resolved_kind is Kind.SCRIPT
     event = TriggerEvent.EXECUTED if is_script else TriggerEvent.COMPLETE
     if child.start_ms is None or end_ms is None:
-        return ParentMatch(event, 0.0, "without times")
-    ran_ms = end_ms + parent.parse_ms + parent.execute_ms
-    delay_ms = max(0.0, child.start_ms - ran_ms + child.held_ms)
-    if event is TriggerEvent.COMPLETE or child.start_ms < ran_ms:
-        event, delay_ms = TriggerEvent.COMPLETE, _after(child, end_ms)
-    return ParentMatch(event, delay_ms, "from the kind of the parent")
+        return InferredTrigger(event, 0.0, "without times")
+    executed_ms = end_ms + parent.parse_ms + parent.execute_ms
+    delay_ms = max(0.0, child.start_ms - executed_ms + child.held_ms)
+    if event is TriggerEvent.COMPLETE or child.start_ms < executed_ms:
+        event, delay_ms = TriggerEvent.COMPLETE, _delay_after_ms(child, end_ms)
+    return InferredTrigger(event, delay_ms, "from the kind of the parent")
 
 
-def _on_the_wire(decoded_offset: int, parent: RecordedRequest) -> int | None:
+def _wire_offset(decoded_offset: int, parent: RecordedRequest) -> int | None:
     """Convert a decoded offset to one in the transferred bytes, assuming uniform compression.
 
     None if it lies after the end: then the decoded size or the offset is wrong.
@@ -503,10 +532,10 @@ def _on_the_wire(decoded_offset: int, parent: RecordedRequest) -> int | None:
 
 def _arrival_ms(offset: int, parent: RecordedRequest) -> float | None:
     """Return when *offset* bytes of *parent* had arrived, by its chunks or at a constant rate."""
-    come = 0
+    received = 0
     for at_ms, n_bytes in parent.pieces:
-        come += n_bytes
-        if come >= offset:
+        received += n_bytes
+        if received >= offset:
             return at_ms
     first_ms, end_ms, size = parent.first_byte_ms, parent.end_ms, parent.body_bytes
     if first_ms is None or end_ms is None or not size:
@@ -514,33 +543,35 @@ def _arrival_ms(offset: int, parent: RecordedRequest) -> float | None:
     return first_ms + (end_ms - first_ms) * min(offset, size) / size
 
 
-def _arrived(parent: RecordedRequest, child: RecordedRequest) -> tuple[int, float]:
+def _received_before(parent: RecordedRequest, child: RecordedRequest) -> tuple[int, float]:
     """Return the bytes of *parent* received before the request of *child*, and the time since."""
     now_ms, size = child.start_ms or 0.0, parent.body_bytes or 0
     first_ms, end_ms = parent.first_byte_ms, parent.end_ms
-    come = [(at_ms, n_bytes) for at_ms, n_bytes in parent.pieces if at_ms <= now_ms]
-    n_come = min(size, sum(n_bytes for _, n_bytes in come))
-    if n_come:
-        return n_come, now_ms - come[-1][0]
+    received = [(at_ms, n_bytes) for at_ms, n_bytes in parent.pieces if at_ms <= now_ms]
+    n_received = min(size, sum(n_bytes for _, n_bytes in received))
+    if n_received:
+        last_ms, _ = received[-1]
+        return n_received, now_ms - last_ms
     if first_ms is None or end_ms is None or end_ms <= first_ms:
         return 0, 0.0
     if parent.pieces:  # bytes arrived before the first chunk, in unknown number
         return min(1, size), now_ms - first_ms
     # In whole nanoseconds: with floats the share may round down to one byte less.
-    n_come = size * ms(now_ms - first_ms) // ms(end_ms - first_ms)
-    return max(1, n_come) if size else 0, 0.0
+    n_received = size * ms(now_ms - first_ms) // ms(end_ms - first_ms)
+    return max(1, n_received) if size else 0, 0.0
 
 
-def _left_ms(parent: RecordedRequest) -> float | None:
-    """Return when the request was sent, which is its request time in a load."""
+def _request_sent_ms(parent: RecordedRequest) -> float | None:
+    """Return when *parent* was sent, else when it started: its request time in a load."""
     return parent.start_ms if parent.sent_ms is None else parent.sent_ms
 
 
-def _after(child: RecordedRequest, event_ms: float | None) -> float:
+def _delay_after_ms(child: RecordedRequest, event_ms: float | None) -> float:
+    """Return the time from an event until the browser released *child*, 0 if it is unknown."""
     if child.start_ms is None or event_ms is None:
         return 0.0
     return max(0.0, child.start_ms + child.held_ms - event_ms)
 
 
-def _is_before(child: RecordedRequest, event_ms: float | None) -> bool:
+def _starts_before(child: RecordedRequest, event_ms: float | None) -> bool:
     return child.start_ms is not None and event_ms is not None and child.start_ms < event_ms

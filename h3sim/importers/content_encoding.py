@@ -6,12 +6,14 @@ import gzip
 import zlib
 from bisect import bisect_right
 
-_LEVEL = 6
+_COMPRESSION_LEVEL = 6
 """Default compression level of servers and of zlib."""
-_ZLIB_OR_GZIP = 32 + zlib.MAX_WBITS
-_LEAST_STEP = 8
-_MOST_STEPS = 20_000
-_MIMES = {
+_ZLIB_OR_GZIP_BITS = 32 + zlib.MAX_WBITS
+"""Window size that makes zlib recognize either header."""
+_MIN_STEP_BYTES = 8
+_MAX_STEPS = 20_000
+"""Offsets kept of a compressed body, so that the memory for one of any length is bounded."""
+_MIME_BY_EXTENSION = {
     **{end: f"image/{end}" for end in ("avif", "gif", "jpeg", "png", "webp")},
     **{end: f"font/{end}" for end in ("otf", "ttf", "woff", "woff2")},
     **{end: f"text/{end}" for end in ("css", "html", "vtt")},
@@ -31,11 +33,18 @@ _MIMES = {
     "xhtml": "application/xhtml+xml",
 }
 """Media types that must not depend on this machine's tables."""
-_COMPRESSED = frozenset(
+_COMPRESSIBLE_TYPES = frozenset(
     (
-        *("application/json", "application/manifest+json", "application/vnd.ms-fontobject"),
-        *("application/wasm", "application/xhtml+xml", "application/xml"),
-        *("font/otf", "font/ttf", "image/svg+xml", "image/x-icon"),
+        "application/json",
+        "application/manifest+json",
+        "application/vnd.ms-fontobject",
+        "application/wasm",
+        "application/xhtml+xml",
+        "application/xml",
+        "font/otf",
+        "font/ttf",
+        "image/svg+xml",
+        "image/x-icon",
     )
 )
 """Media types besides text that servers compress; other formats are already compressed."""
@@ -54,33 +63,33 @@ class WireOffsets:
     def __init__(self, plain: bytes, wire_bytes: int, packed: bytes | None = None) -> None:
         self.wire_bytes = wire_bytes
         self._plain_bytes = len(plain)
-        self._plain: list[int] | None = None
+        self._decoded_after_step: list[int] | None = None
+        """Decoded bytes after each step of compressed ones; None for a body sent as it is."""
         if wire_bytes < len(plain):
-            packed = zlib.compress(plain, _LEVEL) if packed is None else packed
-            unpacker = zlib.decompressobj(_ZLIB_OR_GZIP)
-            # At most 20,000 offsets are kept, for bodies of any length.
-            self._step = max(_LEAST_STEP, len(packed) // _MOST_STEPS)
+            packed = zlib.compress(plain, _COMPRESSION_LEVEL) if packed is None else packed
+            unpacker = zlib.decompressobj(_ZLIB_OR_GZIP_BITS)
+            self._step_bytes = max(_MIN_STEP_BYTES, len(packed) // _MAX_STEPS)
             self._packed_bytes = len(packed)
-            self._plain, decoded = [0], 0
-            for start in range(0, len(packed), self._step):
-                decoded += len(unpacker.decompress(packed[start : start + self._step]))
-                self._plain.append(decoded)
+            self._decoded_after_step, decoded = [0], 0
+            for start in range(0, len(packed), self._step_bytes):
+                decoded += len(unpacker.decompress(packed[start : start + self._step_bytes]))
+                self._decoded_after_step.append(decoded)
 
     def wire(self, plain_offset: int) -> int:
         """Return the number of bytes on the wire that decode to *plain_offset* bytes."""
         if plain_offset >= self._plain_bytes:
             return self.wire_bytes
-        if self._plain is None:
+        if self._decoded_after_step is None:
             return min(plain_offset, self.wire_bytes)
         # The first step after which that many bytes are decoded.
-        steps = bisect_right(self._plain, max(plain_offset - 1, 0))
-        packed = min(steps * self._step, self._packed_bytes)
+        steps = bisect_right(self._decoded_after_step, max(plain_offset - 1, 0))
+        packed = min(steps * self._step_bytes, self._packed_bytes)
         return min(self.wire_bytes, round(packed * self.wire_bytes / self._packed_bytes))
 
 
 def gzipped(data: bytes) -> bytes:
     """Compress *data* as servers do, without a time stamp, so that the result is reproducible."""
-    return gzip.compress(data, _LEVEL, mtime=0)
+    return gzip.compress(data, _COMPRESSION_LEVEL, mtime=0)
 
 
 def serve(data: bytes, extension: str) -> WireOffsets:
@@ -101,9 +110,9 @@ def mime_of_extension(extension: str) -> str:
     >>> mime_of_extension("JS"), mime_of_extension("")
     ('text/javascript', '')
     """
-    return _MIMES.get(extension.lower(), "")
+    return _MIME_BY_EXTENSION.get(extension.lower(), "")
 
 
 def is_compressible(mime: str) -> bool:
     """Return whether servers compress files of that media type."""
-    return mime.startswith("text/") or mime in _COMPRESSED
+    return mime.startswith("text/") or mime in _COMPRESSIBLE_TYPES

@@ -39,7 +39,7 @@ class NetworkShare(NamedTuple):
         return f"{self.network.name} ({100 * self.share:.0f} %)"
 
 
-class _Class(NamedTuple):
+class _ConnectionClass(NamedTuple):
     """Class of round-trip times: its name, upper bound, typical value and rates."""
 
     name: str
@@ -49,27 +49,28 @@ class _Class(NamedTuple):
     up_mbps: float
 
 
-_BY_RTT = (
-    _Class("crux-low-rtt", 75, 40, 10.24, 10.24),
-    _Class("crux-medium-rtt", 275, 150, 1.6384, 0.75),
-    _Class("crux-high-rtt", math.inf, 300, 0.7, 0.7),
+_RTT_CLASSES = (
+    _ConnectionClass("crux-low-rtt", 75, 40, 10.24, 10.24),
+    _ConnectionClass("crux-medium-rtt", 275, 150, 1.6384, 0.75),
+    _ConnectionClass("crux-high-rtt", math.inf, 300, 0.7, 0.7),
 )
 """CrUX's classes, with Lighthouse's desktopDense4G, mobileSlow4G and mobileRegular3G."""
-_COLUMNS = ("low_rtt", "medium_rtt", "high_rtt")
-_BY_TYPE = {
-    "_4GDensity": _Class("crux-4g", 270, 150, 1.6384, 0.75),
-    "_3GDensity": _Class("crux-3g", 1400, 300, 0.7, 0.7),
-    "_2GDensity": _Class("crux-2g", 2000, 1400, 0.07, 0.07),
-    "slow2GDensity": _Class("crux-slow-2g", math.inf, 2000, 0.05, 0.05),
+_RTT_COLUMNS = ("low_rtt", "medium_rtt", "high_rtt")
+_CLASS_BY_TYPE_COLUMN = {
+    "_4GDensity": _ConnectionClass("crux-4g", 270, 150, 1.6384, 0.75),
+    "_3GDensity": _ConnectionClass("crux-3g", 1400, 300, 0.7, 0.7),
+    "_2GDensity": _ConnectionClass("crux-2g", 2000, 1400, 0.07, 0.07),
+    "slow2GDensity": _ConnectionClass("crux-slow-2g", math.inf, 2000, 0.05, 0.05),
 }
-"""Effective connection types; who is offline loads nothing."""
-CRUX_COLUMNS = (*_COLUMNS, *_BY_TYPE)
-"""Columns of BigQuery's tables that have connections."""
-_MONTHS = ("yyyymm", "yyyymmdd", "date")
+"""Effective connection types, but offline: those users load nothing."""
+CRUX_COLUMNS = (*_RTT_COLUMNS, *_CLASS_BY_TYPE_COLUMN)
+"""Columns of BigQuery's tables with shares of connections."""
+_MONTH_COLUMNS = ("yyyymm", "yyyymmdd", "date")
+"""Columns with the period of a row; each table of BigQuery has one of them."""
 _QUEUE_BYTES = 65_536
-_LARGEST_SHARE = 1.01
+_MAX_SHARE = 1.01
 """Shares are rounded, so that those of all classes may add up to more than 1."""
-_NO_DATA = (None, "NaN")
+_NO_DATA_DENSITIES = (None, "NaN")
 """Density of a bin without users, and of a period in which the page had too few."""
 
 
@@ -95,10 +96,10 @@ def read_crux(path: str | Path) -> tuple[NetworkShare, ...]:
         message = "has neither round_trip_time nor shares of effective connection types of CrUX"
         raise NotCruxError.at("", message, source)
     reader = _ShareReader()
-    last = max(map(_month, rows))
-    found: dict[_Class, float] = {}
+    last_month = max(map(_month, rows))
+    found: dict[_ConnectionClass, float] = {}
     for number, row in enumerate(rows):
-        if _month(row) == last:
+        if _month(row) == last_month:
             for each, share in reader.shares(row, f"[{number}]" if len(rows) > 1 else ""):
                 found[each] = found.get(each, 0.0) + share
     total = sum(found.values())
@@ -135,7 +136,7 @@ def _has_connections(row: Mapping[str, Any]) -> bool:
 
 
 def _month(row: Mapping[str, Any]) -> str:
-    return next((str(row[name]) for name in _MONTHS if row.get(name) is not None), "")
+    return next((str(row[name]) for name in _MONTH_COLUMNS if row.get(name) is not None), "")
 
 
 class _ShareReader:
@@ -147,20 +148,24 @@ class _ShareReader:
     def wrong(self, key: str, message: str) -> None:
         self.problems.append(ValidationIssue(key=key, message=message))
 
-    def shares(self, row: Mapping[str, Any], where: str) -> Iterator[tuple[_Class, float]]:
+    def shares(
+        self, row: Mapping[str, Any], where: str
+    ) -> Iterator[tuple[_ConnectionClass, float]]:
         """Yield each class with its share in a row."""
         metric = _metric(row)
         if metric is not None:
             yield from self._histogram(metric, f"{where}record.metrics.round_trip_time")
             return
-        columns: Mapping[str, _Class] = dict(zip(_COLUMNS, _BY_RTT, strict=True))
-        if not any(row.get(name) is not None for name in _COLUMNS):
-            columns = _BY_TYPE
+        columns: Mapping[str, _ConnectionClass] = dict(zip(_RTT_COLUMNS, _RTT_CLASSES, strict=True))
+        if not any(row.get(name) is not None for name in _RTT_COLUMNS):
+            columns = _CLASS_BY_TYPE_COLUMN
         for name, each in columns.items():
             if row.get(name) is not None:
                 yield each, self._share(row[name], f"{where}{name}")
 
-    def _histogram(self, metric: Mapping[str, Any], where: str) -> Iterator[tuple[_Class, float]]:
+    def _histogram(
+        self, metric: Mapping[str, Any], where: str
+    ) -> Iterator[tuple[_ConnectionClass, float]]:
         """Yield the classes with the shares of a histogram, or of the last one of a history."""
         is_history = "histogram" not in metric and "histogramTimeseries" in metric
         name = "histogramTimeseries" if is_history else "histogram"
@@ -177,13 +182,16 @@ class _ShareReader:
             if not is_quantity(start) or start < 0:
                 self.wrong(f"{name}.start", f"must be at least 0, is {format_value(start)}")
                 continue
-            each = next(each for each in _BY_RTT if start < each.end_ms)
+            each = next(each for each in _RTT_CLASSES if start < each.end_ms)
             end = math.inf if entry.get("end") is None else entry["end"]
             if (end != math.inf and not is_quantity(end)) or end > each.end_ms:
                 shown = format_value(entry.get("end"))
                 self.wrong(f"{name}.end", f"must be at most {each.end_ms:g}, is {shown}")
             density = entry.get("density")
-            yield each, 0.0 if density in _NO_DATA else self._share(density, f"{name}.density")
+            yield (
+                each,
+                0.0 if density in _NO_DATA_DENSITIES else self._share(density, f"{name}.density"),
+            )
 
     def _last_period(self, bins: Sequence[Any], key: str) -> list[dict[str, Any]]:
         """Return the bins of a history with their densities of the last period that has any."""
@@ -199,7 +207,9 @@ class _ShareReader:
             self.wrong(key, "must have as many densities in each bin")
             return []
         periods = [
-            each for each in zip(*histories, strict=True) if any(d not in _NO_DATA for d in each)
+            each
+            for each in zip(*histories, strict=True)
+            if any(d not in _NO_DATA_DENSITIES for d in each)
         ]
         last = periods[-1] if periods else (None,) * len(bins)
         return [{**entry, "density": d} for entry, d in zip(bins, last, strict=True)]
@@ -209,15 +219,15 @@ class _ShareReader:
         if isinstance(value, str):
             with contextlib.suppress(ValueError):
                 value = float(value)
-        if is_quantity(value) and 0 <= value <= _LARGEST_SHARE:
+        if is_quantity(value) and 0 <= value <= _MAX_SHARE:
             return float(value)
         self.wrong(key, f"must be 0 to 1, is {format_value(value)}")
         return 0.0
 
 
-def _networks(shares: Mapping[_Class, float], source: str) -> tuple[NetworkShare, ...]:
+def _networks(shares: Mapping[_ConnectionClass, float], source: str) -> tuple[NetworkShare, ...]:
     ordered = sorted(shares, key=lambda each: each.end_ms)
-    rtts_ms = _rtts_ms([(each, shares[each]) for each in ordered])
+    rtts_ms = _median_rtts_ms([(each, shares[each]) for each in ordered])
     found = []
     for each, rtt_ms in zip(ordered, rtts_ms, strict=True):
         if shares[each] <= 0:
@@ -230,8 +240,8 @@ def _networks(shares: Mapping[_Class, float], source: str) -> tuple[NetworkShare
             name=each.name,
             title=f"{100 * shares[each]:.1f} % of the users; RTT from CrUX, rates from presets",
             source=source,
-            # No class has a longer one than the presets of the slowest type.
-            rtt_ns=ms(round(min(rtt_ms, _BY_TYPE["slow2GDensity"].rtt_ms), 1)),
+            # A computed median is not longer than the longest preset.
+            rtt_ns=ms(round(min(rtt_ms, _CLASS_BY_TYPE_COLUMN["slow2GDensity"].rtt_ms), 1)),
             down=down,
             up=up,
         )
@@ -239,23 +249,24 @@ def _networks(shares: Mapping[_Class, float], source: str) -> tuple[NetworkShare
     return tuple(found)
 
 
-def _rtts_ms(shares: Sequence[tuple[_Class, float]]) -> list[float]:
-    """Return the median round-trip time of each class.
+def _median_rtts_ms(shares: Sequence[tuple[_ConnectionClass, float]]) -> list[float]:
+    """Return the median round-trip time of each class, by `read_crux`'s rule.
 
-    >>> [round(rtt_ms) for rtt_ms in _rtts_ms(list(zip(_BY_RTT, (0.25, 0.5, 0.25))))]
+    >>> [round(rtt_ms) for rtt_ms in _median_rtts_ms(list(zip(_RTT_CLASSES, (0.25, 0.5, 0.25))))]
     [47, 144, 435]
-    >>> _rtts_ms([(_BY_RTT[0], 0.4), (_BY_RTT[1], 0.6)])
+    >>> _median_rtts_ms([(_RTT_CLASSES[0], 0.4), (_RTT_CLASSES[1], 0.6)])
     [40, 150]
     """
     typical = [each.rtt_ms for each, _ in shares]
     names = [each.name for each, _ in shares]
-    if names != [each.name for each in _BY_RTT] or any(share <= 0 for _, share in shares):
+    if names != [each.name for each in _RTT_CLASSES] or any(share <= 0 for _, share in shares):
         return typical
     normal = NormalDist()
-    bounds = [each.end_ms for each, _ in shares[:-1]]
-    below = [shares[0][1], shares[0][1] + shares[1][1]]
-    first, last = map(normal.inv_cdf, below)
-    sigma = math.log(bounds[1] / bounds[0]) / (last - first)
-    mean = math.log(bounds[0]) - sigma * first
-    middles = [below[0] / 2, sum(below) / 2, (below[1] + 1) / 2]
-    return [math.exp(mean + sigma * normal.inv_cdf(middle)) for middle in middles]
+    # Fit the distribution to the shares of users below the two bounds between the classes.
+    (low, low_share), (medium, medium_share), _ = shares
+    below = [low_share, low_share + medium_share]
+    low_z, medium_z = map(normal.inv_cdf, below)
+    sigma = math.log(medium.end_ms / low.end_ms) / (medium_z - low_z)
+    mean = math.log(low.end_ms) - sigma * low_z
+    medians = [below[0] / 2, sum(below) / 2, (below[1] + 1) / 2]  # as quantiles of all users
+    return [math.exp(mean + sigma * normal.inv_cdf(quantile)) for quantile in medians]

@@ -25,11 +25,13 @@ if TYPE_CHECKING:
 
 
 BOLD_ELEMENTS = "h1, h2, h3, h4, h5, h6, b, strong, th"
+"""Selector of the elements that browsers set in bold by default."""
 SLANTED_ELEMENTS = "i, em, cite, var, dfn, address"
-"""Elements that browsers set in bold, and in italics, by default."""
+"""Selector of the elements that browsers set in italics by default."""
 NORMAL, BOLD = 400, 700
 """Font weights by name (CSS Fonts 4 § 2.2)."""
-_MEDIUM = 500
+_MEDIUM_WEIGHT = 500
+"""Boundary in the matching of weights: from 400 to it, heavier ones up to it come first (§ 5.2)."""
 
 
 def chosen_faces(faces: Sequence[Face], weights: Iterable[int], *, is_slanted: bool) -> list[Face]:
@@ -38,12 +40,14 @@ def chosen_faces(faces: Sequence[Face], weights: Iterable[int], *, is_slanted: b
     Slanted text is assumed to have normal weight. All faces of one weight and slant are returned,
     as they may cover different characters.
     """
-    target = [(weight, False) for weight in weights] + [(NORMAL, True)] * is_slanted
-    matching: dict[Face, None] = {}
-    for weight, slanted in target:
-        alike = [face for face in faces if face.is_slanted is slanted] or list(faces)
-        best = nearest_weights([face.weights for face in alike], weight)
-        matching |= dict.fromkeys(face for face in alike if face.weights == best)
+    styles = [(weight, False) for weight in weights]
+    if is_slanted:
+        styles.append((NORMAL, True))
+    matching: set[Face] = set()
+    for weight, slanted in styles:
+        same_slant = [face for face in faces if face.is_slanted is slanted] or list(faces)
+        best = nearest_weights([face.weights for face in same_slant], weight)
+        matching.update(face for face in same_slant if face.weights == best)
     return [face for face in faces if face in matching]
 
 
@@ -57,21 +61,22 @@ def nearest_weights(given: Sequence[tuple[float, float]], target: float) -> tupl
     """
 
     def rank(weights: tuple[float, float]) -> tuple[float, float]:
+        """Return a sort key by CSS Fonts 4 § 5.2: the direction first, then the distance."""
         low, high = weights
         if low <= target <= high:
             return (0, 0)
         is_above = low > target
         distance = low - target if is_above else target - high
-        if NORMAL <= target <= _MEDIUM:
-            return (1 if is_above and low <= _MEDIUM else 2 if not is_above else 3, distance)
-        return (1 if is_above == (target > _MEDIUM) else 2, distance)
+        if NORMAL <= target <= _MEDIUM_WEIGHT:
+            return (1 if is_above and low <= _MEDIUM_WEIGHT else 2 if not is_above else 3, distance)
+        return (1 if is_above == (target > _MEDIUM_WEIGHT) else 2, distance)
 
     return min(given, key=rank)
 
 
-_DEEPEST = 20
+_MAX_RULE_DEPTH = 20
 """Deepest nesting of rules that is processed."""
-_DEEPEST_BRACKETS = 100
+_MAX_BRACKET_DEPTH = 100
 """Deepest nesting of brackets; real stylesheets stay below it, and the parser is recursive."""
 _BRACKET = re.compile(
     rb"[\[({]|[\])}]|/\*(?:.*?\*/|.*)"
@@ -79,19 +84,29 @@ _BRACKET = re.compile(
     re.DOTALL,
 )
 """Bracket, or a token whose brackets do not count: comment, string, escape."""
-_DEPTH_OF_BRACKET = {b"(": 1, b"[": 1, b"{": 1, b")": -1, b"]": -1, b"}": -1}
-_WEIGHTS = {"normal": NORMAL, "bold": BOLD, "bolder": BOLD}
-_CONDITIONS = ("supports", "layer", "container", "scope", "starting-style")
-"""Rules whose rules are assumed to apply."""
-_LIGHTEST, _HEAVIEST = 100, 1000
-_FORMATS = ("woff2", "woff", "truetype", "opentype")
+# Other tokens of the pattern do not change the depth.
+_DEPTH_CHANGE = {b"(": 1, b"[": 1, b"{": 1, b")": -1, b"]": -1, b"}": -1}
+_WEIGHT_BY_WORD = {"normal": NORMAL, "bold": BOLD, "bolder": BOLD}
+_ASSUMED_CONDITIONS = ("supports", "layer", "container", "scope", "starting-style")
+"""At-rules whose conditions are assumed to hold."""
+_MIN_WEIGHT, _MAX_WEIGHT = 100, 1000
+_FONT_FORMATS = ("woff2", "woff", "truetype", "opentype")
 """Font formats that current browsers support."""
-_GENERIC = frozenset(
+_NOT_WEB_FONTS = frozenset(
     (
-        *("serif", "sans-serif", "monospace", "cursive", "fantasy", "system-ui"),
-        *("inherit", "initial", "unset", "normal"),
+        "serif",
+        "sans-serif",
+        "monospace",
+        "cursive",
+        "fantasy",
+        "system-ui",
+        "inherit",
+        "initial",
+        "unset",
+        "normal",
     )
 )
+"""Generic families and keywords at the end of a font list, which name no font to load."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,18 +143,19 @@ class Sheet:
     rules: list[StyleRule] = field(default_factory=list)
 
 
-def _library() -> Any:
+def _tinycss2() -> Any:
     with needing_extra("tinycss2", "import"):
         import tinycss2
     return tinycss2
 
 
-def _text(tokens: Iterable[Any]) -> str:
-    return str(_library().serialize(tokens))
+def _serialize(tokens: Iterable[Any]) -> str:
+    return str(_tinycss2().serialize(tokens))
 
 
-def _parts(content: Any) -> Any:
-    return _library().parse_blocks_contents(content, skip_comments=True, skip_whitespace=True)
+def _parse_block(content: Any) -> Any:
+    """Return the declarations and nested rules in the content of a rule."""
+    return _tinycss2().parse_blocks_contents(content, skip_comments=True, skip_whitespace=True)
 
 
 def read_sheet(css: bytes) -> Sheet:
@@ -152,7 +168,7 @@ def read_sheet(css: bytes) -> Sheet:
     >>> sheet.imports, sheet.rules[0].selector, sheet.rules[0].urls
     ([], '.x', ('b.png',))
     """
-    parse = _library().parse_stylesheet_bytes
+    parse = _tinycss2().parse_stylesheet_bytes
     if _is_too_deep(css):
         return Sheet(is_read=False)
     rules, _ = parse(css, skip_comments=True, skip_whitespace=True)
@@ -165,14 +181,15 @@ def read_declarations(css: str) -> StyleRule:
     """Return the references of a `style` attribute."""
     if _is_too_deep(css.encode()):
         return StyleRule(selector="", urls=(), families=())
-    return _rule("", _parts(css))
+    return _style_rule("", _parse_block(css))
 
 
 def _is_too_deep(css: bytes) -> bool:
+    """Return whether brackets nest too deeply for the recursive parser."""
     depth = 0
     for found in _BRACKET.finditer(css):
-        depth = max(0, depth + _DEPTH_OF_BRACKET.get(found[0], 0))
-        if depth > _DEEPEST_BRACKETS:
+        depth = max(0, depth + _DEPTH_CHANGE.get(found[0], 0))
+        if depth > _MAX_BRACKET_DEPTH:
             return True
     return False
 
@@ -180,18 +197,20 @@ def _is_too_deep(css: bytes) -> bool:
 def _read_rules(rules: Iterable[Any], sheet: Sheet, depth: int) -> None:
     may_import = depth == 0
     for rule in rules:
-        # Imports precede everything except layers (CSS Cascade 5 § 2).
-        is_in_front = rule.type == "at-rule" and (
+        # Imports are valid only before everything except layers (CSS Cascade 5 § 2).
+        precedes_imports = rule.type == "at-rule" and (
             rule.lower_at_keyword in ("charset", "import")
             or (rule.lower_at_keyword == "layer" and rule.content is None)
         )
-        may_import = may_import and (is_in_front or rule.type not in ("at-rule", "qualified-rule"))
+        is_rule = rule.type in ("at-rule", "qualified-rule")
+        may_import = may_import and (precedes_imports or not is_rule)
         if rule.type == "qualified-rule":
-            parts = _parts(rule.content)
-            found = _rule(_text(rule.prelude).strip(), parts)
-            if found.urls or found.families or found.weights or found.is_slanted:
-                sheet.rules.append(found)
-            if depth < _DEEPEST:
+            parts = _parse_block(rule.content)
+            style_rule = _style_rule(_serialize(rule.prelude).strip(), parts)
+            has_effect = style_rule.urls or style_rule.families or style_rule.weights
+            if has_effect or style_rule.is_slanted:
+                sheet.rules.append(style_rule)
+            if depth < _MAX_RULE_DEPTH:
                 _read_rules(parts, sheet, depth + 1)
         elif rule.type == "at-rule":
             _read_at_rule(rule, sheet, depth, may_import=may_import)
@@ -200,18 +219,18 @@ def _read_rules(rules: Iterable[Any], sheet: Sheet, depth: int) -> None:
 def _read_at_rule(rule: Any, sheet: Sheet, depth: int, *, may_import: bool) -> None:
     word = rule.lower_at_keyword
     if word == "import":
-        url, rest = _import(rule.prelude)
-        if url and may_import and matches(_text(rest)):
+        url, rest = _read_import(rule.prelude)
+        if url and may_import and matches(_serialize(rest)):
             sheet.imports.append(url)
-    elif rule.content is None or depth >= _DEEPEST:
+    elif rule.content is None or depth >= _MAX_RULE_DEPTH:
         return
     elif word == "font-face":
-        sheet.faces += _faces(_parts(rule.content))
-    elif word in _CONDITIONS or (word == "media" and matches(_text(rule.prelude))):
-        _read_rules(_parts(rule.content), sheet, depth + 1)
+        sheet.faces += _faces_in(_parse_block(rule.content))
+    elif word in _ASSUMED_CONDITIONS or (word == "media" and matches(_serialize(rule.prelude))):
+        _read_rules(_parse_block(rule.content), sheet, depth + 1)
 
 
-def _import(prelude: list[Any]) -> tuple[str, list[Any]]:
+def _read_import(prelude: list[Any]) -> tuple[str, list[Any]]:
     """Return the URL and media query of an import, skipping `layer` and `supports`."""
     tokens = [*itertools.dropwhile(lambda each: each.type in ("comment", "whitespace"), prelude)]
     rest = [
@@ -220,16 +239,16 @@ def _import(prelude: list[Any]) -> tuple[str, list[Any]]:
         if not (each.type == "function" and each.lower_name in ("layer", "supports"))
         and not (each.type == "ident" and each.lower_value == "layer")
     ]
-    first = tokens[:1]
-    is_text = bool(first) and first[0].type == "string"
-    return first[0].value if is_text else next(_urls(first), ""), rest
+    if tokens and tokens[0].type == "string":
+        return tokens[0].value, rest
+    return next(_urls(tokens[:1]), ""), rest
 
 
-def _rule(selector: str, parts: Iterable[Any]) -> StyleRule:
+def _style_rule(selector: str, parts: Iterable[Any]) -> StyleRule:
     declarations = [(p.lower_name, p.value) for p in parts if p.type == "declaration"]
 
     def of(what: str, read: Callable[[Any], Iterable[Any]]) -> tuple[Any, ...]:
-        """Return the font properties in declarations; the family may be a variable."""
+        """Return the values of one font property; a family may also be in a variable."""
         names = (what, "font")
         return tuple(
             found
@@ -238,24 +257,28 @@ def _rule(selector: str, parts: Iterable[Any]) -> StyleRule:
             for found in read(value)
         )
 
-    plain = (
-        v for name, v in declarations if name not in ("src", "cursor") and not name.startswith("--")
+    # Not requested with the page: cursors wait for the pointer, variables may be unused, and `src`
+    # has a meaning only in faces.
+    values = (
+        value
+        for name, value in declarations
+        if name not in ("src", "cursor") and not name.startswith("--")
     )
     return StyleRule(
         selector=selector,
-        urls=tuple(url for value in plain for url in _urls(value)),
-        families=of("font-family", _families),
-        weights=of("font-weight", _weights),
+        urls=tuple(url for value in values for url in _urls(value)),
+        families=of("font-family", _families_in),
+        weights=of("font-weight", _weights_in),
         is_slanted=any(of("font-style", lambda value: [_is_slanted(value)])),
     )
 
 
-def _weights(tokens: Iterable[Any]) -> Iterator[int]:
+def _weights_in(tokens: Iterable[Any]) -> Iterator[int]:
     """Yield the weights in a value: words, and whole numbers that can be weights."""
     for token in tokens:
-        if token.type == "ident" and token.lower_value in _WEIGHTS:
-            yield _WEIGHTS[token.lower_value]
-        elif token.type == "number" and _LIGHTEST <= (token.int_value or 0) <= _HEAVIEST:
+        if token.type == "ident" and token.lower_value in _WEIGHT_BY_WORD:
+            yield _WEIGHT_BY_WORD[token.lower_value]
+        elif token.type == "number" and _MIN_WEIGHT <= (token.int_value or 0) <= _MAX_WEIGHT:
             yield token.int_value
 
 
@@ -265,7 +288,7 @@ def _is_slanted(tokens: Iterable[Any]) -> bool:
 
 def _urls(tokens: Iterable[Any]) -> Iterator[str]:
     """Yield the URLs in a value; for an image-set only the first, assumed to be 1x."""
-    # Reversed, as items are popped from its end: URLs come in file order.
+    # Reversed, as tokens are popped from the end, so that URLs come in file order.
     waiting = list(tokens)[::-1]
     while waiting:
         token = waiting.pop()
@@ -284,7 +307,7 @@ def _urls(tokens: Iterable[Any]) -> Iterator[str]:
             waiting += token.content[::-1]
 
 
-def _families(tokens: Iterable[Any]) -> Iterator[str]:
+def _families_in(tokens: Iterable[Any]) -> Iterator[str]:
     """Yield the font families in a value, in lower case: strings, or words between commas."""
     words: list[str] = []
     for token in tokens:
@@ -293,50 +316,51 @@ def _families(tokens: Iterable[Any]) -> Iterator[str]:
         elif token.type == "ident":
             words.append(token.lower_value)
         elif token.type in ("literal", "dimension", "number", "percentage"):
-            # In `font`, weight and style precede the size: they are not names.
+            # In `font`, words before the size are weight and style, not names.
             if token.type == "literal" and token.value == "," and words:
                 yield " ".join(words)
             words = []
-    if words and words[-1] not in _GENERIC:
+    if words and words[-1] not in _NOT_WEB_FONTS:
         yield " ".join(words)
 
 
-def _faces(parts: Iterable[Any]) -> Iterator[Face]:
+def _faces_in(parts: Iterable[Any]) -> Iterator[Face]:
     """Yield the face of a `@font-face`, if it has a family and a supported source."""
     values = {part.lower_name: part.value for part in parts if part.type == "declaration"}
-    family = next(_families(values.get("font-family", ())), "")
-    url = _source(values.get("src", []))
+    family = next(_families_in(values.get("font-family", ())), "")
+    url = _first_source(values.get("src", []))
     if family and url:
-        text = _text(values.get("unicode-range", []))
-        weights = list(_weights(values.get("font-weight", ()))) or [NORMAL]
+        text = _serialize(values.get("unicode-range", []))
+        weights = list(_weights_in(values.get("font-weight", ()))) or [NORMAL]
         yield Face(
             family=family,
             url=url,
-            ranges=tuple(_ranges(text)),
+            ranges=tuple(_parse_ranges(text)),
             weights=(min(weights), max(weights)),
             is_slanted=_is_slanted(values.get("font-style", ())),
         )
 
 
-def _source(tokens: list[Any]) -> str:
+def _first_source(tokens: list[Any]) -> str:
     """Return the first supported source; `local()` is ignored."""
-    part: list[Any] = []
-    # None ends the last part, which has no comma after it.
+    source: list[Any] = []
+    # None ends the last source, which has no comma after it.
     for token in [*tokens, None]:
         if token is not None and not (token.type == "literal" and token.value == ","):
-            part.append(token)
+            source.append(token)
             continue
-        url = next(_urls(part), "")
-        formats = [t for t in part if t.type == "function" and t.lower_name == "format"]
-        words = [_text(each.arguments).strip("'\" ").lower() for each in formats]
-        is_old = url.partition("?")[0].lower().endswith(".eot") or url.startswith("data:")
-        if url and not is_old and all(word.startswith(_FORMATS) for word in words):
+        url = next(_urls(source), "")
+        formats = [t for t in source if t.type == "function" and t.lower_name == "format"]
+        words = [_serialize(each.arguments).strip("'\" ").lower() for each in formats]
+        # Only old browsers read .eot; a data: URL needs no request.
+        is_unused = url.partition("?")[0].lower().endswith(".eot") or url.startswith("data:")
+        if url and not is_unused and all(word.startswith(_FONT_FORMATS) for word in words):
             return url
-        part = []
+        source = []
     return ""
 
 
-def _ranges(text: str) -> Iterator[tuple[int, int]]:
+def _parse_ranges(text: str) -> Iterator[tuple[int, int]]:
     """Yield the ranges of `unicode-range`: U+26, U+0-7F, U+4??."""
     for part in text.upper().split(","):
         first, _, last = part.strip().removeprefix("U+").partition("-")
@@ -348,23 +372,26 @@ def _ranges(text: str) -> Iterator[tuple[int, int]]:
         yield low, high
 
 
-_SELECTORS_DEEPEST = 512
+_MAX_DOCUMENT_DEPTH = 512
 """Deepest document that is parsed: the time grows with depth times length."""
-_LONGEST = 8 << 20
-_MOST_WORK = 1_000_000_000
+_MAX_DOCUMENT_BYTES = 8 << 20
+"""Longest document that is parsed."""
+_MAX_SEARCHED_BYTES = 1_000_000_000
 """Budget of searched document bytes; after that all selectors are assumed to match."""
-_MOST_WAYS = 1_000_000
-"""Most combinator steps: the library backtracks over an element's ancestors."""
-_COUNTING = re.compile(r":nth-[\w-]+\([^()]*\)|:(?:first|last|only)-of-type|:only-child")
-"""Pseudo-classes that make it count the siblings of each element."""
-_NOT_NOW = re.compile(
+_MAX_COMBINATOR_STEPS = 1_000_000
+"""Most steps per element for a selector: the library backtracks over the element's ancestors."""
+_SIBLING_COUNTING = re.compile(r":nth-[\w-]+\([^()]*\)|:(?:first|last|only)-of-type|:only-child")
+"""Pseudo-classes for which the library counts the siblings of each element, in quadratic time."""
+_NOT_INITIALLY = re.compile(
     r":(hover|focus|focus-within|focus-visible|active|visited|target|checked|disabled|invalid)\b"
 )
+"""Pseudo-classes of states in which no element is when the page is first shown."""
 _PSEUDO_ELEMENT = re.compile(
     r"::?(before|after|first-line|first-letter|marker|placeholder)\b|::[\w-]+"
 )
-_TAGS = re.compile(r"<[^>]*+>")
-_MOST_ATTRIBUTES = 2_000
+_ANY_TAG = re.compile(r"<[^>]*+>")
+_MAX_ATTRIBUTES = 2_000
+"""Most attributes of a tag; the parser compares each with all before it."""
 
 
 class StyledDocument:
@@ -376,97 +403,101 @@ class StyledDocument:
 
     def __init__(self, data: bytes, scan: Scan) -> None:
         self.is_parsed = (
-            len(data) <= _LONGEST
-            and scan.depth <= _SELECTORS_DEEPEST
-            # The parser compares each attribute with all previous ones.
-            and scan.most_attributes <= _MOST_ATTRIBUTES
+            len(data) <= _MAX_DOCUMENT_BYTES
+            and scan.depth <= _MAX_DOCUMENT_DEPTH
+            and scan.max_attributes <= _MAX_ATTRIBUTES
         )
         self.n_guessed = 0
+        """Number of selectors that are only assumed to match."""
         self._depth = scan.depth
         self._size = max(1, len(data))
-        self._work = 0
-        self._known: dict[str, bool] = {}
-        self._tree = _tree(_scripted(data, scan)) if self.is_parsed else None
+        self._searched_bytes = 0
+        self._applies_by_selector: dict[str, bool] = {}
+        self._tree = _parse_document(_without_noscript(data, scan)) if self.is_parsed else None
         self._characters: set[int] | None = None
         self._data = data
 
     def applies(self, selector: str) -> bool:
         """Return whether any element matches *selector* when the page is first shown."""
-        if selector not in self._known:
-            parts = _split(selector)
-            self._known[selector] = any(self._one_applies(part) for part in parts)
-        return self._known[selector]
+        if selector not in self._applies_by_selector:
+            parts = _split_selectors(selector)
+            self._applies_by_selector[selector] = any(
+                self._selector_applies(part) for part in parts
+            )
+        return self._applies_by_selector[selector]
 
     def shows(self, face: Face) -> bool:
         """Return whether any character of the document is in the ranges of *face*."""
         if not face.ranges:
             return True
         if self._characters is None:
-            text = _TAGS.sub("", self._data.decode("utf-8", "replace"))
+            text = _ANY_TAG.sub("", self._data.decode("utf-8", "replace"))
             self._characters = set(map(ord, text))
         return any(low <= c <= high for c in self._characters for low, high in face.ranges)
 
-    def _one_applies(self, selector: str) -> bool:
+    def _selector_applies(self, selector: str) -> bool:
         # `:not(:hover)` matches when the page is first shown.
-        if _NOT_NOW.search(re.sub(r":not\([^()]*\)", "", selector)):
+        if _NOT_INITIALLY.search(re.sub(r":not\([^()]*\)", "", selector)):
             return False
         plain = _PSEUDO_ELEMENT.sub("", selector).strip()
         # `::before` alone, or after a combinator, leaves any element.
         plain = plain if plain and plain[-1] not in ">+~" else f"{plain}*"
-        simple = _simple(plain, self._depth)
-        self._work += self._size
-        is_there, is_sure = True, False
-        if self._tree is not None and self._work <= _MOST_WORK and simple:
+        fast = _fast_selector(plain, self._depth)
+        self._searched_bytes += self._size
+        matches_any, is_sure = True, False
+        if self._tree is not None and self._searched_bytes <= _MAX_SEARCHED_BYTES and fast:
             with contextlib.suppress(Exception):  # the library has its own for invalid selectors
-                is_there = self._tree.css_first(simple) is not None
-                is_sure = not is_there or simple == plain
+                matches_any = self._tree.css_first(fast) is not None
+                # The fast selector matches more, so only its failures are certain.
+                is_sure = not matches_any or fast == plain
         self.n_guessed += not is_sure
-        return is_there
+        return matches_any
 
 
-def _simple(selector: str, depth: int) -> str:
+def _fast_selector(selector: str, depth: int) -> str:
     """Return a fast selector that matches at least what *selector* matches.
 
     Slow conditions are dropped from the left; "" if no fast one is left.
 
-    >>> _simple("body .a > li:nth-child(2) b", 10), _simple("ul li div p b", 200)
+    >>> _fast_selector("body .a > li:nth-child(2) b", 10), _fast_selector("ul li div p b", 200)
     ('body .a > li b', 'div p b')
     """
     if "&" in selector or ":has(" in selector:
         return ""
-    plain = _COUNTING.sub("", selector).rpartition("~")[2].strip()
+    plain = _SIBLING_COUNTING.sub("", selector).rpartition("~")[2].strip()
     words = [word for word in re.split(r"\s+|(?=[>+])|(?<=[>+])", plain) if word]
-    is_way = [
-        index > 0 and word not in ">+" and words[index - 1] not in ">+"
+    # Each descendant combinator (a blank) multiplies the ancestors to try by the depth.
+    descendants = [
+        index
         for index, word in enumerate(words)
+        if index > 0 and word not in ">+" and words[index - 1] not in ">+"
     ]
-    most = 1
-    while max(2, depth) ** (most + 1) <= _MOST_WAYS:
-        most += 1
-    if sum(is_way) <= most:
+    max_descendants = 1
+    while max(2, depth) ** (max_descendants + 1) <= _MAX_COMBINATOR_STEPS:
+        max_descendants += 1
+    if len(descendants) <= max_descendants:
         return plain
-    if "(" in plain or "[" in plain:
+    if "(" in plain or "[" in plain:  # these may have blanks that are no combinators
         return ""
-    ways = [index for index, each in enumerate(is_way) if each]
-    return " ".join(words[ways[-most - 1] :])
+    return " ".join(words[descendants[-max_descendants - 1] :])
 
 
-def _tree(data: bytes) -> Any:
+def _parse_document(data: bytes) -> Any:
     with needing_extra("selectolax", "import"):
         from selectolax.lexbor import LexborHTMLParser
     return LexborHTMLParser(data)
 
 
-def _scripted(data: bytes, scan: Scan) -> bytes:
+def _without_noscript(data: bytes, scan: Scan) -> bytes:
     """Return the document without the contents of `noscript`: the parser assumes no scripting."""
     parts, at = [], 0
-    for begin, end in scan.unscripted:
-        parts.append(data[at:begin])
+    for start, end in scan.unscripted:
+        parts.append(data[at:start])
         at = end
     return b"".join([*parts, data[at:]])
 
 
-def _split(selector: str) -> list[str]:
+def _split_selectors(selector: str) -> list[str]:
     """Split a selector list at commas outside parentheses."""
     parts, depth, begin = [], 0, 0
     for index, character in enumerate(selector):
@@ -478,9 +509,11 @@ def _split(selector: str) -> list[str]:
 
 
 WIDTH_PX = 1366
+"""Width of the screen."""
 HEIGHT_PX = 768
+"""Height of the screen."""
 _EM_PX = 16.0
-_UNITS_PX = {
+_PX_BY_UNIT = {
     "px": 1.0,
     "em": _EM_PX,
     "rem": _EM_PX,
@@ -495,9 +528,10 @@ _UNITS_PX = {
     "x": 1.0,
     "dpi": 1 / 96,
 }
+"""Pixels (or device pixels per pixel) of a unit in media queries; a number alone counts as such."""
 _LENGTH = re.compile(r"([+-]?\d*\.?\d+)\s*([a-z]*)")
 _RATIO = re.compile(r"(\d+)\s*/\s*(\d+)")
-_FEATURES = {
+_NUMBER_BY_FEATURE = {
     **dict.fromkeys(("width", "device-width"), float(WIDTH_PX)),
     **dict.fromkeys(("height", "device-height"), float(HEIGHT_PX)),
     **dict.fromkeys(("resolution", "-webkit-device-pixel-ratio"), 1.0),
@@ -505,7 +539,8 @@ _FEATURES = {
     "color": 8.0,
     **dict.fromkeys(("monochrome", "grid"), 0.0),
 }
-_WORDS = {
+"""Values of the screen for media features with numbers, in pixels for lengths."""
+_WORD_BY_FEATURE = {
     "orientation": "landscape",
     "prefers-color-scheme": "light",
     **dict.fromkeys(("prefers-reduced-motion", "prefers-contrast"), "no-preference"),
@@ -517,46 +552,57 @@ _WORDS = {
     "forced-colors": "none",
     "color-gamut": "srgb",
 }
-_TYPES = ("", "all", "screen")
-_CANDIDATE = re.compile(r"[\s,]*+([^\s]++)([^,]*+)")
-_LONGEST_QUERY = 10_000
+"""Values of the screen for media features with words."""
+_MATCHING_MEDIA = ("", "all", "screen")
+_SRCSET_CANDIDATE = re.compile(r"[\s,]*+([^\s]++)([^,]*+)")
+_MAX_QUERY_CHARS = 10_000
+"""Longest media query or `sizes` that is read, to bound the time of the patterns."""
+_MAX_SRCSET_CHARS = 100_000
 
 
 def matches(query: str) -> bool:
     """Return whether a media query list holds for the screen; an empty one does."""
-    query = re.sub(r"/\*.*?\*/", " ", query[:_LONGEST_QUERY], flags=re.DOTALL).strip().lower()
-    return not query or any(_one(part.strip()) for part in query.split(","))
+    query = re.sub(r"/\*.*?\*/", " ", query[:_MAX_QUERY_CHARS], flags=re.DOTALL).strip().lower()
+    return not query or any(_query_matches(part.strip()) for part in query.split(","))
 
 
-def _one(query: str) -> bool:
+def _query_matches(query: str) -> bool:
+    """Return whether one media query holds: medium and condition, possibly negated."""
     is_not = query.startswith("not ") and not query.startswith("not (")
     query = re.sub(r"^(only|not)\s+(?!\()", "", query)
     medium = re.match(r"[a-z-]*", query)
     word = medium.group() if medium else ""
-    holds = (word in _TYPES or word == "not") and _condition(query[len(word) :].strip(), word)
+    holds = (word in _MATCHING_MEDIA or word == "not") and _condition_holds(
+        query[len(word) :].strip(), word
+    )
     return holds != is_not
 
 
-def _condition(text: str, before: str = "") -> bool:
-    """Return whether all of "(a) and (b)" hold, or any of "(a) or (b)"."""
+def _condition_holds(text: str, before: str = "") -> bool:
+    """Return whether all of "(a) and (b)" hold, or any of "(a) or (b)".
+
+    *before* is the word in front of the first part, which it negates if it is "not".
+    """
     parts = re.findall(r"(not\s+)?\(([^()]*)\)", text)
     if not parts:
         return not text
     is_first_negated = before == "not"
-    results = [_feature(inner) != bool(negated) for negated, inner in parts]
+    results = [_feature_holds(inner) != bool(negated) for negated, inner in parts]
     results[0] = results[0] != is_first_negated
-    return any(results) if re.search(r"\)\s*or\s*(not\s+)?\(", text) else all(results)
+    has_or = re.search(r"\)\s*or\s*(not\s+)?\(", text)
+    return any(results) if has_or else all(results)
 
 
-def _feature(text: str) -> bool:
+def _feature_holds(text: str) -> bool:
+    """Return whether "min-width: 60em" holds, or another feature with or without a value."""
     name, colon, value = (part.strip() for part in text.partition(":"))
     if not colon:
-        return _range(text)
-    if name in _WORDS:
-        return _WORDS[name] == value
-    number, bound = _number(value), re.match(r"(-webkit-)?(min|max)-", name)
+        return _range_holds(text)
+    if name in _WORD_BY_FEATURE:
+        return _WORD_BY_FEATURE[name] == value
+    number, bound = _parse_length(value), re.match(r"(-webkit-)?(min|max)-", name)
     plain = name if bound is None else (bound[1] or "") + name[bound.end() :]
-    known = _FEATURES.get(plain)
+    known = _NUMBER_BY_FEATURE.get(plain)
     if number is None or known is None:
         return False
     if bound is None:
@@ -564,14 +610,16 @@ def _feature(text: str) -> bool:
     return known >= number if bound[2] == "min" else known <= number
 
 
-def _range(text: str) -> bool:
-    """Return whether "400px <= width < 900px" holds, or the feature alone is not none."""
+def _range_holds(text: str) -> bool:
+    """Return whether "400px <= width < 900px" holds, or a feature alone is neither none nor 0."""
     words = [part.strip() for part in re.split(r"(<=|>=|<|>|=)", text)]
     if len(words) == 1:
         name = words[0]
-        is_set = _WORDS.get(name, "none") not in ("none", "no-preference")
-        return is_set or bool(_FEATURES.get(name))
-    values = [_FEATURES[w] if w in _FEATURES else _number(w) for w in words[::2]]
+        is_set = _WORD_BY_FEATURE.get(name, "none") not in ("none", "no-preference")
+        return is_set or bool(_NUMBER_BY_FEATURE.get(name))
+    values = [
+        _NUMBER_BY_FEATURE[w] if w in _NUMBER_BY_FEATURE else _parse_length(w) for w in words[::2]
+    ]
     for left, sign, right in zip(values, words[1::2], values[1:], strict=False):
         if left is None or right is None:
             return False
@@ -581,26 +629,29 @@ def _range(text: str) -> bool:
     return True
 
 
-def _number(text: str) -> float | None:
+def _parse_length(text: str) -> float | None:
+    """Return a length in pixels, a resolution, a ratio or a number; None for anything else."""
     ratio = _RATIO.fullmatch(text)
     if ratio:
         return int(ratio[1]) / int(ratio[2]) if int(ratio[2]) else None
     length = _LENGTH.fullmatch(text)
-    unit = _UNITS_PX.get(length[2]) if length else None
+    unit = _PX_BY_UNIT.get(length[2]) if length else None
     return float(length[1]) * unit if length and unit is not None else None
 
 
 def chosen(srcset: str, sizes: str = "") -> str:
-    """Return the URL that a `srcset` leads to: the smallest that is large enough; "" for none."""
+    """Return the URL that the screen selects from a `srcset`; "" if it is empty.
+
+    It is the one of the lowest density of at least 1, or else of the highest.
+    """
     if not srcset:
         return ""
     width_px = _source_width_px(sizes)
     best, best_density = "", 0.0
-    for url, descriptor in _candidates(srcset[: _LONGEST_QUERY * 10]):
+    for url, descriptor in _candidates(srcset[:_MAX_SRCSET_CHARS]):
         density = _density(descriptor, width_px)
         if density is None:
             continue
-        # Up to 1 more is better; once there is enough less is, but never less than 1.
         is_better = density < best_density if best_density >= 1 else density > best_density
         if not best or (is_better and (density >= 1 or best_density < 1)):
             best, best_density = url, density
@@ -608,18 +659,18 @@ def chosen(srcset: str, sizes: str = "") -> str:
 
 
 def candidates(srcset: str) -> list[str]:
-    """Return all URLs that a `srcset` names.
+    """Return all URLs in a `srcset`.
 
     >>> candidates("b.png 1x, c,d.png 2x,")
     ['b.png', 'c,d.png']
     """
-    return [url for url, _ in _candidates(srcset[: _LONGEST_QUERY * 10])]
+    return [url for url, _ in _candidates(srcset[:_MAX_SRCSET_CHARS])]
 
 
 def _candidates(srcset: str) -> Iterator[tuple[str, str]]:
     """Yield (URL, descriptor) of each candidate; a URL may hold commas, but not end in one."""
     at = 0
-    while found := _CANDIDATE.match(srcset, at):
+    while found := _SRCSET_CANDIDATE.match(srcset, at):
         url, descriptor = found.groups()
         if url.endswith(","):
             yield url.rstrip(","), ""
@@ -630,6 +681,7 @@ def _candidates(srcset: str) -> Iterator[tuple[str, str]]:
 
 
 def _density(descriptor: str, width_px: float) -> float | None:
+    """Return the pixel density of a candidate "2x" or "800w"; None if the descriptor is invalid."""
     if not descriptor:
         return 1.0
     number = re.fullmatch(r"(\d*\.?\d+)([wx])(?:\s+\d+h)?", descriptor)
@@ -640,9 +692,10 @@ def _density(descriptor: str, width_px: float) -> float | None:
 
 
 def _source_width_px(sizes: str) -> float:
-    for part in sizes[:_LONGEST_QUERY].split(","):
+    """Return the width that `sizes` gives to the image: by default the screen's."""
+    for part in sizes[:_MAX_QUERY_CHARS].split(","):
         media, _, length = part.strip().rpartition(" ") if " " in part.strip() else ("", "", part)
-        size_px = _number(length.strip().lower())
+        size_px = _parse_length(length.strip().lower())
         if size_px and size_px > 0 and (not media or matches(media)):
             return size_px
     return float(WIDTH_PX)

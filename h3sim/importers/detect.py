@@ -43,41 +43,42 @@ class DialectReader(Protocol):
 
 
 class Family(NamedTuple):
-    """Family of formats with one reader; *is_sign* recognizes a characteristic part."""
+    """Family of formats that have the same reader."""
 
     title: str
     names: tuple[str, ...]
     is_sign: Callable[[JsonPart], bool]
+    """Test for a part that only files of this family have."""
     reader: Callable[[Recording], DialectReader]
     has_lines: bool = False
     """True if a file may consist of several consecutive values."""
 
 
-def _has(name: str) -> Callable[[JsonPart], bool]:
-    """Return a test for an object with that member in a top-level list."""
+def _list_item_has(name: str) -> Callable[[JsonPart], bool]:
+    """Return a test for an item of a top-level list that is an object with member *name*."""
     return lambda part: (
         not part.path and not part.line and isinstance(part.value, dict) and name in part.value
     )
 
 
-def _is_opened(name: str, kind: type) -> Callable[[JsonPart], bool]:
-    """Return a test for that member of the top-level object, being a list or an object."""
+def _is_top_level_member(name: str, kind: type) -> Callable[[JsonPart], bool]:
+    """Return a test for member *name* of the top-level object, if its type is *kind*."""
     return lambda part: part.path == (name,) and part.item is None and isinstance(part.value, kind)
 
 
 FAMILIES = (
-    Family("HAR", (*HAR_DIALECTS,), _is_opened("log", dict), HarReader),
+    Family("HAR", (*HAR_DIALECTS,), _is_top_level_member("log", dict), HarReader),
     Family(
         "devtools-log",
         ("devtools-log",),
-        lambda part: part.path == ("method",) or _has("method")(part),
+        lambda part: part.path == ("method",) or _list_item_has("method")(part),
         ProtocolLog,
         has_lines=True,
     ),
     Family(
         "chrome-trace",
         ("chrome-trace",),
-        lambda part: _is_opened("traceEvents", list)(part) or _has("ph")(part),
+        lambda part: _is_top_level_member("traceEvents", list)(part) or _list_item_has("ph")(part),
         ChromeTrace,
     ),
     Family(
@@ -100,9 +101,9 @@ FAMILIES = (
         lambda part: part.path in (("lighthouseVersion",), ("lighthouseResult",)),
         LighthouseResult,
     ),
-    Family("wprofx", ("wprofx",), _has("objs"), WprofxGraph),
-    Family("epload", ("epload",), _is_opened("objs", list), EploadGraph),
-    Family("facts", ("facts",), _is_opened("resources", list), FactsReader),
+    Family("wprofx", ("wprofx",), _list_item_has("objs"), WprofxGraph),
+    Family("epload", ("epload",), _is_top_level_member("objs", list), EploadGraph),
+    Family("facts", ("facts",), _is_top_level_member("resources", list), FactsReader),
 )
 SITE = "site"
 """Format name of static sites."""
@@ -111,10 +112,10 @@ DIALECTS = {name: family.title for family in FAMILIES for name in family.names} 
 
 
 _HTML_SUFFIXES = (".html", ".htm", ".xhtml")
-_MOST_PARTS = 1_000_000
-"""Most parts of a file: ten per request for 100,000 requests, or the longest event logs."""
-_IS_CRUX = "has connections of CrUX, not a page: name a folder for their networks (-o FOLDER/)"
-_MOST_BEFORE = 10_000
+_MAX_FILE_PARTS = 1_000_000
+"""Most parts of a file that are read: ten for each of 100,000 requests, or the longest logs."""
+_CRUX_MESSAGE = "has connections of CrUX, not a page: name a folder for their networks (-o FOLDER/)"
+_MAX_EXAMINED_PARTS = 10_000
 """Most parts that are examined to detect the format."""
 
 
@@ -166,7 +167,7 @@ def read_recording(
     page: int = 1,
     root: str | Path | None = None,
 ) -> Recording:
-    """Return the requests in the recording at *path*, as they were seen; see `import_page`.
+    """Return the recorded requests in the file at *path*, without inference; see `import_page`.
 
     Raises:
         RecordingError: if it is not a recording of a page.
@@ -178,7 +179,7 @@ def read_recording(
             read_site(Path(path), recording, root=site_root)
         else:
             try:
-                _read(source, recording)
+                _read_json(source, recording)
             except _IsArchiveError:
                 if recording.dialect:
                     message = f"has rows of the HTTP Archive: it is not {recording.dialect}"
@@ -191,7 +192,7 @@ def read_recording(
 
 
 class _IsArchiveError(Exception):
-    """The file has rows of the HTTP Archive, which are read by another pass."""
+    """The file has rows of the HTTP Archive, which have to be sorted before they are read."""
 
 
 def finished_page(
@@ -202,7 +203,7 @@ def finished_page(
     above_the_fold: str | Path = HEURISTIC,
 ) -> ImportedPage:
     """Return the page of *recording* with its marks; the arguments are those of `import_page`."""
-    return _marked(assemble(recording, host=host, strict=strict), above_the_fold)
+    return _with_requested_marks(assemble(recording, host=host, strict=strict), above_the_fold)
 
 
 def read_har(path: str | Path, *, host: str | None = None, page: int = 1) -> Page:
@@ -240,18 +241,18 @@ def read_archive(
             yield ArchivedPage(name, imported)
 
 
-def _marked(imported: ImportedPage, choice: str | Path) -> ImportedPage:
+def _with_requested_marks(imported: ImportedPage, choice: str | Path) -> ImportedPage:
     """Return the page with the requested marks, counted as inferred where they are."""
     page = imported.page
     if choice == HEURISTIC and any(resource.critical for resource in page.resources):
         page = mark_critical_path(page)  # recorded marks take precedence over the heuristic
     elif choice != HEURISTIC or not any(resource.above_the_fold for resource in page.resources):
         page = with_marks(page, choice)
-    how = page.above_the_fold_from
-    marks = {f"above the fold by {how.value}": sum(r.above_the_fold for r in page.resources)}
+    evidence = page.above_the_fold_from
+    marks = {f"above the fold by {evidence.value}": sum(r.above_the_fold for r in page.resources)}
     if not page.knows_above_the_fold:
         return replace(imported, page=page, missing=("what is above the fold", *imported.missing))
-    if how.is_inferred:
+    if evidence.is_inferred:
         return replace(imported, page=page, inferred={**imported.inferred, **marks})
     return replace(imported, page=page, found={**imported.found, **marks})
 
@@ -263,26 +264,26 @@ def _is_site(source: TextSource, path: str | Path, dialect: str | None) -> bool:
     return Path(path).suffix.lower() in _HTML_SUFFIXES or source.peek().lstrip().startswith("<")
 
 
-def _read(source: TextSource, recording: Recording) -> None:
-    """Read the file into *recording*."""
+def _read_json(source: TextSource, recording: Recording) -> None:
+    """Detect the format of the file, and read it into *recording*."""
     if source.peek().startswith("PAR1"):  # Parquet
         raise _IsArchiveError
     cursor = JsonCursor(source.read)
     opening = cursor.peek()
     if opening not in ("{", "["):
-        for problem in (
-            source.problems if not opening else ()
-        ):  # the reasons why nothing can be read
+        if opening:
+            raise recording.refuse(f"begins with {opening!r}: it is not JSON")
+        for problem in source.problems:  # possible reasons why it seems empty
             recording.note("", problem)
-        what = "is empty" if not opening else f"begins with {opening!r}: it is not JSON"
-        raise recording.refuse(what)
+        raise recording.refuse("is empty")
     reading = _Reading(recording, is_list=opening == "[")
     try:
         for number, part in enumerate(parts(cursor, recording.note)):
             reading.add(part)
-            if number >= _MOST_PARTS:
-                recording.note("", f"has more than {_MOST_PARTS:,} parts: the rest is not read")
-            if number >= _MOST_PARTS or recording.is_full:
+            if number >= _MAX_FILE_PARTS:
+                recording.note("", f"has more than {_MAX_FILE_PARTS:,} parts: the rest is not read")
+                break
+            if recording.is_full:
                 break
     except BrokenJsonError as error:
         if reading.family is None:
@@ -298,11 +299,13 @@ class _Reading:
         self._recording = recording
         self._is_list = is_list
         self._required = DIALECTS.get(recording.dialect, "")
-        self._before: list[JsonPart] = []
+        """Title of the family that the user requires; "" for any."""
+        self._examined_parts: list[JsonPart] = []
+        """Parts before the format is known, which its reader then gets first."""
         self._reader: DialectReader | None = None
         self.family: Family | None = None
         self.member = ""
-        """Top-level member of the last part."""
+        """Top-level member of the last part, for messages."""
 
     def add(self, part: JsonPart) -> None:
         if part.path == ("format",) and str(part.value).startswith("h3sim-page/"):
@@ -316,30 +319,33 @@ class _Reading:
             self._recognise(part)
 
     def _recognise(self, part: JsonPart) -> None:
-        self._before.append(part)
+        self._examined_parts.append(part)
         self.family = next((each for each in FAMILIES if each.is_sign(part)), None)
         if self.family is None:
-            self._refuse_strange(part)
+            self._refuse_unknown(part)
             return
         if self._required not in ("", self.family.title):
             name = self._recording.dialect
             raise self._recording.refuse(f"is {self.family.title}, not {name}")
         self._reader = self.family.reader(self._recording)
-        for before in self._before:
+        for before in self._examined_parts:
             self._reader.add(before)
 
-    def _refuse_strange(self, part: JsonPart) -> None:
-        """Refuse a list whose first object is not an entry of any format, and a second object."""
-        if part.path == ("payload",) or _has("payload")(part):
+    def _refuse_unknown(self, part: JsonPart) -> None:
+        """Refuse a file as soon as a part shows that it is of no known format.
+
+        That is the first item of a list, a second top-level object, or one part too many.
+        """
+        if part.path == ("payload",) or _list_item_has("payload")(part):
             raise _IsArchiveError
-        if part.path == ("record",) or any(_has(name)(part) for name in CRUX_COLUMNS):
-            raise self._recording.refuse(_IS_CRUX)
-        if _has("browserScripts")(part):
+        if part.path == ("record",) or any(_list_item_has(name)(part) for name in CRUX_COLUMNS):
+            raise self._recording.refuse(_CRUX_MESSAGE)
+        if _list_item_has("browserScripts")(part):
             message = "is a browsertime.json, which lists no requests: import the HAR beside it"
             raise self._recording.refuse(message)
         if not part.path and not part.line and isinstance(part.value, dict):
             raise self._recording.refuse("must have method, ph or objs, has none", part.key)
-        if part.line or len(self._before) > _MOST_BEFORE:
+        if part.line or len(self._examined_parts) > _MAX_EXAMINED_PARTS:
             self.finish()
 
     def finish(self) -> None:
@@ -347,7 +353,7 @@ class _Reading:
             self._reader.finish()
             self._recording.dialect = self._recording.dialect or self.family.names[0]
             return
-        keys = [part.key for part in self._before if part.item is None]
+        keys = [part.key for part in self._examined_parts if part.item is None]
         if not keys and self._is_list:
             raise self._recording.refuse("contains no request with an HTTP response")
         named = ", ".join(format_value(key) for key in keys[:5]) or "nothing"

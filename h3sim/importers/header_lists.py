@@ -1,4 +1,4 @@
-"""Header lists, on which compression is tried: of a HAR, of a QIF file, of a recorded load."""
+"""Header lists to compress: from a HAR, a QIF file or a recorded load."""
 
 from __future__ import annotations
 
@@ -23,25 +23,28 @@ if TYPE_CHECKING:
     from h3sim.importers.formats.devtools import RecordedExchange
 
 
-_SECRETS = {"authorization", "cookie", "proxy-authorization", "set-cookie"}
-_ADDRESSES = {"location", "referer"}
-
-_HAR_BEGINS = (b"{", GZIP_MAGIC, b"\xff\xfe", b"\xfe\xff")
+_SECRET_FIELDS = {"authorization", "cookie", "proxy-authorization", "set-cookie"}
+"""Fields that are not published with recorded header lists."""
+_URL_FIELDS = {"location", "referer"}
+"""Fields whose query strings are not published: they may identify a user."""
+_HAR_PREFIXES = (b"{", GZIP_MAGIC, b"\xff\xfe", b"\xfe\xff")
+"""How a HAR may begin, and no QIF file does: as JSON, compressed, or with the mark of UTF-16."""
 _PEEKED_BYTES = 256
+"""Bytes read to recognize a HAR, including blanks before its JSON."""
 
 
 def read_exchanges(path: str | PathLike[str], *, interval_ns: int) -> tuple[Exchange, ...]:
     """Return the requests, and their responses where the file has them, in order.
 
     Lists of a QIF file that have no times follow each other by *interval_ns*; those with a
-    `:status` are responses. What begins as JSON is read as a HAR.
+    `:status` are responses. A file that begins like JSON is read as a HAR.
 
     Raises:
         HeaderListError: if the file is neither, or holds no header list.
     """
     with open_input(path, HeaderListError) as file:
-        begin = file.peek(_PEEKED_BYTES)[:_PEEKED_BYTES].removeprefix(b"\xef\xbb\xbf").lstrip()
-    if begin.startswith(_HAR_BEGINS):
+        start = file.peek(_PEEKED_BYTES)[:_PEEKED_BYTES].removeprefix(b"\xef\xbb\xbf").lstrip()
+    if start.startswith(_HAR_PREFIXES):
         return read_har_exchanges(path)
     found = []
     for number, (fields, at_ms) in enumerate(read_qif(path)):
@@ -58,16 +61,16 @@ def read_exchanges(path: str | PathLike[str], *, interval_ns: int) -> tuple[Exch
 def read_har_exchanges(path: str | PathLike[str]) -> tuple[Exchange, ...]:
     """Return the exchanges of a HAR in the order of their start times.
 
-    Names are in small letters, pseudo-header fields in front; fields of the connection are left
-    out, and a Cookie field is cut into its cookies (RFC 9113 § 8.2.3). Entries without fields, a
-    time, or an address that can be read are left out.
+    Names are in lower case, pseudo-header fields first; connection-specific fields are left out,
+    and a Cookie field is split into its cookies (RFC 9113 § 8.2.3). Entries without fields, a time
+    or a readable URL are left out.
 
     Raises:
         HeaderListError: if it is no HAR, or none of its entries has fields and a time.
     """
     problems: list[ValidationIssue] = []
     found: list[Exchange] = []
-    n_entries, why = 0, ""
+    n_entries, refusal = 0, ""
 
     def note(key: str, message: str) -> None:
         problems.append(ValidationIssue(key=key, message=message))
@@ -80,14 +83,15 @@ def read_har_exchanges(path: str | PathLike[str]) -> tuple[Exchange, ...]:
                     entry = Fields.of(part, note)
                     found += [] if entry is None else _exchange_of(entry)
         except BrokenJsonError as error:
-            why = str(error)
-    if not why and not found:
+            refusal = str(error)
+    if not refusal and not found:
         have = f"{n_entries} entries" if n_entries != 1 else "1 entry"
         what = f"has {have}, and none of them header fields with a start time"
-        why = what if n_entries else "has no log.entries"
-    if why:
-        raise HeaderListError((*problems, ValidationIssue(key="", message=why)), shown_path(path))
-    # By time alone: entries of one instant stay in the order of the file.
+        refusal = what if n_entries else "has no log.entries"
+    if refusal:
+        issue = ValidationIssue(key="", message=refusal)
+        raise HeaderListError((*problems, issue), shown_path(path))
+    # By time alone: entries of one instant stay in the order of the file, as sorting is stable.
     found.sort(key=lambda exchange: exchange.requested_at_ns)
     zero_ns = found[0].requested_at_ns
     return tuple(
@@ -101,11 +105,10 @@ def read_har_exchanges(path: str | PathLike[str]) -> tuple[Exchange, ...]:
 
 
 def _exchange_of(entry: Fields) -> Iterator[Exchange]:
-    """Yield the exchange of an entry, if it has fields, a time and an address."""
-    asked, answer = entry.table("request"), entry.table("response")
-    sent, got = headers_of(asked), headers_of(answer)
+    """Yield the exchange of an entry, if it has fields, a time and a readable URL."""
+    request_table, response_table = entry.table("request"), entry.table("response")
     started = started_at(entry.text("startedDateTime"))
-    request = _request(asked, sent)
+    request = _request(request_table, headers_of(request_table))
     if not request or started is None:
         return
     receive_ms = entry.table("timings").duration("receive") or 0.0
@@ -113,75 +116,84 @@ def _exchange_of(entry: Fields) -> Iterator[Exchange]:
     yield Exchange(
         requested_at_ns=started.at_us * NS_PER_US,
         request=request,
-        response=_response(answer, got),
+        response=_response(response_table, headers_of(response_table)),
         responded_at_ns=started.at_us * NS_PER_US + ms(wait_ms),
     )
 
 
-def _request(asked: Fields, sent: Headers) -> FieldSection:
-    pseudo = [pair for pair in sent if pair[0].startswith(":")]
+def _request(table: Fields, fields: Headers) -> FieldSection:
+    pseudo = [(name, value) for name, value in fields if name.startswith(":")]
     try:
-        pseudo = pseudo or _pseudo(asked.text("method").upper() or "GET", asked.text("url"))
+        pseudo = pseudo or _pseudo_fields(table.text("method").upper() or "GET", table.text("url"))
     except ValueError:  # such as a broken IPv6 address
         return ()
-    return _section(pseudo, sent) if sent else ()
+    return _field_section(pseudo, fields) if fields else ()
 
 
-def _response(answer: Fields, got: Headers) -> FieldSection:
-    status = answer.number("status")
-    if not got or not status or status < 0:
+def _response(table: Fields, fields: Headers) -> FieldSection:
+    status = table.number("status")
+    if not fields or not status or status < 0:
         return ()
-    return _section([(":status", str(int(status)))], got)
+    return _field_section([(":status", str(int(status)))], fields)
 
 
-def _pseudo(method: str, url: str) -> Headers:
+def _pseudo_fields(method: str, url: str) -> Headers:
     parts = urlsplit(url)
     # Without user and password, which an authority must not have (RFC 9114 § 4.3.1).
     authority = parts.netloc.rpartition("@")[2]
-    named = [(":method", method), (":scheme", parts.scheme), (":authority", authority)]
-    return [*named, (":path", request_target(url))]
+    return [
+        (":method", method),
+        (":scheme", parts.scheme),
+        (":authority", authority),
+        (":path", request_target(url)),
+    ]
 
 
-def _plain(fields: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Yield fields as HTTP/2 and HTTP/3 have them, without pseudo-header fields."""
+def _http2_fields(fields: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Yield regular fields as HTTP/2 and HTTP/3 have them: in lower case, none hop-by-hop."""
     for name, value in fields:
-        small = name.lower()
-        if not small.startswith(":") and small not in HOP_BY_HOP_FIELDS:
-            yield small, value
+        lower = name.lower()
+        if not lower.startswith(":") and lower not in HOP_BY_HOP_FIELDS:
+            yield lower, value
 
 
-def _section(pseudo: Headers, fields: Headers) -> FieldSection:
+def _field_section(pseudo: Headers, fields: Headers) -> FieldSection:
     """Return a field section, with each cookie in a field of its own."""
-    named = [*pseudo]
-    for name, value in _plain(fields):
-        crumbs = value.split("; ") if name == "cookie" else (value,)
-        named += ((name, crumb) for crumb in crumbs)
+    lines = [*pseudo]
+    for name, value in _http2_fields(fields):
+        values = value.split("; ") if name == "cookie" else (value,)
+        lines += ((name, each) for each in values)
     return tuple(
-        (name.encode("utf-8", "replace"), value.encode("utf-8", "replace")) for name, value in named
+        (name.encode("utf-8", "replace"), value.encode("utf-8", "replace")) for name, value in lines
     )
 
 
 def request_lists(exchanges: Iterable[RecordedExchange]) -> list[Headers]:
     """Return the header list of each request; without cookies, credentials and query strings."""
     return [
-        [*_pseudo(each.method, each.url.partition("?")[0]), *_public(each.request_fields)]
+        [
+            *_pseudo_fields(each.method, each.url.partition("?")[0]),
+            *_public_fields(each.request_fields),
+        ]
         for each in exchanges
     ]
 
 
 def response_lists(exchanges: Iterable[RecordedExchange]) -> list[Headers]:
     """Return the header list of each response; without cookies and query strings."""
-    return [[(":status", str(each.status)), *_public(each.response_fields)] for each in exchanges]
+    return [
+        [(":status", str(each.status)), *_public_fields(each.response_fields)] for each in exchanges
+    ]
 
 
-def _public(fields: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    for name, value in _plain(fields):
-        if name not in _SECRETS:
-            yield name, value.partition("?")[0] if name in _ADDRESSES else value
+def _public_fields(fields: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    for name, value in _http2_fields(fields):
+        if name not in _SECRET_FIELDS:
+            yield name, value.partition("?")[0] if name in _URL_FIELDS else value
 
 
 def to_qif(lists: Iterable[Headers]) -> str:
-    r"""Return header lists as QIF: a line of name, tab and value each, a blank one at the end.
+    r"""Return header lists as QIF: lines of name, tab and value, with a blank line after each list.
 
     >>> to_qif([[(":method", "GET")], [(":status", "200")]])
     ':method\tGET\n\n:status\t200\n\n'

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import itertools
+import statistics
 from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from h3sim.importers.causes import (
+    InferredTrigger,
     ParentEvidence,
-    ParentMatch,
     ParserStops,
     apply_markup,
+    detect_multiplexing,
     find_parents,
     flags_of,
-    let_go,
-    see_multiplexing,
+    set_release_times,
     trigger_of,
 )
 from h3sim.importers.path_estimation import hosts_of, path_of, server_times
@@ -44,8 +45,8 @@ if TYPE_CHECKING:
     from h3sim.importers.recorded_request import RecordedRequest, Recording
 
 
-def found_in(requests: Sequence[RecordedRequest]) -> Counter[str]:
-    """Return how many of *requests* have what can be recorded."""
+def count_recorded(requests: Sequence[RecordedRequest]) -> Counter[str]:
+    """Return how many of *requests* have each value that a recording may have."""
     found: Counter[str] = Counter()
     for request in requests:
         found["initiators"] += bool(request.initiator)
@@ -67,7 +68,7 @@ def found_in(requests: Sequence[RecordedRequest]) -> Counter[str]:
     return found
 
 
-def sizes_inferred_in(requests: Sequence[RecordedRequest]) -> Counter[str]:
+def count_inferred_sizes(requests: Sequence[RecordedRequest]) -> Counter[str]:
     """Return the counts of sizes of *requests* by source, for those not recorded directly."""
     inferred: Counter[str] = Counter()
     known = (SizeSource.RECORDED, SizeSource.NONE)
@@ -79,7 +80,7 @@ def sizes_inferred_in(requests: Sequence[RecordedRequest]) -> Counter[str]:
     return inferred
 
 
-def missing_in(requests: Sequence[RecordedRequest]) -> list[str]:
+def missing_values(requests: Sequence[RecordedRequest]) -> list[str]:
     """Return the missing values, with the number of requests that lack each."""
     counted = (
         ("body sizes", ", taken as 0", lambda request: request.body_bytes is None),
@@ -95,24 +96,26 @@ def missing_in(requests: Sequence[RecordedRequest]) -> list[str]:
     ]
 
 
-_NOT_SENT = (RequestOutcome.CACHE, RequestOutcome.SERVICE_WORKER)
-_WITHOUT_CACHE = "record with the cache disabled and service workers bypassed"
+_SERVED_LOCALLY = (RequestOutcome.CACHE, RequestOutcome.SERVICE_WORKER)
+"""Outcomes of requests that did not reach the network."""
+_CACHE_ADVICE = "record with the cache disabled and service workers bypassed"
 
 
 def _may_be_root(request: RecordedRequest, host: str | None) -> bool:
-    is_host = host is None or request.address.host == host
-    is_there = request.outcome in (RequestOutcome.ANSWERED, *_NOT_SENT)
-    return is_host and is_there and request.resolved_kind is Kind.DOCUMENT
+    has_host = host is None or request.address.host == host
+    has_response = request.outcome in (RequestOutcome.ANSWERED, *_SERVED_LOCALLY)
+    return has_host and has_response and request.resolved_kind is Kind.DOCUMENT
 
 
-_WEB = ("http", "https")
-_SHOWN_HOSTS = 5
-_RECORDED = (
+_WEB_SCHEMES = ("http", "https")
+_MAX_LISTED_HOSTS = 5
+_UNCOUNTED_EVIDENCE = (
     ParentEvidence.GIVEN,
     ParentEvidence.REDIRECT,
     ParentEvidence.INITIATOR,
     ParentEvidence.NONE,
 )
+"""Evidence of which the report says nothing: recorded facts, and the absence of a parent."""
 
 
 def assemble(
@@ -132,19 +135,19 @@ def assemble(
 
 
 def _requests_of_web(recording: Recording) -> list[RecordedRequest]:
-    """Return the requests with URLs; what notes a place in the list is brought up to date."""
+    """Return the requests with readable URLs, with their outcomes, kinds and indices updated."""
     requests: list[RecordedRequest] = []
-    new: list[int | None] = []
+    new_index: list[int | None] = []  # by the index in the recording
     for request in recording.requests:
         parts = address(request.url)
-        new.append(None if parts is None else len(requests))
+        new_index.append(None if parts is None else len(requests))
         if parts is None:
             recording.note(request.key, "skipped: its URL cannot be read")
             continue
         request.address = parts
         if parts.scheme in ("data", "blob", "about"):
             request.outcome = RequestOutcome.INLINE
-        elif parts.scheme not in _WEB or not parts.host:
+        elif parts.scheme not in _WEB_SCHEMES or not parts.host:
             request.outcome = RequestOutcome.NOT_HTTP
         request.resolved_kind, basis = kind_of(request)
         if basis and request.outcome is RequestOutcome.ANSWERED:
@@ -152,28 +155,28 @@ def _requests_of_web(recording: Recording) -> list[RecordedRequest]:
         requests.append(request)
     for request in requests:
         if request.redirect_of is not None:
-            request.redirect_of = new[request.redirect_of]
+            request.redirect_of = new_index[request.redirect_of]
         if request.parent is not None:
-            request.parent = new[request.parent]
+            request.parent = new_index[request.parent]
         if request.trigger is not None:
-            by = new[request.trigger.by]
+            by = new_index[request.trigger.by]
             request.trigger = None if by is None else replace(request.trigger, by=by)
     # Backwards, so that the kind goes up a whole chain of redirects.
     for request in reversed(requests):
-        if request.redirect_of is not None:  # what was redirected is of the kind of its target
+        if request.redirect_of is not None:  # a redirect has the kind of its target
             requests[request.redirect_of].resolved_kind = request.resolved_kind
     return requests
 
 
 def _is_retained(request: RecordedRequest, host: str | None) -> bool:
-    is_there = request.outcome is RequestOutcome.ANSWERED
-    return is_there and (host is None or request.address.host == host)
+    is_answered = request.outcome is RequestOutcome.ANSWERED
+    return is_answered and (host is None or request.address.host == host)
 
 
 def _hosts_in(requests: Iterable[RecordedRequest]) -> str:
     """Return the hosts with the most requests, and how many others there are."""
     counts = Counter(each.address.host for each in requests if _is_retained(each, None))
-    most = [host for host, _ in counts.most_common(_SHOWN_HOSTS)]
+    most = [host for host, _ in counts.most_common(_MAX_LISTED_HOSTS)]
     rest = len(counts) - len(most)
     return ", ".join(most) + (f" and {rest:,} more" if rest else "")
 
@@ -187,41 +190,46 @@ class _Assembly:
         self._recording, self._requests = recording, requests
         self._host = ascii_host(host) if host is not None else None
         self._inferred = recording.inferred
-        self._order = by_time(self._requests)
-        retained = [index for index in self._order if _is_retained(requests[index], self._host)]
+        self._indices_by_time = by_time(self._requests)
+        retained = [
+            index for index in self._indices_by_time if _is_retained(requests[index], self._host)
+        ]
         if not retained:
             hosts = _hosts_in(requests)
             raise recording.refuse(f"has no request to {host!r}; its hosts are {hosts}")
         self._retained = retained
         documents = [n for n in retained if requests[n].resolved_kind is Kind.DOCUMENT]
-        of_pages = (index for index in documents if not requests[index].is_framed)
-        self._root = next(of_pages, (documents or retained)[0])
-        self._landed = self._redirected()
+        unframed = (index for index in documents if not requests[index].is_framed)
+        self._root = next(unframed, (documents or retained)[0])
+        self._redirect_targets = self._targets_of_root()
         self._server_ms: dict[int, float | None] = {}
 
-    def _redirected(self) -> set[int]:
-        """Return the documents that redirects of the root led to, each another root."""
+    def _targets_of_root(self) -> set[int]:
+        """Return the documents to which the root was redirected; each is another root."""
         found = {self._root}
-        # Of all: one on the way may have come from the cache, or from the browser itself.
-        for index in self._order:
+        # All requests: a redirect on the way may be from the cache or the browser itself.
+        for index in self._indices_by_time:
             if self._requests[index].redirect_of in found:
                 found.add(index)
         return found.intersection(self._retained) - {self._root}
 
     def imported(self) -> ImportedPage:
+        """Return the page with the report of its import."""
         recording, inferred = self._recording, self._inferred
         apply_markup(self._requests, inferred)
         self._parents, n_rejected = find_parents(
-            self._requests, self._order, self._root, self._landed
+            self._requests, self._indices_by_time, self._root, self._redirect_targets
         )
         inferred["initiators that begin later, not believed"] += n_rejected
         retained = [self._requests[index] for index in self._retained]
-        self._before_image = self._asked_before_the_first_image()
-        self._stops = self._parser_stops()
+        self._requested_before_image = self._find_requests_before_image()
+        self._blockers = self._find_blockers()
         ids = ids_of([request.url for request in retained], self._requests[self._root].url)
         ids = [request.id or id_ for request, id_ in zip(retained, ids, strict=True)]
-        self._ids = dict(zip(self._retained, ids, strict=True))
-        self._frames = recorded_frames(dict(zip(self._retained, retained, strict=True)), self._ids)
+        self._id_by_index = dict(zip(self._retained, ids, strict=True))
+        self._frame_by_index = recorded_frames(
+            dict(zip(self._retained, retained, strict=True)), self._id_by_index
+        )
         names = [request.address.host for request in retained]
         path, hosts = self._network(retained, names)
         resources = tuple(self._resource(index) for index in self._retained)
@@ -229,69 +237,75 @@ class _Assembly:
         found = Counter({"requests": len(self._requests), "hosts": n_hosts})
         return ImportedPage(
             page=Page(
-                **self._named(n_hosts),
+                **self._page_identity(n_hosts),
                 resources=resources,
                 hosts=hosts.known,
                 recorded_load=self._recorded_load(path),
                 layout=self._layout(),
             ),
             dialect=recording.dialect,
-            found=dict(recording.found + found + found_in(retained)),
-            inferred=dict(inferred + sizes_inferred_in(retained)),
+            found=dict(recording.found + found + count_recorded(retained)),
+            inferred=dict(inferred + count_inferred_sizes(retained)),
             left_out=dict(recording.left_out + self._left_out()),
-            warnings=tuple(self._odd_root()),
-            missing=(*recording.missing, *missing_in(retained), *self._missing_always()),
+            warnings=tuple(self._root_warnings()),
+            missing=(*recording.missing, *missing_values(retained), *self._missing_always()),
             mended=first_of(recording.mended),
             skipped=recording.all_problems(),
         )
 
-    def _odd_root(self) -> Iterator[str]:
-        """Yield why the root may not be the page's document."""
-        root, first_kept = (self._requests[index] for index in (self._root, self._retained[0]))
-        in_order = (self._requests[index] for index in self._order)
+    def _root_warnings(self) -> Iterator[str]:
+        """Yield reasons why the root may not be the page's document."""
+        root, first_retained = (self._requests[index] for index in (self._root, self._retained[0]))
+        in_order = (self._requests[index] for index in self._indices_by_time)
         url, is_document = shown_path(root.address.url), root.resolved_kind is Kind.DOCUMENT
         if root.is_unmodified:
-            yield f"the main document was not modified (304): {_WITHOUT_CACHE}"
-        meant = next((each for each in in_order if _may_be_root(each, self._host)), root)
-        if meant is not root and meant.outcome in _NOT_SENT:
-            what = "document" if is_document else "request"
+            yield f"the main document was not modified (304): {_CACHE_ADVICE}"
+        expected = next((each for each in in_order if _may_be_root(each, self._host)), root)
+        if expected is not root and expected.outcome in _SERVED_LOCALLY:
+            what, expected_url = "document" if is_document else "request", expected.address.url
             yield (
-                f"the main document, {shown_path(meant.address.url)}, came {meant.outcome.value}:"
-                f" {_WITHOUT_CACHE}. The root is now {url}, the first {what} that was sent"
+                f"the main document, {shown_path(expected_url)}, came {expected.outcome.value}:"
+                f" {_CACHE_ADVICE}. The root is now {url}, the first {what} that was sent"
             )
         elif not is_document:
             yield f"there is no document: the root is now {url}, the first request"
         elif root.is_framed:
             yield f"the root is now {url}, a document of a frame: that of the page is missing"
-        elif first_kept is not root:
-            other = shown_path(first_kept.address.url)
+        elif first_retained is not root:
+            other = shown_path(first_retained.address.url)
             yield f"the recording begins with {other}: the root is now {url}, the first document"
 
     def _network(
         self, retained: list[RecordedRequest], names: list[str]
     ) -> tuple[EstimatedPath | None, PageHosts]:
-        """Return the path and the hosts, after noting what follows from their times."""
-        see_multiplexing(retained)
+        """Return the path and the hosts, and set the times that depend on them.
+
+        These are: when the browser released each request, the server's think times, and the start
+        of the load.
+        """
+        detect_multiplexing(retained)
         root, request = self._retained.index(self._root), self._requests[self._root]
         path = None if self._recording.is_local else path_of(retained, root)
         hosts = hosts_of(retained, names, root, rtt_ms=None if path is None else path.rtt_ms)
-        self._hosts = dict(zip(self._retained, hosts.names, strict=True))
+        self._host_by_index = dict(zip(self._retained, hosts.names, strict=True))
         if path is not None:
-            own = {host.name: to_ms(host.rtt_ns) for host in hosts.known if host.rtt_ns is not None}
-            rtts_ms = [own.get(name, path.rtt_ms) for name in names]
-            let_go(retained, hosts.group_numbers(names), rtts_ms, request)
-            thought_ms = server_times(retained, path, rtts_ms)
-            self._server_ms = dict(zip(self._retained, thought_ms, strict=True))
-        self._zero_ms = request.start_ms if request.asked_ms is None else request.asked_ms
+            rtt_by_host = {
+                host.name: to_ms(host.rtt_ns) for host in hosts.known if host.rtt_ns is not None
+            }
+            rtts_ms = [rtt_by_host.get(name, path.rtt_ms) for name in names]
+            set_release_times(retained, hosts.group_numbers(names), rtts_ms, request)
+            think_times_ms = server_times(retained, path, rtts_ms)
+            self._server_ms = dict(zip(self._retained, think_times_ms, strict=True))
+        self._load_start_ms = request.start_ms if request.asked_ms is None else request.asked_ms
         return path, hosts
 
     def _recorded_load(self, path: EstimatedPath | None) -> RecordedLoad | None:
-        """Return what the recording says of the load as a whole.
+        """Return the recorded times and sizes of the whole load.
 
-        Its times count from when a load that first opens a connection would have begun.
+        Times count from when a load that first opens a connection would have begun.
         """
-        recording, zero_ms = self._recording, self._zero_ms
-        requests = {id_: self._requests[index] for index, id_ in self._ids.items()}
+        recording, zero_ms = self._recording, self._load_start_ms
+        requests = {id_: self._requests[index] for index, id_ in self._id_by_index.items()}
         begun_ms = recording.begun_ms
         begun_ms = self._requests[self._root].start_ms if begun_ms is None else begun_ms
         since_ms = 0.0 if zero_ms is None or begun_ms is None else zero_ms - begun_ms
@@ -303,7 +317,7 @@ class _Assembly:
         }
         if completed_ms:
             times_ms["finished"] = max(completed_ms.values())
-        most = Counter(each.protocol for each in requests.values() if each.protocol).most_common(1)
+        protocols = [each.protocol for each in requests.values() if each.protocol]
         n_bytes = sum(
             (request.body_bytes or 0) + (request.header_bytes or 0)
             for request in recording.requests
@@ -323,10 +337,10 @@ class _Assembly:
             values |= {"n_bytes": n_bytes, "completed_ns": completed_ns}
         if not values:
             return None
-        return RecordedLoad(protocol=most[0][0] if most else "", **values)
+        return RecordedLoad(protocol=statistics.mode(protocols) if protocols else "", **values)
 
-    def _parser_stops(self) -> ParserStops:
-        """Return at what parsers stood, but for what the recording itself tells parents of."""
+    def _find_blockers(self) -> ParserStops:
+        """Return what may have blocked parsers, among resources whose parent is not recorded."""
         documents = {
             index: parent.index
             for index in self._retained
@@ -337,8 +351,8 @@ class _Assembly:
         }
         return ParserStops(self._requests, documents)
 
-    def _asked_before_the_first_image(self) -> set[int]:
-        """Return what was asked for before the first image that the page's document names."""
+    def _find_requests_before_image(self) -> set[int]:
+        """Return the requests before the first image to which the page's document refers."""
         images = (
             number
             for number, index in enumerate(self._retained)
@@ -346,13 +360,13 @@ class _Assembly:
             and index in self._parents
             and self._is_in_document(index, self._parents[index].index)
         )
-        return set(self._retained[: next(images, None)])
+        return set(self._retained[: next(images, None)])  # all of them, without an image
 
     def _is_in_document(self, index: int, parent: int | None) -> bool:
-        """Return whether *parent* is the page's document, in which no script asked for it."""
+        """Return whether *parent* is the page's document, and no script made the request."""
         request = self._requests[index]
-        is_asked_by_it = parent == self._root or parent in self._landed
-        return is_asked_by_it and not request.stack and request.initiator_type != "script"
+        is_page = parent == self._root or parent in self._redirect_targets
+        return is_page and not request.stack and request.initiator_type != "script"
 
     def _left_out(self) -> Counter[str]:
         left_out: Counter[str] = Counter()
@@ -364,6 +378,7 @@ class _Assembly:
         return left_out
 
     def _missing_always(self) -> Iterator[str]:
+        """Yield what no recording has, and the number of unknown think times."""
         has_hero = any(self._requests[index].is_hero for index in self._retained)
         yield "what is critical" if has_hero else "what is critical or the hero"
         n_unknown = sum(self._server_ms.get(index) is None for index in self._retained)
@@ -372,15 +387,15 @@ class _Assembly:
 
     def _layout(self) -> Layout | None:
         """Return the rectangles of the retained requests; None if none was recorded."""
-        found = {id_: self._requests[index].rectangles for index, id_ in self._ids.items()}
+        found = {id_: self._requests[index].rectangles for index, id_ in self._id_by_index.items()}
         rectangles = {id_: each for id_, each in found.items() if each}
         size = self._recording.viewport_px
         if size is None or not rectangles:
             return None
         return Layout(width=size[0], height=size[1], rectangles=rectangles)
 
-    def _named(self, n_hosts: int) -> dict[str, Any]:
-        """Return what the page is called and where it comes from, as fields of a `Page`."""
+    def _page_identity(self, n_hosts: int) -> dict[str, Any]:
+        """Return the name, the URL and the provenance, as fields of a `Page`."""
         recording, root = self._recording, self._requests[self._root].address
         provenance = {
             "source": recording.source.replace("\\", "/").rpartition("/")[2],
@@ -391,67 +406,74 @@ class _Assembly:
             **recording.provenance,
         }
         return {
-            "name": _clean(recording.name) or root.host,
+            "name": _without_surrogates(recording.name) or root.host,
             "url": root.url if recording.has_addresses else "",
-            "provenance": {key: _clean(text) for key, text in provenance.items() if text},
+            "provenance": {
+                key: _without_surrogates(text) for key, text in provenance.items() if text
+            },
         }
 
     def _resource(self, index: int) -> Resource:
         request = self._requests[index]
-        parent, direct = self._ancestor(index)
+        parent, direct = self._nearest_ancestor(index)
         if self._server_ms.get(index) is not None:
             self._inferred["server think times from waits"] += 1
         return Resource(
-            id=self._ids[index],
+            id=self._id_by_index[index],
             kind=request.resolved_kind,
             mime=plain_mime(request.mime),
-            host=self._hosts[index],
+            host=self._host_by_index[index],
             size_bytes=request.body_bytes or 0,
             header_bytes=request.header_bytes or 0,
             request_bytes=request.request_bytes or 0,
             parse_ns=self._time_ns(request.parse_ms),
             execute_ns=self._time_ns(request.execute_ms),
             server_ns=self._time_ns(self._server_ms.get(index) or 0.0),
-            response_offsets=_offsets(request),
+            response_offsets=_response_offsets(request),
             critical=request.is_critical,
             above_the_fold=request.is_above_the_fold,
             hero=request.is_hero,
             font_display=request.font_display,
             image_format=_image_format(request),
-            is_root=index in self._landed,
+            is_root=index in self._redirect_targets,
             discovered=self._discovered(index, parent, direct=direct),
             reference_offset_bytes=self._reference_offset(index, parent, direct=direct),
-            recorded=priorities_of(request, self._ids[index], self._frames.get(index)),
+            recorded=priorities_of(
+                request, self._id_by_index[index], self._frame_by_index.get(index)
+            ),
             server_priorities=priority_fields(request),
             **flags_of(
                 request,
                 self._inferred,
                 in_document=direct and self._is_in_document(index, parent),
-                before_image=index in self._before_image,
+                before_image=index in self._requested_before_image,
             ),
         )
 
-    def _ancestor(self, index: int) -> tuple[int | None, bool]:
-        """Return the nearest ancestor that is in the page, and whether that is the parent.
+    def _nearest_ancestor(self, index: int) -> tuple[int | None, bool]:
+        """Return the nearest ancestor that is in the page, and whether it is the parent.
 
-        Counts how the parent of a request is known; it is asked for once for each.
+        Also counts the evidence for the parent, so it must be called once for each request.
         """
         if index == self._root:
             return None, True
-        first = self._parents[index]
-        if first.basis not in _RECORDED:
-            self._inferred[f"parent from {first.basis.value}"] += 1
-        at, direct = first.index, True
-        while at is not None and at not in self._ids:
-            at, direct = self._parents[at].index if at in self._parents else None, False
+        parent = self._parents[index]
+        if parent.basis not in _UNCOUNTED_EVIDENCE:
+            self._inferred[f"parent from {parent.basis.value}"] += 1
+        ancestor, direct = parent.index, True
+        while ancestor is not None and ancestor not in self._id_by_index:
+            direct = False
+            ancestor = self._parents[ancestor].index if ancestor in self._parents else None
         if not direct:
             self._inferred["parent left out, next ancestor taken"] += 1
-        return at, direct
+        return ancestor, direct
 
     def _reference_offset(self, index: int, parent: int | None, *, direct: bool) -> int | None:
-        """Return where the page's document has an element for what it also preloads."""
+        """Return the offset of a preloaded resource's element in the page's document."""
         offset_bytes = self._requests[index].reference_offset_bytes
-        is_of_page = direct and parent is not None and parent in (self._root, *self._landed)
+        is_of_page = (
+            direct and parent is not None and parent in (self._root, *self._redirect_targets)
+        )
         if offset_bytes is None or parent is None or not is_of_page:
             return None
         self._inferred["elements of preloads from the markup"] += 1
@@ -462,25 +484,26 @@ class _Assembly:
             return None
         request = self._requests[index]
         if parent is None:
-            start_ms, zero_ms = request.start_ms, self._zero_ms
+            start_ms, zero_ms = request.start_ms, self._load_start_ms
             known = start_ms is not None and zero_ms is not None
             delay_ms = max(0.0, start_ms - zero_ms) if known else 0.0  # type: ignore[operator]
             self._inferred["trigger at a time, without parent"] += 1
             return Discovery(at=TriggerEvent.TIME, delay_ns=self._time_ns(delay_ms))
-        given = request.trigger
-        if given is not None and direct and given.by == parent:
-            found = ParentMatch(given.at, given.delay_ms, "", given.offset_bytes)
+        recorded = request.trigger
+        if recorded is not None and direct and recorded.by == parent:
+            trigger = InferredTrigger(recorded.at, recorded.delay_ms, "", recorded.offset_bytes)
         else:
-            found = trigger_of(request, self._requests[parent], direct=direct)
-            is_late = direct and found.at is TriggerEvent.COMPLETE
-            stop = self._stops.last_before(index) if is_late else None
-            if stop is not None:
-                parent = stop
-                found = trigger_of(request, self._requests[stop], direct=False)
-                found = found._replace(basis="from what held the parser up")
-            self._inferred[f"trigger {found.basis}"] += 1
-        by, delay_ns = self._ids[parent], self._time_ns(found.delay_ms)
-        return Discovery(at=found.at, by=by, offset_bytes=found.offset_bytes, delay_ns=delay_ns)
+            trigger = trigger_of(request, self._requests[parent], direct=direct)
+            # A request after the whole document did not wait for its bytes, but for the parser.
+            is_late = direct and trigger.at is TriggerEvent.COMPLETE
+            blocker = self._blockers.last_before(index) if is_late else None
+            if blocker is not None:
+                parent = blocker
+                trigger = trigger_of(request, self._requests[blocker], direct=False)
+                trigger = trigger._replace(basis="from what held the parser up")
+            self._inferred[f"trigger {trigger.basis}"] += 1
+        by, delay_ns = self._id_by_index[parent], self._time_ns(trigger.delay_ms)
+        return Discovery(at=trigger.at, by=by, offset_bytes=trigger.offset_bytes, delay_ns=delay_ns)
 
     def _time_ns(self, time_ms: float) -> int:
         if time_ms > LONGEST_MS:
@@ -489,17 +512,17 @@ class _Assembly:
 
 
 def _image_format(request: RecordedRequest) -> ImageFormat | None:
-    """Return the format of an image where its bytes show another one than its media type."""
+    """Return the format of an image by its bytes; None if the media type says the same."""
     found = request.image_format if request.resolved_kind is Kind.IMAGE else None
     return None if found is ImageFormat.of_name(plain_mime(request.mime)) else found
 
 
-def _clean(text: str) -> str:
-    """Return text without lone halves of characters."""
+def _without_surrogates(text: str) -> str:
+    """Return text with lone surrogates replaced: a page file is UTF-8, which has none."""
     return text.encode("utf-8", "replace").decode()
 
 
-def _offsets(request: RecordedRequest) -> tuple[int, ...]:
-    """Return where the pieces of the body began, if they are of the body as it is counted."""
+def _response_offsets(request: RecordedRequest) -> tuple[int, ...]:
+    """Return the offsets of the pieces of the body, if they add up to its size."""
     *offsets, total = itertools.accumulate((n_bytes for _, n_bytes in request.pieces), initial=0)
     return tuple(offsets) if total and total == request.body_bytes else ()

@@ -36,48 +36,55 @@ if TYPE_CHECKING:
 
 
 REDIRECTS = frozenset((301, 302, 303, 307, 308))
-"""The statuses that send the browser elsewhere."""
+"""Statuses of redirects (RFC 9110 § 15.4)."""
 QUIC = ("h3", "http/3", "hq", "quic")
 """Recorders' names of HTTP/3."""
 MULTIPLEXED = ("h2", "http/2", "spdy", *QUIC)
 """Recorders' names of the protocols whose connections can serve several hosts."""
 INTERNAL_REDIRECT = "Internal Redirect"
-"""Chromium's status text of internal redirects (HSTS), for which nothing is sent."""
+"""Chromium's status text of redirects that it makes itself (HSTS), without sending anything."""
 LONGEST_MS = to_ms(MAX_TIME_NS)
 """A day: longer times are mistakes of a clock."""
-_MOST_RECTANGLES = 500
-"""So many rectangles of a resource are kept: more lines of text than fit a screen."""
-_MOST_PROBLEMS = 50
-_MOST_REMEMBERED = 100_000
-"""So many notes are remembered so as not to be made twice; more are counted as they come."""
-_MOST_REQUESTS = 100_000
-"""A hundred times a large page; each takes 2 kB, whatever little of a file it stands for."""
-_LONGEST_NOTE = 80
-_MOST_TEXT = 64 << 20
-_MOST_TEXTS = 50
+_MAX_RECTANGLES = 500
+"""Rectangles that are kept of a resource: more lines of text than fit a screen."""
+_MAX_LISTED_PROBLEMS = 50
+"""Problems that a report lists; the others are counted."""
+_MAX_REMEMBERED_NOTES = 100_000
+"""Notes that are remembered, so that none is made twice; beyond them duplicates count again."""
+_MAX_REQUESTS = 100_000
+"""A hundred times a large page; each takes 2 kB of memory, however short it is in the file."""
+_MAX_TOOL_CHARS = 80
+"""A file's own description of its writer is cut to this length."""
+_MAX_TEXT_CHARS = 64 << 20
+"""Total length of the documents whose text is kept for its markup, to bound memory."""
+_MAX_TEXTS = 50
+"""Number of documents whose text is kept, to bound the time to parse them."""
 
 
 def recorded_ns(time_ms: float) -> int:
-    """Return a time in whole ns; clocks of recorders do not tell more than a microsecond."""
+    """Return a time in whole ns, rounded to the microsecond: recorders' clocks are no finer."""
     return ms(round(time_ms, 3))
 
 
 def by_time(requests: Sequence[RecordedRequest]) -> list[int]:
-    """Return the indexes by start; what has none goes with what stands before it in the file."""
-    keys, last_ms = [], float("-inf")
+    """Return the indices by start time; a request without one follows the one before it."""
+    starts_ms, last_ms = [], float("-inf")
     for request in requests:
         last_ms = last_ms if request.start_ms is None else request.start_ms
-        keys.append(last_ms)
-    return sorted(range(len(keys)), key=keys.__getitem__)  # stable
+        starts_ms.append(last_ms)
+    return sorted(range(len(starts_ms)), key=starts_ms.__getitem__)  # stable
 
 
 def first_of(
     problems: Sequence[ValidationIssue], n_problems: int | None = None
 ) -> tuple[ValidationIssue, ...]:
-    """Return the first problems, and how many more there are of *n_problems* in all."""
-    shown = problems[:_MOST_PROBLEMS]
-    rest = (len(problems) if n_problems is None else n_problems) - len(shown)
-    more = [ValidationIssue(key="", message=f"and {rest:,} more")] if rest else []
+    """Return the first problems, and a last one with the number of the others.
+
+    *n_problems* is the total, if *problems* does not have them all.
+    """
+    shown = problems[:_MAX_LISTED_PROBLEMS]
+    n_others = (len(problems) if n_problems is None else n_problems) - len(shown)
+    more = [ValidationIssue(key="", message=f"and {n_others:,} more")] if n_others else []
     return (*shown, *more)
 
 
@@ -96,11 +103,11 @@ class SizeSource(enum.Enum):
 
 
 KnownSize = tuple[int | None, SizeSource]
-"""A number of bytes with its source; None where that does not tell one."""
+"""Number of bytes with its source; None if the source is missing."""
 
 
 def first_size(*known: KnownSize) -> KnownSize:
-    """Return the first of *known*, the best source first, that tells a number of bytes.
+    """Return the first size in *known*, which lists the best source first.
 
     >>> first_size((None, SizeSource.RECORDED), (900, SizeSource.DECODED))
     (900, <SizeSource.DECODED: 'decoded size'>)
@@ -122,7 +129,7 @@ class RequestOutcome(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trigger:
-    """A trigger that a dialect gives as such: *delay_ms* after event *at* of the request *by*.
+    """Trigger that is recorded, not inferred: *delay_ms* after event *at* of the request *by*.
 
     *by* is the index of the parent in the recording's list of requests.
     """
@@ -149,11 +156,11 @@ class ConnectionInfo(NamedTuple):
     handshake_ms: float | None = None
     """Time to open the connection, without TLS over TCP."""
     connect_ms: float | None = None
-    """The same with TLS, as it may be, where the recorder does not tell them apart."""
+    """Time to open the connection, possibly with TLS, if the recorder does not separate them."""
 
     @property
     def ip(self) -> str:
-        """The IP address as it is usually written, "" for what is none."""
+        """The IP address in canonical form, "" if it is not valid."""
         try:
             return str(ipaddress.ip_address(self.address.strip("[]")))
         except ValueError:
@@ -167,7 +174,7 @@ class ConnectionInfo(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class RecordedRequest:
-    """One request as it was seen. Times are in ms since any one instant; URLs are as recorded."""
+    """One request as recorded; its times are in ms since an instant common to the recording."""
 
     key: str
     """Its index in the file."""
@@ -195,7 +202,7 @@ class RecordedRequest:
     resolved_kind: Kind = Kind.OTHER
     """Its kind, recorded or inferred, once the page is assembled."""
     address: Address = NO_ADDRESS
-    """The parts of its URL that may be kept, once the page is assembled."""
+    """Its URL without query and fragment, which may be secret, once the page is assembled."""
     is_xhr: bool = False
     is_framed: bool = False
     """True if a frame requested it (Sec-Fetch-Dest)."""
@@ -208,37 +215,38 @@ class RecordedRequest:
     decoded_bytes: int | None = None
     initiator_type: str = ""
     initiator: str = ""
-    """The URL of what asked for it."""
+    """URL of the resource that requested it."""
     stack: tuple[str, ...] = ()
     """The URLs of the scripts that were running, the innermost first."""
     line: int | None = None
     """Line of its reference in the initiator, from 0."""
     offset: int | None = None
-    """The same as an offset in the initiator's decoded bytes."""
+    """Position of its reference as an offset in the initiator's decoded bytes."""
     referer: str = ""
     redirect_to: str = ""
-    """The URL to which its answer sends the browser."""
+    """URL to which it was redirected."""
     redirect_of: int | None = None
-    """The index in the list of the request that was redirected to it."""
+    """Index in the recording's list of the request that was redirected to it."""
     parent: int | None = None
-    """The index in the list of the request that led to it, where the recording says so as such."""
+    """Index in the recording's list of its parent, if the recording names a parent."""
     priority: str = ""
     """Chrome's first priority for it, in lower case."""
     frame: HeadersPriority | None = None
     """Priority in its HEADERS frame: its position in the tree of HTTP/2."""
     later_priorities: tuple[tuple[float, str], ...] = ()
-    """Those that Chrome gave it later: (ms, priority)."""
+    """Priorities that Chrome gave it later, with their times: (ms, priority)."""
     priority_field: str = ""
     """The Priority field of its request."""
     response_priority: str = ""
     """The Priority field of its response."""
     cf_priority: str = ""
+    """Cloudflare's CF-Priority field of its response."""
     cf_priority_change: str = ""
-    """Cloudflare's fields of the response."""
+    """Cloudflare's CF-Priority-Change field of its response."""
     browser: str = ""
     """Browser by its User-Agent: "chrome", "firefox" or "safari"."""
     blocking: str = ""
-    """Chrome's word for whether it blocks rendering, in lower case."""
+    """Chrome's render-blocking status, in lower case."""
     is_pushed: bool = False
     is_preload: bool = False
     reference_offset_bytes: int | None = None
@@ -253,7 +261,7 @@ class RecordedRequest:
     image_format: ImageFormat | None = None
     """The format of an image by its bytes, if they were recorded."""
     rectangles: tuple[Rectangle, ...] = ()
-    """The parts of the viewport in which the recorder saw it."""
+    """The parts of the viewport that it covered."""
     parse_ms: float = 0.0
     execute_ms: float = 0.0
     pieces: tuple[tuple[float, int], ...] = ()
@@ -262,7 +270,7 @@ class RecordedRequest:
     flags: dict[str, Any] | None = None
     """Attributes from its tag and the browser, as fields of a `Resource`; None if unknown."""
     text: str = ""
-    """The decoded body of a document, where it was recorded. It is looked at and dropped."""
+    """Decoded body of a document, if recorded; its markup is read, then it is discarded."""
 
     @property
     def held_ms(self) -> float:
@@ -273,13 +281,13 @@ class RecordedRequest:
 
     @property
     def is_unmodified(self) -> bool:
-        """True if the server confirmed what the browser had stored."""
+        """True if the browser's cached copy was still valid (304)."""
         return self.status == NOT_MODIFIED
 
     def set_body(self, *known: KnownSize, content_length: str) -> None:
-        """Set the size of the body, and from what it is known.
+        """Set the size of the body and its source, by the best evidence.
 
-        Best are the sizes *known*, then its pieces, its Content-Length, and its decoded size.
+        The sizes *known* come first, then the sum of the pieces, Content-Length and decoded size.
         """
         if self.status in NO_BODY or self.method == "HEAD":
             known = ((0, SizeSource.RECORDED),)
@@ -291,24 +299,27 @@ class RecordedRequest:
         )
 
     def stretch_pieces(self) -> None:
-        """Scale pieces of the decoded body, as chrome-har and traces have them, to what was sent.
+        """Scale pieces of the decoded body, as chrome-har and traces have them, to bytes sent.
 
-        Each piece is assumed to be compressed alike.
+        All pieces are assumed to be compressed equally well.
         """
         body, decoded = self.body_bytes, self.decoded_bytes
         if not body or not decoded or body == decoded:
             return
         if sum(n_bytes for _, n_bytes in self.pieces) != decoded:
             return
-        ends = [0, *itertools.accumulate(n_bytes for _, n_bytes in self.pieces)]
-        sent = [end * body // decoded for end in ends]
+        ends = itertools.accumulate((n_bytes for _, n_bytes in self.pieces), initial=0)
+        # Offsets are scaled, not sizes, so that rounding errors do not add up.
+        sent = itertools.pairwise(end * body // decoded for end in ends)
         self.pieces = tuple(
-            (at_ms, end - begin)
-            for (at_ms, _), begin, end in zip(self.pieces, sent, sent[1:], strict=False)
+            (at_ms, end - start) for (at_ms, _), (start, end) in zip(self.pieces, sent, strict=True)
         )
 
     def read_fields(self, sent: Mapping[str, str], got: Mapping[str, str]) -> None:
-        """Take over what the fields of the request and its response say, names in lower case."""
+        """Set the values that are in header fields of the request (*sent*) and response (*got*).
+
+        Names of fields are in lower case.
+        """
         self.referer = sent.get("referer", "")
         self.is_framed = sent.get("sec-fetch-dest", "") in ("iframe", "frame")
         self.browser = browser_named(sent.get("user-agent", ""))
@@ -317,11 +328,11 @@ class RecordedRequest:
         self.cf_priority = got.get("cf-priority", "")
         self.cf_priority_change = got.get("cf-priority-change", "")
 
-    def was_hinted(self) -> None:
-        """Take in that Early Hints preloaded it (RFC 8297).
+    def set_early_hinted(self) -> None:
+        """Mark it as preloaded by Early Hints (RFC 8297).
 
-        Chromium sent for it before anything named it, put it into its cache, and tells how it came
-        from there: of the network its times say nothing.
+        Chromium requested it early and records how it was read from the cache later, so its times
+        say nothing about the network.
         """
         self.is_preload = True
         self.sent_ms = self.first_byte_ms = None
@@ -329,7 +340,7 @@ class RecordedRequest:
 
 @dataclass(slots=True, kw_only=True)
 class Recording:
-    """All that was read from one file."""
+    """Contents of one file: its requests, and the evidence for the report of the import."""
 
     source: str
     dialect: str = ""
@@ -345,7 +356,7 @@ class Recording:
     """True if it was served by the recording machine, so that no network can be estimated."""
     tool: str = ""
     recorded: str = ""
-    """The day."""
+    """Day of the recording (ISO 8601)."""
     provenance: dict[str, str] = field(default_factory=dict)
     """Provenance in the recording, which takes precedence over that of the file."""
     begun_ms: float | None = None
@@ -361,36 +372,38 @@ class Recording:
     inferred: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
     n_problems: int = 0
+    """Number of all problems; `problems` has only the first of them."""
     _noted: set[tuple[str, str]] = field(default_factory=set)
     is_full: bool = False
     """True if the limit of requests is reached and reading may stop."""
-    texts_left: int = _MOST_TEXTS
-    text_room: int = _MOST_TEXT
-    """So many characters of documents may still be kept to be looked at."""
+    texts_left: int = _MAX_TEXTS
+    """Documents whose text may still be kept."""
+    text_room: int = _MAX_TEXT_CHARS
+    """Characters of documents that may still be kept."""
 
     def note(self, key: str, message: str) -> None:
-        """Note, once, that something in the file cannot be used; many notes are counted only."""
+        """Note a problem in the file, unless it is known; beyond a limit problems only count."""
         if (key, message) in self._noted:
             return
-        if len(self._noted) < _MOST_REMEMBERED:
+        if len(self._noted) < _MAX_REMEMBERED_NOTES:
             self._noted.add((key, message))
         self.n_problems += 1
-        if self.n_problems <= _MOST_PROBLEMS:
+        if self.n_problems <= _MAX_LISTED_PROBLEMS:
             self.problems.append(ValidationIssue(key=key, message=message))
 
     def has_room(self, n_requests: int | None = None) -> bool:
-        """Return whether another request can be taken up; where none can, note it.
+        """Return whether another request may be added; if not, note that the file is too large.
 
-        *n_requests* says how many there are, where they are not in `requests` yet.
+        *n_requests* is the present number, if the requests are not in `requests` yet.
         """
-        if (len(self.requests) if n_requests is None else n_requests) < _MOST_REQUESTS:
+        if (len(self.requests) if n_requests is None else n_requests) < _MAX_REQUESTS:
             return True
-        self.note("", f"has more than {_MOST_REQUESTS:,} requests: the rest is not read")
+        self.note("", f"has more than {_MAX_REQUESTS:,} requests: the rest is not read")
         self.is_full = True
         return False
 
     def choose_page(self, n_pages: int, key: str = "") -> int | None:
-        """Return the index of the requested page load; None if the file does not tell any apart.
+        """Return the index of the requested page load; None if the file does not separate any.
 
         Raises:
             RecordingError: if the file has no such page load.
@@ -403,16 +416,16 @@ class Recording:
         return self.page_number - 1 if n_pages else None
 
     def all_problems(self) -> tuple[ValidationIssue, ...]:
-        """Return what was noted, and how much more there was."""
+        """Return the problems that were kept, and the number of the others."""
         return first_of(self.problems, self.n_problems)
 
     def refuse(self, message: str, key: str = "") -> RecordingError:
-        """Return the error that says that this cannot be a page, with what was noted so far."""
+        """Return the error that no page can be made of the file, with all problems so far."""
         problems = (*self.all_problems(), ValidationIssue(key=key, message=message))
         return RecordingError(problems, self.source)
 
     def keep_text(self, text: str) -> str:
-        """Return *text*, or "" where too much is kept already, or too many."""
+        """Return *text*, or "" if that would exceed the limits of kept texts."""
         if len(text) > self.text_room or self.texts_left == 0:
             return ""
         self.texts_left -= 1
@@ -420,9 +433,9 @@ class Recording:
         return text
 
     def set_tool(self, *words: str) -> None:
-        """Note what made the recording; what a file says of itself is cut and cleaned."""
+        """Set the tool that made the recording, shortened and without control characters."""
         text = " ".join(" ".join(words).split())
-        self.tool = "".join(c for c in text if c.isprintable())[:_LONGEST_NOTE]
+        self.tool = "".join(c for c in text if c.isprintable())[:_MAX_TOOL_CHARS]
 
 
 def visible_rectangles(
@@ -436,22 +449,26 @@ def visible_rectangles(
     for url, rectangles in found.items():
         visible = filter(None, (clipped(viewport_px, *each) for each in rectangles))
         largest = sorted(visible, key=lambda each: -each.width * each.height)
-        parts[url] = tuple(largest[:_MOST_RECTANGLES])
+        parts[url] = tuple(largest[:_MAX_RECTANGLES])
     layout = Layout(width=viewport_px[0], height=viewport_px[1], rectangles=parts)
     return {url: each for url, each in parts.items() if layout.share(url) > 0}
 
 
-_LEVELS = {
+_LEVEL_BY_NAME = {
     **{level.value.lower(): level for level in Level},
-    # What DevTools and WebPageTest show in place of its own words.
+    # The names that DevTools and WebPageTest show instead of Chrome's own.
     "highest": Level.VERY_HIGH,
     "lowest": Level.VERY_LOW,
 }
-UNIMPORTANT = (Level.LOW, Level.VERY_LOW)
+NON_BLOCKING_SCRIPT_LEVELS = (Level.LOW, Level.VERY_LOW)
 """Chrome's priorities of non-blocking scripts."""
-# Chrome calls itself Safari, too, and Safari nothing else.
-_AGENTS = (("firefox/", "firefox"), ("chrome/", "chrome"), ("safari/", "safari"))
-_GROUPS = {
+# In this order, as Chrome also calls itself Safari.
+_BROWSER_BY_USER_AGENT_PART = (
+    ("firefox/", "firefox"),
+    ("chrome/", "chrome"),
+    ("safari/", "safari"),
+)
+_FIREFOX_GROUP_BY_STREAM = {
     3: Group.LEADERS,
     5: Group.UNBLOCKED,
     7: Group.BACKGROUND,
@@ -459,26 +476,26 @@ _GROUPS = {
     11: Group.FOLLOWERS,
     13: Group.URGENT_START,
 }
-"""The idle streams of Firefox, which it declares on each connection (`Http2Session.h`)."""
+"""Idle streams of Firefox, which opens them on each connection as groups (`Http2Session.h`)."""
 
 
 def browser_named(user_agent: str) -> str:
-    """Return which browser a User-Agent names, "" for any other.
+    """Return the browser that a User-Agent names, "" if it is another one.
 
     >>> browser_named("Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0")
     'firefox'
     """
     text = user_agent.lower()
-    return next((name for part, name in _AGENTS if part in text), "")
+    return next((name for part, name in _BROWSER_BY_USER_AGENT_PART if part in text), "")
 
 
 def level_of(word: str) -> Level | None:
-    """Return Chrome's level of that name, None for any other word."""
-    return _LEVELS.get(word.lower())
+    """Return Chrome's priority of that name, None for any other word."""
+    return _LEVEL_BY_NAME.get(word.lower())
 
 
 def chrome_level(word: str) -> tuple[RecordedPriority, ...]:
-    """Return what Chrome said by that word, nothing where it is none of its levels.
+    """Return the recorded priority for Chrome's *word*; () if it is no priority of Chrome.
 
     >>> chrome_level("VeryHigh")[0].level, chrome_level("soon")
     (<Level.VERY_HIGH: 'VeryHigh'>, ())
@@ -490,10 +507,10 @@ def chrome_level(word: str) -> tuple[RecordedPriority, ...]:
 def priorities_of(
     request: RecordedRequest, id_: str, frame: RecordedPriority | None = None
 ) -> tuple[RecordedPriority, ...]:
-    """Return what was said of *request*: with it, in a *frame* too, and so long after it.
+    """Return the client's priorities of *request*: with it, in its *frame*, and later ones.
 
-    A level is Chrome's word; a Priority field is that of whoever the User-Agent names. What is
-    not understood is left out.
+    Levels are Chrome's; a Priority field is attributed to the browser that the User-Agent names.
+    Values that are not understood are left out.
     """
     entries = [*chrome_level(request.priority)]
     field = request.priority_field
@@ -515,20 +532,21 @@ def priorities_of(
     return tuple(entries)
 
 
-_CF_PRIORITY = re.compile(r"(?:(\d{1,12}):)?(\d{1,2})/([01n])")
-_LEVEL_OF_CONCURRENCY = {"0": 3, "1": 2, "n": 1}
-_HIGHEST_BUCKET = 63
+_CLOUDFLARE_PRIORITY = re.compile(r"(?:(\d{1,12}):)?(\d{1,2})/([01n])")
+"""Cloudflare's priorities: optionally the byte from which it holds, priority, concurrency."""
+_LEVEL_BY_CONCURRENCY = {"0": 3, "1": 2, "n": 1}
+_MAX_CLOUDFLARE_PRIORITY = 63
 
 
 def priority_fields(request: RecordedRequest) -> tuple[ServerPriority, ...]:
-    """Return what the origin said of *request*'s response; what is not understood is left out."""
-    return (*_field_of(request.response_priority), *_cloudflare_of(request))
+    """Return the server's priorities in the response; values not understood are left out."""
+    return (*_from_priority_field(request.response_priority), *_from_cloudflare_fields(request))
 
 
-def _field_of(field: str) -> tuple[ServerPriority, ...]:
+def _from_priority_field(field: str) -> tuple[ServerPriority, ...]:
     if not is_well_formed(field):
         return ()
-    # What a field leaves out stays as the client wants it, whatever that is.
+    # A parameter is in the field if it overrides both extremes of the client's priority.
     low = merge_priority(Eps(urgency=0, incremental=False), field)
     high = merge_priority(Eps(urgency=7, incremental=True), field)
     urgency = low.urgency if low.urgency == high.urgency else None
@@ -538,19 +556,19 @@ def _field_of(field: str) -> tuple[ServerPriority, ...]:
     return (ServerPriority(urgency=urgency, incremental=incremental),)
 
 
-def _cloudflare_of(request: RecordedRequest) -> tuple[ServerPriority, ...]:
+def _from_cloudflare_fields(request: RecordedRequest) -> tuple[ServerPriority, ...]:
     found = []
     for part in (request.cf_priority, *request.cf_priority_change.split(",")):
-        match = _CF_PRIORITY.fullmatch(part.strip())
-        if match is not None and int(match[2]) <= _HIGHEST_BUCKET:
-            bucket, level = int(match[2]), _LEVEL_OF_CONCURRENCY[match[3]]
+        match = _CLOUDFLARE_PRIORITY.fullmatch(part.strip())
+        if match is not None and int(match[2]) <= _MAX_CLOUDFLARE_PRIORITY:
+            bucket, level = int(match[2]), _LEVEL_BY_CONCURRENCY[match[3]]
             after_bytes = int(match[1] or 0)
             found.append(ServerPriority(bucket=bucket, level=level, after_bytes=after_bytes))
     return tuple(found)
 
 
 class HeadersPriority(NamedTuple):
-    """The priority in the HEADERS of a request: stream 0 is the root of the tree."""
+    """Priority in the HEADERS frame of a request; parent 0 is the root of the tree."""
 
     stream_id: int
     parent_id: int
@@ -561,13 +579,13 @@ class HeadersPriority(NamedTuple):
 def recorded_frames(
     requests: Mapping[int, RecordedRequest], ids: Mapping[int, str]
 ) -> dict[int, RecordedPriority]:
-    """Return the frames of requests by their index, with parents by the *ids* of the page.
+    """Return the priorities in HEADERS frames by the index of the request.
 
-    Streams are told apart by their connection. Firefox's idle streams are its classes. A parent
-    that is not in the page says nothing, and so is left out.
+    Parents are named by the page's *ids*; Firefox's idle streams become groups. A frame whose
+    parent is not in the page is left out.
     """
     streams = {
-        (_connection(request), request.frame.stream_id): ids[index]
+        (_connection_key(request), request.frame.stream_id): ids[index]
         for index, request in requests.items()
         if request.frame is not None
     }
@@ -577,16 +595,23 @@ def recorded_frames(
         if frame is None:
             continue
         browser = RecordedFrom(request.browser) if request.browser else None
-        group = _GROUPS.get(frame.parent_id) if browser is RecordedFrom.FIREFOX else None
-        parent = "" if not frame.parent_id else streams.get((_connection(request), frame.parent_id))
-        priority = partial(RecordedPriority, browser=browser, weight=frame.weight)
+        group = (
+            _FIREFOX_GROUP_BY_STREAM.get(frame.parent_id)
+            if browser is RecordedFrom.FIREFOX
+            else None
+        )
+        parent = (
+            "" if not frame.parent_id else streams.get((_connection_key(request), frame.parent_id))
+        )
+        make_priority = partial(RecordedPriority, browser=browser, weight=frame.weight)
         if group is not None:
-            found[index] = priority(group=group)
+            found[index] = make_priority(group=group)
         elif parent is not None and parent != ids[index]:
-            found[index] = priority(depends_on=parent, exclusive=frame.exclusive or None)
+            # False is the default, which a page file leaves out.
+            found[index] = make_priority(depends_on=parent, exclusive=frame.exclusive or None)
     return found
 
 
-def _connection(request: RecordedRequest) -> str:
-    """Return what tells the connection of a request: its name, or else the host."""
+def _connection_key(request: RecordedRequest) -> str:
+    """Return a key for the connection of a request: its recorded id, or else its host."""
     return request.reached.connection or urlsplit(request.url).netloc

@@ -1,6 +1,6 @@
 """Fields of a recorded request: its URL, its size as HTTP/1.1 text, its kind.
 
-Resources are named by what is kept, each name once.
+The ids of resources are unique, and made only of the parts of a URL that are kept.
 
 >>> address("https://me:secret@shop.example/cart;jsessionid=1?user=7#top").url
 'https://shop.example/cart'
@@ -24,28 +24,33 @@ if TYPE_CHECKING:
     from h3sim.importers.recorded_request import RecordedRequest
 
 
-_PARAMETERS = re.compile(r";[^/]*")
-_UNFIT = re.compile(r"[\x00-\x20\x7f-\x9f\ud800-\udfff\u2028\u2029\ufeff]+")
-_LONGEST_ID = 200
-_SCHEMES = ("http", "https")
-_ASCII = "".join(map(chr, range(0x21, 0x7F)))
-_IN_PATH, _IN_QUERY = (
-    "".join(each for each in _ASCII if each not in escaped) for escaped in ('"<>`{}', "\"<>'")
+_PATH_PARAMETERS = re.compile(r";[^/]*")
+"""Parameters in a path, such as a session id, which are not kept."""
+_NOT_IN_ADDRESS = re.compile(r"[\x00-\x20\x7f-\x9f\ud800-\udfff\u2028\u2029\ufeff]+")
+"""Characters that no address has: control characters, blanks, lone surrogates."""
+_MAX_ID_CHARS = 200
+_WEB_SCHEMES = ("http", "https")
+_PRINTABLE_ASCII = "".join(map(chr, range(0x21, 0x7F)))
+_UNESCAPED_IN_PATH, _UNESCAPED_IN_QUERY = (
+    "".join(each for each in _PRINTABLE_ASCII if each not in escaped)
+    for escaped in ('"<>`{}', "\"<>'")
 )
 """Characters that are not escaped (URL Standard § 1.3), including %: it may start an escape."""
-_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029\ufeff]+")
-_IGNORED = re.compile(
+_NOT_IN_ID = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029\ufeff]+")
+"""Characters that no id has: as above, but blanks are part of a decoded path."""
+_IGNORED_IN_HOST = re.compile(
     "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u2060-\u2064\u206a-\u206f\ufe00-\ufe0f"
     "\ufeff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0100-\U000e01ef]"
 )
 """Characters ignored in host names: soft hyphens, variation selectors and so on (UTS #46)."""
 _LABEL_ENDS = re.compile("[.\u3002]")
-_UNFOLDED = {"\u1e9e": "ß"} | {each: each for each in "ßς\u200c\u200d"}
+"""Dots between the labels of a host name: the usual one and the ideographic one."""
+_KEPT_CASE = {"\u1e9e": "ß"} | {each: each for each in "ßς\u200c\u200d"}
 """Characters kept despite case folding (UTS #46, nontransitional)."""
 
 
 class Address(NamedTuple):
-    """The parts of a URL that are kept; *scheme* and *host* are in lower case."""
+    """Parts of a URL that are kept; *scheme* and *host* are in lower case."""
 
     scheme: str
     host: str
@@ -61,7 +66,7 @@ NO_ADDRESS = Address("", "", "")
 
 
 def address(url: str) -> Address | None:
-    """Return the parts of *url* that may be kept, None if it is no URL.
+    """Return the parts of *url* that may be kept, without query; None if it is not a URL.
 
     >>> address("HTTPS://Shop.Example:8443/a/b.css?v=3")
     Address(scheme='https', host='shop.example:8443', path='/a/b.css')
@@ -77,7 +82,7 @@ def address(url: str) -> Address | None:
         return Address(scheme.lower(), "", "")
     try:
         parts = urlsplit(url.strip())
-        host = ascii_host(_UNFIT.sub("", parts.hostname or ""))
+        host = ascii_host(_NOT_IN_ADDRESS.sub("", parts.hostname or ""))
         port = parts.port
     except ValueError:
         return None
@@ -85,23 +90,24 @@ def address(url: str) -> Address | None:
     default = {"http": 80, "https": 443}.get(scheme.lower())
     if port is not None and port != default:
         host = f"{host}:{port}"
-    path = _UNFIT.sub("", _PARAMETERS.sub("", parts.path))
+    path = _NOT_IN_ADDRESS.sub("", _PATH_PARAMETERS.sub("", parts.path))
     return Address(scheme.lower(), host, path or "/")
 
 
 def ascii_host(host: str) -> str:
     """Return a host's name in lower case as the DNS has it (RFC 3492, UTS #46).
 
-    The standard library is enough for that: its normal forms and foldings are what the mapping of
-    UTS #46 is made of. What that forbids stands as it is, for a recording says what was asked for.
+    The mapping of UTS #46 is composed of the standard library's normal forms and case foldings.
+    Characters that it forbids are kept, as they were in the recorded request.
 
     >>> ascii_host("CDN.Example"), ascii_host("straße.example"), ascii_host("例え。テスト")
     ('cdn.example', 'xn--strae-oqa.example', 'xn--r8jz45g.xn--zckzah')
     """
     if host.isascii():
         return host.lower()
-    seen = _IGNORED.sub("", unicodedata.normalize("NFKC", host))
-    folded = "".join(_UNFOLDED.get(each) or each.casefold() for each in seen)
+    visible = _IGNORED_IN_HOST.sub("", unicodedata.normalize("NFKC", host))
+    folded = "".join(_KEPT_CASE.get(each) or each.casefold() for each in visible)
+    # Again, as folding may undo the normal form.
     labels = _LABEL_ENDS.split(unicodedata.normalize("NFKC", folded))
     return ".".join(
         label if label.isascii() else f"xn--{label.encode('punycode').decode()}" for label in labels
@@ -114,15 +120,17 @@ def without_fragment(url: str) -> str:
 
 
 def request_target(url: str) -> str:
-    """Return what of *url* a request line names: path and query; ValueError if it is no URL."""
+    """Return the path and query of *url*, as in a request line.
+
+    Raises:
+        ValueError: if it is not a URL.
+    """
     parts = urlsplit(url)
     return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
 
 def joined(base: str, url: str) -> str:
-    r"""Return *url* as seen from *base*, "" where that makes no sense.
-
-    Addresses of the web are as browsers send and record them (URL Standard § 4).
+    r"""Resolve *url* against *base* as browsers do (URL Standard § 4); return "" if that fails.
 
     >>> joined("https://a.example/css/main.css?v=1", "../i.png#x")
     'https://a.example/i.png'
@@ -130,36 +138,39 @@ def joined(base: str, url: str) -> str:
     ('https://b.example/', 'https://a.example/%C3%A9/%C3%BC%20%C3%BC.png')
     """
     try:
-        if urlsplit(base).scheme in _SCHEMES:
-            # Browsers take a backslash in a path for a slash.
-            path, *rest = re.split("(?=[?#])", url, maxsplit=1)
-            url = "".join([path.replace("\\", "/"), *rest])
-        return _as_sent(without_fragment(urljoin(base, url.strip())))
+        if urlsplit(base).scheme in _WEB_SCHEMES:
+            # Browsers treat a backslash in a path as a slash.
+            path, *query = re.split("(?=[?#])", url, maxsplit=1)
+            url = "".join([path.replace("\\", "/"), *query])
+        return _normalized(without_fragment(urljoin(base, url.strip())))
     except ValueError:
         return ""
 
 
-def _as_sent(url: str) -> str:
-    """Return an absolute URL with the default port left out, and everything in ASCII."""
+def _normalized(url: str) -> str:
+    """Return an absolute URL in ASCII, without a default port, as browsers send it."""
     parts, parsed = urlsplit(url), address(url)
-    if parsed is None or parsed.scheme not in _SCHEMES or not parsed.host:
+    if parsed is None or parsed.scheme not in _WEB_SCHEMES or not parsed.host:
         return url
     user, at, _ = parts.netloc.rpartition("@")
-    path, query = quote(parts.path or "/", safe=_IN_PATH), quote(parts.query, safe=_IN_QUERY)
+    path, query = (
+        quote(parts.path or "/", safe=_UNESCAPED_IN_PATH),
+        quote(parts.query, safe=_UNESCAPED_IN_QUERY),
+    )
     return urlunsplit((parsed.scheme, f"{user}{at}{parsed.host}", path, query, ""))
 
 
 def ids_of(urls: Sequence[str], root: str) -> list[str]:
-    """Return the id of each URL: its path, behind its host if that is another than the root's.
+    """Return the id of each URL: its path, preceded by its host if that is not the root's.
 
-    What has the same path then is told apart by a number, in the order of the whole URLs and then
-    of the list. So the order in which equal requests were made decides nothing.
+    Equal ids get a number, in the order of the whole URLs and then of the list, so that ids do not
+    depend on the order in which different URLs were requested.
     """
     parts = address(root)
-    home = "" if parts is None else parts.host
+    root_host = "" if parts is None else parts.host
     groups: dict[str, list[int]] = {}
     for index, url in enumerate(urls):
-        groups.setdefault(_name(url, home), []).append(index)
+        groups.setdefault(_unnumbered_id(url, root_host), []).append(index)
     ids = [""] * len(urls)
     for name, group in groups.items():
         for number, index in enumerate(sorted(group, key=lambda index: (urls[index], index)), 1):
@@ -167,24 +178,27 @@ def ids_of(urls: Sequence[str], root: str) -> list[str]:
     return ids
 
 
-def _name(url: str, home: str) -> str:
+def _unnumbered_id(url: str, root_host: str) -> str:
     parts = address(url)
     if parts is None:
         return "/"
-    path = _UNSEEN.sub("", unquote(parts.path))[:_LONGEST_ID]
-    return path.lstrip("/") or "/" if parts.host == home else f"{parts.host}{path}"
+    path = _NOT_IN_ID.sub("", unquote(parts.path))[:_MAX_ID_CHARS]
+    if parts.host != root_host:
+        return f"{parts.host}{path}"
+    return path.lstrip("/") or "/"
 
 
 NOT_MODIFIED = 304
 NO_BODY = frozenset((204, 205, NOT_MODIFIED))
-"""The statuses that come without a body (RFC 9110 § 15)."""
+"""Statuses of responses without a body (RFC 9110 § 15)."""
 _STATUS_LINE = "HTTP/1.1 200\r\n"
-_FRAMING = len(": \r\n")
-_END = len("\r\n")
+"""Stands for any status line: all statuses have three digits."""
+_FIELD_OVERHEAD_BYTES = len(": \r\n")
+_HEADER_END_BYTES = len("\r\n")
 
 
 def length_of(content_length: str) -> int | None:
-    """Return the length that a Content-Length field tells, None where it is none."""
+    """Return the number in a Content-Length field, None if it is invalid or implausibly large."""
     is_number = content_length.isascii() and content_length.isdigit() and len(content_length) < 16
     return int(content_length) if is_number else None
 
@@ -201,7 +215,7 @@ def request_text_bytes(method: str, url: str, fields: Iterable[tuple[str, str]])
         line = f"{method} {request_target(url)} HTTP/1.1\r\n"
     except ValueError:  # such as a broken IPv6 address
         line = ""
-    return len(line) + _fields_bytes(fields) + _END
+    return len(line) + _fields_bytes(fields) + _HEADER_END_BYTES
 
 
 def response_text_bytes(fields: Iterable[tuple[str, str]]) -> int:
@@ -210,7 +224,7 @@ def response_text_bytes(fields: Iterable[tuple[str, str]]) -> int:
     >>> response_text_bytes([("Age", "3")]) == len("HTTP/1.1 200\r\nAge: 3\r\n\r\n")
     True
     """
-    return len(_STATUS_LINE) + _fields_bytes(fields) + _END
+    return len(_STATUS_LINE) + _fields_bytes(fields) + _HEADER_END_BYTES
 
 
 def field_lines(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -220,17 +234,19 @@ def field_lines(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
     [('Host', 'example.org'), (':method', 'GET')]
     """
     for line in lines:
+        # The first character may be the colon of a pseudo-header field.
         name, colon, value = line[1:].partition(":")
         if colon:
             yield line[:1] + name, value.strip()
 
 
 def _fields_bytes(fields: Iterable[tuple[str, str]]) -> int:
-    plain = ((name, value) for name, value in fields if name[:1] != ":")
-    return sum(len(name) + len(value) + _FRAMING for name, value in plain)
+    # Pseudo-header fields correspond to the request line or status line.
+    regular = ((name, value) for name, value in fields if not name.startswith(":"))
+    return sum(len(name) + len(value) + _FIELD_OVERHEAD_BYTES for name, value in regular)
 
 
-_WORDS = {
+_WORDS_BY_KIND = {
     Kind.DOCUMENT: "document iframe frame html",
     Kind.STYLESHEET: "stylesheet style css",
     Kind.SCRIPT: "script js javascript worker sharedworker",
@@ -240,8 +256,8 @@ _WORDS = {
     Kind.MEDIA: "media video audio track texttrack",
     Kind.OTHER: "manifest ping beacon cspviolationreport report object embed",
 }
-"""Chrome's resource types, Fetch's destinations, and what graphs of WProf call them."""
-_EXTENSIONS = {
+"""Words of recorders: Chrome's resource types, Fetch's destinations, types in WProf's graphs."""
+_EXTENSIONS_BY_KIND = {
     Kind.DOCUMENT: "html htm xhtml php asp aspx jsp",
     Kind.STYLESHEET: "css",
     Kind.SCRIPT: "js mjs",
@@ -252,9 +268,9 @@ _EXTENSIONS = {
 }
 _KIND_OF_WORD, _KIND_OF_EXTENSION = (
     {word: kind for kind, words in table.items() for word in words.split()}
-    for table in (_WORDS, _EXTENSIONS)
+    for table in (_WORDS_BY_KIND, _EXTENSIONS_BY_KIND)
 )
-_MIMES = (
+_KIND_BY_MIME_PATTERN = (
     (r"text/html|application/xhtml\+xml", Kind.DOCUMENT),
     (r"text/css", Kind.STYLESHEET),
     (r"(text|application)/(x-)?(java|ecma)script|text/jscript", Kind.SCRIPT),
@@ -263,26 +279,26 @@ _MIMES = (
     (r"(audio|video)/.*|application/(ogg|vnd\.apple\.mpegurl|dash\+xml)|text/vtt", Kind.MEDIA),
     (r"(text|application)/(json|.*\+json|xml|.*\+xml|x-protobuf|graphql|grpc.*)", Kind.FETCH),
 )
-_KIND_OF_MIME = tuple((re.compile(pattern), kind) for pattern, kind in _MIMES)
-_GENERIC_MIMES = frozenset(
+_KIND_BY_MIME = tuple((re.compile(pattern), kind) for pattern, kind in _KIND_BY_MIME_PATTERN)
+_UNKNOWN_MIMES = frozenset(
     ("", "text/plain", "application/octet-stream", "binary/octet-stream", "x-unknown")
 )
-"""Media types that say nothing: servers use them for what they do not know."""
-_MIME = re.compile(r"[\w.+-]{1,60}/[\w.+-]{1,60}")
+"""Media types that servers use for unknown content, so that the kind is unknown."""
+_VALID_MIME = re.compile(r"[\w.+-]{1,60}/[\w.+-]{1,60}")
 
 
 def plain_mime(mime: str) -> str:
-    """Return a media type without parameters, "" where it is none.
+    """Return a media type without parameters, "" if it is invalid.
 
     >>> plain_mime("Text/HTML; charset=utf-8"), plain_mime("<script>")
     ('text/html', '')
     """
     plain = mime.partition(";")[0].strip().lower()
-    return plain if _MIME.fullmatch(plain) else ""
+    return plain if _VALID_MIME.fullmatch(plain) else ""
 
 
 def kind_of_word(word: str) -> Kind | None:
-    """Return what a recorder's word for the type means.
+    """Return the kind that a recorder's word for the resource type means, None if unknown.
 
     >>> kind_of_word("XHR"), kind_of_word("Other")
     (<Kind.FETCH: 'fetch'>, None)
@@ -291,14 +307,14 @@ def kind_of_word(word: str) -> Kind | None:
 
 
 def kind_of_mime(mime: str) -> Kind | None:
-    """Return what a plain media type means, None where it says nothing."""
-    if mime in _GENERIC_MIMES:
+    """Return the kind of a plain media type, None if it is unknown."""
+    if mime in _UNKNOWN_MIMES:
         return None
-    return next((kind for pattern, kind in _KIND_OF_MIME if pattern.fullmatch(mime)), None)
+    return next((kind for pattern, kind in _KIND_BY_MIME if pattern.fullmatch(mime)), None)
 
 
 def kind_of_extension(path: str) -> Kind | None:
-    """Return what the end of the path means.
+    """Return the kind of a path's file extension, None if it is unknown.
 
     >>> kind_of_extension("/static/app.min.JS"), kind_of_extension("/api/v1")
     (<Kind.SCRIPT: 'script'>, None)
@@ -308,7 +324,7 @@ def kind_of_extension(path: str) -> Kind | None:
 
 
 def kind_of(request: RecordedRequest) -> tuple[Kind, str]:
-    """Return what a request asks for, and from what that was told if nobody said it."""
+    """Return the kind of a request, with the evidence in words if the kind is not recorded."""
     if request.kind is not None:
         return request.kind, ""
     kind, basis = kind_of_mime(plain_mime(request.mime)), "kind from the media type"

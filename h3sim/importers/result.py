@@ -44,21 +44,20 @@ IMPORT = OutputSchema(
 
 
 class RecordingError(InputError):
-    """A recording, or a site, cannot be made into a page."""
+    """Error in a recording or site from which no page can be made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ImportedPage:
     """Page imported from a recording, with the import report.
 
-    *dialect* names what the file was read as. The counts are by what is counted, in words, in the
-    order in which they are to be told: *found* is what the recording says, *inferred* what had to
-    be worked out and from what, *left_out* the requests that are not in the page and why.
-    *warnings* are lines that say why the page may not be what was meant. *missing* names what the
-    recording cannot tell at all. *mended* has one `ValidationIssue` for each value that was a
-    little wrong
-    and what was taken instead, *skipped* one for each entry that could not be read; its key is the
-    place in the file.
+    *dialect* names the format of the file. The counts have descriptions as keys, in the order of
+    the report: *found* counts recorded values, *inferred* inferred ones by their evidence, and
+    *left_out* requests that are not in the page, by the reason. *warnings* are reasons why the page
+    may not be the intended one. *missing* lists values that the recording does not have at all.
+    *mended* has a `ValidationIssue` for each value that was slightly wrong, with the value used
+    instead, and *skipped* one for each entry that could not be read; its key is the position in the
+    file.
 
     >>> from h3sim.page import Kind, Page, Resource
     >>> page = Page(name="p", resources=(Resource(id="/", kind=Kind.DOCUMENT, size_bytes=9),))
@@ -78,7 +77,7 @@ class ImportedPage:
     mended: tuple[ValidationIssue, ...] = ()
     skipped: tuple[ValidationIssue, ...] = ()
     version: str = __version__
-    """The h3sim that read it."""
+    """Version of h3sim that read it."""
 
     @property
     def n_resources(self) -> int:
@@ -92,9 +91,9 @@ class ImportedPage:
         return "\n".join(self.lines())
 
     def lines(self) -> list[str]:
-        """Return the report as lines for people; nothing that is empty is told.
+        """Return the report as lines for people, without empty parts.
 
-        What a recording says is in them with its control characters spelt out.
+        Control characters from the recording are escaped.
         """
         noun = "resource" if self.n_resources == 1 else "resources"
         size = f"{self.n_resources:,} {noun}, {self.page.total_bytes:,} bytes"
@@ -120,5 +119,5 @@ class ImportedPage:
         return [escape_control(line) for line in lines]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report, without the page, as a document in JSON's types."""
+        """Return the report, without the page, as JSON data."""
         return IMPORT.write(self)

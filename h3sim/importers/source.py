@@ -55,62 +55,64 @@ if TYPE_CHECKING:
     from h3sim.errors import InputError
 
 
-_MOST_BYTES = 512 << 20
-"""More is not read: no browser writes more (a text of V8 ends there), a small gzip may hold it."""
-_MARKS = (
+_MAX_UNPACKED_BYTES = 512 << 20
+"""No browser writes a longer recording (V8's longest text), but a small gzip file may hold one."""
+_BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark it begins with
     (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+"""Marks with the encodings that they announce, in the order in which they are tried."""
 _PEEKED_BYTES = 4096
-_STRAY = re.compile("[\udc80-\udcff]")
+_UNDECODABLE_BYTE = re.compile("[\udc80-\udcff]")
+"""A byte that is not UTF-8, as Python's error handler "surrogateescape" represents it."""
 
 
 class TextSource:
-    """Text that is read piece by piece; `problems` says what was wrong on the way.
+    """Text that is read piece by piece; `problems` lists what could not be read.
 
-    UTF-8, UTF-16 and UTF-32 are told by their byte order mark, UTF-16 by the zeros of a first
-    character in ASCII as well. Bytes that are not UTF-8 become U+FFFD.
+    The encoding is that of the byte order mark, or UTF-16 if the first character is ASCII beside a
+    zero byte, or else UTF-8. Bytes that are not UTF-8 become U+FFFD.
     """
 
-    def __init__(self, binary: BufferedIOBase, most_bytes: int | None = None) -> None:
+    def __init__(self, binary: BufferedIOBase, max_bytes: int | None = None) -> None:
         self._binary = binary
-        self._most_bytes = _MOST_BYTES if most_bytes is None else most_bytes
+        self._max_bytes = _MAX_UNPACKED_BYTES if max_bytes is None else max_bytes
         self._decoder: codecs.IncrementalDecoder | None = None
         self._n_bytes = 0
         self._ended = False
-        self._next = ""
+        self._peeked = ""
         self.problems: list[str] = []
 
     def peek(self) -> str:
         """Return what `read` will return next, without taking it."""
-        self._next = self._next or self.read(_PEEKED_BYTES)
-        return self._next
+        self._peeked = self._peeked or self.read(_PEEKED_BYTES)
+        return self._peeked
 
     def read(self, n_bytes: int) -> str:
-        """Return the text of about so many bytes, "" at the end or where nothing can be read."""
-        if self._next:
-            text, self._next = self._next, ""
+        """Return the text of about *n_bytes*; "" at the end, or if no more can be read."""
+        if self._peeked:
+            text, self._peeked = self._peeked, ""
             return text
         while not self._ended:
-            raw = self._raw(n_bytes)
+            raw = self._read_bytes(n_bytes)
             text = self._decode(raw)
             if text:
                 return text
         return ""
 
-    def _raw(self, n_bytes: int) -> bytes:
+    def _read_bytes(self, n_bytes: int) -> bytes:
         raw = b""
         try:
-            # One read at a time: what comes before a broken end is not lost.
+            # `read1`, so that the data before a broken end is not lost.
             raw = self._binary.read1(n_bytes)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             self.problems.append(f"cannot be unpacked further: {error}")
         self._n_bytes += len(raw)
-        if self._n_bytes > self._most_bytes:
-            limit = f"{self._most_bytes >> 20} MiB"
+        if self._n_bytes > self._max_bytes:
+            limit = f"{self._max_bytes >> 20} MiB"
             self.problems.append(f"is longer than {limit}: reading stopped there")
             raw = b""
         self._ended = not raw
@@ -123,15 +125,15 @@ class TextSource:
             errors = "surrogateescape" if encoding == "utf-8" else "replace"
             self._decoder = codecs.getincrementaldecoder(encoding)(errors)
         text = self._decoder.decode(raw, final=self._ended)
-        decoded = text if text.isascii() else _STRAY.sub("\ufffd", text)
+        decoded = text if text.isascii() else _UNDECODABLE_BYTE.sub("\ufffd", text)
         if decoded != text and not any("UTF-8" in problem for problem in self.problems):
             self.problems.append("is not UTF-8 throughout: wrong bytes were read as U+FFFD")
         return decoded
 
 
 def _detect_encoding(raw: bytes) -> tuple[bytes, str]:
-    """Return the bytes behind the byte order mark, and the encoding."""
-    for mark, encoding in _MARKS:
+    """Return the bytes after the byte order mark, and the encoding."""
+    for mark, encoding in _BYTE_ORDER_MARKS:
         if raw.startswith(mark):
             return raw[len(mark) :], encoding
     if raw[1:2] == b"\0" and raw[:1] != b"\0":
@@ -146,9 +148,11 @@ def opened(
     path: str | PathLike[str],
     error: type[InputError] = RecordingError,
     *,
-    most_bytes: int | None = None,
+    max_bytes: int | None = None,
 ) -> Iterator[TextSource]:
-    """Open the file at *path* as text, of which *most_bytes* are read, unpacked.
+    """Open the file at *path*, which may be compressed with gzip, as text.
+
+    At most *max_bytes* of the uncompressed file are read.
 
     Raises:
         error: if it cannot be opened or read.
@@ -157,22 +161,23 @@ def opened(
         raw = stack.enter_context(open_input(path, error))
         is_gzip = raw.peek(2)[:2] == GZIP_MAGIC
         binary = stack.enter_context(gzip.GzipFile(fileobj=raw)) if is_gzip else raw
-        yield TextSource(binary, most_bytes)
+        yield TextSource(binary, max_bytes)
 
 
-_CHUNK = 1 << 20
-_LONGEST_VALUE = 64 << 20
-"""A value of more characters is not read: it would take memory without end."""
-_MOST_PARTS = 1_000_000
-"""A value with more parts is not read either: each takes up to 250 bytes, however short it is."""
+_READ_CHARS = 1 << 20
+_MAX_VALUE_CHARS = 64 << 20
+"""Longest single JSON value that is read, to bound memory."""
+_MAX_VALUE_PARTS = 1_000_000
+"""Most items and members within one value: even the shortest takes up to 250 bytes of memory."""
 _PART_OR_END = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[,\[{\]}]', re.DOTALL)
 """Structural tokens: separators, closing brackets and (possibly unterminated) strings."""
-_NEAR_THE_END = 16
-"""An escape or a word may be cut so many characters before the end of what was read."""
-_NUMBER_TAIL = 3
-"""A number may go on behind as many characters less one: 1 is the beginning of 1e+6."""
-_LONGEST_INT = 30
-_SPACE = re.compile(r"[ \t\r\n]*")
+_MAX_TOKEN_TAIL = 16
+"""An error this close to the end of the text read so far may be an escape or word cut in two."""
+_MAX_NUMBER_TAIL = 3
+"""A number that ends closer than this to the end of the text may go on, as 1 does in 1e+6."""
+_MAX_INT_DIGITS = 30
+"""Integers of more digits become floats: no size or time is as large."""
+_JSON_SPACE = re.compile(r"[ \t\r\n]*")
 
 
 class BrokenJsonError(Exception):
@@ -180,18 +185,18 @@ class BrokenJsonError(Exception):
 
 
 def _to_integer(digits: str) -> int | float:
-    # Python refuses to read integers of thousands of digits; none of them is a size or a time.
-    return int(digits) if len(digits) <= _LONGEST_INT else float(digits)
+    # Python refuses to read integers of thousands of digits.
+    return int(digits) if len(digits) <= _MAX_INT_DIGITS else float(digits)
 
 
-_decode_patiently = json.JSONDecoder(
+_decode_long_numbers = json.JSONDecoder(
     parse_constant=lambda _: None, parse_int=_to_integer
 ).raw_decode
-"""Takes numbers of any length; it is slower, so only files that have such are read by it."""
+"""Decoder for numbers of any length; it is slower, so it is used only once the usual one fails."""
 
 
 def parsed(text: str) -> Any:
-    """Return the value that *text* is in JSON, None if it is none."""
+    """Parse *text* as JSON; return None if it is not JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -199,35 +204,39 @@ def parsed(text: str) -> Any:
 
 
 class JsonCursor:
-    """Stands before a value. *read* takes a number of bytes, and returns "" at the end."""
+    """Position before a value in JSON text, which is read as it is needed.
+
+    *read* takes the approximate number of bytes to read, and returns "" at the end.
+    """
 
     def __init__(self, read: Callable[[int], str]) -> None:
         self._read = read
         self._text = ""
         self._position = 0
-        self._before = 0
+        self._n_dropped = 0
+        """Characters consumed before the first one of `_text`."""
         self._ended = False
-        self._is_crowded: bool | None = None
-        """True if unused text is longer than a value may be; None if not known."""
+        self._may_exceed_parts: bool | None = None
+        """True if the unused text has more parts than one value may; None if not counted yet."""
         self._decode = json.JSONDecoder(parse_constant=lambda _: None).raw_decode
 
     @property
     def position(self) -> int:
         """Number of characters already consumed."""
-        return self._before + self._position
+        return self._n_dropped + self._position
 
     def peek(self) -> str:
-        """Return the first character of what comes next, "" at the end."""
+        """Return the first character of the next token, "" at the end."""
         while True:
-            match = _SPACE.match(self._text, self._position)
+            match = _JSON_SPACE.match(self._text, self._position)
             self._position = match.end() if match else self._position
             if self._position < len(self._text):
                 return self._text[self._position]
-            if not self._more():
+            if not self._read_more():
                 return ""
 
     def value(self) -> Any:
-        """Return the next value, whole.
+        """Return the next value with everything in it.
 
         Raises:
             BrokenJsonError: if it is not JSON, or ends too soon, or is too deep or too large.
@@ -236,57 +245,57 @@ class JsonCursor:
             raise BrokenJsonError(f"ends at character {self.position}, where more should follow")
         while True:
             try:
-                self._refuse_many_parts()
+                self._check_parts()
                 value, end = self._decode(self._text, self._position)
             except json.JSONDecodeError as error:
-                self._need_more(error)
+                self._read_on_or_raise(error)
             except RecursionError as error:
-                raise self._broken("nested too deeply") from error
+                raise self._error("nested too deeply") from error
             except (ValueError, OverflowError) as error:
-                if self._decode is _decode_patiently:
-                    raise self._broken(str(error)) from error
-                self._decode = _decode_patiently
+                if self._decode is _decode_long_numbers:
+                    raise self._error(str(error)) from error
+                self._decode = _decode_long_numbers
             else:
                 is_number = isinstance(value, int | float)
-                may_go_on = is_number and end + _NUMBER_TAIL > len(self._text)
-                if not may_go_on or not self._more():
+                may_go_on = is_number and end + _MAX_NUMBER_TAIL > len(self._text)
+                # A number that may be cut is decoded again with more text.
+                if not may_go_on or not self._read_more():
                     self._position = end
                     return value
 
     def members(self) -> Iterator[str]:
-        """Yield the keys of an object; the value of each is read before the next, or passed over.
+        """Yield the keys of an object; a value that the caller does not read is skipped.
 
         Raises:
             BrokenJsonError: where it is not an object.
         """
         self._expect("{")
         is_first = True
-        while self._more_parts("}", is_first=is_first):
+        while self._enter_next("}", is_first=is_first):
             key, is_first = self.value(), False
             if not isinstance(key, str):
-                raise self._broken("a key is not text")
+                raise self._error("a key is not text")
             self._expect(":")
-            yield from self._offered(key)
+            yield from self._yield_then_skip(key)
 
     def items(self) -> Iterator[int]:
-        """Yield the places in a list, likewise."""
+        """Yield the indices of a list; an item that the caller does not read is skipped."""
         self._expect("[")
         index = 0
-        while self._more_parts("]", is_first=index == 0):
-            yield from self._offered(index)
+        while self._enter_next("]", is_first=index == 0):
+            yield from self._yield_then_skip(index)
             index += 1
 
-    def _offered(self, name: Any) -> Iterator[Any]:
-        """Yield the name of a part, then pass over the part if nobody read it."""
-        # Over blanks, which would look as if the part had been read.
-        self.peek()
+    def _yield_then_skip(self, name: Any) -> Iterator[Any]:
+        """Yield the key or index of a part, then skip the part unless the caller has read it."""
+        self.peek()  # skips blanks, which would look as if the part had been read
         before = self.position
         yield name
         if self.position == before:
             self.value()
 
-    def _more_parts(self, closing: str, *, is_first: bool) -> bool:
-        """Return whether another part follows; go to it, or behind the end."""
+    def _enter_next(self, closing: str, *, is_first: bool) -> bool:
+        """Return whether another part follows; consume the comma before it, or the *closing*."""
         character = self.peek()
         if character == closing:
             self._position += 1
@@ -300,20 +309,20 @@ class JsonCursor:
         if not found:
             raise BrokenJsonError(f"is cut off at character {self.position}")
         if found != character:
-            raise self._broken(f"expected {character!r}, found {found!r}")
+            raise self._error(f"expected {character!r}, found {found!r}")
         self._position += 1
 
-    def _refuse_many_parts(self) -> None:
-        """Refuse what would take gigabytes when it is parsed, before that."""
+    def _check_parts(self) -> None:
+        """Refuse a value that would take gigabytes of memory when it is parsed."""
         text, at = self._text, self._position
-        if len(text) <= _MOST_PARTS:
+        if len(text) <= _MAX_VALUE_PARTS:
             return
-        # Counted once for each read, and not for each value in it.
-        if self._is_crowded is None:
-            self._is_crowded = sum(text.count(sign, at) for sign in ",[{") > _MOST_PARTS
-        if not self._is_crowded:
+        # A fast upper bound, counted once per read and not per value.
+        if self._may_exceed_parts is None:
+            self._may_exceed_parts = sum(text.count(sign, at) for sign in ",[{") > _MAX_VALUE_PARTS
+        if not self._may_exceed_parts:
             return
-        # Only here is it worth telling text from structure, and this value from those behind it.
+        # An exact count: separators within strings, and values after this one, do not count.
         depth = n_parts = 0
         for found in _PART_OR_END.finditer(text, at):
             sign = found[0]
@@ -324,53 +333,56 @@ class JsonCursor:
             n_parts += sign in ",[{"
             if depth <= 0:
                 return
-            if n_parts > _MOST_PARTS:
-                raise self._broken(f"one value has more than {_MOST_PARTS:,} parts")
+            if n_parts > _MAX_VALUE_PARTS:
+                raise self._error(f"one value has more than {_MAX_VALUE_PARTS:,} parts")
 
-    def _need_more(self, error: json.JSONDecodeError) -> None:
-        """Read on where that may mend the error, else raise it."""
+    def _read_on_or_raise(self, error: json.JSONDecodeError) -> None:
+        """Read more if the error may come from a cut value, else raise it."""
         may_be_cut = (
             error.msg.startswith("Unterminated string")
-            or error.pos >= len(self._text) - _NEAR_THE_END
+            or error.pos >= len(self._text) - _MAX_TOKEN_TAIL
         )
-        if len(self._text) - self._position > _LONGEST_VALUE:
-            raise self._broken("one value has more than 64 million characters")
+        if len(self._text) - self._position > _MAX_VALUE_CHARS:
+            raise self._error("one value has more than 64 million characters")
         if not may_be_cut:
-            raise self._broken(error.msg, error.pos)
-        at = self._before + error.pos
-        if not self._more():
+            raise self._error(error.msg, error.pos)
+        at = self._n_dropped + error.pos
+        if not self._read_more():
             raise BrokenJsonError(f"is cut off: {error.msg} at character {at}")
 
-    def _broken(self, what: str, at: int | None = None) -> BrokenJsonError:
-        at = self._before + (self._position if at is None else at)
+    def _error(self, what: str, at: int | None = None) -> BrokenJsonError:
+        at = self._n_dropped + (self._position if at is None else at)
         return BrokenJsonError(f"is not JSON: {what} at character {at}")
 
-    def _more(self) -> bool:
-        """Read on, and return whether there was more; a long value makes for long reads."""
+    def _read_more(self) -> bool:
+        """Read more text and return whether there was any.
+
+        As much as is unused is read, so that a long value is decoded a logarithmic number of times.
+        """
         if self._ended:
             return False
-        rest = len(self._text) - self._position
-        text = self._read(max(_CHUNK, rest))
+        n_unused = len(self._text) - self._position
+        text = self._read(max(_READ_CHARS, n_unused))
         self._ended = not text
         if self._ended:
             return False
-        self._before += self._position
+        self._n_dropped += self._position
         self._text = self._text[self._position :] + text
         self._position = 0
-        self._is_crowded = None
+        self._may_exceed_parts = None
         return True
 
 
-_OPENED = ("log",)
-"""The path of the object of which the members are parts: what is read of them can be long."""
+_OPENED_PATH = ("log",)
+"""Path of the nested object whose members are separate parts: a HAR's log may be very long."""
 
 
 class JsonPart(NamedTuple):
-    """A value of a file and where it stands, which no name of a member can be mistaken for."""
+    """Value in a file, with its position."""
 
     path: tuple[str, ...]
-    """The members that lead to it, such as ("log", "entries"); () for an item of a list at the top
-    and for a value behind the first."""
+    """Members that lead to it, such as ("log", "entries"); () for an item of a top-level list, and
+    for a top-level value after the first."""
     value: Any
     item: int | None = None
     """Index in the list, from 0."""
@@ -385,15 +397,19 @@ class JsonPart(NamedTuple):
         return ".".join(self.path) + ("" if self.item is None else f"[{self.item}]")
 
 
+_MAX_SHOWN_KEY = 100
+"""Longer keys are shortened in notes."""
+
+
 def parts(cursor: JsonCursor, note: Callable[[str, str], None]) -> Iterator[JsonPart]:
     """Yield each part of a file: items of lists, members of objects, whole values.
 
-    What is opened is yielded empty before what is in it. A member that stands twice is noted and
-    passed over. Several objects, one after the other, are the events of a log: the members of the
-    first, then "event 2" and so on.
+    A list or object that is opened is yielded empty before its parts. Duplicate members are noted
+    and skipped. Several consecutive objects are the events of a log: the members of the first, then
+    "event 2" and so on.
 
     Raises:
-        BrokenJsonError: where it is no JSON; what was yielded before is good.
+        BrokenJsonError: at the first error; parts yielded before it are valid.
     """
     if cursor.peek() == "[":
         yield from _items(cursor, ())
@@ -418,29 +434,28 @@ def _members(
         path = (*above, name)
         if name in seen:
             key = ".".join(path)
-            note(
-                key if len(key) < 100 else format_value(key), "stands twice: only the first is read"
-            )
+            shown = key if len(key) < _MAX_SHOWN_KEY else format_value(key)
+            note(shown, "stands twice: only the first is read")
             continue
         seen.add(name)
         opening = cursor.peek()
         if opening == "[":
             yield JsonPart(path, [])
             yield from _items(cursor, path)
-        elif opening == "{" and path == _OPENED:
+        elif opening == "{" and path == _OPENED_PATH:
             yield JsonPart(path, {})
             yield from _members(cursor, path, note)
         else:
             yield JsonPart(path, cursor.value())
 
 
-_UNKNOWN = -1
+_UNKNOWN_SIZE = -1
 """Unknown size in HAR 1.2."""
-_LONGEST_NUMBER = 40
+_MAX_NUMBER_CHARS = 40
 
 
 class Fields:
-    """An object of a recording, and the place where it stands."""
+    """Object in a recording, with its position (*key*) and *note*, to report malformed members."""
 
     __slots__ = ("_entry", "_note", "key")
 
@@ -451,7 +466,7 @@ class Fields:
 
     @classmethod
     def of(cls, part: JsonPart, note: Callable[[str, str], None]) -> Fields | None:
-        """Return the object that a part of a file is, None after noting that it is none."""
+        """Return the object in *part*; if it is not an object, note that and return None."""
         if isinstance(part.value, dict):
             return cls(part.value, part.key, note)
         note(part.key, f"skipped: must be an object, is {format_value(part.value)}")
@@ -465,11 +480,11 @@ class Fields:
         return list(self._entry)
 
     def raw(self, name: str) -> Any:
-        """Return whatever stands there, None if nothing."""
+        """Return the value of a member, unchecked; None if it is missing."""
         return self._entry.get(name)
 
     def text(self, *names: str) -> str:
-        """Return the text under the first of *names* that has one, "" if none has."""
+        """Return the first text among the members *names*, "" if none has one."""
         for name in names:
             value = self._entry.get(name)
             if isinstance(value, str) and value:
@@ -479,13 +494,13 @@ class Fields:
         return ""
 
     def name(self, *names: str) -> str:
-        """Return the text or number under the first of *names* that has one, "" for none."""
+        """Return the first text or number among the members *names* as text, "" if none has one."""
         for name in names:
             value = self._entry.get(name)
             if isinstance(value, str) and value:
                 return value
             if is_quantity(value):
-                return f"{value:.15g}"
+                return f"{value:.15g}"  # as many digits as a float holds
         return ""
 
     def number(self, *names: str) -> float | None:
@@ -499,10 +514,10 @@ class Fields:
         return None if value is None else int(value)
 
     def size(self, *names: str) -> int | None:
-        """Return the first number of bytes under *names*; -1 means that it is not known."""
+        """Return the first number of bytes under *names*; -1 stands for an unknown size."""
         for name in names:
             value = self._number(name)
-            if value is None or value == _UNKNOWN:
+            if value is None or value == _UNKNOWN_SIZE:
                 continue
             if value >= 0:
                 return round(value)
@@ -510,16 +525,16 @@ class Fields:
         return None
 
     def duration(self, *names: str) -> float | None:
-        """Return the first duration under *names*; negative ones mean that it is not known."""
+        """Return the first duration under *names*; a negative one means that it is unknown."""
         value = self.number(*names)
         return value if value is not None and value >= 0 else None
 
     def flag(self, *names: str) -> bool:
-        """Return whether any of *names* holds true; a number or text may stand for it."""
+        """Return whether any of *names* is true, or a number or text that means true."""
         return any(self._entry.get(name) in (True, 1, "1", "true", "True") for name in names)
 
     def table(self, name: str) -> Fields:
-        """Return the object there, an empty one if there is none."""
+        """Return the object under *name*; an empty one if there is none."""
         value = self._entry.get(name)
         if isinstance(value, dict):
             return Fields(value, self._key_of(name), self._note)
@@ -528,11 +543,11 @@ class Fields:
         return Fields({}, self._key_of(name), self._note)
 
     def tables(self, name: str) -> list[Fields]:
-        """Return the objects of the list there; what is none is noted and left out."""
+        """Return the objects in the list under *name*; other items are noted and left out."""
         return [Fields(item, key, self._note) for key, item in self._items(name, dict, "an object")]
 
     def texts(self, name: str) -> list[str]:
-        """Return the texts of the list there; what is none is noted and left out."""
+        """Return the texts in the list under *name*; other items are noted and left out."""
         return [item for _, item in self._items(name, str, "text")]
 
     def _items(self, name: str, kind: type, noun: str) -> Iterator[tuple[str, Any]]:
@@ -556,7 +571,7 @@ class Fields:
         if value is None or value == "":
             return None
         number = value
-        if isinstance(value, str) and len(value) <= _LONGEST_NUMBER:
+        if isinstance(value, str) and len(value) <= _MAX_NUMBER_CHARS:
             try:
                 number = float(value)
             except ValueError:

@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 SIZES: Mapping[str, float] = {"small": 499_999, "medium": 1_000_000, "large": math.inf}
 """The largest total body size, in bytes, of each size class (Marx 2019 § 5)."""
 
-# Each class has about a third of the shipped pages.
-_COUNTS: Mapping[str, float] = {
+_MAX_RESOURCES_BY_CLASS: Mapping[str, float] = {
     "up to 20 resources": 20,
     "21 to 31": 31,
     "32 and more": math.inf,
 }
-_PACKAGES = ("npm package", "debian package", "pypi package")
-"""Prefixes of the provenance of pages recorded by `tools.record_corpus`."""
-_MADE_UP = "made up"
+"""The largest number of resources of each class, which has about a third of the shipped pages."""
+_RECORDED_PACKAGE_PREFIXES = ("npm package", "debian package", "pypi package")
+"""Prefixes of the source of pages recorded by `tools.record_corpus`, in their provenance."""
+_SYNTHETIC_PREFIX = "made up"
 
 
 def size_class(n_bytes: float) -> str:
@@ -31,7 +31,7 @@ def size_class(n_bytes: float) -> str:
     >>> size_class(499_999), size_class(1_000_000), size_class(1_000_001)
     ('small', 'medium', 'large')
     """
-    return _named(SIZES, n_bytes)
+    return _class_up_to(SIZES, n_bytes)
 
 
 def origin_of(page: Page) -> str:
@@ -42,18 +42,22 @@ def origin_of(page: Page) -> str:
     'made up'
     """
     source = page.provenance.get("source", "")
-    if source.startswith(_PACKAGES) or "record" in page.provenance.get("tool", ""):
+    if source.startswith(_RECORDED_PACKAGE_PREFIXES) or "record" in page.provenance.get("tool", ""):
         return "recorded"
-    return "made up" if source.startswith(_MADE_UP) else "written down"
+    return "made up" if source.startswith(_SYNTHETIC_PREFIX) else "written down"
 
 
-def _named(classes: Mapping[str, float], value: float) -> str:
-    return next(name for name, most in classes.items() if value <= most)
+def _class_up_to(classes: Mapping[str, float], value: float) -> str:
+    """Return the first class whose largest value is not below *value*."""
+    return next(name for name, largest in classes.items() if value <= largest)
 
 
 PAGE_CLASSES: Mapping[str, tuple[tuple[str, ...], Callable[[Page], str]]] = {
     "size": (tuple(SIZES), lambda page: size_class(page.total_bytes)),
-    "resources": (tuple(_COUNTS), lambda page: _named(_COUNTS, len(page.resources))),
+    "resources": (
+        tuple(_MAX_RESOURCES_BY_CLASS),
+        lambda page: _class_up_to(_MAX_RESOURCES_BY_CLASS, len(page.resources)),
+    ),
     "origin": (("recorded", "written down", "made up"), origin_of),
 }
 """Classifications of pages: the ordered classes, and the function that assigns one."""

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 UNNAMED = "(page)"
 """The name of the page's own host if the page has none."""
-_MOST_MS = 600_000
+_MAX_TIME_MS = 600_000
+"""Longer round trips and look-ups are mistakes."""
 
 
 class ConnectionMode(enum.Enum):
@@ -64,13 +65,13 @@ class Host:
     rtt_ns: int | None = field(
         default=None,
         metadata=declare(
-            Milliseconds(low=0, high=_MOST_MS), "the round-trip time (default: the network's)"
+            Milliseconds(low=0, high=_MAX_TIME_MS), "the round-trip time (default: the network's)"
         ),
     )
     dns_ns: int | None = field(
         default=None,
         metadata=declare(
-            Milliseconds(low=0, high=_MOST_MS),
+            Milliseconds(low=0, high=_MAX_TIME_MS),
             "duration of its DNS look-up (default: that of the load; 0)",
         ),
     )
@@ -95,14 +96,14 @@ class HostGroup(NamedTuple):
         return self.hosts[0].rtt_ns
 
 
-_HOST = attrgetter("host")
+_host_of = attrgetter("host")
 
 
 def host_names(resources: Sequence[Resource], root: int) -> tuple[str, ...]:
     """Return the hosts of *resources*; that of the *root*, the page's own, comes first."""
-    own = resources[root].host or UNNAMED
-    names = dict.fromkeys(map(_HOST, resources))
-    return tuple(dict.fromkeys((own, *(name or own for name in names))))
+    root_host = resources[root].host or UNNAMED
+    names = dict.fromkeys(map(_host_of, resources))
+    return tuple(dict.fromkeys((root_host, *(name or root_host for name in names))))
 
 
 def host_groups(names: Sequence[str], known: Sequence[Host]) -> list[HostGroup]:
@@ -114,6 +115,7 @@ def host_groups(names: Sequence[str], known: Sequence[Host]) -> list[HostGroup]:
     """
     groups: dict[tuple[str, ...], list[Host]] = {}
     for host in known_hosts(names, known):
+        # A host that shares with none is alone in its group: no key of two parts equals its name.
         groups.setdefault(host.shared or (host.name,), []).append(host)
     return [HostGroup(tuple(hosts)) for hosts in groups.values()]
 
@@ -129,7 +131,7 @@ def host_problems(
 ) -> Iterator[ValidationIssue]:
     """Yield the errors between hosts; keys are `hosts.NAME...`."""
     used = {resource.host for resource in resources}
-    first: dict[tuple[str, str], Host] = {}
+    first_of_group: dict[tuple[str, str], Host] = {}
     seen: set[str] = set()
     for host in known:
         key = f"hosts.{host.name}"
@@ -140,7 +142,7 @@ def host_problems(
             yield ValidationIssue(key=key, message="is not the host of any resource")
         if host.shared is None:
             continue
-        other = first.setdefault(host.shared, host)
+        other = first_of_group.setdefault(host.shared, host)
         if other.rtt_ns != host.rtt_ns:
             message = f"differs from that of {other.name}, which has the same server"
             yield ValidationIssue(key=f"{key}.rtt_ms", message=message)

@@ -55,22 +55,22 @@ def roots_by_resource(
     """
     if len(roots) == 1:
         return (*roots,) * len(resources)
-    found: dict[int, int] = {}
+    root_of: dict[int, int] = {}
     for start in range(len(resources)):
         path = []
         at = start
-        while at not in found and not resources[at].begins_page:
+        while at not in root_of and not resources[at].begins_page:
             path.append(at)
             discovered = resources[at].discovered
             by = None if discovered is None else discovered.by
             # Timer triggers may name each other in a cycle: no request waits for them.
             if by is None or at in path[:-1]:
-                found[at] = roots[0]
+                root_of[at] = roots[0]
                 break
             at = index[by]
-        root = found.get(at, at)
-        found.update(dict.fromkeys((*path, at), root))
-    return tuple(found[at] for at in range(len(resources)))
+        root = root_of.get(at, at)
+        root_of.update(dict.fromkeys((*path, at), root))
+    return tuple(root_of[at] for at in range(len(resources)))
 
 
 def parts_of(page: Page) -> tuple[RootPage, ...]:
@@ -104,17 +104,17 @@ def _part_of_root(page: Page, root: int) -> RootPage:
     indices = tuple(at for at, of in enumerate(page.root_of) if of == root)
     ids = {page.resources[at].id for at in indices}
     remaining = [
-        _without_other_roots(page.resources[at], ids, page.recorded_groups) for at in indices
+        _without_foreign_changes(page.resources[at], ids, page.recorded_groups) for at in indices
     ]
-    remaining[indices.index(root)] = replace(
-        remaining[indices.index(root)], discovered=None, is_root=False
-    )
+    own_root = indices.index(root)
+    # As the only root, it needs neither a trigger nor the mark of a further root.
+    remaining[own_root] = replace(remaining[own_root], discovered=None, is_root=False)
     layout = page.layout and page.layout.without(page.index.keys() - ids)
     part = replace(page, resources=tuple(remaining), hosts=(), layout=layout)
     return RootPage(root, indices, part)
 
 
-def _without_other_roots(
+def _without_foreign_changes(
     resource: Resource, ids: Iterable[str], groups: Iterable[RecordedGroup]
 ) -> Resource:
     """Return *resource* without changes that other parts of the page trigger."""
@@ -123,16 +123,17 @@ def _without_other_roots(
         return when is None or when.by is None or when.by in ids
 
     changes = tuple(change for change in resource.priority_changes if is_known(change.when))
-    others = {entry.depends_on for entry in resource.recorded if entry.depends_on} - {*ids}
-    alone = without_parents(resource, others - {group.name for group in groups})
-    recorded = tuple(entry for entry in alone.recorded if is_known(entry.when))
+    parents = {entry.depends_on for entry in resource.recorded if entry.depends_on}
+    foreign = parents - {*ids} - {group.name for group in groups}
+    without_foreign = without_parents(resource, foreign)
+    recorded = tuple(entry for entry in without_foreign.recorded if is_known(entry.when))
     if changes == resource.priority_changes and recorded == resource.recorded:
         return resource
     return replace(resource, priority_changes=changes, recorded=recorded)
 
 
-_FACTS = attrgetter("kind._value_", "fetchpriority._value_", *FLAGS.values())
-"""The properties that rules read; enums by value, since hashing a member is a Python call."""
+_rule_properties = attrgetter("kind._value_", "fetchpriority._value_", *FLAGS.values())
+"""Return the properties that rules read; enums by value, since hashing one is a Python call."""
 
 
 class Triggers(NamedTuple):
@@ -193,7 +194,9 @@ class Graph:
         """The equivalence class of each id; no scheme rule can tell members of a class apart."""
         numbers: dict[object, int] = {}
         return {
-            resource.id: numbers.setdefault((_FACTS(resource), resource.begins_page), len(numbers))
+            resource.id: numbers.setdefault(
+                (_rule_properties(resource), resource.begins_page), len(numbers)
+            )
             for resource in self.resources
         }
 
@@ -211,16 +214,16 @@ class Graph:
         True
         """
         positions = dict.fromkeys(self.index, NOT_COUNTED)
-        named: dict[str | None, list[Resource]] = {}
+        by_document: dict[str | None, list[Resource]] = {}
         for image in self.resources:
             found = image.discovered
-            if image.kind is Kind.IMAGE and found is not None and _may_be_scanned(image):
+            if image.kind is Kind.IMAGE and found is not None and _is_found_by_scanner(image):
                 by = None if found.at is TriggerEvent.TIME else found.by
                 if by is None or self.resources[self.index[by]].kind is Kind.DOCUMENT:
-                    named.setdefault(by, []).append(image)
-        for images in named.values():
-            # As they stand in the document, where that is known; else as they stand in the file.
-            images.sort(key=_offset)
+                    by_document.setdefault(by, []).append(image)
+        for images in by_document.values():
+            # In document order; images of unknown position follow in the order of the file.
+            images.sort(key=_reference_order)
             positions.update((image.id, position) for position, image in enumerate(images))
         return positions
 
@@ -240,11 +243,12 @@ NOT_COUNTED = 2**31
 """The position of resources that Chrome does not count: after all counted images."""
 
 
-def _may_be_scanned(image: Resource) -> bool:
+def _is_found_by_scanner(image: Resource) -> bool:
+    """Return whether the preload scanner finds an image, and Chrome counts it."""
     return not (image.preload or image.is_lazy or image.small or image.in_style)
 
 
-def _offset(resource: Resource) -> int:
+def _reference_order(resource: Resource) -> int:
     """Return the offset at which the document references a resource; if unknown, a huge one."""
     found = resource.discovered
     known = None if found is None else found.offset_bytes
@@ -277,7 +281,7 @@ def triggers_of(
 
 def _sort_triggers(resources: Sequence[Resource], parent: int, children: Sequence[int]) -> Triggers:
     """Return the children of a resource by the event that triggers them."""
-    above = resources[parent]
+    parent_resource = resources[parent]
     at_request: list[tuple[int, int]] = []
     at_offset: list[tuple[int, int, int]] = []
     at_end: list[tuple[int, int]] = []
@@ -288,16 +292,18 @@ def _sort_triggers(resources: Sequence[Resource], parent: int, children: Sequenc
         if discovery.at is TriggerEvent.REQUEST:
             at_request.append((delay_ns, child))
         elif discovery.at is TriggerEvent.OFFSET:
-            offset = above.header_bytes + (discovery.offset_bytes or 0)
+            # An offset in the stream, which begins with the header.
+            offset = parent_resource.header_bytes + (discovery.offset_bytes or 0)
             at_offset.append((offset, child, delay_ns))
         elif discovery.at is TriggerEvent.COMPLETE:
             at_end.append((delay_ns, child))
         elif discovery.at is TriggerEvent.EXECUTED:
-            at_end.append((above.parse_ns + above.execute_ns + delay_ns, child))
+            executed_ns = parent_resource.parse_ns + parent_resource.execute_ns
+            at_end.append((executed_ns + delay_ns, child))
     return Triggers(tuple(at_request), tuple(sorted(at_offset, reverse=True)), tuple(at_end))
 
 
-_COMMENT = "#"
+_COMMENT_MARK = "#"
 
 
 class MarksFrom(enum.Enum):
@@ -318,11 +324,12 @@ class MarksFrom(enum.Enum):
         return self in (MarksFrom.HEURISTIC, MarksFrom.CRITICAL_PATH)
 
 
-_WILDCARDS = frozenset("*?[")
-_MOST_GLOBS, _LONGEST_GLOB = 500, 1000
+_GLOB_CHARS = frozenset("*?[")
+_MAX_GLOBS, _MAX_GLOB_CHARS = 500, 1000
+"""Limits of the patterns in a file, since each is compared with every id."""
 
 
-def marked(page: Page, ids: Collection[str], how: MarksFrom) -> Page:
+def marked(page: Page, ids: Collection[str], source: MarksFrom) -> Page:
     """Return *page* with exactly the resources *ids* marked as above the fold.
 
     >>> from h3sim.page import Kind, Page, Resource
@@ -336,7 +343,7 @@ def marked(page: Page, ids: Collection[str], how: MarksFrom) -> Page:
         else replace(resource, above_the_fold=resource.id in ids)
         for resource in page.resources
     )
-    return replace(page, resources=resources, above_the_fold_from=how)
+    return replace(page, resources=resources, above_the_fold_from=source)
 
 
 def ids_like(page: Page, pattern: str) -> list[str]:
@@ -350,7 +357,7 @@ def ids_like(page: Page, pattern: str) -> list[str]:
 
 
 def _is_glob(pattern: str) -> bool:
-    return not _WILDCARDS.isdisjoint(pattern)
+    return not _GLOB_CHARS.isdisjoint(pattern)
 
 
 def ids_that_match(page: Page, patterns: Iterable[tuple[str, str]]) -> dict[str, None]:
@@ -368,12 +375,12 @@ def ids_that_match(page: Page, patterns: Iterable[tuple[str, str]]) -> dict[str,
     for where, pattern in patterns:
         if pattern not in page.index and _is_glob(pattern):
             n_globs += 1
-            if n_globs > _MOST_GLOBS:
-                message = f"more than {_MOST_GLOBS} patterns: the rest is not read"
+            if n_globs > _MAX_GLOBS:
+                message = f"more than {_MAX_GLOBS} patterns: the rest is not read"
                 problems.append(ValidationIssue(key=where, message=message))
                 break
-            if len(pattern) > _LONGEST_GLOB:
-                message = f"{format_value(pattern)} is longer than {_LONGEST_GLOB:,} characters"
+            if len(pattern) > _MAX_GLOB_CHARS:
+                message = f"{format_value(pattern)} is longer than {_MAX_GLOB_CHARS:,} characters"
                 problems.append(ValidationIssue(key=where, message=message))
                 continue
         hits = ids_like(page, pattern)
@@ -395,7 +402,7 @@ def read_marks(path: str | Path, page: Page) -> Page:
     lines = enumerate(read_text(path, InputError).splitlines(), start=1)
     candidates = [(f"line {number}", line.strip()) for number, line in lines]
     patterns = [
-        (where, text) for where, text in candidates if text and not text.startswith(_COMMENT)
+        (where, text) for where, text in candidates if text and not text.startswith(_COMMENT_MARK)
     ]
     try:
         ids = ids_that_match(page, patterns)
@@ -409,9 +416,10 @@ FORMAT = "h3sim-page/1"
 _RECORDED_LOAD = Record(RecordedLoad, noun="an object")
 _LAYOUT = Record(Layout, noun="an object")
 
-_EDITED = "~"
+_EDIT_SEPARATOR = "~"
 """Separates the name of an edited page from the start of its digest."""
 _DIGEST_CHARS, _SHORT_DIGEST_CHARS = 6, 8
+"""Characters of a digest in the name of an edited page, and in `short_digest`."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -475,7 +483,7 @@ class Page(Graph, RichDisplay):
         validate(self, PageError, self.name)
         layout = self.layout
         if layout is not None:
-            # Shares are stated by rectangles where there are some; readers find them in one place.
+            # Shares follow from the rectangles of a layout; here all readers find them.
             resources = tuple(
                 replace(each, viewport=layout.share(each.id))
                 if each.viewport is None and each.id in layout.rectangles
@@ -493,6 +501,7 @@ class Page(Graph, RichDisplay):
             yield from layout_problems(self.resources, self.layout)
 
     def __hash__(self) -> int:
+        # Other fields may have mappings, which cannot be hashed; equal pages have equal resources.
         return hash((self.name, self.resources))
 
     @property
@@ -508,8 +517,8 @@ class Page(Graph, RichDisplay):
         """
         import hashlib  # on use: importing h3sim should stay quick
 
-        known = (*self.resources, *self.hosts, *self.recorded_groups)
-        entries = [write_table(entry) for entry in known]
+        parts = (*self.resources, *self.hosts, *self.recorded_groups)
+        entries = [write_table(part) for part in parts]
         text = json.dumps(entries, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -559,7 +568,6 @@ class Page(Graph, RichDisplay):
         import networkx as nx  # on use: it takes longer than most loads
 
         graph: nx.DiGraph[str] = nx.DiGraph(name=self.name)
-        # The ids of the roots, as an attribute of the graph.
         graph.graph["roots"] = [self.resources[root].id for root in self.roots]
         for resource in self.resources:
             graph.add_node(resource.id, kind=resource.kind.value, bytes=resource.size_bytes)
@@ -665,13 +673,13 @@ class Page(Graph, RichDisplay):
             UnknownNameError: if there is no such resource.
             PageError: if it is the root.
         """
-        gone = {self._index_of(id_)}
-        waiting = [*gone]
+        removed = {self._index_of(id_)}
+        waiting = [*removed]
         while waiting:
             children = self.children.get(waiting.pop(), ())
             waiting += children
-            gone.update(children)
-        remaining = (resource for index, resource in enumerate(self.resources) if index not in gone)
+            removed.update(children)
+        remaining = (each for index, each in enumerate(self.resources) if index not in removed)
         return self.with_resources(remaining, name=name)
 
     def with_resources(self, resources: Iterable[Resource], *, name: str | None = None) -> Page:
@@ -680,22 +688,22 @@ class Page(Graph, RichDisplay):
         Raises:
             PageError: listing every error between them.
         """
+        # Values of wrong types are left to the page's own validation, which reports them.
         candidates = tuple(resources) if isinstance(resources, Iterable) else resources
-        gone: set[str] = set()
+        removed: set[str] = set()
         if isinstance(candidates, tuple) and all(isinstance(each, Resource) for each in candidates):
-            gone = self.index.keys() - {each.id for each in candidates}
-            candidates = (
-                tuple(without_parents(each, gone) for each in candidates) if gone else candidates
-            )
+            removed = self.index.keys() - {each.id for each in candidates}
+            if removed:
+                candidates = tuple(without_parents(each, removed) for each in candidates)
         # First without hosts: a host that no resource uses any more would be an error.
-        layout = self.layout and self.layout.without(gone)
+        layout = self.layout and self.layout.without(removed)
         edited = replace(self, resources=candidates, hosts=(), layout=layout)
         used = {resource.host for resource in edited.resources}
         edited = replace(edited, hosts=tuple(host for host in self.hosts if host.name in used))
         if name is None and edited.resources != self.resources:
-            # A page that was edited before has one digest in its name, not two.
-            was_edited = self.name.rpartition(_EDITED)
-            name = f"{was_edited[0] or self.name}{_EDITED}{edited.digest[:_DIGEST_CHARS]}"
+            # A page that was edited before gets a new digest in its name, not a second one.
+            original, _, _ = self.name.rpartition(_EDIT_SEPARATOR)
+            name = f"{original or self.name}{_EDIT_SEPARATOR}{edited.digest[:_DIGEST_CHARS]}"
         return edited if name is None else replace(edited, name=name)
 
     def _index_of(self, id_: str) -> int:
@@ -708,14 +716,16 @@ class Page(Graph, RichDisplay):
 
     def _display(self) -> Iterable[str | Table[Any]]:
         yield repr(self)
-        yield Table(("resource", "kind", "bytes", "requested by", "at"), map(_row, self.resources))
+        yield Table(
+            ("resource", "kind", "bytes", "requested by", "at"), map(_display_row, self.resources)
+        )
 
 
-def _row(resource: Resource) -> tuple[Any, ...]:
+def _display_row(resource: Resource) -> tuple[Any, ...]:
     """Return the row of a resource in a notebook table."""
     found = resource.discovered
-    why = (None, None) if found is None else (found.by, found.at.value)
-    return (resource.id, resource.kind.value, resource.size_bytes, *why)
+    trigger = (None, None) if found is None else (found.by, found.at.value)
+    return (resource.id, resource.kind.value, resource.size_bytes, *trigger)
 
 
 def _missing_reason(page: Page) -> str:
@@ -769,15 +779,17 @@ def schema() -> dict[str, Any]:
     """
     from h3sim.schema.output import schema_of  # on use: no load writes a schema
 
-    return schema_of(Page, FORMAT, title="A page for h3sim", about=_ABOUT, rules=_RULES)
+    return schema_of(
+        Page, FORMAT, title="A page for h3sim", about=_SCHEMA_DESCRIPTION, rules=_SCHEMA_RULES
+    )
 
 
-_ABOUT = (
+_SCHEMA_DESCRIPTION = (
     "A web page as a dependency graph of its resources and their triggers. Rules that a schema"
     " cannot express: ids are unique, exactly one resource has no 'discovered', parents exist,"
     " there is no cycle, and no offset is beyond the end of its parent."
 )
-_RULES: dict[str, dict[str, Any]] = {
+_SCHEMA_RULES: dict[str, dict[str, Any]] = {
     "page": {"properties": {"resources": {"minItems": 1}}},
     "discovery": {
         "allOf": [

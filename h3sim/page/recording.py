@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 RECORDED_NETWORK = "recorded"
 """The name of the network of a page's own recording."""
 
-_TIME = Milliseconds(low=0, high=to_ms(MAX_TIME_NS), hint="a day")
+_RECORDED_TIME = Milliseconds(low=0, high=to_ms(MAX_TIME_NS), hint="a day")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,17 +57,21 @@ class RecordedLoad:
         metadata=declare(Text(), "the protocol of most requests, as the recorder calls it"),
     )
     finished_ns: int | None = field(
-        default=None, metadata=declare(_TIME, "when the last resource was complete")
+        default=None, metadata=declare(_RECORDED_TIME, "when the last resource was complete")
     )
-    load_event_ns: int | None = field(default=None, metadata=declare(_TIME, "the load event"))
+    load_event_ns: int | None = field(
+        default=None, metadata=declare(_RECORDED_TIME, "the load event")
+    )
     largest_paint_ns: int | None = field(
-        default=None, metadata=declare(_TIME, "the largest contentful paint")
+        default=None, metadata=declare(_RECORDED_TIME, "the largest contentful paint")
     )
-    speed_index_ns: int | None = field(default=None, metadata=declare(_TIME, "the SpeedIndex"))
+    speed_index_ns: int | None = field(
+        default=None, metadata=declare(_RECORDED_TIME, "the SpeedIndex")
+    )
     completed_ns: Mapping[str, int] = field(
         default_factory=dict,
         metadata=declare(
-            TableOf(_TIME), "when each resource was complete, by id", key="completed_ms"
+            TableOf(_RECORDED_TIME), "when each resource was complete, by id", key="completed_ms"
         ),
     )
     n_bytes: int | None = field(
@@ -97,7 +101,8 @@ class RecordedLoad:
 
 MAX_PX = 1_000_000
 """Larger coordinates are errors."""
-_SHARE_DIGITS, _PX_DIGITS = 4, 2
+_SHARE_DECIMALS, _PX_DECIMALS = 4, 2
+"""Decimals that a page file has of shares of the viewport, and of coordinates."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +151,7 @@ def clipped(
 
 
 def _rounded_px(value: float) -> float:
-    return float(round(value, _PX_DIGITS))
+    return float(round(value, _PX_DECIMALS))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,11 +185,11 @@ class Layout:
     def visible(self, id_: str) -> list[Rectangle]:
         """Return the rectangles of a resource, cut off at the edges of the viewport."""
         size = self.width, self.height
-        cut = (
+        visible = (
             clipped(size, each.x, each.y, each.width, each.height)
             for each in self.rectangles.get(id_, ())
         )
-        return [each for each in cut if each is not None]
+        return [each for each in visible if each is not None]
 
     def share(self, id_: str) -> float:
         """Return the share of the viewport that a resource covers, 1 at most.
@@ -192,14 +197,14 @@ class Layout:
         Overlaps of its rectangles are ignored.
         """
         area = sum(each.width * each.height for each in self.visible(id_))
-        return round(min(area / (self.width * self.height), 1.0), _SHARE_DIGITS)
+        return round(min(area / (self.width * self.height), 1.0), _SHARE_DECIMALS)
 
     def without(self, ids: Iterable[str]) -> Layout:
         """Return the layout without the rectangles of *ids*."""
-        gone = {*ids}
-        if gone.isdisjoint(self.rectangles):
+        removed = {*ids}
+        if removed.isdisjoint(self.rectangles):
             return self
-        remaining = {id_: each for id_, each in self.rectangles.items() if id_ not in gone}
+        remaining = {id_: each for id_, each in self.rectangles.items() if id_ not in removed}
         return replace(self, rectangles=remaining)
 
 
@@ -269,7 +274,7 @@ def tree_problems(
 
 
 def without_parents(resource: Resource, gone: Iterable[str]) -> Resource:
-    """Return *resource*, moved below the root where its recorded parent is in *gone*.
+    """Return *resource*, moved below the tree's root if its recorded parent is in *gone*.
 
     >>> from h3sim.page import Kind, RecordedPriority, Resource
     >>> entry = RecordedPriority(depends_on="a", weight=9, exclusive=True)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 MAX_TIME_NS = NS_PER_DAY
 """A day: longer delays are mistakes."""
 DELAY = Milliseconds(low=0, high=to_ms(MAX_TIME_NS), hint="a day")
+"""The values of times and delays in files: milliseconds, which become nanoseconds."""
 
 
 class TriggerEvent(enum.Enum):
@@ -216,7 +217,7 @@ class ImageFormat(enum.Enum):
         """
         path = name.partition("?")[0].partition("#")[0].lower()
         ending = path.removeprefix("image/") if path.startswith("image/") else path.split(".")[-1]
-        return _FORMAT_OF_NAME.get(ending, cls.OTHER)
+        return _FORMAT_BY_SUBTYPE.get(ending, cls.OTHER)
 
     @classmethod
     def of_bytes(cls, content: bytes) -> ImageFormat | None:
@@ -234,43 +235,44 @@ class ImageFormat(enum.Enum):
             return cls.AVIF
         if content.startswith(b"RIFF") and content[8:12] == b"WEBP":
             return cls.WEBP
-        found = {b"\x89PNG": cls.PNG, b"GIF8": cls.GIF}
-        return found.get(content[:4])
+        return {b"\x89PNG": cls.PNG, b"GIF8": cls.GIF}.get(content[:4])
 
 
-_FORMAT_OF_NAME = {
+_FORMAT_BY_SUBTYPE = {
     **{each.value: each for each in ImageFormat},
     **dict.fromkeys(("jpg", "pjpeg", "jfif"), ImageFormat.JPEG),
     **dict.fromkeys(("apng", "x-png"), ImageFormat.PNG),
     "svg+xml": ImageFormat.SVG,
 }
-_PROGRESSIVE = (0xC2, 0xCA)
+"""Formats by file extension or subtype of the media type."""
+_PROGRESSIVE_MARKERS = (0xC2, 0xCA)
 """The frame headers of progressive JPEGs, with Huffman and with arithmetic coding."""
-_NO_FRAMES = (0xC4, 0xC8, 0xCC)
-"""Markers among those of frame headers that are none: tables, and a reserved one."""
+_NON_FRAME_MARKERS = (0xC4, 0xC8, 0xCC)
+"""Markers from C0 to CF that are not frame headers: tables, and a reserved one."""
 
 
 def _read_jpeg_format(content: bytes) -> ImageFormat | None:
     """Return whether a JPEG is progressive, by its first frame marker."""
-    at = 2
+    at = 2  # after the start marker
     while at + 4 <= len(content) and content[at] == 0xFF:
         marker = content[at + 1]
-        if marker in _PROGRESSIVE:
+        if marker in _PROGRESSIVE_MARKERS:
             return ImageFormat.PROGRESSIVE_JPEG
-        if 0xC0 <= marker <= 0xCF and marker not in _NO_FRAMES:
+        if 0xC0 <= marker <= 0xCF and marker not in _NON_FRAME_MARKERS:
             return ImageFormat.JPEG
+        # The marker's two bytes, then its segment, which begins with its length.
         at += 2 + int.from_bytes(content[at + 2 : at + 4], "big")
     return None
 
 
-_SIZE = Integer(low=0, high=MAX_STREAM_BYTES, hint="the largest size of a stream")
+_STREAM_SIZE = Integer(low=0, high=MAX_STREAM_BYTES, hint="the largest size of a stream")
 
 
-def _flag(about: str, used_by: str = "schemes", key: str = "") -> Any:
+def _flag_field(about: str, used_by: str = "schemes", key: str = "") -> Any:
     return field(default=False, metadata=declare(Flag(), about, used_by=used_by, key=key))
 
 
-def _time(about: str, used_by: str) -> Any:
+def _time_field(about: str, used_by: str) -> Any:
     return field(default=0, metadata=declare(DELAY, about, used_by=used_by))
 
 
@@ -447,7 +449,7 @@ class Resource:
     )
     size_bytes: int = field(
         metadata=declare(
-            _SIZE,
+            _STREAM_SIZE,
             "the response body as transferred, 0 to 2^62 - 1",
             used_by="everything",
             key="bytes",
@@ -457,7 +459,7 @@ class Resource:
     header_bytes: int = field(
         default=0,
         metadata=declare(
-            _SIZE,
+            _STREAM_SIZE,
             "the response header, sent before the body; not counted by ByteIndex",
             used_by="the stream's length",
         ),
@@ -465,14 +467,14 @@ class Resource:
     request_bytes: int = field(
         default=0,
         metadata=declare(
-            _SIZE,
+            _STREAM_SIZE,
             "the size of the request; if 0, its HPACK size over HTTP/2, and 100 otherwise",
             used_by="the uplink",
         ),
     )
-    parse_ns: int = _time("parsing time once it is complete", "the trigger `executed`")
-    execute_ns: int = _time("execution time after parsing", "the trigger `executed`")
-    server_ns: int = _time("server think time before the response can be sent", "the server")
+    parse_ns: int = _time_field("parsing time once it is complete", "the trigger `executed`")
+    execute_ns: int = _time_field("execution time after parsing", "the trigger `executed`")
+    server_ns: int = _time_field("server think time before the response can be sent", "the server")
     response_offsets: tuple[int, ...] = field(
         default=(),
         metadata=declare(
@@ -481,25 +483,31 @@ class Resource:
             used_by="-",
         ),
     )
-    in_head: bool = _flag("it is referenced from the head of the document")
-    is_async: bool = _flag("a script that may run as soon as it is complete", key="async")
-    is_defer: bool = _flag("a script that runs after the document has been parsed", key="defer")
-    module: bool = _flag("a module script, or imported by one")
-    other_media: bool = _flag("a stylesheet whose media query does not match, such as `print`")
-    small: bool = _flag("an image whose tag declares at most 10,000 pixels")
-    in_style: bool = _flag("it is referenced only by CSS inside the document")
-    preload: bool = _flag("it is requested by a preload link")
-    render_blocking: bool = _flag(
+    in_head: bool = _flag_field("it is referenced from the head of the document")
+    is_async: bool = _flag_field("a script that may run as soon as it is complete", key="async")
+    is_defer: bool = _flag_field(
+        "a script that runs after the document has been parsed", key="defer"
+    )
+    module: bool = _flag_field("a module script, or imported by one")
+    other_media: bool = _flag_field(
+        "a stylesheet whose media query does not match, such as `print`"
+    )
+    small: bool = _flag_field("an image whose tag declares at most 10,000 pixels")
+    in_style: bool = _flag_field("it is referenced only by CSS inside the document")
+    preload: bool = _flag_field("it is requested by a preload link")
+    render_blocking: bool = _flag_field(
         "nothing is painted before it is complete", "the browser, when it [parses](browsers.md)"
     )
-    after_first_image: bool = _flag("it was discovered after the first image in document order")
-    above_the_fold: bool = _flag(
+    after_first_image: bool = _flag_field(
+        "it was discovered after the first image in document order"
+    )
+    above_the_fold: bool = _flag_field(
         "it is needed for content that is visible without scrolling",
         "clairvoyant schemes, the second ByteIndex",
     )
-    critical: bool = _flag("it is on the critical path of the page", "clairvoyant schemes")
-    hero: bool = _flag("it is the main visible element", "the largest paint")
-    is_lazy: bool = _flag(
+    critical: bool = _flag_field("it is on the critical path of the page", "clairvoyant schemes")
+    hero: bool = _flag_field("it is the main visible element", "the largest paint")
+    is_lazy: bool = _flag_field(
         "it is requested only near the viewport (`loading=lazy`)",
         "the browser, when it [parses](browsers.md)",
         key="lazy",
@@ -555,7 +563,7 @@ class Resource:
             used_by="servers with urgencies or buckets",
         ),
     )
-    is_root: bool = _flag(
+    is_root: bool = _flag_field(
         "it is a navigated document, like the root: in a separate tab, window or frame, or after"
         " a redirect; see [Roots](#roots)",
         "the browser, schemes",
@@ -651,10 +659,10 @@ class ResourceState(NamedTuple):
 
     def after(self, change: ResourceState) -> ResourceState:
         """Return the state after *change*."""
-        news = {name: new for name, new in change._asdict().items() if new is not None}
+        updates = {name: new for name, new in change._asdict().items() if new is not None}
         if change.recorded and self.recorded:
-            news["recorded"] = (*change.recorded, *self.recorded)
-        return self._replace(**news)
+            updates["recorded"] = (*change.recorded, *self.recorded)
+        return self._replace(**updates)
 
     def sets(self, names: Collection[str]) -> bool:
         """Return whether any of the values called *names* is set.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from h3sim import rng
@@ -33,33 +34,38 @@ SIZES: dict[Kind, tuple[int, float]] = {
     Kind.FETCH: (390, 2.7),
 }
 """Median body size in bytes by kind, and the standard deviation of its logarithm."""
-_OF_STYLE = (Kind.FONT, Kind.IMAGE, Kind.STYLESHEET)
-_COUNT = (44, 0.9)
-_SHARES = {Kind.IMAGE: 0.58, Kind.STYLESHEET: 0.06, Kind.FONT: 0.03, Kind.FETCH: 0.05}
+_STYLE_CHILD_KINDS = (Kind.FONT, Kind.IMAGE, Kind.STYLESHEET)
+"""Kinds that stylesheets reference."""
+_RESOURCE_COUNT = (44, 0.9)
+"""Median number of resources, and the standard deviation of its logarithm."""
+_KIND_WEIGHTS = {Kind.IMAGE: 0.58, Kind.STYLESHEET: 0.06, Kind.FONT: 0.03, Kind.FETCH: 0.05}
 """Relative frequencies of kinds other than scripts."""
-_LEVELS = (0.60, 0.23, 0.10, 0.05, 0.02)
+_DEPTH_WEIGHTS = (0.60, 0.23, 0.10, 0.05, 0.02)
 """Shares of resources by depth below the document, from 1."""
 _MIN_RESOURCES, _MAX_RESOURCES = 10, 214
 """The range of Marx 2019's pages."""
 _MAX_BODY_BYTES = 4_000_000
-_HEADER_BYTES, _REQUEST_BYTES = 200, 100
-_ASYNC, _DEFER, _IN_HEAD = 0.25, 0.10, 0.4
+"""Bound of a drawn size, since a log-normal distribution has none."""
+_RESPONSE_HEADER_BYTES, _REQUEST_BYTES = 200, 100
+_ASYNC_SHARE, _DEFER_SHARE, _HEAD_SCRIPT_SHARE = 0.25, 0.10, 0.4
+"""Shares of the document's scripts that are async, deferred, and in its head."""
 _EXECUTE_MS_PER_KB = 1.1
-_SEEN = 0.3
+_VISIBLE_IMAGE_SHARE = 0.3
 """The share of images, from the start of the document, that are above the fold."""
-_LARGEST_SHARE = 0.05
-_SIZE = Integer(low=0, high=MAX_STREAM_BYTES)
-_TAKEN = {
+_MAX_VIEWPORT_SHARE = 0.05
+"""Largest share of the viewport of an image that is not the hero."""
+_IS_BODY_SIZE = Integer(low=0, high=MAX_STREAM_BYTES)
+_ARGUMENT_BOUNDS = {
     "seed": Integer(low=0),
     "n_resources": Integer(low=1, high=100_000),
-    "total_bytes": _SIZE,
-    "max_depth": Integer(low=1, high=len(_LEVELS)),
+    "total_bytes": _IS_BODY_SIZE,
+    "max_depth": Integer(low=1, high=len(_DEPTH_WEIGHTS)),
     "script_share": Number(low=0, high=1),
-    "html_bytes": _SIZE,
-    "hero_bytes": _SIZE,
+    "html_bytes": _IS_BODY_SIZE,
+    "hero_bytes": _IS_BODY_SIZE,
 }
 """The bounds of the arguments of `synthetic`."""
-_DRAWN = ("n_resources", "total_bytes", "html_bytes", "hero_bytes")
+_DRAWN_ARGUMENTS = ("n_resources", "total_bytes", "html_bytes", "hero_bytes")
 """The arguments that are drawn if they are None."""
 
 
@@ -98,8 +104,8 @@ def synthetic(
     )
     source = rng.substream(seed, "page")
     # Drawn even if a number is given, so that later draws do not depend on it.
-    n_drawn = round(_draw_log_normal(source, _COUNT, _MIN_RESOURCES, _MAX_RESOURCES))
-    drafts = _drafts(source, n_resources or n_drawn, max_depth, script_share, hero_bytes)
+    n_drawn = round(_draw_log_normal(source, _RESOURCE_COUNT, _MIN_RESOURCES, _MAX_RESOURCES))
+    drafts = _make_drafts(source, n_resources or n_drawn, max_depth, script_share, hero_bytes)
     if html_bytes is not None:
         drafts[0].set_size(html_bytes)
     if total_bytes is not None:
@@ -112,8 +118,14 @@ def synthetic(
 
 
 def _check(**given: float | None) -> None:
-    kinds = {key: value for key, value in given.items() if value is not None or key not in _DRAWN}
-    check_arguments(PageError, **{key: (_TAKEN[key], value) for key, value in kinds.items()})
+    kinds = {
+        key: value
+        for key, value in given.items()
+        if value is not None or key not in _DRAWN_ARGUMENTS
+    }
+    check_arguments(
+        PageError, **{key: (_ARGUMENT_BOUNDS[key], value) for key, value in kinds.items()}
+    )
 
 
 @dataclass(slots=True)
@@ -132,7 +144,7 @@ class _Draft:
         self.size_bytes, self.is_fixed = n_bytes, True
 
 
-def _drafts(
+def _make_drafts(
     source: random.Random,
     n_resources: int,
     max_depth: int,
@@ -143,17 +155,19 @@ def _drafts(
     drafts = [_Draft(Kind.DOCUMENT, _draw_size(source, Kind.DOCUMENT))]
     n_others = n_resources - 1
     n_scripts = round(script_share * n_others)
-    others = list(_SHARES)
     kinds = [Kind.SCRIPT] * n_scripts
-    kinds += source.choices(others, list(_SHARES.values()), k=n_others - n_scripts)
+    kinds += source.choices(
+        list(_KIND_WEIGHTS), list(_KIND_WEIGHTS.values()), k=n_others - n_scripts
+    )
     source.shuffle(kinds)
-    # By level: the indices of possible parents, for kinds that stylesheets reference and others.
+    # By level: the indices of possible parents, of kinds that stylesheets reference (True) and of
+    # others (False).
     parents: list[dict[bool, list[int]]] = [{} for _ in range(max_depth + 1)]
-    parents[0] = {True: [0], False: [0]}
-    levels = source.choices(range(1, max_depth + 1), _LEVELS[:max_depth], k=n_others)
+    parents[0] = {True: [0], False: [0]}  # the document
+    levels = source.choices(range(1, max_depth + 1), _DEPTH_WEIGHTS[:max_depth], k=n_others)
     # Sorted by level only, so that parents come first; the stable sort keeps kinds shuffled.
-    for level, kind in sorted(zip(levels, kinds, strict=True), key=lambda pair: pair[0]):
-        candidates = parents[level - 1].get(kind in _OF_STYLE, [])
+    for level, kind in sorted(zip(levels, kinds, strict=True), key=itemgetter(0)):
+        candidates = parents[level - 1].get(kind in _STYLE_CHILD_KINDS, [])
         parent = source.choice(candidates) if candidates else 0
         draft = _Draft(kind, _draw_size(source, kind), parent, drafts[parent].level + 1)
         for of_style in _child_groups(kind):
@@ -170,7 +184,7 @@ def _drafts(
 
 
 def _child_groups(kind: Kind) -> tuple[bool, ...]:
-    """Return the groups of possible children: those of stylesheets (True), others (False)."""
+    """Return the groups of possible children: kinds of stylesheets (True), others (False)."""
     if kind is Kind.STYLESHEET:
         return (True,)
     return (True, False) if kind is Kind.SCRIPT else ()
@@ -186,31 +200,32 @@ def _scale(drafts: Sequence[_Draft], total_bytes: int) -> None:
     if remaining_bytes and not free:
         message = "cannot be reached: html_bytes and hero_bytes fix all sizes"
         raise PageError([ValidationIssue(key="total_bytes", message=message)], "synthetic")
-    drawn = sum(draft.size_bytes for draft in free)
-    before = seen = 0
+    drawn_bytes = sum(draft.size_bytes for draft in free)
+    start = drawn_end = 0
     for draft in free:
-        # Rounding errors carry over to the next resource.
-        seen += draft.size_bytes
-        draft.size_bytes, before = (
-            remaining_bytes * seen // drawn - before,
-            remaining_bytes * seen // drawn,
-        )
+        # Offsets are scaled, not sizes, so that rounding errors do not add up.
+        drawn_end += draft.size_bytes
+        end = remaining_bytes * drawn_end // drawn_bytes
+        draft.size_bytes, start = end - start, end
 
 
 def _finish(source: random.Random, drafts: Sequence[_Draft]) -> Iterator[Resource]:
     """Yield the resources in a usual document order: those of the head first."""
-    named = [index for index, draft in enumerate(drafts) if draft.level == 1]
+    in_document = [index for index, draft in enumerate(drafts) if draft.level == 1]
     head = {
         index
-        for index in named
+        for index in in_document
         if drafts[index].kind is Kind.STYLESHEET
-        or (drafts[index].kind is Kind.SCRIPT and source.random() < _IN_HEAD)
+        or (drafts[index].kind is Kind.SCRIPT and source.random() < _HEAD_SCRIPT_SHARE)
     }
-    order = [*(index for index in named if index in head), *(p for p in named if p not in head)]
-    rank = {index: number for number, index in enumerate(order)}
+    order = [
+        *(index for index in in_document if index in head),
+        *(p for p in in_document if p not in head),
+    ]
+    position = {index: number for number, index in enumerate(order)}
     images = [index for index in order if drafts[index].kind is Kind.IMAGE]
-    seen = set(images[: math.ceil(_SEEN * len(images))])
-    first_image = rank[images[0]] if images else len(order)
+    visible = set(images[: math.ceil(_VISIBLE_IMAGE_SHARE * len(images))])
+    first_image = position[images[0]] if images else len(order)
     for index, draft in enumerate(drafts):
         yield (
             _make_resource(
@@ -218,11 +233,13 @@ def _finish(source: random.Random, drafts: Sequence[_Draft]) -> Iterator[Resourc
                 f"r{index}",
                 draft,
                 discovered=_draw_discovery(
-                    drafts, draft, (rank.get(index, 0) + 1) / (len(order) + 1)
+                    drafts, draft, (position.get(index, 0) + 1) / (len(order) + 1)
                 ),
                 in_head=index in head,
-                is_seen=draft.is_hero or index in seen or draft.kind in (Kind.DOCUMENT, Kind.FONT),
-                is_late=rank.get(index, 0) > first_image,
+                is_seen=draft.is_hero
+                or index in visible
+                or draft.kind in (Kind.DOCUMENT, Kind.FONT),
+                is_late=position.get(index, 0) > first_image,
             )
             if index
             else _make_root(draft)
@@ -235,7 +252,7 @@ def _make_root(draft: _Draft) -> Resource:
         id="r0",
         kind=Kind.DOCUMENT,
         size_bytes=draft.size_bytes,
-        header_bytes=_HEADER_BYTES,
+        header_bytes=_RESPONSE_HEADER_BYTES,
         request_bytes=_REQUEST_BYTES,
         above_the_fold=True,
         parse_ns=ms(draft.size_bytes / 1000 * _EXECUTE_MS_PER_KB),
@@ -252,20 +269,21 @@ def _make_resource(
     is_seen: bool,
     is_late: bool,
 ) -> Resource:
-    """Return the finished resource."""
+    """Return the finished resource; *is_late*: after the first image of the document."""
     is_script = draft.kind is Kind.SCRIPT
+    # Decides whether the document's script is async, deferred or neither, as all others are.
     loading = source.random() if is_script and draft.level == 1 else 1.0
-    blocks = in_head and loading >= _ASYNC + _DEFER
+    blocks = in_head and loading >= _ASYNC_SHARE + _DEFER_SHARE
     return Resource(
         id=id_,
         kind=draft.kind,
         size_bytes=draft.size_bytes,
-        header_bytes=_HEADER_BYTES,
+        header_bytes=_RESPONSE_HEADER_BYTES,
         request_bytes=_REQUEST_BYTES,
         discovered=discovered,
         in_head=in_head,
-        is_async=loading < _ASYNC,
-        is_defer=_ASYNC <= loading < _ASYNC + _DEFER,
+        is_async=loading < _ASYNC_SHARE,
+        is_defer=_ASYNC_SHARE <= loading < _ASYNC_SHARE + _DEFER_SHARE,
         render_blocking=blocks,
         critical=blocks,
         after_first_image=draft.level == 1 and is_late,
@@ -287,7 +305,7 @@ def _draw_discovery(drafts: Sequence[_Draft], draft: _Draft, share: float) -> Di
 
 
 def _draw_viewport(source: random.Random, draft: _Draft) -> float:
-    return 0.25 if draft.is_hero else round(source.uniform(0, _LARGEST_SHARE), 3)
+    return 0.25 if draft.is_hero else round(source.uniform(0, _MAX_VIEWPORT_SHARE), 3)
 
 
 def _draw_size(source: random.Random, kind: Kind) -> int:
@@ -295,8 +313,8 @@ def _draw_size(source: random.Random, kind: Kind) -> int:
 
 
 def _draw_log_normal(
-    source: random.Random, law: tuple[int, float], least: float, most: float
+    source: random.Random, law: tuple[int, float], low: float, high: float
 ) -> float:
     """Return a log-normal draw, clamped; *law* is (median, standard deviation of the logarithm)."""
     median, deviation = law
-    return min(most, max(least, source.lognormvariate(math.log(median), deviation)))
+    return min(high, max(low, source.lognormvariate(math.log(median), deviation)))

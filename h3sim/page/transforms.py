@@ -32,15 +32,15 @@ if TYPE_CHECKING:
     from h3sim.page.model import Page
 
 
-_PAGE = Predicate("a page", lambda value: hasattr(value, "resources") and hasattr(value, "root"))
-_NAMES = Predicate(
+_IS_PAGE = Predicate("a page", lambda value: hasattr(value, "resources") and hasattr(value, "root"))
+_ARE_NAMES = Predicate(
     "ids, kinds or patterns of ids",
     lambda value: (
         isinstance(value, str)
         or (isinstance(value, Collection) and all(isinstance(name, str) for name in value))
     ),
 )
-_SHARE = Predicate(
+_IS_SHARE = Predicate(
     "a share, above 0 and up to 1",
     lambda value: isinstance(value, int | float) and 0 < value <= 1,
 )
@@ -49,8 +49,9 @@ _HINT_BYTES = 28
 _NOT_MODIFIED_BYTES = 100
 """Approximate header of a 304 (RFC 9110 § 15.4.5): status, date, ETag and Cache-Control."""
 _NO_REQUEST_BYTES = 1
-"""The smallest possible request; 0 would mean unknown."""
-_PROCESSED = (Kind.STYLESHEET, Kind.SCRIPT, Kind.FONT, Kind.DOCUMENT, Kind.FETCH)
+"""The bytes of a request that is not sent, the smallest possible; 0 would mean unknown."""
+_PROCESSED_KINDS = (Kind.STYLESHEET, Kind.SCRIPT, Kind.FONT, Kind.DOCUMENT, Kind.FETCH)
+"""Kinds that the browser parses or executes, which Vroom fetches before the others."""
 
 
 def selected(page: Page, names: str | Iterable[str]) -> list[int]:
@@ -69,17 +70,17 @@ def selected(page: Page, names: str | Iterable[str]) -> list[int]:
     >>> selected(page, "image") == selected(page, ["a/*"]) == [1]
     True
     """
-    check_arguments(InputError, page=(_PAGE, page), names=(_NAMES, names))
+    check_arguments(InputError, page=(_IS_PAGE, page), names=(_ARE_NAMES, names))
     found: set[int] = set()
     problems = []
     for name in [names] if isinstance(names, str) else names:
         of_kind = [r.id for r in page.resources if r.kind.value == name]
-        meant = {page.index[id_] for id_ in of_kind or ids_like(page, name)}
-        meant.difference_update(page.roots)
-        if not meant:
+        matches = {page.index[id_] for id_ in of_kind or ids_like(page, name)}
+        matches.difference_update(page.roots)
+        if not matches:
             message = "matches no id or kind of a resource other than the root"
             problems.append(ValidationIssue(key=name, message=message))
-        found |= meant
+        found |= matches
     if problems:
         raise InputError(problems, page.name)
     return sorted(found)
@@ -145,7 +146,7 @@ def with_early_hints(page: Page, names: str | Iterable[str]) -> Page:
     )
     when = Discovery(by=hints.id, at=TriggerEvent.COMPLETE)
     remaining = [
-        replace(_preload(r, when), reference_offset_bytes=_element_offset(page, r))
+        replace(_preloaded(r, when), reference_offset_bytes=_element_offset(page, r))
         if i in chosen
         else r
         for i, r in enumerate(page.resources)
@@ -154,11 +155,11 @@ def with_early_hints(page: Page, names: str | Iterable[str]) -> Page:
 
 
 def _element_offset(page: Page, resource: Resource) -> int | None:
-    """Return where the document of *page* names a resource; None if it does not."""
+    """Return the offset of a resource's element in the document; None if it has none."""
     if resource.reference_offset_bytes is not None or resource.preload:
         return resource.reference_offset_bytes
-    found, by = resource.discovered, page.resources[page.root].id
-    return None if found is None or found.by != by else found.offset_bytes
+    found, root_id = resource.discovered, page.resources[page.root].id
+    return None if found is None or found.by != root_id else found.offset_bytes
 
 
 def with_staged_hints(page: Page) -> Page:
@@ -172,17 +173,17 @@ def with_staged_hints(page: Page) -> Page:
     Raises:
         InputError: if *page* is not a page.
     """
-    check_arguments(InputError, page=(_PAGE, page))
+    check_arguments(InputError, page=(_IS_PAGE, page))
     root = page.resources[page.root].id
     when = Discovery(by=root, at=TriggerEvent.OFFSET, offset_bytes=0)
     resources = list(page.resources)
     stages: tuple[list[int], ...] = ([], [], [])
     for index, resource in enumerate(resources):
         if page.root_of[index] == page.root != index:
-            stages[_build_stage(resource)].append(index)
+            stages[_hint_stage(resource)].append(index)
     for stage in stages:
         for index in stage:
-            resources[index] = _preload(resources[index], when)
+            resources[index] = _preloaded(resources[index], when)
         if stage:
             when = Discovery(by=resources[stage[-1]].id, at=TriggerEvent.COMPLETE)
     return page.with_resources(resources)
@@ -199,20 +200,19 @@ def with_inlined_styles(page: Page, *, share: float = 1.0) -> Page:
     Raises:
         InputError: if *page* is not a page, or *share* not a share.
     """
-    check_arguments(InputError, page=(_PAGE, page), share=(_SHARE, share))
+    check_arguments(InputError, page=(_IS_PAGE, page), share=(_IS_SHARE, share))
     root = page.resources[page.root]
-    # Without the root, which may be of any kind and is never inlined.
-    own = [
+    descendants = [
         r
         for index, (r, of) in enumerate(zip(page.resources, page.root_of, strict=True))
         if of == page.root != index
     ]
-    inlined = [r for r in own if r.kind is Kind.STYLESHEET and r.in_head]
+    inlined = [r for r in descendants if r.kind is Kind.STYLESHEET and r.in_head]
     front_bytes = round(share * sum(style.size_bytes for style in inlined))
-    behind_styles = Discovery(by=root.id, at=TriggerEvent.OFFSET, offset_bytes=front_bytes)
+    after_styles = Discovery(by=root.id, at=TriggerEvent.OFFSET, offset_bytes=front_bytes)
     on_completion = Discovery(by=root.id, at=TriggerEvent.COMPLETE)
-    ran = {r.id for r in own if r.kind is Kind.SCRIPT}
-    instead = dict.fromkeys((style.id for style in inlined), behind_styles)
+    scripts = {r.id for r in descendants if r.kind is Kind.SCRIPT}
+    replacement_of = dict.fromkeys((style.id for style in inlined), after_styles)
 
     def shifted(at_bytes: int) -> int:
         return at_bytes + front_bytes
@@ -220,18 +220,18 @@ def with_inlined_styles(page: Page, *, share: float = 1.0) -> Page:
     def moved(when: Discovery) -> Discovery:
         if when.by == root.id and when.offset_bytes is not None:
             return replace(when, offset_bytes=shifted(when.offset_bytes))
-        return behind_styles if when.by in ran else _after(when, instead, page)
+        return after_styles if when.by in scripts else _after_removal(when, replacement_of, page)
 
     remaining = [
         _with_reference(retriggered(r, moved), shifted)
         for r in page.resources
-        if r.id not in instead
+        if r.id not in replacement_of
     ]
     return page.with_resources(
         replace(r, size_bytes=r.size_bytes + front_bytes)
         if r.id == root.id
         else replace(r, discovered=on_completion, is_defer=True)
-        if r.id in ran
+        if r.id in scripts
         else r
         for r in remaining
     )
@@ -253,7 +253,7 @@ def with_preconnect(page: Page, host: str) -> Page:
     >>> with_preconnect(Page(name="x", resources=(root, image)), "cdn").resources[1].id
     '(preconnect cdn)'
     """
-    check_arguments(InputError, page=(_PAGE, page), host=(Text(is_needed=True), host))
+    check_arguments(InputError, page=(_IS_PAGE, page), host=(Text(is_needed=True), host))
     if all(resource.host != host for resource in page.resources):
         raise InputError.at(host, "is not the host of any resource")
     root = page.resources[page.root]
@@ -288,7 +288,7 @@ def with_inlined(page: Page, names: str | Iterable[str]) -> Page:
     >>> with_inlined(Page(name="x", resources=(root, style)), "a.css").resources[0].size_bytes
     19
     """
-    check_arguments(InputError, page=(_PAGE, page))
+    check_arguments(InputError, page=(_IS_PAGE, page))
     root = page.resources[page.root]
     chosen = {page.resources[index].id: page.resources[index] for index in selected(page, names)}
     problems = [
@@ -299,37 +299,41 @@ def with_inlined(page: Page, names: str | Iterable[str]) -> Page:
     ]
     if problems:
         raise InputError(problems, page.name)
-    inserted = {id_: offset_in_parent(resource) for id_, resource in chosen.items()}
+    inserted_at = {id_: offset_in_parent(resource) for id_, resource in chosen.items()}
 
     def shifted(offset_bytes: int) -> int:
-        before = (chosen[id_].size_bytes for id_, at in inserted.items() if at < offset_bytes)
+        """Return the new offset of a byte of the document."""
+        before = (chosen[id_].size_bytes for id_, at in inserted_at.items() if at < offset_bytes)
         return offset_bytes + sum(before)
 
-    instead = {
-        id_: Discovery(by=root.id, at=TriggerEvent.OFFSET, offset_bytes=at)
+    replacement_of = {
+        id_: Discovery(
+            by=root.id,
+            at=TriggerEvent.OFFSET,
+            offset_bytes=shifted(inserted_at[id_]) + resource.size_bytes,
+        )
         for id_, resource in chosen.items()
-        for at in (shifted(inserted[id_]) + resource.size_bytes,)
     }
 
     def moved(when: Discovery) -> Discovery:
         if when.by == root.id and when.offset_bytes is not None:
             return replace(when, offset_bytes=shifted(when.offset_bytes))
-        if when.by not in instead:
+        if when.by not in replacement_of:
             return when
         if when.at is TriggerEvent.TIME:
             return replace(when, by=None)
         # Its parsing and execution are part of the document's.
-        return replace(instead[when.by], delay_ns=when.delay_ns)
+        return replace(replacement_of[when.by], delay_ns=when.delay_ns)
 
-    larger = replace(
+    larger_root = replace(
         root,
         size_bytes=root.size_bytes + sum(each.size_bytes for each in chosen.values()),
         parse_ns=root.parse_ns + sum(each.parse_ns + each.execute_ns for each in chosen.values()),
-        response_offsets=(),
+        response_offsets=(),  # those recorded are of the smaller body
     )
     remaining = (r for r in page.resources if r.id not in chosen)
     return page.with_resources(
-        _with_reference(retriggered(larger if r.id == root.id else r, moved), shifted)
+        _with_reference(retriggered(larger_root if r.id == root.id else r, moved), shifted)
         for r in remaining
     )
 
@@ -375,17 +379,17 @@ def with_cached(page: Page, names: str | Iterable[str]) -> Page:
     Discovery(by='/', at=<TriggerEvent.COMPLETE: 'complete'>, offset_bytes=None, delay_ns=7)
     """
     chosen = {page.resources[index].id: page.resources[index] for index in selected(page, names)}
-    instead: dict[str, Discovery] = {}
+    replacement_of: dict[str, Discovery] = {}
     waiting = list(chosen.values())
     while waiting:  # a resource may precede its parent in the file, and both may be cached
         resource = waiting.pop(0)
         found = resource.discovered or Discovery(at=TriggerEvent.TIME)
-        if found.by in chosen and found.by not in instead:
+        if found.by in chosen and found.by not in replacement_of:
             waiting.append(resource)
         else:
-            instead[resource.id] = _after(found, instead, page)
+            replacement_of[resource.id] = _after_removal(found, replacement_of, page)
     return page.with_resources(
-        retriggered(resource, lambda when: _after(when, instead, page))
+        retriggered(resource, lambda when: _after_removal(when, replacement_of, page))
         for resource in page.resources
         if resource.id not in chosen
     )
@@ -414,20 +418,20 @@ def with_revalidated(page: Page, names: str | Iterable[str]) -> Page:
     )
 
 
-def _build_stage(resource: Resource) -> int:
+def _hint_stage(resource: Resource) -> int:
     """Return the stage of the hint for a resource, from 0."""
     is_late = resource.is_async or resource.is_defer
     if resource.kind is Kind.STYLESHEET or (resource.kind is Kind.SCRIPT and not is_late):
         return 0
-    return 1 if resource.kind in _PROCESSED else 2
+    return 1 if resource.kind in _PROCESSED_KINDS else 2
 
 
-def _preload(resource: Resource, when: Discovery) -> Resource:
+def _preloaded(resource: Resource, when: Discovery) -> Resource:
     return replace(resource, discovered=when, preload=True)
 
 
 def retriggered(resource: Resource, moved: Callable[[Discovery], Discovery]) -> Resource:
-    """Return *resource* with *moved* applied to each of its triggers."""
+    """Return *resource* with the function *moved* applied to each of its triggers."""
     found = resource.discovered
     return replace(
         resource,
@@ -442,16 +446,19 @@ def retriggered(resource: Resource, moved: Callable[[Discovery], Discovery]) -> 
     )
 
 
-def _after(when: Discovery, instead: Mapping[str, Discovery], page: Page) -> Discovery:
-    """Return *when*, relative to the replacement of its parent if that was removed."""
-    if when.by is None or when.by not in instead:
+def _after_removal(
+    when: Discovery, replacement_of: Mapping[str, Discovery], page: Page
+) -> Discovery:
+    """Return the trigger *when*; if its parent was removed, after the parent's replacement."""
+    if when.by is None or when.by not in replacement_of:
         return when
     # A timer counts from navigation start, not from its parent.
     if when.at is TriggerEvent.TIME:
         return replace(when, by=None)
-    gone, stands = page.resources[page.index[when.by]], instead[when.by]
-    ran_ns = gone.parse_ns + gone.execute_ns if when.at is TriggerEvent.EXECUTED else 0
-    return replace(stands, delay_ns=stands.delay_ns + when.delay_ns + ran_ns)
+    removed, replacement = page.resources[page.index[when.by]], replacement_of[when.by]
+    is_executed = when.at is TriggerEvent.EXECUTED
+    execution_ns = removed.parse_ns + removed.execute_ns if is_executed else 0
+    return replace(replacement, delay_ns=replacement.delay_ns + when.delay_ns + execution_ns)
 
 
 def _free_id(page: Page, name: str) -> str:
@@ -481,18 +488,18 @@ def with_first_layout(page: Page) -> Page:
     >>> shown.resources[1].priority_changes[0].visible
     True
     """
-    check_arguments(InputError, page=(_PAGE, page))
-    last = {root: page.resources[root].id for root in page.roots}
-    last |= {
-        page.root_of[n]: each.id for n, each in enumerate(page.resources) if _blocks_rendering(each)
-    }
+    check_arguments(InputError, page=(_IS_PAGE, page))
+    last_blocking = {root: page.resources[root].id for root in page.roots}
+    for index, resource in enumerate(page.resources):
+        if _blocks_rendering(resource):
+            last_blocking[page.root_of[index]] = resource.id
     changes = {
         root: PriorityChange(when=Discovery(by=by, at=TriggerEvent.COMPLETE), visible=True)
-        for root, by in last.items()
+        for root, by in last_blocking.items()
     }
     resources = tuple(
         replace(resource, priority_changes=(*resource.priority_changes, changes[root]))
-        if _is_shown(resource)
+        if _is_visible_image(resource)
         else resource
         for resource, root in zip(page.resources, page.root_of, strict=True)
     )
@@ -509,12 +516,12 @@ def _blocks_rendering(resource: Resource) -> bool:
     return resource.kind is Kind.SCRIPT and resource.in_head and not is_late
 
 
-def _is_shown(resource: Resource) -> bool:
-    is_picture = resource.kind in (Kind.IMAGE, Kind.MEDIA)
-    return is_picture and resource.above_the_fold and resource.discovered is not None
+def _is_visible_image(resource: Resource) -> bool:
+    is_image = resource.kind in (Kind.IMAGE, Kind.MEDIA)
+    return is_image and resource.above_the_fold and resource.discovered is not None
 
 
-_AFTER = Number(low=0, high=to_ms(MAX_TIME_NS), hint="a day")
+_OPENING_DELAY = Number(low=0, high=to_ms(MAX_TIME_NS), hint="a day")
 
 
 class OpenMode(enum.Enum):
@@ -552,20 +559,20 @@ def merge_pages(
     >>> [(resource.id, resource.is_root) for resource in both.resources]
     [('/', False), ('two:/', True)]
     """
-    arguments: dict[str, Any] = {"page": (_PAGE, page), "other": (_PAGE, other)}
-    arguments |= {"after_ms": (_AFTER, after_ms), "opened": (Choice(OpenMode), opened)}
+    arguments: dict[str, Any] = {"page": (_IS_PAGE, page), "other": (_IS_PAGE, other)}
+    arguments |= {"after_ms": (_OPENING_DELAY, after_ms), "opened": (Choice(OpenMode), opened)}
     check_arguments(InputError, **arguments, **({} if name is None else {"name": (Text(), name)}))
     opened_at = Discovery(at=TriggerEvent.TIME, delay_ns=ms(after_ms))
-    remaining, moved = list(page.resources), _move(other, _prefix(page, other), opened_at)
+    remaining, moved = list(page.resources), _as_later_root(other, _prefix(page, other), opened_at)
     if OpenMode(opened) is OpenMode.BACKGROUND:
-        moved = _hidden(moved, Discovery(at=TriggerEvent.TIME))
+        moved = _moved_to_background(moved, Discovery(at=TriggerEvent.TIME))
     elif OpenMode(opened) is OpenMode.FRONT:
-        remaining = _hidden(remaining, opened_at)
+        remaining = _moved_to_background(remaining, opened_at)
     both = page.with_resources((*remaining, *moved), name=name)
     marks_from = (page if page.above_the_fold_from.is_inferred else other).above_the_fold_from
     return replace(
         both,
-        hosts=_hosts(page, other),
+        hosts=_merged_hosts(page, other),
         above_the_fold_from=marks_from,
         provenance={**page.provenance, "beside": f"{other.name} after {after_ms:g} ms"},
         recorded_load=_network_of(page.recorded_load),
@@ -582,7 +589,7 @@ def _prefix(page: Page, other: Page) -> str:
     return prefix
 
 
-def _move(other: Page, prefix: str, opened_at: Discovery) -> list[Resource]:
+def _as_later_root(other: Page, prefix: str, opened_at: Discovery) -> list[Resource]:
     """Return the resources of a page that is opened later; its time starts with its root."""
     root = other.resources[other.root]
 
@@ -603,18 +610,19 @@ def _move(other: Page, prefix: str, opened_at: Discovery) -> list[Resource]:
     return found
 
 
-def _hosts(page: Page, other: Page) -> tuple[Host, ...]:
+def _merged_hosts(page: Page, other: Page) -> tuple[Host, ...]:
     """Return the hosts of both; facts of the first page win."""
     known = {host.name: host for host in page.hosts}
-    rtt_of = {host.shared: host.rtt_ns for host in page.hosts if host.shared is not None}
+    rtt_of_group = {host.shared: host.rtt_ns for host in page.hosts if host.shared is not None}
     for host in other.hosts:
         # Hosts of one server are equally far away, and each recording has its own estimate.
-        rtt_ns = rtt_of.get(host.shared, host.rtt_ns) if host.shared is not None else host.rtt_ns
+        rtt_ns = host.rtt_ns if host.shared is None else rtt_of_group.get(host.shared, host.rtt_ns)
         known.setdefault(host.name, replace(host, rtt_ns=rtt_ns))
     return tuple(known.values())
 
 
-def _hidden(resources: Iterable[Resource], when: Discovery) -> list[Resource]:
+def _moved_to_background(resources: Iterable[Resource], when: Discovery) -> list[Resource]:
+    """Return resources whose tab moves to the background at *when*."""
     change = PriorityChange(when=when, hidden=True)
     return [
         replace(resource, priority_changes=(*resource.priority_changes, change))

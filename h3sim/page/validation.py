@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 
-_SHOWN_STEPS = 6
+_MAX_SHOWN_STEPS = 6
 """The number of steps shown of a long cycle."""
 
 
@@ -30,25 +30,26 @@ def graph_problems(resources: tuple[Resource, ...]) -> Iterator[ValidationIssue]
         yield ValidationIssue(key="resources", message="a page needs at least one resource")
         return
     ids = {index: resource.id for index, resource in enumerate(resources)}
-    seen = {id_: index for index, id_ in reversed(ids.items())}
+    # Reversed, so that of duplicate ids the first one counts.
+    index_of = {id_: index for index, id_ in reversed(ids.items())}
     yield from id_problems(ids)
     yield from _root_problems(resources)
     for index, resource in enumerate(resources):
         key = f"resources[{index}]"
-        yield from _parent_problems(f"{key}.discovered", resource.discovered, resources, seen)
+        yield from _parent_problems(f"{key}.discovered", resource.discovered, resources, index_of)
         for name, triggers in (
             ("priority_changes", [change.when for change in resource.priority_changes]),
             ("recorded", [entry.when for entry in resource.recorded]),
         ):
             for number, when in enumerate(triggers):
-                of_change = f"{key}.{name}[{number}].when"
-                yield from _parent_problems(of_change, when, resources, seen)
-    yield from _reference_problems(resources, seen)
-    found = {index: resource.discovered for index, resource in enumerate(resources)}
+                trigger_key = f"{key}.{name}[{number}].when"
+                yield from _parent_problems(trigger_key, when, resources, index_of)
+    yield from _reference_problems(resources, index_of)
+    discoveries = (resource.discovered for resource in resources)
     # A timer waits for no other resource, even if it names a parent.
     parents = {
-        n: each.by if each and each.at is not TriggerEvent.TIME else None
-        for n, each in found.items()
+        index: each.by if each and each.at is not TriggerEvent.TIME else None
+        for index, each in enumerate(discoveries)
     }
     yield from cycle_problems(ids, parents, key="discovered.by")
 
@@ -102,8 +103,7 @@ def _parent_problems(
 def _reference_problems(
     resources: tuple[Resource, ...], index: Mapping[str, int]
 ) -> Iterator[ValidationIssue]:
-    """Yield the references that are beyond the end of their documents, or of documents."""
-    # Of a graph with other errors, no resource has a known document.
+    """Yield the references beyond the end of their documents, and references to roots."""
     if all(each.reference_offset_bytes is None for each in resources):
         return
     for number, resource in enumerate(resources):
@@ -125,6 +125,7 @@ def _root_above(
     number: int, resources: tuple[Resource, ...], index: Mapping[str, int]
 ) -> int | None:
     """Return the root that a resource belongs to; None if an error in the graph hides it."""
+    # A graph with other errors may have cycles or missing parents.
     passed: set[int] = set()
     while not resources[number].begins_page:
         passed.add(number)
@@ -157,16 +158,17 @@ def cycle_problems(
         if node is not None and node in path:
             steps = [*path]
             names = [ids[step] for step in (*steps[steps.index(node) :], node)]
-            if len(names) > _SHOWN_STEPS:
-                n_more = len(names) - _SHOWN_STEPS
-                names[_SHOWN_STEPS - 1 : -1] = [f"{n_more:,} more"]
+            if len(names) > _MAX_SHOWN_STEPS:
+                # The middle of a long cycle is left out.
+                n_more = len(names) - _MAX_SHOWN_STEPS
+                names[_MAX_SHOWN_STEPS - 1 : -1] = [f"{n_more:,} more"]
             message = f"a cycle: {' waits for '.join(names)}"
             yield ValidationIssue(key=f"resources[{node}].{key}", message=message)
         # A path that leads to a root or a reported cycle need not be followed again.
         checked.update(path)
 
 
-_KEYS = keys_of(Resource)
+_RESOURCE_KEYS = keys_of(Resource)
 
 
 def edited_resource(resource: Resource, changes: Mapping[str, Any]) -> Resource:
@@ -185,7 +187,7 @@ def edited_resource(resource: Resource, changes: Mapping[str, Any]) -> Resource:
     h3sim.errors.PageError: a.png: asink: unknown key; did you mean async?
     """
     overrides = {name.removesuffix("_"): value for name, value in changes.items()}
-    unknown = [_unknown_ids(name) for name in overrides if name not in _KEYS]
+    unknown = [_unknown_key(name) for name in overrides if name not in _RESOURCE_KEYS]
     if unknown:
         raise PageError(unknown, resource.id)
     entry = write_table(resource)
@@ -198,6 +200,7 @@ def edited_resource(resource: Resource, changes: Mapping[str, Any]) -> Resource:
 
 
 def _as_in_file(value: Any) -> Any:
+    """Return a value in the form of a page file: enums by value, records as tables."""
     if isinstance(value, Discovery | PriorityChange | RecordedPriority | ServerPriority):
         return write_table(value)
     if isinstance(value, list | tuple):
@@ -205,9 +208,9 @@ def _as_in_file(value: Any) -> Any:
     return value.value if isinstance(value, enum.Enum) else value
 
 
-def _unknown_ids(name: str) -> ValidationIssue:
+def _unknown_key(name: str) -> ValidationIssue:
     import difflib  # on use: importing h3sim should stay quick
 
-    alike = difflib.get_close_matches(name, _KEYS, n=1)
-    hint = f"did you mean {alike[0]}?" if alike else f"the keys are {', '.join(_KEYS)}"
+    similar = difflib.get_close_matches(name, _RESOURCE_KEYS, n=1)
+    hint = f"did you mean {similar[0]}?" if similar else f"the keys are {', '.join(_RESOURCE_KEYS)}"
     return ValidationIssue(key=name, message=f"unknown key; {hint}")

@@ -1,7 +1,7 @@
 """Animations of a load: the packets in flight, as one HTML file or as a GIF.
 
-Needs no drawing library. Both orders are those of the same packets: what the load's own transport
-did, and what the other would have done with them (as Sander 2022 § 4 compares them).
+Needs no drawing library. Both orders of delivery are shown for the same packets: that of the load's
+own transport, and that of the other (the comparison of Sander 2022 § 4).
 """
 
 from __future__ import annotations
@@ -32,40 +32,40 @@ if TYPE_CHECKING:
 
 
 ORDERS = ("QUIC: each stream in its own order", "TCP: all streams in one order")
-_LEAST_FLIGHTS = 6
+"""Orders of delivery that are compared; values for each of them are in this order."""
+_MIN_FLIGHT_INTERVALS = 6
 """Displayed flight time of packets without delay, in send intervals."""
 
 
 class Flight(NamedTuple):
-    """A packet, or the part of one stream in it, in the order sent; times in ms.
-
-    *came_ms* is None where it was lost. *given_ms* has, for each of `ORDERS`, when the application
-    gets what this one was the first to bring, None where that is nothing. From *shown_ms* on it is
-    drawn under way, and if it is lost it is gone from *gone_ms* on.
-    """
+    """A packet, or the part of one stream in it; times are in ms."""
 
     shown_ms: float
-    came_ms: float | None
+    """Time from which it is drawn on the wire."""
+    arrived_ms: float | None
+    """None if it was lost."""
     gone_ms: float
+    """Time from which it is drawn as lost, if it was."""
     resource: int
     n_bytes: int
-    given_ms: tuple[float | None, ...]
+    delivered_ms: tuple[float | None, ...]
+    """For each of `ORDERS`, when the application gets its bytes; None if they are duplicates."""
 
 
 class LostPacket(NamedTuple):
-    """A packet that was lost: its index, when it left, and when its bytes came in another.
-
-    *waiting* counts the packets that have come by then and are held back, for each of `ORDERS`.
-    """
+    """A packet that was lost, whose bytes arrived in a later one."""
 
     flight: int
+    """Its index among the flights."""
     sent_ms: float
     mended_ms: float
+    """Time when its bytes arrived."""
     waiting: tuple[int, ...]
+    """For each of `ORDERS`, the number of packets that are held back until then."""
 
 
 class Scene(NamedTuple):
-    """All packets of a load, and what was lost of them."""
+    """All packets of a load in the order sent, and the losses among them."""
 
     flights: list[Flight]
     losses: list[LostPacket]
@@ -74,86 +74,93 @@ class Scene(NamedTuple):
 
 
 def scene_of(load: Load) -> Scene:
-    """Return what an animation of *load* shows."""
+    """Return the packets that an animation of *load* shows."""
     rows = load.trace.packet_rows
-    own = list(rows.columns.delivered_at_ns)
+    own_times_ns = list(rows.columns.delivered_at_ns)
     if load.trace.delivery is Delivery.STREAM:
-        orders = (own, delivered_in_one_order(rows, own))
+        orders = (own_times_ns, delivered_in_one_order(rows, own_times_ns))
     else:
-        orders = (delivered_per_stream(rows), own)
+        orders = (delivered_per_stream(rows), own_times_ns)
     resource_of = {request.stream_id: request.resource for request in load.trace.requests}
     interval_ns = load.network.packet_interval_ns
-    took_ns = [came - sent for sent, came, *_ in rows if came is not None]
-    usual_ns = max(median(took_ns) if took_ns else 0, _LEAST_FLIGHTS * interval_ns)
+    flights_ns = [arrived - sent for sent, arrived, *_ in rows if arrived is not None]
+    usual_ns = max(median(flights_ns) if flights_ns else 0, _MIN_FLIGHT_INTERVALS * interval_ns)
     flights = []
-    for index, (sent_at_ns, came_at_ns, stream_id, _, n_bytes, *_) in enumerate(rows):
-        came_ms = None if came_at_ns is None else to_ms(came_at_ns)
-        lands_ms = to_ms(sent_at_ns + int(usual_ns)) if came_ms is None else came_ms
-        shown_ms = min(to_ms(sent_at_ns), lands_ms - _LEAST_FLIGHTS * interval_ns / 1e6)
-        given = (order[index] for order in orders)
+    for index, (sent_at_ns, arrived_at_ns, stream_id, _, n_bytes, *_) in enumerate(rows):
+        arrived_ms = None if arrived_at_ns is None else to_ms(arrived_at_ns)
+        # A lost packet would have arrived after the usual time.
+        lands_ms = to_ms(sent_at_ns + int(usual_ns)) if arrived_ms is None else arrived_ms
+        shown_ms = min(to_ms(sent_at_ns), lands_ms - _MIN_FLIGHT_INTERVALS * interval_ns / 1e6)
+        delivered_at_ns = (order[index] for order in orders)
         flights.append(
             Flight(
                 shown_ms,
-                came_ms,
+                arrived_ms,
                 (shown_ms + lands_ms) / 2,
                 resource_of[stream_id],
                 n_bytes,
-                tuple(None if at_ns is None else to_ms(at_ns) for at_ns in given),
+                tuple(None if at_ns is None else to_ms(at_ns) for at_ns in delivered_at_ns),
             )
         )
-    given_ms = [at_ms for flight in flights for at_ms in flight.given_ms if at_ms is not None]
-    losses = _losses_of(load, flights)
-    return Scene(flights, losses, interval_ns / 1e6, max(given_ms, default=0.0))
+    delivered_ms = [
+        at_ms for flight in flights for at_ms in flight.delivered_ms if at_ms is not None
+    ]
+    losses = _lost_packets(load, flights)
+    return Scene(flights, losses, interval_ns / 1e6, max(delivered_ms, default=0.0))
 
 
-def _losses_of(load: Load, flights: Sequence[Flight]) -> list[LostPacket]:
-    """Return what was lost and came in a later packet, in the order sent."""
+def _lost_packets(load: Load, flights: Sequence[Flight]) -> list[LostPacket]:
+    """Return the lost packets whose bytes arrived in a later one, in the order sent."""
     rows = load.trace.packet_rows
-    later: dict[int, list[int]] = {}
-    for index, row in enumerate(rows):
-        later.setdefault(row[2], []).append(index)
-    waits = [_waits(flights, order) for order in range(len(ORDERS))]
+    offsets, lengths = rows.columns.offset, rows.columns.length_bytes
+    rows_of_stream: dict[int, list[int]] = {}
+    for index, stream_id in enumerate(rows.columns.stream_id):
+        rows_of_stream.setdefault(stream_id, []).append(index)
+    waits = [_arrivals_and_deliveries(flights, order) for order in range(len(ORDERS))]
     found = []
-    for index, (sent_at_ns, came_at_ns, stream_id, offset, n_bytes, *_) in enumerate(rows):
-        if came_at_ns is not None:
+    for index, (sent_at_ns, arrived_at_ns, stream_id, offset, n_bytes, *_) in enumerate(rows):
+        if arrived_at_ns is not None:
             continue
         end = offset + n_bytes
-        of_stream = later[stream_id]
-        came = [
+        of_stream = rows_of_stream[stream_id]
+        mended_at_ms = [
             at_ms
-            # Later packets of the stream only, found by halves: a long load has thousands of them.
             for other in of_stream[bisect_left(of_stream, index) + 1 :]
-            # Its last byte is what says that it is made good; what comes again may be cut
-            # otherwise.
-            if rows[other][3] < end <= rows[other][3] + rows[other][4]
-            and (at_ms := flights[other].came_ms) is not None
+            # By its last byte, as retransmissions may be split otherwise.
+            if offsets[other] < end <= offsets[other] + lengths[other]
+            and (at_ms := flights[other].arrived_ms) is not None
         ]
-        if came:
-            mended_ms = min(came)
-            # What has come by then, less what was delivered: nothing is delivered before it comes.
+        if mended_at_ms:
+            mended_ms = min(mended_at_ms)
+            # The packets that have arrived, less those that were delivered.
             waiting = tuple(
-                bisect_left(came_ms, mended_ms) - bisect_left(given_ms, mended_ms)
-                for came_ms, given_ms in waits
+                bisect_left(arrived_ms, mended_ms) - bisect_left(delivered_ms, mended_ms)
+                for arrived_ms, delivered_ms in waits
             )
             found.append(LostPacket(index, to_ms(sent_at_ns), mended_ms, waiting))
     return found
 
 
-def _waits(flights: Iterable[Flight], order: int) -> tuple[list[float], list[float]]:
-    """Return when packets come and, in an *order*, when the application gets them, both sorted."""
+def _arrivals_and_deliveries(
+    flights: Iterable[Flight], order: int
+) -> tuple[list[float], list[float]]:
+    """Return when packets arrive and when an *order* delivers them, each sorted."""
     pairs = [
-        (flight.came_ms, given_ms)
+        (flight.arrived_ms, delivered_ms)
         for flight in flights
-        if flight.came_ms is not None and (given_ms := flight.given_ms[order]) is not None
+        if flight.arrived_ms is not None
+        and (delivered_ms := flight.delivered_ms[order]) is not None
     ]
-    return sorted(came_ms for came_ms, _ in pairs), sorted(given_ms for _, given_ms in pairs)
+    return sorted(arrived_ms for arrived_ms, _ in pairs), sorted(
+        delivered_ms for _, delivered_ms in pairs
+    )
 
 
 def state_of(flight: Flight, order: int, at_ms: float) -> str:
-    """Return where a packet is at an instant, for an order of delivery.
+    """Return the state of a packet at an instant, with an order of delivery.
 
-    "ahead" of being sent, on the "wire", "lost", "held" back, "given" to the application; or a
-    "copy" of what had come before.
+    It is "ahead" (not sent yet), "wire" (under way), "lost", "held" (held back), "given" (delivered
+    to the application) or a "copy" of bytes that arrived before.
 
     >>> flight = Flight(0.0, 10.0, 5.0, 0, 1400, (10.0, 30.0))
     >>> [state_of(flight, order, 20.0) for order in (0, 1)], state_of(flight, 0, 3.0)
@@ -161,17 +168,17 @@ def state_of(flight: Flight, order: int, at_ms: float) -> str:
     """
     if at_ms < flight.shown_ms:
         return "ahead"
-    if flight.came_ms is None:
+    if flight.arrived_ms is None:
         return "lost" if at_ms >= flight.gone_ms else "wire"
-    if at_ms < flight.came_ms:
+    if at_ms < flight.arrived_ms:
         return "wire"
-    given_ms = flight.given_ms[order]
-    if given_ms is None:
+    delivered_ms = flight.delivered_ms[order]
+    if delivered_ms is None:
         return "copy"
-    return "given" if at_ms >= given_ms else "held"
+    return "given" if at_ms >= delivered_ms else "held"
 
 
-_MAX_ROWS = 200
+_MAX_LISTED_LOSSES = 200
 STYLE = """
 h1 { font-size: 1.4rem; }
 h2 { font-size: 1.1rem; }
@@ -193,20 +200,21 @@ _SPEEDS = (("slowly", 4), ("steadily", 12), ("fast", 60), ("very fast", 300))
 
 
 def animation_html(load: Load, palette: Palette) -> str:
-    """Return the animation of *load* as a whole file."""
+    """Return the animation of *load* as a complete HTML file."""
     scene = scene_of(load)
     title = f"Packets of {load.page.name} with {load.scheme.name} over {load.network.name}"
     heading = html.escape(title)
     body = (
         f"<main>\n<h1>{heading}</h1>\n{paragraphs(words_of(load, scene))}\n"
-        f"{_stage(heading)}{_controls(scene)}{legend_of(load.page, palette)}{_losses(load, scene)}"
-        f"</main>\n{data_element(_document(scene, palette), 'scene')}\n"
+        f"{_stage_svg(heading)}{_controls_html(scene)}{legend_of(load.page, palette)}"
+        f"{_loss_table(load, scene)}"
+        f"</main>\n{data_element(_script_data(scene, palette), 'scene')}\n"
     )
     return html_page(title, body, style=STYLE, width_rem=_WIDTH_REM, script="animation.js")
 
 
 def words_of(load: Load, scene: Scene) -> list[str]:
-    """Return in sentences what the animation shows, for who does not see it."""
+    """Describe the animation in sentences, for those who cannot see it."""
     n, n_lost, _ = load.packets
     own = "QUIC" if load.protocol.value == "quic" else "TCP"
     stated = [
@@ -216,11 +224,11 @@ def words_of(load: Load, scene: Scene) -> list[str]:
     ]
     for order, name in enumerate(ORDERS):
         waits = [
-            given_ms - flight.came_ms
+            delivered_ms - flight.arrived_ms
             for flight in scene.flights
-            if flight.came_ms is not None
-            and (given_ms := flight.given_ms[order]) is not None
-            and given_ms > flight.came_ms
+            if flight.arrived_ms is not None
+            and (delivered_ms := flight.delivered_ms[order]) is not None
+            and delivered_ms > flight.arrived_ms
         ]
         longest = f", the longest {max(waits):,.1f} ms" if waits else ""
         stated.append(
@@ -230,7 +238,7 @@ def words_of(load: Load, scene: Scene) -> list[str]:
     return stated
 
 
-def _stage(title: str) -> str:
+def _stage_svg(title: str) -> str:
     rows = "".join(
         f'<text x="16" y="{top - 24}" font-size="14" font-weight="600">{html.escape(name)}</text>'
         f'<text x="16" y="{top - 7}" font-size="13" id="count-{order}"></text>'
@@ -256,9 +264,9 @@ def _stage(title: str) -> str:
 def player_controls(
     speeds: Iterable[tuple[str, float]], chosen: str, jump: tuple[str, str, str], end_ms: float
 ) -> str:
-    """Return the buttons, speeds and time of a player; *jump* is the ID, name and key of a button.
+    """Return the buttons, speeds and time of a player.
 
-    That button goes to the next moment of a kind.
+    *jump* has id, name and key of a button that goes to the next event of some kind.
     """
     options = "".join(
         f'<option value="{rate}"{" selected" * (name == chosen)}>{name}</option>'
@@ -284,7 +292,7 @@ def player_controls(
     )
 
 
-def _controls(scene: Scene) -> str:
+def _controls_html(scene: Scene) -> str:
     controls = player_controls(_SPEEDS, "steadily", ("loss", "Next loss", "L"), scene.end_ms)
     return (
         f"{controls}"
@@ -308,28 +316,31 @@ def legend_of(page: Page, palette: Palette) -> str:
             number = "" if palette.is_shared else str(group + 1)
             style = f"background:{look.face};color:{look.ink}"
             swatches += f'<span class="swatch" style="{style}">{number}</span>'
-        # Labels are made for matplotlib, to which a dollar begins a formula.
+        # Labels are escaped for matplotlib, in which a dollar begins a formula.
         label = html.escape(entry.label.replace("\\$", "$"))
         entries.append(f"<li>{swatches}{label}</li>")
     name = html.escape(page.name)
     return f'<ul class="legend" aria-label="Colours of {name}">{"".join(entries)}</ul>\n'
 
 
-def _losses(load: Load, scene: Scene) -> str:
-    """Return the table of what was lost, which is all of the animation in numbers."""
+def _loss_table(load: Load, scene: Scene) -> str:
+    """Return the table of losses, which has the animation's content in numbers."""
     if not scene.losses:
         return "<p>Nothing was lost.</p>\n"
     rows = ""
-    for loss in scene.losses[:_MAX_ROWS]:
+    for loss in scene.losses[:_MAX_LISTED_LOSSES]:
         name = html.escape(load.page.resources[scene.flights[loss.flight].resource].id)
         cells = (f"{loss.sent_ms:,.1f}", f"{loss.mended_ms:,.1f}", *map(str, loss.waiting))
         data = "".join(f"<td>{cell}</td>" for cell in cells)
         rows += f'<tr><th scope="row">{name}</th>{data}</tr>'
-    left = len(scene.losses) - _MAX_ROWS
+    left = len(scene.losses) - _MAX_LISTED_LOSSES
     more = f"<p>and {left:,} more</p>" if left > 0 else ""
     names = (
-        *("lost packet of", "left at ms", "its bytes came at ms"),
-        *("packets held back until then by QUIC", "by TCP"),
+        "lost packet of",
+        "left at ms",
+        "its bytes came at ms",
+        "packets held back until then by QUIC",
+        "by TCP",
     )
     heads = "".join(f'<th scope="col">{name}</th>' for name in names)
     table = (
@@ -339,10 +350,10 @@ def _losses(load: Load, scene: Scene) -> str:
     return f"{scrolled('What was lost', table)}{more}\n"
 
 
-def _document(scene: Scene, palette: Palette) -> dict[str, object]:
-    """Return what the script reads; no text of the page is in it."""
+def _script_data(scene: Scene, palette: Palette) -> dict[str, object]:
+    """Return the data that `animation.js` draws; it has no text from the page."""
     looks = (palette.look(group) for group in palette.groups)
-    # Just before lost bytes come most waits for them.
+    # Most packets wait just before lost bytes arrive.
     mended = sorted({loss.mended_ms for loss in scene.losses})
     moments = [round(at_ms - 0.002, 3) for at_ms in mended]
     return {
@@ -350,7 +361,7 @@ def _document(scene: Scene, palette: Palette) -> dict[str, object]:
             [
                 *(rounded(at_ms, 3) for at_ms in flight[:3]),
                 *flight[3:5],
-                *(rounded(at_ms, 3) for at_ms in flight.given_ms),
+                *(rounded(at_ms, 3) for at_ms in flight.delivered_ms),
             ]
             for flight in scene.flights
         ],
@@ -365,20 +376,43 @@ def _document(scene: Scene, palette: Palette) -> dict[str, object]:
 
 
 def rounded(at_ms: float | None, digits: int) -> float | None:
-    """Return a time for a script, None where there is none."""
+    """Return a rounded time; None stays None."""
     return None if at_ms is None else round(at_ms, digits)
 
 
-_WIDTH, _HEIGHT = 960, 300
-_COLUMNS, _LEFT, _CELL, _SIZE = 50, 12, 18, 15
-_WIRE_Y, _WIRE_LEFT, _WIRE_RIGHT = 44, 70, 885
-_TOPS = (132, 234)
-_DROP = 26
-_COLOURS, _EVERY = 128, 10
-_FRAMES, _FRAME_MS, _LAST_MS = 120, 100, 2000
-_MIST = 0.45
-_BEFORE_PACKETS, _AFTER_PACKETS = 14, 10
-_RED, _GREY, _TEXT = "#c00000", "#8a8a8a", "#1b1b1b"
+# Layout of a frame, in pixels.
+_FRAME_WIDTH = 960
+_FRAME_HEIGHT = 300
+_MARGIN = 12
+_PACKET_SIZE = 15
+_PACKET_PITCH = 18
+"""Distance from one packet's left edge to the next one's."""
+_WIRE_Y = 44
+_WIRE_LEFT = 70
+_WIRE_RIGHT = 885
+_ORDER_TOPS = (132, 234)
+"""Tops of the held packets of each of `ORDERS`."""
+_DELIVERED_OFFSET = 26
+"""Pixels by which delivered packets are lower than held ones."""
+
+_SHOWN_PACKETS = 50
+"""Number of packets shown of each order."""
+_BEFORE_PACKETS = 14
+"""Number of packets shown before the first that waits."""
+_AFTER_PACKETS = 10
+"""Number of send intervals shown after the last delivery."""
+_N_FRAMES = 120
+_FRAME_MS = 100
+_LAST_FRAME_MS = 2000
+"""The last frame stays for longer, before the animation starts again."""
+_GIF_COLOURS = 128
+_PALETTE_FRAME_STEP = 10
+"""Colours are chosen from every tenth frame."""
+_IN_FLIGHT_OPACITY = 0.45
+_LOSS_COLOUR = "#c00000"
+_FRAME_COLOUR = "#8a8a8a"
+"""Colour of the wire, and of the outlines of packets."""
+_TEXT_COLOUR = "#1b1b1b"
 
 
 class _Pen(NamedTuple):
@@ -388,27 +422,28 @@ class _Pen(NamedTuple):
 
 
 def shown_times(scene: Scene) -> list[float]:
-    """Return the instants of the frames: from before the first loss until nothing waits for it.
+    """Return the instants of the frames: from before the first loss until no packet waits for it.
 
-    Where nothing waits in any order it is the first packets.
+    If no packet waits in any order, the first packets are shown.
     """
     flights = scene.flights
     waiting = [
         index
         for index, flight in enumerate(flights)
-        if flight.came_ms is not None and any((at or 0) > flight.came_ms for at in flight.given_ms)
+        if flight.arrived_ms is not None
+        and any(at is not None and at > flight.arrived_ms for at in flight.delivered_ms)
     ]
     first = waiting[0] if waiting else 0
     begin_ms = flights[max(0, first - _BEFORE_PACKETS)].shown_ms
-    shown = flights[max(0, first - _BEFORE_PACKETS) : first + _COLUMNS - _BEFORE_PACKETS]
-    ends = [at for flight in shown for at in flight.given_ms if at is not None]
+    shown = flights[max(0, first - _BEFORE_PACKETS) : first + _SHOWN_PACKETS - _BEFORE_PACKETS]
+    ends = [at for flight in shown for at in flight.delivered_ms if at is not None]
     end_ms = max(ends, default=begin_ms) + _AFTER_PACKETS * scene.interval_ms
-    return [begin_ms + (end_ms - begin_ms) * n / (_FRAMES - 1) for n in range(_FRAMES)]
+    return [begin_ms + (end_ms - begin_ms) * n / (_N_FRAMES - 1) for n in range(_N_FRAMES)]
 
 
 def gif_of(load: Load, palette: Palette) -> bytes:
     """Return the animation of *load* as a GIF; equal loads give equal bytes."""
-    # On use, and there because matplotlib needs it.
+    # On use; Pillow is installed, as matplotlib requires it.
     from matplotlib.font_manager import findfont
     from PIL import Image, ImageDraw, ImageFont
 
@@ -417,17 +452,17 @@ def gif_of(load: Load, palette: Palette) -> bytes:
     scene = scene_of(load)
     frames = []
     for at_ms in shown_times(scene):
-        image = Image.new("RGB", (_WIDTH, _HEIGHT), "white")
+        image = Image.new("RGB", (_FRAME_WIDTH, _FRAME_HEIGHT), "white")
         _draw_frame(_Pen(ImageDraw.Draw(image), *fonts), scene, palette, at_ms)
         frames.append(image)
-    # One palette for all: what does not change from frame to frame then takes no room.
-    sheet = Image.new("RGB", (_WIDTH, _HEIGHT * len(frames[::_EVERY])))
-    for number, image in enumerate(frames[::_EVERY]):
-        sheet.paste(image, (0, _HEIGHT * number))
-    palette_of_all = sheet.quantize(_COLOURS, dither=Image.Dither.NONE)
+    # One palette for all frames, so that unchanged pixels take no bytes.
+    sheet = Image.new("RGB", (_FRAME_WIDTH, _FRAME_HEIGHT * len(frames[::_PALETTE_FRAME_STEP])))
+    for number, image in enumerate(frames[::_PALETTE_FRAME_STEP]):
+        sheet.paste(image, (0, _FRAME_HEIGHT * number))
+    palette_of_all = sheet.quantize(_GIF_COLOURS, dither=Image.Dither.NONE)
     frames = [image.quantize(palette=palette_of_all, dither=Image.Dither.NONE) for image in frames]
     file = io.BytesIO()
-    times = [_FRAME_MS] * (len(frames) - 1) + [_LAST_MS]
+    times = [_FRAME_MS] * (len(frames) - 1) + [_LAST_FRAME_MS]
     frames[0].save(
         file, "GIF", save_all=True, append_images=frames[1:], duration=times, loop=0, optimize=False
     )
@@ -436,51 +471,54 @@ def gif_of(load: Load, palette: Palette) -> bytes:
 
 def _draw_frame(pen: _Pen, scene: Scene, palette: Palette, at_ms: float) -> None:
     flights = scene.flights
-    pen.draw.text((_LEFT, 8), "On the wire", _TEXT, pen.font)
-    pen.draw.text((_WIDTH - _LEFT, 8), f"{at_ms:,.0f} ms", _TEXT, pen.font, anchor="ra")
-    pen.draw.text((_LEFT, _WIRE_Y), "server", _TEXT, pen.font)
-    pen.draw.text((_WIRE_RIGHT + 8, _WIRE_Y), "browser", _TEXT, pen.font)
-    line_y = _WIRE_Y + _SIZE + 5
-    pen.draw.line((_WIRE_LEFT, line_y, _WIRE_RIGHT, line_y), _GREY)
+    pen.draw.text((_MARGIN, 8), "On the wire", _TEXT_COLOUR, pen.font)
+    pen.draw.text(
+        (_FRAME_WIDTH - _MARGIN, 8), f"{at_ms:,.0f} ms", _TEXT_COLOUR, pen.font, anchor="ra"
+    )
+    pen.draw.text((_MARGIN, _WIRE_Y), "server", _TEXT_COLOUR, pen.font)
+    pen.draw.text((_WIRE_RIGHT + 8, _WIRE_Y), "browser", _TEXT_COLOUR, pen.font)
+    line_y = _WIRE_Y + _PACKET_SIZE + 5
+    pen.draw.line((_WIRE_LEFT, line_y, _WIRE_RIGHT, line_y), _FRAME_COLOUR)
     for flight in flights:
         until_ms = (
-            2 * flight.gone_ms - flight.shown_ms if flight.came_ms is None else flight.came_ms
+            2 * flight.gone_ms - flight.shown_ms if flight.arrived_ms is None else flight.arrived_ms
         )
         if flight.shown_ms <= at_ms < until_ms:
             way = (at_ms - flight.shown_ms) / (until_ms - flight.shown_ms)
-            x = _WIRE_LEFT + (_WIRE_RIGHT - _WIRE_LEFT - _SIZE) * way
-            look = "lost" if flight.came_ms is None and at_ms >= flight.gone_ms else "given"
+            x = _WIRE_LEFT + (_WIRE_RIGHT - _WIRE_LEFT - _PACKET_SIZE) * way
+            look = "lost" if flight.arrived_ms is None and at_ms >= flight.gone_ms else "given"
             _draw_packet(pen, round(x), _WIRE_Y, flight, palette, look)
     sent = sum(flight.shown_ms <= at_ms for flight in flights)
-    # It moves on by four packets at once: one by one, each frame would be another picture.
-    first = max(0, min(len(flights) - _COLUMNS, (sent - _COLUMNS + 8) // 4 * 4))
-    for order, (name, top) in enumerate(zip(ORDERS, _TOPS, strict=True)):
+    # Scrolled by four packets at once, so that most frames differ little, and the file is small.
+    first = max(0, min(len(flights) - _SHOWN_PACKETS, (sent - _SHOWN_PACKETS + 8) // 4 * 4))
+    for order, (name, top) in enumerate(zip(ORDERS, _ORDER_TOPS, strict=True)):
         looks = [state_of(flight, order, at_ms) for flight in flights]
         held = looks.count("held")
         given = sum(f.n_bytes for f, look in zip(flights, looks, strict=True) if look == "given")
         words = f"holds back {held} packet{'s' * (held != 1)}, has delivered {given / 1000:,.0f} kB"
-        pen.draw.text((_LEFT, top - 22), f"{name}: {words}", _TEXT, pen.font)
-        for column, index in enumerate(range(first, min(len(flights), first + _COLUMNS))):
-            y = top + _DROP * (looks[index] in ("given", "copy"))
-            x = _LEFT + column * _CELL
+        pen.draw.text((_MARGIN, top - 22), f"{name}: {words}", _TEXT_COLOUR, pen.font)
+        for column, index in enumerate(range(first, min(len(flights), first + _SHOWN_PACKETS))):
+            y = top + _DELIVERED_OFFSET * (looks[index] in ("given", "copy"))
+            x = _MARGIN + column * _PACKET_PITCH
             _draw_packet(pen, x, y, flights[index], palette, looks[index])
 
 
 def _draw_packet(pen: _Pen, x: int, y: int, flight: Flight, palette: Palette, look: str) -> None:
     paint = palette.look(palette.groups[flight.resource])
-    box = (x, y, x + _SIZE, y + _SIZE)
+    box = (x, y, x + _PACKET_SIZE, y + _PACKET_SIZE)
     if look in ("ahead", "lost", "copy"):
-        pen.draw.rectangle(box, "white", "#d0d0d0" if look == "ahead" else _GREY)
+        pen.draw.rectangle(box, "white", "#d0d0d0" if look == "ahead" else _FRAME_COLOUR)
     else:
-        # Under way, as it looks through mist.
-        face = lighter(paint.face, _MIST) if look == "wire" else paint.face
-        pen.draw.rectangle(box, face, _RED if look == "held" else _GREY, 3 if look == "held" else 1)
+        face = lighter(paint.face, _IN_FLIGHT_OPACITY) if look == "wire" else paint.face
+        pen.draw.rectangle(
+            box, face, _LOSS_COLOUR if look == "held" else _FRAME_COLOUR, 3 if look == "held" else 1
+        )
     if look == "lost":
-        inner = (x + 3, y + 3, x + _SIZE - 3, y + _SIZE - 3)
-        pen.draw.line(inner, _RED, 2)
-        pen.draw.line((inner[0], inner[3], inner[2], inner[1]), _RED, 2)
+        inner = (x + 3, y + 3, x + _PACKET_SIZE - 3, y + _PACKET_SIZE - 3)
+        pen.draw.line(inner, _LOSS_COLOUR, 2)
+        pen.draw.line((inner[0], inner[3], inner[2], inner[1]), _LOSS_COLOUR, 2)
     elif look in ("held", "given") and not palette.is_shared:
-        middle = (x + _SIZE / 2, y + _SIZE / 2 + 1)
+        middle = (x + _PACKET_SIZE / 2, y + _PACKET_SIZE / 2 + 1)
         pen.draw.text(middle, str(flight.resource + 1), paint.ink, pen.small, anchor="mm")
 
 

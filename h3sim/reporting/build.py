@@ -32,7 +32,7 @@ Reported: TypeAlias = (
     "Load | SavedLoad | Comparison | Results | Sequential | Measurement | Recommendation"
     " | SearchResult"
 )
-_Other: TypeAlias = "Results | Measurement | Recommendation | SearchResult"
+_OtherResult: TypeAlias = "Results | Measurement | Recommendation | SearchResult"
 
 
 def report(
@@ -44,10 +44,10 @@ def report(
 ) -> Report:
     """Return a report of loads, a comparison that kept its loads, a study, or a measured log.
 
-    Loads of one page are compared with each other: with that of scheme *baseline*, by default rr,
-    where there is none the first. Loads that were saved are run again. What `recommend` and
-    `search` return is reported with its verdict and the numbers behind it; the loads that a
-    recommendation kept follow as examples. *command* is shown as what made the report.
+    Loads of one page are compared with that of scheme *baseline*, by default rr or else the first.
+    Saved loads are simulated again. Results of `recommend` and `search` are reported with their
+    verdicts and numbers, followed by the loads that a recommendation kept, as examples. *command*
+    is shown as the command that made the report.
 
     Raises:
         InputError: if there is nothing to report, or something else.
@@ -58,48 +58,49 @@ def report(
     >>> print(made.verdict[0].partition(",")[2].partition(";")[0])
      all resources: fifo is fastest, with a ByteIndex of 2,630 ms, 1.41 times as fast as rr
     """
-    values = _values(of)
+    values = _reported_values(of)
     groups: dict[str, list[Load]] = {}
     for value in values:
         if isinstance(value, Load):
             groups.setdefault(value.page.digest, []).append(value)
-    description = [describe_loads(loads, baseline) for loads in groups.values()]
+    described = [describe_loads(loads, baseline) for loads in groups.values()]
     others = [value for value in values if not isinstance(value, Load)]
-    description += [one for value in others for one in _describe(value, baseline)]
+    described += [one for value in others for one in _describe(value, baseline)]
     loads = [load for group in groups.values() for load in group]
-    made = [
+    settings = [
         ("h3sim", __version__),
-        *_made_of(loads),
-        *(row for one in description for row in one.made),
+        *_settings_of_loads(loads),
+        *(row for one in described for row in one.settings),
     ]
     return Report(
-        title=title or f"h3sim: {_title([*dict.fromkeys(one.name for one in description)], loads)}",
-        verdict=[sentence for one in description for sentence in one.verdict],
-        parts=[one.part for one in description],
-        made=Table(("setting", "value"), made, title="Settings and versions"),
+        title=title
+        or f"h3sim: {_default_title([*dict.fromkeys(one.name for one in described)], loads)}",
+        verdict=[sentence for one in described for sentence in one.verdict],
+        parts=[one.section for one in described],
+        made=Table(("setting", "value"), settings, title="Settings and versions"),
         command=command,
     )
 
 
-def _describe(value: _Other, baseline: str | None) -> Iterator[ReportParts]:
+def _describe(value: _OtherResult, baseline: str | None) -> Iterator[ReportParts]:
     if isinstance(value, Measurement):
         yield describe_log(value)
     elif isinstance(value, Recommendation):
-        yield from _describe_advice(value, baseline)
+        yield from _describe_recommendation(value, baseline)
     elif isinstance(value, SearchResult):
-        made = _settings_of_found(value)
-        yield ReportParts("the best scheme", [value.verdict], _section_of_found(value), made)
+        settings = _settings_of_search(value)
+        yield ReportParts("the best scheme", [value.verdict], _section_of_search(value), settings)
     else:
         yield describe_study(value, baseline)
 
 
-def _values(of: Reported | Iterable[Reported]) -> list[Load | _Other]:
-    """Return what is to be reported, one by one.
+def _reported_values(of: Reported | Iterable[Reported]) -> list[Load | _OtherResult]:
+    """Return the values to report, with comparisons and saved loads replaced by their loads.
 
-    Rows of a study can be gone through like a list, and are one thing here.
+    A study is one value, although it can be iterated over.
     """
     given: list[Any] = (
-        [of] if isinstance(of, (*_KINDS, str)) or not isinstance(of, Iterable) else [*of]
+        [of] if isinstance(of, (*_REPORTED_TYPES, str)) or not isinstance(of, Iterable) else [*of]
     )
     found: list[Any] = []
     for value in given:
@@ -114,7 +115,7 @@ def _values(of: Reported | Iterable[Reported]) -> list[Load | _Other]:
             found.append(value.results)
         else:
             found.append(value)
-    wrong = [value for value in found if not isinstance(value, _KINDS)]
+    wrong = [value for value in found if not isinstance(value, _REPORTED_TYPES)]
     if not found or wrong:
         kinds = "loads, comparisons, studies, measured logs, recommendations or searches"
         message = f"must be {kinds}, is {format_value(wrong[0]) if wrong else 'nothing'}"
@@ -122,7 +123,7 @@ def _values(of: Reported | Iterable[Reported]) -> list[Load | _Other]:
     return found
 
 
-_KINDS = (
+_REPORTED_TYPES = (
     Load,
     SavedLoad,
     Comparison,
@@ -134,7 +135,7 @@ _KINDS = (
 )
 
 
-def _title(names: Sequence[str], loads: Sequence[Load]) -> str:
+def _default_title(names: Sequence[str], loads: Sequence[Load]) -> str:
     description = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     schemes = dict.fromkeys(load.scheme.name for load in loads)
     if not schemes:
@@ -143,73 +144,75 @@ def _title(names: Sequence[str], loads: Sequence[Load]) -> str:
     return f"{description} with {of_schemes}"
 
 
-def _made_of(loads: Sequence[Load]) -> list[tuple[str, Any]]:
-    """Return every setting of *loads*: once where all have the same, else with each load."""
+def _settings_of_loads(loads: Sequence[Load]) -> list[tuple[str, Any]]:
+    """Return every setting of *loads*: once if all have the same value, otherwise for each load."""
     if not loads:
         return []
-    description = [_flat(load) for load in loads]
-    shared = shared_settings(description)
+    settings_by_load = [_flat_settings(load) for load in loads]
+    shared = shared_settings(settings_by_load)
     rows: list[tuple[str, Any]] = list(shared.items())
-    for number, own in enumerate(description, start=1):
-        differs = [f"{key} {value}" for key, value in own.items() if key not in shared]
-        if differs:
-            rows.append((f"load {number}", ", ".join(differs)))
+    for number, settings in enumerate(settings_by_load, start=1):
+        differing = [f"{key} {value}" for key, value in settings.items() if key not in shared]
+        if differing:
+            rows.append((f"load {number}", ", ".join(differing)))
     if len(loads) == 1:
         rows.append(("in words", ", ".join(in_words(loads[0]).values())))
     return rows
 
 
-def _flat(load: Load) -> dict[str, Any]:
+def _flat_settings(load: Load) -> dict[str, Any]:
     known = identity(load)
-    description = {key: known[key] for key in ("build", "page", "page_digest", "scheme")}
-    # As text: a byte count of 1000 in a table of settings is no figure to be read with commas.
-    values = description | known["configuration"]
+    values = {key: known[key] for key in ("build", "page", "page_digest", "scheme")}
+    values |= known["configuration"]
+    # As text, so that tables do not format settings with thousands separators.
     return {
         key: "-" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
         for key, value in values.items()
     }
 
 
-def _made_of_study(results: Results) -> list[tuple[str, Any]]:
-    """Return the columns of a study in which all rows have the same value, and the axes."""
+def _settings_of_study(results: Results) -> list[tuple[str, Any]]:
+    """Return the axes of a study, and the values of its columns of settings."""
     rows: list[tuple[str, Any]] = [("study over", ", ".join(results.axes) or "nothing")]
     columns = list(results.columns)
-    # The columns that say what was run stand before what came of it.
+    # Columns of settings precede those of metrics.
     names = [name for name in results.axes if name in columns]
-    if _FIRST_FIGURE in columns:
-        names = columns[: columns.index(_FIRST_FIGURE)]
+    if _FIRST_METRIC_COLUMN in columns:
+        names = columns[: columns.index(_FIRST_METRIC_COLUMN)]
     for name in names:
-        values = list(dict.fromkeys("-" if v is None else str(v) for v in results.column(name)))
+        values = list(
+            dict.fromkeys("-" if value is None else str(value) for value in results.column(name))
+        )
         shown = ", ".join(values[:20]) + (f" and {len(values) - 20} more" if values[20:] else "")
         rows.append((name, shown))
     return rows
 
 
-_NOT_KEPT = "No load was kept to be drawn: recommend(..., keep_loads=True) keeps them."
+_NO_LOADS_NOTE = "No load was kept to be drawn: recommend(..., keep_loads=True) keeps them."
 
 
-def _describe_advice(advice: Recommendation, baseline: str | None) -> Iterator[ReportParts]:
-    """Yield what is said of a recommendation, and of the loads that it kept as examples."""
-    found = _section_of_found(advice.found)
+def _describe_recommendation(advice: Recommendation, baseline: str | None) -> Iterator[ReportParts]:
+    """Yield the parts of a recommendation, and of the loads that it kept as examples."""
+    found = _section_of_search(advice.found)
     compared = advice.comparison
     loads = compared.loads
-    # How far its replay is from the recording, and the verdict of its search.
+    # How well a replay matches the recording, and the verdict of the search.
     verdict = [*([] if advice.fidelity is None else advice.fidelity.lines()), advice.sentence]
     words = [*found.words, *compared.notes.get(advice.page.name, ())]
     if advice.imported is not None:
         words += [f"Of the recording: {text}" for text in advice.imported.warnings]
-    words += [] if loads else [_NOT_KEPT]
-    made = _settings_of_found(advice.found)
-    yield ReportParts(advice.page.name, verdict, replace(found, words=words), made)
+    words += [] if loads else [_NO_LOADS_NOTE]
+    settings = _settings_of_search(advice.found)
+    yield ReportParts(advice.page.name, verdict, replace(found, words=words), settings)
     if loads:
-        # Without a verdict of their own: one load each says less than the search.
-        description = describe_loads(loads, baseline or compared.baseline)
+        # Without their verdicts, as single loads say less than the search.
+        described = describe_loads(loads, baseline or compared.baseline)
         note = f"{EXAMPLE[0].upper()}{EXAMPLE[1:]}: {compared.describe()}."
-        part = replace(description.part, words=[note, *description.part.words])
-        yield description._replace(verdict=(), part=part)
+        section = replace(described.section, words=[note, *described.section.words])
+        yield described._replace(verdict=(), section=section)
 
 
-def _section_of_found(found: SearchResult) -> Section:
+def _section_of_search(found: SearchResult) -> Section:
     """Return the section of a search for the best scheme: a figure and tables of its rows."""
     of = "above the fold" if found.which == "atf" else "of all resources"
     race = Table(
@@ -226,7 +229,9 @@ def _section_of_found(found: SearchResult) -> Section:
     if found.robustness:
         sensitivity = [
             (
-                *(row.changed, row.best_there),
+                row.changed,
+                row.best_there,
+                # None, for an unknown share, stays None.
                 *(share and 100 * share for share in (row.loss, row.low, row.high)),
             )
             for row in found.robustness
@@ -242,10 +247,10 @@ def _section_of_found(found: SearchResult) -> Section:
     )
 
 
-def _settings_of_found(found: SearchResult) -> list[tuple[str, Any]]:
-    """Return what the search was run with."""
+def _settings_of_search(found: SearchResult) -> list[tuple[str, Any]]:
+    """Return the settings of a search."""
     pages = [(f"page {name}", digest) for name, digest in found.page_digests.items()]
-    own = {
+    search = {
         "pages": len(found.page_digests),
         "seeds at most": found.n_seeds,
         "seeds run": found.words["seed"],
@@ -258,28 +263,30 @@ def _settings_of_found(found: SearchResult) -> list[tuple[str, Any]]:
         for name, value in found.configuration.items()
         if name != "seed"
     ]
-    return [*pages, *own.items(), *config]
+    return [*pages, *search.items(), *config]
 
 
-_VALUES = (
+_COMPARED_METRICS = (
     ("byte_index_all_ms", "ByteIndex of all resources"),
     ("byte_index_atf_ms", "ByteIndex above the fold"),
 )
-_FIRST_FIGURE = "byte_index_all_ms"
-_BY = ("network", "scheme")
-_MOST_FIGURES = 6
-"""Most settings with a figure of their own: of more, only the table has them."""
+_FIRST_METRIC_COLUMN = "byte_index_all_ms"
+"""The first column of metrics: those before it are settings."""
+_SUMMARY_COLUMNS = ("network", "scheme")
+"""Columns by which a study is summarized first, if it has them."""
+_MAX_FOREST_PLOTS = 6
+"""Most settings with a figure each; with more, only tables have them."""
 
 
 class ComparedSetting(NamedTuple):
-    """The schemes of a study in one setting, compared with the baseline; or why they are not."""
+    """Comparison of a study's schemes with the baseline in one setting, or why there is none."""
 
     setting: str
     rows: Sequence[SchemeRow]
     refusal: str = ""
 
     def sentence(self, what: str, baseline: str) -> str:
-        """Return which scheme gains most over the baseline, and how sure that is."""
+        """Return a sentence on the scheme with the largest speedup, and its uncertainty."""
         where = f"{what}, {self.setting}" if self.setting else what
         others = [row for row in self.rows if row.scheme != baseline]
         if not others:
@@ -289,9 +296,13 @@ class ComparedSetting(NamedTuple):
         most = f"{where}: {best.scheme} has the largest speedup to {baseline}"
         if best.low is None or best.high is None:
             are_copies = best.clusters == 1 < best.pairs
-            few = NO_SEED_MATTERS if are_copies else f"{_clusters(best)}, too few for an interval"
+            few = (
+                NO_SEED_MATTERS
+                if are_copies
+                else f"{_count_clusters(best)}, too few for an interval"
+            )
             return f"{most}: {speedup} ({few})."
-        reach = f"{best.low:.2f} to {best.high:.2f}, 95 % interval over {_clusters(best)}"
+        reach = f"{best.low:.2f} to {best.high:.2f}, 95 % interval over {_count_clusters(best)}"
         if best.low > 1:
             return f"{most}: {speedup} ({reach})."
         return (
@@ -300,22 +311,22 @@ class ComparedSetting(NamedTuple):
         )
 
 
-def _clusters(row: SchemeRow) -> str:
+def _count_clusters(row: SchemeRow) -> str:
     return f"{row.clusters} cluster{'s' * (row.clusters != 1)}"
 
 
 def describe_study(results: Results, baseline: str | None) -> ReportParts:
-    """Return the verdict of a study and its section, of which both say the same numbers.
+    """Return the verdict of a study, and its section with the same numbers.
 
-    Schemes are compared setting by setting: a mean over networks or loss rates answers no question.
+    Schemes are compared in each setting: a mean over networks or loss rates would be meaningless.
 
     Raises:
-        InputError: if its rows are not loads, as those of header lists and of resources are not.
+        InputError: if its rows are not loads, but header lists or resources for example.
     """
-    if len(results) and _FIRST_FIGURE not in results.columns:
-        message = f"must be of page loads, and its rows have no {_FIRST_FIGURE}"
+    if len(results) and _FIRST_METRIC_COLUMN not in results.columns:
+        message = f"must be of page loads, and its rows have no {_FIRST_METRIC_COLUMN}"
         raise InputError.at("study", message)
-    base = _baseline(results, baseline)
+    base = _baseline_scheme(results, baseline)
     failed = len(results.errors)
     verdict = [
         f"{len(results):,} loads over {', '.join(results.axes) or 'no parameter'}"
@@ -323,31 +334,31 @@ def describe_study(results: Results, baseline: str | None) -> ReportParts:
     ]
     pictures: list[Picture] = []
     tables: list[Table[Any]] = []
-    for value, what in _VALUES:
+    for value, what in _COMPARED_METRICS:
         if all(row.get(value) is None for row in results):
             verdict.append(f"No load has a {what}.")
             continue
-        compared = _compared(results, base, value)
+        compared = _compare_settings(results, base, value)
         verdict += [one.sentence(what, base) for one in compared]
-        tables.append(_speedups(compared, f"Speedups of {what} to {base}"))
-        drawn = compared if len(compared) <= _MOST_FIGURES else ()
-        pictures += (_forest(one, what, base) for one in drawn if one.rows)
-        if (lines := _over_axis(results, value, what)) is not None:
+        tables.append(_speedup_table(compared, f"Speedups of {what} to {base}"))
+        drawn = compared if len(compared) <= _MAX_FOREST_PLOTS else ()
+        pictures += (_forest_plot(one, what, base) for one in drawn if one.rows)
+        if (lines := _line_plot(results, value, what)) is not None:
             pictures.append(lines)
-        by = [name for name in _BY if name in results.columns]
+        by = [name for name in _SUMMARY_COLUMNS if name in results.columns]
         by += [name for name in results.axes if name not in (*by, "page", "seed")]
         title = f"{what}, ms, over pages and seeds"
         tables.append(_summary_table(results, value, by, title))
     part = Section(title="The study", pictures=pictures, tables=tables)
-    return ReportParts("a study", verdict, part, _made_of_study(results))
+    return ReportParts("a study", verdict, part, _settings_of_study(results))
 
 
-def _compared(results: Results, baseline: str, value: str) -> list[ComparedSetting]:
-    """Return the comparison in each setting: all that the axes are but page, scheme and seed."""
+def _compare_settings(results: Results, baseline: str, value: str) -> list[ComparedSetting]:
+    """Return the comparison in each combination of axes other than page, scheme and seed."""
     axes = [name for name in results.axes if name not in ("page", "scheme", "seed")]
     found = []
     for key, rows in results.group(*axes).items() if axes else [((), results)]:
-        setting = ", ".join(f"{name} {_shown(v)}" for name, v in zip(axes, key, strict=True))
+        setting = ", ".join(f"{name} {_cell_value(v)}" for name, v in zip(axes, key, strict=True))
         try:
             compared = rows.compare(baseline, value=value)
         except H3SimError as error:
@@ -357,11 +368,11 @@ def _compared(results: Results, baseline: str, value: str) -> list[ComparedSetti
     return found
 
 
-def _speedups(compared: Sequence[ComparedSetting], title: str) -> Table[Any]:
+def _speedup_table(compared: Sequence[ComparedSetting], title: str) -> Table[Any]:
     return Table(
-        ("setting", *_COMPARED),
+        ("setting", *_SPEEDUP_COLUMNS),
         [
-            (one.setting, *(getattr(row, name) for name in _COMPARED))
+            (one.setting, *(getattr(row, name) for name in _SPEEDUP_COLUMNS))
             for one in compared
             for row in one.rows
         ],
@@ -369,19 +380,19 @@ def _speedups(compared: Sequence[ComparedSetting], title: str) -> Table[Any]:
     )
 
 
-_COMPARED = ("scheme", "pairs", "clusters", "geometric", "low", "high", "p_holm")
+_SPEEDUP_COLUMNS = ("scheme", "pairs", "clusters", "geometric", "low", "high", "p_holm")
 
 
-def _forest(compared: ComparedSetting, what: str, baseline: str) -> Picture:
-    data = _speedups([compared], f"Speedups of {what} to {baseline}")
+def _forest_plot(compared: ComparedSetting, what: str, baseline: str) -> Picture:
+    data = _speedup_table([compared], f"Speedups of {what} to {baseline}")
     ratios = {row.scheme: Interval(row.geometric, row.low, row.high) for row in compared.rows}
     setting = f", {compared.setting}" if compared.setting else ""
     title = f"{what}{setting}: speedups to {baseline}"
     return picture(draw_ratios(ratios, f"{title}, 95 % intervals"), title=title, data=data)
 
 
-def _over_axis(results: Results, value: str, what: str) -> Picture | None:
-    """Return lines over the first axis of numbers but the seed, None where there is none."""
+def _line_plot(results: Results, value: str, what: str) -> Picture | None:
+    """Return a line plot over the first numeric axis other than the seed, None without any."""
     for axis in results.axes:
         if axis in ("seed", "scheme", "page") or axis not in results.columns:
             continue
@@ -398,18 +409,21 @@ def _summary_table(results: Results, value: str, by: Sequence[str], title: str) 
     measures = [name for name in rows[0] if name not in (*by, "value")]
     return Table(
         (*by, *measures),
-        [(*(_shown(row[name]) for name in by), *(row[m] for m in measures)) for row in rows],
+        [
+            (*(_cell_value(row[name]) for name in by), *(row[measure] for measure in measures))
+            for row in rows
+        ],
         title=title,
     )
 
 
-def _shown(value: Any) -> Any:
+def _cell_value(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer():
         return int(value)  # so that 20 and 100 of one column look alike
     return value if isinstance(value, int | float | str | None) else str(value)
 
 
-def _baseline(results: Results, baseline: str | None) -> str:
+def _baseline_scheme(results: Results, baseline: str | None) -> str:
     schemes = (
         [] if "scheme" not in results.columns else list(dict.fromkeys(results.column("scheme")))
     )

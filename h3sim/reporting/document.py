@@ -1,6 +1,6 @@
 """A report as a value, and as one accessible HTML file.
 
-Everything people gave, names of pages above all, is escaped here and nowhere else.
+All text from users, such as names of pages, is escaped here and nowhere else.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from h3sim.table import Table
 
 
-_STYLE = """
+_PAGE_CSS = """
 :root { color-scheme: light; }
 body { margin: 0 auto; padding: 1rem; max-width: %srem; background: #fff; color: #1b1b1b;
   font: 1rem/1.5 system-ui, "DejaVu Sans", Arial, sans-serif; }
@@ -43,15 +43,15 @@ summary:focus-visible, .scroll:focus-visible { outline: 3px solid #0b4f8c; outli
 
 
 def html_page(title: str, body: str, *, style: str, width_rem: int, script: str = "") -> str:
-    """Return a whole file of HTML; *title* is escaped here, *body* and *style* are HTML.
+    """Return a complete HTML file; *title* is escaped here, *body* and *style* are HTML and CSS.
 
-    *script* is the name of a file of h3sim's. Nothing may be fetched, whatever a name in a page
-    looks like, and nothing runs without *script*.
+    *script* is the name of a file of this package. The content security policy forbids all network
+    access and all other scripts, whatever names of pages contain.
     """
     scripts = end = ""
     if script:
         code = "\n" + files("h3sim.reporting").joinpath(script).read_text(encoding="utf-8")
-        # The one script is known by its hash: no other runs.
+        # The policy allows the script by its hash.
         digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
         scripts, end = f"script-src 'sha256-{digest}'; ", f"<script>{code}</script>\n"
     policy = f"default-src 'none'; style-src 'unsafe-inline'; {scripts}img-src data:"
@@ -61,22 +61,22 @@ def html_page(title: str, body: str, *, style: str, width_rem: int, script: str 
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<meta name="generator" content="h3sim {html.escape(__version__)}">\n'
         f'<link rel="icon" href="data:,">\n<title>{html.escape(title)}</title>\n'
-        f"<style>{_STYLE % width_rem}{style}</style>\n"
+        f"<style>{_PAGE_CSS % width_rem}{style}</style>\n"
         f"</head>\n<body>\n{body}{end}</body>\n</html>\n"
     )
 
 
 def data_element(data: object, id_: str = "") -> str:
-    """Return an element with what a script reads."""
+    """Return an element with data for a script, as JSON."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
-    # `</script>` in a name would end the element, whatever quotes stand around it.
+    # `</script>` would end the element, even in a quoted name.
     text = text.replace("<", "\\u003c")
     name = f' id="{id_}"' if id_ else ""
     return f'<script type="application/json"{name}>{text}</script>'
 
 
 def scrolled(label: str, body: str, kind: str = "scroll") -> str:
-    """Return a region that scrolls, which must be reached by keyboard, too (WCAG 2.1.1)."""
+    """Return a scrollable region, which can also be reached by keyboard (WCAG 2.1.1)."""
     return f'<div class="{kind}" tabindex="0" role="group" aria-label="{label}">{body}</div>'
 
 
@@ -86,10 +86,12 @@ def paragraphs(sentences: Iterable[str]) -> str:
 
 
 MAX_ROWS = 2000
-"""A longer table is cut, and says so: browsers lay out tables slowly."""
-_LARGEST, _LEAST_POINTS = 1.1, 560.0
-"""A figure is shown at most so many times as large as it was drawn: its text is then 9 points."""
-_HTML_STYLE = """
+"""Longer tables are cut, with a note, since browsers lay out tables slowly."""
+_MAX_MAGNIFICATION = 1.1
+"""Largest scale of a figure, at which its text has 9 points."""
+_MIN_WIDTH_PT = 560.0
+"""Least width of a figure, so that it can be read."""
+_REPORT_CSS = """
 h1 { font-size: 1.6rem; line-height: 1.25; }
 h2 { font-size: 1.25rem; margin-top: 2.5rem; border-bottom: 1px solid #767676;
   overflow-wrap: anywhere; }
@@ -117,21 +119,21 @@ _WIDTH_REM = 76
 
 
 def report_html(report: Report) -> str:
-    """Return *report* as a whole file."""
+    """Return *report* as a complete HTML file."""
     skip = '<a class="skip" href="#verdict">Skip to the verdict</a>\n'
     body = f"{skip}{body_of(report, has_timelines=True)}"
     timelines = [part.timeline for part in report.parts if part.timeline is not None]
     return html_page(
         report.title,
         body,
-        style=_HTML_STYLE + (timelines[0].style if timelines else ""),
+        style=_REPORT_CSS + (timelines[0].style if timelines else ""),
         width_rem=_WIDTH_REM,
         script="timeline.js" if timelines else "",
     )
 
 
 def body_of(report: Report, *, has_timelines: bool = False) -> str:
-    """Return what stands between head and end of the file; notebooks run no script of it."""
+    """Return the body of the file; without timelines, as notebooks do not run their script."""
     numbered = list(enumerate(report.parts, start=1))
     links = [("verdict", "Verdict"), *((f"part-{n}", part.title) for n, part in numbered)]
     contents = "".join(
@@ -144,43 +146,44 @@ def body_of(report: Report, *, has_timelines: bool = False) -> str:
         f'<nav aria-label="Contents"><ul>{contents}</ul></nav>\n<main>\n'
         f'<section id="verdict" class="verdict" aria-labelledby="verdict-title" tabindex="-1">'
         f'<h2 id="verdict-title">Verdict</h2>{paragraphs(report.verdict)}</section>\n'
-        + "".join(_part(number, part, has_timelines) for number, part in numbered)
+        + "".join(_section_html(number, part, has_timelines) for number, part in numbered)
         + '<section id="made" aria-labelledby="made-title"><h2 id="made-title">Configuration</h2>'
-        + f"{command}{_table(report.made)}</section>\n</main>\n"
+        + f"{command}{_table_html(report.made)}</section>\n</main>\n"
     )
 
 
-def _part(number: int, part: Section, has_timeline: bool) -> str:
+def _section_html(number: int, part: Section, has_timeline: bool) -> str:
     name = f"part-{number}"
     interactive = ""
     if has_timeline and part.timeline is not None:
         interactive = part.timeline.to_html(f"{name}-timeline")
     pictures = "".join(
-        _picture(f"{name}-figure-{n}", picture) for n, picture in enumerate(part.pictures, start=1)
+        _picture_html(f"{name}-figure-{n}", picture)
+        for n, picture in enumerate(part.pictures, start=1)
     )
     return (
         f'<section id="{name}" aria-labelledby="{name}-title">'
         f'<h2 id="{name}-title">{html.escape(part.title)}</h2>{paragraphs(part.words)}\n'
-        f"{interactive}{pictures}{''.join(map(_table, part.tables))}</section>\n"
+        f"{interactive}{pictures}{''.join(map(_table_html, part.tables))}</section>\n"
     )
 
 
-def _picture(name: str, picture: Picture) -> str:
+def _picture_html(name: str, picture: Picture) -> str:
     title = html.escape(picture.title)
     return (
         f'<figure aria-labelledby="{name}-title"><figcaption id="{name}-title">{title}</figcaption>'
         f"{scrolled(title, _inline_svg(name, picture))}"
         f"<details><summary>The data of this figure: {title}</summary>"
-        f"{_table(picture.data)}</details></figure>\n"
+        f"{_table_html(picture.data)}</details></figure>\n"
     )
 
 
 def _inline_svg(name: str, picture: Picture) -> str:
-    """Return the SVG as a part of the page: its ids its own, its size the reader's."""
+    """Return the SVG as an element of the page, with unique ids and a size that fits the screen."""
     svg = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", picture.svg, flags=re.DOTALL)
-    # A prolog of XML has no place inside of a page.
+    # Without the XML prolog, which is not allowed in HTML.
     svg = svg[svg.index("<svg") :]
-    # A thousandth of a point cannot be seen, and fills half of the file; of a scale it can.
+    # Coordinates are cut to hundredths, which halves the file; factors of scales are kept.
     svg = re.sub(r"scale\([^)]*\)|(\d\.\d\d)\d+", lambda number: number[1] or number[0], svg)
     svg = re.sub(r'\bid="([^"]*)"', rf'id="{name}-\1"', svg)
     svg = re.sub(r'href="#([^"]*)"', rf'href="#{name}-\1"', svg)
@@ -190,9 +193,9 @@ def _inline_svg(name: str, picture: Picture) -> str:
     attributes = "" if box is None else f" {box.group()}"
     if width is not None:
         points = float(width.group(1))
-        # On a narrow screen a wide figure is scrolled, and its text can still be read.
-        attributes += f' style="max-width: {points * _LARGEST:.0f}pt;'
-        attributes += f' min-width: {min(points, _LEAST_POINTS):.0f}pt"'
+        # On a narrow screen a wide figure is scrolled, so that its text stays legible.
+        attributes += f' style="max-width: {points * _MAX_MAGNIFICATION:.0f}pt;'
+        attributes += f' min-width: {min(points, _MIN_WIDTH_PT):.0f}pt"'
     opening = (
         f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
         f'{attributes} role="img" aria-label="{html.escape(picture.alt)}">'
@@ -200,7 +203,7 @@ def _inline_svg(name: str, picture: Picture) -> str:
     return opening + svg[svg.index(">") + 1 :].strip()
 
 
-def _table(table: Table[Any]) -> str:
+def _table_html(table: Table[Any]) -> str:
     return f"{scrolled(html.escape(table.title), table.to_html(most_rows=MAX_ROWS))}\n"
 
 
@@ -209,7 +212,7 @@ SUFFIXES = (".html", ".htm")
 
 @dataclass(frozen=True, kw_only=True)
 class Picture:
-    """A figure as SVG, *alt* which says in words what it shows, and its data."""
+    """A figure as SVG, with its alternative text and its data."""
 
     title: str
     alt: str
@@ -219,7 +222,7 @@ class Picture:
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """A section: words first, then the timeline, pictures and tables."""
+    """A section of a report: text first, then the timeline, pictures and tables."""
 
     title: str
     words: Sequence[str] = ()
@@ -233,15 +236,15 @@ class ReportParts(NamedTuple):
 
     name: str
     verdict: Sequence[str]
-    part: Section
-    made: Sequence[tuple[str, Any]] = ()
+    section: Section
+    settings: Sequence[tuple[str, Any]] = ()
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Report:
-    """A report: *verdict* in sentences, *parts* that show why, and *made*, which says how.
+    """A report: the *verdict* in sentences, *parts* with the evidence, and *made*, the settings.
 
-    A notebook shows it whole; `save` writes it.
+    A notebook shows it; `save` writes it.
     """
 
     title: str
@@ -251,14 +254,14 @@ class Report:
     command: str = field(default="")
 
     def to_html(self) -> str:
-        """Return the file: it needs no other file and no network.
+        """Return the report as an HTML file that needs no other file and no network.
 
-        The one script in it draws the timelines.
+        Its only script draws the timelines.
         """
         return report_html(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the report to *path*, which ends in .html, whole or not at all.
+        """Write the report to *path*, which ends in .html, atomically.
 
         Raises:
             InputError: if the ending is another, or the file cannot be written.
@@ -274,10 +277,10 @@ class Report:
 
 
 def check_suffix(path: str | os.PathLike[str], *, key: str = "") -> None:
-    """Refuse a path that does not say it is HTML.
+    """Refuse a path without an ending of HTML files.
 
     Raises:
-        InputError: naming the endings that do; *key* is the option that gave the path.
+        InputError: naming the endings; *key* is the option with the path.
     """
     check_arguments(InputError, **{key or "path": (PATH, path)})
     if Path(path).suffix.lower() not in SUFFIXES:

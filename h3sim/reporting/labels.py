@@ -26,25 +26,27 @@ if TYPE_CHECKING:
     from h3sim.results import Load
 
 
-NAME_CHARS = 28
-"""The longest name of a resource that is shown whole."""
-_NARROW_IN, _NARROW_CHARS = 4.0, 14
-"""In figures no wider than this, names are shorter."""
+MAX_NAME_CHARS = 28
+"""Longer names of resources are shortened."""
+_NARROW_WIDTH_IN = 4.0
+"""Figures up to this width have shorter names."""
+_MAX_NARROW_NAME_CHARS = 14
 
-_LINE_CHARS = 40
-_TITLE_CHARS = 150
-_MOST_OF_VALUE = 40
+_MAX_LINE_CHARS = 40
+_MAX_TITLE_LINE_CHARS = 150
+_MAX_VALUE_CHARS = 40
 ATF_MARK = "\N{BLACK UP-POINTING TRIANGLE}"
-"""Stands behind what is above the fold."""
-_NO_GLYPH = "\N{WHITE SQUARE}"
+"""Mark after the names of resources above the fold."""
+_MISSING_GLYPH = "\N{WHITE SQUARE}"
 
 
+# A context variable, as figures may be drawn in several threads.
 _paper_in: ContextVar[float | None] = ContextVar("paper_in", default=None)
 
 
 @contextmanager
 def paper(width_in: float | None) -> Iterator[None]:
-    """Draw figures so wide, in inches, as for papers; None draws them as for the screen."""
+    """Draw figures for papers, with this width in inches; with None for the screen."""
     token = _paper_in.set(width_in)
     try:
         yield
@@ -53,19 +55,19 @@ def paper(width_in: float | None) -> Iterator[None]:
 
 
 def paper_in() -> float | None:
-    """Return the width of figures in inches while they are drawn for papers; None else."""
+    """Return the width in inches of figures for papers, while such are drawn; otherwise None."""
     return _paper_in.get()
 
 
 def is_narrow() -> bool:
     """Return whether figures are drawn for a column of a paper."""
-    return (paper_in() or math.inf) <= _NARROW_IN
+    return (paper_in() or math.inf) <= _NARROW_WIDTH_IN
 
 
-def shortened(name: str, limit: int = NAME_CHARS) -> str:
-    """Return *name* in at most *limit* characters; what is left out is left out of its middle.
+def shortened(name: str, limit: int = MAX_NAME_CHARS) -> str:
+    """Return *name* in at most *limit* characters, without "https://" and parts of its middle.
 
-    More of the end is kept, where paths differ, and no "https://".
+    More of the end is kept, as paths differ there.
 
     >>> shortened("https://example.org/static/js/jquery-1.11.0.min.js")
     'example.o\N{HORIZONTAL ELLIPSIS}uery-1.11.0.min.js'
@@ -74,73 +76,74 @@ def shortened(name: str, limit: int = NAME_CHARS) -> str:
 
 
 def plain(text: str) -> str:
-    r"""Return *text* such that matplotlib shows it as it is: no formulas, no missing glyphs.
+    r"""Escape *text* so that matplotlib shows it literally, without formulas.
 
-    What no font has that is installed is a square; a warning says so once.
+    Characters that no installed font has become squares, with a warning.
 
     >>> plain("a$b$c\n")
     'a\\$b\\$c\u25a1'
     """
-    # Nearly all is ASCII, and this is asked of each name.
-    shown = text if text.isascii() and text.isprintable() else _drawn(text)
+    # The check is fast for ASCII, which most names are.
+    shown = text if text.isascii() and text.isprintable() else _with_known_glyphs(text)
     return re.sub(r"\\*\$", r"\\$", shown)
 
 
-def _drawn(text: str) -> str:
-    # On use: it loads matplotlib, and pictures that something else draws do without.
+def _with_known_glyphs(text: str) -> str:
+    # On use, as it loads matplotlib, which HTML figures do not need.
     from h3sim.reporting.style import is_drawn, warn_of_missing_glyphs
 
     missing = [char for char in text if not is_drawn(char)]
     if unseen := [char for char in missing if char.isprintable()]:
         warn_of_missing_glyphs("".join(unseen))
-    return "".join(_NO_GLYPH if char in missing else char for char in text)
+    return "".join(_MISSING_GLYPH if char in missing else char for char in text)
 
 
 def value_label(value: object) -> str:
-    """Return how an axis names a value of a column.
+    """Return a value of a column as text for an axis.
 
     >>> value_label(50.0), value_label("4g"), value_label(None)
     ('50', '4g', 'None')
     """
     shown = f"{value:g}" if isinstance(value, float) else str(value)
-    return plain(shortened(shown, _MOST_OF_VALUE))
+    return plain(shortened(shown, _MAX_VALUE_CHARS))
 
 
-_UNITS = {"ms": "ms", "s": "s", "kb": "kB", "bytes": "bytes", "mbps": "Mbit/s"}
-_ACRONYMS = {"rtt": "RTT", "cwnd": "congestion window"}
+_UNIT_BY_SUFFIX = {"ms": "ms", "s": "s", "kb": "kB", "bytes": "bytes", "mbps": "Mbit/s"}
+"""Units by the last word of a column's name."""
+_WORD_REPLACEMENTS = {"rtt": "RTT", "cwnd": "congestion window"}
 
 
 def quantity(column: str) -> str:
-    """Return how an axis names the quantity in a column of results, with its unit.
+    """Return the name of the quantity in a column of results, with its unit, for an axis.
 
     >>> quantity("byte_index_atf_ms"), quantity("send_buffer_kb"), quantity("rtt_ms")
     ('ByteIndex, above the fold (ms)', 'send buffer (kB)', 'RTT (ms)')
     """
     stem, _, unit = column.rpartition("_")
-    if not stem or unit not in _UNITS:
+    if not stem or unit not in _UNIT_BY_SUFFIX:
         stem, unit = column, ""
     titles = {figure.name: figure.title for figure in FIGURES}
-    words = (_ACRONYMS.get(word, word) for word in stem.split("_"))
+    words = (_WORD_REPLACEMENTS.get(word, word) for word in stem.split("_"))
     name = titles.get(column) or " ".join(words)
-    return plain(f"{name} ({_UNITS[unit]})" if unit else name)
+    return plain(f"{name} ({_UNIT_BY_SUFFIX[unit]})" if unit else name)
 
 
 def folded(text: str) -> str:
     """Return *text* in lines that fit beside a figure."""
-    return textwrap.fill(text, _LINE_CHARS)
+    return textwrap.fill(text, _MAX_LINE_CHARS)
 
 
 def within(ax: Axes, text: str) -> str:
-    """Return *text* in lines that are no wider than *ax*, whose layout may yet move its ends."""
-    return wrapped(text, ax.get_window_extent().width / ax.figure.dpi, _LINE_CHARS)
+    """Return *text* in lines about as wide as *ax*, whose width a layout may still change."""
+    return wrapped(text, ax.get_window_extent().width / ax.figure.dpi, _MAX_LINE_CHARS)
 
 
 _CHARS_PER_IN = 16
-"""So many characters of 8 points stand in an inch, on average."""
-_LEAST_CHARS = 16
+"""Average number of characters of 8 points per inch."""
+_MIN_LINE_CHARS = 16
 
 
-def wrapped(text: str, width_in: float, least_chars: int = _LEAST_CHARS) -> str:
+def wrapped(text: str, width_in: float, least_chars: int = _MIN_LINE_CHARS) -> str:
     """Return *text* in lines of 8 points that are at most *width_in* wide.
 
     >>> wrapped("ByteIndex, all (ms): difference to rr", 1.5).splitlines()
@@ -151,42 +154,42 @@ def wrapped(text: str, width_in: float, least_chars: int = _LEAST_CHARS) -> str:
 
 
 def resource_label(page: Page, index: int) -> str:
-    """Return the number, name and, where it is above the fold, the mark of a resource."""
+    """Return number and name of a resource, with a mark if it is above the fold."""
     resource: Resource = page.resources[index]
     mark = f" {ATF_MARK}" if resource.above_the_fold else ""
-    limit = _NARROW_CHARS if is_narrow() else NAME_CHARS
+    limit = _MAX_NARROW_NAME_CHARS if is_narrow() else MAX_NAME_CHARS
     return f"{index + 1}  {plain(shortened(resource.id, limit))}{mark}"
 
 
 def lane_labels(loads: Sequence[Load]) -> list[str]:
-    """Return the names of `load_names` as matplotlib draws them."""
+    """Return the names of `load_names`, escaped for matplotlib."""
     return [plain(name) for name in load_names(loads)]
 
 
 def load_names(loads: Sequence[Load]) -> list[str]:
-    """Return what to call each load: its scheme, and the settings that not all loads share."""
+    """Return a name for each load: its scheme, and the settings that differ between loads."""
     settings = [_settings(load) for load in loads]
     keys = dict.fromkeys(key for setting in settings for key in setting)
-    own = [key for key in keys if len({setting.get(key) for setting in settings}) > 1]
+    differing = [key for key in keys if len({setting.get(key) for setting in settings}) > 1]
     return [
-        ", ".join([shortened(load.scheme.name), *(s[key] for key in own if key in s)])
+        ", ".join([shortened(load.scheme.name), *(s[key] for key in differing if key in s)])
         for load, s in zip(loads, settings, strict=True)
     ]
 
 
 def title(loads: Sequence[Load]) -> str:
-    """Return the page's name, and under it the settings that all loads share."""
+    """Return a title: the page's name, and below it the settings that all loads share."""
     shared = [*shared_settings([_settings(load) for load in loads]).values()]
     page = loads[0].page
     head = f"{shortened(page.name, 60)}: {page.title}"
     if len(loads) == 1:
         head += f", scheme {shortened(loads[0].scheme.name)}"
     shared += [f"h3sim {__version__}", f"page {page.short_digest}"]
-    return plain(head) + "\n" + textwrap.fill(plain(", ".join(shared)), _TITLE_CHARS)
+    return plain(head) + "\n" + textwrap.fill(plain(", ".join(shared)), _MAX_TITLE_LINE_CHARS)
 
 
 def shared_settings(settings: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """Return the settings that are the same everywhere."""
+    """Return the settings with the same value in all *settings*."""
     return {
         key: value
         for key, value in settings[0].items()
@@ -200,7 +203,7 @@ def _settings(load: Load) -> dict[str, str]:
 
 
 class Interval(NamedTuple):
-    """A value, and its interval where there is one."""
+    """A value, with its interval if there is one."""
 
     value: float
     low: float | None = None
@@ -208,12 +211,12 @@ class Interval(NamedTuple):
 
     @property
     def ends(self) -> tuple[float, float] | None:
-        """The ends of the interval, None where there is none."""
+        """The ends of the interval, None without an interval."""
         return None if self.low is None or self.high is None else (self.low, self.high)
 
 
 def listed(description: Iterable[str]) -> str:
-    """Return what is told of each, as a figure's words end; of nothing, that there is nothing.
+    """Join descriptions as the end of an alternative text, which says so if there are none.
 
     >>> listed(["rr: 1", "fifo: 2"]), listed([])
     ('rr: 1; fifo: 2.', 'there is none.')
@@ -222,52 +225,48 @@ def listed(description: Iterable[str]) -> str:
 
 
 def ends_of(lines: Mapping[str, Sequence[tuple[object, float]]]) -> str:
-    """Return from where to where each line goes, from its first point to its last.
+    """Describe the first and the last point of each line.
 
     >>> ends_of({"rr": [(0, 100.0), (50, 1512.3)], "fifo": [(0, 90.0)]})
     'rr from 100 at 0 to 1,510 at 50; fifo 90 at 0.'
     """
     description = []
     for name, points in lines.items():
-        (first, y), (last, end) = points[0], points[-1]
-        is_one = len(points) == 1
-        description.append(
-            f"{name} {_number(y)} at {_format_position(first)}"
-            if is_one
-            else f"{name} from {_number(y)} at {_format_position(first)} to {_number(end)}"
-            f" at {_format_position(last)}"
-        )
+        (first_x, first_y), (last_x, last_y) = points[0], points[-1]
+        start = f"{_format_number(first_y)} at {_format_position(first_x)}"
+        end = f"{_format_number(last_y)} at {_format_position(last_x)}"
+        description.append(f"{name} from {start} to {end}" if points[1:] else f"{name} {start}")
     return listed(description)
 
 
 def spreads_of(values: Mapping[str, Sequence[float]]) -> str:
-    """Return from what to what the values of each go, and how many they are.
+    """Describe the range and the number of the values of each name.
 
     >>> spreads_of({"fifo": [2.0, 0.5, 1.0]})
     'fifo from 0.5 to 2 (3).'
     """
     return listed(
-        f"{name} from {_number(min(own))} to {_number(max(own))} ({len(own)})"
+        f"{name} from {_format_number(min(own))} to {_format_number(max(own))} ({len(own)})"
         for name, own in values.items()
         if own
     )
 
 
 def with_intervals(values: Mapping[str, Interval]) -> str:
-    """Return each value, with its interval in parentheses.
+    """List the values, with their intervals in parentheses.
 
     >>> with_intervals({"rr": Interval(1.0), "fifo": Interval(1.234, 1.1, 1.4)})
     'rr 1; fifo 1.23 (1.1 to 1.4).'
     """
     return listed(
-        f"{name} {_number(each.value)}"
-        + (" ({} to {})".format(*map(_number, each.ends)) if each.ends else "")
+        f"{name} {_format_number(each.value)}"
+        + (" ({} to {})".format(*map(_format_number, each.ends)) if each.ends else "")
         for name, each in values.items()
     )
 
 
-def _number(value: float) -> str:
-    """Return three digits that tell, and whole thousands without an exponent."""
+def _format_number(value: float) -> str:
+    """Return a number with three significant digits, without an exponent."""
     return f"{float(f'{value:.3g}'):,.10g}"
 
 
@@ -275,12 +274,12 @@ def _format_position(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-DARK, LIGHT = "#303030", "#ffffff"
-"""Text colours on dark and on light faces."""
+DARK = "#303030"
+LIGHT = "#ffffff"
 
-# The hues of Okabe and Ito (2008), which colour-blind readers tell apart, and four more, moved to
-# lightnesses that differ in grey print; neighbours stand far apart in both.
-_FACES = (
+# The hues of Okabe and Ito (2008), which colour-blind readers can distinguish, and four more, in
+# lightnesses that differ in grey print; neighbours differ most.
+_FACES_AND_INKS = (
     ("#0b4f8c", LIGHT),  # blue
     ("#f5e768", DARK),  # yellow
     ("#d4622a", LIGHT),  # vermilion
@@ -310,15 +309,15 @@ def paint(index: int) -> Paint:
     >>> len({paint(index) for index in range(12)})
     12
     """
-    face, ink = _FACES[index]
+    face, ink = _FACES_AND_INKS[index]
     return Paint(face, "", ink)
 
 
-MAX_OWN = len(_FACES)
-"""Pages of more resources are coloured by class: nobody tells so many colours apart."""
+MAX_RESOURCE_COLOURS = len(_FACES_AND_INKS)
+"""Pages of more resources are coloured by class: more colours would be indistinguishable."""
 
-# The hues of WebPageTest's waterfalls, moved to lightnesses that differ in grey print; where two
-# lie close, one is hatched.
+# The hues of WebPageTest's waterfalls, in lightnesses that differ in grey print; of two close ones,
+# one is hatched.
 KINDS = {
     Kind.DOCUMENT: Paint("#1f4e99", "", LIGHT),
     Kind.STYLESHEET: Paint("#a9dd8c", ".....", DARK),
@@ -329,14 +328,14 @@ KINDS = {
     Kind.MEDIA: Paint("#0c7a63", "|||||", LIGHT),
     Kind.OTHER: Paint("#d6d6d6", "", DARK),
 }
-_ORDER = tuple(KINDS)
+_KIND_ORDER = tuple(KINDS)
 
 
 class _ResourceClass(NamedTuple):
     label: str
     shades: tuple[str, str, str]
     inks: tuple[str, str, str]
-    """The text colour of more contrast on each shade."""
+    """The text colour with more contrast on each shade."""
 
 
 # From dark to light, in nine lightnesses that differ in grey print.
@@ -346,20 +345,20 @@ CLASSES = (
     _ResourceClass("rest", ("#8bb4a2", "#a9d2c0", "#d2efe2"), (DARK, DARK, DARK)),
 )
 """The colours of large pages: a hue per class, whose shades alternate from resource to resource."""
-_SHADES = 3
+_SHADES_PER_CLASS = 3
 HIGHLIGHT = Paint("#c2005f", "", LIGHT)
-"""The paint of a highlighted resource, beside which all others are pale."""
-_FADED = 0.3
-"""The share of their own colour that others keep."""
+"""The paint of a highlighted resource; all others are pale."""
+_FADED_SHARE = 0.3
+"""Share of their colour that resources keep beside a highlighted one."""
 
 
 def _class_of(resource: Resource) -> int:
-    """Return the class of *resource*; what blocks rendering is above the fold as well."""
+    """Return the index of a resource's class; render-blocking ones are not counted as visible."""
     return 1 if resource.render_blocking else 0 if resource.above_the_fold else 2
 
 
 def lighter(colour: str, share: float) -> str:
-    """Return a colour of which only that share is left on white.
+    """Mix a colour with white, so that *share* of it is left.
 
     >>> lighter("#000000", 0.2)
     '#cccccc'
@@ -369,7 +368,7 @@ def lighter(colour: str, share: float) -> str:
 
 
 class LegendEntry(NamedTuple):
-    """A line of a legend: its text, and the groups whose colours stand before it."""
+    """A line of a legend: its text, and the groups whose colours precede it."""
 
     label: str
     groups: tuple[int, ...]
@@ -390,7 +389,7 @@ class Palette:
         self._page = page
         self._is_by_kind = is_by_kind
         self._highlight = highlight
-        self.is_shared = is_by_kind or len(page.resources) > MAX_OWN
+        self.is_shared = is_by_kind or len(page.resources) > MAX_RESOURCE_COLOURS
         """True if several resources may look the same."""
 
     @cached_property
@@ -398,14 +397,14 @@ class Palette:
         """The group of each resource, by its index in the page."""
         resources = self._page.resources
         if self._is_by_kind:
-            groups = [_ORDER.index(resource.kind) for resource in resources]
+            groups = [_KIND_ORDER.index(resource.kind) for resource in resources]
         elif not self.is_shared:
             groups = [*range(len(resources))]
         else:
             counts: Counter[int] = Counter()
             groups = []
             for number in map(_class_of, resources):
-                groups.append(number * _SHADES + counts[number] % _SHADES)
+                groups.append(number * _SHADES_PER_CLASS + counts[number] % _SHADES_PER_CLASS)
                 counts[number] += 1
         if self._highlight is not None:
             groups[self._highlight] = _HIGHLIGHTED
@@ -421,22 +420,26 @@ class Palette:
         if group == _HIGHLIGHTED:
             return HIGHLIGHT
         if self._is_by_kind:
-            look = KINDS[_ORDER[group]]
+            look = KINDS[_KIND_ORDER[group]]
         elif not self.is_shared:
             look = paint(group)
         else:
-            number, shade = divmod(group, _SHADES)
+            number, shade = divmod(group, _SHADES_PER_CLASS)
             look = Paint(CLASSES[number].shades[shade], "", CLASSES[number].inks[shade])
-        return look if self._highlight is None else Paint(lighter(look.face, _FADED), "", DARK)
+        return (
+            look if self._highlight is None else Paint(lighter(look.face, _FADED_SHARE), "", DARK)
+        )
 
     def look_of_all(self, resources: Sequence[int]) -> Paint | None:
-        """Return how resources that share a box or a row are painted, None where they differ.
+        """Return the paint of resources that share a box or row, None if they differ.
 
-        Rows stand apart: those of a class have its darkest shade.
+        Those of a class have its darkest shade, as rows need no alternating shades.
         """
         groups = dict.fromkeys(self.groups[index] for index in resources)
         if self.noun == "shade":
-            groups = dict.fromkeys(group // _SHADES * _SHADES for group in groups)
+            groups = dict.fromkeys(
+                group // _SHADES_PER_CLASS * _SHADES_PER_CLASS for group in groups
+            )
         return self.look(next(iter(groups))) if len(groups) == 1 else None
 
     def legend(self) -> list[LegendEntry]:
@@ -444,16 +447,18 @@ class Palette:
         page, entries = self._page, []
         keys: dict[int, list[int]] = {}
         for group in sorted(set(self.groups) - {_HIGHLIGHTED}):
-            keys.setdefault(group // _SHADES if self.noun == "shade" else group, []).append(group)
+            keys.setdefault(
+                group // _SHADES_PER_CLASS if self.noun == "shade" else group, []
+            ).append(group)
         for key, groups in keys.items():
             if self.noun == "resource":
                 label = resource_label(page, key)
             elif self.noun == "kind":
-                own = [each for each in page.resources if each.kind is _ORDER[key]]
-                label = _weighed(_ORDER[key].value, own)
+                resources = [each for each in page.resources if each.kind is _KIND_ORDER[key]]
+                label = _label_with_bytes(_KIND_ORDER[key].value, resources)
             else:
-                own = [each for each in page.resources if _class_of(each) == key]
-                label = _weighed(CLASSES[key].label, own)
+                resources = [each for each in page.resources if _class_of(each) == key]
+                label = _label_with_bytes(CLASSES[key].label, resources)
             entries.append(LegendEntry(label, tuple(groups)))
         if self._highlight is not None:
             label = resource_label(page, self._highlight)
@@ -465,14 +470,14 @@ _HIGHLIGHTED = -1
 """The group of the highlighted resource."""
 
 
-def _weighed(name: str, resources: Sequence[Resource]) -> str:
+def _label_with_bytes(name: str, resources: Sequence[Resource]) -> str:
     kb = sum(resource.size_bytes for resource in resources) / 1000
     return f"{name}: {len(resources)}, {kb:,.0f} kB"
 
 
 def tree_palette(page: Page) -> Palette:
-    """Return the palette of trees, whose boxes gather resources of a kind on large pages."""
-    return Palette(page, is_by_kind=len(page.resources) > MAX_OWN)
+    """Return the palette of trees: by kind on large pages, whose boxes have several resources."""
+    return Palette(page, is_by_kind=len(page.resources) > MAX_RESOURCE_COLOURS)
 
 
 def join_words(names: Sequence[str]) -> str:

@@ -17,14 +17,17 @@ if TYPE_CHECKING:
     from h3sim.results import Load
 
 
-_GAP_SHARE, _LATE_SHARE = 0.5, 0.02
-"""Shortest pause, relative to the time before it, after which at most 2 % of the bytes are cut off,
-so that they do not squash the rest."""
-_MARGIN = 1.005
+# An axis is cut at a long pause if few bytes follow, so that these do not squash the rest.
+_MIN_GAP_SHARE = 0.5
+"""Least pause at which an axis is cut, as a share of the time before it."""
+_MAX_LATE_SHARE = 0.02
+"""Largest share of the bytes that may follow where an axis is cut."""
+_AXIS_MARGIN = 1.005
+"""Factor by which an axis is longer than its data, so that the last packet is not at the edge."""
 
 
 class Window(NamedTuple):
-    """The end of the time axis in ms, and what is to be said of what lies beyond."""
+    """The end of the time axis in ms, with a note on data beyond it."""
 
     end_ms: float
     note: str = ""
@@ -40,14 +43,14 @@ MILESTONES = {
     "dom_content_loaded_ms": ("DOMContentLoaded", "-."),
     "load_event_ms": ("load event", ":"),
 }
-"""Names and dashes of the times that a browser that parses the page reports."""
+"""Milestones of a computed load, with names and dashes of their lines."""
 
 
 def instant_ns(at_ms: float) -> int:
-    """Return an instant that was given in ms since navigation start.
+    """Convert a time of the user, in ms since navigation start.
 
     Raises:
-        InputError: if it is none.
+        InputError: if it is not a time.
 
     >>> instant_ns(1.5)
     1500000
@@ -64,24 +67,24 @@ def _checked_ms(key: str, given_ms: float) -> float:
 
 
 def window_of(loads: Sequence[Load], until_ms: float | None = None) -> Window:
-    """Return the window of *loads*: up to *until_ms*, or where that is None up to a late rest.
+    """Return the window of *loads*: up to *until_ms*, or else up to resources that are very late.
 
     Raises:
-        InputError: if *until_ms* is no time.
+        InputError: if *until_ms* is not a time.
     """
     finished = sorted(
         (timing.finished_ms, timing.bytes) for load in loads for timing in load.timings
     )
     last_ms = finished[-1][0] if finished else 0.0
-    end_ms = _cut(finished) if until_ms is None else _checked_ms("until_ms", until_ms)
+    end_ms = _last_before_late(finished) if until_ms is None else _checked_ms("until_ms", until_ms)
     if end_ms >= last_ms:
         if until_ms is None:
             last_ms = max([last_ms, *_milestones(loads)])
-        return Window(last_ms * _MARGIN or 1.0)
+        return Window(last_ms * _AXIS_MARGIN or 1.0)
     late = max(sum(timing.finished_ms > end_ms for timing in load.timings) for load in loads)
     what = "1 resource is" if late == 1 else f"{late} resources are"
     note = f"cut here: {what} complete later, the last at {last_ms:,.0f} ms"
-    return Window(end_ms * _MARGIN or 1.0, note)
+    return Window(end_ms * _AXIS_MARGIN or 1.0, note)
 
 
 def _milestones(loads: Sequence[Load]) -> Iterator[float]:
@@ -92,24 +95,27 @@ def _milestones(loads: Sequence[Load]) -> Iterator[float]:
             yield from (at_ms for at_ms in times if at_ms is not None)
 
 
-def _cut(finished: list[tuple[float, int]]) -> float:
-    """Return when what is not late is complete."""
+def _last_before_late(finished: list[tuple[float, int]]) -> float:
+    """Return the last completion before resources that are very late; *finished* is by time."""
     total = sum(n_bytes for _, n_bytes in finished)
-    done = 0
+    complete = 0
     for (now_ms, n_bytes), (next_ms, _) in pairwise(finished):
-        done += n_bytes
-        is_long = now_ms > 0 and next_ms - now_ms > _GAP_SHARE * now_ms
-        if is_long and total - done <= _LATE_SHARE * total:
+        complete += n_bytes
+        is_long_pause = now_ms > 0 and next_ms - now_ms > _MIN_GAP_SHARE * now_ms
+        if is_long_pause and total - complete <= _MAX_LATE_SHARE * total:
             return now_ms
     return finished[-1][0] if finished else 0.0
 
 
-MAX_SINGLE = 480
+MAX_SEPARATE = 480
 """Lanes of more packets than this show neighbouring packets of a resource as one rectangle."""
-_GROWTH, _MAX_LEVELS = 0.27, 8
-"""Each further packet of the highest stack makes lanes higher by this share of a single packet, up
-to a stack of 8; a single packet keeps its height."""
-LEAST_SHARE = 1 / 800
+# Lanes grow with their highest stack, so that a single packet keeps its height, but only up to a
+# limit, so that figures stay small.
+_LANE_GROWTH = 0.27
+"""Height that each further packet of a stack adds, as a share of a single packet's."""
+_MAX_GROWTH_LEVELS = 8
+"""Stacks higher than this make lanes no higher."""
+MIN_WIDTH_SHARE = 1 / 800
 """Least width of a packet as a share of the axis, about a pixel, if nothing precedes it."""
 
 
@@ -127,10 +133,11 @@ class Box(NamedTuple):
 
 
 class LoadLane(NamedTuple):
-    """The strip of one load: its packets in the order of time, and what is drawn of them."""
+    """The strip of one load, with its packets in the order of time."""
 
     packets: list[Box]
     drawn: list[Box]
+    """Rectangles to draw: the packets, or with very many of them neighbours made one."""
     lost_ms: list[float]
     """Send times of lost packets."""
     again_ms: list[float]
@@ -141,22 +148,23 @@ class LoadLane(NamedTuple):
     @property
     def is_merged(self) -> bool:
         """True if fewer rectangles are drawn than there are packets."""
-        return len(self.packets) > MAX_SINGLE
+        return len(self.packets) > MAX_SEPARATE
 
 
 def lane_of(load: Load, end_ms: float) -> LoadLane:
     """Return the lane of *load* on an axis up to *end_ms*."""
-    packets = list(boxes(load, least_ms=end_ms * LEAST_SHARE))
-    drawn = packets if len(packets) <= MAX_SINGLE else list(joined(packets))
+    packets = list(boxes(load, min_width_ms=end_ms * MIN_WIDTH_SHARE))
+    drawn = packets if len(packets) <= MAX_SEPARATE else list(joined(packets))
     above_ms = (row.finished_ms for row in load.timings if row.above_the_fold)
     return LoadLane(packets, drawn, *_losses(load), max(above_ms, default=None))
 
 
 def _losses(load: Load) -> tuple[list[float], list[float]]:
-    """Return when packets left that were lost, and when bytes arrived that were sent again."""
+    """Return when lost packets were sent, and when retransmitted bytes arrived."""
+    # By packet number, as a packet may have rows of several streams.
     lost: dict[int, float] = {}
     again: dict[int, float] = {}
-    ends: dict[int, int] = {}
+    ends: dict[int, int] = {}  # the highest offset sent so far, by stream
     for sent_at_ns, arrived_at_ns, stream_id, offset, n_bytes, number, *_ in load.trace.packet_rows:
         if arrived_at_ns is None:
             lost[number] = to_ms(sent_at_ns)
@@ -166,45 +174,45 @@ def _losses(load: Load) -> tuple[list[float], list[float]]:
     return list(lost.values()), list(again.values())
 
 
-def boxes(load: Load, *, least_ms: float = 0.0) -> Iterator[Box]:
+def boxes(load: Load, *, min_width_ms: float = 0.0) -> Iterator[Box]:
     """Yield each packet of *load*, in the order in which they were delivered.
 
-    A packet stands where its bytes were delivered to the application, to the left of that instant:
-    as wide as a send interval, and as *least_ms*, or less where something else was delivered in
-    that time.
+    A packet's box ends when its bytes were delivered to the application. It is as wide as a send
+    interval, or as *min_width_ms* if that is more, or less if the delivery before was later.
     """
     resource_of = {request.stream_id: request.resource for request in load.trace.requests}
     delivered_at_ns = load.trace.delivered_at_ns
-    in_time = sorted((at_ns, row) for row, at_ns in enumerate(delivered_at_ns) if at_ns is not None)
-    heights = Counter(at_ns for at_ns, _ in in_time)
+    deliveries = sorted(
+        (at_ns, row) for row, at_ns in enumerate(delivered_at_ns) if at_ns is not None
+    )
+    heights = Counter(at_ns for at_ns, _ in deliveries)
     starts_ns: dict[int, float] = {}
-    before_ns = 0
-    width_ns = max(load.network.packet_interval_ns, least_ms * NS_PER_MS)
+    previous_ns = 0
+    width_ns = max(load.network.packet_interval_ns, min_width_ms * NS_PER_MS)
     for at_ns in sorted(heights):
-        # Never over the delivery before it, which would hide that one.
-        starts_ns[at_ns] = max(before_ns, at_ns - width_ns)
-        before_ns = at_ns
+        # Not before the previous delivery, which would be hidden.
+        starts_ns[at_ns] = max(previous_ns, at_ns - width_ns)
+        previous_ns = at_ns
     levels: Counter[int] = Counter()
-    for at_ns, row in in_time:
-        resource = resource_of[load.trace.packet_rows[row][2]]
+    for at_ns, row in deliveries:
+        resource = resource_of[load.trace.packet_rows.columns.stream_id[row]]
         start_ms, level = starts_ns[at_ns] / 1e6, levels[at_ns]
         yield Box(resource, start_ms, to_ms(at_ns), level, heights[at_ns])
         levels[at_ns] += 1
 
 
 def joined(packets: Iterable[Box]) -> Iterator[Box]:
-    """Yield *packets* with those of one resource that touch, on equal levels, made one."""
-    # By level, as the packets of a stack continue those that lay as high before them.
-    still_open: dict[int, Box] = {}
+    """Yield *packets*, with touching ones of one resource on the same level made one."""
+    open_by_level: dict[int, Box] = {}
     for box in packets:
-        last = still_open.get(box.level)
+        last = open_by_level.get(box.level)
         if last is not None and _continues(last, box):
-            still_open[box.level] = last._replace(stop_ms=box.stop_ms)
+            open_by_level[box.level] = last._replace(stop_ms=box.stop_ms)
             continue
         if last is not None:
             yield last
-        still_open[box.level] = box
-    yield from still_open.values()
+        open_by_level[box.level] = box
+    yield from open_by_level.values()
 
 
 def tallest(lanes: Iterable[LoadLane]) -> int:
@@ -223,7 +231,7 @@ def stack_share(height: int, highest: int) -> float:
     """
     if highest == 1:
         return 1.0
-    alone = 1 / (1 + _GROWTH * (min(highest, _MAX_LEVELS) - 1))
+    alone = 1 / (1 + _LANE_GROWTH * (min(highest, _MAX_GROWTH_LEVELS) - 1))
     return alone + (1 - alone) * (height - 1) / (highest - 1)
 
 
@@ -233,6 +241,6 @@ def _continues(left: Box, right: Box) -> bool:
     return (
         left.resource == right.resource
         and left.height == right.height
-        # Sums of floats: what touches may lie a rounding error apart.
+        # Touching boxes may be apart by a rounding error.
         and abs(right.start_ms - left.stop_ms) < width_ms / 100
     )

@@ -23,7 +23,7 @@ from h3sim.reporting.labels import (
 )
 from h3sim.reporting.lane_layout import instant_ns, window_of
 from h3sim.reporting.output import (
-    Saved,
+    SavedPlots,
     ShownFigure,
     alt_text,
     check_choice,
@@ -35,7 +35,7 @@ from h3sim.reporting.output import (
     save_figure,
     set_alt_text,
 )
-from h3sim.reporting.qlog_plots import CURVE_IN, byte_ranges_height_in
+from h3sim.reporting.qlog_plots import CURVE_HEIGHT_IN, byte_ranges_height_in
 from h3sim.reporting.style import SMALL
 from h3sim.schema import format_value
 from h3sim.units import to_ms
@@ -54,19 +54,32 @@ if TYPE_CHECKING:
     from h3sim.results.load import Which
 
 
-_ROW_IN, _AXIS_IN = 0.19, 0.95
+_ROW_HEIGHT_IN = 0.19
+"""Height of a row of a waterfall."""
+_AXIS_HEIGHT_IN = 0.95
+"""Height of the title and the axis of a waterfall."""
 
 
 PICTURES = (
-    *("figure", "multiplexing", "byte_index", "waterfall", "byte_ranges", "throughput"),
-    *("congestion", "transferred", "rtt", "dependencies", "priority_tree", "deltas"),
+    "figure",
+    "multiplexing",
+    "byte_index",
+    "waterfall",
+    "byte_ranges",
+    "throughput",
+    "congestion",
+    "transferred",
+    "rtt",
+    "dependencies",
+    "priority_tree",
+    "deltas",
 )
 """The methods of `LoadPlots` whose pictures have alternative texts."""
 
 
 @plot_methods
 class LoadDetails:
-    """The part of `LoadPlots` that looks into loads, most of it into the first."""
+    """Part of `LoadPlots`: figures of details, most of them of the first load."""
 
     loads: tuple[Load, ...]
 
@@ -80,9 +93,9 @@ class LoadDetails:
     ) -> Axes:
         """Draw the server's congestion window, its bytes in flight, and when losses were noticed.
 
-        Of the first load, in kB over ms since navigation start. With several connections each has
-        a window of its own: that of number *connection* is drawn (`load.connections` has them), of
-        that which carries most without a number. Returns *ax*, or the axes of a new figure.
+        Of the first load, in kB over ms since navigation start. If there are several connections,
+        the window is that of number *connection* (see `load.connections`), by default the one that
+        carries most bytes. Returns *ax*, or the axes of a new figure.
 
         Raises:
             InputError: if there is no such connection.
@@ -92,7 +105,7 @@ class LoadDetails:
         load = self.loads[0]
         name = time_series.describe_connection(load, time_series.connection_of(load, connection))
         draw = partial(time_series.draw_congestion, connection=name)
-        return self._of_connection(ax, connection, until_ms, "Congestion window of", draw)
+        return self._draw_connection(ax, connection, until_ms, "Congestion window of", draw)
 
     def transferred(
         self,
@@ -102,17 +115,17 @@ class LoadDetails:
         until_ms: float | None = None,
         **style: Unpack[FigureStyle],
     ) -> Axes:
-        """Draw how many bytes the server had sent, and of them were acknowledged and lost.
+        """Draw how many bytes the server had sent, and how many were acknowledged and lost.
 
-        Of the first load, in kB over ms since navigation start, whatever the packets carried; as
-        acknowledged and as lost when the server learned it. *connection* as in `congestion`.
-        Returns *ax*, or the axes of a new figure.
+        Of the first load, in kB over ms since navigation start, for packets of any content.
+        Acknowledgements and losses count when the server learns of them. *connection* is as in
+        `congestion`. Returns *ax*, or the axes of a new figure.
 
         Raises:
             InputError: if there is no such connection.
             NothingToMeasureError: if no recovery was recorded, as `congestion`.
         """
-        return self._of_connection(
+        return self._draw_connection(
             ax, connection, until_ms, "Transfer of", time_series.draw_transferred
         )
 
@@ -133,11 +146,11 @@ class LoadDetails:
             InputError: if there is no such connection.
             NothingToMeasureError: if no recovery was recorded, as `congestion`.
         """
-        return self._of_connection(
+        return self._draw_connection(
             ax, connection, until_ms, "Round-trip time of", time_series.draw_rtt
         )
 
-    def _of_connection(
+    def _draw_connection(
         self,
         ax: Axes | None,
         connection: int | None,
@@ -145,29 +158,30 @@ class LoadDetails:
         what: str,
         draw: Callable[..., str],
     ) -> Axes:
+        """Draw a curve of a connection of the first load; the title begins with *what*."""
         chosen = time_series.connection_of(self.loads[0], connection)
         description = time_series.describe_connection(self.loads[0], chosen)
         what = f"{what} {description}:" if description else what
-        return self._over_time(ax, what, draw, until_ms, chosen)
+        return self._draw_over_time(ax, what, draw, until_ms, chosen)
 
     def throughput(
         self, ax: Axes | None = None, *, until_ms: float | None = None, **style: Unpack[FigureStyle]
     ) -> Axes:
         """Draw how many bytes of responses arrived, and how many were delivered in order.
 
-        Of the first load, in Mbit/s over spans of a round number of ms: where the line is below the
+        Of the first load, in Mbit/s over spans of a round number of ms. If the line is below the
         area, bytes waited for others. Returns *ax*, or the axes of a new figure.
         """
-        return self._over_time(ax, "Throughput of", time_series.draw_throughput, until_ms)
+        return self._draw_over_time(ax, "Throughput of", time_series.draw_throughput, until_ms)
 
     def byte_ranges(
         self, ax: Axes | None = None, *, until_ms: float | None = None, **style: Unpack[FigureStyle]
     ) -> Axes:
-        """Draw, a row per stream, which of its bytes arrived when, as qvis does.
+        """Draw a row per stream, with the arrival of each of its bytes, as qvis does.
 
         Of the first load. The bytes of a stream rise from the bottom of its row to the top; the
-        area below is what the application has. What lies above the area waits for bytes before
-        it. Of more than 24 streams the largest are shown. Returns *ax*, or new axes.
+        area shows those that the application has. Bytes above the area wait for bytes before them.
+        Of more than 24 streams the largest are shown. Returns *ax*, or new axes.
         """
         load = self.loads[0]
         names = {
@@ -176,12 +190,15 @@ class LoadDetails:
         }
         draw = partial(time_series.draw_byte_ranges, labels=names, n_waited=load.hol.stream_bytes)
         height_in = byte_ranges_height_in(load.trace)
-        return self._over_time(ax, "Byte ranges per stream of", draw, until_ms, height_in=height_in)
+        return self._draw_over_time(
+            ax, "Byte ranges per stream of", draw, until_ms, height_in=height_in
+        )
 
     def deltas(self, ax: Axes | None = None, **style: Unpack[FigureStyle]) -> Axes:
-        """Draw of two loads how much sooner or later each resource was complete with the second.
+        """Draw how much sooner or later each resource was complete with the second of two loads.
 
-        Bars in ms, in the order of the page; of more than 60 resources those that moved most.
+        Bars are in ms and in the order of the page; of more than 60 resources, those with the
+        largest differences are shown.
         Returns *ax*, or the axes of a new figure.
 
         Raises:
@@ -192,40 +209,40 @@ class LoadDetails:
             raise InputError.at("loads", message)
         first, second = self.loads
         n_rows = len(waterfalls.shown(waterfalls.deltas_of(first, second)))
-        ax = ax or new_axes(_ROW_IN * n_rows + _FRAME_IN)
+        ax = ax or new_axes(_ROW_HEIGHT_IN * n_rows + _FRAME_HEIGHT_IN)
         set_alt_text(ax, waterfalls.draw_paired(ax, first, second, lane_labels(self.loads)))
         return ax
 
     def against(
         self, other: Load, *, until_ms: float | None = None, **style: Unpack[FigureStyle]
     ) -> ShownFigure:
-        """Return a figure of the first load above *other*, and of what moved between the two.
+        """Return a figure of the first load above *other*, with the difference of each resource.
 
-        *other* is a load of the same page or of a variant of it (`page.with_(...)`): resources are
-        the same where their ids are. Both waterfalls have one axis of time, which ends as that of
-        `multiplexing`; colours are those of kinds.
+        *other* is a load of the same page or of a variant of it (`page.with_(...)`), whose
+        resources are identified by their ids. Both waterfalls have the same time axis, which ends
+        as that of `multiplexing`; colours are those of kinds.
 
         Raises:
-            InputError: if *other* is no load.
+            InputError: if *other* is not a load.
         """
         check_loads("other", [other])
         pair = (self.loads[0], other)
         window = window_of(pair, until_ms)
-        # Numbers of resources may differ between variants, so colours cannot go by them.
+        # Colours by kind, as resources have other numbers in variants of a page.
         palettes = [Palette(load.page, is_by_kind=True) for load in pair]
         n_rows = [waterfalls.n_lines(*each) for each in zip(pair, palettes, strict=True)]
         n_rows.append(len(waterfalls.shown(waterfalls.deltas_of(*pair))))
-        heights_in = [_ROW_IN * max(1, n) + _AXIS_IN for n in n_rows]
+        heights_in = [_ROW_HEIGHT_IN * max(1, n_lines) + _AXIS_HEIGHT_IN for n_lines in n_rows]
         heights_in.insert(2, multiplexing.height_in(palettes[0]))
         figure = new_figure(sum(heights_in))
-        above, below, legend, moved = figure.subplots(4, height_ratios=heights_in)
+        above, below, legend, differences = figure.subplots(4, height_ratios=heights_in)
         for ax, load, palette in zip((above, below), pair, palettes, strict=True):
             set_alt_text(ax, waterfalls.draw_waterfall(ax, load, palette, window))
         above.set_xlabel("")
         multiplexing.below(legend, *palettes)
         names = lane_labels(pair)
         names = ["the first", "the second"] if names[0] == names[1] else names
-        set_alt_text(moved, waterfalls.draw_paired(moved, *pair, names))
+        set_alt_text(differences, waterfalls.draw_paired(differences, *pair, names))
         return figure
 
     def save_against(
@@ -245,16 +262,16 @@ class LoadDetails:
         save_figure(self.against(other, until_ms=until_ms, **style), path)
 
     def dependencies(self, ax: Axes | None = None, **style: Unpack[FigureStyle]) -> Axes:
-        """Draw what made the browser ask for what, and the chain that the end waited for.
+        """Draw the dependency graph, with the chain for which the end of the load waited.
 
-        Of the first load: a box per resource, to the right of its parent; three and more leaves of
-        a kind share one. Returns *ax*, or the axes of a new figure.
+        Of the first load: a box per resource, to the right of its parent; three or more leaves of a
+        kind share a box. Returns *ax*, or the axes of a new figure.
         """
         load = self.loads[0]
         chain = trees.chain_of(load)
         finished = {row.id: row.finished_ms for row in load.timings}
 
-        def when(resources: tuple[int, ...]) -> str:
+        def completion(resources: tuple[int, ...]) -> str:
             ids = [load.page.resources[index].id for index in resources]
             known = [finished[id_] for id_ in ids if id_ in finished]
             return f"{max(known):,.0f} ms" if known else "not asked for"
@@ -265,7 +282,7 @@ class LoadDetails:
             f" {self._conditions}"
         )
         palette = tree_palette(load.page)
-        trees.draw_dependencies(ax, load.page, palette, title, when, chain=chain)
+        trees.draw_dependencies(ax, load.page, palette, title, completion, chain=chain)
         path = ", then ".join(load.page.resources[index].id for index in chain)
         set_alt_text(ax, f"A tree of requests; the end waited for {path}.")
         return ax
@@ -273,14 +290,14 @@ class LoadDetails:
     def priority_tree(
         self, ax: Axes | None = None, *, at_ms: float | None = None, **style: Unpack[FigureStyle]
     ) -> Axes:
-        """Draw what the server's scheduler knew of the first load *at_ms* after navigation start.
+        """Draw the state of the server's scheduler in the first load, *at_ms* after its start.
 
-        The dependency tree as it stood, or, where there is none, the groups of streams (urgencies,
-        buckets) in the order in which they are served. Without *at_ms* it is the first instant at
-        which most responses waited to be sent. Returns *ax*, or the axes of a new figure.
+        It is the dependency tree, or else the groups of streams (urgencies, buckets) in the order
+        in which they are served. By default it is the first instant at which most responses waited
+        to be sent. Returns *ax*, or the axes of a new figure.
 
         Raises:
-            InputError: if *at_ms* is no time.
+            InputError: if *at_ms* is not a time.
         """
         load = self.loads[0]
         at_ns = trees.busiest_ns(load) if at_ms is None else instant_ns(at_ms)
@@ -298,15 +315,16 @@ class LoadDetails:
         )
         return ax
 
-    def _over_time(
+    def _draw_over_time(
         self,
         ax: Axes | None,
         what: str,
         draw: Callable[..., str],
         until_ms: float | None,
         connection: Connection | None = None,
-        height_in: float = CURVE_IN,
+        height_in: float = CURVE_HEIGHT_IN,
     ) -> Axes:
+        """Draw a figure of the trace of the first load, or of one connection, over time."""
         ax = ax or new_axes(height_in)
         trace = (connection or self.loads[0]).trace
         title = f"{what} {self._page_name} with {self._conditions}"
@@ -319,7 +337,7 @@ class LoadDetails:
 
     @property
     def _conditions(self) -> str:
-        """The scheme and the network of the first load, as titles have them."""
+        """The scheme and the network of the first load, for titles."""
         load = self.loads[0]
         scheme, network = (plain(shortened(each.name, 40)) for each in (load.scheme, load.network))
         return f"{scheme} over {network}"
@@ -333,22 +351,23 @@ class LoadDetails:
         return Palette(self._page)
 
 
-_LANE_IN = 0.37
+_LANE_HEIGHT_IN = 0.37
 """Height of a lane without stacks."""
-_LINE_IN = 0.14
-_LEAST_CURVE_IN = 2.5
-_LABEL_IN = 0.6
-_FRAME_IN = 1.1
-"""Height of a title above and a guide below a figure with one picture."""
-_TITLE_IN = 0.5
+_LINE_HEIGHT_IN = 0.14
+"""Height of a line of a lane's label."""
+_MIN_CURVE_HEIGHT_IN = 2.5
+_LABEL_HEIGHT_IN = 0.6
+_FRAME_HEIGHT_IN = 1.1
+"""Height of the title above and the explanation below a figure with one picture."""
+_TITLE_HEIGHT_IN = 0.5
 
 
 @plot_methods
-class LoadPlots(LoadDetails, Saved):
-    """Draws *loads*, which are of one page: one lane or line each, in the order given.
+class LoadPlots(LoadDetails, SavedPlots):
+    """Figures of *loads* of one page: one lane or line per load, in the order given.
 
-    Nothing is shown: each method returns what it drew on, and `save` writes it. A notebook shows
-    the whole `figure`.
+    Each method returns the axes that it drew on, and `save` writes a file. A notebook shows
+    `figure`.
 
     Raises:
         InputError: if there is no load, or they are of several pages.
@@ -373,25 +392,26 @@ class LoadPlots(LoadDetails, Saved):
     ) -> Axes:
         """Draw which resource's bytes reached the application when (Marx 2019, Fig. 8 and 13).
 
-        A lane per load and a rectangle per packet, which ends at the time in ms since navigation
-        start at which its bytes were delivered; a resource looks the same in all lanes. Packets
-        that were delivered at one instant are stacked, first sent lowest, and the highest stack
-        of the figure fills its lane. A rectangle is as wide as a send interval, or as what of it
-        has passed since the last delivery. In lanes of more than 480 packets, neighbouring packets
-        of a resource are joined. On pages of more than 12 resources the hue is that of the class
-        (above the fold, render-blocking, rest), and its shades alternate from resource to resource.
-        A dashed line marks when all above the fold was complete. Below a lane are lost packets,
-        above a single one those that were sent again.
+        A lane per load has a rectangle per packet, which ends when the packet's bytes were
+        delivered, in ms since navigation start; a resource looks the same in all lanes. Packets
+        that were delivered at one instant are stacked, first sent lowest, and the highest stack of
+        the figure fills its lane. A rectangle is as wide as a send interval, or less if the
+        delivery before was later. In lanes of more than 480 packets, neighbouring packets of a
+        resource are joined. On pages of more than 12 resources the hue is that of the class (above
+        the fold, render-blocking, rest), and its shades alternate from resource to resource. A
+        dashed line marks when all resources above the fold were complete. Lost packets are marked
+        below a lane and, with a single lane, retransmitted ones above it.
 
-        The axis ends with the last resource, before a late one that would squash the others (and
-        says so), or at *until_ms*. With *annotate*, a resource's number (from 1 on, in the order of
-        the page) stands where there is room. *highlight* is the id of a resource that stands out,
-        all others are pale. Returns *ax*, or the axes of a new figure with its legend.
+        The axis ends with the last resource, or before a late one that would squash the others
+        (with a note), or at *until_ms*. With *annotate*, packets have the number of their resource
+        (from 1, in the order of the page) if there is room. The resource with the id *highlight*
+        stands out from the others, which are pale. Returns *ax*, or the axes of a new figure with
+        its legend.
 
         Raises:
-            InputError: if *until_ms* is no time, or no resource has the id *highlight*.
+            InputError: if *until_ms* is not a time, or no resource has the id *highlight*.
         """
-        palette = self._palette if highlight is None else self._highlighting(highlight)
+        palette = self._palette if highlight is None else self._palette_highlighting(highlight)
         if ax is None:
             ax = self._new_figure([], palette=palette)[1][0]
         window = window_of(self.loads, until_ms)
@@ -418,15 +438,15 @@ class LoadPlots(LoadDetails, Saved):
         """Draw the share of bytes in complete resources over time (Marx 2019, Fig. 11).
 
         A line per load, from its first request on, over ms since navigation start. *which* is
-        "all" or "atf" (above the fold); where nothing above the fold has a byte, all resources
-        are drawn and the title says so. The area above a line is the ByteIndex, which the legend,
-        of one load the title, names; with *sample_ms* they name the one that is sampled so often.
-        Returns *ax*, or the axes of a new figure.
+        "all" or "atf" (above the fold); if the resources above the fold have no bytes, all are
+        drawn, with a note in the title. The area above a line is the ByteIndex, which the legend
+        has, or the title for a single load; with *sample_ms* it is the one sampled at that
+        interval. Returns *ax*, or the axes of a new figure.
 
         Raises:
             InputError: if *which* is something else.
         """
-        ax = ax or new_axes(self._curve_in + _LABEL_IN)
+        ax = ax or new_axes(self._curve_height_in + _LABEL_HEIGHT_IN)
         names = lane_labels(self.loads)
         words = time_series.draw_progress(ax, self.loads, names, which, sample_ms=sample_ms)
         set_alt_text(ax, words)
@@ -440,18 +460,17 @@ class LoadPlots(LoadDetails, Saved):
         fold: waterfalls.Fold | None = None,
         **style: Unpack[FigureStyle],
     ) -> Axes:
-        """Draw when each resource of the first load was requested, began to come and was there.
+        """Draw when each resource of the first load was requested, began to arrive and completed.
 
-        Rows stand in request order; times are ms since navigation start. A thin line runs from the
-        request to the first byte delivered, a bar from there to the last, in full colour where
-        bytes came. Names are followed by the first priority and, if it changed, the last. Below the
-        rows are the bandwidth that was used and, where the browser computed its load, what the main
-        thread did. Colours, hatches and
-        numbers are those of `multiplexing` (Marx 2019, Fig. 8); a triangle marks what is above the
-        fold. Of more than 60 resources, the smallest below the fold share rows with neighbours that
-        were folded too. Where the browser computed its load, lines mark paints and load event. The
-        axis ends as that of `multiplexing`. With *fold* there is a row per "host" or "kind".
-        Returns *ax*, or the axes of a new figure.
+        Rows are in request order; times are in ms since navigation start. A thin line runs from the
+        request to the first byte delivered, a bar from there to the last, in full colour while
+        bytes arrived. Names are followed by the first priority and, if it changed, the last. Below
+        the rows is the bandwidth used; a computed load also has the work of the main thread, and
+        lines at paints and load event. Colours, hatches and numbers are those of `multiplexing`
+        (Marx 2019, Fig. 8); a triangle marks resources above the fold. With more than 60 resources,
+        the smallest below the fold share rows with folded neighbours. The axis ends as that of
+        `multiplexing`. With *fold* there is a row per "host" or "kind". Returns *ax*, or the axes
+        of a new figure.
 
         Raises:
             InputError: if *fold* is something else.
@@ -459,37 +478,40 @@ class LoadPlots(LoadDetails, Saved):
         if fold is not None:
             check_choice("fold", fold, ("host", "kind"))
         load, window = self.loads[0], window_of(self.loads[:1], until_ms)
-        # What is folded by kind or host has no resource's own colour.
+        # Rows of several resources have no colour of their own.
         palette = self._palette if fold is None else Palette(load.page, is_by_kind=True)
-        ax = ax or new_axes(_ROW_IN * waterfalls.n_lines(load, palette, fold) + _FRAME_IN)
+        ax = ax or new_axes(
+            _ROW_HEIGHT_IN * waterfalls.n_lines(load, palette, fold) + _FRAME_HEIGHT_IN
+        )
         set_alt_text(ax, waterfalls.draw_waterfall(ax, load, palette, window, fold=fold))
         return ax
 
     def figure(self, *, until_ms: float | None = None, **style: Unpack[FigureStyle]) -> ShownFigure:
-        """Return a new figure of it all: the strip, its legend, and the ByteIndex.
+        """Return a new figure of the strip with its legend, the ByteIndex and, alone, a waterfall.
 
-        A single load comes with its waterfall. All share one axis of time, in ms since navigation
-        start, which ends as that of `multiplexing`. The legend names the resources, or where there
-        are more than 12 their classes.
+        A waterfall is drawn for a single load. All share the time axis, in ms since navigation
+        start, which ends as that of `multiplexing`. The legend lists the resources, or their
+        classes if there are more than 12.
         """
         has_waterfall = len(self.loads) == 1
-        waterfall_in = _ROW_IN * waterfalls.n_lines(self.loads[0], self._palette)
-        figure, (first, *more) = self._new_figure(
-            [self._curve_in, *([waterfall_in] if has_waterfall else ())], title=title(self.loads)
+        waterfall_in = _ROW_HEIGHT_IN * waterfalls.n_lines(self.loads[0], self._palette)
+        figure, (first, curve, *below) = self._new_figure(
+            [self._curve_height_in, *([waterfall_in] if has_waterfall else ())],
+            title=title(self.loads),
         )
         self.multiplexing(first, until_ms=until_ms)
-        self.byte_index(more[0])
-        if has_waterfall:
-            self.waterfall(more[1], until_ms=until_ms)
-        for ax in more:
+        self.byte_index(curve)
+        for ax in below:
+            self.waterfall(ax, until_ms=until_ms)
+        for ax in (curve, *below):
             ax.set_xlim(first.get_xlim())
         return figure
 
     def alt_text(self, name: str = "figure") -> str:
-        """Return in words what the method *name* draws, for who does not see it.
+        """Return the alternative text of the figure that the method *name* draws.
 
         Raises:
-            InputError: if there is no such picture, or it cannot be drawn of these loads.
+            InputError: if there is no such figure, or it cannot be drawn of these loads.
         """
         if name not in PICTURES:
             message = f"must be one of {', '.join(PICTURES)}, is {format_value(name)}"
@@ -497,9 +519,9 @@ class LoadPlots(LoadDetails, Saved):
         return alt_text(getattr(self, name)())
 
     def animation(self, path: str | os.PathLike[str]) -> None:
-        """Write packets on the wire, and what either order of delivery holds back, to *path*.
+        """Write an animation of packets, and of those that either order of delivery holds back.
 
-        Of the first load: as a page that plays by itself (.html), or some seconds of it (.gif).
+        It shows the first load, as an interactive page (.html) or in part (.gif), by *path*.
         For the same packets it shows QUIC, which delivers each stream in its own order, above TCP,
         which has one order for all (Marx 2019 § 2, Sander 2022 § 4). Equal loads give equal bytes.
 
@@ -509,11 +531,11 @@ class LoadPlots(LoadDetails, Saved):
         animation.write(self.loads[0], self._palette, path)
 
     def race(self, path: str | os.PathLike[str]) -> None:
-        """Write the loads side by side, as pages that fill in, to *path* (.html).
+        """Write a replay of the loads side by side, as pages that fill in, to *path* (.html).
 
-        Boxes stand for what is above the fold; below each page are the packets on the wire, below
-        all a filmstrip. The page plays, steps, and goes to the next time at which a resource is
-        complete with one load and not with all. It needs no other file and no network.
+        Boxes stand for the resources above the fold; below each page are the packets on the wire,
+        below all pages a filmstrip. The player can step, and go to the next time at which a
+        resource is complete in some loads only. It needs no other file and no network.
 
         Raises:
             InputError: if the ending is another, or the file cannot be written.
@@ -528,7 +550,7 @@ class LoadPlots(LoadDetails, Saved):
         end_ms = window_of(self.loads).end_ms
         return [lane_layout.lane_of(load, end_ms) for load in self.loads]
 
-    def _highlighting(self, highlight: str) -> Palette:
+    def _palette_highlighting(self, highlight: str) -> Palette:
         index = self._page.index.get(highlight)
         if index is None:
             message = f"no resource of {self._page.name} is called {format_value(highlight)}"
@@ -541,32 +563,35 @@ class LoadPlots(LoadDetails, Saved):
         return [f"{head}\n{folded(tail)}".rstrip() for head, _, tail in heads_tails]
 
     @property
-    def _strip_in(self) -> float:
+    def _strip_height_in(self) -> float:
+        # High enough for a single packet in a lane of stacks, and for the lines of a label.
         single = lane_layout.stack_share(1, lane_layout.tallest(self._lanes))
         lines = max(label.count("\n") + 1 for label in self._lane_labels)
-        lane_in = max(_LANE_IN / single, _LINE_IN * (lines + 0.5))
+        lane_in = max(_LANE_HEIGHT_IN / single, _LINE_HEIGHT_IN * (lines + 0.5))
         return len(self.loads) * lane_in
 
     @property
-    def _curve_in(self) -> float:
+    def _curve_height_in(self) -> float:
         names = map(folded, lane_labels(self.loads))
         lines = sum(name.count("\n") + 1 for name in names)
-        return max(_LEAST_CURVE_IN, _ROW_IN * (lines + 2))
+        return max(_MIN_CURVE_HEIGHT_IN, _ROW_HEIGHT_IN * (lines + 2))
 
     def _new_figure(
-        self, more_in: list[float], *, title: str = "", palette: Palette | None = None
+        self, other_heights_in: list[float], *, title: str = "", palette: Palette | None = None
     ) -> tuple[ShownFigure, list[Axes]]:
-        """Return a new figure and its axes: for the strip, and one of each height in *more_in*.
+        """Return a new figure, with axes for the strip and for each of *other_heights_in*.
 
-        The legend of the resources is there: beside the strip if that is high enough, else below.
+        The legend of the resources is beside the strip if that is high enough, otherwise below it.
         """
         palette = palette or self._palette
-        room_in = self._strip_in if paper_in() is None else 0.0
+        room_in = self._strip_height_in if paper_in() is None else 0.0
         has_side_legend = multiplexing.height_in(palette, columns=1) <= room_in
         below_in = [] if has_side_legend else [multiplexing.height_in(palette)]
-        heights_in = [self._strip_in, *below_in, *more_in]
+        heights_in = [self._strip_height_in, *below_in, *other_heights_in]
         figure = new_figure(
-            sum(heights_in) + _LABEL_IN * (1 + len(more_in)) + _TITLE_IN * bool(title)
+            sum(heights_in)
+            + _LABEL_HEIGHT_IN * (1 + len(other_heights_in))
+            + _TITLE_HEIGHT_IN * bool(title)
         )
         if paper_in() is None:
             figure.suptitle(title, fontsize=SMALL + 2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.errors import InputError, NothingToMeasureError
@@ -31,73 +33,78 @@ if TYPE_CHECKING:
 
 
 _MAX_WATERFALLS = 3
-"""Most loads whose waterfalls are shown: nobody compares more."""
-_SHARES = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
-_SETS: tuple[tuple[Which, str], ...] = (("all", "all resources"), ("atf", "above the fold"))
+"""Most loads whose waterfalls are shown, as more are hard to compare."""
+_TABLE_SHARES = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
+"""Shares of bytes whose times are in the table of progress."""
+_RESOURCE_SETS: tuple[tuple[Which, str], ...] = (
+    ("all", "all resources"),
+    ("atf", "above the fold"),
+)
 
 
 def picture(drawn: Axes | Figure, *, title: str, data: Table[Any]) -> Picture:
-    """Return what was *drawn*, whose words stand with it, as a picture of a report."""
+    """Return a drawing with its alternative text as a picture of a report."""
     figure = root_figure(drawn)
     svg = rendered(figure, "svg").decode()
     return Picture(title=title, alt=alt_text(figure), svg=svg, data=data)
 
 
-_MAX_SAMPLES = 200
+_MAX_TABLE_ROWS = 200
+"""About so many of the states of a connection are listed."""
 
 
 class NamedLoad(NamedTuple):
-    """A load, and what it is called beside the others."""
+    """A load, with a name that distinguishes it from the others."""
 
     name: str
     load: Load
 
 
-def _pictures(pairs: Sequence[NamedLoad]) -> Iterator[Picture]:
+def _load_pictures(named_loads: Sequence[NamedLoad]) -> Iterator[Picture]:
     """Yield the pictures of the loads of a page."""
-    loads = [pair.load for pair in pairs]
+    loads = [named.load for named in named_loads]
     plots, page = LoadPlots(loads), loads[0].page.name
     title = f"{page}: packets delivered to the application, by resource"
-    yield picture(plots.multiplexing(), title=title, data=_by_resource(pairs))
-    for which, what in _SETS:
+    yield picture(plots.multiplexing(), title=title, data=_completion_table(named_loads))
+    for which, what in _RESOURCE_SETS:
         if shown_set(loads[0], which) == which:
             title = f"{page}: share of the bytes in complete resources, {what}"
-            shares = _shares(pairs, which, what)
+            shares = _share_table(named_loads, which, what)
             yield picture(plots.byte_index(which=which), title=title, data=shares)
     end_ms = window_of(loads).end_ms
-    for name, load in pairs if len(pairs) <= _MAX_WATERFALLS else ():
+    for name, load in named_loads if len(named_loads) <= _MAX_WATERFALLS else ():
         ax = load.plot.waterfall(until_ms=end_ms)
-        # One end for all, which are compared: a bar twice as long took twice the time.
+        # The same axis for all, so that their bars are comparable.
         ax.set_xlim(0, end_ms)
-        yield picture(ax, title=f"{page}: waterfall with {name}", data=_requests(name, load))
-    if len(pairs) == 1:
-        yield from _pictures_of_one(loads[0])
-    elif len(pairs) == 2:
-        (first, one), (second, other) = pairs
-        moved = Table(
-            (*_RESOURCE, f"{first}, ms", f"{second}, ms", "difference, ms"),
+        yield picture(ax, title=f"{page}: waterfall with {name}", data=_timing_table(name, load))
+    if len(named_loads) == 1:
+        yield from _details_of_load(loads[0])
+    elif len(named_loads) == 2:
+        (first, one), (second, other) = named_loads
+        differences = Table(
+            (*_RESOURCE_HEADS, f"{first}, ms", f"{second}, ms", "difference, ms"),
             deltas_of(one, other),
             title=f"When resources were complete with {first} and {second}",
         )
         title = f"{page}: what moved with {second} against {first}"
-        yield picture(plots.deltas(), title=title, data=moved)
+        yield picture(plots.deltas(), title=title, data=differences)
 
 
-def _pictures_of_one(load: Load) -> Iterator[Picture]:
-    """Yield how the bytes of a load came, and what asked for what."""
+def _details_of_load(load: Load) -> Iterator[Picture]:
+    """Yield pictures of details of a single load: bytes, connections and dependencies."""
     name, plots = load.page.name, load.plot
-    packets = _packets_by_resource(load)
+    packets = _packet_table(load)
     yield picture(plots.byte_ranges(), title=f"{name}: byte ranges per stream", data=packets)
     bins = table_of_bins(load.trace, window_of([load]).end_ms)
     yield picture(plots.throughput(), title=f"{name}: throughput", data=bins)
     for connection in load.connections:
         if connection.trace.recovery:
-            yield from _pictures_of_connection(load, connection)
-    requests = _dependencies(load)
+            yield from _connection_pictures(load, connection)
+    requests = _dependency_table(load)
     yield picture(plots.dependencies(), title=f"{name}: what asked for what", data=requests)
 
 
-_RESOURCE = ("resource", "kind", "bytes", "above the fold")
+_RESOURCE_HEADS = ("resource", "kind", "bytes", "above the fold")
 
 
 def table_of_bins(trace: Trace, end_ms: float) -> Table[Any]:
@@ -106,27 +113,35 @@ def table_of_bins(trace: Trace, end_ms: float) -> Table[Any]:
     return Table(heads, bins_of(trace, end_ms), title="Throughput by span of time")
 
 
-def _packets_by_resource(load: Load) -> Table[Any]:
-    sent = {request.stream_id: [0, 0] for request in load.trace.requests}
+def _packet_table(load: Load) -> Table[Any]:
+    n_sent: Counter[int] = Counter()
+    n_lost: Counter[int] = Counter()
     for packet in load.trace.packets:
-        counts = sent[packet.stream_id]
-        counts[0] += 1
-        counts[1] += packet.arrived_at_ns is None
+        n_sent[packet.stream_id] += 1
+        n_lost[packet.stream_id] += packet.arrived_at_ns is None
     return Table(
         ("resource", "packets", "of them lost", "bytes", "first byte", "finished"),
         [
-            (row.id, *sent[row.stream_id], row.bytes, row.first_byte_ms, row.finished_ms)
+            (
+                row.id,
+                n_sent[row.stream_id],
+                n_lost[row.stream_id],
+                row.bytes,
+                row.first_byte_ms,
+                row.finished_ms,
+            )
             for row in load.timings
         ],
         title="Packets by resource, times in ms",
     )
 
 
-def _pictures_of_connection(load: Load, connection: Connection) -> Iterator[Picture]:
+def _connection_pictures(load: Load, connection: Connection) -> Iterator[Picture]:
     """Yield what a connection's server recorded: its recovery, transfer and round-trip times."""
     plots, trace, number = load.plot, connection.trace, connection.number
     name = time_series.describe_connection(load, connection)
     transferred = time_series.transferred_of(trace)
+    # Without losses there is no column for them.
     n_columns = 4 if transferred[-1].lost else 3
     for drawn, what, heads, rows, is_needed, title, more in (
         (
@@ -162,8 +177,8 @@ def _pictures_of_connection(load: Load, connection: Connection) -> Iterator[Pict
             "",
         ),
     ):
-        # Between those that are needed every so many rows tell enough.
-        step = -(-len(rows) // _MAX_SAMPLES)
+        # Every n-th row, besides those that are needed.
+        step = math.ceil(len(rows) / _MAX_TABLE_ROWS)
         shown = [row for n, row in enumerate(rows) if n % step == 0 or is_needed(row)]
         title += f", every {step} rows{more}" if step > 1 else ""
         yield picture(
@@ -173,7 +188,7 @@ def _pictures_of_connection(load: Load, connection: Connection) -> Iterator[Pict
         )
 
 
-def _dependencies(load: Load) -> Table[Any]:
+def _dependency_table(load: Load) -> Table[Any]:
     chain = trees.chain_of(load)
     finished = {row.id: row.finished_ms for row in load.timings}
     rows = []
@@ -189,101 +204,108 @@ def _dependencies(load: Load) -> Table[Any]:
 
 
 def describe_loads(loads: Sequence[Load], baseline: str | None) -> ReportParts:
-    """Return what a report says of the loads of one page.
+    """Return the verdict and the section of the loads of one page.
 
     Raises:
         InputError: if none of them is of scheme *baseline*.
     """
-    # The names that tell them apart in figures, too.
-    pairs = [NamedLoad(*each) for each in zip(lane_labels(loads), loads, strict=True)]
+    # With the names that they have in figures.
+    named_loads = [NamedLoad(*each) for each in zip(lane_labels(loads), loads, strict=True)]
     schemes: dict[str, NamedLoad] = {}
-    for pair in pairs:
-        schemes.setdefault(pair.load.scheme.name, pair)
-    # A list: users may give what cannot be hashed.
+    for named in named_loads:
+        schemes.setdefault(named.load.scheme.name, named)
+    # In a list, as a user's baseline may not be hashable.
     if baseline is not None and baseline not in [*schemes]:
         message = f"must be the scheme of a load ({', '.join(schemes)}), is {baseline!r}"
         raise InputError.at("baseline", message)
-    base = schemes.get(baseline or "rr", pairs[0])
-    return ReportParts(loads[0].page.name, _verdict(pairs, base), _section(pairs, base))
+    base = schemes.get(baseline or "rr", named_loads[0])
+    return ReportParts(loads[0].page.name, _verdict(named_loads, base), _section(named_loads, base))
 
 
-def _verdict(pairs: Sequence[NamedLoad], baseline: NamedLoad) -> list[str]:
-    """Return what is to be known first, in sentences."""
-    first = pairs[0].load
+def _verdict(named_loads: Sequence[NamedLoad], baseline: NamedLoad) -> list[str]:
+    """Return the most important facts, in sentences."""
+    first = named_loads[0].load
     judged = fidelity(first.page, first.spec.browser)
     fits = [] if judged is None else judged.lines()
-    if len(pairs) == 1:
-        return fits + _verdict_of_one(first)
+    if len(named_loads) == 1:
+        return fits + _verdict_of_load(first)
     if judged is not None and judged.grade is Grade.POOR:
         return fits
-    stated = fits + [_verdict_of_set(pairs, baseline, which, what) for which, what in _SETS]
-    # What a verdict over one load each is worth.
-    if any(pair.load.packets.lost for pair in pairs):
+    sentences = fits + [
+        _verdict_of_set(named_loads, baseline, which, what) for which, what in _RESOURCE_SETS
+    ]
+    if any(named.load.packets.lost for named in named_loads):
         worth = (
             "One load each, with random losses: there is no interval, and another seed may order"
             " them differently."
         )
     else:
         worth = "One load each: there is no interval, and other pages and networks may differ."
-    return [*stated, worth]
+    return [*sentences, worth]
 
 
-def _section(pairs: Sequence[NamedLoad], baseline: NamedLoad) -> Section:
-    """Return the section of one page."""
-    page = pairs[0].load.page
-    notes = [note for pair in pairs for note in pair.load.notes]
+def _section(named_loads: Sequence[NamedLoad], baseline: NamedLoad) -> Section:
+    """Return the section of the loads of one page: timeline, pictures and tables."""
+    page = named_loads[0].load.page
+    notes = [note for named in named_loads for note in named.load.notes]
     notes += [
-        f"{pair.load.scheme.name}: {pair.load.scheme.caveat}"
-        for pair in pairs
-        if pair.load.scheme.caveat
+        f"{named.load.scheme.name}: {named.load.scheme.caveat}"
+        for named in named_loads
+        if named.load.scheme.caveat
     ]
     return Section(
         title=f"{page.name}: {page.title}",
         words=list(dict.fromkeys(notes)),
         timeline=Timeline(
             title=f"{page.name}: timeline of packets, resources and bytes",
-            names=[pair.name for pair in pairs],
-            loads=[pair.load for pair in pairs],
+            names=[named.name for named in named_loads],
+            loads=[named.load for named in named_loads],
         ),
-        pictures=list(_pictures(pairs)),
+        pictures=list(_load_pictures(named_loads)),
         tables=[
-            _figures(pairs, baseline),
-            *(_steps(pair) for pair in pairs if pair.load.first_paint_ms is not None),
+            _metrics_table(named_loads, baseline),
+            *(
+                _critical_path_table(named)
+                for named in named_loads
+                if named.load.first_paint_ms is not None
+            ),
         ],
     )
 
 
-def _verdict_of_one(load: Load) -> list[str]:
-    stated = [
+def _verdict_of_load(load: Load) -> list[str]:
+    sentences = [
         f"{load.page.name} with {load.scheme.name} over {load.network.name}"
         f" ({load.protocol.value.upper()}): the last of {len(load.timings)} resources was complete"
         f" {load.page_load_ms:,.0f} ms after navigation start."
     ]
-    for which, what in _SETS:
+    for which, what in _RESOURCE_SETS:
         index_ms, of = load.byte_index_or_none(which), "of " if which == "all" else ""
         if index_ms is None:
-            stated.append(f"There is no ByteIndex {of}{what}: {load.missing_reason(which)}.")
+            sentences.append(f"There is no ByteIndex {of}{what}: {load.missing_reason(which)}.")
             continue
-        stated.append(f"The ByteIndex {of}{what} is {index_ms:,.0f} ms{_optimality(load, which)}.")
+        sentences.append(
+            f"The ByteIndex {of}{what} is {index_ms:,.0f} ms{_describe_optimality(load, which)}."
+        )
     above = [row for row in load.timings if row.above_the_fold]
     last = max(above, key=lambda row: row.finished_ms, default=None)
     if last is not None:
-        stated.append(f"Above the fold, {last.id} came last, after {last.finished_ms:,.0f} ms.")
+        sentences.append(f"Above the fold, {last.id} came last, after {last.finished_ms:,.0f} ms.")
     hol = load.hol
     in_order = hol.stream_bytes if load.protocol.value == "quic" else hol.connection_bytes
     if in_order:
-        stated.append(
+        sentences.append(
             f"{in_order:,} bytes had arrived and waited for others (head-of-line blocking)."
         )
     packets = load.packets
     if packets.lost:
-        stated.append(
+        sentences.append(
             f"{packets.lost:,} of {packets.sent:,} packets were lost: another seed differs."
         )
-    return stated
+    return sentences
 
 
-def _optimality(load: Load, which: Which) -> str:
+def _describe_optimality(load: Load, which: Which) -> str:
     """Return the distance from the lower bound that no scheme can beat, if available."""
     try:
         ratio = load.optimality_ratio(which)
@@ -298,26 +320,26 @@ def _optimality(load: Load, which: Which) -> str:
 
 
 def _verdict_of_set(
-    pairs: Sequence[NamedLoad], baseline: NamedLoad, which: Which, what: str
+    named_loads: Sequence[NamedLoad], baseline: NamedLoad, which: Which, what: str
 ) -> str:
     indexes = [
-        (index_ms, pair.name)
-        for pair in pairs
-        if (index_ms := pair.load.byte_index_or_none(which)) is not None
+        (index_ms, named.name)
+        for named in named_loads
+        if (index_ms := named.load.byte_index_or_none(which)) is not None
     ]
-    page = pairs[0].load.page.name
+    page = named_loads[0].load.page.name
     if not indexes:
-        return f"{page}, {what}: no ByteIndex, for {pairs[0].load.missing_reason(which)}."
+        return f"{page}, {what}: no ByteIndex, for {named_loads[0].load.missing_reason(which)}."
     decimals = decimals_of((index for index, _ in indexes), least=0)
     best_ms, worst_ms = (pick(index for index, _ in indexes) for pick in (min, max))
     best = [name for index_ms, name in indexes if index_ms <= best_ms * (1 + APART)]
     if worst_ms <= best_ms * (1 + APART):
         return f"{page}, {what}: all come to a ByteIndex of {best_ms:,.0f} ms; the choice is free."
     slowest = [name for index_ms, name in indexes if index_ms >= worst_ms * (1 - APART)]
-    named_loads = {pair.name: pair for pair in pairs}
-    other = named_loads[slowest[0]] if baseline.name in best else baseline
-    has_reason = len(best) == 1 and (which == "atf" or pairs[0].load.missing_reason("atf"))
-    reason = _gains_in_words(named_loads[best[0]], other, which) if has_reason else ""
+    load_by_name = {named.name: named for named in named_loads}
+    other = load_by_name[slowest[0]] if baseline.name in best else baseline
+    has_reason = len(best) == 1 and (which == "atf" or named_loads[0].load.missing_reason("atf"))
+    reason = _describe_gains(load_by_name[best[0]], other, which) if has_reason else ""
     base_ms = baseline.load.byte_index_or_none(which)
     compared = ""
     if base_ms is not None and best_ms and baseline.name not in best:
@@ -330,7 +352,7 @@ def _verdict_of_set(
     )
 
 
-_MOST_NAMED = 3
+_MAX_NAMED_RESOURCES = 3
 """Most resources that a verdict names."""
 
 
@@ -370,15 +392,15 @@ def contributions_of(fast: Load, slow: Load, which: Which) -> list[Contribution]
     return sorted(found, key=lambda each: (-abs(each.gain_ms), each.resource))
 
 
-def _gains_in_words(fast: NamedLoad, slow: NamedLoad, which: Which) -> str:
-    """Return which resources account for the difference between *fast* and *slow*."""
+def _describe_gains(fast: NamedLoad, slow: NamedLoad, which: Which) -> str:
+    """Describe which resources account for the difference between *fast* and *slow*."""
     found = contributions_of(fast.load, slow.load, which)
     total_ms = sum(each.gain_ms for each in found)
     if round(total_ms) < 1:
         return ""
     resources = fast.load.page.resources
     named: list[str] = []
-    for index, gain_ms, sooner_ms in found[:_MOST_NAMED]:
+    for index, gain_ms, sooner_ms in found[:_MAX_NAMED_RESOURCES]:
         verb = "" if named else " accounts"
         when = "earlier" if sooner_ms > 0 else "later"
         named.append(
@@ -387,15 +409,15 @@ def _gains_in_words(fast: NamedLoad, slow: NamedLoad, which: Which) -> str:
         )
     n_more = len(found) - len(named)
     if n_more:
-        rest_ms = sum(each.gain_ms for each in found[_MOST_NAMED:])
+        rest_ms = sum(each.gain_ms for each in found[_MAX_NAMED_RESOURCES:])
         named.append(f"{n_more} other{'s' * (n_more != 1)} for {rest_ms:,.0f} ms")
     return f" Of the {total_ms:,.0f} ms between {slow.name} and {fast.name}, {join_words(named)}."
 
 
-def _requests(name: str, load: Load) -> Table[Any]:
+def _timing_table(name: str, load: Load) -> Table[Any]:
     return Table.select(
         load.timings,
-        *zip(_RESOURCE, ("id", "kind", "bytes", "above_the_fold"), strict=True),
+        *zip(_RESOURCE_HEADS, ("id", "kind", "bytes", "above_the_fold"), strict=True),
         ("requested ms", "requested_ms"),
         ("first byte ms", "first_byte_ms"),
         ("finished ms", "finished_ms"),
@@ -403,43 +425,43 @@ def _requests(name: str, load: Load) -> Table[Any]:
     )
 
 
-def _by_resource(pairs: Sequence[NamedLoad]) -> Table[Any]:
-    finished = [{row.id: row.finished_ms for row in pair.load.timings} for pair in pairs]
+def _completion_table(named_loads: Sequence[NamedLoad]) -> Table[Any]:
+    finished = [{row.id: row.finished_ms for row in named.load.timings} for named in named_loads]
     return Table(
-        (*_RESOURCE, *(f"{pair.name}, ms" for pair in pairs)),
+        (*_RESOURCE_HEADS, *(f"{named.name}, ms" for named in named_loads)),
         [
             (
                 *(each.id, each.kind.value, each.size_bytes, each.above_the_fold),
                 *(times.get(each.id) for times in finished),
             )
-            for each in pairs[0].load.page.resources
+            for each in named_loads[0].load.page.resources
         ],
         title="When each resource was complete, in ms since navigation start",
     )
 
 
-def _shares(pairs: Sequence[NamedLoad], which: Which, what: str) -> Table[Any]:
+def _share_table(named_loads: Sequence[NamedLoad], which: Which, what: str) -> Table[Any]:
     rows = []
-    curves = [curve(pair.load, which) for pair in pairs]
-    for share in _SHARES:
-        # A share is reached a little early where it was summed with rounding.
+    curves = [curve(named.load, which) for named in named_loads]
+    for share in _TABLE_SHARES:
+        # Sums of shares have rounding errors.
         reached = [
             next((at for at, y in zip(times, ys, strict=True) if y >= share - 1e-9), None)
             for times, ys in curves
         ]
         rows.append((f"{share:.0%}", *reached))
     return Table(
-        ("share", *(f"{pair.name}, ms" for pair in pairs)),
+        ("share", *(f"{named.name}, ms" for named in named_loads)),
         rows,
         title=f"When so many of the bytes were there in whole resources ({what}), in ms",
     )
 
 
-def _figures(pairs: Sequence[NamedLoad], baseline: NamedLoad) -> Table[Any]:
+def _metrics_table(named_loads: Sequence[NamedLoad], baseline: NamedLoad) -> Table[Any]:
     rows = []
-    for name, load in pairs:
+    for name, load in named_loads:
         indexes = []
-        for which, _ in _SETS:
+        for which, _ in _RESOURCE_SETS:
             base_ms, own_ms = (each.byte_index_or_none(which) for each in (baseline.load, load))
             indexes += [own_ms, base_ms / own_ms if base_ms is not None and own_ms else None]
         hol, packets = load.hol, load.packets
@@ -448,20 +470,26 @@ def _figures(pairs: Sequence[NamedLoad], baseline: NamedLoad) -> Table[Any]:
     against = f"speedup to {baseline.name}"
     return Table(
         (
-            *("load", "ByteIndex all, ms", f"{against}, all"),
-            *("ByteIndex above the fold, ms", f"{against}, above the fold", "page load, ms"),
-            *("bytes blocked within streams", "bytes blocked in one order"),
-            *("packets sent", "packets lost"),
+            "load",
+            "ByteIndex all, ms",
+            f"{against}, all",
+            "ByteIndex above the fold, ms",
+            f"{against}, above the fold",
+            "page load, ms",
+            "bytes blocked within streams",
+            "bytes blocked in one order",
+            "packets sent",
+            "packets lost",
         ),
         rows,
         title="Metrics; a speedup above 1 is faster",
     )
 
 
-def _steps(pair: NamedLoad) -> Table[Any]:
-    """Return the critical path to the load event, where the browser computed one."""
+def _critical_path_table(named: NamedLoad) -> Table[Any]:
+    """Return the critical path to the load event of a computed load."""
     return Table.select(
-        pair.load.critical_path(),
+        named.load.critical_path(),
         ("what was done", "work"),
         ("resource", "id"),
         ("from", "began_ms"),
@@ -469,32 +497,32 @@ def _steps(pair: NamedLoad) -> Table[Any]:
         ("network", "network_ms"),
         ("bandwidth", "bandwidth_ms"),
         ("computing", "computation_ms"),
-        title=f"What the load event waited for with {pair.name}, times in ms",
+        title=f"What the load event waited for with {named.name}, times in ms",
     )
 
 
 def describe_log(measured: Measurement) -> ReportParts:
-    """Return what a report says of a measured log."""
+    """Return the verdict and the section of a measured log."""
     name = measured.log.title
     return ReportParts(name, _verdict_of_log(measured), _section_of_log(measured), [("log", name)])
 
 
 def _verdict_of_log(measured: Measurement) -> list[str]:
-    """Return what is to be known first, in sentences."""
+    """Return the most important facts, in sentences."""
     known = measured.to_dict()
     n, index_ms = len(known["resources"]), known["byte_index_ms"]["all"]
-    stated = [
+    sentences = [
         f"{known['page']}, a log over {known['transport'].upper()}: the last of {n}"
         f" response{'s' * (n != 1)} was complete {known['page_load_ms']:,.0f} ms after the log"
         " began."
     ]
     if index_ms is not None:
-        stated.append(f"The ByteIndex of all responses is {index_ms:,.0f} ms.")
+        sentences.append(f"The ByteIndex of all responses is {index_ms:,.0f} ms.")
     packets, hol = known["packets"], known["hol"]
-    stated.append(f"{packets['lost']:,} of {packets['sent']:,} packets were lost.")
+    sentences.append(f"{packets['lost']:,} of {packets['sent']:,} packets were lost.")
     if hol["stream_bytes"]:
-        stated.append(f"{hol['stream_bytes']:,} bytes waited for others of their own stream.")
-    return [*stated, *(f"Not known: {what}." for what in measured.unknown)]
+        sentences.append(f"{hol['stream_bytes']:,} bytes waited for others of their own stream.")
+    return [*sentences, *(f"Not known: {what}." for what in measured.unknown)]
 
 
 def _section_of_log(measured: Measurement) -> Section:
@@ -514,11 +542,11 @@ def _section_of_log(measured: Measurement) -> Section:
             picture(plots.byte_ranges(), title=f"{name}: byte ranges per stream", data=responses),
             picture(plots.throughput(), title=f"{name}: throughput", data=throughput),
         ],
-        tables=[_hol(known["hol"])],
+        tables=[_hol_table(known["hol"])],
     )
 
 
-def _hol(hol: dict[str, Any]) -> Table[Any]:
+def _hol_table(hol: dict[str, Any]) -> Table[Any]:
     return Table(
         ("order", "bytes", "ms summed over packets", "bytes as Sander 2022 counts"),
         [

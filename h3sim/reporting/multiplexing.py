@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -23,39 +24,36 @@ if TYPE_CHECKING:
     from h3sim.reporting.lane_layout import Box, LoadLane, Window
 
 
-_LINE_IN = 0.165
-_WIDTH_IN, _COLUMN_IN = 12.0, 3.0
+_LEGEND_LINE_IN = 0.165
+_FIGURE_WIDTH_IN, _LEGEND_COLUMN_IN = 12.0, 3.0
 
 
 def _n_columns() -> int:
-    return int((paper_in() or _WIDTH_IN) / _COLUMN_IN)
+    return int((paper_in() or _FIGURE_WIDTH_IN) / _LEGEND_COLUMN_IN)
 
 
 def height_in(palette: Palette, *, columns: int | None = None) -> float:
-    """Return how high the legend of *palette* is in so many columns, in inches.
-
-    Without a number, of as many as have room below the figure.
-    """
-    lines = -(-len(palette.legend()) // (columns or _n_columns()))
-    return _LINE_IN * (lines + 0.5)
+    """Return the height in inches of a legend, by default in as many columns as fit."""
+    lines = math.ceil(len(palette.legend()) / (columns or _n_columns()))
+    return _LEGEND_LINE_IN * (lines + 0.5)
 
 
 def draw_side_legend(ax: Axes, palette: Palette) -> None:
     """Put the legend of *palette* in one column to the right of *ax*."""
-    ax.legend(*_entries(palette), **SIDE_LEGEND | _LEGEND_LOOK)
+    ax.legend(*_legend_entries(palette), **SIDE_LEGEND | _LEGEND_LOOK)
 
 
 def below(ax: Axes, palette: Palette, *more: Palette) -> None:
-    """Put the legend of *palette* in place of *ax*, over the whole width of the figure.
+    """Draw the legend of *palette* in place of *ax*, over the whole width of the figure.
 
-    With *more*, which are by kind as well, it names the kinds of all, and not what they weigh.
+    With *more* palettes, all by kind, it has the kinds of all pages, without their bytes.
     """
-    handles, names = _entries(palette)
+    handles, names = _legend_entries(palette)
     if more:
-        # By group, so that what several pages have stands there once.
+        # By group, so that a kind of several pages is listed once.
         kinds = {}
         for each in (palette, *more):
-            for entry, handle, name in zip(each.legend(), *_entries(each), strict=True):
+            for entry, handle, name in zip(each.legend(), *_legend_entries(each), strict=True):
                 kinds[entry.groups] = (handle, name.partition(":")[0])
         pairs = [kinds[groups] for groups in sorted(kinds)]
         handles, names = [handle for handle, _ in pairs], [name for _, name in pairs]
@@ -69,7 +67,7 @@ def below(ax: Axes, palette: Palette, *more: Palette) -> None:
         bbox_transform=blended_transform_factory(ax.figure.transFigure, ax.transAxes),
         **_LEGEND_LOOK,
     )
-    # It may be wider than the axes, which must not shrink for it.
+    # The axes must not shrink for the legend, which may be wider.
     legend.set_in_layout(False)
 
 
@@ -79,12 +77,12 @@ _LEGEND_LOOK: dict[str, Any] = {
     "handlelength": 2.4,
     "handleheight": 1.0,
     "labelspacing": 0.35,
-    # The shades of a class stand side by side, as in the lanes.
+    # The shades of a class are side by side, as in the lanes.
     "handler_map": {tuple: HandlerTuple(ndivide=None, pad=0.0)},
 }
 
 
-def _entries(palette: Palette) -> tuple[list[tuple[Patch, ...]], list[str]]:
+def _legend_entries(palette: Palette) -> tuple[list[tuple[Patch, ...]], list[str]]:
     handles, names = [], []
     for entry in palette.legend():
         looks = [palette.look(group) for group in entry.groups]
@@ -98,7 +96,7 @@ def _entries(palette: Palette) -> tuple[list[tuple[Patch, ...]], list[str]]:
     return handles, names
 
 
-GUIDE = (
+PACKET_GUIDE = (
     "Each rectangle is a packet; left to right in the order its bytes reached the application;"
     " stacked: delivered together"
 )
@@ -108,23 +106,23 @@ MERGED_GUIDE = (
 )
 _FOLD_GUIDE = "; dashed line: all above the fold is complete"
 _LOST_GUIDE = "\n\N{MULTIPLICATION SIGN} sent and lost"
-_AGAIN_GUIDE = "; \N{WHITE UP-POINTING TRIANGLE} sent again, arrived"
+_RESENT_GUIDE = "; \N{WHITE UP-POINTING TRIANGLE} sent resent, arrived"
 
 MAX_VECTORS = 5000
-"""Lanes of more rectangles than this go into SVG and PDF as images, which else grow to 100 MB."""
+"""Lanes of more rectangles are images in SVG and PDF files, which would grow to 100 MB."""
 _LANE_SHARE = 0.84
 """Share of its row that a lane fills."""
-_EDGE, _MIN_EDGED = 0.5, 2.5
-"""The width of the white edge of a packet, and that of packets which have one, in points."""
-_NUMBER_SMALLER = 1.5
-"""So many points is the number of a resource smaller than other text."""
+_EDGE_WIDTH_PT, _MIN_EDGED_WIDTH_PT = 0.5, 2.5
+"""Width of the white edge of a packet, and the least width of a packet with one, in points."""
+_NUMBER_REDUCTION_PT = 1.5
+"""Numbers of resources are smaller than other text by this many points."""
 _MARK_SIZE = 3.0
-_MANY_MARKS = 150
-"""More marks than this are ticks, which do not cover each other."""
-_LOST = "#c00000"
+_MAX_LARGE_MARKS = 150
+"""More marks than this are thin ticks, which do not cover each other."""
+_LOST_COLOUR = "#c00000"
 _POINTS_PER_INCH = 72
-_EM = 0.68
-"""The width of a digit and its surroundings, in font sizes."""
+_DIGIT_WIDTH = 0.68
+"""Width of a digit with some space, in font sizes."""
 
 
 def draw(
@@ -141,7 +139,7 @@ def draw(
     ax.set_xlim(0, window.end_ms)
     ax.set_ylim(0, len(lanes))
     bottoms = [len(lanes) - number - 0.5 - _LANE_SHARE / 2 for number in range(len(lanes))]
-    # Before a layout has moved the ends of the axis a little.
+    # An estimate, as a layout will change the ends of the axis a little.
     points = ax.get_window_extent().width / ax.figure.dpi * _POINTS_PER_INCH
     points_per_ms = float(points) / window.end_ms
     has_single = False
@@ -149,7 +147,7 @@ def draw(
         is_single = _has_edges(lane, points_per_ms)
         has_single = has_single or is_single
         _draw_lane(ax, lane, bottom, highest, f"lane-{number + 1}", palette, has_edges=is_single)
-        _mark_losses(ax, lane, bottom, is_alone=len(lanes) == 1)
+        _mark_losses(ax, lane, bottom, is_only_lane=len(lanes) == 1)
         if (at_ms := lane.above_the_fold_ms) is not None:
             margin = (1 - _LANE_SHARE) / 4
             ends = len(lanes) - number - 1 + margin, len(lanes) - number - margin
@@ -160,11 +158,11 @@ def draw(
         if annotate:
             _number_runs(ax, lane, bottom, highest, points_per_ms)
     ax.set_yticks([bottom + _LANE_SHARE / 2 for bottom in bottoms], labels)
-    guide = GUIDE if has_single else MERGED_GUIDE
+    guide = PACKET_GUIDE if has_single else MERGED_GUIDE
     if any(lane.above_the_fold_ms is not None for lane in lanes):
         guide += _FOLD_GUIDE
     if any(lane.lost_ms for lane in lanes):
-        guide += _LOST_GUIDE + _AGAIN_GUIDE * (len(lanes) == 1)
+        guide += _LOST_GUIDE + _RESENT_GUIDE * (len(lanes) == 1)
     finish_axes(ax, x=within(ax, f"{window.label()}\n{guide}"), has_rows=True)
 
 
@@ -174,18 +172,18 @@ def _corners(box: Box, bottom: float, highest: int) -> list[tuple[float, float]]
     return [(box.start_ms, low), (box.stop_ms, low), (box.stop_ms, high), (box.start_ms, high)]
 
 
-def _mark_losses(ax: Axes, lane: LoadLane, bottom: float, *, is_alone: bool) -> None:
-    """Mark, below the lane, what was lost when it was sent; above one alone what came again."""
+def _mark_losses(ax: Axes, lane: LoadLane, bottom: float, *, is_only_lane: bool) -> None:
+    """Mark lost packets below the lane when they were sent, and resent bytes above a sole lane."""
     margin = (1 - _LANE_SHARE) / 4
-    is_many = max(len(lane.lost_ms), len(lane.again_ms)) > _MANY_MARKS
-    lost, again = ("|", "|") if is_many else ("x", "^")
+    are_many = max(len(lane.lost_ms), len(lane.again_ms)) > _MAX_LARGE_MARKS
+    lost, resent = ("|", "|") if are_many else ("x", "^")
     look: dict[str, Any] = {"linestyle": "", "markersize": _MARK_SIZE, "markeredgewidth": 0.7}
     if lane.lost_ms:
         heights = [bottom - margin] * len(lane.lost_ms)
-        ax.plot(lane.lost_ms, heights, marker=lost, color=_LOST, **look)
-    if lane.again_ms and is_alone:
+        ax.plot(lane.lost_ms, heights, marker=lost, color=_LOST_COLOUR, **look)
+    if lane.again_ms and is_only_lane:
         heights = [bottom + _LANE_SHARE + margin] * len(lane.again_ms)
-        ax.plot(lane.again_ms, heights, marker=again, color="black", fillstyle="none", **look)
+        ax.plot(lane.again_ms, heights, marker=resent, color="black", fillstyle="none", **look)
 
 
 def _draw_lane(
@@ -198,41 +196,43 @@ def _draw_lane(
     *,
     has_edges: bool,
 ) -> None:
-    """Draw a collection per group; an artist per packet would be slow."""
+    """Draw the packets, as one collection per group, since an artist per packet would be slow."""
     drawn = lane.drawn if has_edges else list(joined(lane.packets))
     every = [_corners(box, bottom, highest) for box in drawn]
     corners_of: dict[int, list[list[tuple[float, float]]]] = {}
     for box, corners in zip(drawn, every, strict=True):
         corners_of.setdefault(palette.groups[box.resource], []).append(corners)
-    for group, own in sorted(corners_of.items()):
-        collection = PolyCollection(own, facecolors=palette.look(group).face, linewidths=0)
+    for group, polygons in sorted(corners_of.items()):
+        collection = PolyCollection(polygons, facecolors=palette.look(group).face, linewidths=0)
         number = str(group + 1) if group >= 0 else "highlighted"
         collection.set_gid(f"{name}-{palette.noun}-{number}")
         collection.set_rasterized(len(drawn) > MAX_VECTORS)
         ax.add_collection(collection, autolim=False)
     if has_edges:
-        edges = PolyCollection(every, facecolors="none", edgecolors="white", linewidths=_EDGE)
+        edges = PolyCollection(
+            every, facecolors="none", edgecolors="white", linewidths=_EDGE_WIDTH_PT
+        )
         edges.set_gid(f"{name}-edges")
         ax.add_collection(edges, autolim=False)
 
 
 def _has_edges(lane: LoadLane, points_per_ms: float) -> bool:
-    """Return whether packets of *lane* are set apart: edges of narrow ones would hide colours."""
+    """Return whether packets of *lane* have white edges, which would hide those of narrow ones."""
     if lane.is_merged or not lane.drawn:
         return False
     width_ms = median(box.stop_ms - box.start_ms for box in lane.drawn)
-    return width_ms * points_per_ms >= _MIN_EDGED
+    return width_ms * points_per_ms >= _MIN_EDGED_WIDTH_PT
 
 
 def _number_runs(
     ax: Axes, lane: LoadLane, bottom: float, highest: int, points_per_ms: float
 ) -> None:
-    """Write a resource's number wherever its packets are alone for long enough to hold it."""
+    """Write a resource's number on each run of its unstacked packets that is wide enough."""
     middle = bottom + stack_share(1, highest) * _LANE_SHARE / 2
-    size = text_size(_NUMBER_SMALLER)
+    size = text_size(_NUMBER_REDUCTION_PT)
     for run in joined(box for box in lane.packets if box.height == 1):
         text = str(run.resource + 1)
-        needed = (len(text) + 1) * _EM * size
+        needed = (len(text) + 1) * _DIGIT_WIDTH * size
         if (run.stop_ms - run.start_ms) * points_per_ms < needed:
             continue
         ax.text(

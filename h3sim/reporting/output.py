@@ -35,43 +35,44 @@ if TYPE_CHECKING:
 ClassT = TypeVar("ClassT")
 DrawT = TypeVar("DrawT", bound="Callable[..., Any]")
 DPI = 150
-_UNDATED: dict[str, dict[str, Any]] = {
+"""Resolution of PNG files for the screen."""
+_METADATA_WITHOUT_DATE: dict[str, dict[str, Any]] = {
     "png": {},
     "svg": {"Date": None},
     "pdf": {"CreationDate": None},
 }
-"""Metadata that keep the date out of a file, by file type."""
-_ALT_KEYS = {"png": "Description", "svg": "Description", "pdf": "Subject"}
+"""Metadata without which matplotlib writes the date into a file, by file type."""
+_ALT_TEXT_KEYS = {"png": "Description", "svg": "Description", "pdf": "Subject"}
 """Metadata key of the alternative text, by file type."""
 
-_HATCH_SIZE = 72
-"""The sides of the tile in which matplotlib draws a hatch for SVG, in points."""
-_DOTTED = re.compile(
+_HATCH_TILE_PT = 72
+"""Width and height of the tile in which matplotlib draws a hatch for SVG, in points."""
+_DOTTED_HATCH = re.compile(
     r'<pattern id="(?P<id>[^"]*)" patternUnits="userSpaceOnUse" x="0" y="0" width="72" height="72">'
     r'\s*<rect [^>]*fill="(?P<face>[^"]*)"/>'
     r'\s*<path d="M 0 (?P<top>72\.\d+) \s*C [^zM]*z\s*M (?P<step>\d+(?:\.\d+)?) (?P=top) [^"]*"'
     r'\s*style="(?P<style>[^"]*)"/>\s*</pattern>'
 )
-"""A hatch that begins with two dots on its upper edge, so many points apart."""
+"""Hatch whose tile begins with two dots on its upper edge, *step* points apart."""
 
 
 def check_ending(path: str | os.PathLike[str]) -> str:
-    """Return what kind of file *path* asks for.
+    """Return the file type of *path* by its ending.
 
     Raises:
         InputError: if figures cannot be written as such.
     """
     check_arguments(InputError, path=(PATH, path))
     kind = Path(path).suffix.lower().removeprefix(".")
-    if kind not in _UNDATED:
-        endings = ", ".join(f".{known}" for known in _UNDATED)
+    if kind not in _METADATA_WITHOUT_DATE:
+        endings = ", ".join(f".{known}" for known in _METADATA_WITHOUT_DATE)
         message = f"a figure's name must end in {endings}"
         raise InputError.at("", message, str(path))
     return kind
 
 
 def check_choice(key: str, given: object, choices: Iterable[str]) -> None:
-    """Refuse what is none of *choices* as the argument *key*.
+    """Refuse a value of the argument *key* that is not one of *choices*.
 
     Raises:
         InputError: naming the choices.
@@ -82,10 +83,10 @@ def check_choice(key: str, given: object, choices: Iterable[str]) -> None:
 
 
 def check_loads(key: str, given: Any) -> tuple[Load, ...]:
-    """Return the loads that are to be drawn.
+    """Return *given*, the value of the argument *key*, as a tuple of loads.
 
     Raises:
-        InputError: if there is none, or something else; *key* is the argument that gave them.
+        InputError: if it has no loads, or anything else.
     """
     is_list = isinstance(given, Iterable) and not isinstance(given, str | bytes)
     found: tuple[Any, ...] = tuple(given) if is_list else (given,)
@@ -100,14 +101,14 @@ def check_loads(key: str, given: Any) -> tuple[Load, ...]:
 
 
 def set_alt_text(ax: Axes, words: str) -> None:
-    """Keep with *ax* in words what is drawn on it, for `alt_text` and the files that hold it."""
-    ax.set_label(words)  # of axes, matplotlib shows it nowhere
+    """Store with *ax* a description of what is drawn on it, for `alt_text` and saved files."""
+    ax.set_label(words)  # matplotlib does not show labels of axes
 
 
 def alt_text(drawn: Axes | Figure) -> str:
-    """Return in words what h3sim drew on axes or a figure, for who does not see it.
+    """Return the alternative text of axes or of all axes of a figure, for those who cannot see it.
 
-    Of a figure the words of all its axes, "" where h3sim drew on none.
+    It is "" if h3sim drew nothing on them.
 
     >>> import h3sim
     >>> alt_text(h3sim.load_page("http2rulez").plot.kinds())[:38]
@@ -120,8 +121,8 @@ def alt_text(drawn: Axes | Figure) -> str:
     if not isinstance(given, Figure | Axes):
         message = f"must be axes or a figure, is {format_value(drawn)}"
         raise InputError.at("drawn", message)
-    description = drawn.axes if isinstance(drawn, Figure) else [drawn]
-    return " ".join(words for ax in description if (words := str(ax.get_label())))
+    all_axes = drawn.axes if isinstance(drawn, Figure) else [drawn]
+    return " ".join(words for ax in all_axes if (words := str(ax.get_label())))
 
 
 def root_figure(drawn: Axes | Figure) -> Figure:
@@ -132,7 +133,7 @@ def root_figure(drawn: Axes | Figure) -> Figure:
 
 
 def plot_methods(cls: type[ClassT]) -> type[ClassT]:
-    """Make every public method of *cls* that draws a `plot_function`; a decorator of classes."""
+    """Apply `plot_function` to every public method of *cls*; a class decorator."""
     for name, method in list(vars(cls).items()):
         if inspect.isfunction(method) and not name.startswith("_"):
             setattr(cls, name, plot_function(method))
@@ -140,11 +141,10 @@ def plot_methods(cls: type[ClassT]) -> type[ClassT]:
 
 
 def plot_function(draw: DrawT) -> DrawT:
-    """Return *draw*, drawing in h3sim's style, with the options of `FigureStyle`.
+    """Wrap *draw* so that it draws in h3sim's style, with the options of `FigureStyle`.
 
-    That is for functions that end in `**style`; what is no axes is refused as `ax` before they
-    draw, with an `InputError`. A function that saves a figure passes the style on to the one that
-    draws it.
+    Only functions with `**style` that return something are wrapped: those that save a figure pass
+    the style on to the one that draws it. An `ax` that is not axes is refused with an `InputError`.
     """
     signature = inspect.signature(draw)
     names = [*signature.parameters]
@@ -170,19 +170,20 @@ def plot_function(draw: DrawT) -> DrawT:
     return cast("DrawT", drawing)
 
 
-_LABEL_IN = 0.4
-"""Labels of an axis that are taller than this, names that stand upright, add to the height."""
+_MAX_LABEL_IN = 0.4
+"""Tick labels taller than this, which are upright names, add to the height of a figure."""
 
 
 def _finish_for_paper(drawn: Axes | Figure, *, is_own: bool) -> None:
-    """Turn what was drawn into what papers print.
+    """Adapt a drawing for papers; *is_own*: its figure was made for it.
 
-    No title: the caption has it. One size of type, labels that wrap, and the legend above the data.
+    It gets no title, which the caption has, one type size, wrapped labels, and its legend above the
+    data.
     """
     axes = [drawn] if isinstance(drawn, Axes) else drawn.axes
     figure = root_figure(drawn)
     for ax in axes:
-        # A title in the middle says what the axes do not, one on the left what a caption does.
+        # Only titles on the left repeat the caption; those in the middle name the quantity.
         ax.set_title("", loc="left")
         ax.set_xlabel(ax.get_xlabel().partition("\n")[0].partition(";")[0])
         for text in ax.findobj(Text):
@@ -195,7 +196,7 @@ def _finish_for_paper(drawn: Axes | Figure, *, is_own: bool) -> None:
             if (legend := ax.get_legend()) is not None:
                 legend.set_loc("lower left")
                 legend.set_bbox_to_anchor((0.0, 1.02), ax.transAxes)
-    # How long labels may be is known only once the others have taken their room.
+    # The room for labels is known only after a layout.
     figure.draw_without_rendering()
     if is_own:
         labels = (label for ax in axes if ax.axison for label in ax.get_xticklabels())
@@ -203,7 +204,7 @@ def _finish_for_paper(drawn: Axes | Figure, *, is_own: bool) -> None:
             (each.get_window_extent().height / figure.dpi for each in labels), default=0
         )
         width_in, height_in = figure.get_size_inches()
-        figure.set_size_inches(width_in, height_in + max(0.0, tallest_in - _LABEL_IN))
+        figure.set_size_inches(width_in, height_in + max(0.0, tallest_in - _MAX_LABEL_IN))
         figure.draw_without_rendering()
     for ax in axes:
         box, dpi = ax.get_window_extent(), figure.dpi
@@ -212,11 +213,11 @@ def _finish_for_paper(drawn: Axes | Figure, *, is_own: bool) -> None:
 
 
 def _move_legends(figure: Figure, axes: list[Axes]) -> None:
-    """Gather the legends of *figure* and its *axes* above them, in as many columns as have room."""
+    """Merge the legends of *figure* and its *axes* above them, in as many columns as fit."""
     known: dict[str, Any] = {}
     width_in, height_in = figure.get_size_inches()
     for legend in [*figure.legends, *(ax.get_legend() for ax in axes)]:
-        # What is no part of the layout has a row of its own.
+        # A legend outside of the layout has a row of its own, and stays.
         if legend is None or not legend.get_in_layout():
             continue
         for handle, text in zip(legend.legend_handles, legend.get_texts(), strict=True):
@@ -243,15 +244,15 @@ def _move_legends(figure: Figure, axes: list[Axes]) -> None:
 
 
 def render(figure: Figure, file: BinaryIO, kind: str) -> None:
-    """Write *figure* to *file* as *kind*: png, svg or pdf, which says in words what it shows.
+    """Write *figure* to *file* as *kind* (png, svg or pdf), with its alternative text.
 
     Raises:
-        ValueError: if nothing was said of what is drawn: who does not see it would have nothing.
+        ValueError: if it has no alternative text.
     """
     alt = alt_text(figure)
     if not alt:
         raise ValueError("what is drawn is not told in words: `say` keeps them with the axes")
-    metadata = _UNDATED[kind] | {_ALT_KEYS[kind]: alt}
+    metadata = _METADATA_WITHOUT_DATE[kind] | {_ALT_TEXT_KEYS[kind]: alt}
     with in_style(), _settled_layout(figure):
         if kind != "svg":
             dpi = PAPER_DPI if getattr(figure, "is_for_paper", False) else DPI
@@ -259,7 +260,7 @@ def render(figure: Figure, file: BinaryIO, kind: str) -> None:
             return
         drawn = io.BytesIO()
         figure.savefig(drawn, format=kind, metadata=metadata)
-    file.write(_DOTTED.sub(_tile, drawn.getvalue().decode()).encode())
+    file.write(_DOTTED_HATCH.sub(_repeating_tile, drawn.getvalue().decode()).encode())
 
 
 def rendered(figure: Figure, kind: str) -> bytes:
@@ -269,12 +270,13 @@ def rendered(figure: Figure, kind: str) -> bytes:
     return file.getvalue()
 
 
-_POSITION_DIGITS = 9
+_POSITION_DECIMALS = 9
+"""Decimals of positions of axes, as shares of the figure."""
 
 
 @contextmanager
 def _settled_layout(figure: Figure) -> Iterator[None]:
-    """Lay *figure* out with rounded positions, whose last bits differ from run to run otherwise."""
+    """Lay *figure* out with rounded positions, since their last bits differ from run to run."""
     engine = figure.get_layout_engine()
     if engine is None:
         yield
@@ -284,7 +286,7 @@ def _settled_layout(figure: Figure) -> Iterator[None]:
     for ax in figure.axes:
         is_in_layout = ax.get_in_layout()
         bounds = ax.get_position(original=True).bounds
-        ax.set_position(Bbox.from_bounds(*(round(each, _POSITION_DIGITS) for each in bounds)))
+        ax.set_position(Bbox.from_bounds(*(round(each, _POSITION_DECIMALS) for each in bounds)))
         ax.set_in_layout(is_in_layout)
     try:
         yield
@@ -292,14 +294,14 @@ def _settled_layout(figure: Figure) -> Iterator[None]:
         figure.set_layout_engine(engine)
 
 
-def _tile(match: re.Match[str]) -> str:
-    """Return a hatch of dots as one tile that repeats, and not 1,800 circles.
+def _repeating_tile(match: re.Match[str]) -> str:
+    """Return a hatch of dots as a small repeating tile.
 
-    matplotlib writes every dot of an inch as a path of its own: 400 kB a hatch.
+    matplotlib writes each of 1,800 dots as a path of its own, 400 kB per hatch.
     """
     top, step, style = float(match["top"]), float(match["step"]), match["style"]
-    radius = top - _HATCH_SIZE
-    # Rows stand half a step apart from their neighbours; corners are shared by four tiles.
+    radius = top - _HATCH_TILE_PT
+    # Rows are shifted by half a step; dots at the corners are shared by four tiles.
     centres = ((0, 0), (1, 0), (0, 2), (1, 2), (0.5, 1))
     dots = "".join(
         f'<circle cx="{x * step:g}" cy="{y * step:g}" r="{radius:g}" style="{style}"/>'
@@ -313,7 +315,7 @@ def _tile(match: re.Match[str]) -> str:
 
 
 def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """Write *figure* to *path*, whole or not at all; the file holds its `alt_text`.
+    """Write *figure* with its `alt_text` to *path*, atomically.
 
     Raises:
         InputError: if the ending is another, or the file cannot be written.
@@ -322,7 +324,7 @@ def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
     write_atomically(path, lambda file: render(figure, file, kind))
 
 
-class Saved:
+class SavedPlots:
     """Base class of objects with a `figure` that can be saved and is shown in notebooks."""
 
     def figure(self, **style: Unpack[FigureStyle]) -> Figure:
@@ -330,7 +332,7 @@ class Saved:
         raise NotImplementedError
 
     def alt_text(self) -> str:
-        """Return in words what `figure` shows; files say it as well."""
+        """Return the alternative text of `figure`, which files have, too."""
         return alt_text(self.figure())
 
     def save(self, path: str | os.PathLike[str], **style: Unpack[FigureStyle]) -> None:
@@ -352,9 +354,8 @@ class Saved:
 class ShownFigure(Figure):
     """A figure that a notebook shows as a picture.
 
-    Of matplotlib's own it shows a line of text, unless pyplot was imported before; h3sim does
-    without pyplot, which keeps every figure that it has made. Drawn for papers, its width is that
-    of the paper.
+    A notebook shows matplotlib's own figures as text unless pyplot was imported; h3sim does not use
+    pyplot, which keeps all figures in memory. While drawing for papers, the width is theirs.
     """
 
     def __init__(self, *, figsize: tuple[float, float] = (6.4, 4.8), **options: Any) -> None:
@@ -366,11 +367,14 @@ class ShownFigure(Figure):
         return rendered(self, "png")
 
 
-_WIDTH_IN, _MAX_HEIGHT_IN = 12.0, 200.0
+_WIDTH_IN = 12.0
+"""Width of figures of loads and pages."""
+_MAX_HEIGHT_IN = 200.0
+"""Greatest height of figures, as files have a limit of pixels."""
 
 
 def new_figure(height_in: float) -> ShownFigure:
-    """Return a new figure as wide as all of loads and pages, and as high as given, in inches."""
+    """Return a new figure of that height in inches, and the width of all of loads and pages."""
     return ShownFigure(figsize=(_WIDTH_IN, min(height_in, _MAX_HEIGHT_IN)), layout="constrained")
 
 

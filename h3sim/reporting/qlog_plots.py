@@ -10,7 +10,7 @@ from h3sim.reporting import time_series
 from h3sim.reporting.labels import plain, shortened
 from h3sim.reporting.lane_layout import Window
 from h3sim.reporting.output import (
-    Saved,
+    SavedPlots,
     ShownFigure,
     new_axes,
     new_figure,
@@ -34,37 +34,39 @@ if TYPE_CHECKING:
     from h3sim.trace import Trace
 
 
-_ROW_IN, _AXIS_IN = 0.42, 0.9
-CURVE_IN = 2.6
+_ROW_HEIGHT_IN = 0.42
+_AXIS_HEIGHT_IN = 0.9
+CURVE_HEIGHT_IN = 2.6
+"""Height of a figure of curves over time."""
 
 
 def byte_ranges_height_in(trace: Trace) -> float:
-    """Return how high the figure of byte ranges is, in inches."""
-    return _AXIS_IN + _ROW_IN * max(2, len(time_series.shown_streams(trace)))
+    """Return the height of a figure of byte ranges, in inches."""
+    return _AXIS_HEIGHT_IN + _ROW_HEIGHT_IN * max(2, len(time_series.shown_streams(trace)))
 
 
-_MARGIN = 1.005
-_NAME_CHARS = 60
-_TIME = "time since the log began in ms"
+_AXIS_MARGIN = 1.005
+_MAX_NAME_CHARS = 60
+_TIME_LABEL = "time since the log began in ms"
 
 
 def delivered_curve(trace: Trace) -> tuple[list[float], list[int]]:
-    """Return when the application had how many bytes, all in order: times in ms, and sums."""
+    """Return the cumulative bytes delivered in order: times in ms, and sums."""
     columns = trace.packet_rows.columns
-    came = sorted(
+    deliveries = sorted(
         (at_ns, n_bytes)
         for at_ns, n_bytes in zip(columns.delivered_at_ns, columns.length_bytes, strict=True)
         if at_ns is not None
     )
-    times = [0.0, *(to_ms(at_ns) for at_ns, _ in came)]
-    return times, [0, *accumulate(n_bytes for _, n_bytes in came)]
+    times = [0.0, *(to_ms(at_ns) for at_ns, _ in deliveries)]
+    return times, [0, *accumulate(n_bytes for _, n_bytes in deliveries)]
 
 
 @plot_methods
-class LogPlots(Saved):
-    """Draws measured *logs* over one axis of time, which begins where each log does.
+class LogPlots(SavedPlots):
+    """Figures of measured *logs* over time since the start of each log.
 
-    Nothing is shown: each method returns what it drew on, and `save` writes it.
+    Each method returns the axes that it drew on, and `save` writes a file.
 
     Raises:
         InputError: if there is no log.
@@ -78,7 +80,7 @@ class LogPlots(Saved):
     def byte_ranges(
         self, ax: Axes | None = None, *, number: int = 1, **style: Unpack[FigureStyle]
     ) -> Axes:
-        """Draw of log *number*, from 1 on, which bytes of each stream came when, as qvis does.
+        """Draw the arrival of each stream's bytes in log *number*, from 1, as qvis does.
 
         Returns *ax*, or the axes of a new figure.
 
@@ -100,14 +102,14 @@ class LogPlots(Saved):
             labels=names,
             n_waited=measured.hol.stream_bytes,
         )
-        ax.set_xlabel(_TIME)
+        ax.set_xlabel(_TIME_LABEL)
         set_alt_text(ax, f"{description}: {words}")
         return ax
 
     def throughput(
         self, ax: Axes | None = None, *, number: int = 1, **style: Unpack[FigureStyle]
     ) -> Axes:
-        """Draw of log *number* how many bytes arrived, and how many were delivered in order.
+        """Draw the rates at which bytes arrived in log *number*, and were delivered in order.
 
         Returns *ax*, or the axes of a new figure.
 
@@ -115,19 +117,19 @@ class LogPlots(Saved):
             InputError: if there is no such log.
         """
         measured, description = self._log(number)
-        ax = ax or new_axes(CURVE_IN)
+        ax = ax or new_axes(CURVE_HEIGHT_IN)
         title = f"Throughput of {description}"
         words = time_series.draw_throughput(ax, measured.trace, title, Window(self.end_ms))
-        ax.set_xlabel(_TIME)
+        ax.set_xlabel(_TIME_LABEL)
         set_alt_text(ax, f"{description}: {words}")
         return ax
 
     def progress(self, ax: Axes | None = None, **style: Unpack[FigureStyle]) -> Axes:
-        """Draw how many bytes the application had when, a line per log.
+        """Draw the cumulative bytes delivered to the application, a line per log.
 
         Returns *ax*, or the axes of a new figure.
         """
-        ax = ax or new_axes(CURVE_IN)
+        ax = ax or new_axes(CURVE_HEIGHT_IN)
         ends = []
         for number, (measured, name) in enumerate(zip(self.logs, self._names, strict=True)):
             look = line(number)
@@ -143,7 +145,7 @@ class LogPlots(Saved):
             )
         ax.set_xlim(0, self.end_ms)
         ax.set_ylim(bottom=0)
-        finish_axes(ax, title="Bytes delivered in order", x=_TIME, y="kB", grid="both")
+        finish_axes(ax, title="Bytes delivered in order", x=_TIME_LABEL, y="kB", grid="both")
         ax.legend(loc="lower right", fontsize=SMALL)
         set_alt_text(
             ax, f"A line per log rises with what was delivered in order: {'; '.join(ends)}."
@@ -151,9 +153,9 @@ class LogPlots(Saved):
         return ax
 
     def figure(self, **style: Unpack[FigureStyle]) -> ShownFigure:
-        """Return a new figure of all logs: their byte ranges one above the other, and progress."""
+        """Return a new figure of the byte ranges of each log, and the progress of all."""
         heights_in = [byte_ranges_height_in(measured.trace) for measured in self.logs]
-        heights_in.append(CURVE_IN)
+        heights_in.append(CURVE_HEIGHT_IN)
         figure = new_figure(sum(heights_in))
         *ranges, last = figure.subplots(len(heights_in), height_ratios=heights_in)
         for number, ax in enumerate(ranges, start=1):
@@ -173,26 +175,26 @@ class LogPlots(Saved):
     @property
     def end_ms(self) -> float:
         """End of the time axis, a little after that of the last log."""
-        return max(measured.page_load_ms for measured in self.logs) * _MARGIN or 1.0
+        return max(measured.page_load_ms for measured in self.logs) * _AXIS_MARGIN or 1.0
 
     @property
     def _names(self) -> list[str]:
-        """The titles of the logs, with numbers where several say the same."""
-        titles = [plain(shortened(measured.log.title, _NAME_CHARS)) for measured in self.logs]
+        """The titles of the logs, with numbers if several are equal."""
+        titles = [plain(shortened(measured.log.title, _MAX_NAME_CHARS)) for measured in self.logs]
         if len(set(titles)) == len(titles):
             return titles
         return [f"{title} ({number})" for number, title in enumerate(titles, start=1)]
 
 
-_CONTRADICTED = "#c00000"
+_CONTRADICTION_COLOUR = "#c00000"
 _MARK_SIZE = 4.0
 
 
 @plot_methods
-class IdentificationPlots(Saved):
-    """Draws the picks of a server, and those that contradict the mechanism that explains them best.
+class IdentificationPlots(SavedPlots):
+    """Figures of a server's picks, with those that contradict the mechanism that fits best.
 
-    Nothing is shown: each method returns what it drew on, and `save` writes it.
+    Each method returns the axes that it drew on, and `save` writes a file.
     """
 
     def __init__(self, found: Identification) -> None:
@@ -213,15 +215,15 @@ class IdentificationPlots(Saved):
             for row in found.contradictions
             if row.expected_stream in rows
         ]
-        ax = ax or new_axes(_AXIS_IN + _ROW_IN * max(2, len(rows)))
+        ax = ax or new_axes(_AXIS_HEIGHT_IN + _ROW_HEIGHT_IN * max(2, len(rows)))
         for steps, marker, label in ((sent, "|", "sent"), (resent, "^", "sent again")):
             points = [(to_ms(step.at_ns), rows[step.stream_id]) for step in steps]
-            _mark(ax, points, marker, "#1b1b1b", label)
-        _mark(ax, wrong, "x", _CONTRADICTED, "sent, and contradicts the mechanism")
-        _mark(ax, expected, "o", _CONTRADICTED, "expected instead")
+            _draw_marks(ax, points, marker, "#1b1b1b", label)
+        _draw_marks(ax, wrong, "x", _CONTRADICTION_COLOUR, "sent, and contradicts the mechanism")
+        _draw_marks(ax, expected, "o", _CONTRADICTION_COLOUR, "expected instead")
         ax.set_yticks(list(rows.values()), [self._label(key) for key in rows])
         ax.set_ylim(len(rows) - 0.5, -0.5)
-        finish_axes(ax, title=self._title(), x=_TIME)
+        finish_axes(ax, title=self._title(), x=_TIME_LABEL)
         ax.legend(loc="upper right", fontsize=SMALL)
         set_alt_text(
             ax,
@@ -238,7 +240,9 @@ class IdentificationPlots(Saved):
 
     def _label(self, stream_id: int) -> str:
         order = self.found.order
-        name = plain(shortened(order.paths.get(stream_id, f"stream {stream_id}"), _NAME_CHARS // 2))
+        name = plain(
+            shortened(order.paths.get(stream_id, f"stream {stream_id}"), _MAX_NAME_CHARS // 2)
+        )
         signal = order.signals.get(stream_id) if order.has_signals else None
         return name if signal is None else f"{name} ({describe_signal(signal)})"
 
@@ -249,7 +253,7 @@ class IdentificationPlots(Saved):
         )
 
 
-def _mark(
+def _draw_marks(
     ax: Axes, points: Sequence[tuple[float, int]], marker: str, color: str, label: str
 ) -> None:
     if points:

@@ -23,14 +23,18 @@ if TYPE_CHECKING:
 
 MAX_BOXES = 120
 """Most boxes of a page: the largest resources, in the order of the page."""
-_WIDTH, _HEIGHT = 480, 300
-_MOST_HEIGHT = 360
-"""Most pixels that a recorded viewport is high."""
-_BELOW, _BELOW_GAP = 48, 20
-"""The height of what has no rectangle, and of the gap above it with its title."""
-_LEAST_SHARE = 0.004
-"""Least share of the viewport that a box has, so that it can be seen."""
-_DIGITS = 2
+_PICTURE_WIDTH, _PICTURE_HEIGHT = 480, 300
+"""Pixels of a picture of a page without recorded layout; others have the same width."""
+_MAX_VIEWPORT_HEIGHT = 360
+"""Most pixels of height for a recorded viewport, of a telephone for example."""
+_BELOW_HEIGHT = 48
+"""Pixels of height of the row of resources without rectangle."""
+_BELOW_GAP = 20
+"""Pixels of height of the gap above that row."""
+_MIN_BOX_SHARE = 0.004
+"""Least share of the viewport that a box has, so that it is visible."""
+_MS_DECIMALS = 2
+"""Decimals of times in the file, which would grow with more."""
 _SPEEDS = (
     ("1/50 of real time", 0.02),
     ("1/10", 0.1),
@@ -38,10 +42,11 @@ _SPEEDS = (
     ("real time", 1.0),
     ("10 times", 10.0),
 )
-_STEADY_S = 12.0
-"""About so long a race plays with the speed that is chosen at first."""
+"""Speeds to choose from, as multiples of real time."""
+_TARGET_DURATION_S = 12.0
+"""The initial speed is the one with which the race lasts about this long."""
 _WIDTH_REM = 76
-_KEYS = (
+_INSTRUCTIONS = (
     "<p>Below each page, packets travel from the server (left) to the browser; a red cross is a"
     " lost packet. In the filmstrip, a frame with a thick edge differs from the one before it."
     " Keys: <kbd>Space</kbd> plays and pauses, <kbd>&larr;</kbd> and <kbd>&rarr;</kbd> go to the"
@@ -59,7 +64,7 @@ _RACE_STYLE = """
 
 
 class ViewportBox(NamedTuple):
-    """A rectangle of the picture in its pixels, and the index of the resource that it shows."""
+    """Rectangle in the pixels of a picture, for a resource by its index in the page."""
 
     resource: int
     left: float
@@ -69,7 +74,7 @@ class ViewportBox(NamedTuple):
 
 
 class ViewportPicture(NamedTuple):
-    """The picture of a viewport: its boxes, the size of the viewport, and the height with the rest.
+    """Picture of a viewport, with a box for each visible resource.
 
     Resources without a recorded rectangle, such as documents and styles, are below the viewport.
     """
@@ -77,8 +82,11 @@ class ViewportPicture(NamedTuple):
     boxes: tuple[ViewportBox, ...]
     width: float
     height: float
+    """Height of the viewport."""
     full_height: float
+    """Height with the boxes below the viewport."""
     is_recorded: bool
+    """True if positions were recorded, not chosen."""
 
     @property
     def resources(self) -> tuple[int, ...]:
@@ -87,11 +95,11 @@ class ViewportPicture(NamedTuple):
 
 
 def picture_of(page: Page) -> ViewportPicture:
-    """Return the boxes of what is above the fold, or of all where nothing is marked.
+    """Return boxes for the resources above the fold, or for all if none is marked.
 
-    They are where the page records its layout. Pages that record shares of the viewport, but no
-    rectangles, have boxes with these shares as areas, in the order of the page from the top left
-    on. Resources without a share split what is left by their bytes.
+    Boxes have the positions that the page's layout records. For a page with shares of the viewport
+    but without rectangles, boxes have these shares as areas, in the order of the page from the top
+    left; resources without a share divide the rest by their bytes.
 
     >>> import h3sim
     >>> picture_of(h3sim.load_page("davies-meenan")).resources
@@ -99,26 +107,34 @@ def picture_of(page: Page) -> ViewportPicture:
     """
     resources = page.resources
     recorded = () if page.layout is None else tuple(_recorded_boxes(page, page.layout))
-    shown = {box.resource for box in recorded}
-    chosen = [index for index, each in enumerate(resources) if each.above_the_fold]
-    chosen = [each for each in chosen or range(len(resources)) if each not in shown]
-    most = MAX_BOXES - len(shown)
-    chosen = sorted(sorted(chosen, key=lambda index: (-resources[index].size_bytes, index))[:most])
+    placed = {box.resource for box in recorded}
+    visible = [index for index, each in enumerate(resources) if each.above_the_fold]
+    unplaced = [index for index in visible or range(len(resources)) if index not in placed]
+    largest = sorted(unplaced, key=lambda index: (-resources[index].size_bytes, index))
+    chosen = sorted(largest[: MAX_BOXES - len(placed)])
     if page.layout is None or not recorded:
-        areas = [_WIDTH * _HEIGHT * share for share in _shares(page, chosen)]
-        boxes = tuple(_strips(chosen, areas, _WIDTH))
-        return ViewportPicture(boxes, _WIDTH, _HEIGHT, _HEIGHT, is_recorded=False)
+        areas = [
+            _PICTURE_WIDTH * _PICTURE_HEIGHT * share for share in _viewport_shares(page, chosen)
+        ]
+        boxes = tuple(_rows_of_boxes(chosen, areas, _PICTURE_WIDTH))
+        return ViewportPicture(
+            boxes, _PICTURE_WIDTH, _PICTURE_HEIGHT, _PICTURE_HEIGHT, is_recorded=False
+        )
     width, height = (size * _scale(page.layout) for size in (page.layout.width, page.layout.height))
     if not chosen:
         return ViewportPicture(recorded, width, height, height, is_recorded=True)
-    below = _strips(chosen, [_WIDTH * _BELOW / len(chosen)] * len(chosen), _WIDTH)
+    below = _rows_of_boxes(
+        chosen, [_PICTURE_WIDTH * _BELOW_HEIGHT / len(chosen)] * len(chosen), _PICTURE_WIDTH
+    )
     top = height + _BELOW_GAP
-    moved = (box._replace(top=box.top + top) for box in below)
-    return ViewportPicture((*recorded, *moved), width, height, top + _BELOW, is_recorded=True)
+    lowered = (box._replace(top=box.top + top) for box in below)
+    return ViewportPicture(
+        (*recorded, *lowered), width, height, top + _BELOW_HEIGHT, is_recorded=True
+    )
 
 
 def _scale(layout: Layout) -> float:
-    return min(_WIDTH / layout.width, _MOST_HEIGHT / layout.height)
+    return min(_PICTURE_WIDTH / layout.width, _MAX_VIEWPORT_HEIGHT / layout.height)
 
 
 def _recorded_boxes(page: Page, layout: Layout) -> Iterator[ViewportBox]:
@@ -133,36 +149,40 @@ def _recorded_boxes(page: Page, layout: Layout) -> Iterator[ViewportBox]:
         for id_ in largest
         for each in layout.visible(id_)
     ]
-    # What is small lies on what is large: text on its background.
+    # Drawn in this order, so that small boxes are on large ones: text on its background.
     yield from sorted(found, key=lambda box: (-box.width * box.height, box))
 
 
-def _shares(page: Page, chosen: Sequence[int]) -> list[float]:
+def _viewport_shares(page: Page, chosen: Sequence[int]) -> list[float]:
     """Return the shares of the viewport of resources; together they are 1."""
     resources = page.resources
     known = sum(resources[index].viewport or 0.0 for index in chosen)
     unknown = [index for index in chosen if resources[index].viewport is None]
     n_bytes = sum(resources[index].size_bytes for index in unknown) or 1
-    left = max(1.0 - known, 0.25)
+    # Some room, even if known shares, which may overlap, fill the viewport.
+    remaining = max(1.0 - known, 0.25)
     shares = []
     for index in chosen:
-        share = resources[index].viewport
-        own = left * resources[index].size_bytes / n_bytes if share is None else share
-        shares.append(max(own, _LEAST_SHARE))
+        recorded = resources[index].viewport
+        estimated = remaining * resources[index].size_bytes / n_bytes
+        shares.append(max(estimated if recorded is None else recorded, _MIN_BOX_SHARE))
     total = sum(shares)
     return [share / total for share in shares]
 
 
-def _strips(
+def _rows_of_boxes(
     resources: Sequence[int], areas: Sequence[float], width: float
 ) -> Iterator[ViewportBox]:
-    """Yield rectangles in rows of this width, nearly square (Bederson et al. 2002)."""
+    """Yield rectangles in rows of this width, nearly square (Bederson et al. 2002).
+
+    A row takes areas as long as that brings their rectangles closer to squares.
+    """
     top, first = 0.0, 0
     while first < len(areas):
         last = first + 1
-        while last < len(areas) and _aspect(areas[first : last + 1], width) < _aspect(
-            areas[first:last], width
-        ):
+        while last < len(areas) and _mean_aspect_ratio(
+            areas[first : last + 1], width
+        ) < _mean_aspect_ratio(areas[first:last], width):
             last += 1
         height = sum(areas[first:last]) / width
         left = 0.0
@@ -172,8 +192,8 @@ def _strips(
         top, first = top + height, last
 
 
-def _aspect(areas: Sequence[float], width: float) -> float:
-    """Return the mean ratio of the longer side to the shorter of a row of *areas*."""
+def _mean_aspect_ratio(areas: Sequence[float], width: float) -> float:
+    """Return the mean ratio of the longer side to the shorter one in a row of *areas*."""
     height = sum(areas) / width
     ratios = [area / height / height for area in areas]
     return sum(max(ratio, 1 / ratio) for ratio in ratios) / len(ratios)
@@ -189,29 +209,28 @@ class CompletionDifference(NamedTuple):
 
 def differences_of(loads: Sequence[Load]) -> list[CompletionDifference]:
     """Return when a visible resource became complete in a load, but not yet in all, by time."""
-    finished = _finished(loads)
+    completion_times = _completion_times(loads)
     found = []
     for resource in picture_of(loads[0].page).resources:
-        times = finished[resource]
-        known = sorted({at_ms for at_ms in times if at_ms is not None})
-        for at_ms in known:
-            complete = [i for i, each in enumerate(times) if each is not None and each <= at_ms]
-            if len(complete) < len(times):
+        times_ms = completion_times[resource]
+        for at_ms in sorted({each for each in times_ms if each is not None}):
+            complete = [i for i, each in enumerate(times_ms) if each is not None and each <= at_ms]
+            if len(complete) < len(times_ms):
                 found.append(CompletionDifference(at_ms, resource, tuple(complete)))
     return sorted(found)
 
 
-def _finished(loads: Sequence[Load]) -> list[list[float | None]]:
-    """Return when each resource of the page was complete in each load."""
-    times = [{row.id: row.finished_ms for row in load.timings} for load in loads]
-    return [[own.get(each.id) for own in times] for each in loads[0].page.resources]
+def _completion_times(loads: Sequence[Load]) -> list[list[float | None]]:
+    """Return, for each resource of the page, when it was complete in each load."""
+    by_load = [{row.id: row.finished_ms for row in load.timings} for load in loads]
+    return [[times.get(each.id) for times in by_load] for each in loads[0].page.resources]
 
 
 def race_html(loads: Sequence[Load], names: Sequence[str], palette: Palette) -> str:
     """Return an HTML file that replays *loads* of one page side by side, labelled by *names*."""
     page = loads[0].page
     title = f"Race of {page.name}: {', '.join(names)}"
-    document = _document(loads, names, palette)
+    document = _script_data(loads, names, palette)
     result, boxes = (f"<p>{html.escape(each)}</p>\n" for each in words_of(loads, names))
     lanes = "".join(
         f'<section aria-labelledby="lane-{number}"><h2 id="lane-{number}">{html.escape(name)}</h2>'
@@ -225,9 +244,9 @@ def race_html(loads: Sequence[Load], names: Sequence[str], palette: Palette) -> 
         for number, name in enumerate(names)
     )
     end_s = document["end"] / 1000
-    chosen, _ = min(_SPEEDS, key=lambda speed: abs(end_s / speed[1] - _STEADY_S))
+    speed_name, _ = min(_SPEEDS, key=lambda speed: abs(end_s / speed[1] - _TARGET_DURATION_S))
     jump = ("difference", "Next difference", "D")
-    finished = _finished(loads)
+    finished = _completion_times(loads)
     table = Table(
         ("resource", *(Column(f"{name}, complete at ms", 0) for name in names)),
         [
@@ -238,11 +257,11 @@ def race_html(loads: Sequence[Load], names: Sequence[str], palette: Palette) -> 
     )
     body = (
         f"<main>\n<h1>{html.escape(title)}</h1>\n{result}"
-        f"{player_controls(_SPEEDS, chosen, jump, document['end'])}"
+        f"{player_controls(_SPEEDS, speed_name, jump, document['end'])}"
         "<noscript><p>The pictures need JavaScript; the sentences above and the table below do"
         " not.</p></noscript>\n"
         f'<div class="lanes">{lanes}</div>\n{legend_of(page, palette)}'
-        f"{boxes}{_KEYS}<h2>Filmstrip</h2>{scrolled('Filmstrip', film, 'scroll film')}\n"
+        f"{boxes}{_INSTRUCTIONS}<h2>Filmstrip</h2>{scrolled('Filmstrip', film, 'scroll film')}\n"
         f"{scrolled('Completion times', table.to_html(most_rows=MAX_BOXES))}\n</main>\n"
         f"{data_element(document, 'race')}\n"
     )
@@ -253,7 +272,7 @@ def race_html(loads: Sequence[Load], names: Sequence[str], palette: Palette) -> 
 def words_of(loads: Sequence[Load], names: Sequence[str]) -> list[str]:
     """Return two paragraphs: how the race ends, for readers who do not see it, and its boxes."""
     picture = picture_of(loads[0].page)
-    finished = _finished(loads)
+    finished = _completion_times(loads)
     ends = []
     for number, name in enumerate(names):
         known = [finished[resource][number] for resource in picture.resources]
@@ -285,31 +304,32 @@ def words_of(loads: Sequence[Load], names: Sequence[str]) -> list[str]:
 
 
 def _resources_in_words(page: Page, picture: ViewportPicture) -> str:
-    """Return which resources have boxes: those above the fold, or the largest of these."""
+    """Describe which resources have boxes: those above the fold, or the largest of these."""
     shown = picture.resources
     visible = [index for index, each in enumerate(page.resources) if each.above_the_fold]
-    of, every = (" above the fold", visible) if visible else ("", range(len(page.resources)))
-    n_missing = len(set(every) - set(shown))
-    n_more = len(set(shown) - set(every))
+    of, candidates = (" above the fold", visible) if visible else ("", range(len(page.resources)))
+    n_missing = len(set(candidates) - set(shown))
+    n_more = len(set(shown) - set(candidates))
     more = f" and {n_more} more with a recorded position" if n_more else ""
     if n_missing:
-        return f"the {len(shown) - n_more} largest of the {len(every)} resources{of}{more}"
-    all_of_them = f"the {len(every)} resources" if len(every) != 1 else "the only resource"
+        return f"the {len(shown) - n_more} largest of the {len(candidates)} resources{of}{more}"
+    n = len(candidates)
+    all_of_them = f"the {n} resources" if n != 1 else "the only resource"
     return f"{all_of_them}{of}{more}"
 
 
-def _document(loads: Sequence[Load], names: Sequence[str], palette: Palette) -> dict[str, Any]:
-    """Return what the script knows; times in ms."""
+def _script_data(loads: Sequence[Load], names: Sequence[str], palette: Palette) -> dict[str, Any]:
+    """Return the data that `race.js` draws; times are in ms."""
     page = loads[0].page
     looks = [palette.look(group) for group in palette.groups]
-    finished = _finished(loads)
+    finished = _completion_times(loads)
     picture = picture_of(page)
     resources = picture.resources
     ends = [at_ms for index in resources for at_ms in finished[index] if at_ms is not None]
     return {
-        "size": (_WIDTH, round(picture.full_height, 1)),
+        "size": (_PICTURE_WIDTH, round(picture.full_height, 1)),
         "viewport": (round(picture.width, 1), round(picture.height, 1), picture.is_recorded),
-        "end": round(max(ends, default=1.0) * 1.02, _DIGITS),
+        "end": round(max(ends, default=1.0) * 1.02, _MS_DECIMALS),
         "colours": [look.face for look in looks],
         "inks": [look.ink for look in looks],
         "resources": resources,
@@ -320,32 +340,33 @@ def _document(loads: Sequence[Load], names: Sequence[str], palette: Palette) -> 
         "labels": [f"{index + 1} {shortened(page.resources[index].id)}" for index in resources],
         "bytes": [max(1, page.resources[index].size_bytes) for index in resources],
         "differences": [
-            [round(at_ms, _DIGITS), resource, complete]
+            [round(at_ms, _MS_DECIMALS), resource, complete]
             for at_ms, resource, complete in differences_of(loads)
         ],
         "loads": [
             {
                 "name": name,
-                "finished": [rounded(finished[index][number], _DIGITS) for index in resources],
-                "packets": list(_packets(load)),
+                "finished": [rounded(finished[index][number], _MS_DECIMALS) for index in resources],
+                "packets": list(_packet_rows(load)),
             }
             for number, (name, load) in enumerate(zip(names, loads, strict=True))
         ],
     }
 
 
-def _packets(load: Load) -> Iterator[list[Any]]:
+def _packet_rows(load: Load) -> Iterator[list[Any]]:
     """Yield [shown on the wire, arrived or null, gone, resource, bytes, delivered or null]."""
+    # The index of the load's own order of delivery among `animation.ORDERS`.
     order = 0 if load.trace.delivery is Delivery.STREAM else 1
     requested_ms = {load.page.index[row.id]: row.requested_ms for row in load.timings}
-    # Where packets take no time they are shown before they left, but never before the request.
+    # Packets without delay are shown before they left, but never before their request.
     flights = [
         each._replace(shown_ms=max(each.shown_ms, requested_ms[each.resource]))
         for each in scene_of(load).flights
     ]
     for flight in sorted(flights, key=lambda each: each.shown_ms):
-        times = (flight.shown_ms, flight.came_ms, flight.gone_ms, flight.given_ms[order])
-        *under_way, delivered = (rounded(at_ms, _DIGITS) for at_ms in times)
+        times = (flight.shown_ms, flight.arrived_ms, flight.gone_ms, flight.delivered_ms[order])
+        *under_way, delivered = (rounded(at_ms, _MS_DECIMALS) for at_ms in times)
         yield [*under_way, flight.resource, flight.n_bytes, delivered]
 
 

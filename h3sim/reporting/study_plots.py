@@ -55,28 +55,34 @@ if TYPE_CHECKING:
     from h3sim.study.header_study import HeaderRow
 
 
-_SIZES = {"small": "small, < 500 kB", "medium": "medium", "large": "large, > 1000 kB"}
-"""The sizes of pages of Marx 2019, Fig. 12, in words."""
-_LANE = 0.25
-_LINE_CHARS = 96
-"""So many characters stand beside each other below a figure of a study."""
-_FACTORS = (1.01, 1.02, 1.05, 1.1, 1.25, 1.5, 2, 3, 4, 5, 7, 10)
-_FAR_FACTORS = (2, 5, 10, 20, 50, 100)
+_SIZE_LABELS = {"small": "small, < 500 kB", "medium": "medium", "large": "large, > 1000 kB"}
+"""Legend texts for the size classes of pages (Marx 2019, Fig. 12)."""
+_SIZE_OFFSET = 0.25
+"""Horizontal distance between the marks of size classes, as a share of a scheme's column."""
+_MAX_COLUMN_CHARS = 96
+"""Characters of horizontal names that fit below a figure; longer names are upright."""
+_NEAR_FACTOR_TICKS = (1.01, 1.02, 1.05, 1.1, 1.25, 1.5, 2, 3, 4, 5, 7, 10)
+"""Ticks of an axis of factors."""
+_FAR_FACTOR_TICKS = (2, 5, 10, 20, 50, 100)
+"""Ticks of an axis of factors with large ones, on which others would be too close."""
 
 
 def _name_columns(ax: Axes, names: Sequence[str]) -> None:
-    """Name the columns of a figure, upright where they would not stand beside each other."""
+    """Label the columns of a figure, upright if horizontal labels would overlap."""
     ax.set_xticks(range(len(names)), names)
     longest = max((len(line) for name in names for line in name.splitlines()), default=0)
-    if len(names) * (longest + 2) > _LINE_CHARS * (paper_in() or _SIZE_IN[0]) / _SIZE_IN[0]:
+    if (
+        len(names) * (longest + 2)
+        > _MAX_COLUMN_CHARS * (paper_in() or _FIGURE_SIZE_IN[0]) / _FIGURE_SIZE_IN[0]
+    ):
         ax.tick_params(axis="x", labelrotation=90)
 
 
 def _check_comparable(schemes: Collection[str], baseline: str, value: str) -> None:
-    """Refuse a figure of schemes beside a baseline that none stands beside.
+    """Refuse a figure without any schemes to compare with the baseline.
 
     Raises:
-        NothingToMeasureError: if there are no such *schemes*.
+        NothingToMeasureError: if *schemes* is empty.
     """
     if not schemes:
         raise NothingToMeasureError(f"no other scheme has {value} beside one of {baseline}")
@@ -86,7 +92,7 @@ def _page_sizes(results: Results) -> dict[str, int]:
     """Return the bytes of each page, in the order of the rows.
 
     Raises:
-        InputError: if the results do not say.
+        InputError: if the results lack that column.
     """
     if "page_bytes" not in results.columns:
         raise InputError(
@@ -96,45 +102,46 @@ def _page_sizes(results: Results) -> dict[str, int]:
 
 
 def _factor_axis(ax: Axes) -> None:
-    """Make the vertical axis one of factors: x2 as far above 1 as /2 is below."""
+    """Make the vertical axis one of factors: x2 is as far above 1 as /2 is below."""
     low, high = ax.dataLim.intervaly
     reach = max(1.1, high, 1 / low) if low > 0 else 1.1
-    # A margin on an axis of logarithms is a power.
-    reach **= 1.08
-    # Where all is close to 1 finer steps are told; farther away they would stand on each other.
+    reach **= 1.08  # a margin, on a logarithmic axis
+    # The first tick above 1, as those close to 1 would overlap on a long axis.
     least = 2 if reach >= 7 else 1.25 if reach >= 1.5 else 1.05 if reach >= 1.1 else 1
-    factors = _FACTORS if reach < 15 else _FAR_FACTORS
+    factors = _NEAR_FACTOR_TICKS if reach < 15 else _FAR_FACTOR_TICKS
     shown = [factor for factor in factors if least <= factor <= reach]
     ax.set_yscale("log")
     ax.set_ylim(1 / reach, reach)
     ticks = [*(1 / factor for factor in reversed(shown)), 1.0, *shown]
     ax.yaxis.set_major_locator(FixedLocator(ticks))
     ax.yaxis.set_minor_locator(NullLocator())
-    ax.yaxis.set_major_formatter(FuncFormatter(lambda factor, _: _factor(factor)))
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda factor, _: _format_factor(factor)))
 
 
-def _factor(factor: float) -> str:
+def _format_factor(factor: float) -> str:
     if abs(factor - 1) < 1e-9:
         return "1"
     return f"x{factor:.3g}" if factor > 1 else f"/{1 / factor:.3g}"
 
 
 _LEGEND_LOOK: dict[str, Any] = {"fontsize": SMALL, "frameon": False, "title_fontsize": SMALL}
-_REFERENCE: dict[str, Any] = {"color": "0.6", "linewidth": 0.8, "zorder": 0}
-"""The line at which nothing changes."""
-_THICK, _THIN = 2.2, 0.8
+_REFERENCE_LINE: dict[str, Any] = {"color": "0.6", "linewidth": 0.8, "zorder": 0}
+"""Options of the line of equality with the baseline."""
+_SIGNIFICANT_WIDTH = 2.2
+"""Line width of intervals that differ significantly from the baseline."""
+_STEP_WIDTH = 0.8
 _PERCENT = 100
-_SIZE_IN = (7.0, 4.0)
-_PAPER_RATIO = 0.75
-"""Most of its width that a figure of a study is high in papers."""
-_ROW_IN = 0.28
-_MOST_WITHIN = 5
-"""Most lines among which a legend has room."""
+_FIGURE_SIZE_IN = (7.0, 4.0)
+_MAX_PAPER_RATIO = 0.75
+"""Greatest ratio of height to width of a figure of a study in papers."""
+_ROW_HEIGHT_IN = 0.28
+_MAX_INSIDE_LEGEND = 5
+"""Most lines of a figure with its legend among them; with more it is beside them."""
 
 
 @plot_methods
 class StudyPlots:
-    """Draws *results*. Each method returns the axes that it drew on, and shows nothing."""
+    """Figures of *results*; each method returns the axes that it drew on."""
 
     def __init__(self, results: Results) -> None:
         self._results = results
@@ -147,24 +154,24 @@ class StudyPlots:
         ax: Axes | None = None,
         **style: Unpack[FigureStyle],
     ) -> Axes:
-        """Draw, per scheme, which share of pages has its median change below what (Sander, Fig. 5).
+        """Draw the distribution of changes of medians, per scheme (Sander 2022, Fig. 5).
 
-        A page and setting is a step, at the change of its median over seeds against *relative_to*,
-        in percent; left of 0 is faster. The axis says what a step is: a page, or a combination of
-        a page and settings, of which a page has several. A step is thick where Mann and Whitney's
-        U test calls the change significant (p < 0.005). Returns *ax*, or the axes of a new figure.
+        Each page and setting is a step, at the change of its median over seeds from *relative_to*,
+        in percent; left of 0 is faster. The axis says whether steps are pages or combinations of
+        pages and settings. A step is thick if the change is significant by Mann and Whitney's U
+        test (p < 0.005). Returns *ax*, or the axes of a new figure.
 
         Raises:
             InputError: if there is no such scheme or column.
-            NothingToMeasureError: if no other scheme has the value beside it.
+            NothingToMeasureError: if no other scheme has the value.
             MissingExtraError: if scipy is not installed.
         """
         rows = self._results.relative_medians(relative_to, value=value)
         schemes = dict.fromkeys(row.scheme for row in rows if row.scheme != relative_to)
         _check_comparable(schemes, relative_to, value)
-        units = _units(self._results, len({(row.page, row.setting) for row in rows}))
+        units = _describe_units(self._results, len({(row.page, row.setting) for row in rows}))
         is_own, ax = ax is None, _axes(ax)
-        description = []
+        descriptions = []
         for number, scheme in enumerate(schemes):
             steps = sorted(
                 (_PERCENT * row.delta, row.p is not None and row.p < SIGNIFICANT)
@@ -174,19 +181,19 @@ class StudyPlots:
             _draw_steps(ax, number, scheme, steps)
             changes = [change for change, _ in steps]
             n_clear = sum(is_significant for _, is_significant in steps)
-            description.append(
+            descriptions.append(
                 f"{scheme} from {changes[0]:.1f} to {changes[-1]:.1f} %, half of them below"
                 f" {statistics.median(changes):.1f} %, {n_clear} of {len(steps)} significant"
             )
-        # The last step of a scheme that is never slower is at 0: not on the edge, nor below.
-        ax.axvline(0, **_REFERENCE)
+        # The last step of a scheme that is never slower is at 0, which must not be at the edge.
+        ax.axvline(0, **_REFERENCE_LINE)
         ax.margins(x=0.05)
         ax.set_ylim(0, 1.02)
-        change = f"{_named(value)}: change of the median to {relative_to} in %"
-        _label(ax, f"{change}; thick where p < 0.005", f"share of {units}")
-        _explain(ax, is_own=is_own)
+        change = f"{_without_unit(value)}: change of the median to {relative_to} in %"
+        _label_axes(ax, f"{change}; thick where p < 0.005", f"share of {units}")
+        _add_legend(ax, is_own=is_own)
         what = f"the share of {units} by the change of their median {value} to {relative_to}"
-        set_alt_text(ax, f"A line of steps per scheme, {what}: {listed(description)}")
+        set_alt_text(ax, f"A line of steps per scheme, {what}: {listed(descriptions)}")
         return ax
 
     def forest(
@@ -200,7 +207,7 @@ class StudyPlots:
     ) -> Axes:
         """Draw each scheme's speedup with its 95 % interval, one below the other.
 
-        Axes other than page, scheme and seed are averaged over only where *pool* names them.
+        Axes other than page, scheme and seed are averaged over only if *pool* names them.
 
         Raises:
             InputError: if there is no such scheme or column, or *pool* lacks an axis.
@@ -208,7 +215,7 @@ class StudyPlots:
         """
         rows = self._results.compare(baseline, value=value, pool=pool)
         means = {row.scheme: Interval(row.geometric, row.low, row.high) for row in rows}
-        what = f"{_named(value)}: speedup over {baseline}, geometric mean, 95 % interval"
+        what = f"{_without_unit(value)}: speedup over {baseline}, geometric mean, 95 % interval"
         return draw_ratios(means, what, ax=ax)
 
     def lines(
@@ -225,7 +232,7 @@ class StudyPlots:
         Loads are paired by page, setting and seed: a scheme's point is the mean over pages (over
         seeds, if there is one page) of the differences to *baseline* under the same conditions.
         With `baseline=None` it is the mean of *value* itself, in a band of one standard deviation.
-        A column of numbers is an axis of numbers; other values stand side by side in row order.
+        A numeric column is a numeric axis; other values are side by side, in the order of the rows.
 
         Raises:
             InputError: if there is no such column or baseline.
@@ -245,16 +252,17 @@ class StudyPlots:
         is_own, ax = ax is None, _axes(ax)
         _draw_over(ax, points, has_bands=baseline is None)
         if baseline is not None:
-            ax.axhline(0, **_REFERENCE)
+            ax.axhline(0, **_REFERENCE_LINE)
         return self._finish_over(ax, points, over, what, is_own=is_own)
 
     def _finish_over(
         self, ax: Axes, points: _Points, over: str, what: str, *, is_own: bool
     ) -> Axes:
-        _label(ax, quantity(over), what)
-        _explain(ax, is_own=is_own)
+        _label_axes(ax, quantity(over), what)
+        _add_legend(ax, is_own=is_own)
         lines = {
-            scheme: [(level, found.value) for level, found in own] for scheme, own in points.items()
+            scheme: [(level, found.value) for level, found in measured]
+            for scheme, measured in points.items()
         }
         set_alt_text(ax, f"A line per scheme over {over}, {what}: {ends_of(lines)}")
         return ax
@@ -271,10 +279,10 @@ class StudyPlots:
     def _differences_over(self, over: str, value: str, baseline: str) -> _Points:
         points: _Points = {}
         for level in dict.fromkeys(self._results.column(over)):
-            own = self._results.filter(**{over: level})
-            if all(row.get(value) is None for row in own):
+            results = self._results.filter(**{over: level})
+            if all(row.get(value) is None for row in results):
                 continue
-            for scheme, clusters in differences_by_scheme(own, baseline, value).items():
+            for scheme, clusters in differences_by_scheme(results, baseline, value).items():
                 if scheme != baseline:
                     known = [*clusters.values()]
                     found = Interval(math.fsum(known) / len(known), *mean_interval(known))
@@ -310,13 +318,13 @@ class StudyPlots:
         for index, row in enumerate(grid):
             for at, mean in enumerate(row):
                 if mean is not None:
-                    # Where all are one, that is the least, and dark.
+                    # By <=, since equal values are all drawn in the darkest colour.
                     color = "white" if mean <= middle else "black"
                     ax.text(at, index, f"{mean:,.0f}", ha="center", va="center", color=color)
         _name_columns(ax, [value_label(name) for name in columns])
         ax.set_yticks(range(len(lines)), [value_label(name) for name in lines])
-        _label(ax, quantity(x), quantity(y))
-        # In the middle: no axis says it, and papers drop what stands on the left.
+        _label_axes(ax, quantity(x), quantity(y))
+        # In the middle, as papers drop titles on the left, and no axis has the quantity.
         ax.set_title(f"mean {quantity(value)}", fontsize=SMALL + 1)
         extremes = listed(
             f"the {name} is {mean:,.0f} at {column} and {row}"
@@ -340,7 +348,7 @@ class StudyPlots:
 
         Raises:
             InputError: if there is no such scheme or column.
-            NothingToMeasureError: if no other scheme has the value beside it.
+            NothingToMeasureError: if no other scheme has the value.
         """
         sizes = _page_sizes(self._results)
         pairs = pairs_by_scheme(self._results, baseline, value)
@@ -349,33 +357,33 @@ class StudyPlots:
         ax = _axes(ax)
         points: dict[str, list[float]] = {}
         for position, scheme in enumerate(schemes):
-            logs: dict[str, list[float]] = {}
+            logs_by_page: dict[str, list[float]] = {}
             for pair in pairs[scheme]:
-                logs.setdefault(pair.page, []).append(math.log(pair.speedup))
-            for page, own in logs.items():
-                number = list(_SIZES).index(size_class(sizes[page]))
-                factor = math.exp(math.fsum(own) / len(own))
+                logs_by_page.setdefault(pair.page, []).append(math.log(pair.speedup))
+            for page, page_logs in logs_by_page.items():
+                number = list(_SIZE_LABELS).index(size_class(sizes[page]))
+                factor = math.exp(math.fsum(page_logs) / len(page_logs))
                 points.setdefault(scheme, []).append(factor)
                 ax.plot(
-                    position + _LANE * (number - 1),
+                    position + _SIZE_OFFSET * (number - 1),
                     factor,
                     **line(number)._asdict() | {"linestyle": "none"},
                     markersize=4.5,
                     fillstyle=("none", "left", "full")[number],
-                    label=[*_SIZES.values()][number],
+                    label=[*_SIZE_LABELS.values()][number],
                 )
         for position in range(1, len(schemes)):
             ax.axvline(position - 0.5, color="0.85", linewidth=0.6, zorder=0)
-        ax.axhline(1, **_REFERENCE)
+        ax.axhline(1, **_REFERENCE_LINE)
         _name_columns(ax, [plain(shortened(name)) for name in schemes])
         ax.set_xlim(-0.5, len(schemes) - 0.5)
         _factor_axis(ax)
-        what = f"{_named(value)}: speedup over {baseline}"
-        _label(ax, "", what)
+        what = f"{_without_unit(value)}: speedup over {baseline}"
+        _label_axes(ax, "", what)
         # A mark of each size, the smallest first.
         handles, labels = ax.get_legend_handles_labels()
         marks = dict(zip(labels, handles, strict=True))
-        names = [name for name in _SIZES.values() if name in marks]
+        names = [name for name in _SIZE_LABELS.values() if name in marks]
         ax.legend([marks[name] for name in names], names, title="pages", **_LEGEND_LOOK)
         set_alt_text(ax, f"A mark per page and scheme, {what}: {spreads_of(points)}")
         return ax
@@ -395,7 +403,7 @@ class StudyPlots:
 
         Raises:
             InputError: if there is no such scheme or column.
-            NothingToMeasureError: if no other scheme has the value beside it.
+            NothingToMeasureError: if no other scheme has the value.
             MissingExtraError: if scipy is not installed.
         """
         self._check_column(over)
@@ -409,17 +417,17 @@ class StudyPlots:
         _check_comparable(points, baseline, value)
         is_own, ax = ax is None, _axes(ax)
         _draw_over(ax, points, levels=levels)
-        ax.axhline(1, **_REFERENCE)
+        ax.axhline(1, **_REFERENCE_LINE)
         _factor_axis(ax)
-        what = f"{_named(value)}: speedup over {baseline}, 95 % interval"
+        what = f"{_without_unit(value)}: speedup over {baseline}, 95 % interval"
         return self._finish_over(ax, points, over, what, is_own=is_own)
 
     def correlations(
         self, x: str, y: str, *, ax: Axes | None = None, **style: Unpack[FigureStyle]
     ) -> Axes:
-        """Draw Spearman's rho of two columns, a bar a page by its size (Sander 2022, Fig. 7).
+        """Draw Spearman's rho of two columns, a bar per page by its size (Sander 2022, Fig. 7).
 
-        Bars are full where p < 0.005.
+        Bars are filled if p < 0.005.
 
         Raises:
             InputError: if there is no such column.
@@ -432,11 +440,12 @@ class StudyPlots:
         ax = _axes(ax)
         color, rhos = line(1).color, []
         for position, page in enumerate(pages):
-            own = self._results.filter(page=page)
-            if any(len(set(own.column(name))) == 1 for name in (x, y)):
+            results = self._results.filter(page=page)
+            # Without variation there is no correlation.
+            if any(len(set(results.column(name))) == 1 for name in (x, y)):
                 ax.text(position, 0, "none", ha="center", va="bottom", fontsize=SMALL - 1)
                 continue
-            found = own.correlation(x, y)
+            found = results.correlation(x, y)
             rhos.append(found.rho)
             face = color if found.p_rho < SIGNIFICANT else "white"
             ax.bar(position, found.rho, width=0.7, facecolor=face, edgecolor=color, linewidth=1.0)
@@ -446,7 +455,7 @@ class StudyPlots:
         names = [f"{plain(shortened(page))}\n{sizes[page] / 1000:,.0f} kB" for page in pages]
         _name_columns(ax, names)
         y_label = f"Spearman's rho\n{quantity(x)}\n{quantity(y)}"
-        _label(ax, "pages by their size; full where p < 0.005", y_label)
+        _label_axes(ax, "pages by their size; full where p < 0.005", y_label)
         what = f"Spearman's rho of {x} and {y}"
         set_alt_text(ax, f"A bar per page, the smallest first, {what}: {spreads_of({'rho': rhos})}")
         return ax
@@ -470,12 +479,12 @@ class StudyPlots:
             MissingExtraError: if scipy is not installed.
         """
         found = self._results.ranks(value, level=level)
-        ax = _axes(ax, height_in=1.2 + _ROW_IN * len(found.ranks) / 2)
+        ax = _axes(ax, height_in=1.2 + _ROW_HEIGHT_IN * len(found.ranks) / 2)
         groups = found.groups()
         _draw_ranks(ax, found.ranks, groups)
         _draw_ruler(ax, len(found.ranks), found.critical_difference)
-        units = _units(self._results, found.blocks)
-        description = f"mean ranks of {_named(value)} over {units}; 1 is fastest"
+        units = _describe_units(self._results, found.blocks)
+        description = f"mean ranks of {_without_unit(value)} over {units}; 1 is fastest"
         ax.set_title(within(ax, plain(description)), fontsize=SMALL + 1)
         ranks = with_intervals({name: Interval(rank) for name, rank in found.ranks.items()})
         joined = listed(f"{', '.join(group)} are not told apart" for group in groups)
@@ -498,10 +507,14 @@ class StudyPlots:
 
 
 def _draw_ranks(ax: Axes, ranks: Mapping[str, float], groups: Sequence[Sequence[str]]) -> None:
-    """Draw mean ranks on a ruler, and a bar over those that are not told apart (Demsar, Fig. 1)."""
+    """Draw mean ranks on a ruler, with a bar for each group without significant differences.
+
+    The figure is that of Demsar 2006, Fig. 1: names are to the left and right, in two halves.
+    """
     n, first = len(ranks), -0.5 - 0.3 * len(groups)
     half = (n + 1) // 2
-    for position, (name, rank) in enumerate(sorted(ranks.items(), key=lambda item: item[1])):
+    for position, name in enumerate(sorted(ranks, key=ranks.__getitem__)):
+        rank = ranks[name]
         is_left = position < half
         y = first - 0.6 * (position if is_left else n - 1 - position)
         end = 0.9 if is_left else n + 0.1
@@ -520,6 +533,7 @@ def _draw_ranks(ax: Axes, ranks: Mapping[str, float], groups: Sequence[Sequence[
 
 
 def _draw_ruler(ax: Axes, n: int, difference: float) -> None:
+    """Draw a ruler of ranks 1 to *n*, and above it the critical difference."""
     ax.plot([1, n], [0, 0], color="0.1", linewidth=1)
     for rank in range(1, n + 1):
         ax.plot([rank, rank], [0, 0.15], color="0.1", linewidth=1)
@@ -539,7 +553,7 @@ def draw_ratios(
     **style: Unpack[FigureStyle],
 ) -> Axes:
     """Draw ratios with their intervals, one per row, and 1 as a line (a forest plot)."""
-    ax = _axes(ax, height_in=1 + _ROW_IN * len(ratios))
+    ax = _axes(ax, height_in=1 + _ROW_HEIGHT_IN * len(ratios))
     for index, ratio in enumerate(ratios.values()):
         color = line(index).color
         if ratio.ends is not None:
@@ -548,15 +562,18 @@ def draw_ratios(
     ax.axvline(1, color="0.6", linewidth=0.8)
     ax.set_yticks(range(len(ratios)), [plain(name) for name in ratios])
     ax.set_ylim(len(ratios) - 0.5, -0.5)
-    _label(ax, what, "")
+    _label_axes(ax, what, "")
     set_alt_text(ax, f"A row per scheme, {what}: {with_intervals(ratios)}")
     return ax
 
 
 _Points: TypeAlias = "dict[str, list[tuple[Any, Interval]]]"
-"""By scheme its values at levels of a column."""
-_DODGE, _NUMERIC_DODGE = 0.5, 0.04
-"""Share of the distance between categories, or of an axis of numbers, that schemes spread over."""
+"""For each scheme, its values at the levels of a column."""
+# Schemes are spread around each position, as intervals on top of each other would hide one another.
+_CATEGORY_SPREAD = 0.5
+"""The spread as a share of the distance between categories."""
+_NUMERIC_SPREAD = 0.04
+"""The spread as a share of a numeric axis."""
 
 
 def _draw_over(
@@ -567,24 +584,28 @@ def _draw_over(
     Points over *levels*, which are categories, are joined by lines.
     """
     is_joined = bool(levels)
-    levels = levels or list(dict.fromkeys(level for own in points.values() for level, _ in own))
+    levels = levels or list(
+        dict.fromkeys(level for measured in points.values() for level, _ in measured)
+    )
     is_numeric = not is_joined and all(type(level) in (int, float) for level in levels)
-    spread = _NUMERIC_DODGE * (max(levels) - min(levels)) if is_numeric else _DODGE
-    for number, (scheme, own) in enumerate(points.items()):
-        # Intervals on top of each other could not be told apart.
+    spread = _NUMERIC_SPREAD * (max(levels) - min(levels)) if is_numeric else _CATEGORY_SPREAD
+    for number, (scheme, measured) in enumerate(points.items()):
+        # Shifted, as intervals on top of each other would be indistinguishable.
         shift = 0.0 if has_bands else spread * ((number + 0.5) / len(points) - 0.5)
         if is_numeric:
-            own = sorted(own, key=lambda point: point[0])
-        xs = [shift + (level if is_numeric else levels.index(level)) for level, _ in own]
+            measured = sorted(measured, key=lambda point: point[0])
+        xs = [shift + (level if is_numeric else levels.index(level)) for level, _ in measured]
         look: dict[str, Any] = line(number)._asdict() | {"linewidth": 1.0 if is_joined else 1.2}
-        # Between categories there is nothing for a line to say.
+        # A line between categories would have no meaning.
         look |= {} if is_numeric or is_joined else {"linestyle": "none"}
-        ax.plot(xs, [found.value for _, found in own], label=plain(scheme), markersize=4, **look)
+        ax.plot(
+            xs, [found.value for _, found in measured], label=plain(scheme), markersize=4, **look
+        )
         if has_bands and is_numeric:
-            lows, highs = zip(*(found[1:] for _, found in own), strict=True)
+            _, lows, highs = zip(*(found for _, found in measured), strict=True)
             ax.fill_between(xs, lows, highs, color=look["color"], alpha=0.12, linewidth=0)
             continue
-        for x, (_, found) in zip(xs, own, strict=True):
+        for x, (_, found) in zip(xs, measured, strict=True):
             if found.ends is not None:
                 ax.plot([x, x], found.ends, color=look["color"], linewidth=1.4)
     if not is_numeric:
@@ -592,13 +613,13 @@ def _draw_over(
         ax.set_xlim(-0.5, len(levels) - 0.5)
 
 
-def _named(value: str) -> str:
-    """Return the quantity in a column without its unit, which ratios and ranks have not."""
+def _without_unit(value: str) -> str:
+    """Return the quantity in a column without its unit, as ratios and ranks have none."""
     return quantity(value).rpartition(" (")[0] or quantity(value)
 
 
-def _units(results: Results, n: int) -> str:
-    """Return what *n* units of an analysis are: pages, or combinations of pages and settings.
+def _describe_units(results: Results, n: int) -> str:
+    """Describe the *n* units of an analysis: pages, or combinations of pages and settings.
 
     Settings are the axes that vary, other than scheme and seed.
     """
@@ -610,20 +631,22 @@ def _units(results: Results, n: int) -> str:
     ]
     if not settings:
         return plural(n, "page")
-    names = " \N{MULTIPLICATION SIGN} ".join(["page", *map(_named, settings)])
+    names = " \N{MULTIPLICATION SIGN} ".join(["page", *map(_without_unit, settings)])
     return f"{n} combinations of {names} ({plural(n_pages, 'page')})"
 
 
-def _axes(ax: Axes | None, height_in: float = _SIZE_IN[1]) -> Axes:
+def _axes(ax: Axes | None, height_in: float | None = None) -> Axes:
+    """Return *ax*, or the axes of a new figure, of the default height unless given."""
     if ax is not None:
         return ax
-    if height_in == _SIZE_IN[1]:
-        height_in = min(height_in, _PAPER_RATIO * (paper_in() or math.inf))
-    return ShownFigure(figsize=(_SIZE_IN[0], height_in), layout="constrained").subplots()
+    width_in, default_in = _FIGURE_SIZE_IN
+    if height_in is None:
+        height_in = min(default_in, _MAX_PAPER_RATIO * (paper_in() or math.inf))
+    return ShownFigure(figsize=(width_in, height_in), layout="constrained").subplots()
 
 
 def _draw_steps(ax: Axes, number: int, scheme: str, steps: Sequence[tuple[float, bool]]) -> None:
-    """Draw a cumulative share, each step as thick as it is significant."""
+    """Draw a cumulative share, with thick lines for significant steps."""
     style = line(number)
     before, share = steps[0][0], 0.0
     for index, (change, is_significant) in enumerate(steps):
@@ -633,41 +656,45 @@ def _draw_steps(ax: Axes, number: int, scheme: str, steps: Sequence[tuple[float,
             [share, share, after],
             color=style.color,
             linestyle=style.linestyle,
-            linewidth=_THICK if is_significant else _THIN,
+            linewidth=_SIGNIFICANT_WIDTH if is_significant else _STEP_WIDTH,
             label=plain(scheme) if not index else None,
         )
         before, share = change, after
 
 
-def _explain(ax: Axes, *, is_own: bool) -> None:
-    """Say whose lines these are: many of them beside the lines, which they would cover."""
-    n_lines = len(ax.get_legend_handles_labels()[1])
-    ax.legend(**SIDE_LEGEND if is_own and n_lines > _MOST_WITHIN else _LEGEND_LOOK)
+def _add_legend(ax: Axes, *, is_own: bool) -> None:
+    """Draw the legend: in a new figure with many lines beside them, as it would cover them."""
+    _, labels = ax.get_legend_handles_labels()
+    n_lines = len(labels)
+    ax.legend(**SIDE_LEGEND if is_own and n_lines > _MAX_INSIDE_LEGEND else _LEGEND_LOOK)
 
 
-_LEFT_OF_HEIGHT = 0.75
+_AXES_SHARE_OF_HEIGHT = 0.75
+"""Share of the height that is left for a vertical label after labels and titles are laid out."""
 
 
-def _label(ax: Axes, x: str, y: str) -> None:
+def _label_axes(ax: Axes, x: str, y: str) -> None:
+    """Label the axes, with lines that fit their lengths."""
     box, dpi = ax.get_window_extent(), ax.figure.dpi
-    # Labels and titles below and above will take some of the height.
-    height_in = _LEFT_OF_HEIGHT * box.height / dpi
+    height_in = _AXES_SHARE_OF_HEIGHT * box.height / dpi
     lines = wrapped("\n".join(map(plain, y.splitlines())), height_in)
     finish_axes(ax, x=wrapped(plain(x), box.width / dpi), y=lines)
 
 
-_LANES_IN, _MARGIN_IN = 0.34, 1.1
+_SCHEME_HEIGHT_IN = 0.34
+_MARGIN_HEIGHT_IN = 1.1
 _LANES_SHARE = 0.62
-"""Share of a row that its lanes fill, one lane per network or class."""
-_TICKS = (1, 1.05, 1.1, 1.2, 1.3, 1.5, 2, 3, 4, 5, 7, 10, 20, 50, 100, 200, 500, 1000)
-_LEAST_APART = 0.06
-"""So much of the axis lies between two that are told."""
-_WORDS = {"all": "on all resources", "atf": "above the fold"}
+"""Share of a scheme's row that its lanes fill, one lane per network or class."""
+_RATIO_TICKS = (1, 1.05, 1.1, 1.2, 1.3, 1.5, 2, 3, 4, 5, 7, 10, 20, 50, 100, 200, 500, 1000)
+"""Ticks of an axis of optimality ratios, as far as they fit."""
+_MIN_TICK_DISTANCE = 0.06
+"""Least distance between two ticks, as a share of the axis."""
+_SET_DESCRIPTIONS = {"all": "on all resources", "atf": "above the fold"}
 
 
 @plot_methods
 class OptimalityPlots:
-    """Draws a *optimality*. Each method returns the axes that it drew on, and shows nothing."""
+    """Figures of an *optimality*; each method returns the axes that it drew on."""
 
     def __init__(self, optimality: Optimality) -> None:
         self._optimality = optimality
@@ -675,35 +702,37 @@ class OptimalityPlots:
     def schemes(
         self, which: Which = "atf", *, ax: Axes | None = None, **style: Unpack[FigureStyle]
     ) -> Axes:
-        """Draw each page's optimality ratio under each scheme, and the mean: a lane a network.
+        """Draw each page's optimality ratio under each scheme, and the mean: a lane per network.
 
-        Faint marks are pages, full marks are means over pages. The axis is of factors: from 1 to
+        Faint marks are pages, full marks are means over pages. The axis is logarithmic: from 1 to
         2 is as far as from 2 to 4. Returns *ax*, or the axes of a new figure.
 
         Raises:
             InputError: if *which* is neither "all" nor "atf".
             NothingToMeasureError: if no load has that optimality ratio.
         """
-        check_choice("which", which, _WORDS)
+        check_choice("which", which, _SET_DESCRIPTIONS)
         networks = self._networks
         values: dict[tuple[str, str], list[float]] = {}
         for row in self._optimality.rows:
             found = values.setdefault((row.network, row.scheme), [])
             value = row.optimality_ratio_atf if which == "atf" else row.optimality_ratio_all
             found += [] if value is None else [value]
-        ax = self._axes(ax, len(networks), [v for found in values.values() for v in found])
+        ax = self._axes(
+            ax, len(networks), [interval for found in values.values() for interval in found]
+        )
         means = {}
         for (network, scheme), found in values.items():
             number = networks.index(network)
-            at = self._position(scheme, number, len(networks))
+            at = self._lane_position(scheme, number, len(networks))
             look = line(number)._asdict() | {"linestyle": "none", "fillstyle": "none"}
             ax.plot(found, [at] * len(found), **look, markersize=3, alpha=0.35)
             if found:
                 mean = Interval(math.fsum(found) / len(found))
                 _draw_mean(ax, at, number, mean, network)
-                means[_lane(scheme, network, networks)] = mean
+                means[_lane_name(scheme, network, networks)] = mean
         self._finish(ax, which, "faint marks: pages; full marks: means", len(networks))
-        self._annotate(ax, which, "a mark per page and one for the mean", means)
+        self._describe(ax, which, "a mark per page and one for the mean", means)
         return ax
 
     def classes(
@@ -715,17 +744,17 @@ class OptimalityPlots:
         ax: Axes | None = None,
         **style: Unpack[FigureStyle],
     ) -> Axes:
-        """Draw each scheme's mean optimality ratio with its 95 % interval: a lane a class of pages.
+        """Draw each scheme's mean optimality ratio with its 95 % interval, a lane per page class.
 
-        Pages are told apart *by* what `Optimality.by_class` takes; *network* is the first one that
-        was loaded over unless it is named.
+        Pages are classified *by* a classification of `Optimality.by_class`; *network* is by default
+        the first one.
 
         Raises:
             InputError: if there is no such class, network or *which*.
             MissingExtraError: if scipy is not installed.
             NothingToMeasureError: if no load has that optimality ratio.
         """
-        check_choice("which", which, _WORDS)
+        check_choice("which", which, _SET_DESCRIPTIONS)
         chosen = network or self._networks[0]
         if chosen not in self._networks:
             message = f"must be one of {', '.join(self._networks)}, is {chosen}"
@@ -735,18 +764,19 @@ class OptimalityPlots:
             for row in self._optimality.by_class(by)
             if (row.network, row.which) == (chosen, which)
         ]
-        known = [name for name in PAGE_CLASSES[by][0] if any(r.page_class == name for r in rows)]
+        classes, _ = PAGE_CLASSES[by]
+        known = [name for name in classes if any(row.page_class == name for row in rows)]
         ax = self._axes(ax, len(known), [row.mean for row in rows if row.mean is not None])
         means = {}
         for row in rows:
             if row.mean is not None:
                 number, mean = known.index(row.page_class), Interval(row.mean, row.low, row.high)
-                at = self._position(row.scheme, number, len(known))
+                at = self._lane_position(row.scheme, number, len(known))
                 _draw_mean(ax, at, number, mean, f"{row.page_class} ({row.n_pages})")
-                means[_lane(row.scheme, row.page_class, known)] = mean
+                means[_lane_name(row.scheme, row.page_class, known)] = mean
         description = f"means of pages by {by}, 95 % intervals; {chosen}"
         self._finish(ax, which, description, len(known))
-        self._annotate(ax, which, description, means)
+        self._describe(ax, which, description, means)
         return ax
 
     def save(
@@ -757,7 +787,7 @@ class OptimalityPlots:
         which: Which = "atf",
         **style: Unpack[FigureStyle],
     ) -> None:
-        """Write the figure of all schemes, or that *by* classes of pages; the ending says as what.
+        """Write the figure of all schemes, or that *by* classes of pages, to a file.
 
         Raises:
             InputError: if the file cannot be written, or its ending is not known.
@@ -768,8 +798,8 @@ class OptimalityPlots:
         )
         save_figure(root_figure(drawn), path)
 
-    def _annotate(self, ax: Axes, which: Which, words: str, means: Mapping[str, Interval]) -> None:
-        what = f"its optimality ratio {_WORDS[which]}: ByteIndex over its lower bound"
+    def _describe(self, ax: Axes, which: Which, words: str, means: Mapping[str, Interval]) -> None:
+        what = f"its optimality ratio {_SET_DESCRIPTIONS[which]}: ByteIndex over its lower bound"
         words = f"A row per scheme, {what}; {words}: {with_intervals(means)}"
         set_alt_text(ax, words)
 
@@ -781,8 +811,8 @@ class OptimalityPlots:
     def _schemes(self) -> list[str]:
         return [*dict.fromkeys(row.scheme for row in self._optimality.rows)]
 
-    def _position(self, scheme: str, number: int, lanes: int) -> float:
-        """Return where a lane of a scheme's row is."""
+    def _lane_position(self, scheme: str, number: int, lanes: int) -> float:
+        """Return the vertical position of lane *number* of *lanes* in a scheme's row."""
         return self._schemes.index(scheme) + _LANES_SHARE * ((number + 0.5) / lanes - 0.5)
 
     def _axes(self, ax: Axes | None, lanes: int, values: list[float]) -> Axes:
@@ -791,27 +821,31 @@ class OptimalityPlots:
                 "no load has that optimality ratio: there is nothing to draw"
             )
         if ax is None:
-            height_in = _MARGIN_IN + _LANES_IN * len(self._schemes) * max(1.0, 0.55 * lanes)
-            ax = ShownFigure(figsize=(_SIZE_IN[0], height_in), layout="constrained").subplots()
+            height_in = _MARGIN_HEIGHT_IN + _SCHEME_HEIGHT_IN * len(self._schemes) * max(
+                1.0, 0.55 * lanes
+            )
+            ax = ShownFigure(
+                figsize=(_FIGURE_SIZE_IN[0], height_in), layout="constrained"
+            ).subplots()
         return ax
 
     def _finish(self, ax: Axes, which: Which, description: str, lanes: int) -> None:
         names = self._schemes
         ax.set_xscale("log")
         ax.axvline(1, color="0.6", linewidth=0.8, zorder=0)
-        _tick(ax)
+        _set_ratio_ticks(ax)
         for row in range(1, len(names)):
             ax.axhline(row - 0.5, color="0.9", linewidth=0.6, zorder=0)
         ax.set_yticks(range(len(names)), [plain(name) for name in names])
         ax.set_ylim(len(names) - 0.5, -0.5)
-        x = f"optimality ratio {_WORDS[which]}: ByteIndex over its lower bound"
+        x = f"optimality ratio {_SET_DESCRIPTIONS[which]}: ByteIndex over its lower bound"
         finish_axes(ax, title=plain(description), x=x)
         if lanes > 1:
             ax.legend(fontsize=SMALL, frameon=False, loc="lower right")
 
 
-def _lane(scheme: str, name: str, names: list[str]) -> str:
-    """Return what a lane of a scheme's row is called; the only one by the scheme alone."""
+def _lane_name(scheme: str, name: str, names: list[str]) -> str:
+    """Return the name of a lane of a scheme's row; that of the scheme if it is the only lane."""
     return scheme if len(names) == 1 else f"{scheme} ({name})"
 
 
@@ -819,29 +853,30 @@ def _draw_mean(ax: Axes, at: float, number: int, mean: Interval, label: str) -> 
     look: dict[str, Any] = line(number)._asdict() | {"linestyle": "none"}
     if mean.ends is not None:
         ax.plot(mean.ends, [at, at], color=look["color"], linewidth=1.2)
-    known = ax.get_legend_handles_labels()[1]
-    name = None if plain(label) in known else plain(label)
+    # The legend lists each label once.
+    _, known_labels = ax.get_legend_handles_labels()
+    name = None if plain(label) in known_labels else plain(label)
     ax.plot(mean.value, at, **look, markersize=6, label=name)
 
 
-def _tick(ax: Axes) -> None:
-    """Tell the factors that are within the axis, those near 1 only where all is near it."""
+def _set_ratio_ticks(ax: Axes) -> None:
+    """Set the ticks within a logarithmic axis that are far enough apart."""
     low, high = ax.get_xlim()
     width = math.log(high / low)
     shown: list[float] = []
-    for tick in (tick for tick in _TICKS if low <= tick <= high):
-        # On an axis of logarithms those near 1 would stand on each other where it goes far.
-        if not shown or math.log(tick / shown[-1]) >= _LEAST_APART * width:
+    for tick in (tick for tick in _RATIO_TICKS if low <= tick <= high):
+        if not shown or math.log(tick / shown[-1]) >= _MIN_TICK_DISTANCE * width:
             shown.append(tick)
     ax.set_xticks(shown)
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     ax.xaxis.set_minor_formatter(NullFormatter())
 
 
-_PANEL_IN = (3.2, 2.6)
-_LEGEND_IN = 1.6
+_PANEL_SIZE_IN = (3.2, 2.6)
+_LEGEND_WIDTH_IN = 1.6
 _HEADROOM = 1.08
-_MEASURES = (
+"""Factor by which an axis is higher than its bars, for the numbers on them."""
+_HEADER_METRICS = (
     ("hol_mean_ms", "HOL delay per section in ms"),
     ("ratio", "bytes sent / uncompressed"),
 )
@@ -850,7 +885,7 @@ _MEASURES = (
 def save_header_plot(
     rows: Sequence[HeaderRow], path: str | os.PathLike[str], **style: Unpack[FigureStyle]
 ) -> None:
-    """Write the figure of *rows* to *path*, whose ending says how: .png, .svg or .pdf.
+    """Write the figure of *rows* to *path*, which ends in .png, .svg or .pdf.
 
     Raises:
         InputError: if the ending is another, or the file cannot be written.
@@ -861,31 +896,32 @@ def save_header_plot(
 
 @plot_function
 def header_figure(rows: Sequence[HeaderRow], **style: Unpack[FigureStyle]) -> Figure:
-    """Return a panel for each loss and measure, over round-trip times; a line is a scheme.
+    """Return a figure with a panel per loss and metric, and a line per scheme over RTTs.
 
-    With one round-trip time the panels are over losses.
+    With a single round-trip time the panels are over losses.
     """
     by_rtt = len({row.rtt_ms for row in rows}) > 1 or len({row.loss for row in rows}) == 1
     losses = list(dict.fromkeys(row.loss for row in rows)) if by_rtt else [None]
-    width, height = _PANEL_IN
+    width, height = _PANEL_SIZE_IN
     figure = ShownFigure(
-        figsize=(width * len(losses) + _LEGEND_IN, height * len(_MEASURES)), layout="constrained"
+        figsize=(width * len(losses) + _LEGEND_WIDTH_IN, height * len(_HEADER_METRICS)),
+        layout="constrained",
     )
-    axes = figure.subplots(len(_MEASURES), len(losses), squeeze=False, sharey="row")
+    axes = figure.subplots(len(_HEADER_METRICS), len(losses), squeeze=False, sharey="row")
     for index, loss in enumerate(losses):
         shown = [row for row in rows if loss is None or row.loss == loss]
         title, given = "", ""
         if loss is not None:
             title, given = f"loss {100 * loss:g} %", f", with a loss of {100 * loss:g} %"
-        for ax, (name, label) in zip(axes[:, index], _MEASURES, strict=True):
+        for ax, (name, label) in zip(axes[:, index], _HEADER_METRICS, strict=True):
             over = "RTT in ms" if by_rtt else "loss in %"
             lines = _draw_scheme_lines(ax, shown, name, over)
             set_alt_text(ax, f"A line per scheme, {label} over {over}{given}: {ends_of(lines)}")
             ax.set_title(title, fontsize=SMALL)
             ax.set_ylabel("" if index else label, fontsize=SMALL)
     for ax in axes.flat:
-        # Once all is drawn: panels of a row share what fits them all, and numbers above bars.
-        highest = ax.get_ylim()[1]
+        # After all are drawn, as panels of a row share their limits.
+        _, highest = ax.get_ylim()
         ax.set_ylim(0, highest * _HEADROOM if ax.containers else highest)
     if not axes[0, 0].containers:  # bars have their names below them
         handles, labels = axes[0, 0].get_legend_handles_labels()

@@ -18,34 +18,48 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-_OWN = "DejaVu Sans"
-_OTHERS = (
-    # Of Chinese and Japanese; several have Korean, too.
+_DEFAULT_FONT = "DejaVu Sans"
+_FONTS_BY_SCRIPT = (
+    # Chinese and Japanese; several have Korean, too.
     (
-        *("Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans SC", "Noto Sans JP"),
-        *("Source Han Sans SC", "Source Han Sans", "WenQuanYi Zen Hei", "WenQuanYi Micro Hei"),
-        *("PingFang SC", "Hiragino Sans GB", "Hiragino Sans", "Microsoft YaHei", "Yu Gothic"),
-        *("Meiryo", "SimHei", "IPAGothic", "Droid Sans Fallback"),
+        "Noto Sans CJK SC",
+        "Noto Sans CJK JP",
+        "Noto Sans SC",
+        "Noto Sans JP",
+        "Source Han Sans SC",
+        "Source Han Sans",
+        "WenQuanYi Zen Hei",
+        "WenQuanYi Micro Hei",
+        "PingFang SC",
+        "Hiragino Sans GB",
+        "Hiragino Sans",
+        "Microsoft YaHei",
+        "Yu Gothic",
+        "Meiryo",
+        "SimHei",
+        "IPAGothic",
+        "Droid Sans Fallback",
     ),
     ("Noto Sans CJK KR", "Noto Sans KR", "Apple SD Gothic Neo", "Malgun Gothic", "NanumGothic"),
     ("Noto Sans Devanagari", "Kohinoor Devanagari", "Nirmala UI", "Lohit Devanagari"),
     ("Noto Sans Thai", "Thonburi", "Leelawadee UI", "Loma"),
     ("Arial Unicode MS", "Unifont", "Symbola"),
 )
-"""Font alternatives; only the first installed one of each row is used, to open few files."""
-_SHOWN = 5
+"""Fonts for scripts that the default one lacks: of each row the first installed one is used."""
+_MAX_SHOWN_CHARACTERS = 5
+"""Most missing characters that a warning names."""
 _warned: set[tuple[str, ...]] = set()
 """Installed fonts at the time of the last warning about missing characters."""
 
 
 def families() -> list[str]:
-    """Return the fonts in which figures are written, the first that has a character goes first.
+    """Return the fonts of figures; the first one that has a character is used for it.
 
-    After DejaVu Sans come those that are installed for what it has not, and the reader's own.
+    DejaVu Sans is followed by installed fonts for other scripts, and by the user's own fonts.
     """
-    # Who runs a notebook may add a font, or choose one, while it runs.
+    # Not cached, as a user of a notebook may add or choose fonts.
     installed = frozenset(font.name for font in fontManager.ttflist)
-    return [*_families(tuple(rcParams["font.family"]), installed)]
+    return [*_available_families(tuple(rcParams["font.family"]), installed)]
 
 
 def is_drawn(character: str) -> bool:
@@ -58,12 +72,12 @@ def is_drawn(character: str) -> bool:
 
 
 def warn_of_missing_glyphs(characters: str) -> None:
-    """Warn, once for what is installed, that no font has some *characters*."""
+    """Warn, once for each set of installed fonts, that no font has *characters*."""
     names = tuple(families())
     if names in _warned:
         return
     _warned.add(names)
-    some = "".join(dict.fromkeys(characters))[:_SHOWN]
+    some = "".join(dict.fromkeys(characters))[:_MAX_SHOWN_CHARACTERS]
     message = (
         f"no font that is installed has {some}: figures show a square for what they lack."
         " Install one, such as Noto Sans CJK (of Debian and Ubuntu: fonts-noto-cjk), or set"
@@ -73,25 +87,28 @@ def warn_of_missing_glyphs(characters: str) -> None:
 
 
 @cache
-def _families(requested: tuple[str, ...], installed: frozenset[str]) -> tuple[str, ...]:
-    others = [next((name for name in row if name in installed), None) for row in _OTHERS]
+def _available_families(requested: tuple[str, ...], installed: frozenset[str]) -> tuple[str, ...]:
+    """Return the default font, then installed ones for other scripts and those *requested*."""
+    others = [next((name for name in row if name in installed), None) for row in _FONTS_BY_SCRIPT]
     found = (name for name in (*others, *requested) if name in installed)
-    return tuple(dict.fromkeys((_OWN, *map(str, found))))
+    return tuple(dict.fromkeys((_DEFAULT_FONT, *map(str, found))))
 
 
 @cache
 def _glyphs(names: tuple[str, ...]) -> frozenset[int]:
+    """Return the code points that any of the fonts has."""
     return frozenset().union(*(get_font(findfont(name)).get_charmap() for name in names))
 
 
 SMALL = 8.0
-"""The size, in points, of everything but titles."""
+"""Size of all text but titles, in points."""
 
-_SETTINGS = {
+_MATPLOTLIB_SETTINGS = {
     "font.size": SMALL,
     "hatch.linewidth": 0.7,
     # Publishers refuse the Type 3 fonts that are matplotlib's default.
     "pdf.fonttype": 42,
+    # A fixed salt, so that equal figures have equal ids.
     "svg.hashsalt": "h3sim",
     "text.usetex": False,
 }
@@ -116,7 +133,7 @@ class FigureStyle(TypedDict, total=False):
 
 
 def check_figure_style(style: str = "screen", width: str | None = None) -> float | None:
-    """Return the width in inches that the options of a figure request; None: no paper.
+    """Return the width in inches of a figure for papers with these options; None for the screen.
 
     >>> check_figure_style(style="paper", width="column"), check_figure_style()
     (3.33, None)
@@ -139,21 +156,21 @@ def check_figure_style(style: str = "screen", width: str | None = None) -> float
 
 
 def text_size(reduction: float) -> float:
-    """Return the size of text that is smaller on the screen by *reduction*, in points."""
+    """Return the size of text in points: on the screen, but not in papers, less *reduction*."""
     return SMALL - reduction * (paper_in() is None)
 
 
 SIGNIFICANT = 0.005
-"""A smaller p is drawn as a difference (Sander 2022 § 5)."""
+"""Differences with a smaller p are drawn as significant (Sander 2022 § 5)."""
 
 _LINE_COLOURS = ("#1b1b1b", "#0b4f8c", "#c4500a", "#007a5b", "#8f4a80", "#7a6400")
-_DASHES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)))
-_MARKERS = "os^DvPX<>*phd"
+_LINE_DASHES = ("-", "--", "-.", ":", (0, (6, 1, 1, 1, 1, 1)))
+_LINE_MARKERS = "os^DvPX<>*phd"
 
 
 def in_style() -> AbstractContextManager[None]:
-    """Return the context in which figures are drawn, whatever the user's matplotlib settings."""
-    return rc_context(cast("Any", _SETTINGS | {"font.family": families()}))
+    """Return a context with the settings of all figures, independent of the user's matplotlib."""
+    return rc_context(cast("Any", _MATPLOTLIB_SETTINGS | {"font.family": families()}))
 
 
 SIDE_LEGEND: dict[str, Any] = {
@@ -175,7 +192,7 @@ def finish_axes(
     grid: Literal["x", "y", "both"] | None = None,
     has_rows: bool = False,
 ) -> None:
-    """Give axes the labels and the frame of all figures; rows have names in place of ticks."""
+    """Set labels and frame of axes, as in all figures; with rows there are names without ticks."""
     if title is not None:
         ax.set_title(title, fontsize=SMALL + 1, loc="left")
     if x is not None:
@@ -208,6 +225,6 @@ def line(number: int) -> LineStyle:
     """
     return LineStyle(
         _LINE_COLOURS[number % len(_LINE_COLOURS)],
-        _DASHES[number % len(_DASHES)],
-        _MARKERS[number % len(_MARKERS)],
+        _LINE_DASHES[number % len(_LINE_DASHES)],
+        _LINE_MARKERS[number % len(_LINE_MARKERS)],
     )

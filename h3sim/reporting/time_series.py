@@ -34,31 +34,38 @@ if TYPE_CHECKING:
 
 MAX_STREAMS = 24
 """Most streams that are shown, the largest ones: each needs some height."""
-_SHARE = 0.86
-_NEW, _AGAIN, _WAITED, _DELIVERED = "#0b4f8c", "#d4622a", "#1b1b1b", "#dbe5f0"
-_RANGES = {_NEW: "arrived", _AGAIN: "sent again,\narrived", _WAITED: "waited\nfor bytes\nbefore it"}
-_WIDTHS = {_NEW: 2.4, _AGAIN: 4.2, _WAITED: 0.8}
+_ROW_SHARE = 0.86
+"""Share of its row that a stream fills."""
+_NEW_COLOUR = "#0b4f8c"
+_RESENT_COLOUR = "#d4622a"
+_WAITING_COLOUR = "#1b1b1b"
+_DELIVERED_COLOUR = "#dbe5f0"
+_RANGE_LABELS = {
+    _NEW_COLOUR: "arrived",
+    _RESENT_COLOUR: "sent again,\narrived",
+    _WAITING_COLOUR: "waited\nfor bytes\nbefore it",
+}
+_RANGE_LINE_WIDTHS = {_NEW_COLOUR: 2.4, _RESENT_COLOUR: 4.2, _WAITING_COLOUR: 0.8}
 """Line widths in points, which distinguish retransmissions in grey print, too."""
 
 
 class ByteRange(NamedTuple):
-    """Bytes of a stream that arrived in one packet; *is_again*: the first copy had been lost.
-
-    *delivered_ms* is when the application got them, None where it had them before.
-    """
+    """Bytes of a stream that arrived in one packet."""
 
     stream_id: int
     arrived_ms: float
     delivered_ms: float | None
+    """Time when the application got them; None if it had them before."""
     offset: int
     n_bytes: int
     is_again: bool
+    """True if they were retransmitted."""
 
 
 def ranges_of(trace: Trace) -> list[ByteRange]:
-    """Return what arrived, in the order sent."""
+    """Return the bytes that arrived, in the order in which they were sent."""
     found = []
-    ends: dict[int, int] = {}
+    ends: dict[int, int] = {}  # the highest offset sent so far, by stream
     for _, arrived_at_ns, stream_id, offset, n_bytes, _, delivered_at_ns in trace.packet_rows:
         # -1, so that a stream without a byte, which ends at 0, counts as new.
         is_again = offset + n_bytes <= ends.get(stream_id, -1)
@@ -72,10 +79,10 @@ def ranges_of(trace: Trace) -> list[ByteRange]:
 
 
 def shown_streams(trace: Trace) -> list[int]:
-    """Return the streams that are shown, in request order: the largest, where there are many."""
+    """Return the largest streams, which are shown, in request order."""
     by_size = sorted(trace.requests, key=lambda request: -request.length_bytes)
-    retained = {request.stream_id: None for request in by_size[:MAX_STREAMS]}
-    return [request.stream_id for request in trace.requests if request.stream_id in retained]
+    largest = {request.stream_id for request in by_size[:MAX_STREAMS]}
+    return [request.stream_id for request in trace.requests if request.stream_id in largest]
 
 
 def draw_byte_ranges(
@@ -94,21 +101,27 @@ def draw_byte_ranges(
     streams = shown_streams(trace)
     bottoms = {stream_id: len(streams) - 1 - row for row, stream_id in enumerate(streams)}
     sizes = {request.stream_id: max(1, request.length_bytes) for request in trace.requests}
-    lines: dict[str, list[list[tuple[float, float]]]] = {_WAITED: [], _NEW: [], _AGAIN: []}
+    lines: dict[str, list[list[tuple[float, float]]]] = {
+        _WAITING_COLOUR: [],
+        _NEW_COLOUR: [],
+        _RESENT_COLOUR: [],
+    }
     edges: dict[int, list[tuple[float, float]]] = {stream_id: [] for stream_id in streams}
     for part in ranges_of(trace):
         if part.stream_id not in bottoms:
             continue
         low, high = (
-            bottoms[part.stream_id] + _SHARE * offset / sizes[part.stream_id]
+            bottoms[part.stream_id] + _ROW_SHARE * offset / sizes[part.stream_id]
             for offset in (part.offset, part.offset + part.n_bytes)
         )
         if part.delivered_ms is not None:
             edges[part.stream_id].append((part.delivered_ms, high))
             if part.delivered_ms > part.arrived_ms:
                 middle = (low + high) / 2
-                lines[_WAITED].append([(part.arrived_ms, middle), (part.delivered_ms, middle)])
-        colour = _AGAIN if part.is_again else _NEW
+                lines[_WAITING_COLOUR].append(
+                    [(part.arrived_ms, middle), (part.delivered_ms, middle)]
+                )
+        colour = _RESENT_COLOUR if part.is_again else _NEW_COLOUR
         lines[colour].append([(part.arrived_ms, low), (part.arrived_ms, high)])
     for stream_id, points in edges.items():
         _draw_delivered(ax, points, bottoms[stream_id], window.end_ms)
@@ -116,10 +129,10 @@ def draw_byte_ranges(
         collection = LineCollection(
             drawn,
             colors=colour,
-            linewidths=_WIDTHS[colour],
-            # The few bytes that a packet is of a large stream stay in sight.
+            linewidths=_RANGE_LINE_WIDTHS[colour],
+            # A packet stays visible, however small its part of a large stream.
             capstyle="projecting",
-            # Else those of less than a pixel are moved to no length at all, and not drawn.
+            # Lines of less than a pixel would be rounded to no length, and not drawn.
             snap=False,
             zorder=3 + order,
         )
@@ -129,7 +142,7 @@ def draw_byte_ranges(
     ax.set_xlim(0, window.end_ms)
     ax.set_ylim(-0.1, len(streams))
     ax.set_yticks(
-        [bottom + _SHARE / 2 for bottom in bottoms.values()],
+        [bottom + _ROW_SHARE / 2 for bottom in bottoms.values()],
         [labels[stream_id] for stream_id in streams],
     )
     for row in range(len(streams)):
@@ -138,11 +151,11 @@ def draw_byte_ranges(
     description = f"; the largest of {n_all} streams" if n_all > len(streams) else ""
     finish_axes(ax, title=plain(title), x=window.label(description), has_rows=True)
     handles: list[Artist] = [
-        Line2D([], [], color=colour, linewidth=_WIDTHS[colour], label=text)
-        for colour, text in _RANGES.items()
+        Line2D([], [], color=colour, linewidth=_RANGE_LINE_WIDTHS[colour], label=text)
+        for colour, text in _RANGE_LABELS.items()
         if lines[colour]
     ]
-    handles.append(Patch(color=_DELIVERED, label="delivered\nin order"))
+    handles.append(Patch(color=_DELIVERED_COLOUR, label="delivered\nin order"))
     ax.legend(handles=handles, **SIDE_LEGEND)
     return (
         "A row per stream, in which its bytes rise over time; an area shows what was delivered in"
@@ -153,27 +166,35 @@ def draw_byte_ranges(
 def _draw_delivered(
     ax: Axes, points: Sequence[tuple[float, float]], bottom: float, end_ms: float
 ) -> None:
-    """Draw as an area how far up the application has the bytes of a stream."""
-    times, tops = [0.0], [float(bottom)]
+    """Draw the bytes of a stream that the application has as an area that grows upward."""
+    times, tops, highest = [0.0], [float(bottom)], float(bottom)
     for at_ms, top in sorted(points):
+        highest = max(top, highest)
         times.append(at_ms)
-        tops.append(max(top, tops[-1]))
+        tops.append(highest)
     times.append(end_ms)
-    tops.append(tops[-1])
-    ax.fill_between(times, tops, bottom, step="post", color=_DELIVERED, linewidth=0, zorder=2)
+    tops.append(highest)
+    ax.fill_between(
+        times, tops, bottom, step="post", color=_DELIVERED_COLOUR, linewidth=0, zorder=2
+    )
 
 
-_KB = 1000
-_IN_FLIGHT, _WINDOW, _LOST = "#7d9dc4", "#1b1b1b", "#c00000"
-_STEPS: dict[str, Any] = {"drawstyle": "steps-post", "linewidth": 1.2}
-_MANY_LOSSES, _MARK, _SMALL_MARK = 100, 5, 2.5
+_BYTES_PER_KB = 1000
+_IN_FLIGHT_COLOUR = "#7d9dc4"
+_WINDOW_COLOUR = "#1b1b1b"
+_LOST_COLOUR = "#c00000"
+_STEP_LINE: dict[str, Any] = {"drawstyle": "steps-post", "linewidth": 1.2}
+"""Options of lines of values that hold until the next one."""
+_MARK_SIZE = 5
+_SMALL_MARK_SIZE = 2.5
+_MAX_LARGE_MARKS = 100
 """Number of losses beyond which marks are smaller, so that they do not hide the window."""
 
 
 class Sample(NamedTuple):
-    """The server's recovery after something happened to it: sizes in bytes.
+    """State of the server's loss recovery after an event; sizes are in bytes.
 
-    *n_lost* is how many packets were declared lost then.
+    *n_lost* packets were declared lost by the event.
     """
 
     at_ms: float
@@ -184,14 +205,14 @@ class Sample(NamedTuple):
 
 
 def connection_of(load: Load, number: int | None = None) -> Connection:
-    """Return connection *number* of *load*; without one, that which carries most.
+    """Return connection *number* of *load*, by default the one that carries most bytes.
 
     Raises:
         InputError: if there is no such connection.
     """
     known = {connection.number: connection for connection in load.connections}
     if number is None:
-        # Of those that carry as much, the one that was opened first.
+        # Of several with equally many bytes, the one that was opened first.
         return max(load.connections, key=lambda each: (each.stream_bytes, -each.number))
     if not isinstance(number, int) or number not in known:
         message = f"must be one of {', '.join(map(str, known))}, is {format_value(number)}"
@@ -200,17 +221,17 @@ def connection_of(load: Load, number: int | None = None) -> Connection:
 
 
 def describe_connection(load: Load, connection: Connection) -> str:
-    """Return which of several connections that is, "" of the only one."""
+    """Describe a connection by its number and hosts; "" if it is the only one."""
     n = len(load.connections)
     hosts = shortened(", ".join(connection.hosts), 40)
     return f"connection {connection.number} of 0 to {n - 1} ({hosts})" if n > 1 else ""
 
 
 def samples_of(trace: Trace) -> list[Sample]:
-    """Return how the server's recovery went on.
+    """Return the states of the server's loss recovery, by time.
 
     Raises:
-        NothingToMeasureError: if it was not recorded, or the load had none.
+        NothingToMeasureError: if they were not recorded, or the load had none.
     """
     if not trace.recovery:
         raise NothingToMeasureError(
@@ -237,10 +258,10 @@ def draw_congestion(
     """
     samples = samples_of(trace)
     times = [sample.at_ms for sample in samples]
-    in_flight = [sample.bytes_in_flight / _KB for sample in samples]
-    windows = [sample.congestion_window / _KB for sample in samples]
-    ax.fill_between(times, in_flight, step="post", color=_IN_FLIGHT, label="bytes in flight")
-    ax.plot(times, windows, color=_WINDOW, label="congestion window", **_STEPS)
+    in_flight = [sample.bytes_in_flight / _BYTES_PER_KB for sample in samples]
+    windows = [sample.congestion_window / _BYTES_PER_KB for sample in samples]
+    ax.fill_between(times, in_flight, step="post", color=_IN_FLIGHT_COLOUR, label="bytes in flight")
+    ax.plot(times, windows, color=_WINDOW_COLOUR, label="congestion window", **_STEP_LINE)
     lost = [
         (sample.at_ms, kb) for sample, kb in zip(samples, windows, strict=True) if sample.n_lost
     ]
@@ -249,8 +270,8 @@ def draw_congestion(
             *zip(*lost, strict=True),
             linestyle="",
             marker="x",
-            color=_LOST,
-            markersize=_MARK if len(lost) <= _MANY_LOSSES else _SMALL_MARK,
+            color=_LOST_COLOUR,
+            markersize=_MARK_SIZE if len(lost) <= _MAX_LARGE_MARKS else _SMALL_MARK_SIZE,
             label="declared lost",
         )
     _finish_curve(ax, title, "kB", window)
@@ -273,21 +294,23 @@ class Transferred(NamedTuple):
 def transferred_of(trace: Trace) -> list[Transferred]:
     """Return the cumulative bytes of the server's packets, a row per change, by time.
 
-    What was declared lost and acknowledged later counts as both. Senders over TCP do not record
-    what they declare lost.
+    Packets that are declared lost and later acknowledged count as both. Senders over TCP do not
+    record which packets they declare lost.
 
     Raises:
         NothingToMeasureError: if packets and recovery were not recorded.
     """
     samples_of(trace)
     sizes = {row.number: row.size_bytes for row in trace.wire if row.is_down}
-    events = [(row.sent_at_ns, 0, row.size_bytes) for row in trace.wire if row.is_down]
+    # Each with the index of its sum: sent, acknowledged, lost.
+    sent, acknowledged, lost = range(3)
+    events = [(row.sent_at_ns, sent, row.size_bytes) for row in trace.wire if row.is_down]
     events += [
-        (row.at_ns, 2, sum(sizes.get(number, 0) for number in row.lost))
+        (row.at_ns, lost, sum(sizes.get(number, 0) for number in row.lost))
         for row in trace.recovery
         if row.lost
     ]
-    # Acknowledgements repeat what others acknowledged before them.
+    # Acknowledgements repeat the ranges of earlier ones, so each packet counts once.
     outstanding = sorted(sizes)
     acks = [row for row in trace.wire if not row.is_down and row.arrived_at_ns is not None]
     for row in sorted(acks, key=lambda each: each.arrived_at_ns or 0):
@@ -296,32 +319,36 @@ def transferred_of(trace: Trace) -> list[Transferred]:
             span = slice(bisect_left(outstanding, low), bisect_right(outstanding, high))
             n_bytes += sum(sizes[number] for number in outstanding[span])
             del outstanding[span]
-        events.append((row.arrived_at_ns or 0, 1, n_bytes))
+        events.append((row.arrived_at_ns or 0, acknowledged, n_bytes))
     sums = [0, 0, 0]
     found: list[Transferred] = []
-    for at_ns, which, n_bytes in sorted(events):
-        sums[which] += n_bytes
+    for at_ns, index, n_bytes in sorted(events):
+        sums[index] += n_bytes
         if n_bytes:
             found.append(Transferred(to_ms(at_ns), *sums))
     return found
 
 
 def draw_transferred(ax: Axes, trace: Trace, title: str, window: Window) -> str:
-    """Draw a line of steps each for what was sent, acknowledged and declared lost.
+    """Draw lines of steps for the bytes sent, acknowledged and declared lost.
 
     Returns the alternative text.
     """
     rows = transferred_of(trace)
     last = rows[-1]
-    lines = (("sent", _WINDOW, "-"), ("acknowledged", _NEW, "--"), ("declared lost", _LOST, ":"))
+    lines = (
+        ("sent", _WINDOW_COLOUR, "-"),
+        ("acknowledged", _NEW_COLOUR, "--"),
+        ("declared lost", _LOST_COLOUR, ":"),
+    )
     for column, (name, colour, dashes) in enumerate(lines if last.lost else lines[:2], start=1):
         ax.plot(
             [0.0, *(row.at_ms for row in rows), window.end_ms],
-            [0.0, *(row[column] / _KB for row in (*rows, last))],
+            [0.0, *(row[column] / _BYTES_PER_KB for row in (*rows, last))],
             color=colour,
             linestyle=dashes,
             label=name,
-            **_STEPS | {"linewidth": 1.4},
+            **_STEP_LINE | {"linewidth": 1.4},
         )
     _finish_curve(ax, title, "kB", window)
     lost = f", {last.lost:,} declared lost" if last.lost else ""
@@ -332,7 +359,7 @@ def draw_transferred(ax: Axes, trace: Trace, title: str, window: Window) -> str:
 
 
 def rtt_rows_of(trace: Trace) -> list[RecoveryRow]:
-    """Return the recovery states from the first acknowledgement on: before, RTTs are a guess.
+    """Return the recovery states from the first acknowledgement on; earlier RTTs are guesses.
 
     Raises:
         NothingToMeasureError: if packets and recovery were not recorded.
@@ -355,9 +382,17 @@ def draw_rtt(ax: Axes, trace: Trace, title: str, window: Window) -> str:
         [to_ms(getattr(row, name)) for row in rows]
         for name in ("at_ns", "latest_rtt_ns", "smoothed_rtt_ns", "min_rtt_ns")
     )
-    ax.plot(times, latest, linestyle="", marker=".", markersize=3, color=_IN_FLIGHT, label="latest")
-    ax.plot(times, smoothed, color=_WINDOW, label="smoothed", **_STEPS)
-    ax.plot(times, least, color=_NEW, linestyle="--", label="least", **_STEPS)
+    ax.plot(
+        times,
+        latest,
+        linestyle="",
+        marker=".",
+        markersize=3,
+        color=_IN_FLIGHT_COLOUR,
+        label="latest",
+    )
+    ax.plot(times, smoothed, color=_WINDOW_COLOUR, label="smoothed", **_STEP_LINE)
+    ax.plot(times, least, color=_NEW_COLOUR, linestyle="--", label="least", **_STEP_LINE)
     _finish_curve(ax, title, "ms", window)
     return (
         f"The latest round-trip time goes from {min(latest):,.1f} to {max(latest):,.1f} ms, the"
@@ -366,13 +401,15 @@ def draw_rtt(ax: Axes, trace: Trace, title: str, window: Window) -> str:
 
 
 def _finish_curve(ax: Axes, title: str, unit: str, window: Window, description: str = "") -> None:
+    """Set limits, labels and legend of curves over time, which begin at 0."""
     ax.set_xlim(0, window.end_ms)
     ax.set_ylim(bottom=0)
     finish_axes(ax, title=plain(title), x=window.label(description), y=unit, grid="both")
     ax.legend(**SIDE_LEGEND)
 
 
-_BINS = 60
+_TARGET_BINS = 60
+"""About as many spans of time have a throughput of their own."""
 
 
 class Bin(NamedTuple):
@@ -380,30 +417,30 @@ class Bin(NamedTuple):
 
     start_ms: float
     arrived_mbps: float
-    """Bytes of responses that came over the link, copies too."""
+    """Bytes of responses that arrived over the link, including duplicates."""
     delivered_mbps: float
-    """Bytes that the application got: each once, and in order."""
+    """Bytes that the application got, once and in order."""
 
 
-def bins_of(trace: Trace, end_ms: float, *, least_ms: float = 0.0) -> list[Bin]:
-    """Return the throughput of *trace* in spans of a round length, some sixty up to *end_ms*.
+def bins_of(trace: Trace, end_ms: float, *, min_width_ms: float = 0.0) -> list[Bin]:
+    """Return the throughput of *trace* in spans of a round length, about sixty up to *end_ms*.
 
-    No span is shorter than *least_ms*: in one that has room for a packet or two, a single packet
-    would look faster than the link.
+    No span is shorter than *min_width_ms*: in a span for one or two packets, a single packet would
+    look faster than the link.
     """
-    width_ms = _round_up(max(end_ms / _BINS, least_ms, 1e-3 / _BINS))
+    width_ms = _round_up(max(end_ms / _TARGET_BINS, min_width_ms, 1e-3 / _TARGET_BINS))
     n_bins = math.ceil(max(end_ms, 1e-3) / width_ms)
     arrived, delivered = [0] * n_bins, [0] * n_bins
     columns = trace.packet_rows.columns
     for counted, times in ((arrived, columns.arrived_at_ns), (delivered, columns.delivered_at_ns)):
         for at_ns, n_bytes in zip(times, columns.length_bytes, strict=True):
             if at_ns is not None and (index := int(to_ms(at_ns) / width_ms)) <= n_bins:
-                # What comes at the very end belongs to the last span.
+                # Bytes that arrive at the very end belong to the last span.
                 counted[min(index, n_bins - 1)] += n_bytes
-    mbps = 8 / 1000 / width_ms  # bytes a span to Mbit/s
+    mbps_per_byte = 8 / 1000 / width_ms
     return [
-        Bin(number * width_ms, came * mbps, used * mbps)
-        for number, (came, used) in enumerate(zip(arrived, delivered, strict=True))
+        Bin(number * width_ms, n_arrived * mbps_per_byte, n_delivered * mbps_per_byte)
+        for number, (n_arrived, n_delivered) in enumerate(zip(arrived, delivered, strict=True))
     ]
 
 
@@ -417,8 +454,8 @@ def draw_throughput(ax: Axes, trace: Trace, title: str, window: Window) -> str:
     width_ms = edges[1] if len(edges) > 1 else window.end_ms
     edges.append(edges[-1] + width_ms)
     _, arrived, delivered = zip(*bins, strict=True)
-    ax.stairs(arrived, edges, fill=True, color=_IN_FLIGHT, label="arrived")
-    ax.stairs(delivered, edges, color=_WINDOW, linewidth=1.2, label="delivered in order")
+    ax.stairs(arrived, edges, fill=True, color=_IN_FLIGHT_COLOUR, label="arrived")
+    ax.stairs(delivered, edges, color=_WINDOW_COLOUR, linewidth=1.2, label="delivered in order")
     _finish_curve(ax, title, "Mbit/s", window, f", in spans of {width_ms:g}")
     peak = max(bins, key=lambda span: span.arrived_mbps)
     return (
@@ -428,7 +465,7 @@ def draw_throughput(ax: Axes, trace: Trace, title: str, window: Window) -> str:
 
 
 def _round_up(value: float) -> float:
-    """Return the next 1, 2 or 5 times a power of ten.
+    """Return the next 1, 2 or 5 times a power of ten, apart from rounding errors.
 
     >>> _round_up(30.0), _round_up(0.3)
     (50.0, 0.5)
@@ -444,7 +481,7 @@ def curve(load: Load, which: Which) -> tuple[list[float], list[float]]:
     """Return times in ms and, from each on, the share of bytes in complete resources.
 
     The first point is the first request, with 0; the last has 1. The area above the steps is the
-    ByteIndex. Without a byte to weigh there is no point.
+    ByteIndex. If these resources have no bytes, there are no points.
     """
     rows = [row for row in load.timings if row.bytes and (which == "all" or row.above_the_fold)]
     if not rows:
@@ -457,7 +494,7 @@ def curve(load: Load, which: Which) -> tuple[list[float], list[float]]:
 
 
 def shown_set(load: Load, which: Which) -> Which:
-    """Return *which*, or "all" where nothing above the fold has a byte.
+    """Return *which*, or "all" if the resources above the fold have no bytes.
 
     Raises:
         InputError: if there is no such set of resources.
@@ -499,7 +536,7 @@ def draw_progress(
         title += f" (above the fold: {loads[0].page.nothing_visible_reason})"
     lines = ax.get_lines()
     if len(loads) == 1 and lines:
-        # A legend of one line would lie over it on some page; beside it, it would take its room.
+        # A legend would cover the only line, or take its room beside it.
         title += f": {indexes[0]:,.0f} ms{sampled and f', {sampled}'}"
     if len(lines) > 1:
         name = f"BI: ByteIndex{sampled and f',{chr(10)}{sampled}'}"
@@ -518,12 +555,12 @@ def draw_progress(
 def _draw_line(
     ax: Axes, number: int, of: int, points: tuple[list[float], list[float]], label: str
 ) -> None:
-    # Each line is marked at other points, and where it ends.
+    """Draw line *number* of *of*, with markers at other points than the others', and at its end."""
     last = len(points[0]) - 1
     step = max(1, (last + 1) // _MARKERS_PER_LINE)
     ax.plot(
         *points,
-        **line(number)._asdict() | _STEPS,
+        **line(number)._asdict() | _STEP_LINE,
         markevery=[*range(1 + number * step // of, last, step), last],
         markersize=4.5,
         markerfacecolor="white",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from dataclasses import dataclass
 from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from h3sim.reporting.document import data_element
@@ -20,11 +21,13 @@ if TYPE_CHECKING:
 
 
 _MAX_PACKETS = 150_000
-"""Packets of all loads of a timeline: more would make files of more than 5 MB."""
-_DIGITS = 2
-_BINS = 4000
+"""Most packets of all loads of a timeline: more would make files of more than 5 MB."""
+_MS_DECIMALS = 2
+"""Decimals of times in the file, which would grow with more."""
+_WIRE_BINS = 4000
+"""Spans of time for each of which the bytes in flight are shown: more than a screen has pixels."""
 
-_STYLE = """
+_TIMELINE_CSS = """
 .timeline .stage { position: relative; touch-action: pan-y; cursor: crosshair; }
 .timeline canvas { display: block; width: 100%; }
 .timeline canvas + canvas { position: absolute; inset: 0 auto auto 0; }
@@ -44,8 +47,8 @@ _STYLE = """
 .timeline .keys { font-size: 0.875rem; }
 @media print { .timeline button, .timeline .keys, .timeline .rows { display: none; } }
 """
-_HEADS = ("resource", "kind", "bytes", "requested, ms", "first byte, ms", "complete, ms")
-_KEYS = (
+_COLUMN_HEADS = ("resource", "kind", "bytes", "requested, ms", "first byte, ms", "complete, ms")
+_INSTRUCTIONS = (
     "Drag to pan, or zoom with Ctrl or Shift and the wheel; click a packet or a row to keep it"
     " highlighted, or a folded row to open it. Keys: \N{LEFTWARDS ARROW} \N{RIGHTWARDS ARROW} move"
     " the cursor, \N{UPWARDS ARROW} \N{DOWNWARDS ARROW} choose a resource, Enter opens its folded"
@@ -59,9 +62,9 @@ _KEYS = (
 
 @dataclass(frozen=True)
 class Timeline:
-    """The loads of one page that a timeline shows, with the names that tell them apart."""
+    """Timeline of loads of one page, with a name for each load."""
 
-    style: ClassVar[str] = _STYLE
+    style: ClassVar[str] = _TIMELINE_CSS
     """CSS of all timelines of a file, which `timeline.js` draws."""
 
     title: str
@@ -69,12 +72,12 @@ class Timeline:
     loads: Sequence[Load]
 
     def to_html(self, name: str) -> str:
-        """Return the figure as HTML; *name* begins its ids. It needs `timeline.js`."""
-        documents = list(_documents(self.names, self.loads))
+        """Return the figure as HTML that needs `timeline.js`; its ids begin with *name*."""
+        documents = list(_all_script_data(self.names, self.loads))
         options = "".join(f"<option>{html.escape(each['name'])}</option>" for each in documents)
         left_out = len(self.loads) - len(documents)
         more = f"<p>{left_out} more loads are left out here.</p>" if left_out else ""
-        heads = "".join(f'<th scope="col">{head}</th>' for head in _HEADS)
+        heads = "".join(f'<th scope="col">{head}</th>' for head in _COLUMN_HEADS)
         title = html.escape(self.title)
         return (
             f'<figure class="timeline" aria-labelledby="{name}-title">'
@@ -87,7 +90,7 @@ class Timeline:
             '<output aria-live="polite"></output>\n'
             f'<div class="stage" role="application" tabindex="0" aria-label="{title}"'
             f' aria-describedby="{name}-keys"><canvas></canvas><canvas></canvas></div>\n'
-            f'<p class="keys" id="{name}-keys">{_KEYS}</p>{more}\n'
+            f'<p class="keys" id="{name}-keys">{_INSTRUCTIONS}</p>{more}\n'
             f'<div class="rows" tabindex="0" role="group" aria-label="Resources of the timeline">'
             f"<table><caption>Resources in request order</caption><thead><tr>{heads}</tr></thead>"
             "<tbody></tbody></table></div>\n"
@@ -97,17 +100,17 @@ class Timeline:
         )
 
 
-def _documents(names: Sequence[str], loads: Sequence[Load]) -> Iterator[dict[str, Any]]:
+def _all_script_data(names: Sequence[str], loads: Sequence[Load]) -> Iterator[dict[str, Any]]:
     n_packets = 0
     for name, load in zip(names, loads, strict=True):
         n_packets += len(load.trace.packet_rows)
         if n_packets > _MAX_PACKETS and load is not loads[0]:
             return
-        yield _document(name, load)
+        yield _script_data(name, load)
 
 
-def _document(name: str, load: Load) -> dict[str, Any]:
-    """Return what the script knows of *load*; times in ms, rows in request order."""
+def _script_data(name: str, load: Load) -> dict[str, Any]:
+    """Return the data of *load* that `timeline.js` draws: times in ms, rows in request order."""
     end_ms = window_of([load]).end_ms
     palette = Palette(load.page)
     lane = lane_of(load, end_ms)
@@ -127,9 +130,9 @@ def _document(name: str, load: Load) -> dict[str, Any]:
                 "bytes": row.bytes,
                 "face": palette.look(palette.groups[index]).face,
                 "row_face": (palette.look_of_all([index]) or palette.look(0)).face,
-                "requested": round(row.requested_ms, _DIGITS),
-                "first": round(row.first_byte_ms, _DIGITS),
-                "finished": round(row.finished_ms, _DIGITS),
+                "requested": round(row.requested_ms, _MS_DECIMALS),
+                "first": round(row.first_byte_ms, _MS_DECIMALS),
+                "finished": round(row.finished_ms, _MS_DECIMALS),
             }
             for index, row in zip(indices, load.timings, strict=True)
         ],
@@ -146,45 +149,45 @@ def _document(name: str, load: Load) -> dict[str, Any]:
             if (points := curve(load, which))[0]  # type: ignore[arg-type]
             for times, shares in (points,)
         ],
-        "wire": _wire(load, end_ms),
-        "window": _recovery(load, "congestion_window"),
-        "buffer": _recovery(load, "buffered_bytes"),
+        "wire": _bytes_in_flight(load, end_ms),
+        "window": _recovery_changes(load, "congestion_window"),
+        "buffer": _recovery_changes(load, "buffered_bytes"),
     }
 
 
 def _rounded(times_ms: Sequence[float]) -> list[float]:
-    return [round(float(at_ms), _DIGITS) for at_ms in times_ms]
+    return [round(float(at_ms), _MS_DECIMALS) for at_ms in times_ms]
 
 
-def _wire(load: Load, end_ms: float) -> dict[str, list[float]]:
-    """Return how many bytes of packets that arrived were under way: the most in each short span."""
+def _bytes_in_flight(load: Load, end_ms: float) -> dict[str, list[float]]:
+    """Return the most bytes in flight in each short span, of packets that arrived."""
     changes: list[tuple[int, int]] = []
     for sent_at_ns, arrived_at_ns, _, _, n_bytes, *_ in load.trace.packet_rows:
         if arrived_at_ns is not None:
             changes += ((sent_at_ns, n_bytes), (arrived_at_ns, -n_bytes))
-    most: dict[int, int] = {}
-    last = now = 0
+    max_bytes: dict[int, int] = {}
+    last_span = in_flight = 0
     for at_ns, change in sorted(changes):
-        span = int(to_ms(at_ns) / end_ms * _BINS)
-        now += change
-        most[span] = max(most.get(span, 0), now)
-        last = span
-    times = [span * end_ms / _BINS for span in most]
+        last_span = int(to_ms(at_ns) / end_ms * _WIRE_BINS)
+        in_flight += change
+        max_bytes[last_span] = max(max_bytes.get(last_span, 0), in_flight)
+    times = [span * end_ms / _WIRE_BINS for span in max_bytes]
     return {
-        "t": [*_rounded(times), round((last + 1) * end_ms / _BINS, _DIGITS)],
-        "y": [*most.values(), now],
+        "t": [*_rounded(times), round((last_span + 1) * end_ms / _WIRE_BINS, _MS_DECIMALS)],
+        "y": [*max_bytes.values(), in_flight],
     }
 
 
-def _recovery(load: Load, name: str) -> dict[str, list[float]] | None:
-    """Return a recorded state of the connection that carries most, where it changes.
+def _recovery_changes(load: Load, name: str) -> dict[str, list[float]] | None:
+    """Return a value of the recovery state at each of its changes.
 
-    None if it was not recorded, or is always 0.
+    The state is that of the connection with most bytes. None if it was not recorded, or is always
+    0.
     """
     states = [(row.at_ns, getattr(row, name)) for row in connection_of(load).trace.recovery]
     if not any(value for _, value in states):
         return None
-    changed = [next(group) for _, group in groupby(states, key=lambda state: state[1])]
+    changed = [next(equal) for _, equal in groupby(states, key=itemgetter(1))]
     return {
         "t": _rounded([to_ms(at_ns) for at_ns, _ in changed]),
         "y": [value for _, value in changed],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import networkx as nx
@@ -26,35 +25,37 @@ if TYPE_CHECKING:
     from h3sim.signals import Signal
 
 
-_HEIGHT_IN, _TITLE_IN = 0.36, 0.5
-"""Heights of a row of boxes and of a title, in inches."""
-_CHAIN = "#c00000"
-_WIDTH, _HEIGHT = 0.74, 0.72
-_COLUMN_IN = 2.0
-"""Width of a box and of what is right of it."""
+_ROW_HEIGHT_IN = 0.36
+"""Height of a row of boxes."""
+_TITLE_HEIGHT_IN = 0.5
+_CHAIN_COLOUR = "#c00000"
+_BOX_WIDTH, _BOX_HEIGHT = 0.74, 0.72
+"""Size of a box, as shares of its column and row."""
+_COLUMN_WIDTH_IN = 2.0
+"""Width of a box with the gap to its right."""
 
 
 def _n_columns() -> int:
-    """Return how many columns have room; deeper trees are an outline: a box a line, indented."""
-    return int((paper_in() or 12.0) / _COLUMN_IN) + (paper_in() is not None)
+    """Return how many columns fit; deeper trees become an outline of indented lines."""
+    return int((paper_in() or 12.0) / _COLUMN_WIDTH_IN) + (paper_in() is not None)
 
 
 class Position(NamedTuple):
-    """Position of a box.
-
-    *depth* counts its steps from what has no parent; *row* is from the top, *left* in columns.
-    """
+    """Position of a box in a drawing of a tree."""
 
     depth: int
+    """Number of its ancestors."""
     row: float
+    """Row from the top."""
     left: float
+    """Distance from the left, in columns."""
 
 
 def positions_of(parents: Sequence[int | None]) -> list[Position]:
-    """Return where boxes stand, each given by the index of its parent, which stands before it.
+    """Return the positions of boxes, given the index of each box's parent, which precedes it.
 
-    What is below a box follows it at once. A parent stands level with its first child, so that
-    chains run straight.
+    The children of a box follow it immediately. A parent is level with its first child, so that
+    chains are straight.
 
     >>> [(at.row, at.left) for at in positions_of([None, 0, 0])]
     [(0.0, 0), (0.0, 1), (1.0, 1)]
@@ -78,29 +79,29 @@ def positions_of(parents: Sequence[int | None]) -> list[Position]:
 
 
 def height_in(positions: Iterable[Position | ResourceBox]) -> float:
-    """Return how high the figure of boxes at *positions* is, in inches."""
-    return _HEIGHT_IN * (max(at.row for at in positions) + 1) + _TITLE_IN
+    """Return the height in inches of a figure of boxes at *positions*."""
+    return _ROW_HEIGHT_IN * (max(at.row for at in positions) + 1) + _TITLE_HEIGHT_IN
 
 
 def _draw_edge(
-    ax: Axes, parent: Position, child: Position, *, dashes: str = "-", is_chain: bool = False
+    ax: Axes, parent: Position, child: Position, *, dashes: str = "-", is_on_chain: bool = False
 ) -> None:
     """Draw the line from a parent to its child."""
     if child.left - parent.left < 1:
         # In an outline: down from the left end of the parent, and into the child.
         middle = (parent.left + child.left) / 2
         xs = [middle, middle, child.left]
-        ys = [parent.row + _HEIGHT / 2, child.row, child.row]
+        ys = [parent.row + _BOX_HEIGHT / 2, child.row, child.row]
     else:
-        start, middle = parent.left + _WIDTH, parent.left + (1 + _WIDTH) / 2
+        start, middle = parent.left + _BOX_WIDTH, parent.left + (1 + _BOX_WIDTH) / 2
         xs, ys = [start, middle, middle, child.left], [parent.row, parent.row, child.row, child.row]
     ax.plot(
         xs,
         ys,
-        color=_CHAIN if is_chain else "0.55",
-        linewidth=2.0 if is_chain else 0.8,
+        color=_CHAIN_COLOUR if is_on_chain else "0.55",
+        linewidth=2.0 if is_on_chain else 0.8,
         linestyle=dashes,
-        zorder=2 if is_chain else 1,
+        zorder=2 if is_on_chain else 1,
         solid_joinstyle="round",
     )
 
@@ -113,19 +114,23 @@ def _draw_box(
     *,
     face: str = "white",
     dashes: str = "-",
-    is_chain: bool = False,
+    is_on_chain: bool = False,
 ) -> None:
-    """Draw a box with its text, and beside that a band of the colour of *look*."""
+    """Draw a box with its text, and at its left edge a band in the colour of *look*."""
     from matplotlib.patches import Rectangle
 
-    low = at.row - _HEIGHT / 2
-    frame = Rectangle((at.left, low), _WIDTH, _HEIGHT, facecolor=face)
-    frame.set(edgecolor=_CHAIN if is_chain else "0.4", linewidth=2.0 if is_chain else 0.8)
+    low = at.row - _BOX_HEIGHT / 2
+    frame = Rectangle((at.left, low), _BOX_WIDTH, _BOX_HEIGHT, facecolor=face)
+    frame.set(
+        edgecolor=_CHAIN_COLOUR if is_on_chain else "0.4", linewidth=2.0 if is_on_chain else 0.8
+    )
     frame.set(linestyle=dashes, zorder=3)
     ax.add_patch(frame)
     if look is not None:
-        # The text stays readable on any colour.
-        band = Rectangle((at.left, low), 0.045, _HEIGHT, facecolor=look.face, edgecolor=look.ink)
+        # Only a band, as text would be illegible on some colours.
+        band = Rectangle(
+            (at.left, low), 0.045, _BOX_HEIGHT, facecolor=look.face, edgecolor=look.ink
+        )
         band.set(hatch=look.hatch, linewidth=0, zorder=4)
         ax.add_patch(band)
     left = at.left + 0.06
@@ -134,44 +139,51 @@ def _draw_box(
 
 def _finish(ax: Axes, positions: Sequence[Position], title: str) -> None:
     """Set the limits to show all boxes, and show the title in place of the axes."""
-    least = min(3.0, _n_columns() - 1)
-    ax.set_xlim(-0.05, max(least, max(at.left for at in positions)) + _WIDTH + 0.05)
+    # Shallow trees are not stretched over the whole width.
+    min_left = min(3.0, _n_columns() - 1)
+    ax.set_xlim(-0.05, max(min_left, max(at.left for at in positions)) + _BOX_WIDTH + 0.05)
     ax.set_ylim(max(at.row for at in positions) + 0.6, -0.6)
     ax.set_axis_off()
     ax.set_title(title, fontsize=SMALL + 1, loc="left")
 
 
-_NAME_CHARS = 22
-_FOLDED_FROM = 3
-"""So many leaves of one kind below one parent share a node."""
+_MAX_NAME_CHARS = 22
+_MIN_FOLDED = 3
+"""At least so many leaves of one kind below one parent share a node."""
 _MAX_NODES = 100
-_DASHES = {"time": ":", "request": ":", "offset": "-", "complete": "-", "executed": "--"}
-_GUIDE = "dotted: asked for with its parent; dashed: once that was executed"
+"""Larger graphs are cut at some depth."""
+_EDGE_DASHES = {"time": ":", "request": ":", "offset": "-", "complete": "-", "executed": "--"}
+"""Dashes of the edge to a resource, by its trigger."""
+_EDGE_GUIDE = "dotted: asked for with its parent; dashed: once that was executed"
 _CHAIN_GUIDE = "red: what the end waited for; "
 
 
 class ResourceBox(NamedTuple):
-    """Resources that share a box: one, or leaves of a kind below one parent.
-
-    *depth* counts the steps from navigation start; *row* is where the box stands, from the top, and
-    *left* where, in widths of a column; *parent* is the index of another node. *n_below* counts
-    resources below it that have no box.
-    """
+    """Box with a resource, or with several leaves of a kind below one parent."""
 
     resources: tuple[int, ...]
     parent: int | None
+    """Index of another box."""
     depth: int
     row: float
     left: float
+    """The box's `Position`, as depth, row and left."""
     is_on_chain: bool
+    """True if the end of the load waited for one of them."""
     n_below: int = 0
+    """Number of descendants without a box."""
+
+    @property
+    def position(self) -> Position:
+        """Its position in the drawing."""
+        return Position(self.depth, self.row, self.left)
 
 
 def chain_of(load: Load) -> list[int]:
     """Return the resources that led to the end of the load, first to last, by index in the page.
 
-    Where the browser computed the load they are those of its critical path; else those that
-    triggered one another up to the one that was complete last.
+    In a computed load they are those of its critical path, otherwise the last completed resource
+    with its ancestors.
     """
     page = load.page
     if load.first_paint_ms is not None:
@@ -179,7 +191,7 @@ def chain_of(load: Load) -> list[int]:
         return [page.index[id_] for id_ in ids]
     last = max(load.timings, key=lambda row: row.finished_ms)
     chain = [page.index[last.id]]
-    while (by := _parent(page.resources[chain[-1]])) is not None:
+    while (by := _parent_id(page.resources[chain[-1]])) is not None:
         chain.append(page.index[by])
     return chain[::-1]
 
@@ -187,19 +199,20 @@ def chain_of(load: Load) -> list[int]:
 def nodes_of(page: Page, chain: Sequence[int] = ()) -> list[ResourceBox]:
     """Return the nodes of the page's graph, parents before their children.
 
-    *chain* are resources that get a node of their own each.
+    Each resource of *chain* has a node of its own.
     """
     on_chain = dict.fromkeys(chain)
-    nodes = _nodes(page, on_chain, None)
+    nodes = _make_nodes(page, on_chain, None)
     deepest = max(node.depth for node in nodes)
-    # Of large graphs what is deep goes first, but for the chain.
+    # Large graphs lose their deepest nodes first, except the chain.
     while len(nodes) > _MAX_NODES and deepest > 1:
         deepest -= 1
-        nodes = _nodes(page, on_chain, deepest)
+        nodes = _make_nodes(page, on_chain, deepest)
     return nodes
 
 
-def _nodes(page: Page, on_chain: dict[int, None], deepest: int | None) -> list[ResourceBox]:
+def _make_nodes(page: Page, on_chain: dict[int, None], deepest: int | None) -> list[ResourceBox]:
+    """Return the nodes; below depth *deepest* only those of the chain."""
     groups: list[tuple[tuple[int, ...], int | None, int]] = []
     graph: nx.DiGraph[int] = nx.DiGraph()
     graph.add_nodes_from(range(len(page.resources)))
@@ -213,10 +226,12 @@ def _nodes(page: Page, on_chain: dict[int, None], deepest: int | None) -> list[R
         below = [len(nx.descendants(graph, index)) for index in resources] if is_cut else []
         groups.append((resources, parent, sum(below)))
         folds_all = deepest is not None and depth + 1 >= deepest
-        for group in () if is_cut else _groups(page, resources, on_chain, folds_all=folds_all):
+        for group in (
+            () if is_cut else _child_groups(page, resources, on_chain, folds_all=folds_all)
+        ):
             add(group, number, depth + 1)
 
-    for group in _groups(page, (), on_chain):
+    for group in _child_groups(page, (), on_chain):
         add(group, None, 0)
     positions = positions_of([parent for _, parent, _ in groups])
     return [
@@ -239,76 +254,79 @@ def draw_dependencies(
     *note_of* says what stands below the name of those resources; *chain* is drawn in red.
     """
     nodes = nodes_of(page, chain)
-    positions = [Position(*node[2:5]) for node in nodes]
+    positions = [node.position for node in nodes]
     for node, at in zip(nodes, positions, strict=True):
         resources = [page.resources[index] for index in node.resources]
         if node.parent is not None:
             discovered = resources[0].discovered
-            dashes = "-" if discovered is None else _DASHES[discovered.at.value]
-            is_chain = nodes[node.parent].is_on_chain and node.is_on_chain
-            _draw_edge(ax, positions[node.parent], at, dashes=dashes, is_chain=is_chain)
+            dashes = "-" if discovered is None else _EDGE_DASHES[discovered.at.value]
+            is_on_chain = nodes[node.parent].is_on_chain and node.is_on_chain
+            _draw_edge(ax, positions[node.parent], at, dashes=dashes, is_on_chain=is_on_chain)
         more = f", and {node.n_below} below" if node.n_below else ""
-        text = f"{_name(resources)}\n{note_of(node.resources)}{more}"
+        text = f"{_box_name(resources)}\n{note_of(node.resources)}{more}"
         look = palette.look_of_all(node.resources)
-        _draw_box(ax, at, text, look, is_chain=node.is_on_chain)
-    _finish(ax, positions, f"{title}\n{_CHAIN_GUIDE * bool(chain)}{_GUIDE}")
+        _draw_box(ax, at, text, look, is_on_chain=node.is_on_chain)
+    _finish(ax, positions, f"{title}\n{_CHAIN_GUIDE * bool(chain)}{_EDGE_GUIDE}")
 
 
-def _name(resources: Sequence[Resource]) -> str:
+def _box_name(resources: Sequence[Resource]) -> str:
     """Return the name of a box of resources of one kind."""
     first = resources[0]
     name = first.id if len(resources) == 1 else f"{len(resources)} x {first.kind.value}"
-    return plain(shortened(name, _NAME_CHARS))
+    return plain(shortened(name, _MAX_NAME_CHARS))
 
 
-def _parent(resource: Resource) -> str | None:
+def _parent_id(resource: Resource) -> str | None:
     return None if resource.discovered is None else resource.discovered.by
 
 
-def _groups(
+def _child_groups(
     page: Page, parents: tuple[int, ...], chain: dict[int, None], *, folds_all: bool = False
 ) -> Iterator[tuple[int, ...]]:
-    """Yield what stands below a node (below none: the first ones), in the order of the page."""
+    """Yield the groups of children of a node that share a box, in the order of the page.
+
+    Without *parents*, the children are the resources without a parent. With *folds_all*, resources
+    with children are grouped like leaves.
+    """
     if len(parents) > 1:
         return
     requested = page.resources[parents[0]].id if parents else None
-    triggers = dict.fromkeys(map(_parent, page.resources))
-    children = [i for i, r in enumerate(page.resources) if _parent(r) == requested]
+    triggers = dict.fromkeys(map(_parent_id, page.resources))
+    children = [i for i, r in enumerate(page.resources) if _parent_id(r) == requested]
     leaves: dict[Kind, list[int]] = {}
     for index in children:
         resource = page.resources[index]
         if index not in chain and (folds_all or resource.id not in triggers):
             leaves.setdefault(resource.kind, []).append(index)
     for index in children:
-        alike = leaves.get(page.resources[index].kind, [])
-        if index not in alike or len(alike) < _FOLDED_FROM:
+        same_kind = leaves.get(page.resources[index].kind, [])
+        if index not in same_kind or len(same_kind) < _MIN_FOLDED:
             yield (index,)
-        elif index == alike[0]:
-            yield tuple(alike)
+        elif index == same_kind[0]:  # the group is in the place of its first member
+            yield tuple(same_kind)
 
 
 class PrioritizedElement(NamedTuple):
-    """A stream, a placeholder, or a group of streams that the scheduler treats alike.
-
-    *parent* is the index of another element, which stands before this one. *state* is "waits"
-    (it has bytes to send), "done" (kept for what is placed relative to it), "idle" (asked for, and
-    nothing to send yet) or "group". *resource* is an index in the page, *sent* the share of its
-    response that was sent.
-    """
+    """A stream, a placeholder, or a group of streams that the scheduler treats alike."""
 
     id: int | None
     parent: int | None
+    """Index of another element, which precedes this one."""
     label: str
     state: str
+    """ "waits" (it has bytes to send), "done" (all were sent), "idle" (it has no bytes yet), or
+    "group"."""
     resource: int | None = None
+    """Index in the page."""
     sent: float = 0.0
+    """Share of its response that was sent."""
 
 
 class _Stream(NamedTuple):
     resource: int
     ready_at_ns: int
     sent: list[tuple[int, int]]
-    """Progress of sending: (time, highest offset)."""
+    """Progress of sending, by time: (time in ns, highest offset)."""
     length_bytes: int
 
     def sent_share(self, at_ns: int) -> float:
@@ -332,23 +350,24 @@ def busiest_ns(load: Load) -> int:
         for stream in _streams_of(load).values()
         for change in ((stream.ready_at_ns, 1), (stream.done_at_ns, -1))
     ]
-    # What ends at an instant ends before others begin.
-    changes.sort()
-    counts = accumulate(step for _, step in changes)
-    pairs = [(0, 0), *((count, at_ns) for count, (at_ns, _) in zip(counts, changes, strict=True))]
-    return max(pairs, key=lambda pair: pair[0])[1]
+    changes.sort()  # at equal times, ends (-1) precede starts (1)
+    busiest_at_ns = n_waiting = max_waiting = 0
+    for at_ns, change in changes:
+        n_waiting += change
+        if n_waiting > max_waiting:
+            busiest_at_ns, max_waiting = at_ns, n_waiting
+    return busiest_at_ns
 
 
 def elements_of(load: Load, at_ns: int) -> list[PrioritizedElement]:
-    """Return what the scheduler knew at *at_ns*, parents before what is below them.
+    """Return the state of the scheduler at *at_ns*, parents before their children.
 
-    A tree as it stands, without what was done with and holds nothing up; or, where there is none,
-    the groups of streams in the order in which they are served, of which a stream leaves when all
-    of its bytes were sent.
+    It is a dependency tree, without finished streams that have no unfinished descendants; or else
+    the groups of streams in the order in which they are served, without finished streams.
     """
     streams = _streams_of(load)
     if load.scheme.mechanism.signal_kind is SignalKind.TREE:
-        return list(_tree(load, streams, at_ns))
+        return list(_tree_elements(load, streams, at_ns))
     return _state_groups(load, streams, at_ns)
 
 
@@ -365,15 +384,17 @@ def _streams_of(load: Load) -> dict[int, _Stream]:
     }
     for sent_at_ns, _, stream_id, offset, n_bytes, *_ in load.trace.packet_rows:
         sent, end = streams[stream_id].sent, offset + n_bytes
-        # What is sent again brings the response no further.
+        # Retransmissions are no progress.
         if not sent or end > sent[-1][1]:
             sent.append((sent_at_ns, end))
     return streams
 
 
-def _tree(load: Load, streams: dict[int, _Stream], at_ns: int) -> Iterator[PrioritizedElement]:
-    graph: Any = _replayed(load, streams, at_ns).to_networkx()
-    # A node matters where it, or something below it, is not done with.
+def _tree_elements(
+    load: Load, streams: dict[int, _Stream], at_ns: int
+) -> Iterator[PrioritizedElement]:
+    """Yield the nodes of the dependency tree that are unfinished, or have such descendants."""
+    graph: Any = _tree_at(load, streams, at_ns).to_networkx()
     pending = [
         node
         for node in graph
@@ -381,35 +402,35 @@ def _tree(load: Load, streams: dict[int, _Stream], at_ns: int) -> Iterator[Prior
     ]
     retained = {*pending}.union(*(nx.ancestors(graph, node) for node in pending))
     waiting: list[tuple[Any, int | None]] = [(ROOT, None)]
-    # Without recursion: an exclusive chain is as long as the page has resources.
+    # Without recursion, as an exclusive chain may be as long as the page has resources.
     number = 0
     while waiting:
         node, parent = waiting.pop()
-        yield _element(graph, node, parent, streams, at_ns)
+        yield _tree_element(graph, node, parent, streams, at_ns)
         below = [child for child in graph.successors(node) if child in retained]
         below.sort(key=lambda child: graph.nodes[child]["position"], reverse=True)
         waiting += [(child, number) for child in below]
         number += 1
 
 
-def _replayed(load: Load, streams: dict[int, _Stream], at_ns: int) -> TreeScheduler:
-    """Return the tree after all that was said, and was closed, up to that instant."""
-    made = load.scheme.make_scheduler(turn_bytes=DEFAULT_TURN_BYTES)
-    # Somebody's own scheduler may show no tree: then it is the one of RFC 7540 § 5.3.
-    tree = made if isinstance(made, TreeScheduler) else TreeScheduler()
+def _tree_at(load: Load, streams: dict[int, _Stream], at_ns: int) -> TreeScheduler:
+    """Return the tree after all signals and closed streams up to that instant."""
+    scheduler = load.scheme.make_scheduler(turn_bytes=DEFAULT_TURN_BYTES)
+    # For a user's scheduler without a visible tree, it is the one of RFC 7540 § 5.3.
+    tree = scheduler if isinstance(scheduler, TreeScheduler) else TreeScheduler()
     retention_ns = load.scheme.resolved_retention_ns
-    happened: list[tuple[int, int, int, int, Signal | None]] = [
-        (description.at_ns, 0, number, description.element_id, description.signal)
-        for number, description in enumerate(load.trace.signals)
+    # At equal times, signals (0) precede the ends of streams (1).
+    events: list[tuple[int, int, int, int, Signal | None]] = [
+        (each.at_ns, 0, number, each.element_id, each.signal)
+        for number, each in enumerate(load.trace.signals)
     ]
-    happened += [
+    events += [
         (stream.done_at_ns + retention_ns, 1, stream_id, stream_id, None)
         for stream_id, stream in streams.items()
     ]
-    # What is said at an instant comes before what is closed then.
-    happened.sort(key=lambda entry: entry[:3])
+    events.sort(key=lambda event: event[:3])
     is_open: dict[int, bool] = {}
-    for now_ns, _, _, element_id, signal in happened:
+    for now_ns, _, _, element_id, signal in events:
         if now_ns > at_ns:
             break
         if signal is None:
@@ -424,7 +445,7 @@ def _replayed(load: Load, streams: dict[int, _Stream], at_ns: int) -> TreeSchedu
     return tree
 
 
-def _element(
+def _tree_element(
     graph: Any, node: Any, parent: int | None, streams: dict[int, _Stream], at_ns: int
 ) -> PrioritizedElement:
     if node == ROOT:
@@ -436,10 +457,10 @@ def _element(
         return PrioritizedElement(node, parent, f"placeholder {-1 - node}, w={weight}", "group")
     if node not in streams:
         return PrioritizedElement(node, parent, f"stream {node}, w={weight}", "idle")
-    return _of_stream(node, parent, f"w={weight}", streams[node], at_ns)
+    return _stream_element(node, parent, f"w={weight}", streams[node], at_ns)
 
 
-def _of_stream(
+def _stream_element(
     stream_id: int, parent: int | None, label: str, stream: _Stream, at_ns: int
 ) -> PrioritizedElement:
     state, share = stream.state(at_ns), stream.sent_share(at_ns)
@@ -448,29 +469,31 @@ def _of_stream(
 
 def _state_groups(load: Load, streams: dict[int, _Stream], at_ns: int) -> list[PrioritizedElement]:
     """Return the groups, the first to be served first, each with its streams."""
-    stated = {
+    signals = {
         element_id: signal
         for signalled_ns, element_id, signal in load.trace.signals
         if signalled_ns <= at_ns and element_id >= 0
     }
     groups: dict[tuple[tuple[int, ...], str], list[int]] = {}
-    for stream_id, signal in stated.items():
+    for stream_id, signal in signals.items():
         if streams[stream_id].state(at_ns) != "done":
-            groups.setdefault(_group(signal), []).append(stream_id)
+            groups.setdefault(_group_of_signal(signal), []).append(stream_id)
     label = f"scheduler: {load.scheme.mechanism.value}"
     found = [PrioritizedElement(None, None, label, "group")]
     for (_, label), members in sorted(groups.items()):
         parent = len(found)
         found.append(PrioritizedElement(None, 0, label, "group"))
         found += (
-            _of_stream(stream_id, parent, _word(stated[stream_id]), streams[stream_id], at_ns)
+            _stream_element(
+                stream_id, parent, _position_in_group(signals[stream_id]), streams[stream_id], at_ns
+            )
             for stream_id in sorted(members)
         )
     return found
 
 
-def _group(signal: Signal) -> tuple[tuple[int, ...], str]:
-    """Return the group of a stream: where in the order it is served, and what it is called."""
+def _group_of_signal(signal: Signal) -> tuple[tuple[int, ...], str]:
+    """Return the group of a stream: a sort key for the order of service, and its label."""
     match signal:
         case Eps():
             how = "incremental" if signal.incremental else "one by one"
@@ -486,8 +509,8 @@ def _group(signal: Signal) -> tuple[tuple[int, ...], str]:
     return (0,), "no priorities"
 
 
-def _word(signal: Signal) -> str:
-    """Return what tells a stream from others of its group."""
+def _position_in_group(signal: Signal) -> str:
+    """Return the label that distinguishes a stream from others of its group."""
     match signal:
         case StrictPriority():
             return f"w={signal.weight}"
@@ -498,14 +521,14 @@ def _word(signal: Signal) -> str:
 
 _MAX_BOXES = 60
 """Most elements that are drawn; the number of others is shown."""
-_FACES = {"waits": "white", "done": "#e4e4e4", "idle": "white", "group": "#eef2f7"}
-_TREE_DASHES = {"waits": "-", "done": "-", "idle": ":", "group": "-"}
-_STATES = {"idle": "nothing to send yet", "done": "all sent"}
+_FACE_BY_STATE = {"waits": "white", "done": "#e4e4e4", "idle": "white", "group": "#eef2f7"}
+_DASHES_BY_STATE = {"waits": "-", "done": "-", "idle": ":", "group": "-"}
+_STATE_DESCRIPTIONS = {"idle": "nothing to send yet", "done": "all sent"}
 _TREE_GUIDE = "percent: what was sent of the response; grey: all sent; dotted: nothing to send yet"
 
 
 class ElementBox(NamedTuple):
-    """Box for an element, or several similar ones; *parent* is the index of another box."""
+    """Box with an element, or several similar ones; *parent* is the index of another box."""
 
     elements: tuple[int, ...]
     parent: int | None
@@ -515,19 +538,20 @@ class ElementBox(NamedTuple):
 
 
 def boxes_of(page: Page, elements: Sequence[PrioritizedElement]) -> list[ElementBox]:
-    """Return the boxes of *elements*, parents before what is below them."""
+    """Return the boxes of *elements*, parents before their children."""
     parents = {element.parent for element in elements}
     found: list[ElementBox] = []
     box_of: dict[int | None, int | None] = {None: None}
     leaves: dict[object, list[int]] = {}
     for index, element in enumerate(elements):
         if element.resource is not None and index not in parents:
-            leaves.setdefault(_alike(page, element), []).append(index)
+            leaves.setdefault(_sharing_key(page, element), []).append(index)
     for index, element in enumerate(elements):
-        members = leaves.get(_alike(page, element), [])
-        if index not in members or len(members) < _FOLDED_FROM:
+        members = leaves.get(_sharing_key(page, element), [])
+        if index not in members or len(members) < _MIN_FOLDED:
             members = [index]
-        if members[0] != index:
+        first, *_ = members
+        if first != index:  # its box is that of an earlier element
             continue
         parent = box_of.get(element.parent)
         if len(found) == _MAX_BOXES:
@@ -535,29 +559,29 @@ def boxes_of(page: Page, elements: Sequence[PrioritizedElement]) -> list[Element
             found.append(ElementBox((), parent, f"{more} more below", "group", ()))
             break
         box_of[index] = len(found)
-        text = _text(page, [elements[member] for member in members])
+        text = _box_text(page, [elements[member] for member in members])
         resources = [elements[member].resource for member in members]
         shown = tuple(index for index in resources if index is not None)
         found.append(ElementBox(tuple(members), parent, text, element.state, shown))
     return found
 
 
-def _alike(page: Page, element: PrioritizedElement) -> tuple[object, ...]:
-    """Return what elements have in common that share a box."""
+def _sharing_key(page: Page, element: PrioritizedElement) -> tuple[object, ...]:
+    """Return a key that is equal for elements that may share a box."""
     kind = None if element.resource is None else page.resources[element.resource].kind
     has_begun = element.state == "waits" and element.sent > 0
     return element.parent, element.label, element.state, kind, has_begun
 
 
-def _text(page: Page, elements: Sequence[PrioritizedElement]) -> str:
+def _box_text(page: Page, elements: Sequence[PrioritizedElement]) -> str:
     first = elements[0]
     resources = [page.resources[each.resource] for each in elements if each.resource is not None]
     if not resources:
         return plain(first.label)
     low, high = (pick(element.sent for element in elements) for pick in (min, max))
     share = f"{low:.0%}" if low == high else f"{low:.0%} to {high:.0%}"
-    description = _STATES.get(first.state, f"{share} sent")
-    return f"{_name(resources)}\n{', '.join(filter(None, (first.label, description)))}"
+    description = _STATE_DESCRIPTIONS.get(first.state, f"{share} sent")
+    return f"{_box_name(resources)}\n{', '.join(filter(None, (first.label, description)))}"
 
 
 def draw_tree(ax: Axes, found: Sequence[ElementBox], palette: Palette, title: str) -> None:
@@ -567,6 +591,6 @@ def draw_tree(ax: Axes, found: Sequence[ElementBox], palette: Palette, title: st
         if box.parent is not None:
             _draw_edge(ax, positions[box.parent], at)
         look = palette.look_of_all(box.resources)
-        face, dashes = _FACES[box.state], _TREE_DASHES[box.state]
+        face, dashes = _FACE_BY_STATE[box.state], _DASHES_BY_STATE[box.state]
         _draw_box(ax, at, box.text, look, face=face, dashes=dashes)
     _finish(ax, positions, f"{title}\n{_TREE_GUIDE}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from matplotlib.colors import to_rgb
@@ -20,7 +21,7 @@ from h3sim.reporting.labels import (
     shortened,
     within,
 )
-from h3sim.reporting.lane_layout import LEAST_SHARE, MILESTONES
+from h3sim.reporting.lane_layout import MILESTONES, MIN_WIDTH_SHARE
 from h3sim.reporting.style import SIDE_LEGEND, finish_axes, text_size
 from h3sim.reporting.time_series import bins_of
 from h3sim.results.requests import priorities_of
@@ -43,39 +44,41 @@ Fold = Literal["host", "kind"]
 MAX_ROWS = 60
 """Most rows; with more resources, the smallest below the fold share rows with neighbours."""
 _BAR_HEIGHT = 0.64
-_LIGHT = 0.3
+_LIGHT_OPACITY = 0.3
 """Opacity of a bar while none of its bytes arrive."""
-_MOSTLY = 0.9
-"""A bar shows its hatch where bytes came for so much of its time."""
-_TITLE_CHARS = 40
-_GUIDE = (
+_MIN_HATCHED_SHARE = 0.9
+"""A bar is hatched if bytes arrived for at least this share of its time."""
+_MAX_TITLE_CHARS = 40
+_BAR_GUIDE = (
     "thin line: requested, no byte yet; bar: first to last byte, in full colour where bytes"
     " arrive; \u25b2 above the fold"
 )
 _FOLDED_GUIDE = "\nrows of several resources, as 7 x image: from the first request to the last byte"
-_SHOWN_KINDS = 2
-_MIXED = Paint("#8a8a8a", "", "#ffffff")
+_MAX_LISTED_KINDS = 2
+"""Kinds that the label of a row of several kinds lists, the most frequent ones."""
+_MIXED_PAINT = Paint("#8a8a8a", "", "#ffffff")
 _BANDWIDTH_LINES = 2
 """Height of the bandwidth, in rows."""
-_LEAST_PACKETS = 10
-"""So many packets have room in each span in which bandwidth is counted."""
-_LINK = "#7d9dc4"
-_WORK = {
+_MIN_PACKETS_PER_SPAN = 10
+"""Spans of the bandwidth are at least this many packets long: shorter ones would be noise."""
+_BANDWIDTH_COLOUR = "#7d9dc4"
+_PAINT_BY_WORK = {
     Work.PARSE: KINDS[Kind.DOCUMENT],
     Work.STYLE: KINDS[Kind.STYLESHEET],
     Work.EXECUTE: KINDS[Kind.SCRIPT],
 }
+"""Paint of the main thread's work: that of the kind on which it works."""
 
 
 class Chunk(NamedTuple):
-    """Bytes that were delivered one packet behind the other."""
+    """Time during which packets of a stream were delivered without a gap."""
 
     start_ms: float
     stop_ms: float
 
 
 class WaterfallRow(NamedTuple):
-    """A resource, or several that were asked for one behind the other."""
+    """Row of a resource, or of several."""
 
     label: str
     look: Paint
@@ -88,19 +91,19 @@ class WaterfallRow(NamedTuple):
 def rows_of(load: Load, palette: Palette, fold: Fold | None = None) -> list[WaterfallRow]:
     """Return the rows of *load* in request order: one per resource, or fewer, folded."""
     chunks = _chunks_of(load)
-    stated = priorities_of(load.trace)
-    return [_row(load, palette, run, chunks, stated) for run in _runs(load, fold)]
+    priorities = priorities_of(load.trace)
+    return [_make_row(load, palette, run, chunks, priorities) for run in _row_groups(load, fold)]
 
 
 def draw_waterfall(
     ax: Axes, load: Load, palette: Palette, window: Window, *, fold: Fold | None = None
 ) -> str:
-    """Draw the rows of *load*, in the order in which they were asked for, into *window*.
+    """Draw the rows of *load* in request order, for the time of *window*.
 
     Returns the alternative text.
     """
     rows = rows_of(load, palette, fold)
-    _draw_bars(ax, rows, least_ms=window.end_ms * LEAST_SHARE)
+    _draw_bars(ax, rows, min_width_ms=window.end_ms * MIN_WIDTH_SHARE)
     labels = {float(number): row.label for number, row in enumerate(rows)}
     labels |= _draw_activity(ax, load, len(rows), window)
     ax.set_yticks([*labels], [*labels.values()])
@@ -108,9 +111,9 @@ def draw_waterfall(
     ax.set_xlim(0, window.end_ms)
     _mark_milestones(ax, load)
     names = (load.page.name, load.scheme.name, load.network.name)
-    page, scheme, network = (plain(shortened(name, _TITLE_CHARS)) for name in names)
+    page, scheme, network = (plain(shortened(name, _MAX_TITLE_CHARS)) for name in names)
     title = f"Waterfall of {page} with {scheme} over {network}"
-    guide = _GUIDE + _FOLDED_GUIDE * (len(rows) < len(load.timings))
+    guide = _BAR_GUIDE + _FOLDED_GUIDE * (len(rows) < len(load.timings))
     x = within(ax, f"{window.label()}\n{guide}")
     finish_axes(ax, title=title, x=x, grid="x", has_rows=True)
     last = max(load.timings, key=lambda row: row.finished_ms)
@@ -127,7 +130,7 @@ def _wait_ms(row: ResourceTiming) -> float:
 
 
 def n_lines(load: Load, palette: Palette, fold: Fold | None = None) -> int:
-    """Return how many lines a waterfall of *load* has, those of bandwidth and main thread too."""
+    """Return how many lines a waterfall of *load* has, with those of bandwidth and main thread."""
     return len(rows_of(load, palette, fold)) + _activity_lines(load)
 
 
@@ -136,23 +139,23 @@ def _activity_lines(load: Load) -> int:
 
 
 def _computations(load: Load) -> Iterator[Activity]:
-    """Yield what kept the main thread busy for some time."""
+    """Yield the activities of the main thread that took time."""
     for each in load.trace.activities:
         if each.work.is_computation and each.ended_at_ns > each.began_at_ns:
             yield each
 
 
 def _draw_activity(ax: Axes, load: Load, first: int, window: Window) -> dict[float, str]:
-    """Draw what the link and the main thread did below row *first*; return labels by height."""
-    least_ms = _LEAST_PACKETS * load.network.packet_interval_ns / NS_PER_MS
-    bins = bins_of(load.trace, window.end_ms, least_ms=least_ms)
+    """Draw bandwidth and main thread from row *first* on; return their labels by position."""
+    min_width_ms = _MIN_PACKETS_PER_SPAN * load.network.packet_interval_ns / NS_PER_MS
+    bins = bins_of(load.trace, window.end_ms, min_width_ms=min_width_ms)
     peak = max(span.arrived_mbps for span in bins)
     bottom = first + _BANDWIDTH_LINES - 0.6
     height = (_BANDWIDTH_LINES - 0.3) / (peak or 1.0)
     edges = [span.start_ms for span in bins]
     edges.append(edges[-1] + (edges[1] if len(edges) > 1 else window.end_ms))
     tops = [bottom - height * span.arrived_mbps for span in bins]
-    drawn = ax.stairs(tops, edges, baseline=bottom, fill=True, color=_LINK)
+    drawn = ax.stairs(tops, edges, baseline=bottom, fill=True, color=_BANDWIDTH_COLOUR)
     drawn.set_gid("bandwidth")
     ax.hlines(first - 0.5, 0, window.end_ms, color="0.6", linewidth=0.8)
     separator = "\n" if is_narrow() else " "
@@ -163,27 +166,29 @@ def _draw_activity(ax: Axes, load: Load, first: int, window: Window) -> dict[flo
         spans.setdefault(each.work, []).append((to_ms(each.began_at_ns), took_ms))
     for work, own in spans.items():
         at = first + _BANDWIDTH_LINES - _BAR_HEIGHT / 2
-        bars = ax.broken_barh(own, (at, _BAR_HEIGHT), facecolor=_WORK[work].face, linewidth=0)
+        bars = ax.broken_barh(
+            own, (at, _BAR_HEIGHT), facecolor=_PAINT_BY_WORK[work].face, linewidth=0
+        )
         bars.set_label(f"main thread: {work.value}")
         bars.set_gid(f"main-thread-{work.value}")
         labels[float(first + _BANDWIDTH_LINES)] = "main thread"
     return labels
 
 
-def _draw_bars(ax: Axes, rows: Sequence[WaterfallRow], *, least_ms: float) -> None:
+def _draw_bars(ax: Axes, rows: Sequence[WaterfallRow], *, min_width_ms: float) -> None:
     positions, first = range(len(rows)), [row.first_byte_ms for row in rows]
     ax.hlines(positions, [row.requested_ms for row in rows], first, color="0.35", linewidth=0.9)
     for number, row in enumerate(rows):
-        _draw_chunks(ax, number, row, least_ms)
-    # A frame of its own, for a hatch has the colour of its edge; it keeps the bar of a single
-    # packet, which has no length, in sight.
+        _draw_chunks(ax, number, row, min_width_ms)
+    # Separate frames, as the colour of an edge is that of the hatch; they also make the bar of a
+    # single packet visible, which has no length.
     lengths = [row.finished_ms - row.first_byte_ms for row in rows]
     frame: dict[str, Any] = {"color": "none", "edgecolor": "0.2", "linewidth": 0.8}
     ax.barh(positions, lengths, left=first, height=_BAR_HEIGHT, **frame)
 
 
 def _mark_milestones(ax: Axes, load: Load) -> None:
-    """Draw a line where something was painted or the page was done, where that is known."""
+    """Draw lines at the milestones of a computed load."""
     if load.first_paint_ms is None:
         return
     for key, (name, dashes) in MILESTONES.items():
@@ -194,8 +199,8 @@ def _mark_milestones(ax: Axes, load: Load) -> None:
     ax.legend(**SIDE_LEGEND)
 
 
-def _runs(load: Load, fold: Fold | None) -> Iterator[list[ResourceTiming]]:
-    """Yield what stands in one row: a resource, or those that are folded."""
+def _row_groups(load: Load, fold: Fold | None) -> Iterator[list[ResourceTiming]]:
+    """Yield the resources of each row: one, or several that are folded."""
     if fold is not None:
         groups: dict[str, list[ResourceTiming]] = {}
         for timing in load.timings:
@@ -203,16 +208,15 @@ def _runs(load: Load, fold: Fold | None) -> Iterator[list[ResourceTiming]]:
             groups.setdefault(key, []).append(timing)
         yield from groups.values()
         return
-    folded = _folded(load)
-    # Those that are folded stand in one row with their neighbours; of the others each has a key.
-    for _, run in groupby(
-        enumerate(load.timings), key=lambda row: -1 if row[0] in folded else row[0]
-    ):
-        yield [timing for _, timing in run]
+    folded = _folded_rows(load)
+    # Neighbours that are folded have the same key, and thus one row; others have unique keys.
+    keys = (-1 if index in folded else index for index in range(len(load.timings)))
+    for _, group in groupby(zip(keys, load.timings, strict=True), key=itemgetter(0)):
+        yield [timing for _, timing in group]
 
 
 def host_of(id_: str) -> str:
-    """Return the host of a resource whose id is a URL, "" of one that is a path.
+    """Return the host of a resource whose id is a URL, "" if it is a path.
 
     >>> host_of("https://cdn.example.org/a.js"), host_of("a.js")
     ('cdn.example.org', '')
@@ -221,8 +225,8 @@ def host_of(id_: str) -> str:
     return "" if match is None else match[1].lower()
 
 
-def _folded(load: Load) -> dict[int, None]:
-    """Return which rows are folded so that few enough are left: the least above the fold first."""
+def _folded_rows(load: Load) -> dict[int, None]:
+    """Return the resources to fold to keep the limit of rows: small ones below the fold first."""
     timings = load.timings
     by_weight = sorted(
         range(1, len(timings)), key=lambda i: (timings[i].above_the_fold, timings[i].bytes, -i)
@@ -232,24 +236,24 @@ def _folded(load: Load) -> dict[int, None]:
     for index in by_weight:
         if n_rows <= MAX_ROWS:
             break
-        # A row more beside a folded one costs none, between two of them it joins them.
+        # Folding the neighbour of a folded row saves a row, and between two of them another one.
         n_rows -= (index - 1 in folded) + (index + 1 in folded)
         folded[index] = None
     return folded
 
 
 def _chunks_of(load: Load) -> dict[int, list[Chunk]]:
-    """Return when the bytes of each stream were delivered, packets that touch made one."""
+    """Return when the bytes of each stream were delivered, neighbouring packets as one chunk."""
     found: dict[int, list[Chunk]] = {}
-    # Before a packet there was another: what comes in the time of one packet touches it.
+    # Packets are neighbours if the second follows within the time of a packet, but for rounding.
     width_ms = 1.01 * load.network.packet_interval_ns / NS_PER_MS
     columns = load.trace.packet_rows.columns
-    came = sorted(
+    deliveries = sorted(
         (at_ns, stream_id)
         for at_ns, stream_id in zip(columns.delivered_at_ns, columns.stream_id, strict=True)
         if at_ns is not None
     )
-    for at_ns, stream_id in came:
+    for at_ns, stream_id in deliveries:
         at_ms = to_ms(at_ns)
         chunks = found.setdefault(stream_id, [])
         if chunks and at_ms - chunks[-1].stop_ms <= width_ms:
@@ -259,42 +263,41 @@ def _chunks_of(load: Load) -> dict[int, list[Chunk]]:
     return found
 
 
-def _draw_chunks(ax: Axes, number: int, row: WaterfallRow, least_ms: float) -> None:
-    """Draw a bar light, and in it in full colour when its bytes came."""
+def _draw_chunks(ax: Axes, number: int, row: WaterfallRow, min_width_ms: float) -> None:
+    """Draw a light bar, with full colour at the times when its bytes arrived."""
     height = number - _BAR_HEIGHT / 2, _BAR_HEIGHT
     took_ms = row.finished_ms - row.first_byte_ms
-    light = tuple(1 - _LIGHT * (1 - part) for part in to_rgb(row.look.face))
+    light = tuple(1 - _LIGHT_OPACITY * (1 - part) for part in to_rgb(row.look.face))
     ax.broken_barh([(row.first_byte_ms, took_ms)], height, facecolor=light, linewidth=0)
-    # A packet ends where it was delivered, and is wide enough to be seen; none begins before the
-    # bar does.
+    # A packet ends when it was delivered, and is wide enough to be visible, within the bar.
     spans = []
     for start_ms, stop_ms in row.chunks:
-        begin_ms = max(row.first_byte_ms, min(start_ms, stop_ms - least_ms))
-        spans.append((begin_ms, max(stop_ms - begin_ms, least_ms / 2)))
+        begin_ms = max(row.first_byte_ms, min(start_ms, stop_ms - min_width_ms))
+        spans.append((begin_ms, max(stop_ms - begin_ms, min_width_ms / 2)))
     drawn = ax.broken_barh(spans, height, facecolor=row.look.face, linewidth=0)
     drawn.set_gid(f"chunks-{number + 1}")
-    if sum(stop_ms - start_ms for start_ms, stop_ms in row.chunks) >= _MOSTLY * took_ms:
-        # In slivers a hatch would hide the colour that tells them.
+    if sum(stop_ms - start_ms for start_ms, stop_ms in row.chunks) >= _MIN_HATCHED_SHARE * took_ms:
+        # A hatch would hide the colour of narrow chunks.
         drawn.set(hatch=row.look.hatch, edgecolor=row.look.ink)
 
 
-def _row(
+def _make_row(
     load: Load,
     palette: Palette,
     run: list[ResourceTiming],
     chunks: dict[int, list[Chunk]],
-    stated: dict[int, str],
+    priorities: dict[int, str],
 ) -> WaterfallRow:
     indexes = [load.page.index[timing.id] for timing in run]
-    look = palette.look_of_all(indexes) or _MIXED
+    look = palette.look_of_all(indexes) or _MIXED_PAINT
     if len(run) == 1:
         label = resource_label(load.page, indexes[0])
-        priority = stated.get(run[0].stream_id, "")
+        priority = priorities.get(run[0].stream_id, "")
         label += f"  {plain(priority)}" if priority else ""
     else:
         kinds = Counter(timing.kind for timing in run)
-        shown = [f"{n} {kind}" for kind, n in kinds.most_common(_SHOWN_KINDS)]
-        more = ", ..." if len(kinds) > _SHOWN_KINDS else ""
+        shown = [f"{n} {kind}" for kind, n in kinds.most_common(_MAX_LISTED_KINDS)]
+        more = ", ..." if len(kinds) > _MAX_LISTED_KINDS else ""
         mixed = f"{len(run)}: {', '.join(shown)}{more}"
         label = mixed if len(kinds) > 1 else f"{len(run)} x {run[0].kind}"
         hosts = dict.fromkeys(host_of(timing.id) for timing in run)
@@ -310,15 +313,15 @@ def _row(
     )
 
 
-_SOONER, _LATER = "#0b4f8c", "#d4622a"
-_MOST_NAMED = 4
+_SOONER_COLOUR, _LATER_COLOUR = "#0b4f8c", "#d4622a"
+_MAX_LISTED_IDS = 4
 
 
 class Delta(NamedTuple):
     """Completion times of a resource in two loads; negative *delta_ms*: earlier in the second.
 
-    A time is None where a load never asked for the resource. Of variants of a page, *bytes* and the
-    rest are those of the first that has it.
+    A time is None if a load did not request the resource. If the loads are of variants of a page,
+    *bytes* and so on are those of the first variant that has the resource.
     """
 
     id: str
@@ -331,44 +334,45 @@ class Delta(NamedTuple):
 
 
 def deltas_of(first: Load, second: Load) -> list[Delta]:
-    """Return a row per resource: of the first load's page in its order, then what is new.
+    """Return a row per resource: those of the first load's page, then others of the second's.
 
-    Resources of two variants of a page are the same where their ids are.
+    Resources of two variants of a page are identified by their ids.
     """
     times = [{row.id: row.finished_ms for row in load.timings} for load in (first, second)]
-    # The first load last, so that its resources count where both have one.
+    # The first load last, so that its resources replace those of the second.
     resources = {each.id: each for load in (second, first) for each in load.page.resources}
     rows = []
     for id_ in dict.fromkeys(each.id for load in (first, second) for each in load.page.resources):
         one, other = (found.get(id_) for found in times)
         delta_ms = None if one is None or other is None else other - one
-        own = resources[id_]
-        kind, is_above = own.kind.value, own.above_the_fold
-        rows.append(Delta(id_, kind, own.size_bytes, is_above, one, other, delta_ms))
+        resource = resources[id_]
+        kind, is_above = resource.kind.value, resource.above_the_fold
+        rows.append(Delta(id_, kind, resource.size_bytes, is_above, one, other, delta_ms))
     return rows
 
 
 def unshared(rows: Sequence[Delta]) -> str:
-    """Return in words what only one of two loads asked for, "" if nothing.
+    """Describe the resources that only one of two loads requested; "" if there are none.
 
     >>> unshared([Delta("a.js", "script", 9, False, 3.0, None, None)])
     'only in the first: a.js'
     """
-    description = []
-    for name, own, other in (("first", 4, 5), ("second", 5, 4)):
-        ids = [row.id for row in rows if row[own] is not None and row[other] is None]
-        names = ", ".join(plain(shortened(id_)) for id_ in ids[:_MOST_NAMED])
-        more = f" and {len(ids) - _MOST_NAMED} more" if len(ids) > _MOST_NAMED else ""
+    sentences = []
+    only_first = [each.id for each in rows if each.first_ms is not None and each.second_ms is None]
+    only_second = [each.id for each in rows if each.first_ms is None and each.second_ms is not None]
+    for name, ids in (("first", only_first), ("second", only_second)):
+        names = ", ".join(plain(shortened(id_)) for id_ in ids[:_MAX_LISTED_IDS])
+        more = f" and {len(ids) - _MAX_LISTED_IDS} more" if len(ids) > _MAX_LISTED_IDS else ""
         if ids:
-            description.append(f"only in the {name}: {names}{more}")
-    return "; ".join(description)
+            sentences.append(f"only in the {name}: {names}{more}")
+    return "; ".join(sentences)
 
 
 def shown(rows: Sequence[Delta]) -> list[tuple[int, float]]:
-    """Return which resources are shown, by index in the page, and how far each moved in ms."""
-    moved = [(index, row.delta_ms) for index, row in enumerate(rows) if row.delta_ms is not None]
-    retained = sorted(moved, key=lambda item: (-abs(item[1]), item[0]))[:MAX_ROWS]
-    return sorted(retained)
+    """Return the resources with the largest differences, by index in the page, with these in ms."""
+    known = [(index, row.delta_ms) for index, row in enumerate(rows) if row.delta_ms is not None]
+    largest = sorted(known, key=lambda item: (-abs(item[1]), item[0]))[:MAX_ROWS]
+    return sorted(largest)
 
 
 def draw_paired(ax: Axes, first: Load, second: Load, titles: Sequence[str]) -> str:
@@ -383,14 +387,14 @@ def draw_paired(ax: Axes, first: Load, second: Load, titles: Sequence[str]) -> s
         positions,
         values,
         height=_BAR_HEIGHT,
-        color=[_SOONER if value <= 0 else _LATER for value in values],
-        # Told apart in grey print, too.
+        color=[_SOONER_COLOUR if value <= 0 else _LATER_COLOUR for value in values],
+        # Distinct in grey print, too.
         hatch=["" if value <= 0 else "/////" for value in values],
         edgecolor="white",
         linewidth=0,
     )
     for position, value in zip(positions, values, strict=True):
-        # Towards the middle no other bar is in the way.
+        # On the other side of 0, where the row has no bar.
         ax.annotate(
             f"{value:+,.0f}" if round(value) else "0",
             (0, position),

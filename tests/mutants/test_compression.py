@@ -21,7 +21,7 @@ class OutOfSequence(HpackDecoder):
     """Decodes a block as soon as it is there."""
 
     def on_section(self, stream_id: int, data: Any) -> Any:
-        self._next = data[0]
+        self._next_number = data[0]
         return super().on_section(stream_id, data)
 
 
@@ -29,7 +29,7 @@ class Miscounting(HpackEncoder):
     """Leaves a number out."""
 
     def encode(self, stream_id: int, fields: Any) -> Any:
-        self._next += self._next == 3
+        self._next_number += self._next_number == 3
         return super().encode(stream_id, fields)
 
 
@@ -82,10 +82,10 @@ class OverfullEarly(EarlyQpackEncoder):
 class Forgetful(EarlyQpackDecoder):
     """Drops an entry when it is told to, whoever still refers to it."""
 
-    def _drop(self, slot: Any) -> None:
-        if slot in self._table and slot in self._deletes:
-            self._deletes[slot] = self._table[slot].n_references
-        super()._drop(slot)
+    def _remove_if_done(self, slot: Any) -> None:
+        if slot in self._table and slot in self._references_before_removal:
+            self._references_before_removal[slot] = self._table[slot].n_references
+        super()._remove_if_done(slot)
 
 
 class OverfullQpack(QpackEncoder):
@@ -106,7 +106,7 @@ class Unasked(QpackDecoder):
     """Reports every insert twice."""
 
     def take_feedback(self) -> Any:
-        self._n_reported = 0
+        self._n_acknowledged = 0
         return super().take_feedback()
 
 

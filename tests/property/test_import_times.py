@@ -88,6 +88,6 @@ def test_the_law_fails_for_rules_without_delays(monkeypatch: pytest.MonkeyPatch)
     late = entry("/1", 500, 60, mime="image/png")
     document = har(entry("/0", 0, 100, mime="text/html"), late)
     check_triggers_fire_as_recorded(document)
-    monkeypatch.setattr(rules, "_after", lambda child, event_ms: 0.0)
+    monkeypatch.setattr(rules, "_delay_after_ms", lambda child, event_ms: 0.0)
     with pytest.raises(AssertionError):
         check_triggers_fire_as_recorded(document)

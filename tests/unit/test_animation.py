@@ -74,7 +74,7 @@ def held_at(scene: Scene, order: int, at_ms: float) -> list[int]:
 def test_both_orders_are_shown_whatever_the_load_ran_over(delivery: Delivery) -> None:
     scene = scene_of(OneLoss(delivery))  # type: ignore[arg-type]
     # The image waits for nothing with QUIC, and with TCP for the document's lost packet.
-    assert [flight.given_ms for flight in scene.flights] == [
+    assert [flight.delivered_ms for flight in scene.flights] == [
         (None, None),
         (40.0, 60.0),
         (60.0, 60.0),
@@ -89,7 +89,7 @@ def test_the_states_of_a_packet_follow_one_another() -> None:
     flight = Flight(0.0, 10.0, 5.0, 0, 1400, (20.0, 30.0))
     states = [state_of(flight, 1, at_ms) for at_ms in (-1.0, 0.0, 10.0, 30.0)]
     assert states == ["ahead", "wire", "held", "given"]
-    lost, copy = flight._replace(came_ms=None), flight._replace(given_ms=(None, None))
+    lost, copy = flight._replace(arrived_ms=None), flight._replace(delivered_ms=(None, None))
     assert [state_of(lost, 0, at_ms) for at_ms in (4.0, 5.0)] == ["wire", "lost"]
     assert state_of(copy, 0, 10.0) == "copy"
 
@@ -101,7 +101,8 @@ def test_what_is_held_back_is_what_the_figures_of_the_load_count() -> None:
         held = [
             flight.n_bytes
             for flight in scene.flights
-            if flight.came_ms is not None and (flight.given_ms[order] or 0) > flight.came_ms
+            if flight.arrived_ms is not None
+            and (flight.delivered_ms[order] or 0) > flight.arrived_ms
         ]
         assert sum(held) == blocked_bytes
 

@@ -9,7 +9,7 @@ import pytest
 
 import h3sim
 from h3sim.cli import main
-from h3sim.cli.compare import _cells, too_few
+from h3sim.cli.compare import _speedup_cells, too_few
 from h3sim.study import Results
 from h3sim.study.compare import SeedComparisonRow
 from h3sim.study.statistics import NO_SEED_MATTERS, compare_schemes
@@ -330,7 +330,7 @@ def test_a_speedup_that_surely_differs_from_1_does_not_look_like_1() -> None:
         for scheme, ms in values.items()
     )
     rows = [SeedComparisonRow("ms", 0.0, *row) for row in compare_schemes(study, value="ms")]
-    base, (_, speedup, interval, *_) = _cells(rows)
+    base, (_, speedup, interval, *_) = _speedup_cells(rows)
     assert base[1] == "1.0000"
     assert (speedup, interval) == ("1.0003", "1.0003 to 1.0003")
 

@@ -53,9 +53,9 @@ def _fonts(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     own = [font for font in fontManager.ttflist if font.name.startswith("DejaVu")]
     monkeypatch.setattr(fontManager, "ttflist", own)
     monkeypatch.setattr(style, "_warned", set())
-    style._families.cache_clear()
+    style._available_families.cache_clear()
     yield
-    style._families.cache_clear()
+    style._available_families.cache_clear()
 
 
 def test_what_no_font_has_is_a_square_and_reported_once() -> None:

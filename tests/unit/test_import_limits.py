@@ -29,7 +29,7 @@ def skipped_of(folder: Path, document: Any) -> list[str]:
 def test_what_unpacks_to_more_than_any_recording_is_read_up_to_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(source, "_MOST_BYTES", 3 << 20)
+    monkeypatch.setattr(source, "_MAX_UNPACKED_BYTES", 3 << 20)
     many = har(PAGE, *({**IMAGE, "x": " " * 100_000} for _ in range(50)))
     path = write_recording(tmp_path, gzip.compress(json.dumps(many).encode()))
     assert path.stat().st_size < 100_000
@@ -44,7 +44,7 @@ def test_what_unpacks_to_more_than_any_recording_is_read_up_to_there(
 def test_requests_without_end_are_read_up_to_a_number(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recorded_request, "_MOST_REQUESTS", 5)
+    monkeypatch.setattr(recorded_request, "_MAX_REQUESTS", 5)
     result = import_page(write_recording(tmp_path, har(PAGE, *[IMAGE] * 10)))
     assert len(result.page.resources) == 5
     assert [str(problem) for problem in result.skipped] == [
@@ -55,7 +55,7 @@ def test_requests_without_end_are_read_up_to_a_number(
 def test_entries_without_end_are_read_up_to_a_number(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(detect, "_MOST_PARTS", 6)
+    monkeypatch.setattr(detect, "_MAX_FILE_PARTS", 6)
     reported = skipped_of(tmp_path, har(PAGE, *[7] * 10))
     assert reported[-1] == "has more than 6 parts: the rest is not read"
     assert len(reported) < 6
@@ -71,7 +71,7 @@ def test_entries_without_end_are_read_up_to_a_number(
 def test_no_dialect_takes_up_more_than_that(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dialect: str
 ) -> None:
-    monkeypatch.setattr(recorded_request, "_MOST_REQUESTS", 1)
+    monkeypatch.setattr(recorded_request, "_MAX_REQUESTS", 1)
     result = import_page(write_recording(tmp_path, SAMPLES[dialect]))
     assert len(result.page.resources) == 1
     assert any("more than 1 requests" in str(problem) for problem in result.skipped)
@@ -87,7 +87,7 @@ def test_a_value_of_too_many_parts_is_refused_before_it_is_made(
     value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert _cursor(value).value()
-    monkeypatch.setattr(source, "_MOST_PARTS", 300)
+    monkeypatch.setattr(source, "_MAX_VALUE_PARTS", 300)
     with pytest.raises(BrokenJsonError, match="one value has more than 300 parts"):
         _cursor(value).value()
 
@@ -95,7 +95,7 @@ def test_a_value_of_too_many_parts_is_refused_before_it_is_made(
 def test_commas_in_a_text_and_parts_of_other_values_do_not_count(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(source, "_MOST_PARTS", 300)
+    monkeypatch.setattr(source, "_MAX_VALUE_PARTS", 300)
     texts = json.dumps(["," * 5000, '"[{' * 500])
     assert _cursor(texts).value() == json.loads(texts)
     cursor = _cursor("[" + "[1, 2, 3]," * 1000 + "4]")

@@ -335,7 +335,7 @@ def test_a_waterfall_shows_what_the_link_and_the_main_thread_did() -> None:
     (area,) = [patch for patch in ax.patches if patch.get_gid() == "bandwidth"]
     tops, edges, bottom = area.get_data()
     least_ms = 10 * load.network.packet_interval_ns / MS
-    bins = time_series.bins_of(load.trace, window_of([load]).end_ms, least_ms=least_ms)
+    bins = time_series.bins_of(load.trace, window_of([load]).end_ms, min_width_ms=least_ms)
     mbps = [span.arrived_mbps for span in bins]
     assert f"up to {max(mbps):.3g} Mbit/s" in bandwidth
     assert max(mbps) <= 5  # cable

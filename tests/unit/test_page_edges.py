@@ -12,7 +12,7 @@ import h3sim
 from h3sim.errors import InputError, NetworkError, PageError, SchemeError
 from h3sim.metrics.visual import Element
 from h3sim.page import Layout, RecordedPriority, Rectangle, synthetic, transforms
-from h3sim.page.model import _LONGEST_GLOB, ids_that_match
+from h3sim.page.model import _MAX_GLOB_CHARS, ids_that_match
 from h3sim.page.recording import RecordedGroup, RecordedLoad, clipped
 from h3sim.page.resource import Group, ImageFormat, _read_jpeg_format
 from h3sim.page.validation import edited_resource
@@ -161,7 +161,7 @@ def test_a_rectangle_and_a_recorded_group_are_checked() -> None:
 
 def test_the_longest_pattern_is_read_and_a_longer_one_leaves_the_others() -> None:
     page = page_of(ROOT, named("a.css"))
-    longest = "*" * (_LONGEST_GLOB - 5) + "a.css"
+    longest = "*" * (_MAX_GLOB_CHARS - 5) + "a.css"
     assert list(ids_that_match(page, [("names[0]", longest)])) == ["a.css"]
     with pytest.raises(InputError) as caught:
         ids_that_match(page, [("names[0]", "*" + longest), ("names[1]", "nothing")])

@@ -19,7 +19,7 @@ import h3sim
 from h3sim.errors import InputError
 from h3sim.page import Kind, page_from_dict
 from h3sim.reporting import LoadPlots, labels, lane_layout, output
-from h3sim.reporting.labels import CLASSES, HIGHLIGHT, KINDS, MAX_OWN, Paint, paint
+from h3sim.reporting.labels import CLASSES, HIGHLIGHT, KINDS, MAX_RESOURCE_COLOURS, Paint, paint
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -167,8 +167,8 @@ def lightness(look: Any) -> Any:
 
 
 def test_resources_look_different_in_grey_where_they_stand_side_by_side() -> None:
-    for position in range(MAX_OWN):
-        following = paint((position + 1) % MAX_OWN)
+    for position in range(MAX_RESOURCE_COLOURS):
+        following = paint((position + 1) % MAX_RESOURCE_COLOURS)
         assert abs(lightness(paint(position)) - lightness(following)) > 0.1
 
 

@@ -259,11 +259,11 @@ def test_what_loads_differ_in_is_told_load_by_load() -> None:
 
 
 def test_a_long_table_is_cut_and_says_how_many_rows_are_left_out() -> None:
-    from h3sim.reporting.document import _table
+    from h3sim.reporting.document import _table_html
 
     long = Table(["n"], [(n,) for n in range(MAX_ROWS + 5)], title="t")
-    assert _table(long).count("<tr>") == MAX_ROWS + 1
-    assert "and 5 rows more" in _table(long)
+    assert _table_html(long).count("<tr>") == MAX_ROWS + 1
+    assert "and 5 rows more" in _table_html(long)
 
 
 @pytest.mark.parametrize("of", [[], ["davies-meenan"], 3])

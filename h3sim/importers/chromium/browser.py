@@ -21,36 +21,61 @@ if TYPE_CHECKING:
     from websocket import WebSocket
 
 
-NAMES = (
-    *("chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome"),
-    *("microsoft-edge", "msedge"),
+EXECUTABLE_NAMES = (
+    "chromium",
+    "chromium-browser",
+    "google-chrome-stable",
+    "google-chrome",
+    "chrome",
+    "microsoft-edge",
+    "msedge",
 )
 """Names of Chromium and derived browsers on the search path."""
 INSTALL_PATHS = (
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
 )
-"""Paths on macOS, where they are not on the search path."""
-_START_S = 30.0
-_END_S = 5.0
-# With port 0 Chromium chooses a free one, so that concurrent recordings do not collide.
-_FLAGS = (
-    *("--headless=new", "--remote-debugging-port=0", "--no-first-run"),
-    *("--no-default-browser-check", "--disable-background-networking"),
-    *("--disable-component-update", "--disable-default-apps", "--disable-domain-reliability"),
-    *("--disable-extensions", "--disable-sync", "--disable-gpu"),
-    *("--force-prefers-reduced-motion", "--hide-scrollbars", "--metrics-recording-only"),
-    *("--mute-audio", "--password-store=basic"),
+"""Paths on macOS, where browsers are not on the search path."""
+_START_TIMEOUT_S = 30.0
+_EXIT_TIMEOUT_S = 5.0
+_CHROMIUM_FLAGS = (
+    "--headless=new",
+    # Chromium chooses a free port, so that concurrent recordings do not collide.
+    "--remote-debugging-port=0",
+    # Nothing but the page uses the processor or the network.
+    "--no-first-run",
+    "--no-default-browser-check",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-default-apps",
+    "--disable-domain-reliability",
+    "--disable-extensions",
+    "--disable-sync",
+    "--metrics-recording-only",
+    # Every machine renders alike.
+    "--disable-gpu",
+    "--force-prefers-reduced-motion",
+    "--hide-scrollbars",
+    "--mute-audio",
+    # No dialog asks for a keyring.
+    "--password-store=basic",
 )
-_WITHOUT = (
+_DISABLED_FEATURES = (
     # The browser's own requests would take processor time from the page.
-    *("AutofillServerCommunication", "MediaRouter", "OptimizationHints", "Translate"),
-    *("WebUIOmniboxAimPopup", "WebUIOmniboxFullPopup", "WebUIOmniboxPopup"),
+    "AutofillServerCommunication",
+    "MediaRouter",
+    "OptimizationHints",
+    "Translate",
+    "WebUIOmniboxAimPopup",
+    "WebUIOmniboxFullPopup",
+    "WebUIOmniboxPopup",
     # Frames of other sites stay in the page's process, and so in its trace.
-    *("IsolateOrigins", "site-per-process"),
+    "IsolateOrigins",
+    "site-per-process",
 )
-_AS_ROOT = ("--no-sandbox", "--disable-dev-shm-usage")
-_LOCAL_ONLY = (
+_FLAGS_AS_ROOT = ("--no-sandbox", "--disable-dev-shm-usage")
+"""Chromium's sandbox refuses root, and a container's /dev/shm is too small."""
+_LOCAL_ONLY_FLAGS = (
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
     "--no-proxy-server",
 )
@@ -67,7 +92,7 @@ def find_chromium(path: str | None = None) -> str:
         ChromiumError: if there is none, with advice on how to install one.
     """
     requested = path or os.environ.get("CHROMIUM")
-    names = (requested,) if requested else (*NAMES, *INSTALL_PATHS)
+    names = (requested,) if requested else (*EXECUTABLE_NAMES, *INSTALL_PATHS)
     found = next(filter(None, map(shutil.which, names)), None)
     if found is not None:
         return found
@@ -90,17 +115,16 @@ def running_chromium(
     Raises:
         ChromiumError: if it does not start.
     """
-    # The sandbox is unavailable to root (in containers).
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0
     # Chromium's children may still write there while exiting: not a reason to lose a recording.
     with tempfile.TemporaryDirectory(prefix="h3sim-", ignore_cleanup_errors=True) as profile:
         process = subprocess.Popen(  # noqa: S603 - the browser that the user has installed
             [
                 program,
-                *_FLAGS,
-                f"--disable-features={','.join(_WITHOUT)}",
-                *(_LOCAL_ONLY if local_only else ()),
-                *(_AS_ROOT if is_root else ()),
+                *_CHROMIUM_FLAGS,
+                f"--disable-features={','.join(_DISABLED_FEATURES)}",
+                *(_LOCAL_ONLY_FLAGS if local_only else ()),
+                *(_FLAGS_AS_ROOT if is_root else ()),
                 *flags,
                 f"--user-data-dir={profile}",
                 "about:blank",
@@ -114,7 +138,7 @@ def running_chromium(
         finally:
             process.terminate()
             try:
-                process.wait(_END_S)
+                process.wait(_EXIT_TIMEOUT_S)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
@@ -122,7 +146,7 @@ def running_chromium(
 
 def _socket_address(file: Path, process: subprocess.Popen[bytes], program: str) -> str:
     """Wait until Chromium has written its port and path into *file*."""
-    give_up_at = time.monotonic() + _START_S
+    give_up_at = time.monotonic() + _START_TIMEOUT_S
     while time.monotonic() < give_up_at:
         if process.poll() is not None:
             raise ChromiumError(f"{program} exited at once with code {process.returncode}")
@@ -131,11 +155,11 @@ def _socket_address(file: Path, process: subprocess.Popen[bytes], program: str) 
         if len(lines) == 2:
             return f"ws://127.0.0.1:{lines[0]}{lines[1]}"
         time.sleep(0.02)
-    raise ChromiumError(f"{program} did not start within {_START_S:g} s")
+    raise ChromiumError(f"{program} did not start within {_START_TIMEOUT_S:g} s")
 
 
-_ANSWER_S = 60.0
-_CONNECT_S = 20.0
+_ANSWER_TIMEOUT_S = 60.0
+_CONNECT_TIMEOUT_S = 20.0
 
 
 class ProtocolEvent(NamedTuple):
@@ -157,22 +181,23 @@ class DevTools:
     def __init__(self, address: str) -> None:
         with needing_extra("websocket-client", "record"):
             import websocket
-        self._lost = (websocket.WebSocketException, OSError)
-        self._slow = websocket.WebSocketTimeoutException
+        self._connection_errors = (websocket.WebSocketException, OSError)
+        self._timeout_error = websocket.WebSocketTimeoutException
         try:
             # Chromium refuses clients that send an Origin, unless it was started for that.
             self._socket: WebSocket = websocket.create_connection(
-                address, timeout=_CONNECT_S, suppress_origin=True, skip_utf8_validation=True
+                address, timeout=_CONNECT_TIMEOUT_S, suppress_origin=True, skip_utf8_validation=True
             )
-        except self._lost as error:
+        except self._connection_errors as error:
             raise ChromiumError(f"Chromium does not answer: {error}") from error
-        self._number = 0
+        self._last_command_id = 0
         self._events: deque[ProtocolEvent] = deque()
 
     def __enter__(self) -> DevTools:
         return self
 
     def __exit__(self, *_: object) -> None:
+        # Chromium ends anyway: it need not complete the closing handshake.
         self._socket.close(timeout=1)
 
     def call(self, method: str, *, session: str = "", **params: Any) -> dict[str, Any]:
@@ -181,26 +206,26 @@ class DevTools:
         Raises:
             ChromiumError: if the browser refuses the command or is gone.
         """
-        self._number += 1
-        message: dict[str, Any] = {"id": self._number, "method": method, "params": params}
+        self._last_command_id += 1
+        message: dict[str, Any] = {"id": self._last_command_id, "method": method, "params": params}
         if session:
             message["sessionId"] = session
         try:
             self._socket.send(json.dumps(message))
-        except self._lost as error:
+        except self._connection_errors as error:
             what = f"the connection to Chromium was lost during {method}: {error}"
             raise ChromiumError(what) from error
-        until = time.monotonic() + _ANSWER_S
+        until = time.monotonic() + _ANSWER_TIMEOUT_S
         while time.monotonic() < until:
             answer = self._receive(until - time.monotonic())
             # Another id belongs to a command that timed out.
-            if answer is None or answer.get("id") != self._number:
+            if answer is None or answer.get("id") != self._last_command_id:
                 continue
             if "error" in answer:
                 raise ChromiumError(f"Chromium refuses {method}: {answer['error']['message']}")
             result: dict[str, Any] = answer["result"]
             return result
-        raise ChromiumError(f"Chromium did not answer {method} within {_ANSWER_S:g} s")
+        raise ChromiumError(f"Chromium did not answer {method} within {_ANSWER_TIMEOUT_S:g} s")
 
     def next_event(self, wait_s: float) -> ProtocolEvent | None:
         """Return the next event, or None if none comes within *wait_s* seconds."""
@@ -218,9 +243,9 @@ class DevTools:
         self._socket.settimeout(max(wait_s, 0.001))
         try:
             text = self._socket.recv()
-        except self._slow:
+        except self._timeout_error:
             return None
-        except self._lost as error:
+        except self._connection_errors as error:
             raise ChromiumError(f"the connection to Chromium was lost: {error}") from error
         if not text:
             raise ChromiumError("the connection to Chromium was lost")

@@ -14,13 +14,15 @@ from h3sim.importers.css import HEIGHT_PX, WIDTH_PX
 from h3sim.page import ImageFormat
 from h3sim.units import MS_PER_S
 
-CATEGORIES = ("devtools.timeline",)
+TRACE_CATEGORIES = ("devtools.timeline",)
 """Trace categories with the CPU times of resources."""
-_WORLD = "h3sim"
+_WORLD_NAME = "h3sim"
 """Isolated world of the measurements, which the page's scripts cannot tamper with."""
-_WAITED = "globalThis.__h3sim_waited ?? []"
-_BUFFER_BYTES = 200 * 2**20
-_TRACE_S = 60.0
+_SYNCHRONOUS_URLS_EXPRESSION = "globalThis.__h3sim_waited ?? []"
+"""URLs of synchronous requests, which `waits.js` collects in the page's own world."""
+_BODY_BUFFER_BYTES = 200 * 2**20
+"""Room for response bodies in Chromium; its default drops those of large pages."""
+_TRACE_TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,10 +47,12 @@ class Navigation:
     events: list[ProtocolEvent] = field(default_factory=list)
     trace: list[dict[str, Any]] = field(default_factory=list)
     documents: dict[str, str] = field(default_factory=dict)
+    """Texts of HTML documents, by request id."""
     measured: dict[str, Any] = field(default_factory=dict)
+    """What `visible.js` and `watch.js` measured, and the URLs of synchronous requests."""
     fonts: list[dict[str, Any]] = field(default_factory=list)
     image_formats: dict[str, ImageFormat] = field(default_factory=dict)
-    """The formats of JPEGs by their bytes: baseline or progressive."""
+    """Formats of JPEGs by request id, which their bytes show: baseline or progressive."""
     dcl_ms: float | None = None
     onload_ms: float | None = None
 
@@ -73,21 +77,21 @@ class _Tab:
 
     def __init__(self, devtools: DevTools, visit: Navigation, patience: Timeouts) -> None:
         self._devtools = devtools
-        self._patience = patience
+        self._timeouts = patience
         self.visit = visit
         self._session = ""
-        self._pending: set[str] = set()
+        self._pending_ids: set[str] = set()
         self._quiet_since = time.monotonic()
         self._loaded_at: float | None = None
-        self._html: list[str] = []
-        self._jpegs: list[str] = []
+        self._document_ids: list[str] = []
+        self._jpeg_ids: list[str] = []
 
     def open(self, url: str) -> None:
         """Open the tab, and begin to load *url* in it."""
         target = self._devtools.call("Target.createTarget", url="about:blank")["targetId"]
         attached = self._devtools.call("Target.attachToTarget", targetId=target, flatten=True)
         self._session = attached["sessionId"]
-        self._call("Network.enable", maxTotalBufferSize=_BUFFER_BYTES)
+        self._call("Network.enable", maxTotalBufferSize=_BODY_BUFFER_BYTES)
         for domain in ("Page", "DOM", "CSS", "Debugger"):  # CSS needs DOM
             self._call(f"{domain}.enable")
         self._call("Debugger.setAsyncCallStackDepth", maxDepth=32)
@@ -95,16 +99,17 @@ class _Tab:
         self._call("Debugger.setSkipAllPauses", skip=True)
         screen = {"width": WIDTH_PX, "height": HEIGHT_PX, "deviceScaleFactor": 1, "mobile": False}
         self._call("Emulation.setDeviceMetricsOverride", **screen)
-        add = "Page.addScriptToEvaluateOnNewDocument"
-        self._call(add, source=_script("waits.js"))
-        self._call(add, source=_script("watch.js"), worldName=_WORLD)
+        add_script = "Page.addScriptToEvaluateOnNewDocument"
+        # In the page's world, since it wraps the page's XMLHttpRequest.
+        self._call(add_script, source=_script("waits.js"))
+        self._call(add_script, source=_script("watch.js"), worldName=_WORLD_NAME)
         # Without a session: the whole browser is traced, including the tab's process.
-        config = {
+        trace_config = {
             "recordMode": "recordAsMuchAsPossible",
-            "includedCategories": list(CATEGORIES),
+            "includedCategories": list(TRACE_CATEGORIES),
             "excludedCategories": ["*"],
         }
-        self._devtools.call("Tracing.start", transferMode="ReportEvents", traceConfig=config)
+        self._devtools.call("Tracing.start", transferMode="ReportEvents", traceConfig=trace_config)
 
         answer = self._call("Page.navigate", url=url)
         if answer.get("errorText"):
@@ -117,18 +122,20 @@ class _Tab:
             event = self._devtools.next_event(0.05)
             now = time.monotonic()
             if event is not None:
-                self._take(event, now)
+                self._handle(event, now)
             if self._loaded_at is None:
-                if now - started > self._patience.limit_s:
-                    limit = self._patience.limit_s
+                if now - started > self._timeouts.limit_s:
+                    limit = self._timeouts.limit_s
                     raise ChromiumError(f"the page was not loaded after {limit:g} s")
                 continue
-            since = now - self._loaded_at
-            quiet = not self._pending and now - self._quiet_since >= self._patience.quiet_s
-            if since >= self._patience.late_s or (quiet and since >= self._patience.settle_s):
+            since_s = now - self._loaded_at
+            is_quiet = not self._pending_ids and now - self._quiet_since >= self._timeouts.quiet_s
+            if since_s >= self._timeouts.late_s or (
+                is_quiet and since_s >= self._timeouts.settle_s
+            ):
                 return
 
-    def _take(self, event: ProtocolEvent, now: float) -> None:
+    def _handle(self, event: ProtocolEvent, now: float) -> None:
         if event.session != self._session:
             return
         method, params = event.method, event.params
@@ -143,38 +150,39 @@ class _Tab:
             self._call("Page.handleJavaScriptDialog", accept=True)  # the page blocks until then
         elif method.startswith("Network."):
             self.visit.events.append(event)
-            self._follow(method, params, now)
+            self._track_request(method, params, now)
 
-    def _follow(self, method: str, params: dict[str, Any], now: float) -> None:
+    def _track_request(self, method: str, params: dict[str, Any], now: float) -> None:
+        """Note which requests are pending, and those whose bodies are fetched after the load."""
         number = params.get("requestId", "")
         if method == "Network.requestWillBeSent":
-            self._pending.add(number)
+            self._pending_ids.add(number)
             self._quiet_since = now
             if params.get("type") == "Document":
-                self._html.append(number)
+                self._document_ids.append(number)
         elif method == "Network.responseReceived":
             if params.get("response", {}).get("mimeType") == "image/jpeg":
-                self._jpegs.append(number)
+                self._jpeg_ids.append(number)
         elif method in ("Network.loadingFinished", "Network.loadingFailed"):
-            self._pending.discard(number)
+            self._pending_ids.discard(number)
             self._quiet_since = now
 
     def measure(self) -> None:
         """Measure what is visible, then fetch the documents and the trace."""
         frame = self._call("Page.getFrameTree")["frameTree"]["frame"]["id"]
-        world = self._call("Page.createIsolatedWorld", frameId=frame, worldName=_WORLD)
+        world = self._call("Page.createIsolatedWorld", frameId=frame, worldName=_WORLD_NAME)
         measured = self._evaluate(_script("visible.js"), contextId=world["executionContextId"])
         # The page's scripts may have stored anything there.
-        waited = self._evaluate(_WAITED)
+        waited = self._evaluate(_SYNCHRONOUS_URLS_EXPRESSION)
         waited = waited if isinstance(waited, list) else []
-        addresses = [address for address in waited if isinstance(address, str)]
-        self.visit.measured = {**json.loads(measured), "waited": addresses}
-        # All hops of a redirect have the same id.
-        for number in dict.fromkeys(self._html):
+        urls = [url for url in waited if isinstance(url, str)]
+        self.visit.measured = {**json.loads(measured), "waited": urls}
+        # Without duplicates: all hops of a redirect have the same id.
+        for number in dict.fromkeys(self._document_ids):
             content = self._body(number)
             if content is not None:
                 self.visit.documents[number] = content.decode("utf-8", "replace")
-        for number in dict.fromkeys(self._jpegs):
+        for number in dict.fromkeys(self._jpeg_ids):
             image_format = ImageFormat.of_bytes(self._body(number) or b"")
             if image_format is not None:
                 self.visit.image_formats[number] = image_format
@@ -182,7 +190,7 @@ class _Tab:
         self._collect_trace()
 
     def _evaluate(self, expression: str, **more: Any) -> Any:
-        """Return the value of a JavaScript expression, serialized by the browser."""
+        """Return the value of a JavaScript expression, in the page's own world unless given."""
         answer = self._call(
             "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True, **more
         )
@@ -200,7 +208,7 @@ class _Tab:
         return base64.b64decode(text) if answer["base64Encoded"] else text.encode(errors="replace")
 
     def _collect_trace(self) -> None:
-        until = time.monotonic() + _TRACE_S
+        until = time.monotonic() + _TRACE_TIMEOUT_S
         while time.monotonic() < until:
             event = self._devtools.next_event(1.0)
             if event is None:

@@ -20,7 +20,7 @@ from urllib.parse import unquote, urlsplit
 
 from h3sim._version import __version__
 from h3sim.errors import InputError
-from h3sim.importers.causes import HAVE_ELEMENTS
+from h3sim.importers.causes import BLOCKING_KINDS
 from h3sim.importers.chromium.browser import ChromiumError, find_chromium, running_chromium
 from h3sim.importers.chromium.navigation import Navigation, Timeouts, visit
 from h3sim.importers.chromium.web_server import COMPRESSIONS, Site, address_of, served
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 _SCRIPT_END = re.compile(rb"</script", re.IGNORECASE)
-_IMAGES = ("img", "image")
+_IMAGE_TAGS = ("img", "image")
 
 
 class Document:
@@ -67,21 +67,22 @@ class Document:
     """
 
     def __init__(self, text: str, url: str, charset: str = "") -> None:
-        # Tags are searched as ASCII bytes, which fails in UTF-16, for example.
-        self._charset = charset if _is_like_ascii(charset) else "utf-8"
+        # Offsets are in bytes of the document's own charset. Tags are searched as ASCII bytes,
+        # which fails in UTF-16, for example.
+        self._charset = charset if _encodes_tags_as_ascii(charset) else "utf-8"
         self.data = text.encode(self._charset, "replace")
         self._url = url
-        self._lines = [0, *(found.end() for found in re.finditer(rb"\n", self.data))]
+        self._line_offsets = [0, *(found.end() for found in re.finditer(rb"\n", self.data))]
 
     @cached_property
-    def _all(self) -> list[Reference]:
-        return read_markup(scan(self.data), is_every=True).references
+    def _all_references(self) -> list[Reference]:
+        return read_markup(scan(self.data), include_unloaded=True).references
 
     @cached_property
     def references(self) -> Mapping[str, Reference]:
         """References of its tags, by URL without fragment."""
         found: dict[str, Reference] = {}
-        for reference in self._all:
+        for reference in self._all_references:
             if url := reference.url_in(self._url):
                 # Duplicates are requested at the first reference.
                 found.setdefault(url, reference)
@@ -89,9 +90,9 @@ class Document:
 
     @cached_property
     def elements(self) -> Mapping[str, Reference]:
-        """First references of its tags that are no preloads, by URL without fragment."""
+        """First reference to each URL that is not a preload, by URL without fragment."""
         found: dict[str, Reference] = {}
-        for reference in self._all:
+        for reference in self._all_references:
             if not reference.flags.get("preload"):
                 found.setdefault(reference.url_in(self._url), reference)
         return found
@@ -99,21 +100,24 @@ class Document:
     @property
     def first_image_bytes(self) -> int | None:
         """Offset of the first image reference, or None."""
-        ends = (r.offset_bytes for r in self.references.values() if r.tag in _IMAGES)
+        ends = (r.offset_bytes for r in self.references.values() if r.tag in _IMAGE_TAGS)
         return min(ends, default=None)
 
     def position(self, line: int, column: int) -> int:
         """Convert a line and column, both from 0 and in characters, to a byte offset."""
-        line = min(max(line, 0), len(self._lines) - 1)
-        start = self._lines[line]
+        line = min(max(line, 0), len(self._line_offsets) - 1)
+        start = self._line_offsets[line]
         # A character has at least one byte; one truncated at the end is dropped.
         text = self.data[start : start + 4 * max(column, 0)].decode(self._charset, "ignore")
         return start + len(text[: max(column, 0)].encode(self._charset, "replace"))
 
     def mention(self, url: str) -> int | None:
-        """Return the offset after the first mention of the file name in *url*, as in inline CSS."""
+        """Return the offset after the first mention of the file name in *url*.
+
+        It finds references that are not in tags, as in inline CSS.
+        """
         name = without_fragment(url).partition("?")[0].rsplit("/", 1)[-1]
-        # Escaped as by browsers, then unescaped.
+        # As escaped by browsers, then unescaped.
         for part in (each.encode(self._charset, "replace") for each in (name, unquote(name))):
             index = self.data.find(part) if part else -1
             if index >= 0:
@@ -126,7 +130,7 @@ class Document:
         return len(self.data) if found is None else found.end()
 
 
-def _is_like_ascii(charset: str) -> bool:
+def _encodes_tags_as_ascii(charset: str) -> bool:
     """Return whether a character set exists and encodes tags as ASCII does."""
     try:
         return bool(charset) and "<a b='c'>".encode(charset) == b"<a b='c'>"
@@ -134,8 +138,8 @@ def _is_like_ascii(charset: str) -> bool:
         return False
 
 
-_DIGITS = 2
-"""Decimals of a delay in ms: the precision of clocks."""
+_DELAY_DECIMALS = 2
+"""Decimals of a delay in ms: more would be noise of the clock."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,7 +172,7 @@ class ReceivedDocument:
 
 
 class Causes:
-    """Causes of the exchanges of one load, in request order; the first is the root."""
+    """Inference of what caused each exchange of one load; the first exchange is the root."""
 
     def __init__(
         self,
@@ -177,25 +181,30 @@ class Causes:
         work: Mapping[str, CpuTime],
         waited: Collection[str] = (),
     ) -> None:
-        """Index the exchanges; *waited* are the URLs of synchronous requests of scripts."""
+        """Index *exchanges*, in request order; *waited* are URLs of scripts' synchronous requests.
+
+        *documents* are by the id of their exchange, *work* by URL.
+        """
         self._exchanges = exchanges
         self._documents = documents
         self._work = work
-        self._waited = frozenset(waited)
+        self._synchronous_urls = frozenset(waited)
         self._index_of = {exchange.hop_id: index for index, exchange in enumerate(exchanges)}
 
     def of(self, exchange: RecordedExchange) -> RequestInitiator:
         """Return the cause of *exchange*, which is not the root."""
         index = self._index_of[exchange.hop_id]
-        before = exchange.redirected_from
+        redirect = exchange.redirected_from
         # First, because after a redirect the initiator is still that of the first request.
-        if before is not None and before.hop_id in self._index_of:
-            return self._complete(exchange, before)
+        if redirect is not None and redirect.hop_id in self._index_of:
+            return self._after_completion(exchange, redirect)
         is_scripted = exchange.initiator_type == "script"
         found = self._by_script(exchange, index) if is_scripted else None
         if found is None:
             found = self._by_parser(exchange, index) or self._by_clock(exchange, index)
-        return found or self._complete(exchange, self._home(exchange, index).exchange)
+        return found or self._after_completion(
+            exchange, self._requesting_document(exchange, index).exchange
+        )
 
     def _by_script(self, exchange: RecordedExchange, index: int) -> RequestInitiator | None:
         """Return the trigger by the script on the stack that ran last: all have run by then."""
@@ -205,91 +214,99 @@ class Causes:
         # An inline script has the URL of its document; its offset is more precise (below).
         scripts = [other for other in scripts if other.type != "Document"]
         if scripts:
-            before = self._waited_for(exchange, index, urls)
-            if before is not None:
-                return self._complete(exchange, before)
-            return self._executed(exchange, max(scripts, key=self._started))
+            awaited = self._synchronous_request(exchange, index, urls)
+            if awaited is not None:
+                return self._after_completion(exchange, awaited)
+            return self._after_execution(exchange, max(scripts, key=self._first_run))
         for frame in initiator.stack:
-            found = self._asked_before(frame.url, index)
+            found = self._last_exchange_before(frame.url, index)
             document = None if found is None else self._documents.get(found.hop_id)
             if document is not None:
-                return self._offset(exchange, document, document.html.script_end(frame.line))
+                return self._at_offset(exchange, document, document.html.script_end(frame.line))
         # A module's import has no stack: it gives the importing module.
-        importer = self._asked_before(initiator.url, index)
+        importer = self._last_exchange_before(initiator.url, index)
         if importer is None or importer.type == "Document":
             return None
-        return self._complete(exchange, importer)
+        return self._after_completion(exchange, importer)
 
     def _by_parser(self, exchange: RecordedExchange, index: int) -> RequestInitiator | None:
         """Return the trigger by a reference in a document or stylesheet."""
         initiator = exchange.asked_by
-        parent = self._asked_before(initiator.url, index)
+        parent = self._last_exchange_before(initiator.url, index)
         if parent is not None and parent.hop_id not in self._documents:
-            return self._complete(exchange, parent)
-        document = self._home(exchange, index)
+            return self._after_completion(exchange, parent)
+        document = self._requesting_document(exchange, index)
         if parent is not None:
             document = self._documents[parent.hop_id]
         reference = document.html.references.get(exchange.url)
         if reference is not None:
-            return self._offset(exchange, document, reference.offset_bytes, reference)
+            return self._at_offset(exchange, document, reference.offset_bytes, reference)
         offset = document.html.mention(exchange.url)
         if offset is None and initiator.type == "parser" and initiator.line is not None:
             offset = document.html.position(initiator.line, initiator.column)
-        return None if offset is None else self._offset(exchange, document, offset)
+        return None if offset is None else self._at_offset(exchange, document, offset)
 
     def _by_clock(self, exchange: RecordedExchange, index: int) -> RequestInitiator | None:
-        """Return the trigger by the response that was there last that a script may have waited for.
+        """Return the trigger by the last complete response that a script may have waited for.
 
-        What a promise's callback inserts has no stack: Chromium calls its initiator "parser" or
-        "other". A document that does not name it did not ask for it.
+        Requests caused by a promise's callback have no stack: Chromium calls their initiator
+        "parser" or "other". No document refers to them, so none requested them.
         """
         ready = [
             other
             for other in self._exchanges[:index]
-            if other.type in _SCRIPTED and _finished_ms(other) <= exchange.requested_ms
+            if other.type in _SCRIPT_RESPONSE_TYPES and _finished_ms(other) <= exchange.requested_ms
         ]
         last = max(ready, key=_finished_ms, default=None)
         if last is None:
             return None
-        make = self._executed if last.type == "Script" else self._complete
-        return make(exchange, last)
+        trigger = self._after_execution if last.type == "Script" else self._after_completion
+        return trigger(exchange, last)
 
-    def _waited_for(
+    def _synchronous_request(
         self, exchange: RecordedExchange, index: int, urls: AbstractSet[str]
     ) -> RecordedExchange | None:
-        """Return the trigger by the last synchronous request of the same scripts, which waited."""
+        """Return the last synchronous request, if the scripts at *urls* made it and waited for it.
+
+        Until it completes they cannot request anything else.
+        """
         for other in reversed(self._exchanges[:index]):
             is_over = _finished_ms(other) <= exchange.requested_ms
-            if other.url in self._waited and other.type == "XHR" and is_over:
+            if other.url in self._synchronous_urls and other.type == "XHR" and is_over:
                 shared = any(frame.url in urls for frame in other.asked_by.stack)
                 return other if shared else None
         return None
 
-    def _started(self, script: RecordedExchange) -> tuple[float, int]:
-        """Return when a script first ran or, if the trace lacks it, when it was requested."""
+    def _first_run(self, script: RecordedExchange) -> tuple[float, int]:
+        """Return a sort key: when a script first ran, then its request, if the trace lacks it."""
         return self._work.get(script.url, CpuTime()).started_us, self._index_of[script.hop_id]
 
-    def _home(self, exchange: RecordedExchange, index: int) -> ReceivedDocument:
+    def _requesting_document(self, exchange: RecordedExchange, index: int) -> ReceivedDocument:
         """Return the document of the requesting frame, or the root."""
         # Backwards: of several documents of a frame the last one makes the request.
-        before = (e for e in reversed(self._exchanges[:index]) if e.hop_id in self._documents)
-        home = next((e for e in before if e.frame_id == exchange.frame_id), self._exchanges[0])
-        return self._documents[home.hop_id]
+        earlier = (e for e in reversed(self._exchanges[:index]) if e.hop_id in self._documents)
+        root = self._exchanges[0]
+        document = next((e for e in earlier if e.frame_id == exchange.frame_id), root)
+        return self._documents[document.hop_id]
 
-    def _asked_before(self, url: str, index: int) -> RecordedExchange | None:
+    def _last_exchange_before(self, url: str, index: int) -> RecordedExchange | None:
         """Return the last exchange with *url* requested before the one at *index*."""
-        before = reversed(self._exchanges[:index] if url else ())
-        return next((other for other in before if other.url == url), None)
+        earlier = reversed(self._exchanges[:index] if url else ())
+        return next((other for other in earlier if other.url == url), None)
 
-    def _complete(self, exchange: RecordedExchange, parent: RecordedExchange) -> RequestInitiator:
-        return self._cause(exchange, parent, TriggerEvent.COMPLETE, _finished_ms(parent))
+    def _after_completion(
+        self, exchange: RecordedExchange, parent: RecordedExchange
+    ) -> RequestInitiator:
+        return self._initiator(exchange, parent, TriggerEvent.COMPLETE, _finished_ms(parent))
 
-    def _executed(self, exchange: RecordedExchange, parent: RecordedExchange) -> RequestInitiator:
+    def _after_execution(
+        self, exchange: RecordedExchange, parent: RecordedExchange
+    ) -> RequestInitiator:
         work = self._work.get(parent.url, CpuTime())
         since_ms = _finished_ms(parent) + (work.parse_ms + work.execute_ms)
-        return self._cause(exchange, parent, TriggerEvent.EXECUTED, since_ms)
+        return self._initiator(exchange, parent, TriggerEvent.EXECUTED, since_ms)
 
-    def _offset(
+    def _at_offset(
         self,
         exchange: RecordedExchange,
         document: ReceivedDocument,
@@ -297,30 +314,31 @@ class Causes:
         reference: Reference | None = None,
     ) -> RequestInitiator:
         since_ms = document.delivered_ms(plain_offset)
-        cause = self._cause(exchange, document.exchange, TriggerEvent.OFFSET, since_ms)
+        initiator = self._initiator(exchange, document.exchange, TriggerEvent.OFFSET, since_ms)
         offset_bytes = document.offsets.wire(plain_offset)
-        return replace(cause, offset_bytes=offset_bytes, reference=reference)
+        return replace(initiator, offset_bytes=offset_bytes, reference=reference)
 
-    def _cause(
+    def _initiator(
         self,
         exchange: RecordedExchange,
         parent: RecordedExchange,
         at: TriggerEvent,
-        since_ms: float,
+        event_ms: float,
     ) -> RequestInitiator:
-        delay_ms = round(max(exchange.requested_ms - since_ms, 0.0), _DIGITS)
+        """Return the trigger of *exchange*: the event *at* of *parent*, at time *event_ms*."""
+        delay_ms = round(max(exchange.requested_ms - event_ms, 0.0), _DELAY_DECIMALS)
         return RequestInitiator(at=at, by=self._index_of[parent.hop_id], delay_ms=delay_ms)
 
 
-_SCRIPTED = ("Fetch", "XHR", "Script")
-"""The types of what a script is, or may wait for."""
+_SCRIPT_RESPONSE_TYPES = ("Fetch", "XHR", "Script")
+"""DevTools types of scripts, and of responses that a script may wait for."""
 
 
 def _finished_ms(exchange: RecordedExchange) -> float:
     return exchange.requested_ms if exchange.end_ms is None else exchange.end_ms
 
 
-_WEIGHTS = {"normal": NORMAL, "bold": BOLD}
+_NAMED_WEIGHTS = {"normal": NORMAL, "bold": BOLD}
 
 
 def painted_rectangles(
@@ -331,14 +349,14 @@ def painted_rectangles(
     For an image these are its boxes, as element or background; for a font the lines of text set in
     it.
     """
-    found: dict[str, list[Sequence[float]]] = {
+    boxes_by_url: dict[str, list[Sequence[float]]] = {
         url: [*boxes] for url, boxes in measured["images"].items()
     }
     for style, lines in measured["texts"].items():
         for url in _font_urls(json.loads(style), fonts):
-            found.setdefault(url, []).extend(lines)
+            boxes_by_url.setdefault(url, []).extend(lines)
     width, height = measured["viewport"]
-    return visible_rectangles((width, height), found)
+    return visible_rectangles((width, height), boxes_by_url)
 
 
 def largest_url(measured: Mapping[str, Any], fonts: Sequence[Mapping[str, Any]]) -> str:
@@ -355,53 +373,60 @@ def largest_url(measured: Mapping[str, Any], fonts: Sequence[Mapping[str, Any]])
 def _font_urls(style: Sequence[str], fonts: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the font files of the first family in the list that is a loaded web font.
 
-    Only the faces that the browser selects count: by slant, then by weight.
+    *style* is (font-family, font-weight, font-style). Only the faces that the browser selects
+    count: by slant, then by weight.
     """
-    families, weight, slope = style
+    families, weight, font_style = style
     for family in families.split(","):
         name = family.strip().strip("\"'").casefold()
         faces = [face for face in fonts if face["fontFamily"].strip("\"'").casefold() == name]
         if faces:
-            alike = [face for face in faces if _slant(face["fontStyle"]) == _slant(slope)] or faces
-            weights = [_weights(face["fontWeight"]) for face in alike]
+            slant = _slant(font_style)
+            slanted = [face for face in faces if _slant(face["fontStyle"]) == slant] or faces
+            weights = [_weight_range(face["fontWeight"]) for face in slanted]
             best = nearest_weights(weights, _weight(weight))
-            near = [face["src"] for face in alike if _weights(face["fontWeight"]) == best]
-            return sorted(dict.fromkeys(near))
+            urls = {face["src"] for face in slanted if _weight_range(face["fontWeight"]) == best}
+            return sorted(urls)
     return []
 
 
 def _slant(style: object) -> str:
+    """Return the first word of a font-style: "oblique 10deg" is oblique."""
     return str(style).split()[0]
 
 
-def _weights(given: object) -> tuple[float, float]:
-    ends = [_weight(word) for word in str(given).split()] or [NORMAL]
-    return min(ends), max(ends)
+def _weight_range(font_weight: object) -> tuple[float, float]:
+    """Return the lowest and highest weight of a face; those of a variable font differ."""
+    bounds = [_weight(word) for word in str(font_weight).split()] or [NORMAL]
+    return min(bounds), max(bounds)
 
 
 def _weight(word: str) -> float:
     try:
-        return float(_WEIGHTS.get(word, word))
+        return float(_NAMED_WEIGHTS.get(word, word))
     except ValueError:
         return NORMAL
 
 
-_LOW = "Low"
-_PAINTED = (Kind.IMAGE, Kind.FONT, Kind.MEDIA, Kind.OTHER)
+_ASYNC_PRIORITY = "Low"
+"""Chrome's priority of async scripts, by which those inserted by scripts are recognized."""
+_PAINTED_KINDS = (Kind.IMAGE, Kind.FONT, Kind.MEDIA, Kind.OTHER)
+"""Kinds whose rectangles are recorded, as they are painted themselves."""
 
 
 def exchanges_of(visit: Navigation) -> list[RecordedExchange]:
     """Return the HTTP exchanges in request order."""
     events = NetworkEvents(lambda *_: None)
     for event in visit.events:
+        # Chromium's own events are well-formed: there is nothing to report.
         events.add(event.method, Fields(event.params, "", lambda *_: None))
-    found = []
+    over_http = []
     for exchange in events.finish():
         parts = address(exchange.url)
         is_over_http = parts is not None and parts.scheme in ("http", "https") and bool(parts.host)
         if is_over_http and not exchange.is_internal:
-            found.append(exchange)
-    return sorted(found, key=lambda exchange: exchange.requested_ms)
+            over_http.append(exchange)
+    return sorted(over_http, key=lambda exchange: exchange.requested_ms)
 
 
 def is_favicon(exchange: RecordedExchange) -> bool:
@@ -412,12 +437,12 @@ def is_favicon(exchange: RecordedExchange) -> bool:
 def complete_exchanges(everything: Sequence[RecordedExchange]) -> list[RecordedExchange]:
     """Return the exchanges of a page: completed ones, without redirects to failed ones."""
     loaded = [e for e in everything if e.is_complete and not e.failed and not is_favicon(e)]
-    there = {exchange.hop_id for exchange in loaded}
+    retained_ids = {exchange.hop_id for exchange in loaded}
     # Backwards, to drop whole chains of redirects to failed requests.
     for exchange in reversed(everything):
-        if exchange.redirected_from is not None and exchange.hop_id not in there:
-            there.discard(exchange.redirected_from.hop_id)
-    return [exchange for exchange in loaded if exchange.hop_id in there]
+        if exchange.redirected_from is not None and exchange.hop_id not in retained_ids:
+            retained_ids.discard(exchange.redirected_from.hop_id)
+    return [exchange for exchange in loaded if exchange.hop_id in retained_ids]
 
 
 class VisitReader:
@@ -428,8 +453,8 @@ class VisitReader:
     """
 
     def __init__(self, visit: Navigation, loaded: Sequence[RecordedExchange]) -> None:
-        self._visit, self._loaded = visit, loaded
-        join_redirects(loaded)
+        self._visit, self._exchanges = visit, loaded
+        join_redirects(loaded)  # sets redirected_from, which the causes need
         self._kinds = {exchange.hop_id: kind_of(exchange)[0] for exchange in loaded}
         self._work = work_of(map(task_of, visit.trace))
         self._documents = {
@@ -437,23 +462,23 @@ class VisitReader:
             for exchange in loaded
             if exchange.number in visit.documents and exchange.status not in REDIRECTS
         }
-        # The target of the root's redirects.
-        self._first = next((e for e in loaded if e.status not in REDIRECTS), loaded[-1])
-        if self._first.hop_id not in self._documents:
+        # After redirects of the root, the page is their target.
+        self._document = next((e for e in loaded if e.status not in REDIRECTS), loaded[-1])
+        if self._document.hop_id not in self._documents:
             raise ChromiumError("the document is not HTML, or Chromium did not keep it")
         causes = Causes(loaded, self._documents, self._work, visit.measured["waited"])
         self._causes = {exchange.hop_id: causes.of(exchange) for exchange in loaded[1:]}
         self._rectangles = painted_rectangles(visit.measured, visit.fonts)
-        self._blocking = visit.measured["blocking"]
-        self._displays = {
+        self._blocking_urls = visit.measured["blocking"]
+        self._font_displays = {
             font["src"]: FontDisplay(font.get("fontDisplay") or "auto") for font in visit.fonts
         }
-        self._hero = largest_url(visit.measured, visit.fonts) or self._first.url
-        self._seen = self._above_the_fold()
+        self._hero_url = largest_url(visit.measured, visit.fonts) or self._document.url
+        self._above_fold_ids = self._above_the_fold()
 
     def read(self, recording: Recording) -> None:
         """Add the requests and the end of the load to *recording*."""
-        visit, start_ms = self._visit, self._loaded[0].requested_ms
+        visit, start_ms = self._visit, self._exchanges[0].requested_ms
         recording.dialect = "chromium"
         recording.set_tool(visit.browser)
         width, height = visit.measured["viewport"]
@@ -462,23 +487,24 @@ class VisitReader:
             recording.times_ms["load_event"] = visit.onload_ms - start_ms
         if largest := visit.measured["largest"]:
             recording.times_ms["largest_paint"] = largest["at_ms"]
-        for exchange in self._loaded:
+        for exchange in self._exchanges:
             cause = self._causes.get(exchange.hop_id)
             exchange.trigger = cause
             kind = self._kinds[exchange.hop_id]
-            if kind in _PAINTED:
+            if kind in _PAINTED_KINDS:
                 exchange.rectangles = self._rectangles.get(exchange.url, ())
-            exchange.is_above_the_fold = exchange.hop_id in self._seen
-            exchange.is_hero = exchange.url == self._hero
-            exchange.is_critical = exchange is self._first or self._is_blocking(exchange)
+            exchange.is_above_the_fold = exchange.hop_id in self._above_fold_ids
+            exchange.is_hero = exchange.url == self._hero_url
+            exchange.is_critical = exchange is self._document or self._is_blocking(exchange)
             if kind in WORKED_ON:
                 self._work.get(exchange.url, CpuTime()).add_to(exchange)
             exchange.flags = self._flags(exchange)
             exchange.image_format = visit.image_formats.get(exchange.number)
-            exchange.font_display = self._displays.get(exchange.url, FontDisplay.AUTO)
+            exchange.font_display = self._font_displays.get(exchange.url, FontDisplay.AUTO)
             recording.requests.append(exchange)
 
     def _flags(self, exchange: RecordedExchange) -> dict[str, object]:
+        """Return the loading attributes of the resource, from its tag and from Chromium."""
         cause = self._causes.get(exchange.hop_id)
         flags: dict[str, object] = {}
         if cause is not None and cause.reference is not None:
@@ -486,58 +512,61 @@ class VisitReader:
             if cause.reference.flags.get("preload"):
                 flags |= self._flags_of_element(exchange, cause)
         elif self._kinds[exchange.hop_id] is Kind.SCRIPT and exchange.initiator_type == "script":
-            flags[FLAGS["async"]] = exchange.priorities[0][1] == _LOW
+            flags[FLAGS["async"]] = exchange.priorities[0][1] == _ASYNC_PRIORITY
         # Chromium knows better than the tag what is render-blocking and what the first image is.
         flags["render_blocking"] = self._is_blocking(exchange)
         flags["after_first_image"] = cause is not None and self._is_after_image(cause)
-        # A script that a module imports has no stack.
+        # A script requested at the completion of another, without a stack, is a module's import.
         is_complete = cause is not None and cause.at is TriggerEvent.COMPLETE
         if cause is not None and is_complete and not exchange.asked_by.stack:
-            pair = (exchange, self._loaded[cause.by])
+            pair = (exchange, self._exchanges[cause.by])
             if all(self._kinds[each.hop_id] is Kind.SCRIPT for each in pair):
                 flags["module"] = True
-        # No tag names it, and no script, but it stands in the document: in its CSS.
+        # The document mentions it, but in no tag and no script: in its CSS.
         if cause is not None and cause.reference is None and exchange.initiator_type == "parser":
-            of_style = self._kinds[exchange.hop_id] in (Kind.IMAGE, Kind.FONT)
-            if of_style and cause.at is TriggerEvent.OFFSET:
+            is_style_kind = self._kinds[exchange.hop_id] in (Kind.IMAGE, Kind.FONT)
+            if is_style_kind and cause.at is TriggerEvent.OFFSET:
                 flags["in_style"] = True
         return flags
 
     def _flags_of_element(
         self, exchange: RecordedExchange, cause: RequestInitiator
     ) -> Mapping[str, object]:
-        """Return the attributes of the element of what is preloaded, whose offset is noted."""
-        document = self._documents.get(self._loaded[cause.by].hop_id)
+        """Return the attributes of the element behind a preload, and set the element's offset."""
+        document = self._documents.get(self._exchanges[cause.by].hop_id)
         element = None if document is None else document.html.elements.get(exchange.url)
-        if document is None or element is None or element.kind not in HAVE_ELEMENTS:
+        if document is None or element is None or element.kind not in BLOCKING_KINDS:
             return {}
         exchange.reference_offset_bytes = document.offsets.wire(element.offset_bytes)
         return {FLAGS["in_head"]: False, **element.flags}
 
     def _is_blocking(self, exchange: RecordedExchange) -> bool:
-        return exchange.blocking == "blocking" or exchange.url in self._blocking
+        return exchange.blocking == "blocking" or exchange.url in self._blocking_urls
 
     def _is_after_image(self, cause: RequestInitiator) -> bool:
-        """Return whether its document names it behind an image, for the preload scanner to find."""
+        """Return whether the reference follows the document's first image.
+
+        Chromium gives scripts found there by the preload scanner a lower priority.
+        """
         if cause.reference is None:
             return False
-        document = self._documents.get(self._loaded[cause.by].hop_id)
+        document = self._documents.get(self._exchanges[cause.by].hop_id)
         first = None if document is None else document.html.first_image_bytes
         return first is not None and cause.reference.offset_bytes > first
 
     def _above_the_fold(self) -> set[str]:
         """Return the visible and render-blocking resources, with their ancestors."""
-        # Also the stop condition: all ancestors of members are members.
-        seen: set[str] = {self._first.hop_id, self._loaded[0].hop_id}
-        for exchange in self._loaded:
-            is_painted = self._kinds[exchange.hop_id] in _PAINTED
-            shown = is_painted and exchange.url in self._rectangles
-            if shown or self._is_blocking(exchange):
+        # All ancestors of a member are members, so that climbing stops at the first known one.
+        seen: set[str] = {self._document.hop_id, self._exchanges[0].hop_id}
+        for exchange in self._exchanges:
+            is_painted = self._kinds[exchange.hop_id] in _PAINTED_KINDS
+            is_visible = is_painted and exchange.url in self._rectangles
+            if is_visible or self._is_blocking(exchange):
                 key: str | None = exchange.hop_id
                 while key is not None and key not in seen:
                     seen.add(key)
                     cause = self._causes.get(key)
-                    key = None if cause is None else self._loaded[cause.by].hop_id
+                    key = None if cause is None else self._exchanges[cause.by].hop_id
         return seen
 
 
@@ -545,11 +574,11 @@ Row = tuple[object, ...]
 
 
 def graph_of(page: Page) -> dict[str, Row]:
-    """Return the facts that should be equal in all recordings, by id: kind, parent, flags."""
+    """Return what all recordings of a page should agree on, by id: kind, trigger, flags."""
     rows: dict[str, Row] = {}
     for resource in page.resources:
-        found = resource.discovered
-        trigger = (found.by, found.at.value) if found is not None else None
+        discovery = resource.discovered
+        trigger = (discovery.by, discovery.at.value) if discovery is not None else None
         flags = tuple(name for name, attribute in FLAGS.items() if getattr(resource, attribute))
         rows[resource.id] = (resource.kind.value, trigger, flags, resource.fetchpriority.value)
     return rows
@@ -566,21 +595,23 @@ def merged(pages: Sequence[Page]) -> tuple[Page, int]:
     index = max(range(len(pages)), key=lambda n: (graphs.count(graphs[n]), -n))
     alike = [page for page, graph in zip(pages, graphs, strict=True) if graph == graphs[index]]
     page = pages[index]
-    return replace(page, resources=tuple(_middle(r, alike) for r in page.resources)), index
+    return replace(
+        page, resources=tuple(_with_median_times(r, alike) for r in page.resources)
+    ), index
 
 
-def _middle(resource: Resource, pages: Sequence[Page]) -> Resource:
-    same = [page.resources[page.index[resource.id]] for page in pages]
-    found = resource.discovered
-    if found is not None:
-        delays = [r.discovered.delay_ns for r in same if r.discovered is not None]
-        found = replace(found, delay_ns=statistics.median_low(delays))
+def _with_median_times(resource: Resource, pages: Sequence[Page]) -> Resource:
+    recorded = [page.resources[page.index[resource.id]] for page in pages]
+    discovery = resource.discovered
+    if discovery is not None:
+        delays_ns = [r.discovered.delay_ns for r in recorded if r.discovered is not None]
+        discovery = replace(discovery, delay_ns=statistics.median_low(delays_ns))
     # The lower median, which is a recorded integer time.
     times_ns = {
-        name: statistics.median_low([getattr(r, name) for r in same])
+        name: statistics.median_low([getattr(r, name) for r in recorded])
         for name in ("parse_ns", "execute_ns", "server_ns")
     }
-    return replace(resource, discovered=found, **times_ns)
+    return replace(resource, discovered=discovery, **times_ns)
 
 
 def differences(pages: Sequence[Page], index: int) -> list[str]:
@@ -599,7 +630,8 @@ def differences(pages: Sequence[Page], index: int) -> list[str]:
     return lines
 
 
-_MISSING = 400
+_FIRST_ERROR_STATUS = 400
+"""From this status on the requested resource was not delivered (RFC 9110 § 15.5)."""
 
 
 class RecordedTiming(NamedTuple):
@@ -680,7 +712,7 @@ def recorded_of(visit: Navigation, name: str, *, url: str = "") -> Recorded:
         reason = everything[0].failed if everything else ""
         raise ChromiumError(f"the document did not arrive{f': {reason}' if reason else ''}")
     root = loaded[0]
-    if (root.status or 0) >= _MISSING:
+    if (root.status or 0) >= _FIRST_ERROR_STATUS:
         raise ChromiumError(f"the document did not arrive: status {root.status}")
     recording = Recording(source=url, name=name, has_addresses=bool(url))
     recording.is_local = root.reached.is_loopback
@@ -693,8 +725,8 @@ def recorded_of(visit: Navigation, name: str, *, url: str = "") -> Recorded:
         timings=tuple(_timing(each, id_, start_ms) for each, id_ in zip(loaded, ids, strict=True)),
         exchanges=tuple(loaded),
         browser=visit.browser,
-        onload_ms=_since(visit.onload_ms, start_ms),
-        dcl_ms=_since(visit.dcl_ms, start_ms),
+        onload_ms=_ms_since(visit.onload_ms, start_ms),
+        dcl_ms=_ms_since(visit.dcl_ms, start_ms),
         first_paint_ms=visit.measured["paints"].get("first-contentful-paint"),
         largest_paint_ms=(visit.measured["largest"] or {}).get("at_ms"),
         notes=tuple(_notes(everything)),
@@ -706,20 +738,20 @@ def _timing(exchange: RecordedExchange, id_: str, start_ms: float) -> RecordedTi
         id=id_,
         status=exchange.status or 0,
         protocol=exchange.protocol,
-        requested_ms=_since(exchange.requested_ms, start_ms),
-        first_byte_ms=_since(exchange.first_byte_ms, start_ms),
-        finished_ms=_since(exchange.end_ms, start_ms),
-        priorities=tuple((_since(at, start_ms), name) for at, name in exchange.priorities),
+        requested_ms=_ms_since(exchange.requested_ms, start_ms),
+        first_byte_ms=_ms_since(exchange.first_byte_ms, start_ms),
+        finished_ms=_ms_since(exchange.end_ms, start_ms),
+        priorities=tuple((_ms_since(at, start_ms), name) for at, name in exchange.priorities),
         initiator=exchange.initiator_type,
         stack=tuple(
             f"{name or 'inline'}:{frame.line + 1} {frame.function}".rstrip()
             for frame in exchange.asked_by.stack
-            for name in [frame.url.partition("?")[0].rpartition("/")[2]]
+            for name in [frame.url.partition("?")[0].rpartition("/")[2]]  # binds the file name
         ),
     )
 
 
-def _since(at_ms: float | None, start_ms: float) -> float:
+def _ms_since(at_ms: float | None, start_ms: float) -> float:
     return 0.0 if at_ms is None else round(at_ms - start_ms, 3)
 
 
@@ -730,7 +762,8 @@ def _notes(everything: Sequence[RecordedExchange]) -> list[str]:
     failed = sum(bool(exchange.failed) for exchange in relevant) - blocked
     unfinished = sum(exchange.is_unfinished for exchange in relevant)
     missing = sum(
-        exchange.is_complete and (exchange.status or 0) >= _MISSING for exchange in relevant
+        exchange.is_complete and (exchange.status or 0) >= _FIRST_ERROR_STATUS
+        for exchange in relevant
     )
     counted = (
         (blocked, "blocked requests to other hosts"),
@@ -834,15 +867,16 @@ def record(
             url = address_of(base, source.path)
         for done in range(repeat):
             with running_chromium(program, local_only=source.root is not None) as address:
-                seen = visit(address, url, patience or Timeouts())
-            shown_url = "" if source.root is not None else url.partition("?")[0]
-            loads.append(recorded_of(seen, name, url=shown_url))
+                navigation = visit(address, url, patience or Timeouts())
+            # A local server's URLs mean nothing later, and a query may hold secrets.
+            public_url = "" if source.root is not None else url.partition("?")[0]
+            loads.append(recorded_of(navigation, name, url=public_url))
             if progress is not None:
                 progress(done + 1, repeat)
     page, chosen = merged([load.page for load in loads])
-    found = {**_provenance(source, loads[chosen], compression, repeat), **(provenance or {})}
+    provenance = _provenance(source, loads[chosen], compression, repeat) | dict(provenance or {})
     return PageRecording(
-        page=replace(page, provenance=found),
+        page=replace(page, provenance=provenance),
         loads=tuple(loads),
         chosen=chosen,
         differences=tuple(differences([load.page for load in loads], chosen)),

@@ -26,13 +26,14 @@ if TYPE_CHECKING:
 
 COMPRESSIONS = ("gzip", "br", "none")
 _BROTLI_QUALITY = 5
+"""Quality with which servers compress responses as they are requested."""
 _MAX_BODY_BYTES = 64 * 2**20
 """Largest request body, which is read and discarded."""
-_READ_BYTES = 2**16
-_INDEX = "index.html"
+_READ_SIZE_BYTES = 2**16
+_INDEX_FILE = "index.html"
 _IDLE_TIMEOUT_S = 60.0
 """Idle time after which a connection is closed."""
-_LENGTH = re.compile(r"[0-9]{1,18}", re.ASCII)
+_CONTENT_LENGTH = re.compile(r"[0-9]{1,18}", re.ASCII)
 """A Content-Length (RFC 9110 § 8.6), of as many digits as any body has."""
 
 
@@ -58,7 +59,8 @@ class Site:
         self.compression = compression
         # Fail now, not in a server thread, if its library is missing.
         compressed(b"", compression)
-        self._answer = lru_cache(maxsize=None)(self._found)
+        # Each file is read and compressed once: repeated loads must not wait for that.
+        self._response_of_file = lru_cache(maxsize=None)(self._read_response)
 
     def answer(self, target: str, accepted: str = "gzip, br") -> Answer:
         """Return the response to a request target; for a folder that of its index.html."""
@@ -71,35 +73,35 @@ class Site:
 
     def _answer_file(self, path: str, *, compress: bool) -> Answer:
         clean = posixpath.normpath(unquote(path).lstrip("/"))
-        is_odd = "\0" in clean or "\\" in clean or posixpath.isabs(clean)
-        # With links followed, nothing outside is served.
-        is_outside = is_odd or clean.startswith("..")
+        is_malformed = "\0" in clean or "\\" in clean or posixpath.isabs(clean)
+        is_outside = is_malformed or clean.startswith("..")
+        # It follows links, so that none leads outside.
         file = None if is_outside else resolved_within(self.root, self.root / clean)
         if file is not None and file.is_dir():
             if not path.endswith("/"):
                 fields = (("Location", f"{path}/"), ("Content-Length", "0"))
                 return Answer(HTTPStatus.MOVED_PERMANENTLY, fields, b"")
-            path, file = f"{path}{_INDEX}", resolved_within(self.root, file / _INDEX)
+            path, file = f"{path}{_INDEX_FILE}", resolved_within(self.root, file / _INDEX_FILE)
         if file is None or not file.is_file():
             return _not_found()
         # By the requested name: a link's target may have another extension.
-        return self._answer(file, PurePosixPath(unquote(path)).suffix[1:], compress)
+        return self._response_of_file(file, PurePosixPath(unquote(path)).suffix[1:], compress)
 
-    def _found(self, file: Path, extension: str, compress: bool) -> Answer:
+    def _read_response(self, file: Path, extension: str, compress: bool) -> Answer:
         plain = file.read_bytes()
         mime = mime_of_extension(extension) or mimetypes.guess_type(f"x.{extension}")[0]
         mime = mime or "application/octet-stream"
-        worth = is_compressible(mime)
-        body = compressed(plain, self.compression) if compress and worth else plain
+        compressible = is_compressible(mime)
+        body = compressed(plain, self.compression) if compress and compressible else plain
         fields = [
-            ("Content-Type", f"{mime}; charset=utf-8" if _is_ours(mime, plain) else mime),
+            ("Content-Type", f"{mime}; charset=utf-8" if _is_utf8_text(mime, plain) else mime),
             ("Content-Length", str(len(body))),
             ("Cache-Control", "public, max-age=31536000"),
             ("ETag", f'"{zlib.crc32(plain):08x}"'),
         ]
-        if worth:
+        if compressible:
             fields.append(("Vary", "Accept-Encoding"))
-        if compress and worth:
+        if compress and compressible:
             fields.append(("Content-Encoding", self.compression))
         return Answer(HTTPStatus.OK, tuple(fields), body)
 
@@ -110,7 +112,7 @@ def _not_found() -> Answer:
     return Answer(HTTPStatus.NOT_FOUND, fields, body)
 
 
-def _is_ours(mime: str, plain: bytes) -> bool:
+def _is_utf8_text(mime: str, plain: bytes) -> bool:
     """Return whether a text is UTF-8, so that declaring it is safe."""
     if not mime.startswith("text/"):
         return False
@@ -241,7 +243,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.headers.get("Transfer-Encoding") is not None:
             raise _RefusedRequestError(HTTPStatus.LENGTH_REQUIRED, "only Content-Length is read")
         lengths = [length.strip(" \t") for length in self.headers.get_all("Content-Length", ["0"])]
-        if len(lengths) != 1 or _LENGTH.fullmatch(lengths[0]) is None:
+        if len(lengths) != 1 or _CONTENT_LENGTH.fullmatch(lengths[0]) is None:
             raise _RefusedRequestError(HTTPStatus.BAD_REQUEST, "malformed Content-Length")
         n_bytes = int(lengths[0])
         if n_bytes > _MAX_BODY_BYTES:
@@ -250,7 +252,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _skip_body(self, n_bytes: int) -> None:
         while n_bytes > 0:
-            data = self.rfile.read(min(n_bytes, _READ_BYTES))
+            data = self.rfile.read(min(n_bytes, _READ_SIZE_BYTES))
             if not data:
                 raise _RefusedRequestError(HTTPStatus.BAD_REQUEST, "the body is cut off")
             n_bytes -= len(data)

@@ -31,11 +31,12 @@ DIALECT = "http-archive"
 """Name of the format."""
 _PARQUET_MAGIC = b"PAR1"
 _BATCH_ROWS = 64
-_LONGEST_NAME = 80
-_MOST_BYTES = 1 << 40
-_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9.-]+")
-_COLUMNS = {"request": "request_headers", "response": "response_headers"}
-"""Parts of an entry, with the column that has its headers in the tables since 2024."""
+_MAX_NAME_CHARS = 80
+_MAX_UNPACKED_BYTES = 1 << 40
+"""More than any export has; only the rows of one load are in memory."""
+_NON_NAME_CHARS = re.compile(r"[^A-Za-z0-9.-]+")
+_HEADERS_COLUMN_BY_PART = {"request": "request_headers", "response": "response_headers"}
+"""Parts of an entry whose headers are in a column of their own in the tables since 2024."""
 
 
 def is_archive(path: str | Path) -> bool:
@@ -90,7 +91,7 @@ def read_archived_load(path: str | Path, recording: Recording) -> None:
         for n_loads, (page, client, rows) in enumerate(loads, 1):
             if n_loads == number:
                 recording.name = _name_of(page, client)
-                # Its rows are those of one page, whichever of the file it is.
+                # These rows have a single page, whatever its number in the file.
                 recording.page_number = 1
                 _read(rows, recording)
     if n_loads < number:
@@ -110,7 +111,7 @@ def _name_of(page: str, client: str) -> str:
     """
     parts = address(page)
     words = ("page" if parts is None else f"{parts.host}{parts.path}", client)
-    shown = (_NOT_IN_A_NAME.sub("-", word[:_LONGEST_NAME]).strip("-.") for word in words)
+    shown = (_NON_NAME_CHARS.sub("-", word[:_MAX_NAME_CHARS]).strip("-.") for word in words)
     return "-".join(word for word in shown if word) or "page"
 
 
@@ -118,11 +119,11 @@ def _read(rows: Iterable[dict[str, Any]], recording: Recording) -> None:
     reader = HarReader(recording)
     for number, row in enumerate(rows):
         fields = Fields(row, f"row {number + 1}", recording.note)
-        payload = _decoded(row.get("payload"))
+        payload = _json_column(row.get("payload"))
         if not isinstance(payload, dict):
             fields.wrong("payload", "skipped: must be an object, or one as text")
         elif "request" in payload:
-            _restore(payload, fields)
+            _restore_columns(payload, fields)
             reader.add_entry(Fields(payload, f"{fields.key}.payload", recording.note))
         elif "pageTimings" in payload:
             reader.add_page(Fields(payload, f"{fields.key}.payload", recording.note))
@@ -130,20 +131,20 @@ def _read(rows: Iterable[dict[str, Any]], recording: Recording) -> None:
     recording.set_tool("HTTP Archive")
 
 
-def _restore(payload: dict[str, Any], row: Fields) -> None:
-    """Put back into an entry the columns that were taken out of it."""
-    for part, column in _COLUMNS.items():
+def _restore_columns(payload: dict[str, Any], row: Fields) -> None:
+    """Put the columns that the tables since 2024 have separately back into an entry."""
+    for part, column in _HEADERS_COLUMN_BY_PART.items():
         message = payload.get(part)
         if isinstance(message, dict) and not message.get("headers"):
-            message["headers"] = _decoded(row.raw(column)) or []
+            message["headers"] = _json_column(row.raw(column)) or []
     response = payload.get("response")
     content = response.get("content") if isinstance(response, dict) else None
     if isinstance(content, dict) and not content.get("text"):
         content["text"] = row.raw("response_body") or ""
 
 
-def _decoded(value: object) -> Any:
-    """Return a column of JSON, which exports have as text or as a value."""
+def _json_column(value: object) -> Any:
+    """Return a JSON column, which may be text or already parsed, depending on the export."""
     return parsed(value) if isinstance(value, str) else value
 
 
@@ -159,11 +160,12 @@ def _rows(path: str | Path) -> Iterator[dict[str, Any]]:
     if is_parquet:
         yield from _parquet_rows(path)
         return
-    with opened(path, most_bytes=_MOST_BYTES) as source:
+    with opened(path, max_bytes=_MAX_UNPACKED_BYTES) as source:
         cursor = JsonCursor(source.read)
         if cursor.peek() == "[":
             values: Iterator[Any] = (cursor.value() for _ in cursor.items())
         else:
+            # Until None, at the end of the file.
             values = iter(lambda: cursor.value() if cursor.peek() else None, None)
         yield from (row for row in values if isinstance(row, dict))
 
@@ -187,17 +189,20 @@ def _sorted_rows(
 ) -> Iterator[Iterator[tuple[str, str, Iterator[dict[str, Any]]]]]:
     """Yield page, client and rows of each load, in order of the first row of each.
 
-    What is wrong with the end of the file is added to *broken*.
+    If the file is broken at some point, the error is added to *broken*; rows before it are used.
     """
     with (
         tempfile.TemporaryDirectory(prefix="h3sim-") as folder,
         closing(sqlite3.connect(Path(folder) / "rows.db", isolation_level=None)) as database,
     ):
+        # The database is temporary: it need not survive a crash.
         database.execute("PRAGMA journal_mode=OFF")
         database.execute("PRAGMA synchronous=OFF")
         database.execute("CREATE TABLE rows (page TEXT, client TEXT, date TEXT, row BLOB)")
         try:
-            database.executemany("INSERT INTO rows VALUES (?, ?, ?, ?)", map(_packed, _rows(path)))
+            database.executemany(
+                "INSERT INTO rows VALUES (?, ?, ?, ?)", map(_database_row, _rows(path))
+            )
         except BrokenJsonError as error:
             broken.append(str(error))
         database.execute("CREATE INDEX loads ON rows (page, client, date)")
@@ -205,19 +210,22 @@ def _sorted_rows(
             "SELECT page, client, date FROM rows GROUP BY page, client, date ORDER BY MIN(rowid)"
         )
         yield (
-            (page, client, _unpacked(database, (page, client, date))) for page, client, date in keys
+            (page, client, _rows_of_load(database, (page, client, date)))
+            for page, client, date in keys
         )
 
 
-def _packed(row: dict[str, Any]) -> tuple[str, str, str, bytes]:
+def _database_row(row: dict[str, Any]) -> tuple[str, str, str, bytes]:
     page, client, date = (
-        str(row.get(name) or "").encode("utf-8", "replace").decode()
+        str(row.get(name) or "").encode("utf-8", "replace").decode()  # SQLite refuses surrogates
         for name in ("page", "client", "date")
     )
     return page, client, date, zlib.compress(json.dumps(row, default=str).encode(), 1)
 
 
-def _unpacked(database: sqlite3.Connection, key: tuple[str, str, str]) -> Iterator[dict[str, Any]]:
+def _rows_of_load(
+    database: sqlite3.Connection, key: tuple[str, str, str]
+) -> Iterator[dict[str, Any]]:
     query = "SELECT row FROM rows WHERE page = ? AND client = ? AND date = ? ORDER BY rowid"
     for (row,) in database.execute(query, key):
         yield json.loads(zlib.decompress(row))

@@ -1,4 +1,4 @@
-"""Chrome traces: what DevTools' Performance panel, `chrome://tracing` and Lighthouse save.
+"""Chrome traces, as saved by DevTools' Performance panel, `chrome://tracing` and Lighthouse.
 
 A trace is a list of events, or an object with that list as `traceEvents` ("Trace Event Format").
 Its `Resource*` events have the same fields as those of the Network domain, so they are translated
@@ -32,17 +32,21 @@ if TYPE_CHECKING:
 
 
 _US_PER_MS, _US_PER_S = 1000, 1_000_000
-_RUN = "EvaluateScript"
-_URLS = {
+_EVALUATE_SCRIPT = "EvaluateScript"
+_URL_KEYS_BY_TASK = {
     "ParseHTML": ("beginData", "url"),
     "ParseAuthorStyleSheet": ("data", "styleSheetUrl"),
-    **dict.fromkeys(("v8.compile", "v8.compileModule", _RUN, "FunctionCall"), ("data", "url")),
+    **dict.fromkeys(
+        ("v8.compile", "v8.compileModule", _EVALUATE_SCRIPT, "FunctionCall"), ("data", "url")
+    ),
 }
 """Names of tasks, with the key of the URL in each."""
-_CALLS = ("FunctionCall", _RUN)
+_SCRIPT_TASKS = ("FunctionCall", _EVALUATE_SCRIPT)
 """Tasks in which a script runs."""
-_TIME_DIGITS = 2
+_TIME_DECIMALS = 2
+"""Decimals of CPU times in ms: more would be noise of the clock."""
 WORKED_ON = (Kind.DOCUMENT, Kind.STYLESHEET, Kind.SCRIPT)
+"""Kinds whose parsing and execution a trace attributes to their URL."""
 
 
 @dataclass(slots=True)
@@ -55,12 +59,12 @@ class CpuTime:
 
     def add_to(self, request: RecordedRequest) -> None:
         """Set the CPU time of a request, rounded to the precision of clocks."""
-        request.parse_ms = round(self.parse_ms, _TIME_DIGITS)
-        request.execute_ms = round(self.execute_ms, _TIME_DIGITS)
+        request.parse_ms = round(self.parse_ms, _TIME_DECIMALS)
+        request.execute_ms = round(self.execute_ms, _TIME_DECIMALS)
 
 
 class TraceTask(NamedTuple):
-    """TraceTask of a thread: parsing or compiling a resource, or running a script."""
+    """Task of a thread: parsing or compiling a resource, or running a script."""
 
     thread: tuple[str, str]
     start_us: float
@@ -73,13 +77,13 @@ class TraceTask(NamedTuple):
 
 def task_of(event: dict[str, Any]) -> TraceTask | None:
     """Return the task that a trace event describes, or None."""
-    keys = _URLS.get(event["name"]) if isinstance(event.get("name"), str) else None
+    keys = _URL_KEYS_BY_TASK.get(event["name"]) if isinstance(event.get("name"), str) else None
     start_us, wall_us = _number(event, "ts"), _number(event, "dur") or 0.0
     if keys is None or event.get("ph") != "X" or start_us is None:
         return None
     cpu_us = _number(event, "tdur")
     outer, inner = keys
-    url = _inside(event.get("args"), outer).get(inner)
+    url = _table_in(event.get("args"), outer).get(inner)
     return TraceTask(
         _thread(event),
         start_us,
@@ -105,36 +109,38 @@ def work_of(tasks: Iterable[TraceTask | None]) -> dict[str, CpuTime]:
     """
     threads: defaultdict[tuple[str, str], list[TraceTask]] = defaultdict(list)
     for task in tasks:
+        # Function calls are callbacks, or nested in an evaluation, which counts them.
         if task is not None and task.name != "FunctionCall":
             threads[task.thread].append(task)
-    done: dict[str, CpuTime] = {}
+    work_by_url: dict[str, CpuTime] = {}
+    # In an order that does not depend on that of the events, as sums of floats do.
     for _, thread in sorted(threads.items()):
-        for task, own_us in _own_times(thread):
-            work = done.setdefault(task.url, CpuTime(started_us=task.start_us))
-            if task.name == _RUN:
-                work.execute_ms += own_us / _US_PER_MS
+        for task, self_us in _self_times(thread):
+            work = work_by_url.setdefault(task.url, CpuTime(started_us=task.start_us))
+            if task.name == _EVALUATE_SCRIPT:
+                work.execute_ms += self_us / _US_PER_MS
             else:
-                work.parse_ms += own_us / _US_PER_MS
-    return done
+                work.parse_ms += self_us / _US_PER_MS
+    return work_by_url
 
 
-def _own_times(tasks: list[TraceTask]) -> Iterator[tuple[TraceTask, float]]:
+def _self_times(tasks: list[TraceTask]) -> Iterator[tuple[TraceTask, float]]:
     """Yield each task of a thread with its self time (without nested tasks)."""
     tasks.sort(key=_outer_first)
-    inside: list[float] = [0.0] * len(tasks)
-    open_indexes: list[int] = []
+    nested_us: list[float] = [0.0] * len(tasks)
+    open_indexes: list[int] = []  # tasks around the current one, the innermost last
     for index, task in enumerate(tasks):
         while open_indexes and tasks[open_indexes[-1]].end_us <= task.start_us:
             open_indexes.pop()
         if open_indexes:
-            inside[open_indexes[-1]] += task.cpu_us
+            nested_us[open_indexes[-1]] += task.cpu_us
         open_indexes.append(index)
     for index, task in enumerate(tasks):
-        yield task, max(task.cpu_us - inside[index], 0.0)
+        yield task, max(task.cpu_us - nested_us[index], 0.0)
 
 
 def _outer_first(task: TraceTask) -> tuple[float, float]:
-    # Of two that start together, the longer one is the outer one.
+    """Return a sort key: of two tasks that start together, the longer one is the outer one."""
     return task.start_us, -task.end_us
 
 
@@ -147,33 +153,38 @@ def _number(table: dict[str, Any], name: str) -> float | None:
     return float(value) if is_quantity(value) else None
 
 
-def _inside(table: object, name: str) -> dict[str, Any]:
+def _table_in(table: object, name: str) -> dict[str, Any]:
+    """Return the object under *name*; an empty one for anything else."""
     value = table.get(name) if isinstance(table, dict) else None
     return value if isinstance(value, dict) else {}
 
 
-_SEND, _WILL_SEND = "ResourceSendRequest", "ResourceWillSendRequest"
-_RECEIVE, _FINISH = "ResourceReceiveResponse", "ResourceFinish"
-_NETWORK = {
-    _WILL_SEND: "",
-    _SEND: "requestWillBeSent",
-    _RECEIVE: "responseReceived",
-    _FINISH: "loadingFinished",
+_SEND_REQUEST, _WILL_SEND_REQUEST = "ResourceSendRequest", "ResourceWillSendRequest"
+_RECEIVE_RESPONSE, _FINISH_REQUEST = "ResourceReceiveResponse", "ResourceFinish"
+_PROTOCOL_EVENT_BY_NAME = {
+    _WILL_SEND_REQUEST: "",
+    _SEND_REQUEST: "requestWillBeSent",
+    _RECEIVE_RESPONSE: "responseReceived",
+    _FINISH_REQUEST: "loadingFinished",
     "ResourceChangePriority": "resourceChangedPriority",
     "ResourceMarkAsCached": "requestServedFromCache",
     "ResourceReceivedData": "dataReceived",
 }
-"""Events about requests, with the event of the Network domain that says the same."""
-_START, _LOADED = "navigationStart", ("MarkLoad", "loadEventEnd")
-_LARGEST = "largestContentfulPaint::Candidate"
+"""Trace events of requests, with the equivalent event of the Network domain; "" for none."""
+_NAVIGATION_START, _LOAD_EVENTS = "navigationStart", ("MarkLoad", "loadEventEnd")
+_LARGEST_PAINT = "largestContentfulPaint::Candidate"
 _LARGEST_IMAGE = "LargestImagePaint::Candidate"
 _VIEWPORT = "PaintTimingVisualizer::Viewport"
-_PAINTED = "PaintTimingVisualizer::LayoutObjectPainted"
-_LISTS = ((), ("traceEvents",))
-_WORKER = "ServiceWorker thread"
-_REDIRECTED = 302
-"""Status of a redirect, of which a trace knows only that it happened."""
-_MARKS = frozenset((_START, *_LOADED, _LARGEST, _LARGEST_IMAGE, _VIEWPORT, _PAINTED))
+_IMAGE_PAINTED = "PaintTimingVisualizer::LayoutObjectPainted"
+_EVENT_LIST_PATHS = ((), ("traceEvents",))
+"""Where a file may have its list of events."""
+_SERVICE_WORKER_THREAD = "ServiceWorker thread"
+_REDIRECT_STATUS = 302
+"""Stands for the status of any redirect, which a trace does not have."""
+_MARK_NAMES = frozenset(
+    (_NAVIGATION_START, *_LOAD_EVENTS, _LARGEST_PAINT, _LARGEST_IMAGE, _VIEWPORT, _IMAGE_PAINTED)
+)
+"""Events of navigations, milestones and paints."""
 
 
 class _Event(NamedTuple):
@@ -185,6 +196,7 @@ class _Event(NamedTuple):
     data: dict[str, Any]
     frame: str
     key: str
+    """Its position in the file."""
 
 
 class ChromeTrace:
@@ -192,10 +204,10 @@ class ChromeTrace:
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
-        self._network: list[_Event] = []
+        self._network_events: list[_Event] = []
         self._marks: list[_Event] = []
         self._tasks: list[TraceTask] = []
-        self._workers: set[tuple[str, str]] = set()
+        self._service_worker_threads: set[tuple[str, str]] = set()
 
     def add(self, part: JsonPart) -> None:
         """Process an event, or the metadata of the trace."""
@@ -204,7 +216,7 @@ class ChromeTrace:
             self._recording.set_tool(metadata.text("source"), metadata.name("product-version"))
             started = started_at(metadata.name("startTime"))
             self._recording.recorded = "" if started is None else started.day
-        if part.path not in _LISTS or part.item is None:
+        if part.path not in _EVENT_LIST_PATHS or part.item is None:
             return
         fields = Fields.of(part, self._recording.note)
         if fields is None:
@@ -213,14 +225,17 @@ class ChromeTrace:
         name = fields.raw("name")
         if not isinstance(name, str):
             return
-        if name in _NETWORK or name in _MARKS:
-            self._keep(fields, name, _thread(part.value))
-        elif name == "thread_name" and _inside(part.value, "args").get("name") == _WORKER:
-            self._workers.add(_thread(part.value))
+        if name in _PROTOCOL_EVENT_BY_NAME or name in _MARK_NAMES:
+            self._keep_event(fields, name, _thread(part.value))
+        elif (
+            name == "thread_name"
+            and _table_in(part.value, "args").get("name") == _SERVICE_WORKER_THREAD
+        ):
+            self._service_worker_threads.add(_thread(part.value))
         elif (task := task_of(part.value)) is not None:
             self._tasks.append(task)
 
-    def _keep(self, fields: Fields, name: str, thread: tuple[str, str]) -> None:
+    def _keep_event(self, fields: Fields, name: str, thread: tuple[str, str]) -> None:
         at_us = fields.number("ts")
         if at_us is None:
             fields.wrong("ts", "skipped: is missing")
@@ -228,14 +243,14 @@ class ChromeTrace:
         args = fields.table("args")
         data = args.table("data")
         frame = args.text("frame") or data.text("frame")
-        event = _Event(at_us, name, thread, _inside(fields.raw("args"), "data"), frame, data.key)
-        (self._marks if name in _MARKS else self._network).append(event)
+        event = _Event(at_us, name, thread, _table_in(fields.raw("args"), "data"), frame, data.key)
+        (self._marks if name in _MARK_NAMES else self._network_events).append(event)
 
     def finish(self) -> None:
         """Add the requests of the chosen load, and what the trace knows of each."""
         recording = self._recording
         self._marks.sort(key=_at_us)
-        begun, ended_us = self._load()
+        begun, ended_us = self._chosen_navigation()
         exchanges = self._exchanges()
         if begun is not None:
             chosen = [each for each in exchanges if begun.at_us <= _start_us(each) < ended_us]
@@ -251,9 +266,11 @@ class ChromeTrace:
                 work[exchange.url].add_to(exchange)
         recording.requests += exchanges
 
-    def _load(self) -> tuple[_Event | None, float]:
+    def _chosen_navigation(self) -> tuple[_Event | None, float]:
         """Return the start of the chosen load, and the start of the next one."""
-        marks = [mark for mark in self._marks if mark.name == _START and _is_page(mark.data)]
+        marks = [
+            mark for mark in self._marks if mark.name == _NAVIGATION_START and _is_page(mark.data)
+        ]
         # Old traces do not mark navigations of other frames: the page's own is the first.
         starts = [*{mark.at_us: mark for mark in marks if mark.frame == marks[0].frame}.values()]
         index = self._recording.choose_page(len(starts))
@@ -265,26 +282,31 @@ class ChromeTrace:
     def _exchanges(self) -> list[RecordedExchange]:
         """Return the requests, read as the events of a protocol log."""
         recording, reader = self._recording, NetworkEvents(self._recording.note)
-        self._network.sort(key=_at_us)
-        callers = self._callers()
+        self._network_events.sort(key=_at_us)
+        callers = self._running_scripts()
         waiting: set[object] = set()
-        for event in _with_true_starts(self._network):
-            if event.name == _SEND and event.thread in self._workers:
+        # `waiting` has the requests under way: another one with the same id is a redirect.
+        for event in _with_true_starts(self._network_events):
+            if event.name == _SEND_REQUEST and event.thread in self._service_worker_threads:
                 recording.left_out["made by a service worker"] += 1
                 continue
-            if event.name == _SEND and not recording.has_room(len(reader.exchanges)):
+            if event.name == _SEND_REQUEST and not recording.has_room(len(reader.exchanges)):
                 continue
-            number = event.data.get("requestId")
-            params = {"timestamp": event.at_us / _US_PER_S} | _PARAMS[event.name](event)
-            if event.name == _SEND:
+            request_id = event.data.get("requestId")
+            params = {"timestamp": event.at_us / _US_PER_S} | _PROTOCOL_PARAMS[event.name](event)
+            if event.name == _SEND_REQUEST:
                 params["initiator"] = _initiator(event.data, callers.get(event.key, ""))
-                if isinstance(number, str) and number in waiting:
-                    params["redirectResponse"] = {"status": _REDIRECTED}
-                waiting.add(number if isinstance(number, str) else "")
-            elif event.name == _FINISH and isinstance(number, str):
-                waiting.discard(number)
-            method = "loadingFailed" if event.data.get("didFail") is True else _NETWORK[event.name]
-            params["requestId"] = number
+                if isinstance(request_id, str) and request_id in waiting:
+                    params["redirectResponse"] = {"status": _REDIRECT_STATUS}
+                waiting.add(request_id if isinstance(request_id, str) else "")
+            elif event.name == _FINISH_REQUEST and isinstance(request_id, str):
+                waiting.discard(request_id)
+            method = (
+                "loadingFailed"
+                if event.data.get("didFail") is True
+                else _PROTOCOL_EVENT_BY_NAME[event.name]
+            )
+            params["requestId"] = request_id
             reader.add(f"Network.{method}", Fields(params, event.key, recording.note))
         exchanges = reader.finish()
         for exchange in exchanges:
@@ -296,26 +318,26 @@ class ChromeTrace:
                 before.header_bytes, before.header_from = None, SizeSource.NONE
         return exchanges
 
-    def _callers(self) -> dict[str, str]:
-        """Return the URL of the script that was running, by the key of each request's event."""
-        threads: defaultdict[tuple[str, str], list[TraceTask]] = defaultdict(list)
+    def _running_scripts(self) -> dict[str, str]:
+        """Return the URL of the script that was running at each request, by the event's key."""
+        upcoming: defaultdict[tuple[str, str], list[TraceTask]] = defaultdict(list)
         for task in self._tasks:
-            if task.name in _CALLS and task.url:
-                threads[task.thread].append(task)
-        for tasks in threads.values():
-            tasks.sort(key=_outer_first, reverse=True)
+            if task.name in _SCRIPT_TASKS and task.url:
+                upcoming[task.thread].append(task)
+        for tasks in upcoming.values():
+            tasks.sort(key=_outer_first, reverse=True)  # the next one is the last
         running: defaultdict[tuple[str, str], list[TraceTask]] = defaultdict(list)
         found: dict[str, str] = {}
-        for event in self._network:
-            waiting, stack = threads[event.thread], running[event.thread]
-            while waiting and waiting[-1].start_us <= event.at_us:
-                task = waiting.pop()
+        for event in self._network_events:
+            later, stack = upcoming[event.thread], running[event.thread]
+            while later and later[-1].start_us <= event.at_us:
+                task = later.pop()
                 while stack and stack[-1].end_us <= task.start_us:
                     stack.pop()
                 stack.append(task)
             while stack and stack[-1].end_us < event.at_us:
                 stack.pop()
-            if stack and event.name == _SEND:
+            if stack and event.name == _SEND_REQUEST:
                 found[event.key] = stack[-1].url
         return found
 
@@ -325,10 +347,10 @@ class ChromeTrace:
         """Add milestones, the largest element and the visible rectangles of images."""
         times_ms = self._recording.times_ms
         of_page = [mark for mark in marks if mark.frame in ("", begun.frame)]
-        loaded_us = [mark.at_us for name in _LOADED for mark in of_page if mark.name == name]
+        loaded_us = [mark.at_us for name in _LOAD_EVENTS for mark in of_page if mark.name == name]
         if loaded_us:
             times_ms["load_event"] = (loaded_us[0] - begun.at_us) / _US_PER_MS
-        largest = next((mark for mark in reversed(of_page) if mark.name == _LARGEST), None)
+        largest = next((mark for mark in reversed(of_page) if mark.name == _LARGEST_PAINT), None)
         hero = "" if largest is None else _largest_url(largest, of_page)
         if largest is not None:
             times_ms["largest_paint"] = (largest.at_us - begun.at_us) / _US_PER_MS
@@ -352,64 +374,65 @@ def _start_us(exchange: RecordedExchange) -> float:
 
 
 def _is_page(start: dict[str, Any]) -> bool:
-    """Return whether a navigation is that of a page: of the main frame, to an address."""
+    """Return whether a navigation is that of a page: of the main frame, to a web address."""
     url = start.get("documentLoaderURL", "http")  # old traces have no address
     is_main = start.get("isOutermostMainFrame", start.get("isLoadingMainFrame")) is not False
     return is_main and isinstance(url, str) and url.startswith("http")
 
 
 def _with_true_starts(events: Sequence[_Event]) -> list[_Event]:
-    """Return the events by time, requests of documents when they were made.
+    """Return the events by time, with requests of documents at the time when they were made.
 
-    The renderer reports the request of its document when that has arrived: it was made when the
-    browser announced it, and after redirects when the response says that it was sent.
+    The renderer reports the request of its document only when the document arrives. It was made
+    when the browser announced it or, after redirects, when it was sent, which the response has.
     """
-    announced: dict[object, float] = {}
-    sent: dict[object, float] = {}
-    last: dict[object, int] = {}
+    announced_us: dict[object, float] = {}
+    sent_us: dict[object, float] = {}
+    last_send: dict[object, int] = {}
     for index, event in enumerate(events):
-        number = event.data.get("requestId")
-        if not isinstance(number, str):
+        request_id = event.data.get("requestId")
+        if not isinstance(request_id, str):
             continue
-        if event.name == _WILL_SEND:
-            announced.setdefault(number, event.at_us)
-        elif event.name == _SEND:
-            last[number] = index
-        elif event.name == _RECEIVE:
-            requested_s = _number(_inside(event.data, "timing"), "requestTime")
-            sent |= {number: requested_s * _US_PER_S} if requested_s else {}
-    found = []
+        if event.name == _WILL_SEND_REQUEST:
+            announced_us.setdefault(request_id, event.at_us)
+        elif event.name == _SEND_REQUEST:
+            last_send[request_id] = index
+        elif event.name == _RECEIVE_RESPONSE:
+            requested_s = _number(_table_in(event.data, "timing"), "requestTime")
+            sent_us |= {request_id: requested_s * _US_PER_S} if requested_s else {}
+    moved = []
     for index, event in enumerate(events):
-        number = event.data.get("requestId")
-        if event.name == _SEND and isinstance(number, str):
-            made_us = announced.pop(number, event.at_us)
-            if made_us == event.at_us and last[number] == index:
-                made_us = min(made_us, sent.get(number, made_us))
+        request_id = event.data.get("requestId")
+        if event.name == _SEND_REQUEST and isinstance(request_id, str):
+            # Popped, as the announcement is that of the first hop only.
+            made_us = announced_us.pop(request_id, event.at_us)
+            if made_us == event.at_us and last_send[request_id] == index:
+                made_us = min(made_us, sent_us.get(request_id, made_us))
             event = event._replace(at_us=min(made_us, event.at_us))
-        if event.name != _WILL_SEND:
-            found.append(event)
-    return sorted(found, key=_at_us)
+        if event.name != _WILL_SEND_REQUEST:
+            moved.append(event)
+    return sorted(moved, key=_at_us)
 
 
 def _initiator(data: dict[str, Any], caller: str) -> object:
-    """Return what made the request: without a stack, the script that was running counts."""
-    given = data.get("initiator")
-    type_ = given.get("type") if isinstance(given, dict) else None
+    """Return the initiator; without a stack, it is *caller*, the script that was running."""
+    initiator = data.get("initiator")
+    type_ = initiator.get("type") if isinstance(initiator, dict) else None
     if type_ not in (None, "script"):
-        return given
+        return initiator
     calls = data.get("stackTrace")
     if not isinstance(calls, list):
         calls = [{"url": caller}] if caller else None
-    return given if calls is None else {"type": "script", "stack": {"callFrames": calls}}
+    return initiator if calls is None else {"type": "script", "stack": {"callFrames": calls}}
 
 
-_TYPES = {"fetch": "Fetch", "xmlhttprequest": "XHR"}
-"""Types of requests that a trace counts as `Other`, by what made them."""
+_TYPE_BY_FETCH_TYPE = {"fetch": "Fetch", "xmlhttprequest": "XHR"}
+"""Types of requests that a trace calls `Other`, by the API with which they were made."""
 
 
-def _sent(event: _Event) -> dict[str, Any]:
+def _request_params(event: _Event) -> dict[str, Any]:
     data = event.data
-    made_by = _inside(data, "initiator").get("fetchType")
+    fetch_type = _table_in(data, "initiator").get("fetchType")
     return {
         "request": {
             "url": data.get("url"),
@@ -417,19 +440,20 @@ def _sent(event: _Event) -> dict[str, Any]:
             "initialPriority": data.get("priority"),
             "isLinkPreload": data.get("isLinkPreload"),
         },
-        "type": _TYPES.get(str(made_by)) or data.get("resourceType"),
+        "type": _TYPE_BY_FETCH_TYPE.get(str(fetch_type)) or data.get("resourceType"),
         "frameId": data.get("frame"),
         "renderBlockingBehavior": data.get("renderBlocking"),
     }
 
 
-def _received(event: _Event) -> dict[str, Any]:
+def _response_params(event: _Event) -> dict[str, Any]:
     data, fields = event.data, event.data.get("headers")
     headers: dict[str, str] = {}
     for field in fields if isinstance(fields, list) else ():
-        given = field if isinstance(field, dict) else {}
-        name, value = given.get("name"), given.get("value")
+        pair = field if isinstance(field, dict) else {}
+        name, value = pair.get("name"), pair.get("value")
         if isinstance(name, str) and isinstance(value, str):
+            # The protocol joins fields of one name with line feeds.
             headers[name] = f"{headers[name]}\n{value}" if name in headers else value
     response = data | {
         "status": data.get("statusCode"),
@@ -439,25 +463,26 @@ def _received(event: _Event) -> dict[str, Any]:
     return {"response": response, "hasExtraInfo": False}
 
 
-def _finished(event: _Event) -> dict[str, Any]:
+def _finish_params(event: _Event) -> dict[str, Any]:
     at_s = _number(event.data, "finishTime")
     params = {"encodedDataLength": event.data.get("encodedDataLength")}
     return params | ({"timestamp": at_s} if at_s else {})
 
 
-_PARAMS: dict[str, Callable[[_Event], dict[str, Any]]] = {
-    _SEND: _sent,
-    _RECEIVE: _received,
-    _FINISH: _finished,
+_PROTOCOL_PARAMS: dict[str, Callable[[_Event], dict[str, Any]]] = {
+    _SEND_REQUEST: _request_params,
+    _RECEIVE_RESPONSE: _response_params,
+    _FINISH_REQUEST: _finish_params,
     "ResourceChangePriority": lambda event: {"newPriority": event.data.get("priority")},
     "ResourceMarkAsCached": lambda _: {},
     # Despite its name it counts bytes of the decoded body.
     "ResourceReceivedData": lambda event: {"dataLength": event.data.get("encodedDataLength")},
 }
+"""Translations of trace events into parameters of the equivalent protocol events."""
 
 
 def _largest_url(largest: _Event, marks: Sequence[_Event]) -> str:
-    """Return the URL of the largest contentful paint, "" for a text."""
+    """Return the URL of the largest contentful paint, "" if it is a text."""
     node = largest.data.get("nodeId")
     for mark in reversed(marks):
         if mark.name == _LARGEST_IMAGE and mark.data.get("DOMNodeId") == node:
@@ -486,11 +511,11 @@ def _viewport_px(
 def _painted_rectangles(
     viewport_px: tuple[float, float], marks: Sequence[_Event]
 ) -> dict[str, tuple[Rectangle, ...]]:
-    """Return where each image was painted last, by URL."""
+    """Return the rectangle in which each image was last painted, by URL."""
     painted: dict[tuple[str, str], tuple[float, float, float, float]] = {}
     for mark in marks:
         url, node = mark.data.get("image_url"), str(mark.data.get("dom_node_id"))
-        if mark.name == _PAINTED and isinstance(url, str):
+        if mark.name == _IMAGE_PAINTED and isinstance(url, str):
             # An image that is painted again may have moved.
             painted[without_fragment(url), node] = _rectangle(mark.data.get("rect"))
     by_url: defaultdict[str, list[tuple[float, float, float, float]]] = defaultdict(list)

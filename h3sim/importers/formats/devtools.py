@@ -1,9 +1,7 @@
 """Chrome DevTools protocol logs: events of the Network domain, one exchange per request.
 
-Logs that were saved and a browser that is listened to say the same; both are read here. Values of
-a wrong type are noted and not used.
-
-Lighthouse saves such logs as devtoolslog.json. Events are those of the domain Network.
+Saved logs, such as Lighthouse's devtoolslog.json, and a live browser have the same events. Values
+of a wrong type are noted and not used.
 """
 
 from __future__ import annotations
@@ -38,8 +36,8 @@ if TYPE_CHECKING:
 
 
 Headers = tuple[tuple[str, str], ...]
-_DEEPEST = 50
-"""So many asynchronous stacks are followed, and so many frames of each are looked at."""
+_MAX_STACKS = 50
+"""Most asynchronous stacks that are followed, and most frames of each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +65,7 @@ class Initiator:
 
 
 def read_initiator(given: Fields) -> Initiator:
-    """Return an initiator as the DevTools protocol has it."""
+    """Return an initiator in the form of the DevTools protocol."""
     line, column = given.number("lineNumber"), given.integer("columnNumber")
     return Initiator(
         type=given.text("type").lower(),
@@ -79,8 +77,8 @@ def read_initiator(given: Fields) -> Initiator:
 
 
 def _frames(stack: Fields) -> Iterator[CallFrame]:
-    for _ in range(_DEEPEST):
-        for call in stack.tables("callFrames")[:_DEEPEST]:
+    for _ in range(_MAX_STACKS):
+        for call in stack.tables("callFrames")[:_MAX_STACKS]:
             url, line = without_fragment(call.text("url")), call.integer("lineNumber") or 0
             yield CallFrame(url=url, line=line, function=call.text("functionName"))
         if not isinstance(stack.raw("parent"), dict):
@@ -88,56 +86,58 @@ def _frames(stack: Fields) -> Iterator[CallFrame]:
         stack = stack.table("parent")
 
 
-def take_initiator(request: RecordedRequest, initiator: Initiator) -> None:
-    """Take over an initiator as the DevTools protocol has it."""
+def set_initiator(request: RecordedRequest, initiator: Initiator) -> None:
+    """Set what *initiator* says about the cause of *request*."""
     request.initiator_type = initiator.type
     request.line = initiator.line
     request.stack = tuple(dict.fromkeys(frame.url for frame in initiator.stack if frame.url))
     is_scripted = initiator.type == "script" and bool(request.stack)
-    # The innermost frame decides; Chrome gives the same URL outside of the stack at times.
+    # The stack says more, and Chrome sometimes repeats the URL of its innermost frame.
     request.initiator = "" if is_scripted else initiator.url
 
 
-def reached_by_response(answer: Fields) -> ConnectionInfo:
-    """Return what a response of the DevTools protocol says (`Network.Response`)."""
-    begin, end, connect_begin, connect_end, ssl = (
+def connection_of_response(answer: Fields) -> ConnectionInfo:
+    """Return the connection of a response (`Network.Response`)."""
+    dns_start, dns_end, connect_start, connect_end, ssl_start = (
         answer.table("timing").duration(name)
         for name in ("dnsStart", "dnsEnd", "connectStart", "connectEnd", "sslStart")
     )
     certificate, names = certificate_of(answer.table("securityDetails"))
     connection = answer.name("connectionId")
     handshake_ms = None
-    if connect_begin is not None and connect_end is not None:
-        # QUIC's handshake is that of TLS, too.
-        is_apart = ssl is not None and ssl > connect_begin
-        handshake_ms = (ssl if is_apart else connect_end) - connect_begin  # type: ignore[operator]
+    if connect_start is not None and connect_end is not None:
+        # TCP's handshake ends where TLS starts; QUIC has a single one, with TLS.
+        is_tcp = ssl_start is not None and ssl_start > connect_start
+        handshake_end = ssl_start if is_tcp else connect_end
+        handshake_ms = handshake_end - connect_start  # type: ignore[operator]
     return ConnectionInfo(
         address=answer.text("remoteIPAddress"),
-        # Chromium's number for what went over no connection is 0.
+        # Chromium's id for responses without a connection is 0.
         connection="" if connection == "0" else connection,
         certificate=certificate,
         certificate_names=names,
-        dns_ms=None if begin is None or end is None else end - begin,
+        dns_ms=None if dns_start is None or dns_end is None else dns_end - dns_start,
         handshake_ms=handshake_ms,
     )
 
 
 def certificate_of(details: Fields) -> tuple[str, tuple[str, ...]]:
-    """Return by what a certificate is known, and the names that it is good for."""
+    """Return an identity of a certificate, "" if unknown, and the names for which it is valid."""
     subject = details.text("subjectName")
     validity = [details.name(name) for name in ("validFrom", "validTo")]
-    known_by = " ".join((subject, details.text("issuer"), *validity)) if all(validity) else ""
-    # Names that are no alternative names count for nothing where there are any (RFC 9525 § 2).
-    return known_by, tuple(details.texts("sanList")) or ((subject,) if subject else ())
+    identity = " ".join((subject, details.text("issuer"), *validity)) if all(validity) else ""
+    # The subject's name counts only without alternative names (RFC 9525 § 2).
+    return identity, tuple(details.texts("sanList")) or ((subject,) if subject else ())
 
 
 @dataclass(slots=True, kw_only=True)
 class RecordedExchange(RecordedRequest):
-    """One request and its answer, with what only the protocol tells; times on Chromium's clock."""
+    """Request with its response and the protocol's own values; times are on Chromium's clock."""
 
     hop_id: str
-    """The protocol's id of the request, and behind a slash which hop of its redirects it is."""
+    """The protocol's id of the request, a slash, and the number of redirects before it."""
     type: str = ""
+    """Resource type in the words of DevTools: "Document", "XHR"."""
     frame_id: str = ""
     wall_time_s: float | None = None
     asked_by: Initiator = field(default_factory=Initiator)
@@ -146,14 +146,16 @@ class RecordedExchange(RecordedRequest):
     post_bytes: int = 0
     charset: str = ""
     wire_bytes: int | None = None
-    """Header and body as they were sent; None where no end of the body was told."""
+    """Size of header and body on the wire; None if the end of the body was not recorded."""
     from_cache: bool = False
     from_service_worker: bool = False
     is_internal: bool = False
+    """True for a redirect by the browser itself."""
     is_early_hint: bool = False
     has_extra: bool = True
-    """True if separate events have its headers as sent and received."""
+    """True if separate events ("extra info") have its headers as sent and received."""
     failed: str = ""
+    """Error for which it failed; "" if it did not."""
     redirected_from: RecordedExchange | None = None
     chunks: list[tuple[float, int, int]] = field(default_factory=list)
     """Chunks of the body: time, encoded bytes and decoded bytes."""
@@ -183,7 +185,7 @@ class RecordedExchange(RecordedRequest):
         return self.end_ms is not None and not is_cached and bool(self.status)
 
     def settle(self) -> None:
-        """Work out what follows from all that was told of it."""
+        """Set what depends on several events, once all are read."""
         sent, got = (
             {name.lower(): value for name, value in fields}
             for fields in (self.request_fields, self.response_fields)
@@ -196,7 +198,7 @@ class RecordedExchange(RecordedRequest):
         )
         self.outcome = self._outcome()
         if self.is_early_hint:
-            self.was_hinted()
+            self.set_early_hinted()
         self._settle_sizes(got.get("content-length", ""))
 
     def _outcome(self) -> RequestOutcome:
@@ -228,7 +230,7 @@ class RecordedExchange(RecordedRequest):
 
 
 def join_redirects(exchanges: Sequence[RecordedExchange]) -> None:
-    """Note for each of what came of a redirect at which index of *exchanges* that is."""
+    """Set for each target of a redirect the index of the redirect in *exchanges*."""
     indexes = {exchange.hop_id: index for index, exchange in enumerate(exchanges)}
     for exchange in exchanges:
         before = exchange.redirected_from
@@ -236,108 +238,120 @@ def join_redirects(exchanges: Sequence[RecordedExchange]) -> None:
             exchange.redirect_of = indexes[before.hop_id]
 
 
-_EVENTS = frozenset(
+_NETWORK_EVENTS = frozenset(
     (
-        *("requestWillBeSent", "requestWillBeSentExtraInfo", "responseReceivedExtraInfo"),
-        *("requestServedFromCache", "responseReceived", "resourceChangedPriority"),
-        *("dataReceived", "loadingFinished", "loadingFailed"),
+        "requestWillBeSent",
+        "requestWillBeSentExtraInfo",
+        "responseReceivedExtraInfo",
+        "requestServedFromCache",
+        "responseReceived",
+        "resourceChangedPriority",
+        "dataReceived",
+        "loadingFinished",
+        "loadingFailed",
     )
 )
-_MOST_PIECES = 2_000_000
-"""Most chunks of bodies that are kept."""
+"""Events that are read, without the name of their domain."""
+_MAX_CHUNKS = 2_000_000
+"""Most chunks of bodies that are kept of all requests, to bound memory."""
 
 
 class NetworkEvents:
-    """Takes the events one after the other; a request that is redirected keeps its id."""
+    """Reader of the events of requests, which makes one exchange of each hop of redirects."""
 
     def __init__(self, note: Callable[[str, str], None]) -> None:
         self.exchanges: list[RecordedExchange] = []
         self._note = note
-        self._open: dict[str, RecordedExchange] = {}
-        self._hops: dict[str, int] = {}
-        self._n_pieces = 0
-        # Extra events come before or behind those that they belong to: hops join them at the end.
-        self._sent: dict[str, list[Headers]] = {}
-        self._got: dict[str, list[tuple[Headers, int, float | None]]] = {}
-        """Fields, length as text and status of responses, before merging them with the cache."""
+        self._open_by_id: dict[str, RecordedExchange] = {}
+        self._last_hop: dict[str, int] = {}
+        """Number of redirects so far, by the protocol's id of the request."""
+        self._n_chunks = 0
+        # Extra info may come before or after the event of its hop, so it is joined at the end.
+        self._extra_requests: dict[str, list[Headers]] = {}
+        self._extra_responses: dict[str, list[tuple[Headers, int, float | None]]] = {}
+        """Fields, length as text and status of responses as received, not as cached."""
 
     def add(self, method: str, params: Fields) -> None:
-        """Take in an event; those of other domains, and of unknown requests, are passed over."""
+        """Process an event; those of other domains and of unknown requests are ignored."""
         event = method.removeprefix("Network.")
-        if event not in _EVENTS or event == method:
+        if event not in _NETWORK_EVENTS or event == method:
             return
         number = params.text("requestId")
         if not number:
             self._note(f"{params.key}.requestId", "skipped: is missing")
         elif event == "requestWillBeSent":
-            self._will_be_sent(params, number)
+            self._start_request(params, number)
         elif event == "requestWillBeSentExtraInfo":
-            self._sent.setdefault(number, []).append(_headers(params))
+            self._extra_requests.setdefault(number, []).append(_headers(params))
         elif event == "responseReceivedExtraInfo":
             text = params.raw("headersText")
             n_bytes = len(text) if isinstance(text, str) else 0
             extra = (_headers(params), n_bytes, params.number("statusCode"))
-            self._got.setdefault(number, []).append(extra)
-        elif number in self._open:
-            self._go_on(event, params, self._open[number])
+            self._extra_responses.setdefault(number, []).append(extra)
+        elif number in self._open_by_id:
+            self._continue_request(event, params, self._open_by_id[number])
 
-    def _go_on(self, event: str, params: Fields, exchange: RecordedExchange) -> None:
-        """Take in what became of a request."""
+    def _continue_request(self, event: str, params: Fields, exchange: RecordedExchange) -> None:
+        """Process an event of a request under way."""
         match event:
             case "requestServedFromCache":
                 exchange.from_cache = True
             case "responseReceived":
                 exchange.type = params.text("type") or exchange.type
-                self._take_answer(exchange, params.table("response"), params)
+                self._read_response(exchange, params.table("response"), params)
             case "resourceChangedPriority":
-                exchange.priorities.append((_ms(params), params.text("newPriority")))
+                exchange.priorities.append((_timestamp_ms(params), params.text("newPriority")))
             case "dataReceived":
                 self._data_received(params, exchange)
             case "loadingFinished":
-                exchange.end_ms = _ms(params)
+                exchange.end_ms = _timestamp_ms(params)
                 exchange.wire_bytes = params.size("encodedDataLength")
-            case _:
+            case _:  # loadingFailed
                 exchange.failed = params.text("errorText") or "canceled"
 
     def finish(self) -> list[RecordedExchange]:
-        """Return the exchanges in the order of their requests, header lists added."""
+        """Return the exchanges in the order of their requests, with their extra info."""
+        # Extra info has no hop: the n-th of a request belongs to its n-th hop that has any.
         hops: Counter[str] = Counter()
         for exchange in self.exchanges:
             if not exchange.has_extra:
                 continue
             number = exchange.number
-            sent, got, hop = self._sent.get(number, []), self._got.get(number, []), hops[number]
+            sent, got, hop = (
+                self._extra_requests.get(number, []),
+                self._extra_responses.get(number, []),
+                hops[number],
+            )
             hops[number] += 1
             if hop < len(sent):
                 exchange.request_fields = sent[hop]
             if hop < len(got):
                 exchange.response_fields, text_bytes, status = got[hop]
-                # For a synchronous request Chromium counts the body as header, too.
+                # Preferred, as for a synchronous request Chromium counts the body as header.
                 exchange.header_bytes = text_bytes or exchange.header_bytes
                 if status == NOT_MODIFIED:
-                    # Chromium then tells of the answer that it has in its cache, and that all of
-                    # that was sent.
+                    # Other events have the status of the cached response, and its size as sent.
                     exchange.status, exchange.wire_bytes = NOT_MODIFIED, exchange.header_bytes
         for exchange in self.exchanges:
             exchange.settle()
-            if exchange.redirected_from is not None:  # which came before, and so is settled
+            if exchange.redirected_from is not None:  # it precedes, so it is already settled
                 exchange.redirected_from.body_bytes = 0
                 exchange.redirected_from.body_from = SizeSource.RECORDED
         return self.exchanges
 
-    def _will_be_sent(self, params: Fields, number: str) -> None:
-        asked = params.table("request")
-        url = asked.text("url")
+    def _start_request(self, params: Fields, number: str) -> None:
+        request = params.table("request")
+        url = request.text("url")
         if not url:
-            asked.wrong("url", "skipped: is missing")
+            request.wrong("url", "skipped: is missing")
             return
-        now_ms = _ms(params)
-        before = self._open.pop(number, None)
+        now_ms = _timestamp_ms(params)
+        before = self._open_by_id.pop(number, None)
         is_redirected = before is not None and "redirectResponse" in params
         if before is not None and is_redirected:
-            self._take_answer(before, params.table("redirectResponse"), params)
+            self._read_response(before, params.table("redirectResponse"), params)
             before.end_ms = now_ms
-        hop = self._hops[number] = self._hops.get(number, -1) + 1
+        hop = self._last_hop[number] = self._last_hop.get(number, -1) + 1
         exchange = RecordedExchange(
             hop_id=f"{number}/{hop}",
             key=params.key.removesuffix(".params"),
@@ -347,19 +361,19 @@ class NetworkEvents:
             start_ms=now_ms,
             wall_time_s=params.duration("wallTime"),
             asked_by=read_initiator(params.table("initiator")),
-            priorities=[(now_ms, asked.text("initialPriority"))],
+            priorities=[(now_ms, request.text("initialPriority"))],
             blocking=params.text("renderBlockingBehavior").lower(),
-            method=asked.text("method").upper() or "GET",
-            post_bytes=len(asked.text("postData")),
+            method=request.text("method").upper() or "GET",
+            post_bytes=len(request.text("postData")),
             redirected_from=before if is_redirected else None,
-            request_fields=_headers(asked),
+            request_fields=_headers(request),
         )
-        take_initiator(exchange, exchange.asked_by)
-        exchange.is_preload = asked.flag("isLinkPreload") or exchange.initiator_type == "preload"
-        self._open[number] = exchange
+        set_initiator(exchange, exchange.asked_by)
+        exchange.is_preload = request.flag("isLinkPreload") or exchange.initiator_type == "preload"
+        self._open_by_id[number] = exchange
         self.exchanges.append(exchange)
 
-    def _take_answer(self, exchange: RecordedExchange, answer: Fields, params: Fields) -> None:
+    def _read_response(self, exchange: RecordedExchange, answer: Fields, params: Fields) -> None:
         exchange.status = answer.integer("status")
         exchange.is_internal = answer.raw("statusText") == INTERNAL_REDIRECT
         flags = (params.raw("hasExtraInfo"), params.raw("redirectHasExtraInfo"))
@@ -375,27 +389,28 @@ class NetworkEvents:
         exchange.from_service_worker |= answer.flag("fromServiceWorker")
         timing = answer.table("timing")
         exchange.is_pushed = (timing.number("pushStart") or 0) > 0
-        heard_ms = _ms(params)
-        asked_s, waited_ms = timing.duration("requestTime"), timing.duration("receiveHeadersEnd")
-        if asked_s is not None and waited_ms is not None:
-            heard_ms = asked_s * MS_PER_S + waited_ms
+        first_byte_ms = _timestamp_ms(params)
+        # The other times count from this one.
+        zero_s, received_ms = timing.duration("requestTime"), timing.duration("receiveHeadersEnd")
+        if zero_s is not None and received_ms is not None:
+            first_byte_ms = zero_s * MS_PER_S + received_ms
         sent_ms = timing.duration("sendEnd")
-        if asked_s is not None and sent_ms is not None:
-            exchange.sent_ms = asked_s * MS_PER_S + sent_ms
-        exchange.reached = reached_by_response(answer)
-        if heard_ms is not None:
-            exchange.first_byte_ms = max(heard_ms, exchange.requested_ms)
+        if zero_s is not None and sent_ms is not None:
+            exchange.sent_ms = zero_s * MS_PER_S + sent_ms
+        exchange.reached = connection_of_response(answer)
+        if first_byte_ms is not None:
+            exchange.first_byte_ms = max(first_byte_ms, exchange.requested_ms)
 
     def _data_received(self, params: Fields, exchange: RecordedExchange) -> None:
         n_plain, n_sent = params.size("dataLength") or 0, params.size("encodedDataLength") or 0
         exchange.decoded_bytes = (exchange.decoded_bytes or 0) + n_plain
-        at_ms = _ms(params)
-        if at_ms is not None and self._n_pieces < _MOST_PIECES:
-            self._n_pieces += 1
+        at_ms = _timestamp_ms(params)
+        if at_ms is not None and self._n_chunks < _MAX_CHUNKS:
+            self._n_chunks += 1
             exchange.chunks.append((at_ms, n_sent, n_plain))
 
 
-def _ms(params: Fields) -> float | None:
+def _timestamp_ms(params: Fields) -> float | None:
     seconds = params.duration("timestamp")
     return None if seconds is None else seconds * MS_PER_S
 
@@ -409,33 +424,31 @@ def _headers(message: Fields) -> Headers:
     return tuple((name, part) for name, value in texts for part in value.split("\n"))
 
 
-_LATEST_S = 253_402_300_799  # the end of the year 9999: later is no date
+_MAX_UNIX_S = 253_402_300_799
+"""End of the year 9999, after which Python has no dates."""
 
 
 class ProtocolLog:
-    """Takes the events of a log one after the other; `finish` puts the requests in the recording.
-
-    A request that is redirected keeps its id; each hop becomes a request of its own.
-    """
+    """Reader of the events of a log, a JSON list or one object per line."""
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
         self._events = NetworkEvents(recording.note)
-        self._first: dict[str, Any] = {}
-        self._loaded_ms: list[float] = []
+        self._first_event: dict[str, Any] = {}
+        self._load_events_ms: list[float] = []
 
     def add(self, part: JsonPart) -> None:
-        """Take in an event, or a member of the first, where each has a line of its own."""
+        """Process an event, or a member of the first one if each event is a line."""
         if not part.path:
             self._add_first()
             self._add_event(part)
         elif part.item is None and len(part.path) == 1:
-            self._first[part.path[0]] = part.value
+            self._first_event[part.path[0]] = part.value
 
     def _add_first(self) -> None:
-        if self._first:
-            self._add_event(JsonPart((), self._first, line=1))
-            self._first = {}
+        if self._first_event:
+            self._add_event(JsonPart((), self._first_event, line=1))
+            self._first_event = {}
 
     def _add_event(self, part: JsonPart) -> None:
         fields = Fields.of(part, self._recording.note)
@@ -445,27 +458,27 @@ class ProtocolLog:
         self._recording.found["events"] += 1
         if method == "Page.loadEventFired":
             loaded_s = fields.table("params").duration("timestamp")
-            self._loaded_ms += [] if loaded_s is None else [loaded_s * MS_PER_S]
+            self._load_events_ms += [] if loaded_s is None else [loaded_s * MS_PER_S]
         is_request = method == "Network.requestWillBeSent"
-        # Events of requests that are known already go in even where no more have room.
+        # At the limit of requests, events of known ones are still read.
         if not is_request or self._recording.has_room(len(self._events.exchanges)):
             self._events.add(method, fields.table("params"))
 
     def finish(self) -> None:
-        """Settle what can be told only when all was read."""
+        """Add the requests, the day, and the time of the load event to the recording."""
         self._add_first()
         recording = self._recording
         exchanges = self._events.finish()
         join_redirects(exchanges)
         recording.requests += exchanges
         walls_s = (each.wall_time_s for each in exchanges)
-        if wall_s := next((each for each in walls_s if each and each < _LATEST_S), None):
+        if wall_s := next((each for each in walls_s if each and each < _MAX_UNIX_S), None):
             recording.recorded = datetime.fromtimestamp(wall_s, UTC).date().isoformat()
-        # Others may have been asked for before the page, and a blank one may have been loaded.
+        # The page is the first document with a web address, or else the first such request.
         documents = (each for each in exchanges if each.kind is Kind.DOCUMENT)
         for each in (*documents, *exchanges):
             if each.start_ms is not None and each.url.lower().startswith("http"):
-                since_ms = [at_ms - each.start_ms for at_ms in self._loaded_ms]
+                since_ms = [at_ms - each.start_ms for at_ms in self._load_events_ms]
                 times_ms = [time_ms for time_ms in since_ms if time_ms >= 0]
                 recording.times_ms |= {"load_event": times_ms[0]} if times_ms else {}
                 return

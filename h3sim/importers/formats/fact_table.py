@@ -39,18 +39,19 @@ if TYPE_CHECKING:
 
 
 ValueT = TypeVar("ValueT")
-MENDED_NS = ms(100)
-"""Times that run backwards by no more are mended: two processes' clocks differ, digits are cut."""
-_OF_GRAPH = re.compile(r"resources(\[\d+\](\.id|\.parent)?)?")
-_KINDS = {
+MAX_MENDED_NS = ms(100)
+"""Times that run backwards by at most this are mended, as the clocks of two processes differ."""
+_GRAPH_KEY = re.compile(r"resources(\[\d+\](\.id|\.parent)?)?")
+"""Keys whose problems make ids or parents unknown."""
+_KIND_BY_TYPE = {
     word: kind_of_word(word) or Kind.OTHER
     for word in ("html", "css", "js", "font", "image", "xhr", "media", "other")
 }
-"""The types of rows, in the words of a table."""
+"""Kinds by the type of a row."""
 
 
 class _Id(Text):
-    """A name; what begins or parts a query string may hold what is nobody's business."""
+    """Name of a resource, without characters of query strings, which may have private data."""
 
     def accept(self, value: Any) -> str:
         text = super().accept(value)
@@ -62,11 +63,11 @@ class _Id(Text):
 
 class _Type(Choice):
     def read(self, given: Any) -> Kind:
-        return _KINDS[self.accept(given)]
+        return _KIND_BY_TYPE[self.accept(given)]
 
 
 class _Host(ValueType):
-    """Any name, which is not kept; what is none says nothing."""
+    """Name of a host, which is replaced by a number; any other value counts as unknown."""
 
     def read(self, given: Any) -> str:
         return given if isinstance(given, str) else ""
@@ -78,47 +79,48 @@ class _Chunk(ValueType):
     def read(self, given: Any) -> tuple[int, int]:
         if not isinstance(given, list) or len(given) != 2:
             raise RejectedValueError(f"must be [ms, bytes], is {format_value(given)}")
-        kinds = ("[0]", DELAY.read, given[0]), ("[1]", _SIZE.read, given[1])
-        taken, problems = collected(kinds)
+        at_ms, n_bytes = given
+        chunk, problems = collected((("[0]", DELAY.read, at_ms), ("[1]", _BYTES.read, n_bytes)))
         if problems:
             raise RejectedValueError(problems)
-        return taken[0], taken[1]
+        at_ns, size = chunk
+        return at_ns, size
 
 
-_SIZE = Integer(low=0, high=MAX_STREAM_BYTES)
+_BYTES = Integer(low=0, high=MAX_STREAM_BYTES)
 
 
 def _optional_key(kind: ValueType, key: str = "", default: Any = None) -> Any:
-    """Return the field of an optional key: *default* where the recording does not have it."""
+    """Return the field of an optional key, which is *default* if the recording does not have it."""
     return field(default=default, metadata=declare(kind, key=key))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactsRow:
-    """One resource as it was recorded; None where the recording does not say."""
+    """One resource as recorded; None for values that the recording does not have."""
 
     id: str = field(metadata=declare(_Id(is_needed=True)))
     parent: str | None = field(metadata=declare(OrNone(Text(), none=None)))
-    kind: Kind = field(metadata=declare(_Type(_KINDS), key="type", stand_in=Kind.OTHER))
-    body_bytes: int | None = field(metadata=declare(OrNone(_SIZE, none=None)))
+    kind: Kind = field(metadata=declare(_Type(_KIND_BY_TYPE), key="type", stand_in=Kind.OTHER))
+    body_bytes: int | None = field(metadata=declare(OrNone(_BYTES, none=None)))
     start_ns: int = field(metadata=declare(DELAY))
     basis: str = _optional_key(Text(), "parent_basis", "")
     """Evidence for the parent: "initiator", "referer", ..."""
     mime: str = _optional_key(Text(), default="")
-    status: int | None = _optional_key(_SIZE)
-    content_bytes: int | None = _optional_key(_SIZE)
+    status: int | None = _optional_key(_BYTES)
+    content_bytes: int | None = _optional_key(_BYTES)
     first_byte_ns: int | None = _optional_key(DELAY, "first_byte_ms")
     end_ns: int | None = _optional_key(DELAY, "end_ms")
     priority: str | None = _optional_key(Text(), "chrome_priority")
     initiator: str | None = _optional_key(Text(), "initiator_type")
-    offset_bytes: int | None = _optional_key(_SIZE, "ref_offset")
+    offset_bytes: int | None = _optional_key(_BYTES, "ref_offset")
     """Offset of its reference in the decoded parent."""
     executes_ns: int | None = _optional_key(DELAY, "exec_ms")
     chunks: tuple[tuple[int, int], ...] = _optional_key(ListOf(_Chunk(), "[ms, bytes]"), default=())
-    request_header_bytes: int | None = _optional_key(_SIZE, "req_header_bytes")
-    response_header_bytes: int | None = _optional_key(_SIZE, "resp_header_bytes")
+    request_header_bytes: int | None = _optional_key(_BYTES, "req_header_bytes")
+    response_header_bytes: int | None = _optional_key(_BYTES, "resp_header_bytes")
     host: str = _optional_key(_Host(), default="")
-    """Its host, under another name: "host-1", "host-2" and so on; "" where none is told."""
+    """Pseudonym of its host: "host-1", "host-2" and so on; "" if unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +138,7 @@ class _HoldType(ValueType):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FactsTable:
-    """A fact table: rows in its order, the root among them."""
+    """Fact table, with its rows in the order of the file."""
 
     name: str = field(metadata=declare(Text()))
     resources: list[Any] = field(
@@ -176,7 +178,7 @@ class FactsTable:
 
 
 def read_facts(document: object, source: str) -> FactsTable:
-    """Return the table that *document* is.
+    """Return the fact table in *document*, parsed JSON.
 
     Raises:
         PageError: listing every error in it.
@@ -195,7 +197,7 @@ def read_facts(document: object, source: str) -> FactsTable:
 
 
 class _Reading:
-    """Reading of a table, with what is wrong in it and what was mended."""
+    """Reader of a table, which collects its problems and the values that were mended."""
 
     def __init__(self) -> None:
         self.problems: list[ValidationIssue] = []
@@ -207,19 +209,19 @@ class _Reading:
         Raises:
             TooManyProblemsError: if there are too many to go on.
         """
-        table = self._taken(FactsTable, document, "")
+        table = self._read_or_stand_in(FactsTable, document, "")
         if not table.resources and all(problem.key != "resources" for problem in self.problems):
             self._wrong("resources", "a page needs at least one resource")
         rows: dict[int, FactsRow] = {}
         hosts: dict[str, str] = {}
         for index, entry in enumerate(table.resources):
             key = f"resources[{index}]"
-            row = self._taken(FactsRow, entry, key)
+            row = self._read_or_stand_in(FactsRow, entry, key)
             if isinstance(entry, dict):
-                row = self._in_time(row, key)
+                row = self._with_ordered_times(row, key)
                 host = row.host and hosts.setdefault(row.host, f"host-{len(hosts) + 1}")
                 rows[index] = replace(row, host=host, mime=plain_mime(row.mime))
-        self.problems += _of_graph(rows, {problem.key for problem in self.problems})
+        self.problems += _graph_problems(rows, {problem.key for problem in self.problems})
         ids = {row.id for row in rows.values()}
         for number, hold in enumerate(table.hol):
             if hold.resource is not None and hold.resource not in ids:
@@ -230,8 +232,8 @@ class _Reading:
     def _wrong(self, key: str, message: str) -> None:
         self.problems.append(ValidationIssue(key=key, message=message))
 
-    def _taken(self, cls: type[ValueT], given: object, key: str) -> ValueT:
-        """Return what a table describes, or its stand-in after its problems were added."""
+    def _read_or_stand_in(self, cls: type[ValueT], given: object, key: str) -> ValueT:
+        """Return the values of an object; if it is invalid, add its problems and use defaults."""
         try:
             return _read(cls, given)
         except RejectedValueError as refused:
@@ -241,13 +243,17 @@ class _Reading:
             stand_in: ValueT = refused.stand_in
             return stand_in
 
-    def _in_time(self, row: FactsRow, key: str) -> FactsRow:
-        """Return a row with what runs backwards a little mended; note what runs back further."""
+    def _with_ordered_times(self, row: FactsRow, key: str) -> FactsRow:
+        """Return a row in which no time is before an earlier event's.
+
+        Small differences are mended, larger ones are problems.
+        """
 
         def later(name: str, at_ns: int | None, since_ns: int | None, since: str) -> int | None:
+            """Return the time *at_ns*, but not before the event *since*."""
             if at_ns is None or since_ns is None or at_ns >= since_ns:
                 return at_ns
-            if since_ns - at_ns > MENDED_NS:
+            if since_ns - at_ns > MAX_MENDED_NS:
                 self._wrong(f"{key}.{name}", f"lies before {since}: {to_ms(at_ns):g}")
                 return None
             message = f"lies {to_ms(since_ns - at_ns):g} ms before {since}, taken as that"
@@ -258,15 +264,16 @@ class _Reading:
         end_ns = later("end_ms", row.end_ns, row.start_ns, "start_ms")
         end_ns = later("end_ms", end_ns, first_ns, "first_byte_ms")
         chunks: list[tuple[int, int]] = []
+        previous_ns: int | None = None
         for number, (at_ns, n_bytes) in enumerate(row.chunks):
-            ahead_ns = chunks[-1][0] if chunks else None
-            kept_ns = later(f"chunks[{number}][0]", at_ns, ahead_ns, "the chunk ahead of it")
-            chunks.append((at_ns if kept_ns is None else kept_ns, n_bytes))
+            chunk_ns = later(f"chunks[{number}][0]", at_ns, previous_ns, "the chunk ahead of it")
+            previous_ns = at_ns if chunk_ns is None else chunk_ns
+            chunks.append((previous_ns, n_bytes))
         return replace(row, first_byte_ns=first_ns, end_ns=end_ns, chunks=tuple(chunks))
 
 
 def _read(cls: type[ValueT], given: object) -> ValueT:
-    """Return what a table says by the keys that are declared; null is nothing, where it may be."""
+    """Return the values of the declared keys; an optional key with null counts as missing."""
     if not isinstance(given, dict):
         return read_table(cls, given)
     fields = [field for field in fields_of(cls) if field.key in given]
@@ -274,8 +281,8 @@ def _read(cls: type[ValueT], given: object) -> ValueT:
     return read_table(cls, {field.key: given[field.key] for field in present})
 
 
-def _of_graph(rows: Mapping[int, FactsRow], reported: set[str]) -> list[ValidationIssue]:
-    """Return what is wrong with ids and parents, at keys of which nothing was said yet."""
+def _graph_problems(rows: Mapping[int, FactsRow], reported: set[str]) -> list[ValidationIssue]:
+    """Return the problems of ids and parents, except at keys that were *reported* already."""
     ids = {index: row.id for index, row in rows.items()}
     parents = {index: row.parent for index, row in rows.items()}
     found = [*id_problems(ids)]
@@ -284,8 +291,8 @@ def _of_graph(rows: Mapping[int, FactsRow], reported: set[str]) -> list[Validati
     for index in roots[1:]:
         message = f"a second root beside resources[{roots[0]}]: only one may have no parent"
         found.append(ValidationIssue(key=f"resources[{index}].parent", message=message))
-    # Where ids or parents could not be read, nobody can say which are missing.
-    if not any(_OF_GRAPH.fullmatch(key) for key in reported):
+    # If an id or parent could not be read, none can be said to be missing.
+    if not any(_GRAPH_KEY.fullmatch(key) for key in reported):
         if not roots:
             message = "no root: one row must have the parent null"
             found.append(ValidationIssue(key="resources", message=message))
@@ -298,25 +305,25 @@ def _of_graph(rows: Mapping[int, FactsRow], reported: set[str]) -> list[Validati
     return [problem for problem in found if problem.key not in reported]
 
 
-_KNOWN_PARENTS = ("", "none", "initiator")
-"""The bases of parents that nobody worked out."""
-_SHOWN_CHARACTERS = 100
-"""A longer name of a basis is cut in the report."""
+_RECORDED_BASES = ("", "none", "initiator")
+"""Bases of parents that were recorded, not inferred by the table's author."""
+_MAX_BASIS_CHARS = 100
+"""Longer names of a basis are cut in the report."""
 
 
 def facts_from_dict(document: object, *, source: str = "table") -> ImportedPage:
-    """Return the page that *document*, a parsed fact table, tells of, and what was inferred.
+    """Return the page of *document*, a fact table as parsed JSON, with a report of the import.
 
-    The table has `name` and `resources`; of `source_repo, source_path, commit, license, captured,
-    recorder, browser, body_basis, grade` the provenance is made. A row needs `id`, `parent` (null
-    for the root), `type` (html, css, js, font, image, xhr, media, other), `body_bytes` (null where
+    The table has `name` and `resources`; its provenance is in `source_repo, source_path, commit,
+    license, captured, recorder, browser, body_basis, grade`. A row needs `id`, `parent` (null for
+    the root), `type` (html, css, js, font, image, xhr, media, other), `body_bytes` (null if
     unknown) and `start_ms`. It may have `parent_basis, mime, status, content_bytes, first_byte_ms,
     end_ms, chrome_priority, initiator_type, ref_offset, exec_ms, chunks` (pairs of ms and bytes),
-    `req_header_bytes, resp_header_bytes, host`. `hol`, where there is one, lists what held the
+    `req_header_bytes, resp_header_bytes, host`. The optional `hol` lists resources that blocked the
     parser.
 
-    Ids, body bytes and parents stay what they are; all else follows as for any recording. Sizes of
-    headers are those of the recording, so of text where that was of HTTP/1.1.
+    Ids, body bytes and parents are kept; other values are inferred as for any recording. Header
+    sizes are those recorded: of HTTP/1.1, the size as text.
 
     Raises:
         PageError: listing every error in it.
@@ -330,57 +337,58 @@ def facts_from_dict(document: object, *, source: str = "table") -> ImportedPage:
     ('complete', 5000000)
     """
     recording = Recording(source=source, dialect="facts")
-    _take(read_facts(document, source), recording)
+    _fill_recording(read_facts(document, source), recording)
     return assemble(recording)
 
 
 class FactsReader:
-    """Takes in a fact table row by row."""
+    """Reader of a fact table, which is complete only with its last member."""
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
         self._table: dict[str, Any] = {}
 
     def add(self, part: JsonPart) -> None:
-        """Take in a row, an entry of another list, or a value of the table."""
+        """Process a row, an item of another list, or a value of the table."""
         name = part.path[0]
         if len(part.path) > 1:
-            return  # what stands in "log", which is opened for HARs
+            return  # a member of "log", which the cursor opens for HARs
         if part.item is None:
             self._table[name] = part.value
         elif name != "resources" or self._recording.has_room(len(self._table[name])):
             self._table[name].append(part.value)
 
     def finish(self) -> None:
-        """Put the rows into the recording, once all of them hold together."""
-        _take(read_facts(self._table, self._recording.source), self._recording)
+        """Add the rows to the recording, once all are valid."""
+        _fill_recording(read_facts(self._table, self._recording.source), self._recording)
 
 
-def _take(table: FactsTable, recording: Recording) -> None:
-    """Put what *table* says into *recording*."""
+def _fill_recording(table: FactsTable, recording: Recording) -> None:
+    """Copy the contents of *table* into *recording*."""
     recording.name, recording.has_addresses = table.name, False
     recording.provenance |= table.provenance
     recording.mended += table.mended
     recording.requests += _requests(table.rows)
-    _take_holds(table, recording)
+    _set_parser_holds(table, recording)
     for row in table.rows:
-        if row.basis not in _KNOWN_PARENTS:
-            recording.inferred[f"parent from {row.basis[:_SHOWN_CHARACTERS]}"] += 1
+        if row.basis not in _RECORDED_BASES:
+            recording.inferred[f"parent from {row.basis[:_MAX_BASIS_CHARS]}"] += 1
         recording.found["initiators"] += row.basis == "initiator"
 
 
 def _requests(rows: Sequence[FactsRow]) -> list[RecordedRequest]:
-    """Return the rows as requests that were seen, each child with the index of its parent."""
+    """Return the rows as recorded requests, each child with the index of its parent."""
     index_of = {row.id: index for index, row in enumerate(rows)}
-    hosts = [row.host for row in sorted(rows, key=lambda row: row.parent is not None) if row.host]
+    root_first = sorted(rows, key=lambda row: row.parent is not None)
+    default_host = next((row.host for row in root_first if row.host), "host-1")
     requests: list[RecordedRequest] = []
     redirected: set[str] = set()
     for index, row in enumerate(rows):
-        # What names no host went to that of the root.
-        request = _observed(row, f"http://{row.host or next(iter(hosts), 'host-1')}/{index}")
+        # A row without host is of the root's host.
+        request = _recorded_request(row, f"http://{row.host or default_host}/{index}")
         requests.append(request)
         if row.parent is None:
-            # A navigation asks for a document, whatever it is answered with.
+            # A navigation requests a document, whatever the response is.
             request.kind = Kind.DOCUMENT
             continue
         request.parent = index_of[row.parent]
@@ -391,8 +399,8 @@ def _requests(rows: Sequence[FactsRow]) -> list[RecordedRequest]:
     return requests
 
 
-def _observed(row: FactsRow, url: str) -> RecordedRequest:
-    """Return a row as a request that was seen."""
+def _recorded_request(row: FactsRow, url: str) -> RecordedRequest:
+    """Return a row as a recorded request."""
     request = RecordedRequest(key=row.id, id=row.id, url=url, kind=row.kind, mime=row.mime)
     request.status = row.status
     request.start_ms = to_ms(row.start_ns)
@@ -414,12 +422,12 @@ def _observed(row: FactsRow, url: str) -> RecordedRequest:
     return request
 
 
-def _take_holds(table: FactsTable, recording: Recording) -> None:
-    """Take over what held the parser: stylesheets that block, scripts that were deferred."""
-    held_by = {hold.resource: hold.kind for hold in table.hol if hold.kind is not None}
+def _set_parser_holds(table: FactsTable, recording: Recording) -> None:
+    """Mark stylesheets that blocked the parser, and scripts that were deferred."""
+    hold_kinds = {hold.resource: hold.kind for hold in table.hol if hold.kind is not None}
     for request in recording.requests:
-        held = held_by.get(request.id)
-        if held == "css":
+        hold_kind = hold_kinds.get(request.id)
+        if hold_kind == "css":
             request.blocking = "blocking"
-        elif held == "script-defer":
+        elif hold_kind == "script-defer":
             request.flags = {FLAGS["defer"]: True}

@@ -1,7 +1,7 @@
 """HAR 1.2, in the dialects of its writers.
 
-The order of preference among sizes stands in `docs/importing.md`. The milestones of a page are
-those of HAR 1.2 (`onLoad`), and what Browsertime and WebPageTest add.
+The order of preference among sizes is in `docs/importing.md`. The milestones of a page are those of
+HAR 1.2 (`onLoad`) and those that Browsertime and WebPageTest add.
 
 The format is described at http://www.softwareishard.com/blog/har-12-spec/; names that begin with
 an underscore are the writers' own.
@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from h3sim.importers.formats.devtools import certificate_of, read_initiator, take_initiator
+from h3sim.importers.formats.devtools import certificate_of, read_initiator, set_initiator
 from h3sim.importers.recorded_request import (
     INTERNAL_REDIRECT,
     QUIC,
@@ -55,7 +55,8 @@ if TYPE_CHECKING:
 Headers = list[tuple[str, str]]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-_PARTS = ("blocked", "dns", "connect", "send", "wait", "receive")
+_TIMING_PARTS = ("blocked", "dns", "connect", "send", "wait", "receive")
+"""Timings that add up to the time of an entry; `ssl` is part of `connect` (HAR 1.2)."""
 
 
 class Started(NamedTuple):
@@ -66,7 +67,7 @@ class Started(NamedTuple):
 
 
 def started_at(text: str) -> Started | None:
-    """Return the instant that a `startedDateTime` tells, None if it is none.
+    """Return the instant in a `startedDateTime`, None if it is not a date and time.
 
     >>> started_at("1970-01-02T00:00:00.5+01:00")
     Started(at_us=82800500000, day='1970-01-02')
@@ -82,7 +83,7 @@ def started_at(text: str) -> Started | None:
 
 
 def date_of(at_ms: float) -> str:
-    """Return a time in ms since 1970 as HAR 1.2 writes it, "" if it is no date.
+    """Return a time in ms since 1970 as HAR 1.2 writes it, "" if no date is that late.
 
     >>> date_of(82_800_500)
     '1970-01-01T23:00:00.500000+00:00'
@@ -94,9 +95,9 @@ def date_of(at_ms: float) -> str:
 
 
 def read_timings(request: RecordedRequest, entry: Fields) -> None:
-    """Take over when an entry's parts ended, counted from when it began."""
+    """Set when the request was sent and its response began and ended, from an entry's timings."""
     timings = entry.table("timings")
-    parts = {name: timings.duration(name) for name in _PARTS}
+    parts = {name: timings.duration(name) for name in _TIMING_PARTS}
     total = entry.duration("time")
     if total is None and any(part is not None for part in parts.values()):
         total = math.fsum(part or 0.0 for part in parts.values())
@@ -109,12 +110,12 @@ def read_timings(request: RecordedRequest, entry: Fields) -> None:
         request.first_byte_ms = max(request.start_ms, request.end_ms - receive)
         if wait is not None:
             request.sent_ms = max(request.start_ms, request.first_byte_ms - wait)
-    # chrome-har's entries begin when the browser let go of the request, so long after it was made.
+    # chrome-har's entries start when the browser released the request from its queue.
     request.start_ms -= queued or 0.0
 
 
 def times_of_page(page: Fields) -> dict[str, float]:
-    """Return what a page of the log says of the load as a whole, in ms since it began."""
+    """Return the times of the load that a page of the log has, in ms since its start."""
     timings = page.table("pageTimings")
     visual = page.table("_visualMetrics")
     vitals = page.table("_googleWebVitals")
@@ -128,14 +129,14 @@ def times_of_page(page: Fields) -> dict[str, float]:
     return {name: time_ms for name, time_ms in found.items() if time_ms}
 
 
-_PAINTS = ("LargestImagePaint", "LargestContentfulPaint")
+_LARGEST_PAINT_EVENTS = ("LargestImagePaint", "LargestContentfulPaint")
 
 
 def largest_image(page: Fields) -> str:
-    """Return the URL of the image that a page of the log calls its largest paint, "" without one.
+    """Return the URL of the image that is the largest paint of a page of the log, "" without one.
 
-    WebPageTest lists each candidate in `_largestPaints`, with the element and its rectangle: Chrome
-    takes only elements that are visible in the viewport. The last one counts, unless that is text.
+    WebPageTest lists each candidate in `_largestPaints`, with the element and its rectangle. The
+    last candidate counts, unless it is text.
     """
     if url := page.text("_LargestContentfulPaintImageURL"):
         return url
@@ -146,22 +147,22 @@ def largest_image(page: Fields) -> str:
         return ""
     at_ms = last.number("time")
     for paint in page.tables("_largestPaints"):
-        if paint.number("time") == at_ms and paint.text("event") in _PAINTS:
+        if paint.number("time") == at_ms and paint.text("event") in _LARGEST_PAINT_EVENTS:
             node, element = paint.table("nodeInfo"), paint.table("element")
             url = node.text("sourceURL") or element.text("currentSrc", "src")
-            url = url or _background(node.table("styles")) or _background(element)
+            url = url or _background_url(node.table("styles")) or _background_url(element)
             if url:
                 return url
     return ""
 
 
-def _background(styles: Fields) -> str:
+def _background_url(styles: Fields) -> str:
     """Return the URL in a `background-image`, "" without one."""
-    found = _URL.match(styles.text("background-image"))
+    found = _CSS_URL.match(styles.text("background-image"))
     return "" if found is None else found[1]
 
 
-_URL = re.compile(r"""url\(["']?([^"')]+)["']?\)""")
+_CSS_URL = re.compile(r"""url\(["']?([^"')]+)["']?\)""")
 
 
 def headers_of(message: Fields) -> Headers:
@@ -174,37 +175,39 @@ def headers_of(message: Fields) -> Headers:
 
 
 def read_sizes(request: RecordedRequest, entry: Fields, sent: Headers, got: Headers) -> None:
-    """Take over the sizes of an entry, of which the fields *sent* and *got* are read already."""
-    asked, answer = entry.table("request"), entry.table("response")
-    # `or`, here and below: recorders write 0, too, where they know nothing.
-    transfer = answer.size("_transferSize") or entry.size("_bytesIn")
-    header = answer.size("headersSize") or None
+    """Set the sizes of *request* from its entry and the fields of request and response."""
+    request_table, response_table = entry.table("request"), entry.table("response")
+    # `or`, here and below: recorders also write 0 for values that they do not know.
+    transfer = response_table.size("_transferSize") or entry.size("_bytesIn")
+    header = response_table.size("headersSize") or None
     length = length_of(dict(got).get("content-length", ""))
-    body, basis = _body(request, entry, length, transfer, header)
-    request.body_bytes, request.body_from = body, basis
-    request.decoded_bytes = answer.table("content").size("size")
+    body, source = _body_size(request, entry, length, transfer, header)
+    request.body_bytes, request.body_from = body, source
+    request.decoded_bytes = response_table.table("content").size("size")
     request.stretch_pieces()
-    is_apart = transfer and body is not None and basis is not SizeSource.TOTAL and transfer > body
+    has_rest = transfer and body is not None and source is not SizeSource.TOTAL and transfer > body
     request.header_bytes, request.header_from = first_size(
         (header, SizeSource.RECORDED),
-        (transfer - body if is_apart else None, SizeSource.TRANSFER),  # type: ignore[operator]
+        (transfer - body if has_rest else None, SizeSource.TRANSFER),  # type: ignore[operator]
         (response_text_bytes(got) if got else None, SizeSource.FIELDS),
     )
     fields_bytes = request_text_bytes(request.method, request.url, sent) if sent else None
     n_bytes, request.request_from = first_size(
-        (asked.size("headersSize") or None, SizeSource.RECORDED), (fields_bytes, SizeSource.FIELDS)
+        (request_table.size("headersSize") or None, SizeSource.RECORDED),
+        (fields_bytes, SizeSource.FIELDS),
     )
     if n_bytes is not None:
-        request.request_bytes = n_bytes + (asked.size("bodySize") or 0)
+        request.request_bytes = n_bytes + (request_table.size("bodySize") or 0)
 
 
-def _body(
+def _body_size(
     request: RecordedRequest,
     entry: Fields,
     length: int | None,
     transfer: int | None,
     header: int | None,
 ) -> KnownSize:
+    """Return the size of the body on the wire, by the members that each recorder fills best."""
     if request.status in NO_BODY or request.method == "HEAD":
         return 0, SizeSource.RECORDED
     content = entry.table("response").table("content")
@@ -227,28 +230,29 @@ def _body(
     return first_size(
         (decoded - saved if is_less else None, SizeSource.COMPRESSION),  # type: ignore[operator]
         (decoded or None, SizeSource.DECODED),
-        # Some recorders write 0 for what they do not know; it is believed if nothing contradicts.
+        # A recorded 0, which may mean unknown, is used if there is nothing else.
         (0 if 0 in (recorded, decoded) else None, SizeSource.RECORDED),
     )
 
 
-_LONGEST_DETAIL = 1 << 20
+_MAX_DETAIL_CHARS = 1 << 20
+"""Longest `_initiator_detail` that is parsed, to bound memory."""
 
 
 def read_initiator_fields(request: RecordedRequest, entry: Fields) -> None:
-    """Take over an initiator from `_initiator` and what stands beside it in a HAR.
+    """Set the initiator from `_initiator` and related members of a HAR's entry.
 
-    DevTools has an object there. chrome-har and WebPageTest have a URL, and chrome-har the whole
-    object as text in `_initiator_detail`.
+    DevTools writes an object; chrome-har and WebPageTest write a URL, and chrome-har also writes
+    the object, as text, in `_initiator_detail`.
     """
     value: Any = entry.raw("_initiator")
     if isinstance(value, dict):
-        take_initiator(request, read_initiator(entry.table("_initiator")))
+        set_initiator(request, read_initiator(entry.table("_initiator")))
         return
     text = entry.raw("_initiator_detail")
-    detail = parsed(text) if isinstance(text, str) and len(text) <= _LONGEST_DETAIL else None
+    detail = parsed(text) if isinstance(text, str) and len(text) <= _MAX_DETAIL_CHARS else None
     if isinstance(detail, dict):
-        take_initiator(request, read_initiator(Fields(detail, entry.key, lambda *_: None)))
+        set_initiator(request, read_initiator(Fields(detail, entry.key, lambda *_: None)))
     if not request.stack:
         request.initiator = entry.text("_initiator") or request.initiator
     request.initiator_type = entry.text("_initiator_type").lower() or request.initiator_type
@@ -257,21 +261,23 @@ def read_initiator_fields(request: RecordedRequest, entry: Fields) -> None:
         request.line = int(line) - 1  # chrome-har counts lines from 1, the protocol from 0
 
 
-_PORTS = ("80", "443")
-_LEAST_MS = 1.0
+_DEFAULT_PORTS = ("80", "443")
+"""Ports of servers, which recorders may write in place of an id of the connection."""
+_MIN_HANDSHAKE_MS = 1.0
+"""Shorter handshakes are the rest of a connection that was being opened before."""
 
 
 def connection_info(entry: Fields) -> ConnectionInfo:
-    """Return what an entry of a HAR says: HAR 1.2, and what Chrome, WebPageTest and Playwright add.
+    """Return the connection of a HAR's entry, also from members of Chrome and other recorders.
 
-    The `connection` of HAR 1.2 may be a port of either end. That of a server tells nothing: every
-    host has it.
+    The `connection` of HAR 1.2 may be a port of either end. A server's port does not identify a
+    connection, so it is ignored.
     """
     timings = entry.table("timings")
     connection = entry.name("_connectionId", "_socket")
-    if not connection and (number := entry.name("connection")) not in _ports(entry):
+    if not connection and (number := entry.name("connection")) not in _server_ports(entry):
         connection = number
-    handshake_ms = _handshake_of_entry(entry)
+    handshake_ms = _handshake_ms(entry)
     certificate, names = certificate_of(entry.table("_securityDetails"))
     if not names:
         certificate, names = certificate_of(entry.table("response").table("_securityDetails"))
@@ -286,20 +292,20 @@ def connection_info(entry: Fields) -> ConnectionInfo:
     )
 
 
-def _ports(entry: Fields) -> tuple[str, ...]:
+def _server_ports(entry: Fields) -> tuple[str, ...]:
     try:
         port = urlsplit(entry.table("request").text("url")).port
     except ValueError:
         port = None
-    return (*_PORTS, str(port))
+    return (*_DEFAULT_PORTS, str(port))
 
 
-def _handshake_of_entry(entry: Fields) -> float | None:
-    """Return what the transport's handshake took: *connect* has that of TLS in it (HAR 1.2).
+def _handshake_ms(entry: Fields) -> float | None:
+    """Return the duration of the transport's handshake; None if it is unknown.
 
-    Over QUIC both are one, and a recorder says the same for both, or nothing of TLS; some
-    recorders leave TLS out of *connect*. Where nothing is said of TLS although there was some,
-    nothing can be told.
+    By HAR 1.2, `connect` includes `ssl`, but some recorders exclude it. With QUIC there is only one
+    handshake: both are equal, or `ssl` is missing. With TLS over TCP, a missing `ssl` leaves the
+    handshake unknown.
     """
     connect, ssl = (entry.table("timings").duration(name) for name in ("connect", "ssl"))
     is_secure = entry.table("request").text("url").lower().startswith("https:")
@@ -310,22 +316,21 @@ def _handshake_of_entry(entry: Fields) -> float | None:
         return None if is_secure and not is_quic else connect
     if connect <= ssl:
         return connect
-    # Less is what is left of a connection that the browser had opened before, for whatever comes.
-    return connect - ssl if connect - ssl >= _LEAST_MS else None
+    return connect - ssl if connect - ssl >= _MIN_HANDSHAKE_MS else None
 
 
-def _frame_of(entry: Fields) -> HeadersPriority | None:
-    """Return what an entry of WebPageTest's HAR says of its stream, None where it says nothing."""
+def _headers_priority(entry: Fields) -> HeadersPriority | None:
+    """Return the HTTP/2 priority in an entry of WebPageTest's HAR, None if it has none."""
     stream_id, parent_id, weight = (
         entry.number(f"_http2_stream_{name}") for name in ("id", "dependency", "weight")
     )
     if not stream_id or parent_id is None or parent_id < 0:
         return None
-    known = DEFAULT_WEIGHT if weight is None else round(weight)
+    weight = DEFAULT_WEIGHT if weight is None else weight
     return HeadersPriority(
         stream_id=round(stream_id),
         parent_id=round(parent_id),
-        weight=min(max(known, 1), MAX_WEIGHT),
+        weight=min(max(round(weight), 1), MAX_WEIGHT),
         exclusive=entry.flag("_http2_stream_exclusive"),
     )
 
@@ -339,30 +344,33 @@ HAR_DIALECTS = {
     "har-http1": r"firebug|fiddler|hdrgrab|http ?watch|charles|har ?viewer",
     "har": r"",
 }
-"""The dialects, each with a pattern of the names with which their writers sign."""
-_EVIDENCE = (
+"""Dialects of HAR, with a pattern of the names of their writers (`creator`, `browser`)."""
+_DIALECT_BY_MEMBER = (
     ("_bytesIn", "har-webpagetest"),
     ("_initiator_type", "har-chrome-har"),
     ("_initiator_detail", "har-chrome-har"),
 )
-_FORMAT_CHARS = 4 * 2**16
-"""As much base64 as may precede the frame header of a JPEG with a colour profile."""
+"""Members of entries that only one dialect has, for HARs whose writer is unknown."""
+_IMAGE_HEADER_CHARS = 4 * 2**16
+"""Base64 that is decoded to find an image's format: a JPEG may begin with a colour profile."""
 _XHR_FIELD = ("x-requested-with", "XMLHttpRequest")
+"""Header field that JavaScript libraries add to their requests."""
 
 
 class HarReader:
-    """Takes in the log of a HAR, entry by entry."""
+    """Reader of the log of a HAR, entry by entry."""
 
     def __init__(self, recording: Recording) -> None:
-        self._head: dict[str, Any] = {}
+        self._writer_members: dict[str, Any] = {}
         self._recording = recording
         self._pages: dict[str, Fields] = {}
-        self._evidence = ""
-        self._zero_us: int | None = None
+        self._dialect_by_members = ""
+        self._first_entry_us: int | None = None
 
     def add(self, part: JsonPart) -> None:
-        """Take in an entry or another part of the log; what stands beside it is noted."""
-        name = part.path[-1]  # what stands beside the log, where a brace went missing, is read
+        """Process an entry or another part of the log; note members outside of the log."""
+        # By the last key: with a missing brace, members of the log are beside it.
+        name = part.path[-1]
         if name in ("entries", "pages"):
             if part.item is not None:
                 fields = Fields.of(part, self._recording.note)
@@ -371,27 +379,27 @@ class HarReader:
             elif not isinstance(part.value, list):
                 self._recording.note(part.key, f"must be a list, is {format_value(part.value)}")
         elif name in ("creator", "browser"):
-            self._head[name] = part.value
+            self._writer_members[name] = part.value
         elif part.path[0] != "log":
             self._recording.note(part.key, "is not read: a HAR is its log")
 
     def add_page(self, page: Fields) -> None:
-        """Take in a page of the log."""
+        """Process a page of the log."""
         if id_ := page.text("id"):
             self._pages[id_] = page
 
     def add_entry(self, entry: Fields) -> None:
-        """Take in an entry of the log."""
+        """Process an entry of the log."""
         if not self._recording.has_room():
             return
         url = entry.table("request").text("url")
         if not url:
             self._recording.note(f"{entry.key}.request.url", "skipped: is missing")
             return
-        if not self._evidence:
-            found = (dialect for name, dialect in _EVIDENCE if name in entry)
+        if not self._dialect_by_members:
+            found = (dialect for name, dialect in _DIALECT_BY_MEMBER if name in entry)
             is_devtools = isinstance(entry.raw("_initiator"), dict)
-            self._evidence = "har-devtools" if is_devtools else next(found, "")
+            self._dialect_by_members = "har-devtools" if is_devtools else next(found, "")
         request = RecordedRequest(key=entry.key, url=url, page=entry.text("pageref"))
         answer = entry.table("response")
         request.method = entry.table("request").text("method").upper() or "GET"
@@ -400,16 +408,16 @@ class HarReader:
         sent, got = headers_of(entry.table("request")), headers_of(answer)
         fields = dict(got)
         request.read_fields(dict(sent), fields)
-        _read_type(request, entry, sent, fields)
+        _read_kind(request, entry, sent, fields)
         read_sizes(request, entry, sent, got)
         request.outcome = _outcome(request, entry)
         if request.status in REDIRECTS:
-            # Some recorders leave the member empty: the field says it as well.
+            # Some recorders leave the member empty, but have the header field.
             location = answer.text("redirectURL") or fields.get("location", "")
             request.redirect_to = joined(url, location) if location else ""
         read_initiator_fields(request, entry)
         _read_priority(request, entry)
-        request.frame = _frame_of(entry)
+        request.frame = _headers_priority(entry)
         request.blocking = entry.text("_renderBlocking", "_render_blocking").lower()
         request.is_preload = (
             entry.flag("_isLinkPreload")
@@ -417,37 +425,37 @@ class HarReader:
             or request.initiator_type == "preload"
         )
         if answer.flag("fromEarlyHints"):
-            request.was_hinted()
+            request.set_early_hinted()
         request.is_pushed = entry.flag("_was_pushed", "_wasPushed")
         # WebPageTest's times of the main thread, by the name of the task.
         request.parse_ms = entry.duration("_cpu.v8.compile") or 0.0
         request.execute_ms = entry.duration("_cpu.EvaluateScript") or 0.0
-        request.text = self._text(request, answer)
+        request.text = self._document_text(request, answer)
         request.image_format = _image_format(answer.table("content"))
         self._recording.requests.append(request)
 
     def finish(self) -> None:
-        """Settle what can be told only when all was read: the dialect, the page, redirects."""
+        """Set the dialect, choose the page load, and join redirects."""
         recording = self._recording
         creator, browser = (
-            Fields(self._head, "log", recording.note).table(name) for name in ("creator", "browser")
+            Fields(self._writer_members, "log", recording.note).table(name)
+            for name in ("creator", "browser")
         )
         recording.set_tool(creator.text("name"), creator.text("version"))
         if not recording.dialect:
             signed = _dialect_of(creator.text("name")) or _dialect_of(browser.text("name"))
-            recording.dialect = signed or self._evidence or "har"
+            recording.dialect = signed or self._dialect_by_members or "har"
         self._choose_page()
         _join_redirects(recording.requests)
 
     def _choose_page(self) -> None:
-        """Leave out what belongs to another page than the one that is asked for.
+        """Keep only the requests of the requested page load, and read its times.
 
-        Nothing follows from it: its scripts and documents have long gone.
+        Those of other loads cannot have caused any of its requests.
         """
         recording = self._recording
         used = dict.fromkeys(request.page for request in recording.requests if request.page)
-        # In the order of the log's pages, but only those that have entries; then those that it
-        # does not list.
+        # Pages with entries, in the order of the log, then those that it does not list.
         ids = [page for page in {**self._pages, **used} if page in used]
         index = recording.choose_page(len(ids), "log.pages")
         if index is None:
@@ -462,25 +470,29 @@ class HarReader:
         recording.left_out["of another page of the recording"] += n_others
         recording.found["requests"] += n_others
         recording.requests = of_page
-        if page and self._zero_us is not None and (at_us := self._microseconds(page)) is not None:
-            begun_ms = recording.begun_ms = (at_us - self._zero_us) / 1000
-            for request in of_page:  # the times of pieces count from the start of their page
+        if (
+            page
+            and self._first_entry_us is not None
+            and (at_us := self._start_us(page)) is not None
+        ):
+            begun_ms = recording.begun_ms = (at_us - self._first_entry_us) / 1000
+            for request in of_page:  # times of pieces count from the start of the page
                 request.pieces = tuple((at_ms + begun_ms, n) for at_ms, n in request.pieces)
 
     def _read_times(self, request: RecordedRequest, entry: Fields) -> None:
-        at_us = self._microseconds(entry)
+        at_us = self._start_us(entry)
         if at_us is not None:
-            # In whole numbers from the first entry: microseconds since 1970 leave a float no
-            # digits.
-            self._zero_us = at_us if self._zero_us is None else self._zero_us
-            request.start_ms = (at_us - self._zero_us) / 1000
+            # From the first entry on, as a float of microseconds since 1970 has too few digits.
+            self._first_entry_us = at_us if self._first_entry_us is None else self._first_entry_us
+            request.start_ms = (at_us - self._first_entry_us) / 1000
         read_timings(request, entry)
         request.reached = connection_info(entry)
         chunks = entry.tables("_chunks")
         pieces = ((chunk.number("ts"), chunk.size("bytes")) for chunk in chunks)
         request.pieces = tuple((at_ms, n) for at_ms, n in pieces if at_ms is not None and n)
 
-    def _microseconds(self, entry: Fields) -> int | None:
+    def _start_us(self, entry: Fields) -> int | None:
+        """Return the start of an entry or page, and set the day of the recording."""
         text = entry.text("startedDateTime")
         if not text:
             return None
@@ -492,13 +504,14 @@ class HarReader:
         self._recording.recorded = self._recording.recorded or started.day
         return started.at_us
 
-    def _text(self, request: RecordedRequest, answer: Fields) -> str:
+    def _document_text(self, request: RecordedRequest, answer: Fields) -> str:
+        """Return the text of an HTML document for its markup; "" for other responses."""
         content = answer.table("content")
         text = content.raw("text")
         if not isinstance(text, str) or plain_mime(request.mime) != "text/html":
             return ""
         if content.raw("encoding") == "base64":
-            text = _decoded(text).decode("utf-8", "replace")
+            text = _decode_base64(text).decode("utf-8", "replace")
         return self._recording.keep_text(text) if text else ""
 
 
@@ -507,11 +520,11 @@ def _image_format(content: Fields) -> ImageFormat | None:
     text = content.raw("text")
     if not isinstance(text, str) or content.raw("encoding") != "base64":
         return None
-    return ImageFormat.of_bytes(_decoded(text[:_FORMAT_CHARS]))
+    return ImageFormat.of_bytes(_decode_base64(text[:_IMAGE_HEADER_CHARS]))
 
 
-def _decoded(text: str) -> bytes:
-    """Return the bytes that *text* is in base64, none where it is no base64."""
+def _decode_base64(text: str) -> bytes:
+    """Return the bytes that are encoded in *text*; none if it is not base64."""
     try:
         return base64.b64decode(text)
     except ValueError:
@@ -519,12 +532,16 @@ def _decoded(text: str) -> bytes:
 
 
 def _dialect_of(name: str) -> str:
-    """Return the dialect of a writer that signs with *name*, "" for one that is not known."""
-    signs = ((dialect, sign) for dialect, sign in HAR_DIALECTS.items() if sign)
-    return next((dialect for dialect, sign in signs if re.search(sign, name, re.IGNORECASE)), "")
+    """Return the dialect of the writer *name*, "" if it is unknown."""
+    known = (
+        dialect
+        for dialect, pattern in HAR_DIALECTS.items()
+        if pattern and re.search(pattern, name, re.IGNORECASE)
+    )
+    return next(known, "")
 
 
-def _read_type(
+def _read_kind(
     request: RecordedRequest, entry: Fields, sent: Headers, got: Mapping[str, str]
 ) -> None:
     request.is_xhr = _XHR_FIELD in sent
@@ -538,15 +555,16 @@ def _read_type(
 
 
 def _read_priority(request: RecordedRequest, entry: Fields) -> None:
-    """Take over Chrome's priorities: chrome-har tells the first and the last, DevTools the last.
+    """Set Chrome's priorities: chrome-har records the first and the last, DevTools the last.
 
-    Of an image that is far from the first: Chrome raises to High what it has laid out in sight.
+    An image's last priority is not taken for the first if it is High, as Chrome raises it to that
+    when it finds the image in the viewport.
     """
     first, last = entry.text("_initialPriority").lower(), entry.text("_priority").lower()
     may_be_raised = level_of(last) is Level.HIGH and kind_of(request)[0] is Kind.IMAGE
     request.priority = first if first or may_be_raised else last
     if last not in ("", request.priority) and request.end_ms is not None:
-        # When it changed is not told: then it is known at the end, where it changes nothing more.
+        # The time of the change is unknown; at the end it has no effect on the load.
         request.later_priorities = ((request.end_ms, last),)
 
 
@@ -580,12 +598,12 @@ def _outcome(request: RecordedRequest, entry: Fields) -> RequestOutcome:
 
 
 def _join_redirects(requests: list[RecordedRequest]) -> None:
-    """Note for what came of a redirect which one: the nearest before it that names its URL."""
+    """Set for each target of a redirect the nearest redirect to its URL before it."""
     waiting: dict[str, int] = {}
     for index in by_time(requests):
         request = requests[index]
         url = without_fragment(request.url)
-        # Taken out: a redirect leads to one request, and the next of that URL is another.
+        # Popped, as a redirect leads to one request: a later one of that URL is unrelated.
         if url in waiting:
             request.redirect_of = waiting.pop(url)
         if request.redirect_to:

@@ -1,11 +1,11 @@
 """Results of lab tests as JSON: WebPageTest's (`jsonResult.php`) and Lighthouse's.
 
-WebPageTest's HAR has every field of its results under the same name after an underscore; the fields
-of HAR 1.2 are worked out from them here as WebPageTest does, and read as its HAR.
+WebPageTest's HAR has every field of its results under the same name after an underscore. The fields
+of HAR 1.2 are computed from them here as WebPageTest does, and the result is read as its HAR.
 
-Lighthouse's results, alone or in an answer of the PageSpeed Insights API, list the requests with
+Lighthouse's results, alone or in a response of the PageSpeed Insights API, list the requests with
 sizes and Chrome's priorities, but no connections and no first bytes, so that no network can be
-estimated. Of parents they name those of chains of important requests.
+estimated. They name parents only in chains of important requests.
 """
 
 from __future__ import annotations
@@ -24,19 +24,21 @@ if TYPE_CHECKING:
     from h3sim.importers.recorded_request import Recording
 
 
-_PAGE = "page_1"
-_RESULT = "lighthouseResult"
-_TIMES = {
+_PAGE_ID = "page_1"
+_PAGESPEED_MEMBER = "lighthouseResult"
+_OBSERVED_METRICS = {
     "load_event": "observedLoad",
     "largest_paint": "observedLargestContentfulPaint",
     "speed_index": "observedSpeedIndex",
 }
-_ESTIMATES = {
+"""Times of the recorded load, by the fields of `RecordedLoad`, with Lighthouse's keys."""
+_SIMULATED_METRICS = {
     "FCP": "firstContentfulPaint",
     "LCP": "largestContentfulPaint",
     "SpeedIndex": "speedIndex",
 }
-_KB = 1000
+"""Times that Lighthouse simulates for another network, by their short names in the notes."""
+_KBPS_PER_MBPS = 1000
 
 
 class WebPageTestResult:
@@ -66,9 +68,9 @@ class WebPageTestResult:
         recording.page_number = 1  # of the HAR that it becomes
         reader = HarReader(recording)
         since_ms = (view.number("date") or 0.0) * MS_PER_S
-        reader.add_page(Fields(_page(view, since_ms), view.key, recording.note))
+        reader.add_page(Fields(_har_page(view, since_ms), view.key, recording.note))
         for request in requests:
-            reader.add_entry(Fields(_entry(request, since_ms), request.key, recording.note))
+            reader.add_entry(Fields(_har_entry(request, since_ms), request.key, recording.note))
         recording.set_tool("WebPageTest", view.text("browser_name"), view.name("browser_version"))
         tool = recording.tool
         reader.finish()
@@ -78,34 +80,34 @@ class WebPageTestResult:
         """Finish: the result was read as a whole."""
 
 
-def _page(view: Fields, since_ms: float) -> dict[str, Any]:
+def _har_page(view: Fields, since_ms: float) -> dict[str, Any]:
     timings = {"onLoad": view.number("loadTime", "docTime")}
     metrics = ("SpeedIndex", "chromeUserTiming.LargestContentfulPaint")
     more = {f"_{name}": view.raw(name) for name in metrics}
-    return {"id": _PAGE, "startedDateTime": date_of(since_ms), "pageTimings": timings, **more}
+    return {"id": _PAGE_ID, "startedDateTime": date_of(since_ms), "pageTimings": timings, **more}
 
 
-def _entry(request: Fields, since_ms: float) -> dict[str, Any]:
+def _har_entry(request: Fields, since_ms: float) -> dict[str, Any]:
     """Return the entry of a HAR for a request."""
     headers = request.table("headers")
-    protocol, got = request.text("protocol"), list(_texts(headers, "response"))
-    if not protocol and got and got[0].upper().startswith("HTTP/"):
-        protocol = got[0].partition(" ")[0]
+    protocol, response_lines = request.text("protocol"), _header_lines(headers, "response")
+    if not protocol and response_lines and response_lines[0].upper().startswith("HTTP/"):
+        protocol = response_lines[0].partition(" ")[0]
     tls_ms, connect_ms = request.duration("ssl_ms"), request.duration("connect_ms")
     start_ms = request.duration("all_start", "load_start")
     return {
-        "pageref": _PAGE,
+        "pageref": _PAGE_ID,
         "startedDateTime": None if start_ms is None else date_of(since_ms + start_ms),
         "time": request.duration("all_ms", "load_ms"),
         "request": {
             "url": request.text("full_url"),
             "method": request.text("method"),
-            "headers": _fields(_texts(headers, "request")),
+            "headers": _har_headers(_header_lines(headers, "request")),
         },
         "response": {
             "status": request.number("responseCode"),
             "httpVersion": protocol,
-            "headers": _fields(got),
+            "headers": _har_headers(response_lines),
             "bodySize": request.size("objectSize"),
             "content": {
                 "size": request.size("objectSizeUncompressed"),
@@ -124,17 +126,18 @@ def _entry(request: Fields, since_ms: float) -> dict[str, Any]:
     }
 
 
-def _texts(headers: Fields, name: str) -> Iterator[str]:
-    yield from headers.texts(name) if isinstance(headers.raw(name), list) else ()
+def _header_lines(headers: Fields, name: str) -> list[str]:
+    # Anything but a list stands for no headers, and is not reported.
+    return headers.texts(name) if isinstance(headers.raw(name), list) else []
 
 
-def _fields(lines: Iterable[str]) -> list[dict[str, str]]:
+def _har_headers(lines: Iterable[str]) -> list[dict[str, str]]:
     pairs = field_lines(lines)
     return [{"name": name, "value": value} for name, value in pairs if " " not in name]
 
 
 class LighthouseResult:
-    """Reader of a result, which it takes in by its members."""
+    """Reader of a result of Lighthouse, which is complete only with its last member."""
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
@@ -142,7 +145,7 @@ class LighthouseResult:
 
     def add(self, part: JsonPart) -> None:
         """Process a member of the result."""
-        if part.path == (_RESULT,):
+        if part.path == (_PAGESPEED_MEMBER,):
             self._members = part.value if isinstance(part.value, dict) else {}
         elif len(part.path) == 1 and part.item is None:
             self._members[part.path[0]] = part.value
@@ -164,11 +167,13 @@ class LighthouseResult:
         _add_parents(recording.requests, audits)
         recording.missing.append("parents outside of chains of important requests")
         metrics = next(iter(audits.table("metrics").table("details").tables("items")), audits)
-        times_ms = {name: metrics.duration(key) for name, key in _TIMES.items()}
+        times_ms = {name: metrics.duration(key) for name, key in _OBSERVED_METRICS.items()}
         recording.times_ms |= {name: at_ms for name, at_ms in times_ms.items() if at_ms is not None}
         settings = result.table("configSettings")
         if settings.raw("throttlingMethod") == "simulate":
-            recording.provenance["lantern"] = _estimates(metrics, settings.table("throttling"))
+            recording.provenance["lantern"] = _simulation_notes(
+                metrics, settings.table("throttling")
+            )
 
 
 def _request(row: Fields) -> RecordedRequest | None:
@@ -207,25 +212,30 @@ def _request(row: Fields) -> RecordedRequest | None:
 
 def _add_parents(requests: list[RecordedRequest], audits: Fields) -> None:
     """Set the parents of requests in the tree of important requests, and of redirects."""
+    # Of each URL, the first request is the last in its list, to be taken first.
     indexes: dict[str, list[int]] = {}
     for index in reversed(range(len(requests))):
         indexes.setdefault(requests[index].url, []).append(index)
     for index, request in enumerate(requests[1:], 1):
         before = requests[index - 1]
-        is_next = None not in (before.end_ms, request.start_ms)
-        # The first requests: what a document was redirected to follows it.
-        if not (before.status in REDIRECTS and is_next):
+        is_timed = None not in (before.end_ms, request.start_ms)
+        # Redirects of the document are the first requests, each followed by its target.
+        if not (before.status in REDIRECTS and is_timed):
             break
         request.redirect_of = index - 1
-    for url, parent_url in _edges(audits):
+    for url, parent_url in _tree_edges(audits):
         children, parents = indexes.get(url), indexes.get(parent_url)
         if children and parents and requests[children[-1]].redirect_of is None:
+            # A URL may be more often in the tree than in the list: its last request stays.
             index = children.pop() if len(children) > 1 else children[-1]
             requests[index].parent = parents[-1]
 
 
-def _edges(audits: Fields) -> Iterator[tuple[str, str]]:
-    """Yield URL and parent's URL of each edge: Lighthouse 13 and older versions nest them alike."""
+def _tree_edges(audits: Fields) -> Iterator[tuple[str, str]]:
+    """Yield the URLs of child and parent of each edge in the trees of important requests.
+
+    Lighthouse 13 and older versions have them in different audits, but nested alike.
+    """
     sections = audits.table("network-dependency-tree-insight").table("details")
     trees = [section.table("value") for section in sections.tables("items")]
     trees.append(audits.table("critical-request-chains").table("details"))
@@ -241,10 +251,10 @@ def _edges(audits: Fields) -> Iterator[tuple[str, str]]:
                 waiting.append((url, node.table("children")))
 
 
-def _estimates(metrics: Fields, throttling: Fields) -> str:
-    """Return in words what Lighthouse's simulation estimates, and over which network."""
-    found = {name: metrics.duration(key) for name, key in _ESTIMATES.items()}
+def _simulation_notes(metrics: Fields, throttling: Fields) -> str:
+    """Return a note with the times that Lighthouse simulated, and the network."""
+    found = {name: metrics.duration(key) for name, key in _SIMULATED_METRICS.items()}
     times = [f"{name} {at_ms:,.0f} ms" for name, at_ms in found.items() if at_ms is not None]
     rtt_ms, rate_kbps = throttling.number("rttMs"), throttling.number("throughputKbps")
-    network = f"{rtt_ms or 0:g} ms RTT and {(rate_kbps or 0) / _KB:.4g} Mbit/s"
+    network = f"{rtt_ms or 0:g} ms RTT and {(rate_kbps or 0) / _KBPS_PER_MBPS:.4g} Mbit/s"
     return f"Lighthouse's simulation estimates {', '.join(times)} over {network}"

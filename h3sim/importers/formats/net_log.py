@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 
 _BEGIN, _END = 1, 2
-"""Phases of an event that lasts."""
-_LEVELS = {
+"""Phases of an event with a duration; others have phase 0."""
+_LEVEL_BY_NET_PRIORITY = {
     "HIGHEST": "veryhigh",
     "MEDIUM": "high",
     "LOW": "medium",
@@ -48,36 +48,43 @@ _LEVELS = {
     "IDLE": "verylow",
     "THROTTLED": "verylow",
 }
-"""Priorities of Chromium's network stack, with Blink's names for them."""
-_MAIN_FLAGS = ("MAIN_FRAME_DEPRECATED", "MAIN_FRAME")
-_LATEST_MS = 1e14
-_PROTOCOLS = {
+"""Blink's priority for each of Chromium's network stack, which is what other recordings have."""
+_MAIN_FRAME_FLAGS = ("MAIN_FRAME_DEPRECATED", "MAIN_FRAME")
+"""Names of the load flag of a page's document; newer logs have its type instead."""
+_MAX_UNIX_MS = 1e14
+"""Later times (year 5138) are no dates but mistakes."""
+_PROTOCOL_BY_SEND_EVENT = {
     "HTTP_TRANSACTION_HTTP2_SEND_REQUEST_HEADERS": "h2",
     "HTTP_TRANSACTION_QUIC_SEND_REQUEST_HEADERS": "h3",
     "HTTP_TRANSACTION_SEND_REQUEST_HEADERS": "http/1.1",
 }
+"""Protocol of a request, by the event with which its header is sent."""
 
 
 @dataclass(slots=True, kw_only=True)
 class _Exchange(RecordedRequest):
-    """One request and its answer; a redirect is another one of the same source."""
+    """Request with its response; after a redirect the same source has another one."""
 
     source: str
     number: int
+    """Index among the exchanges of the log."""
     is_main: bool = False
+    """True if it is for the document of a page, not of a frame."""
     site: str = ""
-    """Site of the page that it was requested for, "" in old logs."""
+    """Site of the page that requested it, "" in old logs."""
     is_sent: bool = False
     is_internal: bool = False
+    """True for a redirect by the browser itself."""
     has_failed: bool = False
     quic_bytes: int = 0
+    """Bytes in DATA frames over HTTP/3, for which a log has no windows."""
     chunks: list[tuple[float, int]] = field(default_factory=list)
-    later: list[tuple[float, str]] = field(default_factory=list)
+    later_levels: list[tuple[float, str]] = field(default_factory=list)
     request_fields: dict[str, str] = field(default_factory=dict)
     response_fields: dict[str, str] = field(default_factory=dict)
 
     def on_redirect(self, event: _Event) -> None:
-        """Record where the answer sends the browser."""
+        """Record the target of the redirect, and its end: no body is read."""
         self.redirect_to = event.params.text("location") or self.url
         self.end_ms = event.at_ms
 
@@ -123,8 +130,8 @@ class _Exchange(RecordedRequest):
             self.chunks.append((event.at_ms, n_bytes))
 
     def settle(self) -> None:
-        """Work out what follows from all events."""
-        self.pieces, self.later_priorities = tuple(self.chunks), tuple(self.later)
+        """Set what depends on several events, once all are read."""
+        self.pieces, self.later_priorities = tuple(self.chunks), tuple(self.later_levels)
         self.read_fields(self.request_fields, self.response_fields)
         dest = self.request_fields.get("sec-fetch-dest", "")
         self.kind = self.kind or kind_of_word(dest)
@@ -161,14 +168,14 @@ class _Event(NamedTuple):
     params: Fields
 
     @property
-    def other(self) -> str:
-        """The other source that the event is about."""
+    def bound_to(self) -> str:
+        """The other source to which the event binds its own, such as a request's connection."""
         return self.params.table("source_dependency").name("id")
 
 
 @dataclass(slots=True)
-class _Link:
-    """Socket or QUIC session: its address, and when its handshake began and ended."""
+class _Handshake:
+    """Handshake of a socket or QUIC session, with the server's address."""
 
     address: str = ""
     begun_ms: float | None = None
@@ -180,15 +187,18 @@ class NetLog:
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
-        self._names: dict[float, str] = {}
-        self._main_flags = 0
-        self._offset_ms: float | None = None
+        self._name_by_type: dict[float, str] = {}
+        self._main_frame_mask = 0
+        self._unix_offset_ms: float | None = None
         self._exchanges: list[_Exchange] = []
-        self._open: dict[str, _Exchange] = {}
-        self._alive: dict[str, tuple[float, str]] = {}
-        self._bound: dict[str, dict[str, str]] = {kind: {} for kind in _KINDS}
-        self._links: defaultdict[str, _Link] = defaultdict(_Link)
-        self._streams: dict[tuple[str, float | None], str] = {}
+        # Requests under way, and when and with which priority each request was created.
+        self._open_by_source: dict[str, _Exchange] = {}
+        self._start_by_source: dict[str, tuple[float, str]] = {}
+        self._bound_source: dict[str, dict[str, str]] = {kind: {} for kind in _BOUND_KINDS}
+        """Per kind, the source to which each source is bound."""
+        self._handshake_by_source: defaultdict[str, _Handshake] = defaultdict(_Handshake)
+        self._request_by_stream: dict[tuple[str, float | None], str] = {}
+        """Source of the request on each stream (session, stream id) of HTTP/3."""
 
     def add(self, part: JsonPart) -> None:
         """Process the constants, or an event."""
@@ -200,8 +210,8 @@ class NetLog:
         if fields is None:
             return
         self._recording.found["events"] += 1
-        name = self._names.get(fields.number("type") or 0.0)
-        if name is None:
+        name = self._name_by_type.get(fields.number("type") or 0.0)
+        if name is None:  # an event that no handler needs
             return
         at_ms, source = fields.number("time"), fields.table("source").name("id")
         if at_ms is None or not source:
@@ -209,21 +219,24 @@ class NetLog:
             return
         phase = fields.integer("phase") or 0
         event = _Event(name, at_ms, phase, source, fields.table("params"))
-        if name in _BOUND:
-            self._bound[_BOUND[name]][source] = event.other
-        elif name in _OF_EXCHANGE:
-            if (exchange := self._open.get(source)) is not None:
-                _OF_EXCHANGE[name](exchange, event)
+        if name in _KIND_BY_BINDING_EVENT:
+            self._bound_source[_KIND_BY_BINDING_EVENT[name]][source] = event.bound_to
+        elif name in _EXCHANGE_HANDLERS:
+            if (exchange := self._open_by_source.get(source)) is not None:
+                _EXCHANGE_HANDLERS[name](exchange, event)
         else:
-            _HANDLERS[name](self, event)
+            _LOG_HANDLERS[name](self, event)
 
     def _read_constants(self, constants: Fields) -> None:
         numbers = constants.table("logEventTypes")
-        found = {numbers.number(name): name for name in (*_HANDLERS, *_OF_EXCHANGE, *_BOUND)}
-        self._names = {number: name for number, name in found.items() if number is not None}
+        found = {
+            numbers.number(name): name
+            for name in (*_LOG_HANDLERS, *_EXCHANGE_HANDLERS, *_KIND_BY_BINDING_EVENT)
+        }
+        self._name_by_type = {number: name for number, name in found.items() if number is not None}
         flags = constants.table("loadFlag")
-        self._main_flags = flags.integer(*_MAIN_FLAGS) or 0
-        self._offset_ms = constants.number("timeTickOffset")
+        self._main_frame_mask = flags.integer(*_MAIN_FRAME_FLAGS) or 0
+        self._unix_offset_ms = constants.number("timeTickOffset")
         client = constants.table("clientInfo")
         self._recording.set_tool(client.text("name"), client.name("version"))
 
@@ -231,12 +244,13 @@ class NetLog:
 
     def _on_alive(self, event: _Event) -> None:
         if event.phase == _BEGIN:
-            self._alive[event.source] = event.at_ms, event.params.text("priority")
-        elif (exchange := self._open.pop(event.source, None)) is not None:
+            self._start_by_source[event.source] = event.at_ms, event.params.text("priority")
+        elif (exchange := self._open_by_source.pop(event.source, None)) is not None:
             exchange.on_end(event)
 
     def _on_job(self, event: _Event) -> None:
-        before = self._open.get(event.source)
+        # The job before on the same source, which this one follows after a redirect.
+        before = self._open_by_source.get(event.source)
         if event.phase == _END:
             if before is not None:
                 before.on_end(event)
@@ -245,7 +259,7 @@ class NetLog:
         url = params.text("url")
         if not url or event.phase != _BEGIN:
             return
-        start_ms, priority = self._alive.get(event.source, (event.at_ms, ""))
+        start_ms, priority = self._start_by_source.get(event.source, (event.at_ms, ""))
         is_hop = before is not None and (before.redirect_to or before.status in REDIRECTS)
         if before is not None and not is_hop:
             return  # restarted, such as for authentication
@@ -259,8 +273,8 @@ class NetLog:
             url=without_fragment(url),
             start_ms=event.at_ms if is_hop else start_ms,
             method=params.text("method").upper() or "GET",
-            priority=_LEVELS.get(priority or params.text("priority"), ""),
-            is_main=type_ == "main frame" or bool(not type_ and flags & self._main_flags),
+            priority=_LEVEL_BY_NET_PRIORITY.get(priority or params.text("priority"), ""),
+            is_main=type_ == "main frame" or bool(not type_ and flags & self._main_frame_mask),
             is_framed=type_ == "sub frame",
             site=params.text("network_isolation_key").partition(" ")[0],
         )
@@ -268,72 +282,75 @@ class NetLog:
             exchange.kind = Kind.DOCUMENT
         if before is not None:
             exchange.redirect_of = before.number
-        self._open[event.source] = exchange
+        self._open_by_source[event.source] = exchange
         self._exchanges.append(exchange)
 
     def _on_priority(self, event: _Event) -> None:
         word = event.params.text("priority")
-        exchange = self._open.get(event.source)
-        if exchange is not None and word in _LEVELS:
-            exchange.later.append((event.at_ms, _LEVELS[word]))
-        elif event.source in self._alive:
-            self._alive[event.source] = self._alive[event.source][0], word
+        exchange = self._open_by_source.get(event.source)
+        if exchange is not None and word in _LEVEL_BY_NET_PRIORITY:
+            exchange.later_levels.append((event.at_ms, _LEVEL_BY_NET_PRIORITY[word]))
+        elif event.source in self._start_by_source:
+            start_ms, _ = self._start_by_source[event.source]
+            self._start_by_source[event.source] = start_ms, word
 
     def _on_sent(self, event: _Event) -> None:
-        if (exchange := self._open.get(event.source)) is None:
+        if (exchange := self._open_by_source.get(event.source)) is None:
             return
-        exchange.is_sent, exchange.protocol = True, _PROTOCOLS[event.name]
+        exchange.is_sent, exchange.protocol = True, _PROTOCOL_BY_SEND_EVENT[event.name]
         exchange.request_fields = _fields(event.params.texts("headers"))
         stream = event.params.number("quic_stream_id")
         if stream is not None:
-            self._streams[self._bound["connection"].get(event.source, ""), stream] = event.source
+            self._request_by_stream[
+                self._bound_source["connection"].get(event.source, ""), stream
+            ] = event.source
 
     # Connections
 
     def _on_session_request(self, event: _Event) -> None:
-        self._bound["connection"][event.other] = event.source
+        self._bound_source["connection"][event.bound_to] = event.source
 
     def _on_connect(self, event: _Event) -> None:
-        link = self._links[event.source]
-        link.address = event.params.text("remote_address", "peer_address") or link.address
+        handshake = self._handshake_by_source[event.source]
+        handshake.address = event.params.text("remote_address", "peer_address") or handshake.address
         if event.phase == _BEGIN:
-            link.begun_ms = event.at_ms
-        elif event.phase == _END and link.ended_ms is None:
-            link.ended_ms = event.at_ms
+            handshake.begun_ms = event.at_ms
+        elif event.phase == _END and handshake.ended_ms is None:
+            handshake.ended_ms = event.at_ms
 
     def _on_quic_session(self, event: _Event) -> None:
         if event.phase == _BEGIN:
             self._on_connect(event)
 
     def _on_quic_ready(self, event: _Event) -> None:
-        self._links[event.source].ended_ms = event.at_ms
+        self._handshake_by_source[event.source].ended_ms = event.at_ms
 
     def _on_quic_data(self, event: _Event) -> None:
-        request = self._streams.get((event.source, event.params.number("stream_id")), "")
-        if (exchange := self._open.get(request)) is not None:
+        request = self._request_by_stream.get((event.source, event.params.number("stream_id")), "")
+        if (exchange := self._open_by_source.get(request)) is not None:
             exchange.quic_bytes += event.params.size("payload_length") or 0
 
     # The load
 
     def finish(self) -> None:
         """Add the requests of the chosen load."""
-        recording, exchanges = self._recording, self._exchanges
-        chosen = self._chosen()
-        numbers = {id(exchange): n for n, exchange in enumerate(chosen)}
+        recording = self._recording
+        chosen = self._choose_exchanges()
+        new_index = {exchange.number: index for index, exchange in enumerate(chosen)}
         used: set[str] = set()
         for exchange in chosen:
-            exchange.reached = self._reached(exchange.source, used)
-            before = None if exchange.redirect_of is None else exchanges[exchange.redirect_of]
-            exchange.redirect_of = numbers.get(id(before))
+            exchange.reached = self._connection_info(exchange.source, used)
+            if exchange.redirect_of is not None:
+                exchange.redirect_of = new_index.get(exchange.redirect_of)
             exchange.settle()
         recording.requests += chosen
-        if chosen and self._offset_ms is not None:
-            began_ms = self._offset_ms + (chosen[0].start_ms or 0.0)
-            if 0 < began_ms < _LATEST_MS:
+        if chosen and self._unix_offset_ms is not None:
+            began_ms = self._unix_offset_ms + (chosen[0].start_ms or 0.0)
+            if 0 < began_ms < _MAX_UNIX_MS:
                 began = datetime.fromtimestamp(began_ms / MS_PER_S, UTC)
                 recording.recorded = began.date().isoformat()
 
-    def _chosen(self) -> list[_Exchange]:
+    def _choose_exchanges(self) -> list[_Exchange]:
         """Return the requests of the chosen load, without those of other pages and the browser."""
         recording, exchanges = self._recording, self._exchanges
         starts = [each for each in exchanges if each.is_main and each.redirect_of is None]
@@ -350,16 +367,23 @@ class NetLog:
         recording.left_out["of the browser or another tab"] += len(during) - len(chosen)
         return chosen
 
-    def _reached(self, source: str, used: set[str]) -> ConnectionInfo:
-        """Return the connection of a request; its first request has the handshake."""
-        jobs, sockets, connections = (self._bound[kind] for kind in _KINDS)
+    def _connection_info(self, source: str, used: set[str]) -> ConnectionInfo:
+        """Return the connection of a request; only the first on each has the handshake time.
+
+        *used* has the connections of requests before, and gets this one.
+        """
+        jobs, sockets, connections = (self._bound_source[kind] for kind in _BOUND_KINDS)
         connection = connections.get(source, sockets.get(jobs.get(source, ""), ""))
-        link = self._links.get(sockets.get(connection, connection), _Link())
+        handshake = self._handshake_by_source.get(sockets.get(connection, connection), _Handshake())
         handshake_ms = None
-        if connection not in used and link.begun_ms is not None and link.ended_ms is not None:
-            handshake_ms = max(0.0, link.ended_ms - link.begun_ms)
+        if (
+            connection not in used
+            and handshake.begun_ms is not None
+            and handshake.ended_ms is not None
+        ):
+            handshake_ms = max(0.0, handshake.ended_ms - handshake.begun_ms)
         used.add(connection)
-        address = link.address.rpartition(":")[0]
+        address = handshake.address.rpartition(":")[0]
         return ConnectionInfo(address, connection, handshake_ms=handshake_ms)
 
 
@@ -367,15 +391,16 @@ def _fields(lines: Sequence[str]) -> dict[str, str]:
     return {name.lower(): value for name, value in field_lines(lines)}
 
 
-_KINDS = ("job", "socket", "connection")
-_BOUND = {
+_BOUND_KINDS = ("job", "socket", "connection")
+"""Kinds of sources to which others are bound, on the way from a request to its socket."""
+_KIND_BY_BINDING_EVENT = {
     "HTTP_STREAM_REQUEST_BOUND_TO_JOB": "job",
     "HTTP2_SESSION_INITIALIZED": "socket",
     "SOCKET_POOL_BOUND_TO_SOCKET": "socket",
     "HTTP_STREAM_REQUEST_BOUND_TO_QUIC_SESSION": "connection",
 }
-"""Events that bind their source to another one, by name, with the kind of the other."""
-_OF_EXCHANGE: dict[str, Callable[[_Exchange, _Event], None]] = {
+"""Events that bind their source to another one, by name, with the kind of that other."""
+_EXCHANGE_HANDLERS: dict[str, Callable[[_Exchange, _Event], None]] = {
     "URL_REQUEST_REDIRECTED": _Exchange.on_redirect,
     "URL_REQUEST_REDIRECT_JOB": _Exchange.on_own_redirect,
     "CANCELLED": _Exchange.on_cancel,
@@ -386,16 +411,16 @@ _OF_EXCHANGE: dict[str, Callable[[_Exchange, _Event], None]] = {
     "URL_REQUEST_JOB_FILTERED_BYTES_READ": _Exchange.on_read,
     "HTTP2_STREAM_UPDATE_RECV_WINDOW": _Exchange.on_window,
 }
-"""Events of a request under way, by name."""
-_HANDLERS: dict[str, Callable[[NetLog, _Event], None]] = {
+"""Handlers of the events of a request under way, by name."""
+_LOG_HANDLERS: dict[str, Callable[[NetLog, _Event], None]] = {
     "REQUEST_ALIVE": NetLog._on_alive,
     "URL_REQUEST_START_JOB": NetLog._on_job,
     "URL_REQUEST_SET_PRIORITY": NetLog._on_priority,
-    **dict.fromkeys(_PROTOCOLS, NetLog._on_sent),
+    **dict.fromkeys(_PROTOCOL_BY_SEND_EVENT, NetLog._on_sent),
     "HTTP2_SESSION_SEND_HEADERS": NetLog._on_session_request,
     "TCP_CONNECT": NetLog._on_connect,
     "QUIC_SESSION": NetLog._on_quic_session,
     "QUIC_SESSION_CRYPTO_HANDSHAKE_COMPLETE": NetLog._on_quic_ready,
     "HTTP3_DATA_FRAME_RECEIVED": NetLog._on_quic_data,
 }
-"""Other events that count, by name."""
+"""Handlers of other events, by name."""
