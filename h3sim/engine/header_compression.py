@@ -227,8 +227,6 @@ class HeaderTransport:
         self._application: Application
         self._signals: list[Callable[[int], None]] = []
         """The actions on arrival of the frames of the control stream, in the order sent."""
-        self._sizes: dict[int, int] = {}
-        """The sizes of encoder and decoder stream parts still in flight."""
         self._watched: dict[int, int] = {}
         self._reached: dict[int, int] = {}
         """The received bytes of responses that are not readable yet."""
@@ -309,10 +307,8 @@ class HeaderTransport:
     def on_delivered(self, stream_id: int, contiguous: int, now_ns: int) -> None:
         """Process bytes of the server; the browser receives those that can be read now."""
         if is_critical(stream_id):
-            # A retransmitted copy of an earlier part has no size any more, and is skipped.
-            if contiguous >= self._sizes.get(stream_id, contiguous + 1):
-                del self._sizes[stream_id]
-                self._release(self._layer.on_critical(stream_id, now_ns), now_ns)
+            # Watched up to its end: it is reported once, when it is complete.
+            self._release(self._layer.on_critical(stream_id, now_ns), now_ns)
             return
         size = self._layer.responses.size(stream_id)
         if stream_id in self._readable_at_ns:
@@ -369,6 +365,6 @@ class HeaderTransport:
 
     def _send_down(self, stream_id: int, n_bytes: int) -> None:
         """Send a part of an encoder or decoder stream downstream."""
-        self._sizes[stream_id] = n_bytes
+        self._inner.watch(stream_id, n_bytes)
+        # It leaves with what follows: the answer to a packet of the client, or a response.
         self._streams.on_critical(stream_id, n_bytes)
-        self._inner.pump()

@@ -105,8 +105,10 @@ class HttpConnection:
         # Streams are closed in the order in which they end.
         self._closings = FifoEventQueue(environment, _CLOSE, self._on_closed)
         self._on_ready: Callable[[int], None] | None = None
-        self.opened_at_ns = self.ready_at_ns = 0
-        """Time when it began to connect, and when requests could leave."""
+        self.opened_at_ns: int
+        """Time when it began to connect."""
+        self.ready_at_ns = 0
+        """Time when requests could leave; 0 if the load ended before."""
 
     def begin(self, on_ready: Callable[[int], None] | None = None) -> None:
         """Connect; *on_ready* is called when requests may leave."""

@@ -67,6 +67,16 @@ def test_no_more_connections_are_opened_than_requests_wait(
     assert len(load_of(page, max_connections_per_host=6).connections) == n_connections
 
 
+def test_a_connection_that_a_load_does_not_wait_for_was_never_ready() -> None:
+    # The first image follows on the document's connection, from 300 to 400 ms, and then the second,
+    # to 500 ms; the connection that was opened for it at 310 ms would be ready at 510 ms.
+    later = {"by": "/", "at": "complete", "delay_ms": 10}
+    page = page_with(image("0.png"), image("1.png", discovered=later))
+    first, second = load_of(page, max_connections_per_host=6).connections
+    assert (first.ready_ms, first.n_requests) == (2 * RTT_MS, 3)
+    assert (second.opened_ms, second.ready_ms, second.n_requests) == (310, 0, 0)
+
+
 def test_a_request_is_left_to_a_connection_that_is_being_opened() -> None:
     # The first of three images is complete a round trip after it was requested; its connection
     # takes the second. Two are being opened then: for the third image, and for one found 10 ms on.
