@@ -27,6 +27,8 @@ NETWORKS = {
     "TCP at a constant rate": {"network": "marx-2019-jitter", "transport": "tcp"},
     "QUIC": {"network": "fibre"},
     "TCP": {"network": "fibre", "transport": "tcp"},
+    "QPACK": {"network": "fibre", "header_compression": "early-qpack"},
+    "HPACK": {"network": "fibre", "transport": "tcp", "header_compression": "hpack"},
 }
 
 
