@@ -177,3 +177,11 @@ def test_what_http1_has_not_is_refused() -> None:
         load_of(page_with(), transport="quic", max_connections_per_host=2)
     with pytest.raises(InputError, match="max_connections_per_host"):
         load_of(page_with(), max_connections_per_host=0)
+
+
+def test_a_server_has_no_say_in_what_it_is_asked_for_one_by_one() -> None:
+    said = [{"urgency": 0}, {"urgency": 7, "after_bytes": 500}]
+    plain = load_of(page_with(image("0.png"), image("1.png")))
+    load = load_of(page_with(image("0.png", server_priorities=said), image("1.png")))
+    assert finished(load) == finished(plain)
+    assert load.trace.signals == ()
