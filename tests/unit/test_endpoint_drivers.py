@@ -304,6 +304,22 @@ class TestTimers:
         arrival = [(DELAY_NS, "packet 0"), (DELAY_NS, "flush")]
         assert log == [(0, "flush"), *early, *arrival, (30, "timer"), (30, "flush")]
 
+    def test_one_that_arrives_behind_others_of_now_does_so_as_well(self) -> None:
+        environment, driver, end, log = driven(wakes_idle=True)
+
+        def take(packet: WirePacket, now_ns: int) -> None:
+            end.on_packet(packet, now_ns)
+            end.timer_ns = None if packet.number == 2 else 15
+            driver.flush(now_ns)
+
+        driver.arrivals.take = take
+        end.waiting = [packet(0), packet(1)]
+        driver.flush(0)
+        end.waiting = [packet(2)]
+        driver.flush(1)
+        environment.run_load()
+        assert [what for _, what in log if what != "flush"] == [f"packet {n}" for n in range(3)]
+
     def test_the_timer_is_set_anew_when_only_packets_of_now_are_under_way(self) -> None:
         environment, driver, end, log = driven()
 
