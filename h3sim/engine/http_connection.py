@@ -101,7 +101,6 @@ class HttpConnection:
         """The resource of each request."""
         self._requested_at_ns: list[int] = []
         self._arrived_at_ns: list[int | None] = []
-        self._finished: dict[int, None] = {}
         # Streams are closed in the order in which they end.
         self._closings = FifoEventQueue(environment, _CLOSE, self._on_closed)
         self._on_ready: Callable[[int], None] | None = None
@@ -156,10 +155,8 @@ class HttpConnection:
         if contiguous < self._stream_bytes[resource]:
             self.transport.watch(stream_id, browser.next_offset(resource))
         else:
-            # A spurious retransmission is delivered again after the end.
-            if stream_id not in self._finished:
-                self._finished[stream_id] = None
-                self._signalling.on_finished(stream_id)
+            # The end is delivered once: what is retransmitted needlessly brings nothing new.
+            self._signalling.on_finished(stream_id)
             if browser.is_done:
                 self._environment.stop()
 
