@@ -346,6 +346,7 @@ class Factory:
         self.ends: dict[Role, Any] = {
             role: ScriptedEnd(log, f"{role.name.lower()} ") for role in Role
         }
+        self.links: dict[Role, Any] = {}
 
     def windows(self, role: Role) -> tuple[int, int]:
         del role
@@ -353,8 +354,7 @@ class Factory:
 
     def end(self, role: Role, source: Any, *, rtt_ns: int | None = None) -> EndpointOnLink:
         del source, rtt_ns
-        link: Any = DelayLink()
-        return EndpointOnLink(self.ends[role], link, 0)
+        return EndpointOnLink(self.ends[role], self.links[role], 0)
 
 
 class Application:
@@ -387,10 +387,13 @@ class Application:
 class Connection:
     """A transport between scripted ends."""
 
-    def __init__(self, make: Any = QuicTransport, *, record_packets: bool = False) -> None:
+    def __init__(
+        self, make: Any = QuicTransport, *, record_packets: bool = False, link: Any = DelayLink
+    ) -> None:
         self.log: Log = []
         self.environment = LoadEnvironment()
-        self.factory = Factory(self.log)
+        self.factory: Any = Factory(self.log)
+        self.factory.links = {role: link() for role in Role}
         self.streams = StreamSender(FifoScheduler(), turn_bytes=1000)
         self.packets = PacketLog(record_packets=record_packets)
         self.transport = make(self.environment, self.factory, self.streams, self.packets)
@@ -544,6 +547,12 @@ class TestArrivals:
                 connection.arrive_down(20 + number, packet(number, 10 + number, frames))
             told = [entry for entry in connection.run() if entry[1].startswith("delivered")]
             assert told == [(21, "delivered 0 up to 50"), (22, "delivered 0 up to 75")]
+
+    def test_the_queues_of_both_directions_are_drained_before_rows_are_read(self) -> None:
+        connection = Connection(link=QueueLink)
+        connection.begin()
+        connection.transport.carried()
+        assert [link.n_drained for link in connection.factory.links.values()] == [1, 1]
 
     def test_the_state_of_recovery_is_noted_with_packets_and_timers(self) -> None:
         connection = Connection(record_packets=True)
