@@ -241,12 +241,12 @@ def test_nothing_is_delivered_before_it_can_be_read() -> None:
     application.on_delivered(second[0], second[2], 9)
     critical = [(0, 8, *first, 0, 8), (0, 9, *second, 0, 9)]
     readable = (1, 5, 0, 0, size + 300, 1, 5)
-    early = (2, 6, 4, 0, later_size + 200, 1, 6)
+    early = [(2, 6, 4, 0, later_size + 90, 1, 6), (2, 6, 4, later_size + 90, 110, 1, 6)]
     lost = (3, None, 4, later_size + 200, 100, 2, None)
     again = (4, 12, 4, later_size + 200, 100, 3, 12)
-    carried.inner.rows = [readable, critical[0], early, critical[1], lost, again]
+    carried.inner.rows = [readable, critical[0], *early, critical[1], lost, again]
     rows = [tuple(row) for row in carried.transport.carried().packet_rows]
-    assert rows == [readable, (*early[:6], 9), lost, again]
+    assert rows == [readable, *((*row[:6], 9) for row in early), lost, again]
 
 
 def test_an_encoder_refers_to_what_was_acknowledged() -> None:
