@@ -84,9 +84,8 @@ class _Direction:
         """The statistics so far."""
 
     def size(self, stream_id: int) -> int:
-        """Return the size of the section of a stream, 0 if it is not encoded yet."""
-        section = self._sections.get(stream_id)
-        return 0 if section is None else len(section.data)
+        """Return the size of the section of a stream, once it is encoded."""
+        return len(self._sections[stream_id].data)
 
     def encode(self, stream_id: int, fields: FieldSection, now_ns: int) -> int:
         """Encode a section, and send its instructions first; return its size."""
