@@ -177,8 +177,11 @@ class DocumentParser:
         return stop, self._cost_to(stop) - self._cost_to(self.position)
 
     def reaches_end(self) -> bool:
-        """Return whether it is at the end of the document; then it has finished."""
-        if self.position == self._body_bytes and self._is_complete and not self._at_reference:
+        """Return whether it is at the end of the document; then it has finished.
+
+        It is asked once the references there have been passed.
+        """
+        if self.position == self._body_bytes and self._is_complete:
             self.has_ended = True
         return self.has_ended
 

@@ -388,7 +388,7 @@ class RenderingBrowser(Browser):
         download = self._downloads[resource]
         described = self._page.resources[resource]
         is_complete = contiguous_bytes >= described.stream_bytes
-        if is_complete and resource not in self._finished:
+        if is_complete:
             self._record.end(download, now_ns)
             self._finished[resource] = download
             self._requests.on_finished(resource)

@@ -88,9 +88,8 @@ class _Direction:
         """The statistics so far."""
 
     def size(self, stream_id: int) -> int:
-        """Return the size of the section of a stream, 0 if it is not encoded yet."""
-        section = self._sections.get(stream_id)
-        return 0 if section is None else len(section.data)
+        """Return the size of the section of a stream, once it is encoded."""
+        return len(self._sections[stream_id].data)
 
     def encode(self, stream_id: int, fields: FieldSection, now_ns: int) -> int:
         """Encode a section, and send its instructions first; return its size."""
@@ -233,8 +232,6 @@ class HeaderTransport:
         self._application: Application
         self._signals: list[Callable[[int], None]] = []
         """The actions on arrival of the frames of the control stream, in the order sent."""
-        self._critical_bytes: dict[int, int] = {}
-        """The sizes of encoder and decoder stream parts still in flight."""
         self._watched_bytes: dict[int, int] = {}
         """The threshold of `watch` per response, in bytes after its section."""
         self._received_bytes: dict[int, int] = {}
@@ -320,10 +317,8 @@ class HeaderTransport:
     def on_delivered(self, stream_id: int, contiguous: int, now_ns: int) -> None:
         """Process bytes of the server; the browser receives those that can be read now."""
         if is_critical(stream_id):
-            # A retransmitted copy of an earlier part has no size any more, and is skipped.
-            if contiguous >= self._critical_bytes.get(stream_id, contiguous + 1):
-                del self._critical_bytes[stream_id]
-                self._release(self._layer.on_critical(stream_id, now_ns), now_ns)
+            # Watched up to its end: it is reported once, when it is complete.
+            self._release(self._layer.on_critical(stream_id, now_ns), now_ns)
             return
         size = self._layer.responses.size(stream_id)
         if stream_id in self._readable_at_ns:
@@ -383,6 +378,6 @@ class HeaderTransport:
 
     def _send_down(self, stream_id: int, n_bytes: int) -> None:
         """Send a part of an encoder or decoder stream downstream."""
-        self._critical_bytes[stream_id] = n_bytes
+        self._inner.watch(stream_id, n_bytes)
+        # It leaves with what follows: the answer to a packet of the client, or a response.
         self._streams.on_critical(stream_id, n_bytes)
-        self._inner.pump()

@@ -104,14 +104,14 @@ class HttpConnection:
         """Time when it left the browser."""
         self._arrived_at_ns: list[int | None] = []
         """Arrival at the server."""
-        self._finished: dict[int, None] = {}
-        """Streams whose responses have arrived completely."""
         # Streams are closed in the order in which they end.
         self._closings = FifoEventQueue(environment, _CLOSE, self._on_closed)
         self._on_ready: Callable[[int], None] | None = None
         """The callback of `begin`."""
-        self.opened_at_ns = self.ready_at_ns = 0
-        """Time when it began to connect, and when requests could leave."""
+        self.opened_at_ns: int
+        """Time when it began to connect."""
+        self.ready_at_ns = 0
+        """Time when requests could leave; 0 if the load ended before."""
 
     def begin(self, on_ready: Callable[[int], None] | None = None) -> None:
         """Connect; *on_ready* is called when requests may leave."""
@@ -159,10 +159,8 @@ class HttpConnection:
         if contiguous < self._stream_bytes[resource]:
             self.transport.watch(stream_id, browser.next_offset(resource))
         else:
-            # A spurious retransmission is delivered again after the end.
-            if stream_id not in self._finished:
-                self._finished[stream_id] = None
-                self._signalling.on_finished(stream_id)
+            # The end is delivered once: what is retransmitted needlessly brings nothing new.
+            self._signalling.on_finished(stream_id)
             if browser.is_done:
                 self._environment.stop()
 

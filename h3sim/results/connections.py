@@ -31,7 +31,8 @@ class Connection:
     """A connection of a load; the stream ids in its `trace` are those on this connection.
 
     *hosts* are those that share it, by name ("(page)" if the page does not name its own). It was
-    opened at *opened_at_ns*, and requests could leave from *ready_at_ns* on.
+    opened at *opened_at_ns*, and requests could leave from *ready_at_ns* on, which is 0 if the load
+    ended before.
     """
 
     number: int

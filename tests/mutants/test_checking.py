@@ -164,6 +164,21 @@ def test_a_rule_finds_a_broken_trace(rule: str, change: Callable[[Trace], Trace]
     assert list(RULES[rule](load._replace(trace=change(load.trace))))
 
 
+def test_a_row_may_begin_with_bytes_of_an_earlier_one() -> None:
+    """A retransmission of lost bytes has others next to them that arrived."""
+    made = complete()
+
+    def resend(rows: list[Any]) -> None:
+        last = rows.pop()
+        for n, (start, stop) in enumerate(((0, 30), (30, 40), (0, 50))):
+            at_ns = last["arrived_at_ns"] + n
+            times = {"arrived_at_ns": at_ns, "delivered_at_ns": at_ns}
+            rows.append({**last, "offset": start, "length_bytes": stop - start, **times})
+
+    trace = rows_changed(made.trace, resend)
+    assert not [*RULES["every_byte_once_in_order"](made._replace(trace=trace))]
+
+
 def test_over_tcp_no_stream_is_delivered_past_a_gap_in_another() -> None:
     load = complete("tcp")
 

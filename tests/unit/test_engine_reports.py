@@ -27,6 +27,8 @@ NETWORKS = {
     "TCP at a constant rate": {"network": "marx-2019-jitter", "transport": "tcp"},
     "QUIC": {"network": "fibre"},
     "TCP": {"network": "fibre", "transport": "tcp"},
+    "QPACK": {"network": "fibre", "header_compression": "early-qpack"},
+    "HPACK": {"network": "fibre", "transport": "tcp", "header_compression": "hpack"},
 }
 
 
@@ -150,6 +152,19 @@ class TestServerPriorityPolicy:
         streams.calls.clear()
         doubting.update(4, Eps(urgency=7))
         assert [call for call in streams.calls if call == ("update", 4, Eps(urgency=7))] == []
+
+    def test_an_update_that_is_not_believed_changes_all_that_is_open(self) -> None:
+        doubting, streams = policy(resource(Kind.IMAGE), resource(Kind.STYLESHEET), validates=True)
+        doubting.open(0, Eps(urgency=5))
+        doubting.open(4, Eps(urgency=3))
+        doubting.update(0, Eps(urgency=4))
+        assert streams.calls[-1] == ("update", 0, Eps(urgency=4))
+        assert doubting.record == []
+        # An image above a stylesheet: from now on types alone count, those of both.
+        doubting.update(0, Eps(urgency=3))
+        by_type = [(0, Eps(urgency=3, incremental=True)), (4, Eps(urgency=0))]
+        assert streams.calls[-2:] == [("update", *change) for change in by_type]
+        assert doubting.record == [(7, *change) for change in by_type]
 
     def test_placeholders_are_not_judged(self) -> None:
         doubting, streams = policy(resource(Kind.IMAGE), validates=True)

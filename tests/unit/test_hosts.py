@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
+from h3sim import engine
 from h3sim.cli import main
 from h3sim.errors import InputError, PageError
 from h3sim.page import Kind, Page, Resource, page_from_dict
-from h3sim.page.hosts import Host
+from h3sim.page.hosts import Host, RecordedHosts
 from h3sim.transport import LinkProfile, Network
 from h3sim.units import mbps, ms
 from tests.helpers import AT_ONCE, page_document
@@ -324,3 +325,41 @@ def test_a_host_that_is_described_twice_is_an_error() -> None:
     root = Resource(id="/", kind=Kind.DOCUMENT, size_bytes=1000, host="www")
     with pytest.raises(PageError, match=r"hosts\.www: is duplicated"):
         Page(name="x", resources=(root,), hosts=(Host(name="www"), Host(name="www")))
+
+
+@pytest.mark.parametrize(("host", "n_connections"), [("www", 1), ("far", 2)])
+def test_a_browser_that_computes_its_load_has_one_row_of_activities(
+    host: str, n_connections: int
+) -> None:
+    load = recorded({"www": {}, host: {}}, child("a", host), **AT_ONCE)
+    assert len(load.connections) == n_connections
+    assert load.trace.activities
+    own = [connection.trace.activities for connection in load.connections]
+    # It is the trace of the load that has them: each connection's own would be a part.
+    assert own == ([load.trace.activities] if n_connections == 1 else [(), ()])
+
+
+def test_at_a_constant_rate_hosts_share_the_connection() -> None:
+    spec = engine.LoadSpec(
+        page({"www": {}, "far": {}}, child("a", "far")),
+        scheme=h3sim.load_scheme("fifo"),
+        network=h3sim.load_network("marx-2019"),
+        hosts=RecordedHosts(),
+    )
+    (connection,) = engine.simulate(spec).connections
+    assert connection.hosts == ("www", "far")
+
+
+def test_a_connection_that_is_being_opened_adds_nothing_to_progress() -> None:
+    calls: list[int] = []
+    large = {**ROOT, "bytes": 1100 * 1200}
+    early = {**child("a", "far"), "discovered": {"by": "/", "at": "offset", "offset_bytes": 1}}
+    made = page_from_dict({**page_document(large, early), "hosts": {"far": {"rtt_ms": 10_000}}})
+    h3sim.study.run_config(
+        made,
+        h3sim.load_scheme("rr"),
+        h3sim.LoadConfig(network=WIDE, connections="per-host"),
+        progress=lambda n_sent, n_packets: calls.append(n_sent),
+    )
+    # Both begin at 0; the document's is reported again at 1024, long before the other sends.
+    assert calls == [0, 1024, 1024]

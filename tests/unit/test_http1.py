@@ -67,6 +67,16 @@ def test_no_more_connections_are_opened_than_requests_wait(
     assert len(load_of(page, max_connections_per_host=6).connections) == n_connections
 
 
+def test_a_connection_that_a_load_does_not_wait_for_was_never_ready() -> None:
+    # The first image follows on the document's connection, from 300 to 400 ms, and then the second,
+    # to 500 ms; the connection that was opened for it at 310 ms would be ready at 510 ms.
+    later = {"by": "/", "at": "complete", "delay_ms": 10}
+    page = page_with(image("0.png"), image("1.png", discovered=later))
+    first, second = load_of(page, max_connections_per_host=6).connections
+    assert (first.ready_ms, first.n_requests) == (2 * RTT_MS, 3)
+    assert (second.opened_ms, second.ready_ms, second.n_requests) == (310, 0, 0)
+
+
 def test_a_request_is_left_to_a_connection_that_is_being_opened() -> None:
     # The first of three images is complete a round trip after it was requested; its connection
     # takes the second. Two are being opened then: for the third image, and for one found 10 ms on.
@@ -167,3 +177,11 @@ def test_what_http1_has_not_is_refused() -> None:
         load_of(page_with(), transport="quic", max_connections_per_host=2)
     with pytest.raises(InputError, match="max_connections_per_host"):
         load_of(page_with(), max_connections_per_host=0)
+
+
+def test_a_server_has_no_say_in_what_it_is_asked_for_one_by_one() -> None:
+    said = [{"urgency": 0}, {"urgency": 7, "after_bytes": 500}]
+    plain = load_of(page_with(image("0.png"), image("1.png")))
+    load = load_of(page_with(image("0.png", server_priorities=said), image("1.png")))
+    assert finished(load) == finished(plain)
+    assert load.trace.signals == ()

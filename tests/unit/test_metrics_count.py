@@ -49,6 +49,9 @@ def trace_of(*rows: tuple[int, int | None, int, int, int, int]) -> Trace:
             ],
             (7, 0, 2),
         ),
+        # Nor has it the first byte of a stream, which is sent behind the others, or not at all.
+        ([(0, 5, 0, 1, 9, 0), (1, 6, 0, 0, 1, 1)], (2, 0, 0)),
+        ([(0, 5, 0, 1, 9, 0)], (1, 0, 0)),
         # A stream that goes on over what was sent: part of it is new, and part is not.
         ([(0, None, 0, 0, 9, 0), (1, 6, 0, 0, 12, 1), (2, 7, 0, 12, 9, 2)], (3, 1, 1)),
         ([(0, None, 0, 0, 9, 0), (1, 6, 0, 0, 12, 1), (2, 7, 0, 9, 3, 2)], (3, 1, 2)),

@@ -5,9 +5,12 @@ One packet every 10 ms, at 10, 20, ...; requests and signals arrive at once, unl
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from tests.helpers import finished_ms, replay
+import h3sim
+from tests.helpers import finished_ms, replay, scripted_page
 
 CRITICAL, VISIBLE = {"critical": True}, {"above_the_fold": True}
 CHAINS = ("fifo-h2", "fifo-draft-20", "fifo-draft-22")
@@ -68,6 +71,19 @@ def test_swetts_next_stream_stands_one_below_the_last_of_its_class_that_is_there
     message = {s.element_id: s.signal for s in load.trace.signals if s.element_id >= 0}
     # The third goes from 30 to 620, so it is there at 610; by 1400 all have left.
     assert [message[4 * n].strict for n in range(5)] == [255, 254, 253, 252, 255]
+
+
+@pytest.mark.parametrize("yields", [False, True])
+def test_swetts_images_all_have_the_priority_of_their_class(yields: bool) -> None:
+    scheme = h3sim.load_scheme("swett")
+    if yields:  # then it is known which streams a class has, chain or not
+        *others, idle = scheme.placeholders
+        idle = replace(idle, yields_to="critical", yielding_weight=1)
+        scheme = replace(scheme, placeholders=(*others, idle))
+    steps = [(0, "document", 1), *[(0, "image", 1)] * 3]
+    load = h3sim.simulate(scripted_page(steps), scheme=scheme)
+    message = {s.element_id: s.signal for s in load.trace.signals if s.element_id >= 0}
+    assert [message[4 * n].strict for n in range(4)] == [255, 16, 16, 16]
 
 
 def test_swetts_three_hundredth_stream_has_nothing_lower_and_shares() -> None:

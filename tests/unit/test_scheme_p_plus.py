@@ -60,6 +60,13 @@ def test_normal_gets_its_weight_back_500_ms_after_the_last_chunk_of_high() -> No
     assert finished_ms(load) == {0: 10, 4: 870, 8: 1210}
 
 
+def test_a_send_buffer_takes_the_last_chunk_of_high_as_the_response_begins() -> None:
+    steps = [(0, "document", 2), (0, "script", 60, LATE)]
+    buffered = replay(steps, "p+", send_buffer_kb=1000)
+    assert weights_of(buffered, NORMAL) == [(0, 256), (0, 1), (500, 256)]
+    assert weights_of(replay(steps, "p+"), NORMAL) == [(0, 256), (0, 1), (520, 256)]
+
+
 def test_the_500_ms_count_from_the_last_stream_of_high() -> None:
     load = replay([(0, "document", 1), (300, "stylesheet", 1), (900, "font", 1)], "p+")
     # The document leaves at 510, the stylesheet (sent at 300) at 800; the font comes at 900.

@@ -202,6 +202,20 @@ class TestDoubts:
         assert believed.trace.order == [0, 0, 0, 4, 0, 4] + [0] * 5
         assert doubted.trace.order == [0, 0, 4, 4] + [0] * 7
 
+    def test_a_response_that_has_left_the_scheduler_casts_no_doubt(self) -> None:
+        mute = replace(
+            CHROME,
+            name="mute",
+            signalling=Signalling.SERVER,
+            rules=(),
+            otherwise="low-incremental",
+            validates_client_priorities=True,
+            retention_ns=0,
+        )
+        steps = [(0, "image", 1), (25, "stylesheet", 2)]
+        signals = replay(steps, mute).trace.signals  # type: ignore[arg-type]
+        assert [signal.element_id for signal in signals] == [0, 4]
+
 
 class TestReading:
     @pytest.mark.parametrize(
