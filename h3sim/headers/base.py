@@ -220,7 +220,11 @@ class HeaderLists:
     @cached_property
     def in_order(self) -> tuple[Exchange, ...]:
         """The exchanges in request order, without those that lack its direction."""
-        listed = (e for e in self.exchanges if (e.response if self.of_responses else e.request))
+        listed = (
+            exchange
+            for exchange in self.exchanges
+            if (exchange.response if self.of_responses else exchange.request)
+        )
         return tuple(sorted(listed, key=lambda exchange: exchange.requested_at_ns))
 
     @cached_property
@@ -247,13 +251,21 @@ class HeaderLists:
 
 def requests_of(exchanges: Iterable[Exchange]) -> tuple[TimedSection, ...]:
     """Return the requests by time; equal times keep their order."""
-    timed = (TimedSection(e.requested_at_ns, e.request) for e in exchanges if e.request)
+    timed = (
+        TimedSection(exchange.requested_at_ns, exchange.request)
+        for exchange in exchanges
+        if exchange.request
+    )
     return tuple(sorted(timed, key=lambda section: section.at_ns))
 
 
 def responses_of(exchanges: Iterable[Exchange]) -> tuple[TimedSection, ...]:
     """Return the responses by start time; equal times keep their order."""
-    timed = (TimedSection(e.responded_at_ns, e.response) for e in exchanges if e.response)
+    timed = (
+        TimedSection(exchange.responded_at_ns, exchange.response)
+        for exchange in exchanges
+        if exchange.response
+    )
     return tuple(sorted(timed, key=lambda section: section.at_ns))
 
 

@@ -79,17 +79,24 @@ class Delete(NamedTuple):
     n_references: int
 
 
+# Comments below name the rows of the module's table that the bits are from.
+
+
 def write_line(line: Line) -> bytes:
     """Return the encoded line."""
     entry, name, value, at = line
     if entry is None:
+        # `0010`, or `0000`.
         head = encode_integer(at, 4, 0x20) if at is not None else b"\0"
         return head + encode_string(name) + encode_string(value or b"")
     if value is None:
+        # `1T`
         return encode_integer(entry.slot, 6, 0xC0 if entry.is_static else 0x80)
     if at is None:
+        # `0001T`
         head = encode_integer(entry.slot, 3, 0x18 if entry.is_static else 0x10)
     else:
+        # `01T`
         head = encode_integer(entry.slot, 5, 0x60 if entry.is_static else 0x40)
         head += encode_integer(at, _INDEX_BITS)
     return head + encode_string(value)
@@ -97,6 +104,7 @@ def write_line(line: Line) -> bytes:
 
 def delete_line(delete: Delete) -> bytes:
     """Return the encoded instruction."""
+    # `0011`
     return encode_integer(delete.slot, 4, 0x30) + encode_integer(delete.n_references, _INDEX_BITS)
 
 
@@ -111,7 +119,7 @@ def read_lines(data: bytes) -> tuple[list[Line], list[Delete]]:
     deletes: list[Delete] = []
     while not reader.is_done:
         first = reader.peek()
-        if first & 0xF0 == 0x30:
+        if first & 0xF0 == 0x30:  # `0011`
             deletes.append(Delete(reader.integer(4), reader.integer(_INDEX_BITS)))
         else:
             lines.append(_look_up(_read_line(reader, first)))
@@ -120,19 +128,19 @@ def read_lines(data: bytes) -> tuple[list[Line], list[Delete]]:
 
 def _read_line(reader: WireReader, first: int) -> Line:
     """Return the line that starts with byte *first* (draft-ietf-quic-qpack-00 § 3)."""
-    if first & 0x80:
+    if first & 0x80:  # `1T`
         return Line(TableReference(bool(first & 0x40), reader.integer(6)), b"", None)
-    if first & 0x40:
+    if first & 0x40:  # `01T`
         entry = TableReference(bool(first & 0x20), reader.integer(5))
         at = reader.integer(_INDEX_BITS)
         return Line(entry, b"", reader.string(), at)
-    if first & 0x20:
+    if first & 0x20:  # `0010`
         at = reader.integer(4)
         return Line(None, reader.string(), reader.string(), at)
-    if first & 0x10:
+    if first & 0x10:  # `0001T`
         entry = TableReference(bool(first & 0x08), reader.integer(3))
         return Line(entry, b"", reader.string())
-    reader.integer(4)
+    reader.integer(4)  # `0000`
     return Line(None, reader.string(), reader.string())
 
 
@@ -407,7 +415,10 @@ class EarlyQpackDecoder:
         sections = self._incomplete.values()
         return Held(
             sum(section.n_bytes for section in sections),
-            sum(field_bytes(field for field in s.fields if field is not None) for s in sections),
+            sum(
+                field_bytes(field for field in section.fields if field is not None)
+                for section in sections
+            ),
         )
 
     @property

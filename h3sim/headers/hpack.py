@@ -135,12 +135,12 @@ class HpackDecoder:
         return tuple(block.stream_id for block in self._waiting.values())
 
 
-_INDEXED_BITS, _INDEXING_BITS, _LITERAL_BITS = 7, 6, 4
-"""Prefixes of the three representations.
-
-An indexed field, a literal that becomes an entry, and one that does not (RFC 7541 §§ 6.1, 6.2.1,
-6.2.2).
-"""
+_INDEXED_BITS = 7
+"""Prefix of an indexed field (RFC 7541 § 6.1)."""
+_INDEXING_BITS = 6
+"""Prefix of a literal that becomes an entry (RFC 7541 § 6.2.1)."""
+_LITERAL_BITS = 4
+"""Prefix of a literal that becomes no entry (RFC 7541 § 6.2.2)."""
 
 
 class HpackSizes:
@@ -180,10 +180,12 @@ class HpackSizes:
             return len(encode_integer(index, _INDEXED_BITS))
         name, value = field
         name_index = static_index(name) or self._dynamic_index(name) or 0
-        is_entry = not name.startswith(b":") or name == b":authority"
-        n_bytes = len(encode_integer(name_index, _INDEXING_BITS if is_entry else _LITERAL_BITS))
+        becomes_entry = not name.startswith(b":") or name == b":authority"
+        n_bytes = len(
+            encode_integer(name_index, _INDEXING_BITS if becomes_entry else _LITERAL_BITS)
+        )
         n_bytes += _string_bytes(value) + (0 if name_index else _string_bytes(name))
-        if is_entry:
+        if becomes_entry:
             self._insert(field)
         return n_bytes
 

@@ -30,10 +30,14 @@ BASE_BITS = 7
 """Prefix of the number of inserts before a block."""
 WAITS_FOR_ALL = 0x80
 """Flag of a block whose encoding evicted entries: it waits for all earlier blocks."""
-INDEXED, INDEXED_BITS = 0x80, 7
-"""Pattern and prefix of an indexed field (RFC 7541 § 6.1)."""
-INSERT, INSERT_BITS = 0x40, 6
-"""Pattern and prefix of a literal that becomes an entry (RFC 7541 § 6.2.1)."""
+INDEXED = 0x80
+"""Pattern of an indexed field (RFC 7541 § 6.1)."""
+INDEXED_BITS = 7
+"""Prefix of its index."""
+INSERT = 0x40
+"""Pattern of a literal that becomes an entry (RFC 7541 § 6.2.1)."""
+INSERT_BITS = 6
+"""Prefix of the index of its name."""
 LITERAL_BITS = 4
 """Prefix of a literal that becomes no entry, whose pattern is 0 (RFC 7541 § 6.2.2)."""
 FIRST_DYNAMIC = 62

@@ -318,8 +318,10 @@ def find_parents(
     return parents, n_rejected
 
 
-_TCP_TLS_ROUND_TRIPS, _QUIC_ROUND_TRIPS = 2, 1
-"""Round trips before the first request: TCP and TLS 1.3 (RFC 8446 § 2), or QUIC (RFC 9000 § 7)."""
+_TCP_TLS_ROUND_TRIPS = 2
+"""Round trips of TCP and TLS 1.3 before the first request (RFC 8446 § 2)."""
+_QUIC_ROUND_TRIPS = 1
+"""Round trips of QUIC before the first request (RFC 9000 § 7)."""
 _CLOCK_PRECISION_MS = 1.0
 """Requests that overlap by less may follow each other: recorded times are rounded."""
 

@@ -11,8 +11,9 @@ _COMPRESSION_LEVEL = 6
 _ZLIB_OR_GZIP_BITS = 32 + zlib.MAX_WBITS
 """Window size that makes zlib recognize either header."""
 _MIN_STEP_BYTES = 8
+"""Least distance of the offsets that are kept of a compressed body."""
 _MAX_STEPS = 20_000
-"""Offsets kept of a compressed body, so that the memory for one of any length is bounded."""
+"""Most offsets kept of a compressed body, so that the memory for one of any length is bounded."""
 _MIME_BY_EXTENSION = {
     **{end: f"image/{end}" for end in ("avif", "gif", "jpeg", "png", "webp")},
     **{end: f"font/{end}" for end in ("otf", "ttf", "woff", "woff2")},

@@ -68,6 +68,7 @@ CRUX_COLUMNS = (*_RTT_COLUMNS, *_CLASS_BY_TYPE_COLUMN)
 _MONTH_COLUMNS = ("yyyymm", "yyyymmdd", "date")
 """Columns with the period of a row; each table of BigQuery has one of them."""
 _QUEUE_BYTES = 65_536
+"""Queue of the networks, of which CrUX says nothing."""
 _MAX_SHARE = 1.01
 """Shares are rounded, so that those of all classes may add up to more than 1."""
 _NO_DATA_DENSITIES = (None, "NaN")

@@ -89,7 +89,8 @@ _DEPTH_CHANGE = {b"(": 1, b"[": 1, b"{": 1, b")": -1, b"]": -1, b"}": -1}
 _WEIGHT_BY_WORD = {"normal": NORMAL, "bold": BOLD, "bolder": BOLD}
 _ASSUMED_CONDITIONS = ("supports", "layer", "container", "scope", "starting-style")
 """At-rules whose conditions are assumed to hold."""
-_MIN_WEIGHT, _MAX_WEIGHT = 100, 1000
+_MIN_WEIGHT = 100
+_MAX_WEIGHT = 1000
 _FONT_FORMATS = ("woff2", "woff", "truetype", "opentype")
 """Font formats that current browsers support."""
 _NOT_WEB_FONTS = frozenset(
@@ -245,7 +246,7 @@ def _read_import(prelude: list[Any]) -> tuple[str, list[Any]]:
 
 
 def _style_rule(selector: str, parts: Iterable[Any]) -> StyleRule:
-    declarations = [(p.lower_name, p.value) for p in parts if p.type == "declaration"]
+    declarations = [(part.lower_name, part.value) for part in parts if part.type == "declaration"]
 
     def of(what: str, read: Callable[[Any], Iterable[Any]]) -> tuple[Any, ...]:
         """Return the values of one font property; a family may also be in a variable."""
@@ -283,7 +284,9 @@ def _weights_in(tokens: Iterable[Any]) -> Iterator[int]:
 
 
 def _is_slanted(tokens: Iterable[Any]) -> bool:
-    return any(t.type == "ident" and t.lower_value in ("italic", "oblique") for t in tokens)
+    return any(
+        token.type == "ident" and token.lower_value in ("italic", "oblique") for token in tokens
+    )
 
 
 def _urls(tokens: Iterable[Any]) -> Iterator[str]:
@@ -350,7 +353,9 @@ def _first_source(tokens: list[Any]) -> str:
             source.append(token)
             continue
         url = next(_urls(source), "")
-        formats = [t for t in source if t.type == "function" and t.lower_name == "format"]
+        formats = [
+            token for token in source if token.type == "function" and token.lower_name == "format"
+        ]
         words = [_serialize(each.arguments).strip("'\" ").lower() for each in formats]
         # Only old browsers read .eot; a data: URL needs no request.
         is_unused = url.partition("?")[0].lower().endswith(".eot") or url.startswith("data:")
@@ -433,7 +438,9 @@ class StyledDocument:
         if self._characters is None:
             text = _ANY_TAG.sub("", self._data.decode("utf-8", "replace"))
             self._characters = set(map(ord, text))
-        return any(low <= c <= high for c in self._characters for low, high in face.ranges)
+        return any(
+            low <= character <= high for character in self._characters for low, high in face.ranges
+        )
 
     def _selector_applies(self, selector: str) -> bool:
         # `:not(:hover)` matches when the page is first shown.
@@ -618,7 +625,8 @@ def _range_holds(text: str) -> bool:
         is_set = _WORD_BY_FEATURE.get(name, "none") not in ("none", "no-preference")
         return is_set or bool(_NUMBER_BY_FEATURE.get(name))
     values = [
-        _NUMBER_BY_FEATURE[w] if w in _NUMBER_BY_FEATURE else _parse_length(w) for w in words[::2]
+        _NUMBER_BY_FEATURE[word] if word in _NUMBER_BY_FEATURE else _parse_length(word)
+        for word in words[::2]
     ]
     for left, sign, right in zip(values, words[1::2], values[1:], strict=False):
         if left is None or right is None:
@@ -633,10 +641,13 @@ def _parse_length(text: str) -> float | None:
     """Return a length in pixels, a resolution, a ratio or a number; None for anything else."""
     ratio = _RATIO.fullmatch(text)
     if ratio:
-        return int(ratio[1]) / int(ratio[2]) if int(ratio[2]) else None
+        width, height = map(int, ratio.groups())
+        return width / height if height else None
     length = _LENGTH.fullmatch(text)
-    unit = _PX_BY_UNIT.get(length[2]) if length else None
-    return float(length[1]) * unit if length and unit is not None else None
+    if length is None:
+        return None
+    number, unit = length.groups()
+    return float(number) * _PX_BY_UNIT[unit] if unit in _PX_BY_UNIT else None
 
 
 def chosen(srcset: str, sizes: str = "") -> str:
@@ -684,11 +695,11 @@ def _density(descriptor: str, width_px: float) -> float | None:
     """Return the pixel density of a candidate "2x" or "800w"; None if the descriptor is invalid."""
     if not descriptor:
         return 1.0
-    number = re.fullmatch(r"(\d*\.?\d+)([wx])(?:\s+\d+h)?", descriptor)
-    if number is None:
+    match = re.fullmatch(r"(\d*\.?\d+)([wx])(?:\s+\d+h)?", descriptor)
+    if match is None:
         return None
-    value = float(number[1])
-    return value if number[2] == "x" else value / width_px
+    number, unit = match.groups()
+    return float(number) if unit == "x" else float(number) / width_px
 
 
 def _source_width_px(sizes: str) -> float:

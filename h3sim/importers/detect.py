@@ -152,7 +152,7 @@ def import_page(
         path=(PATH, path),
         page=(Integer(low=1), page),
         above_the_fold=(PATH, above_the_fold),
-        **{key: given for key, given in optional.items() if given[1] is not None},
+        **{key: (kind, value) for key, (kind, value) in optional.items() if value is not None},
     )
     if os.path.isdir(path):  # noqa: PTH112 - a name that is too long is reported later
         path = Path(path) / "index.html"
@@ -249,7 +249,8 @@ def _with_requested_marks(imported: ImportedPage, choice: str | Path) -> Importe
     elif choice != HEURISTIC or not any(resource.above_the_fold for resource in page.resources):
         page = with_marks(page, choice)
     evidence = page.above_the_fold_from
-    marks = {f"above the fold by {evidence.value}": sum(r.above_the_fold for r in page.resources)}
+    n_marked = sum(resource.above_the_fold for resource in page.resources)
+    marks = {f"above the fold by {evidence.value}": n_marked}
     if not page.knows_above_the_fold:
         return replace(imported, page=page, missing=("what is above the fold", *imported.missing))
     if evidence.is_inferred:

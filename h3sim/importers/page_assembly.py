@@ -198,7 +198,7 @@ class _Assembly:
             hosts = _hosts_in(requests)
             raise recording.refuse(f"has no request to {host!r}; its hosts are {hosts}")
         self._retained = retained
-        documents = [n for n in retained if requests[n].resolved_kind is Kind.DOCUMENT]
+        documents = [index for index in retained if requests[index].resolved_kind is Kind.DOCUMENT]
         unframed = (index for index in documents if not requests[index].is_framed)
         self._root = next(unframed, (documents or retained)[0])
         self._redirect_targets = self._targets_of_root()

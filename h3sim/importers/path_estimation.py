@@ -42,6 +42,7 @@ _MIN_WINDOW_MS = 100.0
 MIN_TRANSFER_MS = 1.0
 """Shorter transfers count as arriving in an instant: recorders round to milliseconds."""
 _PACKET_BYTES = 1500
+"""Largest packet of Ethernet."""
 _MIN_PIECES = 20
 """Fewest pieces whose sizes tell whether they are packets or TLS records."""
 _PACKET_HEADER_BYTES = 58
@@ -52,8 +53,10 @@ _STALL_GAPS = 2
 """A gap of this many median ones may be a stall."""
 _AGREEING_RATIO = 1.1
 """Paces agree if their ratio is at most this."""
-_MIN_RECORD_SHARE, _MIN_PACKET_SHARE = 0.6, 0.3
-"""Least share of the bytes that must agree on a pace, for records and for packets."""
+_MIN_RECORD_SHARE = 0.6
+"""Least share of the bytes that must agree on a pace of records."""
+_MIN_PACKET_SHARE = 0.3
+"""Least share of the bytes that must agree on a pace of packets."""
 _MIN_AGREEING_RECORDS = 3
 _STEPS_PER_WINDOW = 4
 """Chunks within one such part of a window are merged, to bound the number of pairs to try."""
@@ -260,7 +263,9 @@ def estimated_rtt(requests: Iterable[RecordedRequest]) -> EstimatedRtt | None:
         if not handshakes_ms and any(wait < bound_ms for wait in waits_ms):
             bound_ms /= _TCP_TLS_ROUND_TRIPS
         min_wait_ms = bound_ms * _MIN_HANDSHAKE_SHARE if handshakes_ms else _MIN_WAIT_MS
-        connection_rtts_ms.append(min([bound_ms, *(w for w in waits_ms if w >= min_wait_ms)]))
+        connection_rtts_ms.append(
+            min([bound_ms, *(wait_ms for wait_ms in waits_ms if wait_ms >= min_wait_ms)])
+        )
     if connection_rtts_ms:
         n_connections = f"{len(connection_rtts_ms):,} connections"
         description = f"the median of {n_connections}' handshakes and shortest waits"
@@ -310,7 +315,10 @@ def handshake_rtt_ms(requests: Iterable[RecordedRequest]) -> float | None:
     Waits alone are no evidence here, as those of few requests may all include the server's time.
     """
     requests = [*requests]
-    if not any(_plausible((r.reached.handshake_ms, r.reached.connect_ms)) for r in requests):
+    if not any(
+        _plausible((request.reached.handshake_ms, request.reached.connect_ms))
+        for request in requests
+    ):
         return None
     rtt = estimated_rtt(requests)
     return None if rtt is None else rtt.rtt_ms

@@ -435,7 +435,8 @@ class Recording:
     def set_tool(self, *words: str) -> None:
         """Set the tool that made the recording, shortened and without control characters."""
         text = " ".join(" ".join(words).split())
-        self.tool = "".join(c for c in text if c.isprintable())[:_MAX_TOOL_CHARS]
+        printable = "".join(character for character in text if character.isprintable())
+        self.tool = printable[:_MAX_TOOL_CHARS]
 
 
 def visible_rectangles(
@@ -560,10 +561,14 @@ def _from_cloudflare_fields(request: RecordedRequest) -> tuple[ServerPriority, .
     found = []
     for part in (request.cf_priority, *request.cf_priority_change.split(",")):
         match = _CLOUDFLARE_PRIORITY.fullmatch(part.strip())
-        if match is not None and int(match[2]) <= _MAX_CLOUDFLARE_PRIORITY:
-            bucket, level = int(match[2]), _LEVEL_BY_CONCURRENCY[match[3]]
-            after_bytes = int(match[1] or 0)
-            found.append(ServerPriority(bucket=bucket, level=level, after_bytes=after_bytes))
+        if match is None:
+            continue
+        after_bytes, priority, concurrency = match.groups()
+        if int(priority) <= _MAX_CLOUDFLARE_PRIORITY:
+            level = _LEVEL_BY_CONCURRENCY[concurrency]
+            found.append(
+                ServerPriority(bucket=int(priority), level=level, after_bytes=int(after_bytes or 0))
+            )
     return tuple(found)
 
 

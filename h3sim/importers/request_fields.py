@@ -29,6 +29,7 @@ _PATH_PARAMETERS = re.compile(r";[^/]*")
 _NOT_IN_ADDRESS = re.compile(r"[\x00-\x20\x7f-\x9f\ud800-\udfff\u2028\u2029\ufeff]+")
 """Characters that no address has: control characters, blanks, lone surrogates."""
 _MAX_ID_CHARS = 200
+"""Longer ids of resources are cut."""
 _WEB_SCHEMES = ("http", "https")
 _PRINTABLE_ASCII = "".join(map(chr, range(0x21, 0x7F)))
 _UNESCAPED_IN_PATH, _UNESCAPED_IN_QUERY = (

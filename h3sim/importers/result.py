@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from h3sim.page import Page
 
 
-_COUNTS, _TEXTS = TableOf(COUNT), ListOf(TEXT, "texts")
+_COUNTS = TableOf(COUNT)
+_TEXTS = ListOf(TEXT, "texts")
 _PROBLEMS = ListOf(
     ObjectType(
         Property("key", TEXT, "where in the file"), Property("message", TEXT, "what is wrong")

@@ -66,6 +66,7 @@ _BYTE_ORDER_MARKS = (
 )
 """Marks with the encodings that they announce, in the order in which they are tried."""
 _PEEKED_BYTES = 4096
+"""Bytes from the start of a file by which its format is recognized."""
 _UNDECODABLE_BYTE = re.compile("[\udc80-\udcff]")
 """A byte that is not UTF-8, as Python's error handler "surrogateescape" represents it."""
 
@@ -452,6 +453,7 @@ def _members(
 _UNKNOWN_SIZE = -1
 """Unknown size in HAR 1.2."""
 _MAX_NUMBER_CHARS = 40
+"""Longest text that is read as a number."""
 
 
 class Fields:

@@ -71,7 +71,8 @@ def class_of(page: Page, by: str) -> str:
     >>> [class_of(page, by) for by in PAGE_CLASSES]
     ['medium', 'up to 20 resources', 'written down']
     """
-    return PAGE_CLASSES[by][1](page)
+    _, classify = PAGE_CLASSES[by]
+    return classify(page)
 
 
 def classes_of(page: Page) -> dict[str, str]:

@@ -325,8 +325,10 @@ class MarksFrom(enum.Enum):
 
 
 _GLOB_CHARS = frozenset("*?[")
-_MAX_GLOBS, _MAX_GLOB_CHARS = 500, 1000
-"""Limits of the patterns in a file, since each is compared with every id."""
+_MAX_GLOBS = 500
+"""Most patterns that are read from a file, since each is compared with every id."""
+_MAX_GLOB_CHARS = 1000
+"""Longest pattern that is read from a file."""
 
 
 def marked(page: Page, ids: Collection[str], source: MarksFrom) -> Page:
@@ -418,8 +420,10 @@ _LAYOUT = Record(Layout, noun="an object")
 
 _EDIT_SEPARATOR = "~"
 """Separates the name of an edited page from the start of its digest."""
-_DIGEST_CHARS, _SHORT_DIGEST_CHARS = 6, 8
-"""Characters of a digest in the name of an edited page, and in `short_digest`."""
+_DIGEST_CHARS = 6
+"""Characters of a digest in the name of an edited page."""
+_SHORT_DIGEST_CHARS = 8
+"""Characters of `short_digest`."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

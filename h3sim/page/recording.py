@@ -101,8 +101,10 @@ class RecordedLoad:
 
 MAX_PX = 1_000_000
 """Larger coordinates are errors."""
-_SHARE_DECIMALS, _PX_DECIMALS = 4, 2
-"""Decimals that a page file has of shares of the viewport, and of coordinates."""
+_SHARE_DECIMALS = 4
+"""Decimals of shares of the viewport in a page file."""
+_PX_DECIMALS = 2
+"""Decimals of coordinates in a page file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,8 +140,9 @@ def clipped(
     >>> clipped((100, 100), -20, 90, 50, 50)
     Rectangle(x=0.0, y=90.0, width=30.0, height=10.0)
     """
-    left, right = max(0.0, x), min(viewport_px[0], x + width)
-    top, bottom = max(0.0, y), min(viewport_px[1], y + height)
+    viewport_width, viewport_height = viewport_px
+    left, right = max(0.0, x), min(viewport_width, x + width)
+    top, bottom = max(0.0, y), min(viewport_height, y + height)
     if left >= right or top >= bottom:
         return None
     return Rectangle(

@@ -46,9 +46,14 @@ _MIN_RESOURCES, _MAX_RESOURCES = 10, 214
 """The range of Marx 2019's pages."""
 _MAX_BODY_BYTES = 4_000_000
 """Bound of a drawn size, since a log-normal distribution has none."""
-_RESPONSE_HEADER_BYTES, _REQUEST_BYTES = 200, 100
-_ASYNC_SHARE, _DEFER_SHARE, _HEAD_SCRIPT_SHARE = 0.25, 0.10, 0.4
-"""Shares of the document's scripts that are async, deferred, and in its head."""
+_RESPONSE_HEADER_BYTES = 200
+_REQUEST_BYTES = 100
+_ASYNC_SHARE = 0.25
+"""Share of the document's scripts that are async."""
+_DEFER_SHARE = 0.10
+"""Share of the document's scripts that are deferred."""
+_HEAD_SCRIPT_SHARE = 0.4
+"""Share of the document's scripts that are in its head."""
 _EXECUTE_MS_PER_KB = 1.1
 _VISIBLE_IMAGE_SHARE = 0.3
 """The share of images, from the start of the document, that are above the fold."""
@@ -220,7 +225,7 @@ def _finish(source: random.Random, drafts: Sequence[_Draft]) -> Iterator[Resourc
     }
     order = [
         *(index for index in in_document if index in head),
-        *(p for p in in_document if p not in head),
+        *(index for index in in_document if index not in head),
     ]
     position = {index: number for number, index in enumerate(order)}
     images = [index for index in order if drafts[index].kind is Kind.IMAGE]

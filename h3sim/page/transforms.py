@@ -74,7 +74,7 @@ def selected(page: Page, names: str | Iterable[str]) -> list[int]:
     found: set[int] = set()
     problems = []
     for name in [names] if isinstance(names, str) else names:
-        of_kind = [r.id for r in page.resources if r.kind.value == name]
+        of_kind = [resource.id for resource in page.resources if resource.kind.value == name]
         matches = {page.index[id_] for id_ in of_kind or ids_like(page, name)}
         matches.difference_update(page.roots)
         if not matches:
@@ -207,11 +207,15 @@ def with_inlined_styles(page: Page, *, share: float = 1.0) -> Page:
         for index, (r, of) in enumerate(zip(page.resources, page.root_of, strict=True))
         if of == page.root != index
     ]
-    inlined = [r for r in descendants if r.kind is Kind.STYLESHEET and r.in_head]
+    inlined = [
+        resource
+        for resource in descendants
+        if resource.kind is Kind.STYLESHEET and resource.in_head
+    ]
     front_bytes = round(share * sum(style.size_bytes for style in inlined))
     after_styles = Discovery(by=root.id, at=TriggerEvent.OFFSET, offset_bytes=front_bytes)
     on_completion = Discovery(by=root.id, at=TriggerEvent.COMPLETE)
-    scripts = {r.id for r in descendants if r.kind is Kind.SCRIPT}
+    scripts = {resource.id for resource in descendants if resource.kind is Kind.SCRIPT}
     replacement_of = dict.fromkeys((style.id for style in inlined), after_styles)
 
     def shifted(at_bytes: int) -> int:
@@ -223,17 +227,17 @@ def with_inlined_styles(page: Page, *, share: float = 1.0) -> Page:
         return after_styles if when.by in scripts else _after_removal(when, replacement_of, page)
 
     remaining = [
-        _with_reference(retriggered(r, moved), shifted)
-        for r in page.resources
-        if r.id not in replacement_of
+        _with_reference(retriggered(resource, moved), shifted)
+        for resource in page.resources
+        if resource.id not in replacement_of
     ]
     return page.with_resources(
-        replace(r, size_bytes=r.size_bytes + front_bytes)
-        if r.id == root.id
-        else replace(r, discovered=on_completion, is_defer=True)
-        if r.id in scripts
-        else r
-        for r in remaining
+        replace(resource, size_bytes=resource.size_bytes + front_bytes)
+        if resource.id == root.id
+        else replace(resource, discovered=on_completion, is_defer=True)
+        if resource.id in scripts
+        else resource
+        for resource in remaining
     )
 
 
@@ -331,10 +335,12 @@ def with_inlined(page: Page, names: str | Iterable[str]) -> Page:
         parse_ns=root.parse_ns + sum(each.parse_ns + each.execute_ns for each in chosen.values()),
         response_offsets=(),  # those recorded are of the smaller body
     )
-    remaining = (r for r in page.resources if r.id not in chosen)
+    remaining = (resource for resource in page.resources if resource.id not in chosen)
     return page.with_resources(
-        _with_reference(retriggered(larger_root if r.id == root.id else r, moved), shifted)
-        for r in remaining
+        _with_reference(
+            retriggered(larger_root if resource.id == root.id else resource, moved), shifted
+        )
+        for resource in remaining
     )
 
 
@@ -355,7 +361,8 @@ def with_same_host(page: Page, names: str | Iterable[str]) -> Page:
     chosen = {page.resources[index].id for index in selected(page, names)}
     host = page.resources[page.root].host
     return page.with_resources(
-        replace(r, host=host) if r.id in chosen else r for r in page.resources
+        replace(resource, host=host) if resource.id in chosen else resource
+        for resource in page.resources
     )
 
 
@@ -411,10 +418,10 @@ def with_revalidated(page: Page, names: str | Iterable[str]) -> Page:
 
     remaining = (retriggered(resource, moved) for resource in page.resources)
     return page.with_resources(
-        replace(r, size_bytes=0, header_bytes=_NOT_MODIFIED_BYTES, response_offsets=())
-        if r.id in stale
-        else r
-        for r in remaining
+        replace(resource, size_bytes=0, header_bytes=_NOT_MODIFIED_BYTES, response_offsets=())
+        if resource.id in stale
+        else resource
+        for resource in remaining
     )
 
 

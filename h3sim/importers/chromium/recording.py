@@ -100,7 +100,11 @@ class Document:
     @property
     def first_image_bytes(self) -> int | None:
         """Offset of the first image reference, or None."""
-        ends = (r.offset_bytes for r in self.references.values() if r.tag in _IMAGE_TAGS)
+        ends = (
+            reference.offset_bytes
+            for reference in self.references.values()
+            if reference.tag in _IMAGE_TAGS
+        )
         return min(ends, default=None)
 
     def position(self, line: int, column: int) -> int:
@@ -284,9 +288,13 @@ class Causes:
     def _requesting_document(self, exchange: RecordedExchange, index: int) -> ReceivedDocument:
         """Return the document of the requesting frame, or the root."""
         # Backwards: of several documents of a frame the last one makes the request.
-        earlier = (e for e in reversed(self._exchanges[:index]) if e.hop_id in self._documents)
+        earlier = (
+            exchange
+            for exchange in reversed(self._exchanges[:index])
+            if exchange.hop_id in self._documents
+        )
         root = self._exchanges[0]
-        document = next((e for e in earlier if e.frame_id == exchange.frame_id), root)
+        document = next((each for each in earlier if each.frame_id == exchange.frame_id), root)
         return self._documents[document.hop_id]
 
     def _last_exchange_before(self, url: str, index: int) -> RecordedExchange | None:
@@ -436,7 +444,11 @@ def is_favicon(exchange: RecordedExchange) -> bool:
 
 def complete_exchanges(everything: Sequence[RecordedExchange]) -> list[RecordedExchange]:
     """Return the exchanges of a page: completed ones, without redirects to failed ones."""
-    loaded = [e for e in everything if e.is_complete and not e.failed and not is_favicon(e)]
+    loaded = [
+        exchange
+        for exchange in everything
+        if exchange.is_complete and not exchange.failed and not is_favicon(exchange)
+    ]
     retained_ids = {exchange.hop_id for exchange in loaded}
     # Backwards, to drop whole chains of redirects to failed requests.
     for exchange in reversed(everything):
@@ -463,7 +475,9 @@ class VisitReader:
             if exchange.number in visit.documents and exchange.status not in REDIRECTS
         }
         # After redirects of the root, the page is their target.
-        self._document = next((e for e in loaded if e.status not in REDIRECTS), loaded[-1])
+        self._document = next(
+            (exchange for exchange in loaded if exchange.status not in REDIRECTS), loaded[-1]
+        )
         if self._document.hop_id not in self._documents:
             raise ChromiumError("the document is not HTML, or Chromium did not keep it")
         causes = Causes(loaded, self._documents, self._work, visit.measured["waited"])
@@ -592,11 +606,11 @@ def merged(pages: Sequence[Page]) -> tuple[Page, int]:
     """
     graphs = [graph_of(page) for page in pages]
     # The first of equally frequent ones.
-    index = max(range(len(pages)), key=lambda n: (graphs.count(graphs[n]), -n))
+    index = max(range(len(pages)), key=lambda index: (graphs.count(graphs[index]), -index))
     alike = [page for page, graph in zip(pages, graphs, strict=True) if graph == graphs[index]]
     page = pages[index]
     return replace(
-        page, resources=tuple(_with_median_times(r, alike) for r in page.resources)
+        page, resources=tuple(_with_median_times(resource, alike) for resource in page.resources)
     ), index
 
 
@@ -604,11 +618,13 @@ def _with_median_times(resource: Resource, pages: Sequence[Page]) -> Resource:
     recorded = [page.resources[page.index[resource.id]] for page in pages]
     discovery = resource.discovered
     if discovery is not None:
-        delays_ns = [r.discovered.delay_ns for r in recorded if r.discovered is not None]
+        delays_ns = [
+            resource.discovered.delay_ns for resource in recorded if resource.discovered is not None
+        ]
         discovery = replace(discovery, delay_ns=statistics.median_low(delays_ns))
     # The lower median, which is a recorded integer time.
     times_ns = {
-        name: statistics.median_low([getattr(r, name) for r in recorded])
+        name: statistics.median_low([getattr(resource, name) for resource in recorded])
         for name in ("parse_ns", "execute_ns", "server_ns")
     }
     return replace(resource, discovered=discovery, **times_ns)
@@ -708,6 +724,7 @@ def recorded_of(visit: Navigation, name: str, *, url: str = "") -> Recorded:
     """
     everything = exchanges_of(visit)
     loaded = complete_exchanges(everything)
+    # The first exchange is the navigation.
     if not loaded or loaded[0] is not everything[0]:
         reason = everything[0].failed if everything else ""
         raise ChromiumError(f"the document did not arrive{f': {reason}' if reason else ''}")

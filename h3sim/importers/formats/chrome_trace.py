@@ -159,8 +159,10 @@ def _table_in(table: object, name: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-_SEND_REQUEST, _WILL_SEND_REQUEST = "ResourceSendRequest", "ResourceWillSendRequest"
-_RECEIVE_RESPONSE, _FINISH_REQUEST = "ResourceReceiveResponse", "ResourceFinish"
+_WILL_SEND_REQUEST = "ResourceWillSendRequest"
+_SEND_REQUEST = "ResourceSendRequest"
+_RECEIVE_RESPONSE = "ResourceReceiveResponse"
+_FINISH_REQUEST = "ResourceFinish"
 _PROTOCOL_EVENT_BY_NAME = {
     _WILL_SEND_REQUEST: "",
     _SEND_REQUEST: "requestWillBeSent",
@@ -171,7 +173,8 @@ _PROTOCOL_EVENT_BY_NAME = {
     "ResourceReceivedData": "dataReceived",
 }
 """Trace events of requests, with the equivalent event of the Network domain; "" for none."""
-_NAVIGATION_START, _LOAD_EVENTS = "navigationStart", ("MarkLoad", "loadEventEnd")
+_NAVIGATION_START = "navigationStart"
+_LOAD_EVENTS = ("MarkLoad", "loadEventEnd")
 _LARGEST_PAINT = "largestContentfulPaint::Candidate"
 _LARGEST_IMAGE = "LargestImagePaint::Candidate"
 _VIEWPORT = "PaintTimingVisualizer::Viewport"
@@ -495,7 +498,10 @@ def _viewport_px(
     exchanges: Sequence[RecordedExchange], marks: Sequence[_Event]
 ) -> tuple[float, float] | None:
     """Return width and height of the viewport in CSS pixels, None if it is unknown."""
-    arrived_ms = next((e.first_byte_ms for e in exchanges if e.first_byte_ms is not None), 0.0)
+    arrived_ms = next(
+        (exchange.first_byte_ms for exchange in exchanges if exchange.first_byte_ms is not None),
+        0.0,
+    )
     # The first viewport of a mobile page, before its document, is wider than the screen; frames
     # and SVG images have smaller ones.
     sizes = [

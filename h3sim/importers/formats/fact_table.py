@@ -287,7 +287,7 @@ def _graph_problems(rows: Mapping[int, FactsRow], reported: set[str]) -> list[Va
     parents = {index: row.parent for index, row in rows.items()}
     found = [*id_problems(ids)]
     roots = [n for n, parent in parents.items() if parent is None]
-    roots = [n for n in roots if f"resources[{n}].parent" not in reported]
+    roots = [index for index in roots if f"resources[{index}].parent" not in reported]
     for index in roots[1:]:
         message = f"a second root beside resources[{roots[0]}]: only one may have no parent"
         found.append(ValidationIssue(key=f"resources[{index}].parent", message=message))

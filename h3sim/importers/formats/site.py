@@ -42,6 +42,7 @@ _MAX_FILE_BYTES = 256 << 20
 _MAX_SHEET_BYTES = 4 << 20
 """Longest stylesheet that is parsed: the parser is slow and takes much memory."""
 _MAX_FILES = 20_000
+"""Most files that are read of a folder."""
 _INLINE_PREFIXES = ("data:", "blob:", "about:", "javascript:", "#")
 
 
