@@ -122,11 +122,14 @@ def _name_of(action: argparse.Action) -> str:
 
 def _hint(flag: str, known: Mapping[str, Any]) -> str:
     """Return the present form of an unknown flag, or similar flags, as the end of a message."""
-    from h3sim.config.load_config import FLAGS, LoadConfig  # lazy, like the next: for errors only
+    from h3sim.config.load_config import (
+        RENAMED_FLAGS,
+        LoadConfig,
+    )  # lazy, like the next: for errors only
     from h3sim.config.options import flags_of
 
-    if flag in FLAGS:
-        return f"; {flag} was renamed to {FLAGS[flag]}"
+    if flag in RENAMED_FLAGS:
+        return f"; {flag} was renamed to {RENAMED_FLAGS[flag]}"
     if flag == "--set" and "--help-all" in known:
         return "; each option of a load is an option of its own here: see --help-all"
     if "--set" in known:

@@ -18,7 +18,7 @@ from h3sim.study.fidelity import Grade
 from h3sim.study.hints import HARMS, METRICS
 from h3sim.study.recommendation import EXAMPLE, read_subject
 from h3sim.study.search import DEPLOYABLE, ESTIMATED_WITHIN, ROBUSTNESS_NETWORKS, arms_of
-from h3sim.table import MISSING, SURE, Column, decimals_of
+from h3sim.table import FINE_TOLERANCE, MISSING, Column, decimals_of
 from h3sim.text import escape_control
 
 if TYPE_CHECKING:
@@ -241,7 +241,9 @@ def _print_search(found: SearchResult, options: Options) -> None:
     width = options.width
     # The interval of a worse scheme lies above 1, and must look so.
     decimals = max(
-        decimals_of((1.0, row.low), least=2, apart=_DISTINCT if row.is_worse else SURE)
+        decimals_of(
+            (1.0, row.low), least=2, tolerance=_DISTINCT if row.is_worse else FINE_TOLERANCE
+        )
         for row in found.rows
     )
     output.show(
@@ -252,9 +254,9 @@ def _print_search(found: SearchResult, options: Options) -> None:
             found.rows,
             "scheme",
             "pairs",
-            (Column.ratio("ratio to the best", apart=_DISTINCT), "ratio"),
-            (Column("low", decimals, SURE), "low"),
-            (Column("high", decimals, SURE), "high"),
+            (Column.ratio("ratio to the best", tolerance=_DISTINCT), "ratio"),
+            (Column("low", decimals, FINE_TOLERANCE), "low"),
+            (Column("high", decimals, FINE_TOLERANCE), "high"),
             ("", found.status),
         ),
     )
@@ -392,7 +394,10 @@ def _print_hints(found: Hints, options: Options) -> None:
         shown = output.of(
             found.effects,
             *("edit", "metric", "before_ms", "after_ms"),
-            *((Column.ratio(name, apart=SURE), name) for name in ("ratio", "low", "high")),
+            *(
+                (Column.ratio(name, tolerance=FINE_TOLERANCE), name)
+                for name in ("ratio", "low", "high")
+            ),
             (Column("p (Holm)", 3), "p_holm"),
         )
         output.show(width, shown)

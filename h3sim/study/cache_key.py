@@ -21,10 +21,11 @@ from typing import TYPE_CHECKING, Any
 from h3sim import catalog
 from h3sim._version import __version__
 from h3sim.browser import BrowserModel
-from h3sim.config.load_config import RECORDED, LoadConfig, recorded_network
+from h3sim.config.load_config import LoadConfig, recorded_network
 from h3sim.errors import H3SimError, InputError
 from h3sim.headers.base import HeaderLists
 from h3sim.headers.wire import LIBRARIES
+from h3sim.page.recording import RECORDED_NETWORK
 from h3sim.plugins import entry_points_of
 from h3sim.results.configuration import configuration
 from h3sim.schema.fields import write_table
@@ -372,7 +373,7 @@ def resolved_digest(
     except H3SimError:
         return digest(_settings(options))
     network = network_to_dict(spec.network)
-    named = options.get("network", RECORDED)
+    named = options.get("network", RECORDED_NETWORK)
     return digest(
         # The name under which rows have the network; that of a changed one lists the changes.
         getattr(named, "name", str(named)),

@@ -18,14 +18,14 @@ from h3sim import rng
 from h3sim._version import __version__
 from h3sim.config import LoadConfig
 from h3sim.config.load_config import (
-    OF_NETWORK,
-    RECORDED,
+    NETWORK_OPTIONS,
     config_for,
     over_networks,
     recorded_network,
 )
 from h3sim.config.options import LEVEL, refuse
 from h3sim.errors import InputError, NothingToMeasureError, SchemeError, ValidationIssue
+from h3sim.page.recording import RECORDED_NETWORK
 from h3sim.schema import format_value
 from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
 from h3sim.schema.errors import RejectedValueError, plain_values
@@ -81,7 +81,7 @@ def with_drawn_network(config: LoadConfig, within: float) -> LoadConfig:
         up=_faster(network.up, rate),
     )
     # What the options say is in the network by now, and would be done to it a second time.
-    done: dict[str, Any] = dict.fromkeys(OF_NETWORK)
+    done: dict[str, Any] = dict.fromkeys(NETWORK_OPTIONS)
     return replace(config, network=drawn, **done)
 
 
@@ -458,7 +458,7 @@ def _ground(
     check_names(pages=known, schemes=[arm.scheme for arm in arms])
     within = racing["network_within"]
     if within is None:
-        is_estimated = config.network == RECORDED and any(map(recorded_network, known))
+        is_estimated = config.network == RECORDED_NETWORK and any(map(recorded_network, known))
         within = ESTIMATED_WITHIN if is_estimated else 1
     return _Ground(
         pages=known,

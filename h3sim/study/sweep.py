@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from h3sim import catalog
 from h3sim.config import LoadConfig
 from h3sim.config.load_config import (
-    RECORDED,
     config_for,
     recorded_network,
     refuse_options,
@@ -30,6 +29,7 @@ from h3sim.config.load_config import (
 from h3sim.config.options import SEED, ReorderOption, check_running, refuse
 from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue, needing_extra
 from h3sim.headers.base import HeaderLists
+from h3sim.page.recording import RECORDED_NETWORK
 from h3sim.results.figures import FIGURES, ON_DEMAND
 from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
 from h3sim.schema.errors import plain_number, plain_values
@@ -442,7 +442,7 @@ def _named(given: FactorialDesign) -> FactorialDesign:
 
         def meant(key: str, value: Any) -> Any:
             # Paths as well: a file that changes later gives other cells.
-            is_name = isinstance(value, str | Path | Mapping) and value != RECORDED
+            is_name = isinstance(value, str | Path | Mapping) and value != RECORDED_NETWORK
             if key not in _FINDS or not is_name:
                 return value
             return errors.collect(key, lambda: _FINDS[key](value))
