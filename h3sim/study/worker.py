@@ -236,5 +236,5 @@ def row_of(load: Load, *, metrics: Collection[str] = ()) -> dict[str, Any]:
         "scheme": load.scheme.name,
         **load.configuration,
         "version": __version__,
-        **columns_of(load, asked=metrics),
+        **columns_of(load, on_demand=metrics),
     }
