@@ -325,12 +325,14 @@ def compare(
     >>> [round(row.speedup_all, 2) for row in comparison.rows]
     [1.0, 1.41]
     """
-    usual = () if scheduler is not None else "marx-2019"
+    default_schemes = () if scheduler is not None else "marx-2019"
     with ErrorCollector() as errors:
         errors.collect("", lambda: _check(keep_loads, sample_ms, options))
         several = errors.collect("", lambda: _seeds(seeds, keep_loads, sample_ms))
         requested = errors.collect(
-            "", lambda: add_schedulers(schemes, scheduler, signals, usual=usual), default=["rr"]
+            "",
+            lambda: add_schedulers(schemes, scheduler, signals, default=default_schemes),
+            default=["rr"],
         )
         execution, given = errors.collect(
             "", lambda: read_options(compare, options, config), default=(None, LoadConfig())
