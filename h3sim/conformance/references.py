@@ -132,7 +132,7 @@ _BANDS: dict[Weights, dict[int, int]] = {
 
 
 class ReferenceTree(_ReferenceWithTimes[_Node]):
-    """Behaves as `h3sim.schedulers.TreeScheduler` says that it does, with the same settings."""
+    """Slow model of `h3sim.schedulers.TreeScheduler`, with the same settings."""
 
     def __init__(self, *, turn_bytes: int = 1400, weights: Weights = Weights.SHARES) -> None:
         super().__init__()
@@ -266,7 +266,7 @@ class _BucketStream(_Stream):
 
 
 class ReferenceBuckets(_Reference[_BucketStream]):
-    """Behaves as `h3sim.schedulers.BucketScheduler` says that it does."""
+    """Slow model of `h3sim.schedulers.BucketScheduler`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -339,7 +339,7 @@ class _Element(_TimedStream):
 
 
 class ReferenceStrict(_ReferenceWithTimes[_Element]):
-    """Behaves as `h3sim.schedulers.StrictScheduler` says that it does."""
+    """Slow model of `h3sim.schedulers.StrictScheduler`."""
 
     def __init__(self, *, turn_bytes: int = 1400) -> None:
         super().__init__()

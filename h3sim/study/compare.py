@@ -335,17 +335,17 @@ def compare(
             lambda: add_schedulers(schemes, scheduler, signals, default=default_schemes),
             default=["rr"],
         )
-        execution, given = errors.collect(
+        execution, base_config = errors.collect(
             "", lambda: read_options(compare, options, config), default=(None, LoadConfig())
         )
-        configs = errors.collect("", lambda: _with_buffers(given, send_buffers_kb))
+        configs = errors.collect("", lambda: _with_buffers(base_config, send_buffers_kb))
         compared = errors.collect("", lambda: resolve_compared(pages, requested, baseline))
     subjects, baseline_scheme = compared
     grid = _Grid(subjects.pages, configs, subjects.schemes, baseline_scheme)
     if seed_list is None:
         return _one_seed(grid, execution, sample_ms, keep_loads=keep_loads)
     if not isinstance(seeds, Iterable):  # a number of seeds, from that of the config on
-        seed_list = range(given.seed, given.seed + len(seed_list))
+        seed_list = range(base_config.seed, base_config.seed + len(seed_list))
     return _over_seeds(grid, execution, seed_list)
 
 
@@ -357,8 +357,8 @@ def _seeds(
         return None
     from h3sim.study.sweep import resolve_seeds  # lazy: studies use this module
 
-    given = {"keep_loads": keep_loads or None, "sample_ms": sample_ms}
-    names = [name for name, value in given.items() if value is not None]
+    refused = {"keep_loads": keep_loads or None, "sample_ms": sample_ms}
+    names = [name for name, value in refused.items() if value is not None]
     with ErrorCollector() as errors:
         if names:
             message = "does not go with seeds"
@@ -420,12 +420,12 @@ def _over_seeds(grid: _Grid, execution: Execution, seeds: Sequence[int]) -> Seed
 def _seed_rows(results: Results, grid: _Grid) -> Iterator[SeedComparisonRow]:
     """Yield the rows of each send buffer and metric; metrics that no load has are left out."""
     for config in grid.configs:
-        some = results.filter(send_buffer_kb=config.send_buffer_kb)
+        of_config = results.filter(send_buffer_kb=config.send_buffer_kb)
         for figure in FIGURES:
             if not figure.is_compared:
                 continue
             try:
-                rows = some.compare(grid.baseline.name, value=figure.name)
+                rows = of_config.compare(grid.baseline.name, value=figure.name)
             except NothingToMeasureError:
                 continue
             for row in rows:
@@ -513,11 +513,13 @@ def resolve_subjects(
     """
     with ErrorCollector() as errors:
         # The defaults are not empty, so that unknown names are not also reported as missing.
-        found = errors.collect("pages", lambda: resolve_pages(pages), default=(None,))
-        selected = errors.collect("schemes", lambda: resolve_schemes(schemes), default=(None,))
-        errors.collect("", lambda: check_some(pages=found, schemes=selected))
-    check_names(pages=found, schemes=selected)
-    return Subjects(found, selected)
+        resolved_pages = errors.collect("pages", lambda: resolve_pages(pages), default=(None,))
+        resolved_schemes = errors.collect(
+            "schemes", lambda: resolve_schemes(schemes), default=(None,)
+        )
+        errors.collect("", lambda: check_some(pages=resolved_pages, schemes=resolved_schemes))
+    check_names(pages=resolved_pages, schemes=resolved_schemes)
+    return Subjects(resolved_pages, resolved_schemes)
 
 
 def resolve_compared(

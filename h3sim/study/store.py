@@ -596,15 +596,15 @@ class Store:
         Raises:
             StoreError: if one is damaged.
         """
-        found: dict[bytes, CellOutcome] = {}
+        outcomes: dict[bytes, CellOutcome] = {}
         for start in range(0, len(keys), _KEYS_PER_QUERY):
-            some = keys[start : start + _KEYS_PER_QUERY]
-            marks = ",".join("?" * len(some))
+            query_keys = keys[start : start + _KEYS_PER_QUERY]
+            marks = ",".join("?" * len(query_keys))
             query = f"SELECT {_CELL_COLUMNS} FROM cells WHERE key IN ({marks})"  # noqa: S608 - marks
-            for values in self._file.rows(query, some):
+            for values in self._file.rows(query, query_keys):
                 outcome = self._outcome(values)
-                found[outcome.key] = outcome
-        return found
+                outcomes[outcome.key] = outcome
+        return outcomes
 
     def put(self, outcomes: Iterable[CellOutcome]) -> None:
         """Store outcomes of cells in one transaction.
@@ -635,13 +635,21 @@ class Store:
         Raises:
             StoreError: if one, or a cell of one, is damaged.
         """
-        found = []
+        studies = []
         for study, _, name, n, axes in self._studies():
             succeeded = [row is not None for row, _, _ in self.rows(study)]
-            done, names = sum(succeeded), tuple(json.loads(axes))
-            counts = {"done": done, "failed": len(succeeded) - done}
-            found.append(StoredStudy(id=study, name=name.decode(), n=n, axes=names, **counts))
-        return found
+            n_done = sum(succeeded)
+            studies.append(
+                StoredStudy(
+                    id=study,
+                    name=name.decode(),
+                    n=n,
+                    axes=tuple(json.loads(axes)),
+                    done=n_done,
+                    failed=len(succeeded) - n_done,
+                )
+            )
+        return studies
 
     def axes_of(self, study: int | None = None) -> tuple[int, tuple[str, ...]]:
         """Return the number and the axes of a *study* (default: the last).

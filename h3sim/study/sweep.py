@@ -98,11 +98,11 @@ def _count_missing(cells: Cells, store: str | Path) -> int:
     with Store(store, may_write=False) as opened:
         for first in range(0, len(cells), _CELLS_PER_QUERY):
             indices = range(first, min(first + _CELLS_PER_QUERY, len(cells)))
-            some = [keys.key(index) for index in indices]
-            done = opened.known(some)
+            query_keys = [keys.key(index) for index in indices]
+            done = opened.known(query_keys)
             if cells.has_resources:
                 done = {key: row for key, row in done.items() if row.error or row.resources}
-            n_missing += sum(key not in done for key in some)
+            n_missing += sum(key not in done for key in query_keys)
     return n_missing
 
 

@@ -139,7 +139,7 @@ def prioritization_test(
     """
     with ErrorCollector() as errors:
         errors.collect("", lambda: check_arguments(InputError, late=(Choice(LATE_KINDS), late)))
-        execution, given = errors.collect(
+        execution, base_config = errors.collect(
             "", lambda: read_options(prioritization_test, options, config), default=(None, None)
         )
         selected = errors.collect("schemes", lambda: resolve_schemes(schemes), default=(None,))
@@ -147,7 +147,7 @@ def prioritization_test(
     pages = server_test_page(late), server_test_page(late, n_early=0)
     with LoadRunner(execution, _measured) as runner:
         measured = runner.run(
-            [LoadTask(page, scheme, given) for scheme in selected for page in pages]
+            [LoadTask(page, scheme, base_config) for scheme in selected for page in pages]
         )
     of_test, of_late_alone = measured[::2], measured[1::2]
     rows = [
@@ -321,12 +321,12 @@ def validate_scheme(
     """
     with ErrorCollector() as errors:
         selected = errors.collect("scheme", lambda: _scheme_with_rules(scheme))
-        found = errors.collect("pages", lambda: resolve_pages(pages))
+        resolved_pages = errors.collect("pages", lambda: resolve_pages(pages))
         run_with = errors.collect("", lambda: Execution(**execution))
     # A scheme uses either its rules or recorded priorities, which take precedence.
     by_rules = replace(selected, recorded=None)
     by_recording = replace(selected, recorded=_browser_of(selected))
-    recorded = [page for page in found if any(each.recorded for each in page.resources)]
+    recorded = [page for page in resolved_pages if any(each.recorded for each in page.resources)]
     fifo = resolve_scheme("fifo")
     with LoadRunner(run_with, _requested) as runner:
         replays = runner.run([LoadTask(page, fifo, LoadConfig()) for page in recorded])
@@ -347,11 +347,11 @@ def validate_scheme(
         scheme=selected.name,
         rows=Rows(SchemeValidationRow, rows),
         disagreements=Rows(Disagreement, disagreements),
-        n_pages=len(found),
+        n_pages=len(resolved_pages),
         n_recorded_pages=sum(map(bool, by_page)),
         n_changed=sum(
             any(entry.when is not None for entry in resource.recorded)
-            for page in found
+            for page in resolved_pages
             for resource in page.resources
         ),
     )
