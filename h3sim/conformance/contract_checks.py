@@ -531,11 +531,11 @@ def _all_active(signals: list[Any], n_streams: int) -> Iterable[Event]:
     for number in range(n_streams):
         stream_id = CountedId(STREAM_ID_STEP * number)
         signal = signals[number % len(signals)]
-        yield from valid_history([Event(Call.OPEN, stream_id, _without_place_in_tree(signal))])
+        yield from valid_history([Event(Call.OPEN, stream_id, _without_parent(signal))])
         yield Event(Call.ACTIVATE, stream_id)
 
 
-def _without_place_in_tree(signal: Any) -> Any:
+def _without_parent(signal: Any) -> Any:
     """Return the signal without a parent, as the depth of a tree may cost work."""
     if isinstance(signal, H2Priority):
         return replace(signal, depends_on=None, exclusive=False)

@@ -497,7 +497,7 @@ class ReferenceRounds(_Listed):
         self._rounds: dict[int, int] = {}
 
     def activate(self, stream_id: int) -> None:
-        """Let the stream take turns from the next round on."""
+        """Add the stream to those that take turns from the next round on."""
         if not self._stream(stream_id).is_active:
             self._rounds[stream_id] = self._round + 1
         super().activate(stream_id)

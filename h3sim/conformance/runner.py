@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 PROFILES = {"quick": 15, "default": 30, "thorough": 1000}
 """Number of examples that each law is tried on."""
-_MAX_ENDED_PER_WHOLE = 9
+_MAX_ENDED_PER_COMPLETE = 9
 """Most histories cut short for each complete one; with more, a law counts as not checked."""
 _profile = "default"
 _seed: int | str | None = None
@@ -149,7 +149,7 @@ def check_all(
     except Flaky as flaky:
         sentence = "the same history is lived through in another way the second time"
         raise BrokenLawError(Law.DETERMINISTIC, sentence) from flaky
-    if len(ended) > _MAX_ENDED_PER_WHOLE * n_whole:
+    if len(ended) > _MAX_ENDED_PER_COMPLETE * n_whole:
         raise NotCheckedError(f"hardly a history comes to its end: {ended[-1]}")
 
 

@@ -20,7 +20,7 @@ class Element(NamedTuple):
     is_hero: bool
     """True if the page names it as its largest element."""
     ready_at_ns: int
-    """When it is complete."""
+    """Time at which it is complete."""
     partial: tuple[Paint, ...] = ()
     """Earlier paints: times and painted shares of the element, both rising."""
 

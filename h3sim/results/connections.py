@@ -36,7 +36,7 @@ class Connection:
     rtt_ns: int
     opened_at_ns: int
     ready_at_ns: int
-    """When requests could leave."""
+    """Time at which requests could leave."""
     trace: Trace
     """Its own trace, with the stream ids on this connection."""
     lookups: tuple[tuple[str, int, int], ...] = ()

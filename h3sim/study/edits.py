@@ -31,7 +31,7 @@ _SERVER_ACTIONS = {
     "fifo": "send responses one after the other",
     "rr": "send all responses at once, in turns",
 }
-"""What the server does with each of the schemes that are tried."""
+"""Actions of the server with each of the schemes that are tried."""
 _MAX_INLINED_BYTES = 10_000
 """Largest size of a file that is inlined."""
 _MIN_RECOMPRESSED_BYTES = 20_000

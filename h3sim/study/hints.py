@@ -383,16 +383,28 @@ def _without_useless_pairs(
             yield trial
 
 
-def _compare(
+def _run_first_trials(
+    runner: LoadRunner, task: LoadTask, edits: Sequence[Edit]
+) -> tuple[dict[str, Any], list[_Trial]]:
+    """Return the load of *task* without an edit, and a trial of each edit with one load."""
+    first_load, *edited_loads = runner.run([task, *(edit.change(task) for edit in edits)])
+    trials = [
+        _Trial(edit, _metric_values([load])) for edit, load in zip(edits, edited_loads, strict=True)
+    ]
+    return first_load, trials
+
+
+def _run_trials(
     runner: LoadRunner, users: Sequence[LoadTask], edits: Sequence[Edit]
-) -> list[_MetricValues]:
-    """Return the metrics of all *users* without any edit, and then with each of *edits*."""
+) -> tuple[_MetricValues, list[_Trial]]:
+    """Return the metrics of all *users* without an edit, and a trial of each edit by all users."""
     edited = (_with_edit(users, edit) for edit in edits)
     loads = runner.run(list(itertools.chain(users, *edited)))
-    return [
+    unedited, *values = (
         _metric_values(loads[start : start + len(users)])
         for start in range(0, len(loads), len(users))
-    ]
+    )
+    return unedited, [_Trial(edit, each) for edit, each in zip(edits, values, strict=True)]
 
 
 def _with_edit(users: Sequence[LoadTask], edit: Edit) -> Iterator[LoadTask]:
@@ -501,13 +513,8 @@ def hints(
     """
     if config is None:
         options = {"browser": BrowserMode.PARSE.value, **options}
-    arguments: dict[str, object] = {
-        "metric": metric,
-        "n_seeds": n_seeds,
-        "confidence": confidence,
-        "network_within": network_within,
-        "first_result": first_result,
-    }
+    arguments: dict[str, object] = {"metric": metric, "n_seeds": n_seeds, "confidence": confidence}
+    arguments |= {"network_within": network_within, "first_result": first_result}
     with ErrorCollector() as errors:
         subject, _ = errors.collect("page", lambda: subject_of(page), default=(None, None))
         checked = errors.collect("", lambda: _check(arguments))
@@ -523,32 +530,24 @@ def hints(
     tried = edits_of(first_task) if edits is None else list(edits)
     with LoadRunner(execution, _measure_metrics) as runner:
         runner.expect(1 + len(tried) + (1 + _MAX_HELPFUL) * n_seeds)
-        first_load, *edited_loads = runner.run(
-            [first_task, *(edit.change(first_task) for edit in tried)]
-        )
+        first_load, first_trials = _run_first_trials(runner, first_task, tried)
         before = _metric_values([first_load])
         ranking = _ranking_metric(before, metric)
-        first_trials = [
-            _Trial(edit, _metric_values([load]))
-            for edit, load in zip(tried, edited_loads, strict=True)
-        ]
         if first_result is not None:
             first_result(_describe_first(first_trials, before, ranking))
         candidates = _candidates(first_trials, before, ranking)
         users = [user_task(n) for n in range(1, n_seeds + 1)]
-        unedited, *edited = _compare(runner, users, candidates)
+        unedited, trials = _run_trials(runner, users, candidates)
         early_hints = _best_early_hints(first_trials, ranking)
         think_times = _try_think_times(runner, first_task, early_hints, ranking)
-    trials = [_Trial(edit, values) for edit, values in zip(candidates, edited, strict=True)]
     rows, effects = _judge(trials, unedited, ranking, 1 - confidence)
-    titles = tuple(each if isinstance(each, str) else each.title for each in networks)
     return Hints(
         rows=Rows(HintRow, rows),
         effects=Rows(EffectRow, effects),
         think_times=Rows(ThinkTimeRow, think_times),
         page=subject,
         metric=next(key for key, (name, _) in METRICS.items() if name == ranking),
-        networks=titles or (first_task.config.path.network.name,),
+        networks=_network_titles(networks) or (first_task.config.path.network.name,),
         network_within=float(network_within),
         n_tried=len(tried),
         n_seeds=n_seeds,
@@ -560,6 +559,10 @@ def hints(
         words=first_load["words"],
         page_digests={subject.name: subject.digest},
     )
+
+
+def _network_titles(networks: Sequence[str] | Sequence[NetworkShare]) -> tuple[str, ...]:
+    return tuple(each if isinstance(each, str) else each.title for each in networks)
 
 
 def _check_networks(networks: Sequence[str] | Sequence[NetworkShare], config: LoadConfig) -> None:

@@ -974,7 +974,7 @@ class _RaceState:
     rounds: list[int]
     """Numbers of instances after each round."""
     error_probability: float
-    """Of each interval."""
+    """Error probability of each interval."""
 
     def run(self) -> Race:
         """Run the halving, and then all arms that may be as good as its winner."""
