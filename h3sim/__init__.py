@@ -26,7 +26,8 @@ from h3sim.lazy import attach, register_accessor
 
 __getattr__, __dir__, __all__ = attach(__name__)
 
-# Figures stand above loads and results, and load matplotlib: nobody pays for them who draws none.
+# Figures are on a higher floor than the values that they show, and import matplotlib: a provider
+# is a function, so that this happens only when a figure is drawn.
 register_accessor(
     "load.plot", lambda load: importlib.import_module("h3sim.reporting").LoadPlots([load])
 )

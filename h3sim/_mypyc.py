@@ -1,8 +1,9 @@
 """Declarations that the compiled build needs (see CONTRIBUTING.md); they do nothing elsewhere.
 
-mypyc reads `mypyc_attr` by its name when it compiles. When h3sim runs it does nothing, so no one
-needs the package that it comes from. What is pickled is `serializable`; and whatever of that has an
-`__init__` allows interpreted subclasses as well, for else mypyc 2.4 leaves the `__init__` out.
+mypyc recognizes the decorator `mypyc_attr` by its name when it compiles. At run time it does
+nothing, so users do not need its package. Classes that are pickled are marked `serializable`; those
+of them that have an `__init__` also allow interpreted subclasses, for otherwise mypyc 2.4 leaves
+out the `__init__`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 else:
 
     def mypyc_attr(**_options: Any) -> Callable[[T], T]:
-        """Return what leaves a class as it is."""
+        """Return a decorator that returns the class unchanged."""
         return lambda cls: cls
 
 
@@ -26,7 +27,9 @@ __all__ = ["doc_of", "mypyc_attr"]
 
 
 def doc_of(part: object) -> str:
-    """Return the docstring of a class or function; what is compiled has one in its source only.
+    """Return the docstring of a class or function, for compiled ones from their source file.
+
+    Compiled classes and functions have no `__doc__`.
 
     >>> from h3sim.transport.pacing import Pacer
     >>> doc_of(Pacer).split(":")[0]
@@ -42,11 +45,12 @@ def doc_of(part: object) -> str:
     if doc or module is None or not module.__file__:
         return doc or ""
     source_path = Path(module.__file__).with_name(f"{module.__name__.rpartition('.')[2]}.py")
-    # What is not compiled has said all, and what others compile need not have its source there.
-    if module.__file__.endswith(".py") or not source_path.is_file():
+    is_compiled = not module.__file__.endswith(".py")
+    if not is_compiled or not source_path.is_file():  # packages of others may omit their sources
         return ""
     source = source_path.read_text(encoding="utf-8")
-    kinds = (ast.ClassDef, ast.FunctionDef)
-    nodes = (node for node in ast.parse(source).body if isinstance(node, kinds))
     name = getattr(part, "__name__", "")
-    return next((ast.get_docstring(node) or "" for node in nodes if node.name == name), "")
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name:
+            return ast.get_docstring(node) or ""
+    return ""

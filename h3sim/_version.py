@@ -1,4 +1,4 @@
-"""The version, the commit and the build, apart: to read them nothing else is imported."""
+"""The version, the commit and the build: a module that imports nothing else of h3sim."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 
-_COMPILED_IF_ANY = "h3sim.ranges"
-"""One of the modules of compiled.txt: they are compiled together, or not at all."""
+_MODULE_OF_COMPILED_BUILD = "h3sim.ranges"
+"""One of the modules in compiled.txt, which are all compiled or none."""
 
 
 def build() -> str:
     """Return how the h3sim that runs was built: "pure" or "compiled".
 
-    Both say the same, byte for byte; what is compiled (by mypyc) is quicker.
+    Both give the same results, byte for byte; the build compiled by mypyc is faster.
 
     >>> build() in ("pure", "compiled")
     True
     """
     from importlib.util import find_spec
 
-    spec = find_spec(_COMPILED_IF_ANY)
-    is_source = spec is None or spec.origin is None or spec.origin.endswith(".py")
-    return "pure" if is_source else "compiled"
+    spec = find_spec(_MODULE_OF_COMPILED_BUILD)
+    is_pure = spec is None or spec.origin is None or spec.origin.endswith(".py")
+    return "pure" if is_pure else "compiled"
 
 
 def commit() -> str:
-    """Return the commit that this h3sim was built from, `-dirty` behind it if files were changed.
+    """Return the commit of this h3sim, with the suffix `-dirty` if files have been changed.
 
-    Distributions have it in a file that setup.py writes; in a checkout Git is asked. Where neither
-    knows, as in a copy of the files, it is "unknown".
+    Distributions have it in a file that setup.py writes; in a checkout Git is asked. In a plain
+    copy of the files it is "unknown".
 
     >>> len(commit()) > 6
     True
@@ -40,28 +40,28 @@ def commit() -> str:
     from pathlib import Path
 
     package = Path(__file__).resolve().parent
-    written = package / "commit.txt"
-    if written.is_file():
-        return written.read_text("utf-8").strip()
-    return _asked_of_git(package.parent) if (package.parent / ".git").exists() else "unknown"
+    commit_file = package / "commit.txt"
+    if commit_file.is_file():
+        return commit_file.read_text("utf-8").strip()
+    return _commit_from_git(package.parent) if (package.parent / ".git").exists() else "unknown"
 
 
-def _asked_of_git(checkout: Path) -> str:
+def _commit_from_git(checkout: Path) -> str:
     import subprocess
 
-    # No tags: the commit alone, abbreviated alike everywhere.
+    # Without tags (`--exclude=*`), so that the result is the commit, of the same length everywhere.
     command = ("git", "describe", "--always", "--dirty", "--exclude=*", "--abbrev=10")
     try:
-        done = subprocess.run(  # noqa: S603
+        process = subprocess.run(  # noqa: S603
             command, cwd=checkout, capture_output=True, text=True, check=True, timeout=10
         )
     except (OSError, subprocess.SubprocessError):
         return "unknown"
-    return done.stdout.strip()
+    return process.stdout.strip()
 
 
 def identity() -> str:
-    """Return what `h3sim --version` says: version, commit and build.
+    """Return the line that `h3sim --version` prints: version, commit and build.
 
     >>> identity().startswith(f"h3sim {__version__} (commit ")
     True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 STREAM_ID_STEP: Final = 4
-"""Requests take streams 0, 4, 8, ...: the client's bidirectional ones (RFC 9000 § 2.1)."""
+"""Distance between the streams of requests, 0, 4, 8, ...: client bidirectional (RFC 9000 § 2.1)."""
 FRAME_HEADER_BYTES: Final = 9
 """The header of each frame of HTTP/2 (RFC 9113 § 4.1)."""
 IP_HEADER_BYTES: Final = 20
@@ -13,7 +13,7 @@ IP_HEADER_BYTES: Final = 20
 MAX_VARINT: Final = 2**62 - 1
 """The largest whole number that QUIC can write (RFC 9000 § 16): no stream is longer."""
 UNLIMITED_BYTES: Final = 2**62
-"""A window that no stream can fill."""
+"""Flow control window that no stream can fill."""
 HOP_BY_HOP_FIELDS: Final = frozenset(
     ("connection", "host", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade")
 )

@@ -37,12 +37,12 @@ __all__ = [
 ]
 
 
-_SHOWN = 5
-"""So many names stand in a message; the rest are counted."""
-_SHOWN_PROBLEMS = 100
-"""So many mistakes are told; the rest are counted."""
-_SHOWN_KEY = 200
-"""So many characters of a key are shown, which is as long as a name in a file."""
+_MAX_SHOWN_RESOURCES = 5
+"""Most resource names in the message of a stalled load; the others are only counted."""
+_MAX_SHOWN_PROBLEMS = 100
+"""Most errors of an input that are listed; the others are only counted."""
+_MAX_SHOWN_CHARACTERS = 200
+"""Most characters of a key or name in a message: those in a file have no limit."""
 
 
 class H3SimError(Exception):
@@ -51,9 +51,9 @@ class H3SimError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidationIssue:
-    """One mistake in what was given: the key it stands at, and what is wrong there.
+    """One error in an input: its key, and a message about the value of that key.
 
-    As text it is one line, whatever stands in the key or the message.
+    As text it is one line, whatever characters the key and the message contain.
 
     >>> print(ValidationIssue(key="resources[2].bytes", message="must not be negative, is -5"))
     resources[2].bytes: must not be negative, is -5
@@ -63,7 +63,8 @@ class ValidationIssue:
     message: str
 
     def __str__(self) -> str:
-        key = self.key if len(self.key) <= _SHOWN_KEY else f"{self.key[:_SHOWN_KEY]}..."
+        is_short = len(self.key) <= _MAX_SHOWN_CHARACTERS
+        key = self.key if is_short else f"{self.key[:_MAX_SHOWN_CHARACTERS]}..."
         return escape_control(f"{key}: {self.message}" if key else self.message)
 
 
@@ -77,11 +78,11 @@ class InputError(H3SimError, ValueError):
     """
 
     argument = ""
-    """The argument that named the file in which it is wrong, where that is known."""
+    """The argument that named the invalid file, if known."""
 
     def __init__(self, problems: Iterable[ValidationIssue], source: str = "") -> None:
         self.problems: tuple[ValidationIssue, ...] = tuple(problems)
-        self.source = source if isinstance(source, str) else repr(source)[:_SHOWN_KEY]
+        self.source = source if isinstance(source, str) else repr(source)[:_MAX_SHOWN_CHARACTERS]
         super().__init__("\n".join(self.lines()))
 
     @classmethod
@@ -93,25 +94,25 @@ class InputError(H3SimError, ValueError):
         """
         return cls([ValidationIssue(key=key, message=message)], source)
 
-    # An exception is pickled with its `args`, here the text alone: workers hand errors to others.
+    # Workers send errors to the main process. By default pickle would pass `args`, the text only.
     def __reduce__(self) -> tuple[type[InputError], tuple[tuple[ValidationIssue, ...], str]]:
         return type(self), (self.problems, self.source)
 
     def lines(self) -> list[str]:
-        """Return one line per mistake, with the source in front where there is one.
+        """Return one line per error, preceded by the source if there is one.
 
-        Of more than a hundred mistakes the last line says how many more there are.
+        Of more than a hundred errors the last line says how many more there are.
         """
         prefix = f"{escape_control(self.source)}: " if self.source else ""
-        lines = [f"{prefix}{problem}" for problem in self.problems[:_SHOWN_PROBLEMS]]
-        rest = len(self.problems) - len(lines)
-        if rest:
-            lines.append(f"{prefix}and {rest:,} more mistake{'s' * (rest > 1)}")
+        lines = [f"{prefix}{problem}" for problem in self.problems[:_MAX_SHOWN_PROBLEMS]]
+        n_omitted = len(self.problems) - len(lines)
+        if n_omitted:
+            lines.append(f"{prefix}and {n_omitted:,} more mistake{'s' * (n_omitted > 1)}")
         return lines
 
 
 class UnknownOptionError(InputError, TypeError):
-    """A function was called with an argument that it does not have."""
+    """A function was called with a keyword argument that it does not accept."""
 
 
 class PageError(InputError):
@@ -119,24 +120,24 @@ class PageError(InputError):
 
 
 class SchemeError(InputError):
-    """A scheme's row cannot be used."""
+    """A scheme's description is invalid."""
 
 
 class NetworkError(InputError):
-    """A network's description cannot be used."""
+    """A network's description is invalid."""
 
 
 class UnknownNameError(H3SimError, KeyError):
-    """No scheme, network or page goes by this name; `nearest` holds the ones that are spelt alike.
+    """No scheme, network or page has this name; `nearest` are known names of similar spelling.
 
-    *shown_by* is what shows all that there are; `h3sim list` unless told otherwise.
+    *shown_by* is the command that lists all names, `h3sim list <kind>s` by default.
 
     >>> print(UnknownNameError("scheme", "buket", ["bucket", "fifo", "rr"]))
     no scheme is called 'buket'; did you mean bucket? (`h3sim list schemes` shows all)
     """
 
     argument = ""
-    """The argument that was given so, where that is known."""
+    """The argument that was the unknown name, if known."""
 
     def __init__(
         self, kind: str, name: str, known: Sequence[str], shown_by: str | None = None
@@ -147,32 +148,34 @@ class UnknownNameError(H3SimError, KeyError):
         self.name = name
         self.known = tuple(known)
         self.shown_by = shown_by or f"h3sim list {kind}s"
-        is_short = isinstance(name, str) and len(name) <= _SHOWN_KEY
-        near = difflib.get_close_matches(name, known, n=3, cutoff=0.5) if is_short else ()
+        # The time to compare names grows with the product of their lengths.
+        is_comparable = isinstance(name, str) and len(name) <= _MAX_SHOWN_CHARACTERS
+        near = difflib.get_close_matches(name, known, n=3, cutoff=0.5) if is_comparable else ()
         self.nearest = tuple(near)
         super().__init__(kind, name, self.known, self.shown_by)
 
     def __str__(self) -> str:
         hint = f"; did you mean {' or '.join(self.nearest)}?" if self.nearest else ""
-        name = repr(self.name)[:_SHOWN_KEY]
+        name = repr(self.name)[:_MAX_SHOWN_CHARACTERS]
         return escape_control(
             f"no {self.kind} is called {name}{hint} (`{self.shown_by}` shows all)"
         )
 
 
 class StalledError(H3SimError, RuntimeError):
-    """A load did not come to its end; `waiting` names the resources that did not arrive.
+    """A load could not be completed; `waiting` names the resources that did not arrive.
 
-    *limit_ns* is the time at which it was given up, or None if nothing more could happen;
-    *n_events* how many events there had been by then, if that was the reason. *because* says what
-    is at fault, where that is known.
+    *limit_ns* is the simulated time at which it was stopped, or None if no event was left;
+    *n_events* the number of events by then, if it was stopped for that. *because* is the cause, if
+    known.
 
     >>> print(StalledError(["a.css"], because="the scheduler 'mine' picks nobody"))
     nothing more can happen, still waiting for a.css: the scheduler 'mine' picks nobody
     """
 
     GIVEN_UP = "given up after"
-    """The start of the message of a load stopped at its limit: rows of studies keep only that."""
+    """The start of the message of a load stopped at a limit. Studies store only the message, and
+    recognize such loads by it."""
 
     def __init__(
         self,
@@ -185,17 +188,18 @@ class StalledError(H3SimError, RuntimeError):
         self.limit_ns = limit_ns
         self.n_events = n_events
         self.because = because
-        what = "nothing more can happen"
+        reason = "nothing more can happen"
         if limit_ns is not None:
-            what = f"{self.GIVEN_UP} {limit_ns / 1e9:g} s of simulated time"
+            reason = f"{self.GIVEN_UP} {limit_ns / 1e9:g} s of simulated time"
         if n_events is not None:
-            what = f"{what} and {n_events:,} events"
-        shown = ", ".join(self.waiting[:_SHOWN])
-        more = f" and {len(self.waiting) - _SHOWN} more" if len(self.waiting) > _SHOWN else ""
-        why = f": {because}" if because else ""
-        super().__init__(escape_control(f"{what}, still waiting for {shown}{more}{why}"))
+            reason = f"{reason} and {n_events:,} events"
+        shown = ", ".join(self.waiting[:_MAX_SHOWN_RESOURCES])
+        n_omitted = len(self.waiting) - _MAX_SHOWN_RESOURCES
+        more = f" and {n_omitted} more" if n_omitted > 0 else ""
+        cause = f": {because}" if because else ""
+        super().__init__(escape_control(f"{reason}, still waiting for {shown}{more}{cause}"))
 
-    # The `args` are the text, of which it could not be made again in another process.
+    # Workers send errors to the main process. By default pickle would pass `args`, the text only.
     def __reduce__(
         self,
     ) -> tuple[type[StalledError], tuple[tuple[str, ...], int | None, int | None, str]]:
@@ -203,9 +207,10 @@ class StalledError(H3SimError, RuntimeError):
 
 
 class _PartError(H3SimError, RuntimeError):
-    """A part that is not h3sim's, called *name*, did what it may not; *what* says it."""
+    """A user's scheduler or controller *name* violated its contract; *what* is the predicate."""
 
     _kind: ClassVar[str]
+    """The noun before the name in the message."""
 
     def __init__(self, name: str, what: str) -> None:
         self.name = name
@@ -217,7 +222,7 @@ class _PartError(H3SimError, RuntimeError):
 
 
 class SchedulerError(_PartError):
-    """The scheduler *name*, which is not h3sim's, did what no scheduler may; *what* says it.
+    """The user's scheduler *name* violated the contract of schedulers; *what* is the predicate.
 
     >>> print(SchedulerError("mine", "picks stream 8, which is not open"))
     the scheduler 'mine' picks stream 8, which is not open
@@ -227,11 +232,11 @@ class SchedulerError(_PartError):
 
 
 class SchedulerTimeoutError(SchedulerError):
-    """A scheduler in another process does not answer in time."""
+    """A scheduler in another process did not answer in time."""
 
 
 class ControllerError(_PartError):
-    """The controller *name*, which is not h3sim's, did what none may, as `SchedulerError`.
+    """The user's congestion controller *name* violated its contract; *what* is the predicate.
 
     >>> print(ControllerError("mine", "on_acked() raised KeyError: 7"))
     the controller 'mine' on_acked() raised KeyError: 7
@@ -241,11 +246,11 @@ class ControllerError(_PartError):
 
 
 class NothingToMeasureError(H3SimError, ValueError):
-    """A figure was asked for that this load cannot give."""
+    """A metric was requested that is undefined for this load."""
 
 
 class MissingExtraError(H3SimError, ImportError):
-    """An optional library is not installed; the message holds the pip line that installs it."""
+    """An optional library is not installed; the message has the command that installs it."""
 
     def __init__(self, package: str, extra: str) -> None:
         self.package = package
@@ -258,7 +263,7 @@ class MissingExtraError(H3SimError, ImportError):
 
 @contextlib.contextmanager
 def needing_extra(package: str, extra: str) -> Iterator[None]:
-    """Import inside what the *extra* of h3sim brings; without it, say how to install it.
+    """Turn an ImportError inside the block into advice to install h3sim's *extra*.
 
     Raises:
         MissingExtraError: if *package* is not installed.
@@ -275,7 +280,7 @@ def needing_extra(package: str, extra: str) -> Iterator[None]:
 
 
 def require_extra(package: str, extra: str) -> None:
-    """Refuse work whose end needs *package*, of the *extra* of h3sim, before it is begun.
+    """Check that *package*, of h3sim's *extra*, is installed, before long work that needs it.
 
     Raises:
         MissingExtraError: if *package* is not installed.
@@ -287,27 +292,28 @@ def require_extra(package: str, extra: str) -> None:
 
 
 class Terminated(SystemExit):
-    """Somebody asked this process to end; another `SystemExit` may be a mistake of what runs."""
+    """A signal asked this process to end. Any other `SystemExit` may be an error of user code."""
 
 
 @contextlib.contextmanager
 def interrupt_note(note: Callable[[], str]) -> Iterator[None]:
-    """Add a note on what is kept to a KeyboardInterrupt.
+    """Add a note to a KeyboardInterrupt, such as where finished results are.
 
     Python shows the note after the traceback, the command line without one.
     """
     try:
         yield
     except KeyboardInterrupt as interrupt:
-        # A new one: where in a load the interrupt came is of no use, and would hide the note.
-        short = KeyboardInterrupt(*interrupt.args)
+        # A new exception has a short traceback: the place in a load where the user interrupted it
+        # is of no interest, and would hide the note.
+        without_traceback = KeyboardInterrupt(*interrupt.args)
         for line in (*getattr(interrupt, "__notes__", ()), note()):
-            short.add_note(line)
-        raise short from None
+            without_traceback.add_note(line)
+        raise without_traceback from None
 
 
 def raised_words(error: BaseException) -> str:
-    """Return what kind of error that is, and what it says.
+    """Return the type and the message of an error.
 
     >>> raised_words(KeyError(4)), raised_words(ValueError())
     ('KeyError: 4', 'ValueError')

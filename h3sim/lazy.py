@@ -1,9 +1,9 @@
-"""Packages whose names are loaded when they are first used (PEP 562), as their stubs declare them.
+"""Packages whose names are imported when they are first used (PEP 562), as their stubs declare.
 
 `h3sim run` needs a tenth of what the packages offer, and importing the rest would take longer than
-to load a page. A package has its names in `__init__.pyi`, as Scientific Python's SPEC 1 has it,
-each in one line that type checkers read too: `from h3sim.page.model import Page`. Its
-`__init__.py` says `__getattr__, __dir__, __all__ = attach(__name__)`.
+to load a page. A package declares its names in `__init__.pyi`, as in SPEC 1 of Scientific Python,
+each in a line that type checkers also read: `from h3sim.page.model import Page`. Its
+`__init__.py` has the line `__getattr__, __dir__, __all__ = attach(__name__)`.
 """
 
 from __future__ import annotations
@@ -21,13 +21,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
-_IMPORT = re.compile(r"^from (\S+) import (?:\(([^)]*)\)|(.+))$", re.MULTILINE)
+_STUB_IMPORT = re.compile(r"^from (\S+) import (?:\(([^)]*)\)|(.+))$", re.MULTILINE)
+"""An import in a stub: the module, and several names in parentheses or a single one."""
 
 
 class _Package(ModuleType):
-    """A package in which a function goes before the module of its name: `study.compare`.
+    """A package in which a function shadows the module of the same name: `study.compare`.
 
-    Whoever imports a module puts it into its package, under its name.
+    Python's import system sets each imported module as an attribute of its package, which would
+    replace the function.
     """
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -36,61 +38,64 @@ class _Package(ModuleType):
 
 
 def attach(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Return `__getattr__`, `__dir__` and `__all__` of *package*, by its stub.
+    """Return `__getattr__`, `__dir__` and `__all__` of *package*, as declared in its stub.
 
-    Modules of the package that it declares are no part of `__all__`.
+    Modules of the package that the stub declares are not in `__all__`.
     """
-    # A module may get a class of its own while it lives, and `__setattr__` is looked up there.
+    # Python looks up `__setattr__` in a module's class, which can be changed at run time.
     sys.modules[package].__class__ = _Package
-    home_of = _declared(package)
+    module_by_name = _declared_names(package)
 
     def load(name: str) -> Any:
-        home = home_of.get(name)
-        if home is None:
+        module = module_by_name.get(name)
+        if module is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         # Importing leaves no garbage, and looking for it takes a tenth of the time.
         with gc_paused():
-            value = _module(package, name) if home == package else _value(home, name)
+            is_module = module == package
+            value = _submodule(package, name) if is_module else _attribute(module, name)
         # So the next use finds it as a plain attribute, without a call.
         setattr(sys.modules[package], name, value)
         return value
 
     def names() -> list[str]:
         special = (name for name in vars(sys.modules[package]) if name.startswith("__"))
-        return sorted({*special, *home_of})
+        return sorted({*special, *module_by_name})
 
-    return load, names, sorted(name for name, home in home_of.items() if home != package)
+    public = sorted(name for name, module in module_by_name.items() if module != package)
+    return load, names, public
 
 
-def _declared(package: str) -> dict[str, str]:
-    """Return by name the module that has it, as the stub of *package* says."""
+def _declared_names(package: str) -> dict[str, str]:
+    """Return the names in the stub of *package*, each with the module that defines it."""
     spec = sys.modules[package].__spec__
-    # By the loader, which may have the package in a zip file.
+    # The package may be in a zip file, so its loader reads the stub.
     loader: Any = None if spec is None else spec.loader
     stub = os.path.join(os.path.dirname(str(spec and spec.origin)), "__init__.pyi")  # noqa: PTH118, PTH120 - pathlib takes longer to import
     text = loader.get_data(stub).decode()
     return {
-        name.partition(" as ")[0].strip(): home
-        for home, several, one in _IMPORT.findall(text)
-        for name in (several or one).rstrip(",\n").split(",")
+        name.partition(" as ")[0].strip(): module
+        for module, in_parentheses, single in _STUB_IMPORT.findall(text)
+        for name in (in_parentheses or single).rstrip(",\n").split(",")
     }
 
 
-def _value(home: str, name: str) -> Any:
-    return getattr(importlib.import_module(home), name)
+def _attribute(module: str, name: str) -> Any:
+    return getattr(importlib.import_module(module), name)
 
 
-def _module(package: str, name: str) -> ModuleType:
+def _submodule(package: str, name: str) -> ModuleType:
     try:
         return importlib.import_module(f"{package}.{name}")
     except ImportError as error:
-        # So that help(), hasattr() and inspect pass over what an extra would bring.
+        # help(), hasattr() and inspect skip attributes that raise AttributeError, here modules
+        # that need an extra.
         raise AttributeError(f"{package}.{name} cannot be loaded: {error}") from error
 
 
 @contextlib.contextmanager
 def gc_paused() -> Iterator[None]:
-    """Have Python look for no cycles meanwhile; what is no cycle is freed at once as ever."""
+    """Pause the cyclic garbage collector; values without cycles are still freed at once."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -101,15 +106,19 @@ def gc_paused() -> Iterator[None]:
 
 
 _PROVIDERS: dict[str, Callable[[Any], Any]] = {}
+"""Functions from an owner to its attribute, by the attribute's name, such as "load.plot"."""
 
 
 def register_accessor(name: str, provider: Callable[[Any], Any]) -> None:
-    """Have *provider* make what goes by *name*, say "load.plot", of the value that asks for it."""
+    """Register *provider*, a function of the owner, for an attribute such as "load.plot".
+
+    A lower floor can thus have an attribute that a higher floor, which it must not import, defines.
+    """
     _PROVIDERS[name] = provider
 
 
 def accessor(name: str, value: Any) -> Any:
-    """Return what goes by *name* for *value*.
+    """Return the registered attribute *name* of its owner *value*.
 
     >>> register_accessor("text.length", len)
     >>> accessor("text.length", "four")

@@ -1,4 +1,4 @@
-"""Notebooks: whether this process serves one, sliders, and checks of exercises."""
+"""Notebooks: detection, sliders, and checks of exercises."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ def in_notebook() -> bool:
     >>> in_notebook()
     False
     """
-    # The modules of a kernel are loaded in programs that only start one, too: what is asked is the
-    # shell that runs, as tqdm does.
+    # Programs that only start a kernel also import its modules, so the running shell is examined,
+    # as tqdm does.
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return "IPKernelApp" in getattr(shell, "config", ())
 
 
 def with_sliders(show: Callable[..., Any], **choices: Sequence[Any]) -> Any:
-    """Show what *show* returns for a choice of each of *choices*, with a slider for each.
+    """Display the result of *show* for selected arguments, with a slider for each argument.
 
-    The first of each is chosen at first. Where ipywidgets is not installed, what *show* returns for
-    these is returned, so that a notebook runs without sliders as well.
+    *choices* are the values of each argument; initially the first is selected. Without ipywidgets
+    the result for these is returned, so that a notebook also runs without sliders.
 
     >>> import sys
     >>> sys.modules["ipywidgets"] = None  # as if it were not installed
@@ -43,7 +43,7 @@ def with_sliders(show: Callable[..., Any], **choices: Sequence[Any]) -> Any:
         print("no sliders without ipywidgets: pip install 'h3sim[notebook]'")
         return show(**{name: values[0] for name, values in choices.items()})
     sliders = {
-        # A move of the mouse passes many values: only where it stops is something simulated.
+        # Simulating takes a moment: only when the mouse is released, not at all values it passes.
         name: widgets.SelectionSlider(
             options=list(values), description=name, continuous_update=False
         )
@@ -87,6 +87,7 @@ def exercise(check: Callable[..., None]) -> Callable[..., None]:
 
 
 def _has_blank(answer: Any) -> bool:
+    """Return whether a student left a `...` in an answer or in the lists and dicts within it."""
     if isinstance(answer, Mapping):
         return _has_blank(list(answer.values()))
     if isinstance(answer, list | tuple):

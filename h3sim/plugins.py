@@ -1,4 +1,4 @@
-"""Parts by name: those of h3sim, and those that other packages announce by entry point."""
+"""Registries of parts by name: those of h3sim, and those of other packages' entry points."""
 
 from __future__ import annotations
 
@@ -17,45 +17,46 @@ if TYPE_CHECKING:
 
 
 NO_PLUGINS_VARIABLE = "H3SIM_NO_PLUGINS"
-"""The environment variable that, set to 1, leaves plug-ins out."""
-_OWN = "h3sim"
-_MOST_PLUGINS = 1000
-"""Most entry points of a kind that are looked at; each is imported to be listed."""
+"""The environment variable that disables plug-ins if it is 1."""
+_BUILT_IN_ORIGIN = "h3sim"
+"""The origin of parts that are not plug-ins."""
+_MAX_PLUGINS = 1000
+"""Most entry points of a group that are used: to list them, each is imported."""
 
 PartT = TypeVar("PartT")
 
 
 class Guard:
-    """Calls code that is not h3sim's: what it raises becomes an error that says who did.
+    """Calls users' code: its exceptions become errors that name the function that raised them.
 
-    *make_error* makes an error of a sentence. It takes what exits too, which must not take h3sim
-    along, but no KeyboardInterrupt: that is the user's, and ends the program.
+    *make_error* turns a message into an error. SystemExit is caught too, so that user code cannot
+    end the program; KeyboardInterrupt is not, since it comes from the user.
 
     >>> Guard(ValueError, shows_arguments=True).call("half", lambda n: 1 / n, 0)
     Traceback (most recent call last):
     ValueError: half(0) raised ZeroDivisionError: division by zero
     """
 
-    __slots__ = ("_shows_arguments", "failed")
+    __slots__ = ("_shows_arguments", "make_error")
 
     def __init__(
         self, make_error: Callable[[str], Exception], *, shows_arguments: bool = False
     ) -> None:
-        self.failed = make_error
+        self.make_error = make_error
         self._shows_arguments = shows_arguments
 
     def call(self, name: str, function: Callable[..., Any], *arguments: object) -> Any:
-        """Return what *function* returns; an error calls it *name*."""
+        """Call *function* and return its result; *name* is its name in errors."""
         try:
             return function(*arguments)
         except (Exception, SystemExit) as error:
             shown = ", ".join(map(repr, arguments)) if self._shows_arguments else ""
-            raise self.failed(f"{name}({shown}) raised {raised_words(error)}") from error
+            raise self.make_error(f"{name}({shown}) raised {raised_words(error)}") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed(Generic[PartT]):
-    """A part with its name, and where it comes from: h3sim, or a package and its version."""
+    """A part, its name, and its origin: "h3sim", or a package and its version."""
 
     name: str
     part: PartT
@@ -63,21 +64,21 @@ class Listed(Generic[PartT]):
 
     @property
     def is_own(self) -> bool:
-        """True if it comes with h3sim."""
-        return self.origin == _OWN
+        """True if it is part of h3sim."""
+        return self.origin == _BUILT_IN_ORIGIN
 
 
 class PluginWarning(RuntimeWarning):
-    """A part that another package announces is left out."""
+    """A plug-in of another package is ignored."""
 
 
 class PluginRegistry(Generic[PartT]):
     """Parts of one *kind*: the *built_in* ones, and those of an entry point *group*.
 
-    A built-in part that is told as "module:name" is imported when it is asked for. Plug-ins are
-    looked for when first a name is asked for that is not built in, or the list. Each is loaded
-    once, when it is asked for. One that cannot be loaded, cannot be called, or has a name that is
-    taken, is left out with a `PluginWarning`, once.
+    A built-in part given as "module:name" is imported on first use. Plug-ins are searched for when
+    all names, or one that is not built in, are first requested; each is loaded once, on first use.
+    A plug-in that cannot be loaded or called, or whose name is taken, is ignored with one
+    `PluginWarning`.
 
     >>> registry = PluginRegistry("h3sim.colours", "colour", {"red": lambda: 0xFF0000})
     >>> registry.named("red")(), registry.names()
@@ -88,8 +89,8 @@ class PluginRegistry(Generic[PartT]):
         self._group = group
         self._kind = kind
         self._built_in = dict(built_in)
-        self._found: dict[str, EntryPoint] | None = None
-        self._loaded: dict[str, PartT | None] = {}
+        self._entry_point_by_name: dict[str, EntryPoint] | None = None  # None: not searched yet
+        self._loaded_plugins: dict[str, PartT | None] = {}  # None: it is ignored
 
     def named(self, name: str) -> PartT:
         """Return the part of that name.
@@ -97,39 +98,42 @@ class PluginRegistry(Generic[PartT]):
         Raises:
             UnknownNameError: if there is none.
         """
-        key: object = name  # whatever the annotation says
+        key: object = name  # callers may ignore the annotation
         if isinstance(key, str) and name in self._built_in:
-            return self._own(name)
-        part = self._plug_in(name) if isinstance(key, str) else None
+            return self._built_in_part(name)
+        part = self._plugin(name) if isinstance(key, str) else None
         if part is None:
             raise UnknownNameError(self._kind, name, self.names())
         return part
 
     def __contains__(self, name: object) -> bool:
-        """Return whether there is a part of that name; plug-ins are asked only if need be."""
+        """Return whether there is a part of that name; loads plug-ins only if none is built in."""
         return name in self._built_in or name in self.names()
 
     def names(self) -> tuple[str, ...]:
         """Return the names of all parts, in alphabetical order."""
-        plugged_in = (name for name in self._entry_points() if self._plug_in(name) is not None)
-        return tuple(sorted([*self._built_in, *plugged_in]))
+        plugins = (name for name in self._entry_points() if self._plugin(name) is not None)
+        return tuple(sorted([*self._built_in, *plugins]))
 
     def listed(self) -> tuple[Listed[PartT], ...]:
         """Return all parts with their origin, in alphabetical order."""
-        entries = [Listed(name=name, part=self._own(name), origin=_OWN) for name in self._built_in]
+        entries = [
+            Listed(name=name, part=self._built_in_part(name), origin=_BUILT_IN_ORIGIN)
+            for name in self._built_in
+        ]
         for name, entry_point in self._entry_points().items():
-            part = self._plug_in(name)
+            part = self._plugin(name)
             if part is not None:
                 entries.append(Listed(name=name, part=part, origin=_origin(entry_point)))
         return tuple(sorted(entries, key=lambda entry: entry.name))
 
     def forget(self) -> None:
-        """Look for plug-ins again when next one is asked for, and warn again."""
-        self._found = None
-        self._loaded.clear()
+        """Forget the plug-ins: the next use searches for them, and warns, again."""
+        self._entry_point_by_name = None
+        self._loaded_plugins.clear()
 
-    def _own(self, name: str) -> PartT:
-        """Return a built-in part; one that is told as "module:name" is imported now."""
+    def _built_in_part(self, name: str) -> PartT:
+        """Return a built-in part, importing it if it is given as "module:name"."""
         part = self._built_in[name]
         if isinstance(part, str):
             module, _, attribute = part.partition(":")
@@ -139,19 +143,21 @@ class PluginRegistry(Generic[PartT]):
     def _entry_points(self) -> dict[str, EntryPoint]:
         if os.environ.get(NO_PLUGINS_VARIABLE) == "1":
             return {}
-        if self._found is None:
-            self._found = self._look()
-        return self._found
+        if self._entry_point_by_name is None:
+            self._entry_point_by_name = self._find_entry_points()
+        return self._entry_point_by_name
 
-    def _look(self) -> dict[str, EntryPoint]:
+    def _find_entry_points(self) -> dict[str, EntryPoint]:
         found: dict[str, EntryPoint] = {}
-        entry_points = entry_points_of(self._group)
-        # By name and value, as the order of installed packages differs between machines: which of
-        # two equal names is left out must not.
-        ordered = sorted(entry_points, key=lambda found: (found.name, found.value))
-        for number, entry_point in enumerate(ordered):
-            if number == _MOST_PLUGINS:
-                self._warn(entry_point, f"it and all behind it are more than {_MOST_PLUGINS}")
+        # Sorted, because the order of installed packages differs between machines, and the first
+        # of several plug-ins of the same name is used.
+        entry_points = sorted(
+            entry_points_of(self._group),
+            key=lambda entry_point: (entry_point.name, entry_point.value),
+        )
+        for number, entry_point in enumerate(entry_points):
+            if number == _MAX_PLUGINS:
+                self._warn(entry_point, f"it and all behind it are more than {_MAX_PLUGINS}")
                 break
             if entry_point.name in self._built_in or entry_point.name in found:
                 self._warn(entry_point, "the name is taken")
@@ -159,18 +165,19 @@ class PluginRegistry(Generic[PartT]):
                 found[entry_point.name] = entry_point
         return found
 
-    def _plug_in(self, name: str) -> PartT | None:
+    def _plugin(self, name: str) -> PartT | None:
+        """Return the plug-in of that name, loading it on first use; None if there is none."""
         entry_point = self._entry_points().get(name)
         if entry_point is None:
             return None
-        if name not in self._loaded:
-            self._loaded[name] = self._load(entry_point)
-        return self._loaded[name]
+        if name not in self._loaded_plugins:
+            self._loaded_plugins[name] = self._load(entry_point)
+        return self._loaded_plugins[name]
 
     def _load(self, entry_point: EntryPoint) -> PartT | None:
         try:
             part: object = entry_point.load()
-        # A plug-in may fail in any way, and one that exits must not take h3sim along.
+        # A plug-in may fail in any way, and SystemExit in one must not end the program.
         except (Exception, SystemExit) as error:  # noqa: BLE001
             self._warn(entry_point, f"{type(error).__name__}: {error}")
             return None
@@ -186,12 +193,13 @@ class PluginRegistry(Generic[PartT]):
 
 
 def entry_points_of(group: str) -> list[EntryPoint]:
-    """Return the entry points of a *group*; packages whose own are damaged are left out."""
+    """Return the entry points of a *group*; packages with damaged metadata are skipped."""
     import importlib.metadata  # on use: importing h3sim should stay quick
 
     try:
         return list(importlib.metadata.entry_points(group=group))
-    # The library stops at the first damaged file of any installed package, with any exception.
+    # A damaged file of any installed package makes the call fail, with any exception: then each
+    # package is read on its own.
     except Exception:  # noqa: BLE001
         found: list[EntryPoint] = []
         for distribution in importlib.metadata.distributions():
@@ -205,5 +213,5 @@ def entry_points_of(group: str) -> list[EntryPoint]:
 
 
 def _origin(entry_point: EntryPoint) -> str:
-    found = entry_point.dist
-    return "an unnamed package" if found is None else f"{found.name} {found.version}"
+    package = entry_point.dist
+    return "an unnamed package" if package is None else f"{package.name} {package.version}"

@@ -1,6 +1,6 @@
-"""The pytest plugin: how long `h3sim.conformance` looks, and the fixture `check_scheduler`.
+"""The pytest plug-in: an option for the effort of `h3sim.conformance`, and `check_scheduler`.
 
-It is loaded wherever h3sim is installed, so it imports nothing before it is used.
+pytest loads it wherever h3sim is installed, so it imports nothing before it is used.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from h3sim.conformance import ConformanceReport
 
 
-_USUAL = "default"
-_PROFILES = ("quick", _USUAL, "thorough")
+_DEFAULT_PROFILE = "default"
+_PROFILES = ("quick", _DEFAULT_PROFILE, "thorough")
+"""Names of `h3sim.conformance.runner`, repeated here so that it is imported only if needed."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -24,17 +25,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.getgroup("h3sim").addoption(
         "--h3sim-profile",
         choices=_PROFILES,
-        default=_USUAL,
+        default=_DEFAULT_PROFILE,
         help="how long h3sim.conformance looks for a history that breaks a law: 15, 30 or 1,000 "
         "examples each; 'thorough' looks at others in every run",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the suite look as long as was asked for, and where Hypothesis's options say."""
+    """Apply the profile, and the seed of Hypothesis's own option, to the conformance suite."""
     profile = config.getoption("--h3sim-profile")
     seed = config.getoption("--hypothesis-seed", default=None)
-    if profile != _USUAL or seed is not None:
+    if profile != _DEFAULT_PROFILE or seed is not None:
         from h3sim.conformance.runner import set_profile
 
         set_profile(profile, seed=seed, keeps_failures=True)
@@ -44,10 +45,10 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add the history that breaks a law to the report, as a test that can be pasted."""
-    del item
+    """Add the call sequence that breaks a law to the report, as a test that can be pasted."""
+    del item  # a parameter of the hook
     report = yield
-    # By its method: the package of the error is not imported unless it is used.
+    # Recognized by its method: to check the error's type, its package would have to be imported.
     as_test = None if call.excinfo is None else getattr(call.excinfo.value, "as_test", None)
     text = as_test() if as_test is not None else ""
     if text:
@@ -56,16 +57,16 @@ def pytest_runtest_makereport(
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
-    """Say the profile where it is not the usual one."""
+    """Return a line with the profile unless it is the default."""
     profile = config.getoption("--h3sim-profile")
-    return None if profile == _USUAL else f"h3sim profile: {profile}"
+    return None if profile == _DEFAULT_PROFILE else f"h3sim profile: {profile}"
 
 
 @pytest.fixture
 def check_scheduler(request: pytest.FixtureRequest) -> Callable[..., ConformanceReport]:
-    """Return `h3sim.conformance.check_scheduler`; its report stands with the output of the test.
+    """Return `h3sim.conformance.check_scheduler`, whose report is added to the test's output.
 
-    `pytest -rA` shows it for tests that pass: what was kept, and what was skipped and why.
+    `pytest -rA` also shows it for passing tests: the laws that hold, and those skipped and why.
     """
 
     def check(factory: Any, **options: Any) -> ConformanceReport:

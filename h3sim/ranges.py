@@ -32,28 +32,28 @@ class Ranges:
         if start == stop:
             return 0
         starts, stops = self._starts, self._stops
-        if stops and start >= stops[-1]:  # what comes behind all that is there is the common case
+        if stops and start >= stops[-1]:  # in order, the common case: no search is needed
             if start == stops[-1]:
                 stops[-1] = stop
             else:
                 starts.append(start)
                 stops.append(stop)
             return stop - start
-        # Left in the stops and right in the starts: spans that only touch this one are joined too.
+        # The spans from *first* up to *end* overlap or touch the new one (hence bisect_left in the
+        # stops and bisect_right in the starts), and are merged with it.
         first = bisect_left(stops, start)
-        last = bisect_right(starts, stop)
-        if first == last:
+        end = bisect_right(starts, stop)
+        if first == end:
             starts.insert(first, start)
             stops.insert(first, stop)
             return stop - start
         known = 0
-        for index in range(first, last):
+        for index in range(first, end):
             low, high = starts[index], stops[index]
-            # No min() and max(): the calls take several times as long, in what each packet goes
-            # through.
+            # Without min() and max(): calling them takes several times as long, for each packet.
             known += (high if high < stop else stop) - (low if low > start else start)
-        starts[first:last] = [min(start, starts[first])]
-        stops[first:last] = [max(stop, stops[last - 1])]
+        starts[first:end] = [min(start, starts[first])]
+        stops[first:end] = [max(stop, stops[end - 1])]
         return stop - start - known
 
     @property
@@ -63,11 +63,11 @@ class Ranges:
 
     @property
     def end(self) -> int:
-        """The offset behind the last byte that is there; 0 where there is none."""
+        """The offset after the last byte in the set; 0 if it is empty."""
         return self._stops[-1] if self._stops else 0
 
     def last_spans(self, most: int) -> tuple[tuple[int, int], ...]:
-        """Return the last *most* spans, highest first, each as (first, last) inclusive.
+        """Return at most *most* of the highest spans, highest first, as (first, last) inclusive.
 
         >>> received = Ranges()
         >>> received.add(0, 3), received.add(5, 6)
@@ -76,7 +76,7 @@ class Ranges:
         ((5, 5), (0, 2))
         """
         starts, stops = self._starts, self._stops
-        if len(starts) == 1:
+        if len(starts) == 1:  # the common case, for each acknowledgement
             return ((starts[0], stops[0] - 1),)
         return tuple(
             (starts[index], stops[index] - 1)

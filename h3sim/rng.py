@@ -1,7 +1,7 @@
 """Named random streams: one seed gives as many independent streams as there are purposes.
 
 A stream is named by what it is used for ("jitter"), never by the scheme, so that all schemes of a
-comparison meet the same accidents and can be compared in pairs.
+comparison share common random numbers and can be compared in pairs.
 
 >>> substream(1, "jitter").random() == substream(1, "jitter").random()
 True
@@ -24,6 +24,6 @@ def substream(seed: int, purpose: str) -> random.Random:
 
     `random.Random` hashes a string seed with SHA-512, which does not depend on the process.
     """
-    import random  # on use: a load at a constant rate has nothing that is random
+    import random  # on use: a load at a constant rate needs no random numbers
 
     return random.Random(f"h3sim/{seed}/{purpose}")  # noqa: S311 - a simulation, not a secret

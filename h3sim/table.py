@@ -1,4 +1,4 @@
-"""Result tables: what terminals, notebooks, reports and data frames show of rows.
+"""Result tables: rows under columns as text, HTML, Markdown, JSON and data frames.
 
 No library is used for the layout: importing one takes longer than loading a small page.
 """
@@ -26,35 +26,39 @@ AnyRowT = TypeVar("AnyRowT", bound="Sequence[Any]")
 RowT = TypeVar("RowT", bound=NamedTuple)
 ValueT = TypeVar("ValueT")
 
-APART = 0.005
-"""Values that differ by less, relative to the larger, are called equal, and may look alike."""
-SURE = 1e-4
-"""By how little what a race tells apart may differ, and still looks different."""
+RELATIVE_TOLERANCE = 0.005
+"""Values that differ by less, relative to the larger, count as equal, and may look equal."""
+FINE_TOLERANCE = 1e-4
+"""The same for results of paired statistics, which distinguish much smaller differences."""
 MISSING = "-"
-_MOST_DECIMALS = 6
-_LARGE = 100
-_IN_NOTEBOOK = 200
-"""Rows that a notebook shows."""
-_GAP = "  "
-_NARROWEST, _FIRST = 8, 32
-"""Least widths of a column and, while others can shrink, of the first."""
-_RIGHT = ' style="text-align: right"'
+"""Display form of None."""
+_MAX_DECIMALS = 6
+_MIN_FIXED_POINT = 100
+"""Floats of a column without a fixed number of decimals have one decimal from here on."""
+_MAX_NOTEBOOK_ROWS = 200
+_COLUMN_GAP = "  "
+_MIN_WIDTH, _MIN_FIRST_WIDTH = 8, 32
+"""Least cells of a column, and of the first one while others can shrink: it identifies the row."""
+_ALIGNED_RIGHT = ' style="text-align: right"'
+"""HTML attribute of cells with numbers."""
 
 
-def are_apart(low: float, high: float, *, apart: float = APART) -> bool:
-    """Return whether two values differ by more than *apart* of the larger.
+def are_apart(low: float, high: float, *, tolerance: float = RELATIVE_TOLERANCE) -> bool:
+    """Return whether two values differ by more than *tolerance* of the larger.
 
     >>> are_apart(100, 100.2), are_apart(100, 101)
     (False, True)
     """
-    return high - low > apart * max(abs(low), abs(high))
+    return high - low > tolerance * max(abs(low), abs(high))
 
 
-def decimals_of(values: Iterable[float | None], *, least: int, apart: float = APART) -> int:
-    """Return how many decimals a column needs so that values that differ look different.
+def decimals_of(
+    values: Iterable[float | None], *, least: int, tolerance: float = RELATIVE_TOLERANCE
+) -> int:
+    """Return the number of decimals with which different values of a column look different.
 
-    That is *least*, unless two values that differ by more than *apart*, relative to the larger,
-    would be rounded to the same.
+    That is *least*, or more where two values that differ by more than *tolerance*, relative to the
+    larger, would be rounded to the same text.
 
     >>> decimals_of([5.04, 8.26, None], least=1), decimals_of([5.04, 4.96], least=1)
     (1, 2)
@@ -62,14 +66,14 @@ def decimals_of(values: Iterable[float | None], *, least: int, apart: float = AP
     known = sorted(value for value in values if value is not None)
     decimals = least
     for low, high in pairwise(known):
-        if are_apart(low, high, apart=apart):
-            while decimals < _MOST_DECIMALS and f"{low:.{decimals}f}" == f"{high:.{decimals}f}":
+        if are_apart(low, high, tolerance=tolerance):
+            while decimals < _MAX_DECIMALS and f"{low:.{decimals}f}" == f"{high:.{decimals}f}":
                 decimals += 1
     return decimals
 
 
 def escaped(text: str) -> str:
-    """Return *text* as HTML."""
+    """Return *text* with its HTML special characters escaped."""
     import html  # on use: importing h3sim should stay quick
 
     return html.escape(text)
@@ -79,8 +83,8 @@ def escaped(text: str) -> str:
 class Column:
     """Column of a table: its heading, and how its numbers are formatted.
 
-    Numbers have *decimals*, or more where values that differ by more than *apart*, relative to the
-    larger, would look equal. Without *decimals* they have four significant digits, or more.
+    Numbers have *decimals*, or more where values that differ by more than *tolerance*, relative to
+    the larger, would look equal. Without *decimals* they have four significant digits, or more.
 
     >>> Column("ms", 1).format([1234.56, None]), Column("ms", 1).format([5.04, 4.96])
     (['1,234.6', '-'], ['5.04', '4.96'])
@@ -90,7 +94,7 @@ class Column:
 
     name: str
     decimals: int | None = None
-    apart: float = APART
+    tolerance: float = RELATIVE_TOLERANCE
 
     @classmethod
     def ms(cls, name: str) -> Column:
@@ -98,29 +102,31 @@ class Column:
         return cls(name, 1)
 
     @classmethod
-    def ratio(cls, name: str, *, apart: float = APART) -> Column:
+    def ratio(cls, name: str, *, tolerance: float = RELATIVE_TOLERANCE) -> Column:
         """Return a column of ratios, with two decimals or more."""
-        return cls(name, 2, apart)
+        return cls(name, 2, tolerance)
 
     def format(self, values: Sequence[Any]) -> list[str]:
         """Return the values as text; None is a dash, and text is as it is."""
         texts = [_format(value) for value in values]
-        floats = [
-            (value, text) for value, text in zip(values, texts, strict=True) if _is_float(value)
-        ]
-        numbers = [value for value, _ in floats]
         if self.decimals is not None:
-            numbers = [value for value in values if _is_number(value)]
-            decimals = decimals_of(numbers, least=self.decimals, apart=self.apart)
-            shown = _is_number
-        elif any(
-            a[1] == b[1] and are_apart(a[0], b[0], apart=SURE) for a, b in pairwise(sorted(floats))
-        ):
-            decimals, shown = decimals_of(numbers, least=1, apart=SURE), _is_float
+            has_decimals = _is_number
+            numbers = filter(_is_number, values)
+            decimals = decimals_of(numbers, least=self.decimals, tolerance=self.tolerance)
         else:
-            return texts
+            has_decimals = _is_float
+            text_by_float = {
+                value: text for value, text in zip(values, texts, strict=True) if _is_float(value)
+            }
+            if not any(
+                text_by_float[low] == text_by_float[high]
+                and are_apart(low, high, tolerance=FINE_TOLERANCE)
+                for low, high in pairwise(sorted(text_by_float))
+            ):
+                return texts  # four significant digits distinguish all values
+            decimals = decimals_of(text_by_float, least=1, tolerance=FINE_TOLERANCE)
         return [
-            f"{value:,.{decimals}f}" if shown(value) else text
+            f"{value:,.{decimals}f}" if has_decimals(value) else text
             for value, text in zip(values, texts, strict=True)
         ]
 
@@ -129,7 +135,7 @@ class RichDisplay:
     """Value that a notebook shows as sentences and tables."""
 
     def _display(self) -> Iterable[str | Table[Any]]:
-        """Yield what is shown, in order."""
+        """Yield the sentences and tables in display order."""
         raise NotImplementedError
 
     def _repr_html_(self) -> str:
@@ -245,7 +251,7 @@ class Table(Sequence[AnyRowT], RichDisplay, Generic[AnyRowT]):
         n_lines = max(map(len, heads), default=0)
         # Empty lines above short headings: all end next to the rule.
         lines = [*_lines([[""] * (n_lines - len(head)) + head for head in heads], widths, is_left)]
-        lines.append(_GAP.join("-" * limit for limit in widths))
+        lines.append(_COLUMN_GAP.join("-" * limit for limit in widths))
         for row in body:
             cells = [
                 [truncate(cell, limit)] if shorten and _has_letter(cell) else wrap(cell, limit)
@@ -260,7 +266,7 @@ class Table(Sequence[AnyRowT], RichDisplay, Generic[AnyRowT]):
         cells = zip(self.columns, *self.texts(), strict=True)
         return _total([max(map(cell_width, column)) for column in cells])
 
-    def to_html(self, *, most_rows: int = _IN_NOTEBOOK) -> str:
+    def to_html(self, *, most_rows: int = _MAX_NOTEBOOK_ROWS) -> str:
         """Return the table as HTML, with numbers to the right; further rows are counted.
 
         >>> Table(["id", "ms"], [("007", 1.23456)]).to_html().count("<td")
@@ -272,7 +278,7 @@ class Table(Sequence[AnyRowT], RichDisplay, Generic[AnyRowT]):
         ]
         caption = f"<caption>{escaped(self.title)}</caption>" if self.title else ""
         head = "".join(
-            f'<th scope="col"{_RIGHT * right}>{escaped(name)}</th>'
+            f'<th scope="col"{_ALIGNED_RIGHT * right}>{escaped(name)}</th>'
             for name, right in zip(self.columns, is_number, strict=True)
         )
         body = "".join(
@@ -329,6 +335,7 @@ class Table(Sequence[AnyRowT], RichDisplay, Generic[AnyRowT]):
 
     @property
     def _row_name(self) -> str:
+        """The name of a row's type in the representation."""
         return type(self).__name__
 
 
@@ -385,9 +392,9 @@ class NamedRows(Sequence[RowT], Generic[RowT]):
 
 
 class Listing(list[ValueT], RichDisplay):
-    """A list of values with a *name* and a *title* each, which shows itself as a table.
+    """A list of values that have a *name* and a *title*, displayed as a table.
 
-    A prompt shows one line for each value; a notebook shows the attributes *also*, too.
+    A prompt shows one line per value; a notebook also shows the further attributes *also*.
 
     >>> from h3sim.catalog import list_schemes
     >>> repr(list_schemes()).splitlines()[0].split()
@@ -399,16 +406,16 @@ class Listing(list[ValueT], RichDisplay):
         self._also = tuple(also)
 
     def __repr__(self) -> str:
-        rows = [self._row(value)[:2] for value in self]
-        width = max((len(name) for name, _ in rows), default=0)
-        return "\n".join(f"{name:{width}}  {title}".rstrip() for name, title in rows) or "[]"
+        rows = [self._row(value) for value in self]
+        width = max((len(name) for name, *_ in rows), default=0)
+        return "\n".join(f"{name:{width}}  {title}".rstrip() for name, title, *_ in rows) or "[]"
 
     def _display(self) -> Iterable[str | Table[Any]]:
         yield Table(("name", "title", *self._also), map(self._row, self))
 
     def _row(self, value: ValueT) -> list[Any]:
-        found = (getattr(value, attribute, "") for attribute in ("name", "title", *self._also))
-        return [each.value if isinstance(each, enum.Enum) else each for each in found]
+        cells = (getattr(value, attribute, "") for attribute in ("name", "title", *self._also))
+        return [cell.value if isinstance(cell, enum.Enum) else cell for cell in cells]
 
 
 def format_pairs(pairs: Sequence[tuple[str, str]], *, width: int | None = None) -> str:
@@ -418,12 +425,12 @@ def format_pairs(pairs: Sequence[tuple[str, str]], *, width: int | None = None) 
     packets    1,168
     page load  11,680.0 ms
     """
-    first = max((cell_width(name) for name, _ in pairs), default=0)
-    limit = None if width is None else max(width - first - len(_GAP), _NARROWEST)
+    name_width = max((cell_width(name) for name, _ in pairs), default=0)
+    limit = None if width is None else max(width - name_width - len(_COLUMN_GAP), _MIN_WIDTH)
     lines: list[str] = []
     for name, text in pairs:
         parts = [escape_control(text)] if limit is None else wrap(escape_control(text), limit)
-        lines += _lines([[name], parts], [first, 0], [True, True])
+        lines += _lines([[name], parts], [name_width, 0], [True, True])
     return "\n".join(lines)
 
 
@@ -433,7 +440,7 @@ def _format(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:,.1f}" if abs(value) >= _LARGE else f"{value:,.4g}"
+        return f"{value:,.1f}" if abs(value) >= _MIN_FIXED_POINT else f"{value:,.4g}"
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
@@ -448,8 +455,8 @@ def _is_number(value: object) -> bool:
 def _html_cells(row: Sequence[Any], texts: Sequence[str]) -> str:
     first, *others = map(escaped, texts)
     cells = zip(row[1:], others, strict=True)
-    return f'<th scope="row"{_RIGHT * _is_number(row[0])}>{first}</th>' + "".join(
-        f"<td{_RIGHT * _is_number(value)}>{text}</td>" for value, text in cells
+    return f'<th scope="row"{_ALIGNED_RIGHT * _is_number(row[0])}>{first}</th>' + "".join(
+        f"<td{_ALIGNED_RIGHT * _is_number(value)}>{text}</td>" for value, text in cells
     )
 
 
@@ -457,39 +464,40 @@ def _widths(
     headers: Sequence[str], body: list[list[str]], is_left: list[bool], width: int | None
 ) -> list[int]:
     """Return the width of each column: headers shrink first, then the widest text columns."""
-    full = [
+    body_widths = [
         max((cell_width(row[index]) for row in body), default=0) for index in range(len(headers))
     ]
-    widths = [max(limit, cell_width(head)) for limit, head in zip(full, headers, strict=True)]
+    widths = [
+        max(cells, cell_width(head)) for cells, head in zip(body_widths, headers, strict=True)
+    ]
     if width is None or _total(widths) <= width:
         return widths
-    words = [max(map(cell_width, head.split(" "))) for head in headers]
-    widths = [max(limit, word) for limit, word in zip(full, words, strict=True)]
+    word_widths = [max(map(cell_width, head.split(" "))) for head in headers]
+    widths = [max(cells, word) for cells, word in zip(body_widths, word_widths, strict=True)]
     floors = [
-        max(word, _NARROWEST, *(_longest_number(row[index]) for row in body))
-        for index, word in enumerate(words)
+        max(word, _MIN_WIDTH, *(_longest_number(row[index]) for row in body))
+        for index, word in enumerate(word_widths)
     ]
     # The first column identifies the row: it shrinks last.
-    _narrow(widths, [max(words[0], _FIRST), *floors[1:]], is_left, width)
+    _narrow(widths, [max(word_widths[0], _MIN_FIRST_WIDTH), *floors[1:]], is_left, width)
     _narrow(widths, floors, is_left, width)
-    _raise_heads(headers, widths, width)
+    _widen_wrapped_headers(headers, widths, width)
     return widths
 
 
 def _narrow(widths: list[int], floors: list[int], is_left: list[bool], width: int) -> None:
     """Shrink the widest text columns, down to their floors, until the table fits."""
     while _total(widths) > width:
-        wide = [
-            (limit, index)
-            for index, limit in enumerate(widths)
-            if is_left[index] and limit > floors[index]
+        shrinkable = [
+            index for index, floor in enumerate(floors) if is_left[index] and widths[index] > floor
         ]
-        if not wide:
+        if not shrinkable:
             return
-        widths[max(wide)[1]] -= 1
+        # Of equally wide columns the rightmost.
+        widths[max(shrinkable, key=lambda index: (widths[index], index))] -= 1
 
 
-def _raise_heads(headers: Sequence[str], widths: list[int], width: int) -> None:
+def _widen_wrapped_headers(headers: Sequence[str], widths: list[int], width: int) -> None:
     """Give the remaining width to the columns whose headers wrap into most lines."""
     while _total(widths) < width:
         heights = [len(wrap(head, limit)) for head, limit in zip(headers, widths, strict=True)]
@@ -499,7 +507,8 @@ def _raise_heads(headers: Sequence[str], widths: list[int], width: int) -> None:
 
 
 def _total(widths: list[int]) -> int:
-    return sum(widths) + len(_GAP) * (len(widths) - 1)
+    """Return the width of a table with columns of these widths."""
+    return sum(widths) + len(_COLUMN_GAP) * (len(widths) - 1)
 
 
 def _lines(cells: list[list[str]], widths: list[int], is_left: list[bool]) -> Iterator[str]:
@@ -509,7 +518,7 @@ def _lines(cells: list[list[str]], widths: list[int], is_left: list[bool]) -> It
         for parts, limit, left in zip(cells, widths, is_left, strict=True):
             part = parts[number] if number < len(parts) else ""
             room = " " * (limit - cell_width(part))
-            line += f"{part}{room}{_GAP}" if left else f"{room}{part}{_GAP}"
+            line += f"{part}{room}{_COLUMN_GAP}" if left else f"{room}{part}{_COLUMN_GAP}"
         yield line.rstrip()
 
 
@@ -523,5 +532,6 @@ def _longest_number(cell: str) -> int:
 
 
 def _is_word(cell: str) -> bool:
-    digits = cell.replace(",", "").replace(".", "").removeprefix(MISSING)
+    """Return whether a cell is text, which is aligned to the left, not a number or missing."""
+    digits = cell.replace(",", "").replace(".", "").removeprefix("-")
     return not digits.isdigit() and cell not in ("", MISSING)

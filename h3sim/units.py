@@ -36,7 +36,7 @@ NS_PER_DAY: Final = 86_400 * NS_PER_S
 MS_PER_S: Final = 1000
 _BPS_PER_MBPS: Final = 1_000_000
 _BYTES_PER_KBYTE: Final = 1000
-_UNITS: Final = {
+_UNIT_BY_NAME_ENDING: Final = {
     "ms": "ms",
     "s": "s",
     "bytes": "bytes",
@@ -45,7 +45,7 @@ _UNITS: Final = {
     "packets": "packets",
     "bdp": "BDP",
 }
-"""The unit by the last word of a name."""
+"""Display form of a unit, by the last word of a column's name."""
 
 
 def ms(value_ms: float) -> int:
@@ -74,7 +74,7 @@ def kbyte(value_kb: float) -> int:
 
 
 def as_integer(value: Any) -> int | None:
-    """Return a whole number of any type, as numpy has them; None for all else, truth among it.
+    """Return a whole number, which may be numpy's, as an int; None for others and for booleans.
 
     >>> as_integer(4), as_integer(4.0), as_integer("4"), as_integer(True)
     (4, None, None, None)
@@ -91,4 +91,4 @@ def unit_of(name: str) -> str | None:
     >>> unit_of("byte_index_all_ms"), unit_of("rate_mbps"), unit_of("page_bytes"), unit_of("seed")
     ('ms', 'Mbit/s', 'bytes', None)
     """
-    return _UNITS.get(name.rpartition("_")[2])
+    return _UNIT_BY_NAME_ENDING.get(name.rpartition("_")[2])

@@ -8,25 +8,25 @@ from importlib import metadata
 
 from h3sim._version import identity
 
-_DEVELOPERS = ('"dev"', '"docs"', '"fuzz"', '"release"')
-"""As their extras stand in the lines of what h3sim asks for."""
+_DEVELOPER_EXTRAS = ('"dev"', '"docs"', '"fuzz"', '"release"')
+"""Extras for developers only, quoted as in the requirement lines of the package's metadata."""
 
 
 def versions() -> dict[str, str]:
     """Return the versions of h3sim, Python, the system, and each library that h3sim may use.
 
-    What is not installed is "-"; libraries for developers only are left out.
+    The version of a missing one is "-"; libraries for developers only are left out.
     """
-    found = {
+    basics = {
         "h3sim": identity().removeprefix("h3sim "),
         "Python": f"{platform.python_version()} ({platform.python_implementation()})",
         "system": f"{platform.system()} {platform.release()} ({platform.machine()})",
     }
-    return found | {name: _version(name) for name in _libraries()}
+    return basics | {name: _version(name) for name in _libraries()}
 
 
 def show_versions() -> None:
-    """Print the versions that are at work, as a report of a mistake should have them.
+    """Print the versions of the software in use, for a bug report.
 
     >>> show_versions()  # doctest: +ELLIPSIS
     h3sim       ...
@@ -39,20 +39,18 @@ def show_versions() -> None:
 
 
 def _libraries() -> list[str]:
-    """Return the names of what h3sim asks for: without an extra first, then by extra."""
+    """Return the names of the libraries that h3sim requires: first always, then for an extra."""
     try:
-        lines = metadata.requires("h3sim") or []
+        requirements = metadata.requires("h3sim") or []
     except metadata.PackageNotFoundError:  # run from a checkout that is not installed
         return []
-    names: dict[str, None] = {}
-    for line in sorted(lines, key=lambda line: "extra ==" in line):
-        name = re.match(r"[A-Za-z0-9._-]+", line)
-        if (
-            name is not None
-            and name[0] != "h3sim"
-            and not any(each in line for each in _DEVELOPERS)
-        ):
-            names[name[0]] = None
+    names: dict[str, None] = {}  # an ordered set: several extras may require a library
+    for requirement in sorted(requirements, key=lambda line: "extra ==" in line):
+        match = re.match(r"[A-Za-z0-9._-]+", requirement)
+        is_for_developers = any(extra in requirement for extra in _DEVELOPER_EXTRAS)
+        # An extra that includes other extras requires h3sim itself.
+        if match is not None and match[0] != "h3sim" and not is_for_developers:
+            names[match[0]] = None
     return list(names)
 
 

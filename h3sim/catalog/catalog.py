@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from h3sim import transport
 from h3sim.catalog.resources import root
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from h3sim.transport import TransportProfile
 
 
-_FILE = "sets.toml"
-_SETS = TableOf(ListOf(Text(is_needed=True), "names"))
+_SETS_FILE = "sets.toml"
+_NAMES_BY_SET = TableOf(ListOf(Text(is_needed=True), "names"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +40,10 @@ class NameSets:
         InputError: listing every set that is not a list of names.
     """
 
-    schemes: Mapping[str, tuple[str, ...]] = field(metadata=declare(_SETS, "schemes by set"))
-    pages: Mapping[str, tuple[str, ...]] = field(metadata=declare(_SETS, "pages by set"))
+    schemes: Mapping[str, tuple[str, ...]] = field(
+        metadata=declare(_NAMES_BY_SET, "schemes by set")
+    )
+    pages: Mapping[str, tuple[str, ...]] = field(metadata=declare(_NAMES_BY_SET, "pages by set"))
 
     def __post_init__(self) -> None:
         validate(self, InputError)
@@ -50,32 +52,36 @@ class NameSets:
 @cache
 def shipped_sets() -> NameSets:
     """Return the shipped sets."""
-    document = parse_toml((root("models") / _FILE).read_text("utf-8"), InputError, source=_FILE)
-    return read_document(NameSets, document, InputError, source=_FILE)
+    text = (root("models") / _SETS_FILE).read_text("utf-8")
+    document = parse_toml(text, InputError, source=_SETS_FILE)
+    return read_document(NameSets, document, InputError, source=_SETS_FILE)
 
 
 ValueT = TypeVar("ValueT")
-_CORPUS = "corpus"
-_RECORDINGS = (".har", ".har.gz", ".html", ".htm")
+_CORPUS_SET = "corpus"
+"""Name of the set of all shipped pages except the made-up ones."""
+_RECORDING_EXTENSIONS = (".har", ".har.gz", ".html", ".htm")
 """File name extensions of recordings, which only `h3sim import` reads."""
-_SIZES = {f"corpus:{size}": size for size in SIZES}
-"""Sets of shipped pages by the bytes of their bodies."""
+_SIZE_BY_SET = {f"{_CORPUS_SET}:{size}": size for size in SIZES}
+"""Sets of the corpus's pages of one size class, which depends on the bytes of their bodies."""
 
 
 @dataclass(frozen=True)
-class _Kind(Generic[ValueT]):
-    """Kind of shipped values: its name, their folder, and how the text of a file is read."""
+class _ShippedFolder(Generic[ValueT]):
+    """Folder of shipped files of one kind, and the function that parses such a file."""
 
-    name: str
+    kind: str
+    """The kind in messages: "page"."""
     folder: str
+    """Package of data files, followed by the folder in it if any: "models/networks"."""
     suffix: str
     parse: Callable[..., ValueT]
 
     @cached_property
     def files(self) -> dict[str, Traversable]:
-        """Shipped files by name; file names of schemes have "-plus" for "+"."""
-        package, _, below = self.folder.partition("/")
-        folder = root(package) / below if below else root(package)
+        """Shipped files by name; for portability, file names have "-plus" for "+"."""
+        package, _, subfolder = self.folder.partition("/")
+        folder = root(package) / subfolder if subfolder else root(package)
         return {
             file.name.removesuffix(self.suffix).replace("-plus", "+"): file
             for file in folder.iterdir()
@@ -83,7 +89,7 @@ class _Kind(Generic[ValueT]):
         }
 
     def text(self, name: str) -> str:
-        """Return the shipped file of that name."""
+        """Return the text of the shipped file of that name."""
         return self.files[name].read_text(encoding="utf-8")
 
     def shipped(self, name: str) -> ValueT:
@@ -99,8 +105,8 @@ class _Kind(Generic[ValueT]):
         given: object = name  # callers may ignore the annotation
         if not isinstance(given, str | os.PathLike):
             message = f"must be a name or a path, is {format_value(name)}"
-            raise InputError.at(self.name, message)
-        # Before the file system, so that a file of that name in the working folder changes nothing.
+            raise InputError.at(self.kind, message)
+        # Shipped names take precedence over a file of that name in the working folder.
         if isinstance(name, str) and name in self.files:
             return True
         text = os.fspath(name)
@@ -108,14 +114,17 @@ class _Kind(Generic[ValueT]):
         # os.path, unlike pathlib, returns False for invalid paths.
         if looks_like_path or os.path.isfile(text):  # noqa: PTH113
             return False
-        raise UnknownNameError(self.name, text, sorted(self.files))
+        raise UnknownNameError(self.kind, text, sorted(self.files))
 
     def load(self, name: str | Path, read: Callable[[str | Path], ValueT]) -> ValueT:
         """Return the shipped value of that name, or what *read* returns of the file."""
         return self.shipped(str(name)) if self.is_shipped(name) else read(name)
 
     def listing(self, *also: str, names: Iterable[str] | None = None) -> Listing[ValueT]:
-        """Return the shipped values, by default by name; tables show the attributes *also*."""
+        """Return the shipped values, sorted by name or in the order of *names*.
+
+        Their table also shows the attributes *also*.
+        """
         return Listing(map(self.shipped, names or sorted(self.files)), also=also)
 
 
@@ -123,16 +132,16 @@ def _parse_page(text: str, *, source: str) -> Page:
     return page_from_dict(json.loads(text), source=source)
 
 
-# Immutable values, named by each load of a study: parsed once per process, not once per load.
+# Profiles and networks are cached: they are immutable, and each load of a study looks them up.
 @cache
 def _parse_profile(text: str, *, source: str) -> TransportProfile:
     return transport.profile_from_toml(text, source=source)
 
 
-_PAGES = _Kind("page", "corpora", ".json", _parse_page)
-_NETWORKS = _Kind("network", "models/networks", ".toml", cache(network_from_toml))
-_SCHEMES = _Kind("scheme", "models/schemes", ".toml", scheme_from_toml)
-_PROFILES = _Kind("profile", "models/profiles", ".toml", _parse_profile)
+_PAGES = _ShippedFolder("page", "corpora", ".json", _parse_page)
+_NETWORKS = _ShippedFolder("network", "models/networks", ".toml", cache(network_from_toml))
+_SCHEMES = _ShippedFolder("scheme", "models/schemes", ".toml", scheme_from_toml)
+_PROFILES = _ShippedFolder("profile", "models/profiles", ".toml", _parse_profile)
 
 
 def load_page(name: str | Path) -> Page:
@@ -160,7 +169,7 @@ def is_recording(path: object) -> bool:
         return False
     name = os.fsdecode(path)
     # os.path, unlike pathlib, returns False for invalid paths.
-    return name.lower().endswith(_RECORDINGS) and os.path.isfile(name)  # noqa: PTH113
+    return name.lower().endswith(_RECORDING_EXTENSIONS) and os.path.isfile(name)  # noqa: PTH113
 
 
 def load_network(name: str | Path) -> Network:
@@ -221,8 +230,8 @@ def list_networks() -> Listing[Network]:
 
 def list_schemes() -> Listing[Scheme]:
     """Return the shipped schemes: those of sets in their order, then the others by name."""
-    ordered = dict.fromkeys(name for names in shipped_sets().schemes.values() for name in names)
-    names = dict.fromkeys((*ordered, *sorted(_SCHEMES.files)))
+    in_sets = (name for names in shipped_sets().schemes.values() for name in names)
+    names = dict.fromkeys((*in_sets, *sorted(_SCHEMES.files)))  # a scheme may be in several sets
     return _SCHEMES.listing("mechanism", "signalling", "source", names=names)
 
 
@@ -250,10 +259,10 @@ def page_set(name: str) -> tuple[str, ...] | None:
         return None
     sets = shipped_sets().pages
     corpus = sorted(set(_PAGES.files) - set(sets["made-up"]))
-    if name == _CORPUS:
+    if name == _CORPUS_SET:
         return tuple(corpus)
-    if name in _SIZES:
-        size = _SIZES[name]
+    if name in _SIZE_BY_SET:
+        size = _SIZE_BY_SET[name]
         return tuple(page for page in corpus if size_class(load_page(page).total_bytes) == size)
     return sets.get(name)
 
@@ -269,11 +278,13 @@ def page_set_names() -> tuple[str, ...]:
     >>> page_set_names()[:2]
     ('corpus', 'corpus:small')
     """
-    return (_CORPUS, *_SIZES, *shipped_sets().pages)
+    return (_CORPUS_SET, *_SIZE_BY_SET, *shipped_sets().pages)
 
 
 def text_of(kind: str, name: str) -> str:
-    """Return the file that `load_<kind>(name)` reads: "page", "network", "scheme" or "profile".
+    """Return the text of the file that `load_<kind>(name)` reads.
+
+    *kind* is "page", "network", "scheme" or "profile".
 
     Raises:
         UnknownNameError: if there is no such name or file.
@@ -282,11 +293,13 @@ def text_of(kind: str, name: str) -> str:
     >>> text_of("scheme", "rr").splitlines()[0]
     'format = "h3sim-scheme/1"'
     """
-    found = {each.name: each for each in (_PAGES, _NETWORKS, _SCHEMES, _PROFILES)}[kind]
-    return found.text(name) if found.is_shipped(name) else read_text(name, InputError)
+    folders = {folder.kind: folder for folder in (_PAGES, _NETWORKS, _SCHEMES, _PROFILES)}
+    folder: _ShippedFolder[Any] = folders[kind]
+    return folder.text(name) if folder.is_shipped(name) else read_text(name, InputError)
 
 
 def _network_file(path: str | Path) -> Network:
+    """Read a network file; of a CrUX file, easily taken for one, say which commands read it."""
     if str(path).endswith(".json"):
         message = (
             "is JSON, but a network file is TOML. A file of CrUX: `h3sim hints --networks FILE`"

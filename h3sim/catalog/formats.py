@@ -32,7 +32,7 @@ def schemas() -> dict[str, dict[str, Any]]:
     }
 
 
-_FACTS = {
+_ROW_PROPERTIES = {
     "title": TEXT,
     "mechanism": TEXT,
     "signalling": TEXT,
@@ -54,7 +54,7 @@ _FACTS = {
     "names": ListOf(TEXT, "names"),
     "source": TEXT,
 }
-"""Properties of rows, which depend on the kind of list."""
+"""Type of each property of a row. A row has some of them, depending on the kind of list."""
 LIST = OutputSchema(
     "h3sim-list/1",
     "Shipped items, by name",
@@ -65,7 +65,7 @@ LIST = OutputSchema(
         ListOf(
             ObjectType(
                 Property("name", TEXT),
-                *(Property(name, kind, is_optional=True) for name, kind in _FACTS.items()),
+                *(Property(name, kind, is_optional=True) for name, kind in _ROW_PROPERTIES.items()),
             ),
             "rows",
         ),

@@ -10,16 +10,15 @@ if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
 
-_PACKAGE = Path(__file__).resolve().parents[1]
+_H3SIM_FOLDER = Path(__file__).resolve().parents[1]
 
 
 def root(kind: str) -> Traversable:
     """Return the folder of *kind*, "models" or "corpora".
 
-    If Python runs inside a checkout, its `h3sim/` hides an installed package, which has the data;
-    then the folder next to it is used.
+    It is in the installed package `h3sim/`; in a checkout it is next to that.
     """
-    for folder in (_PACKAGE / kind, _PACKAGE.parent / kind):
+    for folder in (_H3SIM_FOLDER / kind, _H3SIM_FOLDER.parent / kind):
         if (folder / "__init__.py").is_file():
             return folder
     # A package inside a zip file. Lazy: the import takes longer than loading a page.
@@ -28,7 +27,7 @@ def root(kind: str) -> Traversable:
     return files(f"h3sim.{kind}")
 
 
-_SUFFIX = ".json"
+_PAGE_SUFFIX = ".json"
 
 
 class PageSummary(NamedTuple):
@@ -44,13 +43,13 @@ class PageSummary(NamedTuple):
 def page_summaries() -> list[PageSummary]:
     """Return summaries of the shipped pages by name, without validating them.
 
-    Values are counted in the parsed files: constructing the pages takes ten times as long.
+    They are computed from the parsed JSON: constructing the pages takes ten times as long.
 
     >>> next(row for row in page_summaries() if row.name == "http2rulez").n_resources
     32
     """
-    files = [file for file in root("corpora").iterdir() if file.name.endswith(_SUFFIX)]
-    files.sort(key=lambda file: file.name.removesuffix(_SUFFIX))
+    files = [file for file in root("corpora").iterdir() if file.name.endswith(_PAGE_SUFFIX)]
+    files.sort(key=lambda file: file.name.removesuffix(_PAGE_SUFFIX))
     pages = (json.loads(file.read_text(encoding="utf-8")) for file in files)
     return [
         PageSummary(

@@ -130,11 +130,12 @@ def _display_name(action: argparse.Action) -> str:
 
 def _hint_for_flag(flag: str, known: Mapping[str, Any]) -> str:
     """Return a hint on an unknown flag for the end of a message: its new form, or similar flags."""
-    from h3sim.config.load_config import FLAGS, LoadConfig  # lazy, like the next: for errors only
+    # Lazy, like the next import: for errors only.
+    from h3sim.config.load_config import RENAMED_FLAGS, LoadConfig
     from h3sim.config.options import flags_of
 
-    if flag in FLAGS:
-        return f"; {flag} was renamed to {FLAGS[flag]}"
+    if flag in RENAMED_FLAGS:
+        return f"; {flag} was renamed to {RENAMED_FLAGS[flag]}"
     if flag == "--set" and "--help-all" in known:
         return "; each option of a load is an option of its own here: see --help-all"
     if "--set" in known:

@@ -16,7 +16,7 @@ from h3sim.schema.values import Integer, Number
 from h3sim.study import baseline_of, compare
 from h3sim.study.compare import SeedComparison
 from h3sim.study.statistics import NO_SEED_MATTERS
-from h3sim.table import SURE, Column, Table, decimals_of
+from h3sim.table import FINE_TOLERANCE, Column, Table, decimals_of
 from h3sim.text import escape_control, plural
 
 if TYPE_CHECKING:
@@ -137,7 +137,8 @@ def _speedup_cells(rows: Sequence[SeedComparisonRow]) -> Iterator[tuple[str, ...
     for row in rows:
         if row.low is not None and row.high is not None and not row.low <= 1 <= row.high:
             nearest_end = row.low if row.low > 1 else row.high
-            decimals = decimals_of((1.0, nearest_end), least=decimals, apart=SURE)
+            ends = 1.0, nearest_end
+            decimals = decimals_of(ends, least=decimals, tolerance=FINE_TOLERANCE)
     for row in rows:
         has_interval = row.low is not None and row.high is not None
         outcomes = (row.wins_5, row.ties_5, row.losses_5, row.wins_25, row.losses_25)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from h3sim.catalog.resources import root
 from h3sim.cli import common, output
 from h3sim.cli.command import FAILED, Argument, Options, Share, command
-from h3sim.config.load_config import FOR_HEADER_LISTS, LoadConfig
+from h3sim.config.load_config import NETWORK_FOR_HEADER_LISTS, LoadConfig
 from h3sim.errors import InputError
 from h3sim.headers import CODEC_NAMES, CodecSettings, HeaderCompression, codec_scheme
 from h3sim.headers.base import HeaderListError, HeaderLists
@@ -257,7 +257,7 @@ def _run_header_compression(options: Options, progress: output.Progress | None) 
             rtt_ms=options.rtt_ms,
             loss=options.loss,
             seeds=range(options.seed, options.seed + options.runs),
-            network=network or FOR_HEADER_LISTS,
+            network=network or NETWORK_FOR_HEADER_LISTS,
         )
     delays = results.resources() if len(results) else ()
     # With a failed run, a row would be a mean over other seeds than its neighbours.

@@ -18,7 +18,7 @@ from h3sim.study.fidelity import Grade
 from h3sim.study.hints import HARMS, METRICS
 from h3sim.study.recommendation import EXAMPLE, read_subject
 from h3sim.study.search import DEPLOYABLE, ESTIMATED_WITHIN, ROBUSTNESS_NETWORKS, arms_of
-from h3sim.table import MISSING, SURE, Column, decimals_of
+from h3sim.table import FINE_TOLERANCE, MISSING, Column, decimals_of
 from h3sim.text import escape_control
 
 if TYPE_CHECKING:
@@ -246,7 +246,9 @@ def _print_search(found: SearchResult, options: Options) -> None:
     # The interval of a worse scheme is above 1, which its decimals must show.
     decimals = max(
         decimals_of(
-            (1.0, row.low), least=2, apart=_MIN_VISIBLE_DIFFERENCE if row.is_worse else SURE
+            (1.0, row.low),
+            least=2,
+            tolerance=_MIN_VISIBLE_DIFFERENCE if row.is_worse else FINE_TOLERANCE,
         )
         for row in found.rows
     )
@@ -258,9 +260,9 @@ def _print_search(found: SearchResult, options: Options) -> None:
             found.rows,
             "scheme",
             "pairs",
-            (Column.ratio("ratio to the best", apart=_MIN_VISIBLE_DIFFERENCE), "ratio"),
-            (Column("low", decimals, SURE), "low"),
-            (Column("high", decimals, SURE), "high"),
+            (Column.ratio("ratio to the best", tolerance=_MIN_VISIBLE_DIFFERENCE), "ratio"),
+            (Column("low", decimals, FINE_TOLERANCE), "low"),
+            (Column("high", decimals, FINE_TOLERANCE), "high"),
             ("", found.status),
         ),
     )
@@ -407,7 +409,10 @@ def _print_hints(found: Hints, options: Options) -> None:
             "metric",
             "before_ms",
             "after_ms",
-            *((Column.ratio(name, apart=SURE), name) for name in ("ratio", "low", "high")),
+            *(
+                (Column.ratio(name, tolerance=FINE_TOLERANCE), name)
+                for name in ("ratio", "low", "high")
+            ),
             (Column("p (Holm)", 3), "p_holm"),
         )
         output.show(width, shown)

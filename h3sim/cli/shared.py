@@ -15,10 +15,11 @@ from h3sim import catalog, study
 from h3sim.cli import output
 from h3sim.cli.command import Argument, ArgumentSet, Options, share
 from h3sim.config import LoadConfig
-from h3sim.config.load_config import RECORDED, WITHOUT_RECORDING, config_for, unknown_option
+from h3sim.config.load_config import NETWORK_WITHOUT_RECORDING, config_for, unknown_option
 from h3sim.config.options import flags_of, option_of, switch_of
 from h3sim.errors import InputError, UnknownNameError, ValidationIssue
 from h3sim.page import Page
+from h3sim.page.recording import RECORDED_NETWORK
 from h3sim.schema import read_text
 from h3sim.schema.fields import fields_of
 from h3sim.schema.values import Choice, Flag, Integer, Number
@@ -122,11 +123,11 @@ class LoadOptions(ArgumentSet):
                 )
         # An unknown network must not hide errors in other options.
         options.config = None
-        name: str = given.get("network", RECORDED)
+        name: str = given.get("network", RECORDED_NETWORK)
         network: Network | str | None = name
-        if name != RECORDED:
+        if name != RECORDED_NETWORK:
             network = errors.collect("", partial(catalog.load_network, name))
-        given["network"] = WITHOUT_RECORDING if network is None else network
+        given["network"] = NETWORK_WITHOUT_RECORDING if network is None else network
         config = errors.collect("", partial(_make_config, given, keys, _pages_in(options)))
         options.config = None if network is None else config
 

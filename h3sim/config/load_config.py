@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 from h3sim import catalog
 from h3sim.browser import BROWSER_OPTIONS, PARSING_OPTIONS, BrowserMode, BrowserModel
 from h3sim.config.options import (
-    NETWORKS,
+    NETWORK_NAMES,
     NO_CODEC,
     SEED,
     BrowserOption,
@@ -56,15 +56,14 @@ if TYPE_CHECKING:
     ControllerFactory: TypeAlias = Callable[[ControllerSettings], CongestionController]
 
 
-RECORDED = RECORDED_NETWORK
-"""Name of the default network: that of the page's own recording."""
-WITHOUT_RECORDING = "marx-2019"
+NETWORK_WITHOUT_RECORDING = "marx-2019"
 """Default network of pages without a recorded one."""
-FOR_HEADER_LISTS = "frindell-2017"
+NETWORK_FOR_HEADER_LISTS = "frindell-2017"
 """Default network of header lists."""
-_LEAST_QUEUE_BYTES = 65_536
+_MIN_QUEUE_BYTES = 65_536
+"""Smallest queue of an estimated network, as in the shipped networks."""
 _Rule: TypeAlias = "tuple[str, ...]"
-"""Message, and the names of options that cannot be given for this reason."""
+"""A message, followed by the names of the options that must not be set, for this reason."""
 
 
 def recorded_network(page: Page | HeaderLists) -> Network | None:
@@ -77,9 +76,9 @@ def recorded_network(page: Page | HeaderLists) -> Network | None:
     if known is None or known.rtt_ns is None or known.rate_bps is None:
         return None
     product_bytes = known.rate_bps * known.rtt_ns // (BITS_PER_BYTE * NS_PER_S)
-    link = LinkProfile(rate_bps=known.rate_bps, queue_bytes=max(_LEAST_QUEUE_BYTES, product_bytes))
+    link = LinkProfile(rate_bps=known.rate_bps, queue_bytes=max(_MIN_QUEUE_BYTES, product_bytes))
     return Network(
-        name=RECORDED,
+        name=RECORDED_NETWORK,
         title=f"network of the recording of {page.name}, estimated",
         source=f"RTT from {known.rtt_from}, rate from {known.rate_from}",
         rtt_ns=known.rtt_ns,
@@ -87,17 +86,29 @@ def recorded_network(page: Page | HeaderLists) -> Network | None:
     )
 
 
-_OF_TRANSPORT = (
-    *("transport", "cc", "transport_profile", "rate_mbps", "interval_ms", "packet_bytes"),
-    *("mean_loss_burst", "queue_bdp", "queue_bytes", "queue_discipline", "ecn", "reorder"),
+_TRANSPORT_OPTIONS = (
+    "transport",
+    "cc",
+    "transport_profile",
+    "rate_mbps",
+    "interval_ms",
+    "packet_bytes",
+    "mean_loss_burst",
+    "queue_bdp",
+    "queue_bytes",
+    "queue_discipline",
+    "ecn",
+    "reorder",
     "retransmission_order",
-    *("cross_traffic", "time_limit_s"),
+    "cross_traffic",
+    "time_limit_s",
 )
+"""Options that do not apply to a network of independent packets."""
 
 
 def changed_network(config: LoadConfig, network: Network) -> Network:
     """Return *network* with the changes of *config*."""
-    # Checked first: a constant rate keeps its jitter when it is turned into links below.
+    # If a constant rate is turned into links below, its jitter already includes `reorder`.
     was_links = network.constant_rate is None
     if config.rtt_ms is not None:
         network = replace(network, rtt_ns=ms(config.rtt_ms))
@@ -113,6 +124,7 @@ def changed_network(config: LoadConfig, network: Network) -> Network:
 
 
 def _needs_links(config: LoadConfig) -> bool:
+    """Return whether *config* turns a network with a constant rate into links."""
     names = ("loss", "mean_loss_burst", "queue_bdp", "queue_bytes", "queue_discipline")
     return config.cc not in (None, "constant") or bool(_set_options(config, *names))
 
@@ -159,13 +171,13 @@ def _link_changes(config: LoadConfig, link: LinkProfile) -> dict[str, Any]:
     changes: dict[str, Any] = {}
     if link.rate_bps is not None and config.rate_mbps is not None:
         changes["rate_bps"] = mbps(config.rate_mbps)
-    asks_for_queue = config.queue_bdp is not None or config.queue_bytes is not None
-    if link.mean_rate_bps is not None and asks_for_queue:
-        # A requested queue replaces the network's in either form: two would contradict.
+    is_queue_given = config.queue_bdp is not None or config.queue_bytes is not None
+    if link.mean_rate_bps is not None and is_queue_given:
+        # A link has one queue size: the other fields must be empty.
         changes |= {"queue_packets": None, "queue_bdp": config.queue_bdp}
         changes["queue_bytes"] = config.queue_bytes
     if config.loss is not None:
-        # Packets that a file lists as lost would add to the requested share.
+        # Packets that a network file lists as lost would add to the requested loss rate.
         changes |= {"loss": config.loss, "loss_burst": config.mean_loss_burst, "loss_list": ()}
     elif config.mean_loss_burst is not None:
         changes["loss_burst"] = config.mean_loss_burst
@@ -173,20 +185,18 @@ def _link_changes(config: LoadConfig, link: LinkProfile) -> dict[str, Any]:
 
 
 def _issues_of(config: LoadConfig, rules: Iterator[_Rule]) -> Iterator[ValidationIssue]:
-    """Yield an issue for each option that is given against one of *rules*."""
+    """Yield an issue for each option that is set although one of *rules* forbids it."""
     for message, *names in rules:
         for name in _set_options(config, *names):
             yield ValidationIssue(key=name, message=message)
 
 
 def _network_rules(config: LoadConfig, path: ResolvedPath) -> Iterator[_Rule]:
-    """Yield which options the network cannot have, and why."""
+    """Yield rules on the options that do not apply to the network."""
     network = path.network
     if network.independent_packets is not None:
-        yield (
-            "applies to transports and links, but independent packets have neither",
-            *_OF_TRANSPORT,
-        )
+        message = "applies to transports and links, but independent packets have neither"
+        yield message, *_TRANSPORT_OPTIONS
     elif network.constant_rate is not None:
         yield from _constant_rate_rules(config)
     else:
@@ -194,7 +204,7 @@ def _network_rules(config: LoadConfig, path: ResolvedPath) -> Iterator[_Rule]:
 
 
 def _constant_rate_rules(config: LoadConfig) -> Iterator[_Rule]:
-    """Yield which options a constant rate cannot have."""
+    """Yield rules on the options that do not apply to a constant rate."""
     if config.mode is HandshakeMode.ZERO_RTT:
         yield "'0-rtt' needs links: a constant rate has no handshake packets", "handshake"
     yield "needs links: at a constant rate there is no queue", "ecn"
@@ -211,10 +221,9 @@ def _constant_rate_rules(config: LoadConfig) -> Iterator[_Rule]:
 
 
 def _link_rules(config: LoadConfig, path: ResolvedPath) -> Iterator[_Rule]:
-    """Yield which options these links cannot have."""
+    """Yield rules on the options that do not apply to the links of this network."""
     down, links = path.network.down, [*filter(None, (path.network.down, path.network.up))]
-    # The named network decides: options turn a constant rate into links, but its interval still
-    # applies.
+    # If options turned a constant rate into links, its interval and packet size still set the rate.
     if path.named.constant_rate is None:
         message = "applies only to a constant rate, but this network consists of links"
         yield message, "interval_ms", "packet_bytes"
@@ -232,13 +241,13 @@ def _link_rules(config: LoadConfig, path: ResolvedPath) -> Iterator[_Rule]:
     if config.ecn and profile and not congestion.responds_to_ecn(profile.cc, profile.controller):
         yield f"needs a controller that responds to marks, such as cubic; is {profile.cc}", "ecn"
     if down is not None and down.mean_rate_bps is None:
-        # The window of a flow would grow without limit: no queue ever fills.
+        # The congestion window of a flow would grow without limit, since no queue ever fills.
         message = "needs a downlink with a rate: without one flows do not share anything"
         yield message, "cross_traffic"
 
 
 def _value_rules(config: LoadConfig) -> Iterator[_Rule]:
-    """Yield which options contradict others."""
+    """Yield rules on the options that contradict others."""
     if config.interval_ms is not None:
         yield "is an alternative to interval_ms: give only one of them", "rate_mbps"
     if config.connections != ConnectionMode.PER_HOST.value:
@@ -250,11 +259,12 @@ def _value_rules(config: LoadConfig) -> Iterator[_Rule]:
     elif config.transport is not None:
         yield "is only allowed with transport = 'http1'", "max_connections_per_host"
     if config.browser == BrowserMode.REPLAY.value:
-        of_parsing = (key for key in config._given_of_browser() if key in PARSING_OPTIONS)
-        yield "goes only with browser = 'parse'", *of_parsing
+        parse_only = (key for key in config._browser_changes() if key in PARSING_OPTIONS)
+        yield "goes only with browser = 'parse'", *parse_only
 
 
 def _set_options(config: LoadConfig, *names: str) -> list[str]:
+    """Return which of the options *names* are set in *config*."""
     return [name for name in names if getattr(config, name) is not None]
 
 
@@ -262,15 +272,24 @@ NetworkLike: TypeAlias = "Network | str | Path"
 ProfileLike: TypeAlias = "TransportProfile | str | Path"
 ControllerLike: TypeAlias = "ControllerFactory | str"
 
-OF_NETWORK = (
-    *("rate_mbps", "interval_ms", "packet_bytes", "rtt_ms", "loss", "mean_loss_burst"),
-    *("queue_bdp", "queue_bytes", "queue_discipline", "ecn", "reorder"),
+NETWORK_OPTIONS = (
+    "rate_mbps",
+    "interval_ms",
+    "packet_bytes",
+    "rtt_ms",
+    "loss",
+    "mean_loss_burst",
+    "queue_bdp",
+    "queue_bytes",
+    "queue_discipline",
+    "ecn",
+    "reorder",
 )
 """Options that change the network."""
-_ABOUT_NETWORK = (
+_NETWORK_DESCRIPTION = (
     "a shipped network, a network file (.toml), or recorded: the page's own, else marx-2019"
 )
-_LIMIT_S = Number(low=0, high=MAX_LOAD_NS / NS_PER_S, is_above=True)
+_TIME_LIMIT_TYPE = Number(low=0, high=MAX_LOAD_NS / NS_PER_S, is_above=True)
 
 
 @documented
@@ -292,7 +311,7 @@ class LoadConfig:
     """
 
     network: NetworkLike = common_option(
-        NameOr("Network"), _ABOUT_NETWORK, "NAME", default=RECORDED
+        NameOr("Network"), _NETWORK_DESCRIPTION, "NAME", default=RECORDED_NETWORK
     )
     transport: str | None = common_option(
         NameOf(Protocol), "transport protocol (default: that of the transport profile, or quic)"
@@ -433,7 +452,9 @@ class LoadConfig:
     )
     seed: int = common_option(SEED, "random seed", "N", default=0)
     time_limit_s: float | None = option(
-        _LIMIT_S, "simulated time after which a load over links is given up (default: 3600)", "S"
+        _TIME_LIMIT_TYPE,
+        "simulated time after which a load over links is given up (default: 3600)",
+        "S",
     )
     browser: BrowserModel | str = common_option(
         BrowserOption(BrowserMode),
@@ -459,46 +480,48 @@ class LoadConfig:
         problems = validation_errors(self)
         with ErrorCollector() as errors:
             errors.collect("", lambda: refuse(problems))
-            for key in ("network", "transport_profile", "cc"):  # fields with names
+            # Names are looked up now, so that unknown ones are reported with all other errors.
+            for key in ("network", "transport_profile", "cc"):
                 if not any(problem.key == key for problem in problems):
                     errors.collect(key, partial(getattr, self, f"_named_{key}"))
-        if self.network != RECORDED:  # otherwise the page decides: see `config_for`
+        if self.network != RECORDED_NETWORK:  # otherwise the page decides: see `config_for`
             refuse(_issues_of(self, _network_rules(self, self.path)))
 
     def __repr__(self) -> str:
         """Return only the fields that differ from their defaults."""
-        given = ", ".join(
+        changes = ", ".join(
             f"{entry.attribute}={value!r}"
             for entry in fields_of(LoadConfig)
             if (value := getattr(self, entry.attribute)) != entry.default
         )
-        return f"LoadConfig({given})"
+        return f"LoadConfig({changes})"
 
     def issues(self) -> Iterator[ValidationIssue]:
-        """Yield issues between its values."""
+        """Yield issues of options that contradict each other."""
         return _issues_of(self, _value_rules(self))
 
-    def _given_of_browser(self) -> dict[str, Any]:
-        """Return the changed settings of the browser; some exist only in a `BrowserModel`."""
+    def _browser_changes(self) -> dict[str, Any]:
+        """Return the options that change settings of the browser."""
+        # Not all settings of BROWSER_OPTIONS are options: some exist only in a `BrowserModel`.
         options = (entry.attribute for entry in fields_of(LoadConfig))
-        given = {name: getattr(self, name) for name in options if name in BROWSER_OPTIONS}
-        return {name: value for name, value in given.items() if value is not None}
+        settings = {name: getattr(self, name) for name in options if name in BROWSER_OPTIONS}
+        return {name: value for name, value in settings.items() if value is not None}
 
     @cached_property
     def _named_network(self) -> Network:
-        """Network without changes; a placeholder if the page decides."""
-        named = WITHOUT_RECORDING if self.network == RECORDED else self.network
+        """Network without the changes of options; a placeholder if the page will determine it."""
+        named = NETWORK_WITHOUT_RECORDING if self.network == RECORDED_NETWORK else self.network
         return named if isinstance(named, Network) else catalog.load_network(named)
 
     @cached_property
     def _named_transport_profile(self) -> TransportProfile | None:
-        """Transport profile as given, or None."""
+        """Transport profile without the changes of options; None if none was given."""
         named = self.transport_profile
         return catalog.load_profile(named) if isinstance(named, str | os.PathLike) else named
 
     @cached_property
     def _named_cc(self) -> tuple[str | None, ControllerFactory | None]:
-        """Name of the congestion controller as given, and its factory if it is code."""
+        """Name of the given congestion controller, and its factory if it is a user's."""
         return (None, None) if self.cc is None else congestion.controller_named(self.cc)
 
     @cached_property
@@ -508,21 +531,21 @@ class LoadConfig:
         Raises:
             UnknownNameError: if the profile names an unknown controller.
         """
-        named, given = self._named_network, self._named_transport_profile
+        named = self._named_network
         network = _name_by_changes(self, named, changed_network(self, named))
-        asked = (
+        profile_choices = (
             self.transport_profile,
             self.cc,
             self.retransmission_order,
             network.profile,
             network.cc,
         )
-        if network.constant_rate is not None and all(name is None for name in asked):
+        if network.constant_rate is not None and all(choice is None for choice in profile_choices):
             profile = None  # unused, and reading one takes longer than a load
         else:
-            profile = _change_profile(self, given, named)
-        usual = Protocol.QUIC if profile is None else profile.protocol
-        protocol = usual if self.transport is None else Protocol(self.transport)
+            profile = _change_profile(self, self._named_transport_profile, named)
+        default = Protocol.QUIC if profile is None else profile.protocol
+        protocol = default if self.transport is None else Protocol(self.transport)
         return ResolvedPath(named, network, profile, protocol)
 
     @property
@@ -531,11 +554,11 @@ class LoadConfig:
         browser = self.browser
         if not isinstance(browser, BrowserModel):
             browser = BrowserModel(mode=BrowserMode(browser))
-        return replace(browser, **self._given_of_browser())
+        return replace(browser, **self._browser_changes())
 
     @property
     def mode(self) -> HandshakeMode:
-        """Handshake of the connection."""
+        """Handshake of the connection, which the option may give as a Boolean."""
         if isinstance(self.handshake, bool):
             return HandshakeMode.ONE_RTT if self.handshake else HandshakeMode.NONE
         return HandshakeMode(self.handshake)
@@ -560,7 +583,7 @@ def _name_by_changes(config: LoadConfig, named: Network, network: Network) -> Ne
     changes = [
         # 50 and 50.0 are the same config and give the same name.
         f"{key}={str(getattr(config, key)).removesuffix('.0')}"
-        for key in OF_NETWORK
+        for key in NETWORK_OPTIONS
         if getattr(config, key) is not None
     ]
     name = f"{named.name} with {', '.join(changes) or f'cc={config._named_cc[0]}'}"
@@ -572,10 +595,10 @@ def _change_profile(
 ) -> TransportProfile:
     """Return the *given* profile, else the network's, with the changes of the options."""
     profile = given or catalog.load_profile(network.profile or "default")
-    # A given profile takes precedence over the network's suggestion.
-    suggested = None if given is not None else network.cc
+    # The controller of a given profile takes precedence over that of the network.
+    network_cc = None if given is not None else network.cc
     named, controller = config._named_cc
-    cc = named or suggested or profile.cc
+    cc = named or network_cc or profile.cc
     # A stack may have its own variant of CUBIC, to which that name then refers.
     if named == "cubic":
         cc = profile.own_cubic
@@ -600,14 +623,14 @@ def config_for(page: Page | HeaderLists, config: LoadConfig) -> LoadConfig:
     """
     if not isinstance(page, Page):
         return _resolve_for_lists(config)
-    if config.network == RECORDED:
+    if config.network == RECORDED_NETWORK:
         known = page.recorded_load
         if known is not None and known.lacks_network:
-            why = "has too few connection, first-byte and transfer times to estimate a network"
-            instead = "use a shipped one, such as cable, or a file.toml"
-            message = f"must be given: the recording of {page.name} {why}; {instead}"
+            reason = "has too few connection, first-byte and transfer times to estimate a network"
+            advice = "use a shipped one, such as cable, or a file.toml"
+            message = f"must be given: the recording of {page.name} {reason}; {advice}"
             raise InputError.at("network", message)
-        config = replace(config, network=recorded_network(page) or WITHOUT_RECORDING)
+        config = replace(config, network=recorded_network(page) or NETWORK_WITHOUT_RECORDING)
     if config.path.named.independent_packets is not None:
         message = "carries only header lists: a page needs a constant rate or links"
         raise InputError.at("network", message)
@@ -624,7 +647,7 @@ def _has_connections_per_host(page: Page, config: LoadConfig) -> bool:
 
 
 def header_compression_of(codec: HeaderCompression | str | None) -> HeaderCompression | None:
-    """Return the header codec; None if there is none, and the page's header sizes count."""
+    """Return the header codec; None if headers have the sizes that the page gives."""
     if codec is None or codec == NO_CODEC:
         return None
     from h3sim.headers import HeaderCompression  # lazy: few loads compress headers
@@ -634,8 +657,8 @@ def header_compression_of(codec: HeaderCompression | str | None) -> HeaderCompre
 
 def _resolve_for_lists(config: LoadConfig) -> LoadConfig:
     """Return *config* as a study of header lists uses it."""
-    if config.network == RECORDED:
-        config = replace(config, network=FOR_HEADER_LISTS)
+    if config.network == RECORDED_NETWORK:
+        config = replace(config, network=NETWORK_FOR_HEADER_LISTS)
     compression = header_compression_of(config.header_compression)
     if compression is None:
         raise InputError.at("header_compression", "must name a codec for header lists")
@@ -644,15 +667,18 @@ def _resolve_for_lists(config: LoadConfig) -> LoadConfig:
 
 
 CallableT = TypeVar("CallableT", bound="Callable[..., Any]")
-_CONFIG = Predicate("a LoadConfig", lambda value: value is None or isinstance(value, LoadConfig))
+_CONFIG_OR_NONE = Predicate(
+    "a LoadConfig", lambda value: value is None or isinstance(value, LoadConfig)
+)
 
 
 def config_of(
     options: Mapping[str, Any], known: tuple[str, ...] = (), *, changed: LoadConfig | None = None
 ) -> LoadConfig:
-    """Return the config of *options*; *known* are the other arguments that there were.
+    """Return the config with these *options*, the others as in *changed* or their defaults.
 
-    Missing options are as in *changed*, or have their defaults.
+    *known* are the caller's own arguments: a misspelt one is among the unknown options, and gets
+    them as suggestions.
 
     Raises:
         UnknownOptionError: naming each unknown option, with similar names.
@@ -665,13 +691,13 @@ def config_of(
     """
     names = [field.name for field in fields(LoadConfig)]
     unknown = [name for name in options if name not in names]
-    given = {name: options[name] for name in options if name in names}
-    base = changed if isinstance(changed, LoadConfig) else None
+    changes = {name: options[name] for name in options if name in names}
+    base = changed if isinstance(changed, LoadConfig) else None  # callers may ignore the annotation
     with ErrorCollector() as errors:
-        errors.collect("", lambda: check_arguments(InputError, config=(_CONFIG, changed)))
+        errors.collect("", lambda: check_arguments(InputError, config=(_CONFIG_OR_NONE, changed)))
         errors.collect("", partial(refuse_options, unknown, (*names, *known)))
         return errors.collect(
-            "", lambda: LoadConfig(**given) if base is None else replace(base, **given)
+            "", lambda: LoadConfig(**changes) if base is None else replace(base, **changes)
         )
 
 
@@ -692,7 +718,7 @@ def over_networks(config: LoadConfig, networks: Sequence[str]) -> list[LoadConfi
         InputError: listing every unknown name, and options without effect on a network.
         UnknownNameError: if the only error is an unknown name.
     """
-    check_arguments(InputError, networks=(NETWORKS, networks))
+    check_arguments(InputError, networks=(NETWORK_NAMES, networks))
     with ErrorCollector() as errors:
         return [
             errors.collect("networks", partial(replace, config, network=name))
@@ -703,7 +729,8 @@ def over_networks(config: LoadConfig, networks: Sequence[str]) -> list[LoadConfi
 def with_fields(*declarations: type) -> Callable[[CallableT], CallableT]:
     """Return a decorator that adds the fields of dataclasses to the signature of a function.
 
-    So notebooks complete them, and `help` shows them with their defaults.
+    So notebooks complete them, and `help` shows them with their defaults, although the function
+    receives them as `**options`.
     """
 
     def decorate(function: CallableT) -> CallableT:
@@ -736,8 +763,8 @@ with_options = with_fields(LoadConfig)
 
 def unknown_option(name: str, known: tuple[str, ...]) -> ValidationIssue:
     """Return the issue of an unknown option, with similar names."""
-    if name in OPTIONS:
-        return ValidationIssue(key=name, message=f"was renamed to {OPTIONS[name]}")
+    if name in RENAMED_OPTIONS:
+        return ValidationIssue(key=name, message=f"was renamed to {RENAMED_OPTIONS[name]}")
     import difflib  # lazy: keeps imports fast
 
     alike = difflib.get_close_matches(name, known, n=2, cutoff=0.4)
@@ -745,7 +772,7 @@ def unknown_option(name: str, known: tuple[str, ...]) -> ValidationIssue:
     return ValidationIssue(key=name, message=f"there is no such option{hint}")
 
 
-OPTIONS = {
+RENAMED_OPTIONS = {
     "burst": "mean_loss_burst",
     "jitter": "reorder",
     "buffer_kb": "send_buffer_kb",
@@ -764,15 +791,18 @@ OPTIONS = {
     "background_at_ms": "hidden_at_ms",
     "records_wire": "record_packets",
 }
-"""New names of load options by their old names."""
-_VALUES: dict[str, dict[Any, Any]] = {
+"""New names of load options by their old names, for messages and for saved loads."""
+_RENAMED_VALUES: dict[str, dict[Any, Any]] = {
     "buffer_model": {"refilled": "continuous", "bursts": "when-empty"},
     "hosts": {"one": "single", "recorded": "per-host"},
     "metadata": {True: "metadata", False: None},
 }
-"""New values of load options by their old values."""
-FLAGS = {
-    **{f"--{old}".replace("_", "-"): f"--{new}".replace("_", "-") for old, new in OPTIONS.items()},
+"""New values of load options by their old names and values."""
+RENAMED_FLAGS = {
+    **{
+        f"--{old}".replace("_", "-"): f"--{new}".replace("_", "-")
+        for old, new in RENAMED_OPTIONS.items()
+    },
     "--metadata": "--signalling metadata",
     "--wide": "--no-truncate",
     "--against": "--diff",
@@ -801,9 +831,9 @@ def with_new_names(configuration: Mapping[str, Any]) -> dict[str, Any]:
     {'connections': 'per-host', 'rtt_ms': 40}
     """
     return {
-        OPTIONS.get(key, key): (
-            _VALUES[key].get(value, value)
-            if key in _VALUES and isinstance(value, str | bool)
+        RENAMED_OPTIONS.get(key, key): (
+            _RENAMED_VALUES[key].get(value, value)
+            if key in _RENAMED_VALUES and isinstance(value, str | bool)
             else value
         )
         for key, value in configuration.items()

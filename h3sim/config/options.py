@@ -24,47 +24,49 @@ from h3sim.transport import Jitter
 class Option(NamedTuple):
     """Command-line form of a load option, in addition to its declaration.
 
-    *switches* are flags that set it, each with its value and a line of help; *is_share* also
-    accepts 2%. Every command that loads has the common options; others are in `--set` or, where all
-    are options, in `--help-all`.
+    Every command that runs loads has the common options; others are in `--set` or, where all are
+    options, in `--help-all`.
     """
 
     metavar: str = ""
     group: str = "network and transport"
     switches: tuple[tuple[str, Any, str], ...] = ()
+    """Flags that set the option: each with the value that it sets, and a line of help."""
     is_share: bool = False
+    """True if the command line also accepts a percentage: 2%."""
     is_common: bool = False
 
 
 NO_CODEC = "none"
-"""Name for headers with the sizes that the page gives."""
+"""Value of `header_compression` with which headers have the sizes that the page gives."""
 ClassT = TypeVar("ClassT")
-_DOC_COLUMNS = 96
-OPTION = "option"
+_DOCSTRING_COLUMNS = 96
+"""Width of a generated docstring, at which help() of an indented class still fits 100 columns."""
+OPTION_KEY = "option"
 """Key of the `Option` in the metadata of a field of `LoadConfig`."""
 
 
 def file_key(
-    kind: ValueType, about: str, *, key: str = "", is_premise: bool = False, **how: Any
+    kind: ValueType, about: str, *, key: str = "", is_premise: bool = False, **default: Any
 ) -> Any:
-    """Return a field of a class that declares a file; *how* is its default, if it has one."""
-    return field(metadata=declare(kind, about, key=key, is_premise=is_premise), **how)
+    """Return a field of a dataclass that declares a file; *default* is its default, if any."""
+    return field(metadata=declare(kind, about, key=key, is_premise=is_premise), **default)
 
 
 def option(
-    kind: ValueType, about: str, metavar: str = "", *, default: Any = None, **how: Any
+    kind: ValueType, about: str, metavar: str = "", *, default: Any = None, **form: Any
 ) -> Any:
-    """Return a field of `LoadConfig`; *how* are the other fields of `Option`."""
-    metadata = {**declare(kind, about), OPTION: Option(metavar=metavar, **how)}
+    """Return a field of `LoadConfig`; *form* are the other fields of `Option`."""
+    metadata = {**declare(kind, about), OPTION_KEY: Option(metavar=metavar, **form)}
     return field(default=default, metadata=metadata)
 
 
-def common_option(kind: ValueType, about: str, metavar: str = "", **how: Any) -> Any:
-    """Return an option that each command that loads has, as by `option`."""
-    return option(kind, about, metavar, is_common=True, **how)
+def common_option(kind: ValueType, about: str, metavar: str = "", **form: Any) -> Any:
+    """Return an option of every command that runs loads; the arguments are those of `option`."""
+    return option(kind, about, metavar, is_common=True, **form)
 
 
-def of_browser(name: str, metavar: str = "", **how: Any) -> Any:
+def of_browser(name: str, metavar: str = "", **form: Any) -> Any:
     """Return an option that sets a field of the browser, with the declaration of that field.
 
     A Boolean has one flag, which sets the opposite of its default.
@@ -74,7 +76,7 @@ def of_browser(name: str, metavar: str = "", **how: Any) -> Any:
     if isinstance(entry.kind, Flag):
         flag = f"--{'no-' * bool(entry.default)}{name.replace('_', '-')}"
         switches = ((flag, not entry.default, entry.about),)
-    return option(entry.kind, entry.about, metavar, group="browser", switches=switches, **how)
+    return option(entry.kind, entry.about, metavar, group="browser", switches=switches, **form)
 
 
 def documented(cls: type[ClassT]) -> type[ClassT]:
@@ -88,8 +90,8 @@ def documented(cls: type[ClassT]) -> type[ClassT]:
     description, raises, errors = inspect.cleandoc(cls.__doc__).partition("Raises:\n")
     lines = [
         textwrap.fill(
-            f"{entry.attribute}: {_about(entry.about, option_of(cls, entry.attribute))}",
-            _DOC_COLUMNS,
+            f"{entry.attribute}: {_description(entry.about, option_of(cls, entry.attribute))}",
+            _DOCSTRING_COLUMNS,
             initial_indent=" " * 4,
             subsequent_indent=" " * 8,
             break_on_hyphens=False,
@@ -100,9 +102,9 @@ def documented(cls: type[ClassT]) -> type[ClassT]:
     return cls
 
 
-def _about(about: str, how: Option) -> str:
-    """Return the description of an option; for a flag, with the value that it sets."""
-    return next((f"{value}: {about}" for _, value, text in how.switches if text == about), about)
+def _description(about: str, form: Option) -> str:
+    """Return the description of an option; if it describes a flag, with the value of the flag."""
+    return next((f"{value}: {about}" for _, value, text in form.switches if text == about), about)
 
 
 class NameOr(ValueType):
@@ -112,21 +114,22 @@ class NameOr(ValueType):
         self._class_name = class_name
 
     def accept(self, value: Any) -> Any:
-        # The class is imported only if the value may be one: profiles take a tenth of the import
-        # time, and loads at a constant rate have none.
+        # The class is imported (by `getattr`) only if the value may be an instance: profiles take a
+        # tenth of the import time, and loads at a constant rate have none.
         if isinstance(value, str | os.PathLike):
             return value
         if isinstance(value, getattr(transport, self._class_name)):
             return value
-        what = f"a name, a path or a {self._class_name}"
-        raise RejectedValueError(f"must be {what}, is {format_value(value)}")
+        choices = f"a name, a path or a {self._class_name}"
+        raise RejectedValueError(f"must be {choices}, is {format_value(value)}")
 
 
-class _Ends(ListOf):
+class _NumberOrRange(ListOf):
     """Field type: one whole number, or the two ends of a range."""
 
-    def _each(self, values: Any, take: Any) -> tuple[Any, ...]:
-        return super()._each(values if isinstance(values, list | tuple) else (values,), take)
+    def _convert_each(self, values: Any, convert: Callable[[Any], Any]) -> tuple[Any, ...]:
+        is_range = isinstance(values, list | tuple)
+        return super()._convert_each(values if is_range else (values,), convert)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,18 +138,22 @@ class _Reorder:
 
     every: int = file_key(Integer(low=1), "hold one packet in this many")
     by: tuple[int, ...] = file_key(
-        _Ends(Integer(low=0), "whole numbers"), "number of packets that overtake it, or a range"
+        _NumberOrRange(Integer(low=0), "whole numbers"),
+        "number of packets that overtake it, or a range",
     )
 
     @property
     def text(self) -> str:
-        """Return the text form."""
+        """The option's text form, such as "4:1-3"."""
         return f"{self.every}:{'-'.join(map(str, self.by))}"
 
 
 @contextlib.contextmanager
 def _rejecting(key_of: Callable[[str], str]) -> Iterator[None]:
-    """Reject a value whose parts are invalid; *key_of* returns the key of a part by its own."""
+    """Turn an InputError inside the block into the rejection of the value that is being parsed.
+
+    *key_of* converts the keys of its problems to keys relative to the option.
+    """
     try:
         yield
     except InputError as error:
@@ -169,7 +176,7 @@ class ReorderOption(Text):
 
 
 class CrossTrafficText(Text):
-    """Field type of cross traffic, parsed by `parse_cross_traffic`."""
+    """Field type: text that `parse_cross_traffic` accepts."""
 
     def accept(self, value: Any) -> str:
         text = super().accept(value)
@@ -186,10 +193,10 @@ class ControllerOption(Text):
     def accept(self, value: Any) -> Any:
         if isinstance(value, str):
             return super().accept(value)
-        from h3sim.transport.congestion import controller_named  # lazy: most loads name one
+        from h3sim.transport.congestion import controller_named  # lazy: most values are text
 
         with _rejecting(str):
-            controller_named(value)
+            controller_named(value)  # raises if it is no controller
         return value
 
 
@@ -202,14 +209,13 @@ class CodecName(Text):
         if isinstance(value, HeaderCompression):
             return value
         text = super().accept(value)
-
         if text not in (NO_CODEC, *CODEC_NAMES):
             raise RejectedValueError(format_choices(text, (NO_CODEC, *CODEC_NAMES)))
         return text
 
 
 class NameOf(Choice):
-    """Field type: the name of a member of an enumeration, kept as a name."""
+    """Field type: the name of a member of an enumeration, which stays a name."""
 
     def accept(self, value: Any) -> Any:
         return super().accept(value).value
@@ -231,12 +237,13 @@ class BrowserOption(NameOf):
 
 def option_of(cls: type, attribute: str) -> Option:
     """Return the command-line form of that field of a class of options."""
-    found: Option = next(item for item in fields(cls) if item.name == attribute).metadata[OPTION]
-    return found
+    field_of_cls = next(item for item in fields(cls) if item.name == attribute)
+    form: Option = field_of_cls.metadata[OPTION_KEY]
+    return form
 
 
-_KEYS_OF_NETWORK = {"loss_burst": "mean_loss_burst"}
-"""Keys of a network file whose option has another name."""
+_OPTION_BY_NETWORK_KEY = {"loss_burst": "mean_loss_burst"}
+"""Options by the keys of a network file that have another name."""
 
 
 def flags_of(cls: type) -> dict[str, dict[str, Any]]:
@@ -261,7 +268,7 @@ def switch_of(cls: type, key: str, value: Any) -> str:
     ('--zero-rtt', '--mean-loss-burst')
     """
     name = key.partition(".")[0]
-    name = _KEYS_OF_NETWORK.get(name, name)
+    name = _OPTION_BY_NETWORK_KEY.get(name, name)
     for flag, setting in flags_of(cls).get(name, {}).items():
         if setting == str(value).lower():
             return flag
@@ -270,11 +277,11 @@ def switch_of(cls: type, key: str, value: Any) -> str:
 
 LEVEL = Number(low=0, high=1, is_above=True, is_below=True)
 """Confidence, significance level or power."""
-NETWORKS = Predicate(
+NETWORK_NAMES = Predicate(
     "a list of names",
     lambda value: isinstance(value, list | tuple) and all(isinstance(name, str) for name in value),
 )
-"""List of networks."""
+"""List of names of networks."""
 SEED = Integer(low=0, high=2**63 - 1, hint="2^63 - 1")
 """Random seed."""
 SAMPLING = Choice(("latin-hypercube", "sobol"))
@@ -285,7 +292,7 @@ SAMPLE_MS = OrNone(Number(low=0, high=1e9, is_above=True), none=None)
 """Sampling interval of ByteIndex in ms; None for the exact integral."""
 
 
-_RUNNING: dict[str, ValueType] = {
+_RUNNER_ARGUMENTS: dict[str, ValueType] = {
     "store": OrNone(PATH),
     "executor": Predicate(
         "'serial', 'processes', 'auto', a concurrent.futures.Executor or a dask.distributed client",
@@ -305,13 +312,13 @@ _RUNNING: dict[str, ValueType] = {
 
 
 def check_running(**given: object) -> dict[str, Any]:
-    """Validate arguments of `sweep` that control how a study runs, and return them.
+    """Validate arguments that control how a study runs, such as its workers, and return them.
 
     Raises:
         InputError: listing every invalid argument.
     """
-    taken = {key: (_RUNNING[key], value) for key, value in given.items()}
-    return check_arguments(InputError, **taken)
+    typed = {key: (_RUNNER_ARGUMENTS[key], value) for key, value in given.items()}
+    return check_arguments(InputError, **typed)
 
 
 def check_known(**given: tuple[object, Iterable[object]]) -> None:
@@ -324,8 +331,8 @@ def check_known(**given: tuple[object, Iterable[object]]) -> None:
     for key, (value, values) in given.items():
         known = list(dict.fromkeys(values))
         if value not in known:
-            there = join_words(map(str, known), near=value)
-            message = f"there is no {format_value(value)}; choose from {there}"
+            choices = join_words(map(str, known), near=value)
+            message = f"there is no {format_value(value)}; choose from {choices}"
             issues.append(ValidationIssue(key=key, message=message))
     refuse(issues)
 
@@ -336,8 +343,8 @@ def check_some(**given: Sequence[object]) -> None:
     Raises:
         InputError: with one issue per empty sequence.
     """
-    lacking = (key for key, values in given.items() if not values)
-    refuse(ValidationIssue(key=key, message="at least one is needed") for key in lacking)
+    empty = (key for key, values in given.items() if not values)
+    refuse(ValidationIssue(key=key, message="at least one is needed") for key in empty)
 
 
 def refuse(issues: Iterable[ValidationIssue]) -> None:

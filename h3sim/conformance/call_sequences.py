@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from h3sim.schedulers import Scheduler
 
 
-_ANY_ERROR = (Exception, SystemExit)
-"""A scheduler that exits must not take the tests along."""
+_SCHEDULER_ERRORS = (Exception, SystemExit)
+"""Errors of a scheduler that are caught: if it exits, the tests must go on."""
 
 PACKET_BYTES = 1400
-"""Size of a quantum unless a history gives another."""
+"""Bytes that are charged for a turn unless an event has another number."""
 
 
 class Call(enum.Enum):
@@ -36,12 +36,12 @@ class Call(enum.Enum):
     CHARGE = "charge"
     """Bytes were sent from an active stream, whether it was picked or not."""
     SERVE = "serve"
-    """A number of turns: each time the stream that is picked is charged."""
+    """A number of turns, in each of which the stream that is picked is charged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One step of a history; what its call has no use for does not count.
+    """One step of a history; fields that its call does not use are ignored.
 
     >>> print(Event(Call.SERVE, n_turns=3))
     serve 3 turns of 1400 bytes
@@ -56,7 +56,7 @@ class Event:
     def __str__(self) -> str:
         if self.call is Call.SERVE:
             return f"serve {self.n_turns} turns of {self.n_bytes} bytes"
-        return _line(self.call, *self.arguments)
+        return _call_line(self.call, *self.arguments)
 
     @property
     def arguments(self) -> tuple[Any, ...]:
@@ -73,15 +73,15 @@ class Event:
 History: TypeAlias = tuple[Event, ...]
 
 
-def _line(call: Call, *arguments: Any) -> str:
+def _call_line(call: Call, *arguments: Any) -> str:
     return f"{call.value}({', '.join(map(repr, arguments))})"
 
 
 def valid_history(events: Iterable[Event]) -> History:
-    """Return *events* without those that the contract forbids where they stand.
+    """Return *events* without those that the contract forbids at their place.
 
-    A stream is opened once, and used only while it is open; a placeholder has no bytes; only an
-    active stream is charged. Dependence on itself becomes dependence on nothing.
+    A stream is opened once, and used only while it is open. A placeholder has no bytes, and only
+    an active stream is charged. A stream that depends on itself becomes one without a parent.
 
     >>> [str(event) for event in valid_history([Event(Call.ACTIVATE, 4), Event(Call.CLOSE, 4)])]
     []
@@ -110,12 +110,12 @@ def valid_history(events: Iterable[Event]) -> History:
                     continue
             case Call.CLOSE:
                 del active[stream_id]
-        valid.append(about_another(event))
+        valid.append(without_self_dependency(event))
     return tuple(valid)
 
 
-def about_another(event: Event) -> Event:
-    """Return the event with a signal that does not depend on the stream that it is about."""
+def without_self_dependency(event: Event) -> Event:
+    """Return the event, and if its stream depends on itself, without that dependency."""
     signal = event.signal
     if isinstance(signal, H2Priority | StrictPriority) and signal.depends_on == event.stream_id:
         return replace(event, signal=replace(signal, depends_on=None))
@@ -135,20 +135,20 @@ OnPick: TypeAlias = "Callable[[int | None], None]"
 
 
 class RecordingScheduler:
-    """A scheduler and a record of its calls: which streams are open and active, and each line.
+    """A scheduler with a record of its calls and of the streams that are open and active.
 
-    An exception from it, or an exit, breaks `Law.NEVER_RAISES`, whatever is being checked, and a
-    pick that is no id of a stream `Law.PICKS_ONLY_READY`. Where the former is skipped it
-    *may_raise*, and its history ends there: `HistoryEndedError`.
+    Whichever law is checked, an exception or exit of the scheduler breaks `Law.NEVER_RAISES`, and
+    a pick that is no stream id breaks `Law.PICKS_ONLY_READY`. A scheduler for which the former is
+    skipped *may_raise*, and its history ends there, with a `HistoryEndedError`.
     """
 
     def __init__(self, scheduler: Scheduler, *, may_raise: bool = False) -> None:
         self.scheduler = scheduler
         self._may_raise = may_raise
-        self.signals: dict[int, Any] = {}
-        self.active: dict[int, None] = {}
-        # As they were: lines are made of them only if a law is broken, which is seldom.
-        self._done: list[tuple[str, Any]] = []
+        self.signals: dict[int, Any] = {}  # of the open streams, by id
+        self.active: dict[int, None] = {}  # active streams in the order of activation
+        # Words and value of each line; text is made of them only if a law is broken.
+        self._calls: list[tuple[str, Any]] = []
 
     def play(
         self,
@@ -157,9 +157,9 @@ class RecordingScheduler:
         on_pick: OnPick | None = None,
         after: Callable[[], None] | None = None,
     ) -> None:
-        """Live through *history*; *on_pick* is called with each pick, *after* after each event.
+        """Play *history*, and call *on_pick* with each pick, and *after* after each event.
 
-        A turn in which nobody, or no active stream, is picked is lost.
+        A turn in which no active stream is picked is lost.
         """
         for event in history:
             if event.call is Call.SERVE:
@@ -183,23 +183,23 @@ class RecordingScheduler:
         """Return what the scheduler picks."""
         try:
             picked = self.scheduler.pick()
-        except _ANY_ERROR as error:
-            self._done.append(("pick() -> ", "an error"))
+        except _SCHEDULER_ERRORS as error:
+            self._calls.append(("pick() -> ", "an error"))
             raise self.raised("pick()", error) from error
-        # As a load has it: numpy's whole numbers are ids, and 4.0 is none.
+        # As in a load, integers of numpy are ids, and 4.0 is not.
         stream_id = picked if picked is None else as_integer(picked)
         if picked is not None and stream_id is None:
-            self._done.append(("pick() -> ", repr(picked)))
-            raise self.no_id(f"stream {picked!r} is picked, which is no id of a stream")
-        self._done.append(("pick() -> ", stream_id))
+            self._calls.append(("pick() -> ", repr(picked)))
+            raise self.invalid_pick(f"stream {picked!r} is picked, which is no id of a stream")
+        self._calls.append(("pick() -> ", stream_id))
         return stream_id
 
     def take(self, event: Event) -> None:
         """Pass on an event that is not a turn."""
-        self._done.append(("", event))
+        self._calls.append(("", event))
         try:
             getattr(self.scheduler, event.call.value)(*event.arguments)
-        except _ANY_ERROR as error:
+        except _SCHEDULER_ERRORS as error:
             raise self.raised(str(event), error) from error
         stream_id = event.stream_id
         match event.call:
@@ -214,15 +214,15 @@ class RecordingScheduler:
                 del self.signals[stream_id]
 
     def state_of(self, stream_id: int) -> str:
-        """Return what a stream that should not be picked is."""
+        """Describe why a stream should not be picked."""
         return "has no data" if stream_id in self.signals else "is not open"
 
     def broken(self, law: Law, sentence: str) -> BrokenLawError:
-        """Return the error to raise: *law* is broken, as *sentence* says."""
+        """Return the error that reports that *law* is broken, as *sentence* says."""
         return BrokenLawError(law, sentence, self.lines())
 
     def lines(self) -> list[str]:
-        """Return what happened, a line each; equal lines in a row stand once with their number."""
+        """Return a line for each call or turn; equal lines in a row are merged and counted."""
         lines = []
         for line, group in groupby(self._call_lines()):
             count = sum(1 for _ in group)
@@ -230,26 +230,28 @@ class RecordingScheduler:
         return lines
 
     def _call_lines(self) -> Iterable[str]:
-        """Yield a line for each call; a turn is one line."""
-        index, done = 0, self._done
-        while index < len(done):
-            words, value = done[index]
+        """Yield a line for each call; a pick with the charge of the same stream is one line."""
+        calls = self._calls
+        index = 0
+        while index < len(calls):
+            words, value = calls[index]
             index += 1
-            charge = done[index][1] if words and index < len(done) else None
-            is_turn = isinstance(charge, Event) and charge.call is Call.CHARGE
-            if is_turn and charge is not None and charge.stream_id == value:
-                index += 1
-                yield f"{words}{value}; {charge}"
-            else:
-                yield f"{words}{value}"
+            line = f"{words}{value}"
+            if words and index < len(calls):  # a pick, and what comes after it
+                _, event = calls[index]
+                is_charge = isinstance(event, Event) and event.call is Call.CHARGE
+                if is_charge and event.stream_id == value:
+                    index += 1
+                    line += f"; {event}"
+            yield line
 
-    def no_id(self, sentence: str) -> Exception:
-        """Return the error to raise where what is picked cannot be a stream."""
+    def invalid_pick(self, sentence: str) -> Exception:
+        """Return the error to raise if what is picked is no stream id."""
         return self.broken(Law.PICKS_ONLY_READY, sentence)
 
     def raised(self, what: str, error: BaseException) -> Exception:
-        """Return the error to raise where *what* raised *error*."""
-        # A driver's error says itself what the driver did.
+        """Return the error to raise when the call *what* raised *error*."""
+        # The error of a driver tells by itself what the driver did.
         is_driver_error = isinstance(error, SchedulerError)
         sentence = str(error) if is_driver_error else f"{what} raised {raised_words(error)}"
         if self._may_raise:

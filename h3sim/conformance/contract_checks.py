@@ -14,7 +14,7 @@ import threading
 import types
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hypothesis import strategies as st
 
@@ -28,6 +28,7 @@ from h3sim.conformance.call_sequences import (
 from h3sim.conformance.laws import BrokenLawError, HistoryEndedError, Law, NotCheckedError, checks
 from h3sim.conformance.runner import check_all, shortened
 from h3sim.conformance.subject import FreesMemory
+from h3sim.constants import STREAM_ID_STEP
 from h3sim.errors import SchedulerTimeoutError
 from h3sim.schemes import new_scheduler
 from h3sim.signals import H2Priority
@@ -43,9 +44,10 @@ if TYPE_CHECKING:
 
 
 _HASH_SEEDS = ("1", "4242")
+"""Values of PYTHONHASHSEED of the child processes."""
 
 # The child imports nothing of the suite, so that it starts quickly.
-_PROGRAM = """
+_CHILD_PROGRAM = """
 import base64, json, operator, pickle, sys
 path, work = json.loads(sys.stdin.readline())
 sys.path[:] = path
@@ -74,16 +76,17 @@ for history in histories:
     said.append(picks)
 print(json.dumps(said), file=answer)
 """
+"""Source of a child process: it reads a path and pickled work, and prints the picks as JSON."""
 
 
-def why_it_cannot_be_sent(part: object) -> str | None:
-    """Return why another process could not find the class or function *part*, None if it can."""
-    what = getattr(part, "func", part)  # of a functools.partial
-    what = getattr(what, "__func__", what)
-    if not hasattr(what, "__qualname__"):
-        what = type(part)
-    name = what.__qualname__
-    if what.__module__ == "__main__":
+def unpicklable_reason(maker: object) -> str | None:
+    """Return why another process could not find the class or function *maker*; None if it can."""
+    definition = getattr(maker, "func", maker)  # of a functools.partial
+    definition = getattr(definition, "__func__", definition)  # of a method
+    if not hasattr(definition, "__qualname__"):
+        definition = type(maker)
+    name = definition.__qualname__
+    if definition.__module__ == "__main__":
         return f"{name} is defined in a script; in a module, other processes could import it"
     if "<" in name:
         return f"{name} is defined in a function; in a module, other processes could import it"
@@ -91,44 +94,50 @@ def why_it_cannot_be_sent(part: object) -> str | None:
 
 
 def check_every_process_picks_the_same(candidate: Candidate, histories: list[History]) -> None:
-    """See that children with other seeds pick what this process picks.
+    """Check that children with other hash seeds pick the same as this process.
 
     Raises:
-        BrokenLawError: with the shortest of *histories* that shows it.
+        BrokenLawError: with the shortest of *histories* in which the picks differ.
     """
     played: list[tuple[list[int | None], RecordingScheduler]] = []
-    calls: list[list[tuple[str, tuple[Any, ...], int]]] = []
-    # The shortest first, as the first that differs is reported.
+    calls: list[list[_ChildCall]] = []
+    # The shortest first, as the first with other picks is reported.
     for history in sorted(map(valid_history, histories), key=len):
         try:
-            played.append(_played(candidate.watched(), history))
+            played.append(_picks_of(candidate.new_recording(), history))
         except HistoryEndedError:
             continue
-        calls.append([_call(event) for event in history])
-    text = f"{json.dumps([sys.path, _parcel(candidate, calls)])}\n"
-    # All are started before one is waited for, so that they run side by side.
-    children = [_started(seed) for seed in _HASH_SEEDS]
-    answers = [child.communicate(text) for child in children]
-    for seed, child, (output, trouble) in zip(_HASH_SEEDS, children, answers, strict=True):
+        calls.append([_child_call(event) for event in history])
+    text = f"{json.dumps([sys.path, _child_work(candidate, calls)])}\n"
+    # Both are started before the first is waited for, so that they run in parallel.
+    children = [_start_child(seed) for seed in _HASH_SEEDS]
+    outputs = [child.communicate(text) for child in children]
+    for seed, child, (output, errors) in zip(_HASH_SEEDS, children, outputs, strict=True):
         if child.returncode:
-            last = (trouble.strip().splitlines() or [f"exit code {child.returncode}"])[-1]
-            sentence = f"a process with PYTHONHASHSEED={seed} ends with {last}"
+            lines = errors.strip().splitlines()
+            reason = lines.pop() if lines else f"exit code {child.returncode}"
+            sentence = f"a process with PYTHONHASHSEED={seed} ends with {reason}"
             raise BrokenLawError(Law.SAME_IN_EVERY_PROCESS, sentence)
         answer = json.loads(output)
         if isinstance(answer, str):
             raise NotCheckedError(f"another process cannot make it: {answer}")
-        for there, (here, watched) in zip(answer, played, strict=True):
-            if here != there:
-                turn = next(n for n, picked in enumerate(here) if there[n] != picked)
-                sentence = (
-                    f"at turn {turn} stream {here[turn]} is picked here, "
-                    f"and {there[turn]} in a process with PYTHONHASHSEED={seed}"
-                )
-                raise watched.broken(Law.SAME_IN_EVERY_PROCESS, sentence)
+        for child_picks, (own_picks, recording) in zip(answer, played, strict=True):
+            for turn, (own, other) in enumerate(zip(own_picks, child_picks, strict=True)):
+                if own != other:
+                    sentence = (
+                        f"at turn {turn} stream {own} is picked here, "
+                        f"and {other} in a process with PYTHONHASHSEED={seed}"
+                    )
+                    raise recording.broken(Law.SAME_IN_EVERY_PROCESS, sentence)
 
 
-def _parcel(candidate: Candidate, calls: Any) -> str:
-    reason = why_it_cannot_be_sent(candidate.maker)
+_ChildCall: TypeAlias = tuple[str, tuple[Any, ...], int]
+"""Event as a child reads it: the method's name, its arguments, and a number of turns."""
+
+
+def _child_work(candidate: Candidate, calls: list[list[_ChildCall]]) -> str:
+    """Return the factory of the scheduler and the histories, pickled, as text."""
+    reason = unpicklable_reason(candidate.maker)
     if reason is not None:
         raise NotCheckedError(reason)
     make = partial(new_scheduler, candidate.maker, turn_bytes=PACKET_BYTES, name=candidate.label)
@@ -139,23 +148,23 @@ def _parcel(candidate: Candidate, calls: Any) -> str:
         raise NotCheckedError(reason) from error
 
 
-def _call(event: Event) -> tuple[str, tuple[Any, ...], int]:
+def _child_call(event: Event) -> _ChildCall:
     is_turn = event.call is Call.SERVE
     arguments = (event.n_bytes,) if is_turn else event.arguments
     return event.call.value, arguments, event.n_turns
 
 
-def _played(
-    watched: RecordingScheduler, history: History
+def _picks_of(
+    recording: RecordingScheduler, history: History
 ) -> tuple[list[int | None], RecordingScheduler]:
     picks: list[int | None] = []
-    watched.play(history, on_pick=picks.append)
-    return picks, watched
+    recording.play(history, on_pick=picks.append)
+    return picks, recording
 
 
-def _started(seed: str) -> subprocess.Popen[str]:
+def _start_child(seed: str) -> subprocess.Popen[str]:
     return subprocess.Popen(  # noqa: S603 - this interpreter, and the program above
-        [sys.executable, "-c", _PROGRAM],
+        [sys.executable, "-c", _CHILD_PROGRAM],
         env={**os.environ, "PYTHONHASHSEED": seed},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -164,41 +173,42 @@ def _started(seed: str) -> subprocess.Popen[str]:
     )
 
 
-_CROWD = 200
-_CROWD_EVENTS = 1000
+_N_CROWD_STREAMS = 200
+_N_CROWD_EVENTS = 1000
+"""Streams, and random events among them, of the histories that must not raise an error."""
 
 
 @checks(Law.WORK_CONSERVING)
 def work_conserving(candidate: Candidate, budget: settings) -> None:
-    """See that a stream is picked after every event that leaves one active."""
+    """Check that a stream is picked after every event that leaves one active."""
 
     def check(history: History) -> None:
-        watched = candidate.watched()
+        recording = candidate.new_recording()
 
         def look() -> None:
-            if watched.active and watched.pick() is None:
-                active = ", ".join(map(str, watched.active))
+            if recording.active and recording.pick() is None:
+                active = ", ".join(map(str, recording.active))
                 sentence = f"nobody is picked, and these have bytes to send: {active}"
-                raise watched.broken(Law.WORK_CONSERVING, sentence)
+                raise recording.broken(Law.WORK_CONSERVING, sentence)
 
-        watched.play(history, after=look, on_pick=lambda _: look())
+        recording.play(history, after=look, on_pick=lambda _: look())
 
     check_all(check, candidate.scripts(leave_out=(Call.CHARGE,)), budget=budget)
 
 
 @checks(Law.PICKS_ONLY_READY)
 def picks_only_ready(candidate: Candidate, budget: settings) -> None:
-    """See that whoever is picked, after every event, is open and active."""
+    """Check that the stream that is picked, after every event, is open and active."""
 
     def check(history: History) -> None:
-        watched = candidate.watched()
+        recording = candidate.new_recording()
 
         def look(picked: int | None) -> None:
-            if picked is not None and picked not in watched.active:
-                sentence = f"stream {picked!r} is picked, which {watched.state_of(picked)}"
-                raise watched.broken(Law.PICKS_ONLY_READY, sentence)
+            if picked is not None and picked not in recording.active:
+                sentence = f"stream {picked!r} is picked, which {recording.state_of(picked)}"
+                raise recording.broken(Law.PICKS_ONLY_READY, sentence)
 
-        watched.play(history, on_pick=look, after=lambda: look(watched.pick()))
+        recording.play(history, on_pick=look, after=lambda: look(recording.pick()))
 
     check_all(check, candidate.scripts(leave_out=(Call.CHARGE,)), budget=budget)
 
@@ -213,92 +223,92 @@ _RESPONSES = st.lists(
 
 @checks(Law.EVERY_BYTE_ONCE)
 def every_byte_once(candidate: Candidate, budget: settings) -> None:
-    """Send responses as a server does, and see that each goes to its end and no further."""
+    """Send responses as a server does, and check that each is sent to its end and no further."""
 
     def check(responses: list[tuple[int, int]], signals: list[Any]) -> None:
-        watched = candidate.watched()
-        left: dict[int, int] = {}
-        for number, (turns, n_bytes) in enumerate(responses):
-            for _ in range(turns):
-                _send(watched, left)
-            stream_id = 4 * number
+        recording = candidate.new_recording()
+        unsent_bytes: dict[int, int] = {}
+        for number, (n_turns, n_bytes) in enumerate(responses):
+            for _ in range(n_turns):
+                _send_packet(recording, unsent_bytes)
+            stream_id = STREAM_ID_STEP * number
             opened = Event(Call.OPEN, stream_id, signal=signals[number % len(signals)])
             for event in valid_history([opened, Event(Call.ACTIVATE, stream_id)]):
-                watched.take(event)
-            left[stream_id] = n_bytes
-        while left:
-            if _send(watched, left) is None:
-                rest = ", ".join(f"{n_bytes} bytes of {key}" for key, n_bytes in left.items())
-                raise watched.broken(Law.EVERY_BYTE_ONCE, f"never sent: {rest}")
-        # Nothing is left: whoever is picked now breaks the law.
-        _send(watched, left)
+                recording.take(event)
+            unsent_bytes[stream_id] = n_bytes
+        while unsent_bytes:
+            if _send_packet(recording, unsent_bytes) is None:
+                rest = ", ".join(f"{n} bytes of {key}" for key, n in unsent_bytes.items())
+                raise recording.broken(Law.EVERY_BYTE_ONCE, f"never sent: {rest}")
+        # Nothing is left: any pick breaks the law now.
+        _send_packet(recording, unsent_bytes)
 
-    some = st.lists(candidate.signals, min_size=1, max_size=8)
-    check_all(check, _RESPONSES, some, budget=budget)
+    signal_lists = st.lists(candidate.signals, min_size=1, max_size=8)
+    check_all(check, _RESPONSES, signal_lists, budget=budget)
 
 
-def _send(watched: RecordingScheduler, left: dict[int, int]) -> int | None:
-    """Give one turn; a response of no bytes takes one as well."""
-    picked = watched.pick()
+def _send_packet(recording: RecordingScheduler, unsent_bytes: dict[int, int]) -> int | None:
+    """Give one turn, and return its stream; a response of no bytes takes a turn, too."""
+    picked = recording.pick()
     if picked is None:
         return None
-    if picked not in left:
+    if picked not in unsent_bytes:
         sentence = f"stream {picked!r} is picked after its last byte was sent"
-        if picked not in watched.signals:
-            sentence = f"stream {picked!r} is picked, which {watched.state_of(picked)}"
-        raise watched.broken(Law.EVERY_BYTE_ONCE, sentence)
-    n_bytes = min(left[picked], PACKET_BYTES)
-    left[picked] -= n_bytes
-    watched.take(Event(Call.CHARGE, picked, n_bytes=n_bytes))
-    if not left[picked]:
-        del left[picked]
-        watched.take(Event(Call.DEACTIVATE, picked))
+        if picked not in recording.signals:
+            sentence = f"stream {picked!r} is picked, which {recording.state_of(picked)}"
+        raise recording.broken(Law.EVERY_BYTE_ONCE, sentence)
+    n_bytes = min(unsent_bytes[picked], PACKET_BYTES)
+    unsent_bytes[picked] -= n_bytes
+    recording.take(Event(Call.CHARGE, picked, n_bytes=n_bytes))
+    if not unsent_bytes[picked]:
+        del unsent_bytes[picked]
+        recording.take(Event(Call.DEACTIVATE, picked))
     return picked
 
 
 @checks(Law.PURE_PICK)
 def pure_pick(candidate: Candidate, budget: settings) -> None:
-    """See that asking thrice gives one answer, and does not change later ones."""
+    """Check that asking three times gives one answer, and does not change later ones."""
 
     def check(history: History) -> None:
-        watched, plain = candidate.watched(), candidate.watched()
-        expected: list[int | None] = []
-        plain.play(history, on_pick=expected.append)
-        turns = iter(expected)
+        recording, unasked_recording = candidate.new_recording(), candidate.new_recording()
+        unasked_picks: list[int | None] = []
+        unasked_recording.play(history, on_pick=unasked_picks.append)
+        expected = iter(unasked_picks)
 
         def look() -> None:
-            first, second, third = watched.pick(), watched.pick(), watched.pick()
+            first, second, third = recording.pick(), recording.pick(), recording.pick()
             if not first == second == third:
                 sentence = f"asked three times in a row, it picks {first}, {second}, {third}"
-                raise watched.broken(Law.PURE_PICK, sentence)
+                raise recording.broken(Law.PURE_PICK, sentence)
 
         def compare(picked: int | None) -> None:
-            unasked = next(turns)
+            unasked = next(expected)
             if picked != unasked:
                 sentence = f"{picked} is picked; had nobody asked in between, it would be {unasked}"
-                raise watched.broken(Law.PURE_PICK, sentence)
+                raise recording.broken(Law.PURE_PICK, sentence)
             look()
 
-        watched.play(history, on_pick=compare, after=look)
+        recording.play(history, on_pick=compare, after=look)
 
     check_all(check, candidate.scripts(), budget=budget)
 
 
 @checks(Law.DETERMINISTIC)
 def deterministic(candidate: Candidate, budget: settings) -> None:
-    """See that two schedulers that live through the same history side by side pick the same."""
+    """Check that two schedulers that play the same history side by side pick the same."""
 
     def check(history: History) -> None:
-        one, other = candidate.watched(), candidate.watched()
+        one, other = candidate.new_recording(), candidate.new_recording()
         for event in history:
-            if not _pick_alike(one, other, event):
+            if not _same_picks(one, other, event):
                 sentence = "two schedulers with the same history pick differently"
                 raise one.broken(Law.DETERMINISTIC, sentence)
 
     check_all(check, candidate.scripts(), budget=budget)
 
 
-def _pick_alike(one: RecordingScheduler, other: RecordingScheduler, event: Event) -> bool:
+def _same_picks(one: RecordingScheduler, other: RecordingScheduler, event: Event) -> bool:
     """Return whether both pick the same in *event*, and after it."""
     picks: list[int | None] = []
     other_picks: list[int | None] = []
@@ -309,233 +319,257 @@ def _pick_alike(one: RecordingScheduler, other: RecordingScheduler, event: Event
 
 @checks(Law.SAME_IN_EVERY_PROCESS)
 def same_in_every_process(candidate: Candidate, budget: settings) -> None:
-    """See that processes that hash with other seeds pick the same."""
+    """Check that processes with other hash seeds pick the same."""
     histories: list[History] = []
-    # Gathered first, so that each child process is started once and not for each example.
+    # All are collected first, so that a child is started once and not for each example.
     check_all(histories.append, candidate.scripts(), budget=budget)
     check_every_process_picks_the_same(candidate, histories)
 
 
 @checks(Law.NEVER_RAISES)
 def never_raises(candidate: Candidate, budget: settings) -> None:
-    """See that histories, and crowds of 200 streams with 1,000 random events, raise nothing."""
-    check_all(lambda history: candidate.watched().play(history), candidate.scripts(), budget=budget)
+    """Check that no history, and no crowd of 200 streams with 1,000 events, raises an error."""
+    check_all(
+        lambda history: candidate.new_recording().play(history), candidate.scripts(), budget=budget
+    )
 
     def check(seed: int, signals: list[Any]) -> None:
         crowd = _crowd(candidate, random.Random(seed), signals)  # noqa: S311 - no secret
-        if (broken := _trouble(candidate, crowd)) is not None:
+        if (broken := _failure_of(candidate, crowd)) is not None:
             if isinstance(broken.__cause__, SchedulerTimeoutError):
                 raise broken
-            # The crowd comes of a seed, which Hypothesis can only replace and not shorten.
-            shortest = shortened(crowd, lambda events: _trouble(candidate, events) is not None)
-            raise _trouble(candidate, shortest) or broken
+            # The crowd is drawn from a seed, which Hypothesis can only replace and not shorten.
+            shortest = shortened(crowd, lambda events: _failure_of(candidate, events) is not None)
+            raise _failure_of(candidate, shortest) or broken
 
-    some = st.lists(candidate.signals, min_size=20, max_size=40)
-    check_all(check, st.integers(0, 2**32), some, budget=budget, share=10)
+    signal_lists = st.lists(candidate.signals, min_size=20, max_size=40)
+    check_all(check, st.integers(0, 2**32), signal_lists, budget=budget, share=10)
 
 
 def _crowd(candidate: Candidate, source: random.Random, signals: list[Any]) -> History:
-    """Return all streams, opened and with data, and random events among them."""
-    ids = range(-candidate.placeholders, _CROWD)
-    ids_of = [4 * n if n >= 0 else n for n in ids]
-    events = [Event(Call.OPEN, n, signal=source.choice(signals)) for n in ids_of]
-    events += [Event(Call.ACTIVATE, n) for n in ids_of if n >= 0]
+    """Return a history of many streams, all open and active at first, with random events."""
+    stream_ids = range(0, STREAM_ID_STEP * _N_CROWD_STREAMS, STREAM_ID_STEP)
+    ids = [*range(-candidate.placeholders, 0), *stream_ids]
+    events = [Event(Call.OPEN, each, signal=source.choice(signals)) for each in ids]
+    events += [Event(Call.ACTIVATE, stream_id) for stream_id in stream_ids]
     calls = (Call.UPDATE, Call.UPDATE, Call.ACTIVATE, Call.DEACTIVATE, Call.SERVE, Call.CHARGE)
-    for number in range(_CROWD_EVENTS):
-        # Few are closed, lest the crowd has gone home before the events are over.
+    for number in range(_N_CROWD_EVENTS):
+        # One event in 20 closes a stream: with more, none would be left for the last events.
         call = source.choice(calls) if number % 20 else Call.CLOSE
         n_bytes = source.choice((PACKET_BYTES, 600, 0))
-        stream_id = source.choice(ids_of)
+        stream_id = source.choice(ids)
         events.append(Event(call, stream_id, source.choice(signals), n_bytes))
     return valid_history(events)
 
 
-def _trouble(candidate: Candidate, history: History) -> BrokenLawError | None:
+def _failure_of(candidate: Candidate, history: History) -> BrokenLawError | None:
+    """Return the error of a new scheduler in *history*, if any."""
     try:
-        candidate.watched().play(history)
+        candidate.new_recording().play(history)
     except BrokenLawError as broken:
         return broken
     return None
 
 
-_FEW, _MANY = 100, 1000
-_TURNS = 20
-_MAX_GROWTH = 3
-_CLOSED = (100, 600)
-_OBJECTS_PER_STREAM = 0.25
-"""Less than one object for each closed stream: what is left is slack of the containers."""
-_SHARED = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.CodeType)
+_FEW_STREAMS, _MANY_STREAMS = 100, 1000
+"""Numbers of active streams for which the work of turns is compared."""
+_N_TURNS = 20
+_MAX_WORK_GROWTH = 3
+"""Largest factor of the work with many streams; a logarithm grows by 1.5."""
+_N_CLOSED_STREAMS = (100, 600)
+"""Numbers of closed streams for which the memory is compared."""
+_MAX_OBJECTS_PER_STREAM = 0.25
+"""Most objects left for each closed stream. Below one, they are slack of containers."""
+_UNCOUNTED_TYPES = (
+    type,
+    types.ModuleType,
+    types.FunctionType,
+    types.BuiltinFunctionType,
+    types.CodeType,
+)
 
 
 @checks(Law.FREES_MEMORY)
 def frees_memory(candidate: Candidate, budget: settings) -> None:
-    """See that what is left after many streams is no more than after few.
+    """Check that no more objects are left after many closed streams than after few.
 
-    Streams come and go while the first stays, and stays active: it may keep dead entries alive.
+    Streams are opened and closed while the first stays active, as it may keep closed ones alive.
     """
     claims = [claim for claim in candidate.claims if isinstance(claim, FreesMemory)]
     keeps = max((claim.keeps for claim in claims), default=0)
 
     def check(signals: list[Any]) -> None:
-        # With that many more in both, what may be remembered is full in both.
-        few, many = (n + keeps for n in _CLOSED)
-        before, after = (_left_behind(candidate, signals, n) for n in (few, many))
-        if after - before > _OBJECTS_PER_STREAM * (many - few):
-            watched = candidate.watched()
-            watched.play(_coming_and_going(signals, 3))
+        # As many more in both as may be remembered, so that this memory is full in both.
+        few, many = (n + keeps for n in _N_CLOSED_STREAMS)
+        n_after_few = _n_objects_left(candidate, signals, few)
+        n_after_many = _n_objects_left(candidate, signals, many)
+        if n_after_many - n_after_few > _MAX_OBJECTS_PER_STREAM * (many - few):
+            recording = candidate.new_recording()
+            recording.play(_short_lived_streams(signals, 3))
             sentence = (
-                f"it holds {after} objects after {many} streams were closed as below, "
-                f"{before} after {few}"
+                f"it holds {n_after_many} objects after {many} streams were closed as below, "
+                f"{n_after_few} after {few}"
             )
-            raise watched.broken(Law.FREES_MEMORY, sentence)
+            raise recording.broken(Law.FREES_MEMORY, sentence)
 
-    check_all(check, _some(candidate), budget=budget, share=10)
-
-
-def _left_behind(candidate: Candidate, signals: list[Any], n_streams: int) -> int:
-    watched = candidate.watched()
-    watched.play(_coming_and_going(signals, n_streams))
-    return reachable(watched.scheduler)
+    check_all(check, _signal_lists(candidate), budget=budget, share=10)
 
 
-def _coming_and_going(signals: list[Any], n_streams: int) -> History:
-    """Return a history in which each stream is closed when eight more have come."""
-    events = [Event(Call.OPEN, 0, signals[0]), Event(Call.ACTIVATE, 0)]
-    for number in range(1, n_streams + 9):
+def _n_objects_left(candidate: Candidate, signals: list[Any], n_streams: int) -> int:
+    recording = candidate.new_recording()
+    recording.play(_short_lived_streams(signals, n_streams))
+    return reachable(recording.scheduler)
+
+
+def _short_lived_streams(signals: list[Any], n_streams: int) -> History:
+    """Return a history in which each stream but the first is closed after eight more are opened."""
+    n_open = 8
+
+    def signal(number: int) -> Any:
+        return signals[number % len(signals)]
+
+    events = [Event(Call.OPEN, 0, signal(0)), Event(Call.ACTIVATE, 0)]
+    for number in range(1, n_streams + n_open + 1):
         if number <= n_streams:
-            stream_id = 4 * number
-            events.append(Event(Call.OPEN, stream_id, signals[number % len(signals)]))
-            events.append(Event(Call.ACTIVATE, stream_id))
-            events.append(Event(Call.SERVE))
-            events.append(Event(Call.UPDATE, stream_id, signals[(number + 1) % len(signals)]))
+            stream_id = STREAM_ID_STEP * number
+            events += [
+                Event(Call.OPEN, stream_id, signal(number)),
+                Event(Call.ACTIVATE, stream_id),
+                Event(Call.SERVE),
+                Event(Call.UPDATE, stream_id, signal(number + 1)),
+            ]
             if number % 3 == 0:
                 events.append(Event(Call.DEACTIVATE, stream_id))
-        if number > 8:
-            events.append(Event(Call.CLOSE, 4 * (number - 8)))
+        if number > n_open:
+            events.append(Event(Call.CLOSE, STREAM_ID_STEP * (number - n_open)))
     return valid_history(events)
 
 
 def reachable(root: object) -> int:
-    """Return how many objects hang on *root*; classes, functions and modules do not count.
+    """Return the number of objects reachable from *root*, without classes, functions and modules.
 
     >>> reachable([[], []])
     3
     """
-    seen = {id(root)}
-    waiting = [root]
-    while waiting:
-        for found in gc.get_referents(waiting.pop()):
-            if id(found) not in seen and not isinstance(found, _SHARED):
-                seen.add(id(found))
-                waiting.append(found)
-    return len(seen)
+    seen_ids = {id(root)}
+    unvisited = [root]
+    while unvisited:
+        for referent in gc.get_referents(unvisited.pop()):
+            if id(referent) not in seen_ids and not isinstance(referent, _UNCOUNTED_TYPES):
+                seen_ids.add(id(referent))
+                unvisited.append(referent)
+    return len(seen_ids)
 
 
 @checks(Law.PICKLES)
 def pickles(candidate: Candidate, budget: settings) -> None:
-    """See that a pickled scheduler can be read again anywhere in a history, and goes on alike."""
+    """Check that a scheduler can be pickled at any time, and that its copy picks as it does."""
     scheduler = candidate.new()
-    if (reason := why_it_cannot_be_sent(type(scheduler))) is not None:
+    if (reason := unpicklable_reason(type(scheduler))) is not None:
         raise NotCheckedError(reason)
 
     def check(before: History, after: History) -> None:
-        original = candidate.watched()
+        original = candidate.new_recording()
         original.play(before)
-        twin = RecordingScheduler(_pickled(original), may_raise=Law.NEVER_RAISES in candidate.skip)
-        # The recorder is new: only the scheduler was pickled.
+        twin = RecordingScheduler(
+            _unpickled_copy(original), may_raise=Law.NEVER_RAISES in candidate.skip
+        )
+        # The recording is new, as only the scheduler was pickled.
         twin.signals, twin.active = {**original.signals}, {**original.active}
-        # *after* was drawn by itself: it begins with the streams that are still open.
+        # *after* was drawn independently: what is valid in it depends on the open streams.
         opened = [Event(Call.OPEN, key, signal) for key, signal in original.signals.items()]
         # Stream IDs are never reused: a stream that *before* closed may not be opened again.
-        gone = {event.stream_id for event in before} - set(original.signals)
-        both = valid_history([*opened, *(e for e in after if e.stream_id not in gone)])
-        for event in both[len(opened) :]:
-            if not _pick_alike(original, twin, event):
+        closed = {event.stream_id for event in before} - set(original.signals)
+        events = [event for event in after if event.stream_id not in closed]
+        for event in valid_history([*opened, *events])[len(opened) :]:
+            if not _same_picks(original, twin, event):
                 raise original.broken(Law.PICKLES, "the unpickled scheduler picks another stream")
 
     check_all(check, candidate.scripts(), candidate.scripts(), budget=budget, share=2)
 
 
-def _pickled(watched: RecordingScheduler) -> Scheduler:
+def _unpickled_copy(recording: RecordingScheduler) -> Scheduler:
     try:
-        copy: Scheduler = pickle.loads(pickle.dumps(watched.scheduler))  # noqa: S301 - our own
+        copy: Scheduler = pickle.loads(pickle.dumps(recording.scheduler))  # noqa: S301 - our own
     except Exception as error:
         what = f"{type(error).__name__}: {error}"
-        raise watched.broken(Law.PICKLES, f"it cannot be pickled: {what}") from error
+        raise recording.broken(Law.PICKLES, f"it cannot be pickled: {what}") from error
     return copy
 
 
 @checks(Law.CHEAP_PICKS)
 def cheap_picks(candidate: Candidate, budget: settings) -> None:
-    """See that the work for a turn hardly grows with the number of active streams.
+    """Check that the work for a turn hardly grows with the number of active streams.
 
-    Bytecode instructions and comparisons of stream ids are counted, no time is measured, from the
-    second turn on: the first may make up for what was put off while streams joined. Logarithms
-    grow by half here, and what looks at every stream tenfold. Signals are those of streams
-    alone, so that trees stay flat.
+    The work is the number of bytecode instructions and comparisons of stream ids, from the second
+    turn on, as the first may do what was postponed while streams joined. With ten times the
+    streams, a logarithm grows by half, and a loop over all streams tenfold. Signals have no
+    parents, so that trees are flat.
     """
 
     def check(signals: list[Any]) -> None:
-        few, many = (_work_for_turns(candidate, signals, n) for n in (_FEW, _MANY))
-        if many > _MAX_GROWTH * few:
-            watched = candidate.watched()
-            watched.play(_all_active(signals, 2))
+        few_work = _work_for_turns(candidate, signals, _FEW_STREAMS)
+        many_work = _work_for_turns(candidate, signals, _MANY_STREAMS)
+        if many_work > _MAX_WORK_GROWTH * few_work:
+            recording = candidate.new_recording()
+            recording.play(_all_active(signals, 2))
             sentence = (
-                f"{_TURNS} turns take {few} operations with {_FEW} active streams, "
-                f"and {many} with {_MANY}"
+                f"{_N_TURNS} turns take {few_work} operations with {_FEW_STREAMS} active streams, "
+                f"and {many_work} with {_MANY_STREAMS}"
             )
-            raise watched.broken(Law.CHEAP_PICKS, sentence)
+            raise recording.broken(Law.CHEAP_PICKS, sentence)
 
-    check_all(check, _some(candidate), budget=budget, share=25)
+    check_all(check, _signal_lists(candidate), budget=budget, share=25)
 
 
-def _some(candidate: Candidate) -> st.SearchStrategy[list[Any]]:
+def _signal_lists(candidate: Candidate) -> st.SearchStrategy[list[Any]]:
     return st.lists(candidate.signals, min_size=4, max_size=8)
 
 
 def _all_active(signals: list[Any], n_streams: int) -> Iterable[Event]:
+    """Yield the events that open and activate this many streams, with counted ids."""
     for number in range(n_streams):
-        stream_id = CountedId(4 * number)
+        stream_id = CountedId(STREAM_ID_STEP * number)
         signal = signals[number % len(signals)]
-        yield from valid_history([Event(Call.OPEN, stream_id, _alone(signal))])
+        yield from valid_history([Event(Call.OPEN, stream_id, _without_parent(signal))])
         yield Event(Call.ACTIVATE, stream_id)
 
 
-def _alone(signal: Any) -> Any:
-    """Return the signal without a place below or above others: depth may cost."""
+def _without_parent(signal: Any) -> Any:
+    """Return the signal without a parent, as the depth of a tree may cost work."""
     if isinstance(signal, H2Priority):
         return replace(signal, depends_on=None, exclusive=False)
     return signal
 
 
 def _work_for_turns(candidate: Candidate, signals: list[Any], n_streams: int) -> int:
-    watched = candidate.watched()
-    watched.play(_all_active(signals, n_streams))
-    scheduler = watched.scheduler
+    recording = candidate.new_recording()
+    recording.play(_all_active(signals, n_streams))
+    scheduler = recording.scheduler
 
     def turns() -> None:
-        for _ in range(_TURNS):
+        for _ in range(_N_TURNS):
             picked = scheduler.pick()
-            if picked in watched.active:
+            if picked in recording.active:
                 scheduler.charge(picked, PACKET_BYTES)
 
     try:
-        # What it puts off until somebody asks, as sorting all that joined, it does for all of them.
-        watched.turn()
+        # Not counted: the first turn may do what was postponed, such as sorting all that joined.
+        recording.turn()
         return operations_of(turns)
     except (Exception, SystemExit) as error:
-        raise watched.raised(f"one of {_TURNS} turns", error) from error
+        raise recording.raised(f"one of {_N_TURNS} turns", error) from error
 
 
 def operations_of(work: Callable[[], object]) -> int:
     """Return how many bytecode instructions and comparisons of counted ids *work* takes.
 
-    What C code does on its own is not seen, other than that it compares or hashes ids: `min` over
-    them is counted, a copy of a list of them is not.
+    Of C code, only comparisons and hashes of ids count: `min` of ids does, a copy of a list of
+    them does not.
     """
-    compared = CountedId.compared
+    n_before = CountedId.compared
     count = _instructions_monitored if sys.version_info >= (3, 12) else _instructions_traced
-    return count(work) + CountedId.compared - compared
+    return count(work) + CountedId.compared - n_before
 
 
 def _instructions_traced(work: Callable[[], object]) -> int:
@@ -548,20 +582,20 @@ def _instructions_traced(work: Callable[[], object]) -> int:
         count += event == "opcode"
         return count_one
 
-    # Whoever traces the tests, coverage or a debugger, goes on behind this.
-    before = sys.gettrace()
+    # A tracer of the tests, such as coverage or a debugger, goes on afterwards.
+    previous_trace = sys.gettrace()
     sys.settrace(count_one)
     try:
         work()
     finally:
-        sys.settrace(before)
+        sys.settrace(previous_trace)
     return count
 
 
 def _instructions_monitored(work: Callable[[], object]) -> int:
     """Return how many instructions *work* takes, from Python 3.12 on.
 
-    Tracing misses instructions there, in some turns and not in others.
+    Tracing misses some instructions there.
     """
     monitoring: Any = getattr(sys, "monitoring")  # noqa: B009 - typed for Python 3.11
     count, thread = 0, threading.get_ident()

@@ -1,4 +1,4 @@
-"""The laws of schedulers by name, what says that one is broken, and the report of a check."""
+"""The laws of schedulers, the error that reports a broken law, and the report of a check."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 class Law(enum.Enum):
     """Laws that schedulers are checked against, each with name and meaning, in checking order.
 
-    This is the list. The function, the class, the fixture and the report all read it; what looks
-    at a law is the function that is marked as its `Check`.
+    The function, the class, the fixture and the report of the suite all use this list. Each law is
+    checked by the function that is marked as its `Check`.
 
-    Those before "strict-order" follow from `h3sim.schedulers.Scheduler` and hold for every
-    scheduler; so do those from "frees-memory" on, unless it is said why not. Those between are held
-    only by who claims them.
+    Laws before "strict-order" follow from `h3sim.schedulers.Scheduler` and hold for every
+    scheduler, and so do those from "frees-memory" on, unless they are skipped for a stated reason.
+    The laws between are checked only for schedulers that claim them.
 
     >>> Law("pure-pick").meaning
     'asking changes nothing'
@@ -86,28 +86,28 @@ class Law(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Check of *law*: called with a candidate and with how long to search.
+    """Check of *law*, called with a candidate and the settings that limit the search.
 
-    It raises `BrokenLawError` where the law is broken, and `NotCheckedError` where it is not
-    claimed or cannot be looked at.
+    It raises `BrokenLawError` if the law is broken, and `NotCheckedError` if it is not claimed or
+    cannot be checked.
     """
 
     law: Law
-    look: Callable[[Candidate, settings], None]
+    function: Callable[[Candidate, settings], None]
 
     def __call__(self, candidate: Candidate, budget: settings) -> None:
-        """Hold *candidate* to the law."""
+        """Check the law for *candidate*."""
         __tracebackhide__ = True
-        self.look(candidate, budget)
+        self.function(candidate, budget)
 
 
 def checks(law: Law) -> Callable[[Callable[[Candidate, settings], None]], Check]:
-    """Mark a function as what looks at *law*."""
+    """Return a decorator that marks a function as the check of *law*."""
     return partial(Check, law)
 
 
 class BrokenLawError(AssertionError):
-    """A scheduler broke *law*: in a sentence how, and the shortest history that was found.
+    """A scheduler broke *law*: how, in a sentence, and the shortest history that was found.
 
     >>> print(BrokenLawError(Law.PURE_PICK, "picked 4, then 8", ("open(4, None)", "pick() -> 4")))
     pure-pick: picked 4, then 8
@@ -125,10 +125,10 @@ class BrokenLawError(AssertionError):
         super().__init__(law, sentence, self.history)
 
     def as_test(self) -> str:
-        """Return the history as the source of a test, which fails as long as it happens.
+        """Return the history as the source of a test, which fails as long as the law is broken.
 
-        It has what the scheduler is told and picks, and none of the suite: where the history does
-        not show by its picks that the law is broken, the test is empty text.
+        The test consists of calls of the scheduler and its picks, and does not need the suite. It
+        is empty if the picks alone do not show that the law is broken.
 
         >>> history = ("open(4, Eps(urgency=1))", "activate(4)", "pick() -> None")
         >>> print(BrokenLawError(Law.WORK_CONSERVING, "nobody is picked", history).as_test())
@@ -143,14 +143,15 @@ class BrokenLawError(AssertionError):
             picks.append(scheduler.pick())
             assert picks != [None], "nobody is picked"
         """
-        if not self.history or self.law in _NOT_SHOWN_BY_PICKS:
+        if not self.history or self.law in _LAWS_WITHOUT_TEST:
             return ""
         picks: list[str] = []
         body = [line for entry in self.history for line in _statements(entry, picks)]
         if self.law is not Law.NEVER_RAISES:
             body.append(f"assert picks != [{', '.join(picks)}], {json.dumps(self.sentence)}")
-        names = sorted({*re.findall(r"\b[A-Z]\w+(?=\()", "\n".join(body))} & {*_SIGNAL_NAMES})
-        imports = [f"from h3sim.signals import {', '.join(names)}"] if names else []
+        called_names = set(re.findall(r"\b[A-Z]\w+(?=\()", "\n".join(body)))
+        signal_names = sorted(called_names.intersection(_SIGNAL_NAMES))
+        imports = [f"from h3sim.signals import {', '.join(signal_names)}"] if signal_names else []
         if self.scheduler.startswith("DriverScheduler("):
             imports.insert(0, "from h3sim.schedulers import DriverScheduler")
         imports += ["", ""] if imports else []
@@ -163,24 +164,32 @@ class BrokenLawError(AssertionError):
         return "\n".join([head, *(f"  {line}" for line in self.history)])
 
 
-_NOT_SHOWN_BY_PICKS = (
-    *(Law.DETERMINISTIC, Law.SAME_IN_EVERY_PROCESS, Law.FREES_MEMORY, Law.PICKLES),
+_LAWS_WITHOUT_TEST = (
+    Law.DETERMINISTIC,
+    Law.SAME_IN_EVERY_PROCESS,
+    Law.FREES_MEMORY,
+    Law.PICKLES,
     Law.CHEAP_PICKS,
 )
+"""Laws whose breach the picks of one scheduler do not show."""
 _SIGNAL_NAMES = ("BucketPriority", "Eps", "H2Priority", "Rank", "StrictPriority")
-_PICK = re.compile(r"pick\(\) -> (.*?)(?:; charge\(.*, (\d+)\))?(?:  \((\d+) times\))?$")
-_OTHER = re.compile(r"(.*?)(?:  \((\d+) times\))?$")
+"""Names of the signals that a test may have to import."""
+_PICK_LINE = re.compile(
+    r"pick\(\) -> (?P<picked>.*?)(?:; charge\(.*, (?P<n_bytes>\d+)\))?"
+    r"(?:  \((?P<count>\d+) times\))?$"
+)
+_CALL_LINE = re.compile(r"(?P<call>.*?)(?:  \((?P<count>\d+) times\))?$")
 
 
 def _statements(line: str, picks: list[str]) -> list[str]:
-    """Return what a line of a history is in Python; what it picks is added to *picks*."""
-    pick = _PICK.match(line)
+    """Return a line of a history as Python statements, and add its picks to *picks*."""
+    pick = _PICK_LINE.match(line)
     if pick is None:
-        other = _OTHER.match(line)
-        assert other is not None  # noqa: S101 - it matches any line
-        return [f"scheduler.{other[1]}"] * int(other[2] or 1)
-    picked, n_bytes, count = pick[1], pick[2], int(pick[3] or 1)
-    picks += [picked] * count
+        call = _CALL_LINE.match(line)
+        assert call is not None  # noqa: S101 - it matches any line
+        return [f"scheduler.{call['call']}"] * int(call["count"] or 1)
+    n_bytes, count = pick["n_bytes"], int(pick["count"] or 1)
+    picks += [pick["picked"]] * count
     statements = ["picks.append(scheduler.pick())"]
     if n_bytes is not None:
         statements.append(f"scheduler.charge(picks[-1], {n_bytes})")
@@ -190,11 +199,11 @@ def _statements(line: str, picks: list[str]) -> list[str]:
 
 
 class NotCheckedError(Exception):
-    """A law was not looked at, for the reason that the message gives."""
+    """A law was not checked, for the reason in the message."""
 
 
 class HistoryEndedError(Exception):
-    """A scheduler that may raise did, so that its history cannot be lived through to the end."""
+    """A scheduler that may raise an error did, so that its history cannot be played to the end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,7 +233,7 @@ class ConformanceReport:
 
     @property
     def skipped(self) -> dict[Law, str]:
-        """The laws that were not looked at, each with the reason."""
+        """The laws that were not checked, each with the reason."""
         return {v.law: v.skipped for v in self.verdicts if v.skipped is not None}
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Ready claims by name, and which of them a scheduler keeps."""
+"""Claims by name, and the search for those that a scheduler keeps."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _turns_by_urgency(waiting: Any, other: Any) -> int:
 
 
 def _two_turns(waiting: Any, other: Any) -> int | None:
-    """Return 2 for two incremental streams of one urgency: who joins a round may go first in it."""
+    """Return 2 for two incremental streams of one urgency, as one that joins may go first."""
     return None if RoundRobinInUrgency().turns(waiting, other) is None else 2
 
 
@@ -75,7 +75,10 @@ _EPS_CLAIMS: dict[str, Claim] = {
     "incremental-first": IncrementalFirst(),
     "non-incremental-not-starved": NeitherFlagStarves(incremental=False),
     "incremental-not-starved": NeitherFlagStarves(incremental=True),
-    **{f"same-as-eps-{m.value}": SameAs(reference=partial(ReferenceEps, mixed=m)) for m in Mixed},
+    **{
+        f"same-as-eps-{mixed.value}": SameAs(reference=partial(ReferenceEps, mixed=mixed))
+        for mixed in Mixed
+    },
     "weights-by-urgency": WeightedShares(weight=_urgency_weight),
     "waits-by-urgency": BoundedWait(turns=_turns_by_urgency),
 }
@@ -117,7 +120,7 @@ def claim_named(name: str, *, signals: str = "eps") -> Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimSuggestions:
-    """The ready claims that a scheduler kept, and what showed that it does not keep the others."""
+    """The claims that a scheduler kept, and for each other how it was broken."""
 
     scheduler: str
     held: tuple[str, ...]
@@ -140,8 +143,8 @@ def suggest_claims(
     """Try the ready claims of a type of *signals* on a scheduler, and return which ones it keeps.
 
     It tries those called *names*, or all of the type: "eps", "h2", "bucket", "rank" or "strict". A
-    claim that is kept held in every history that was tried; whether the scheduler means to promise
-    it is for its authors to say.
+    claim that is kept was true of every history that was tried; whether the scheduler promises it
+    is for its authors to decide.
 
     Raises:
         InputError: if the scheduler cannot be made, or lacks a method.
@@ -150,23 +153,23 @@ def suggest_claims(
     >>> suggest_claims("fifo", names=["first-in-first-out", "urgency-order"]).held
     ('first-in-first-out',)
     """
-    made = scheduler if isinstance(scheduler, Candidate) else Candidate(factory=scheduler)
+    base = scheduler if isinstance(scheduler, Candidate) else Candidate(factory=scheduler)
     held, broken = [], {}
     for name in CLAIMS[signals] if names is None else names:
         claim = claim_named(name, signals=signals)
-        candidate = replace(made, claims=(claim,), signals=signals_of(SIGNAL_TYPES[signals]))
-        found = _broken_law(candidate, claim, settings)
-        if found is None:
+        candidate = replace(base, claims=(claim,), signals=signals_of(SIGNAL_TYPES[signals]))
+        error = _broken_law(candidate, claim, settings)
+        if error is None:
             held.append(name)
         else:
-            broken[name] = str(found).partition("\n")[0]
-    return ClaimSuggestions(scheduler=made.label, held=tuple(held), broken=broken)
+            broken[name], _, _ = str(error).partition("\n")
+    return ClaimSuggestions(scheduler=base.label, held=tuple(held), broken=broken)
 
 
 def _broken_law(
     candidate: Candidate, claim: Claim, settings: hypothesis.settings | None
 ) -> BrokenLawError | None:
-    """Return what breaks a law that follows from *claim*."""
+    """Return the error of the first law that follows from *claim* and is broken."""
     for law in (claim.law, Law.UPDATES_AT_ONCE):
         try:
             check_law(candidate, law, settings=settings)

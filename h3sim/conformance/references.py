@@ -1,8 +1,8 @@
-"""Reference schedulers: slow, plain and obviously right.
+"""Reference schedulers: slow and simple models of those in `h3sim.schedulers`.
 
-It says what a node's virtual time means instead of keeping a queue: a node has one exactly while
-it, or something below it, has data. Whoever has none and needs one starts a turn behind the sibling
-that was served last; whoever is put in another place needs a new one.
+They search lists of streams instead of keeping queues. In trees, a node has a virtual time exactly
+while it, or a node below it, has data. A new time is one turn after that of the sibling that was
+served last, and a node that gets another place gets a new time.
 """
 
 from __future__ import annotations
@@ -13,7 +13,14 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from h3sim.schedulers import Mixed, Quantum, Weights
-from h3sim.signals import MAX_URGENCY, BucketPriority, Eps, H2Priority, StrictPriority
+from h3sim.signals import (
+    MAX_URGENCY,
+    MAX_WEIGHT,
+    BucketPriority,
+    Eps,
+    H2Priority,
+    StrictPriority,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,18 +51,18 @@ class _Reference(Generic[StreamT]):
         self._refresh()
 
     def deactivate(self, stream_id: int) -> None:
-        """Take the stream out of the running."""
+        """Deactivate the stream."""
         self._stream(stream_id).is_active = False
         self._refresh()
 
     def close(self, stream_id: int) -> None:
-        """Take the stream off the list."""
+        """Remove the stream."""
         self._streams.remove(self._stream(stream_id))
         self._refresh()
 
     @property
     def ids(self) -> list[int]:
-        """The ids of all that is open."""
+        """The ids of all open streams and placeholders."""
         return [stream.id for stream in self._streams]
 
     @property
@@ -67,7 +74,7 @@ class _Reference(Generic[StreamT]):
         return next(stream for stream in self._streams if stream.id == stream_id)
 
     def _refresh(self) -> None:
-        """Take notice of a change."""
+        """Update what depends on which streams are open and active."""
 
 
 @dataclass
@@ -81,27 +88,29 @@ TimedStreamT = TypeVar("TimedStreamT", bound=_TimedStream)
 
 
 class _ReferenceWithTimes(_Reference[TimedStreamT]):
-    """A tree in which exactly the nodes that want to send have a virtual time."""
+    """A tree in which a node has a virtual time if it, or a node below it, has data."""
 
     def _children(self, node: TimedStreamT) -> list[TimedStreamT]:
         raise NotImplementedError
 
     def _first_time(self, node: TimedStreamT) -> Fraction:
-        """Return the time of a node that begins to want to send."""
+        """Return the virtual time of a node that had none."""
         raise NotImplementedError
 
-    def _wants(self, node: TimedStreamT) -> bool:
-        return node.is_active or any(self._wants(child) for child in self._children(node))
+    def _has_data(self, node: TimedStreamT) -> bool:
+        """Return whether the node, or a node below it, has data."""
+        return node.is_active or any(self._has_data(child) for child in self._children(node))
 
     def _refresh(self) -> None:
         for node in self._streams:
-            if not self._wants(node):
+            if not self._has_data(node):
                 node.time = None
             elif node.time is None:
                 node.time = self._first_time(node)
 
 
-_ROOT = -(2**32)
+_ROOT_ID = -(2**32)
+"""Below the ids of all placeholders."""
 
 
 @dataclass
@@ -113,25 +122,27 @@ class _Node(_TimedStream):
     last_served: Fraction = Fraction(0)
 
 
+_FIRST, _SHARING, _LAST = 0, 1, 2
 _BANDS: dict[Weights, dict[int, int]] = {
     Weights.SHARES: {},
-    Weights.ZERO: {255: 0, 0: 2},
-    Weights.ZERO_LAST: {0: 2},
+    Weights.ZERO: {255: _FIRST, 0: _LAST},
+    Weights.ZERO_LAST: {0: _LAST},
 }
+"""Band of special weights: served before all others, or after them. Others share by weight."""
 
 
 class ReferenceTree(_ReferenceWithTimes[_Node]):
-    """Behaves as `h3sim.schedulers.TreeScheduler` says that it does, with the same settings."""
+    """Slow model of `h3sim.schedulers.TreeScheduler`, with the same settings."""
 
     def __init__(self, *, turn_bytes: int = 1400, weights: Weights = Weights.SHARES) -> None:
         super().__init__()
         self._turn_bytes = turn_bytes
         self._default = H2Priority(weight=weights.default)
         self._bands = _BANDS[weights]
-        self._root = _Node(_ROOT)
+        self._root = _Node(_ROOT_ID)
 
     def open(self, stream_id: int, signal: Signal) -> None:
-        """Add a node to the list, and hang it under its parent."""
+        """Add a node below its parent."""
         priority = self._resolved(signal)
         node = _Node(stream_id, weight=priority.weight)
         self._streams.append(node)
@@ -147,33 +158,33 @@ class ReferenceTree(_ReferenceWithTimes[_Node]):
         parent = self._node(priority.depends_on)
         if parent is not node.parent or priority.exclusive:
             if node in self._ancestors(parent):
-                self._hang(parent, _known(node.parent))
+                self._move_below(_required_parent(node), parent)
             self._insert(node, priority)
         self._refresh()
 
     def close(self, stream_id: int) -> None:
-        """Take the node off the list; its children go to its parent."""
+        """Remove the node; its children go to its parent."""
         node = self._node(stream_id)
         for child in self._children(node):
-            self._hang(child, _known(node.parent))
+            self._move_below(_required_parent(node), child)
         super().close(stream_id)
 
     def pick(self) -> int | None:
         """Go down from the root, at each level to the child whose time is least."""
         node = self._root
         while not node.is_active:
-            waiting = [child for child in self._children(node) if self._wants(child)]
+            waiting = [child for child in self._children(node) if self._has_data(child)]
             if not waiting:
                 return None
-            node = min(waiting, key=self._turn)
+            node = min(waiting, key=self._order)
         return node.id
 
     def charge(self, stream_id: int, n_bytes: int) -> None:
         """Charge every node from the stream up."""
         node = self._node(stream_id)
         while node.parent is not None:
-            if self._band(node.weight) == 1:
-                assert node.time is not None, "who is served has a time"  # noqa: S101
+            if self._band(node.weight) == _SHARING:
+                assert node.time is not None, "a node that is served has a time"  # noqa: S101
                 is_placeholder = node.id < 0
                 node.parent.last_served = node.time
                 node.time += self._cost(node, self._turn_bytes if is_placeholder else n_bytes)
@@ -181,28 +192,28 @@ class ReferenceTree(_ReferenceWithTimes[_Node]):
 
     def parent_of(self, stream_id: int) -> int | None:
         """Return the parent's id, None for the root."""
-        parent = _known(self._node(stream_id).parent)
+        parent = _required_parent(self._node(stream_id))
         return None if parent is self._root else parent.id
 
     def _node(self, stream_id: int | None) -> _Node:
         return self._root if stream_id is None else self._stream(stream_id)
 
     def _resolved(self, signal: Signal) -> H2Priority:
-        """Another type of signal, or a parent that is not there, means the default priority."""
+        """Return the priority; for another type of signal or an unknown parent, the default."""
         if not isinstance(signal, H2Priority) or signal.depends_on not in [None, *self.ids]:
             return self._default
         return signal
 
     def _insert(self, node: _Node, priority: H2Priority) -> None:
         parent = self._node(priority.depends_on)
-        self._hang(node, parent)
+        self._move_below(parent, node)
         if priority.exclusive:
             for child in self._children(parent):
                 if child is not node:
-                    self._hang(child, node)
+                    self._move_below(node, child)
 
     @staticmethod
-    def _hang(node: _Node, parent: _Node) -> None:
+    def _move_below(parent: _Node, node: _Node) -> None:
         node.parent, node.time = parent, None
 
     def _children(self, node: _Node) -> list[_Node]:
@@ -210,52 +221,57 @@ class ReferenceTree(_ReferenceWithTimes[_Node]):
 
     @staticmethod
     def _ancestors(node: _Node | None) -> list[_Node]:
-        found = []
+        """Return the node and all nodes above it."""
+        ancestors = []
         while node is not None:
-            found.append(node)
+            ancestors.append(node)
             node = node.parent
-        return found
+        return ancestors
 
     def _first_time(self, node: _Node) -> Fraction:
-        return _known(node.parent).last_served + self._cost(node, self._turn_bytes)
+        return _required_parent(node).last_served + self._cost(node, self._turn_bytes)
 
     def _band(self, weight: int) -> int:
-        """0 comes before all, 2 behind all; only band 1 shares."""
-        return self._bands.get(weight, 1)
+        return self._bands.get(weight, _SHARING)
 
     def _cost(self, node: _Node, n_bytes: int) -> Fraction:
-        return Fraction(n_bytes * 256, node.weight) if self._band(node.weight) == 1 else Fraction(0)
+        if self._band(node.weight) != _SHARING:
+            return Fraction(0)
+        return Fraction(n_bytes * MAX_WEIGHT, node.weight)
 
-    def _turn(self, node: _Node) -> tuple[int, Fraction, bool, int]:
+    def _order(self, node: _Node) -> tuple[int, Fraction, bool, int]:
         """Earlier time first, then streams by id, then placeholders as they were declared."""
-        assert node.time is not None, "who wants to send has a time"  # noqa: S101
+        assert node.time is not None, "a node with data has a time"  # noqa: S101
         band = self._band(node.weight)
-        return band, node.time if band == 1 else Fraction(0), node.id < 0, abs(node.id)
+        time = node.time if band == _SHARING else Fraction(0)
+        return band, time, node.id < 0, abs(node.id)
 
 
-def _known(parent: _Node | None) -> _Node:
-    assert parent is not None, "every node but the root has a parent"  # noqa: S101
-    return parent
+def _required_parent(node: _Node) -> _Node:
+    assert node.parent is not None, "every node but the root has a parent"  # noqa: S101
+    return node.parent
 
 
 _EXCLUSIVE, _SEQUENTIAL, _SHARED = 3, 2, 1
+"""Levels of a bucket."""
 
 
 @dataclass(kw_only=True)
 class _BucketStream(_Stream):
-    """A stream; *round* is when it may next send among those that share."""
+    """A stream in a bucket."""
 
     priority: BucketPriority
     round: int = 0
+    """Round of its next turn among the streams that share the bucket."""
 
 
 class ReferenceBuckets(_Reference[_BucketStream]):
-    """Behaves as `h3sim.schedulers.BucketScheduler` says that it does."""
+    """Slow model of `h3sim.schedulers.BucketScheduler`."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._round: defaultdict[int, int] = defaultdict(int)
-        self._shared_goes: defaultdict[int, bool] = defaultdict(bool)
+        self._round: defaultdict[int, int] = defaultdict(int)  # of each bucket
+        self._is_shared_turn: defaultdict[int, bool] = defaultdict(bool)  # in each bucket
 
     def open(self, stream_id: int, signal: Signal) -> None:
         """Add a stream to the list."""
@@ -264,8 +280,8 @@ class ReferenceBuckets(_Reference[_BucketStream]):
     def update(self, stream_id: int, signal: Signal) -> None:
         """Give the stream another place."""
         stream = self._stream(stream_id)
-        before, stream.priority = stream.priority, self._priority_of(signal)
-        if stream.priority != before:
+        previous, stream.priority = stream.priority, self._priority_of(signal)
+        if stream.priority != previous:
             self._queue(stream)
 
     def activate(self, stream_id: int) -> None:
@@ -276,23 +292,23 @@ class ReferenceBuckets(_Reference[_BucketStream]):
         super().activate(stream_id)
 
     def pick(self) -> int | None:
-        """Search the highest bucket for who sends next."""
+        """Search the highest bucket for the next stream."""
         active = [stream for stream in self._streams if stream.is_active]
         if not active:
             return None
         bucket = max(stream.priority.bucket for stream in active)
-        levels = {
-            level: [s for s in active if (s.priority.bucket, s.priority.level) == (bucket, level)]
+        exclusive, sequential, shared = (
+            [s for s in active if (s.priority.bucket, s.priority.level) == (bucket, level)]
             for level in (_EXCLUSIVE, _SEQUENTIAL, _SHARED)
-        }
-        # Arrival order is that of the list; those that share go by rounds, then by id.
-        if levels[_EXCLUSIVE]:
-            return levels[_EXCLUSIVE][0].id
-        if levels[_SHARED] and (self._shared_goes[bucket] or not levels[_SEQUENTIAL]):
-            return min(levels[_SHARED], key=lambda stream: (stream.round, stream.id)).id
-        return levels[_SEQUENTIAL][0].id
+        )
+        # The lists are in the order of arrival; streams that share go by rounds, then by id.
+        if exclusive:
+            return next(iter(exclusive)).id
+        if shared and (self._is_shared_turn[bucket] or not sequential):
+            return min(shared, key=lambda stream: (stream.round, stream.id)).id
+        return next(iter(sequential)).id
 
-    def charge(self, stream_id: int, n_bytes: int) -> None:  # noqa: ARG002 - a turn is a turn
+    def charge(self, stream_id: int, n_bytes: int) -> None:  # noqa: ARG002 - turns have any size
         """End the stream's turn."""
         stream = self._stream(stream_id)
         bucket, level = stream.priority.bucket, stream.priority.level
@@ -300,10 +316,10 @@ class ReferenceBuckets(_Reference[_BucketStream]):
             self._round[bucket] = stream.round
             stream.round += 1
         if level != _EXCLUSIVE:
-            self._shared_goes[bucket] = level == _SEQUENTIAL
+            self._is_shared_turn[bucket] = level == _SEQUENTIAL
 
     def _queue(self, stream: _BucketStream) -> None:
-        """Whoever joins a bucket's round robin takes the first turn in the next round."""
+        """Give a stream that joins a bucket's round robin its first turn in the next round."""
         stream.round = self._round[stream.priority.bucket] + 1
 
     @staticmethod
@@ -315,58 +331,59 @@ class ReferenceBuckets(_Reference[_BucketStream]):
 
 @dataclass(kw_only=True)
 class _Element(_TimedStream):
-    """A stream, or a placeholder; one that is only named as a parent is implied."""
+    """A stream, or a placeholder."""
 
     priority: StrictPriority
     is_implied: bool = False
+    """True if it is not open, but named as a parent."""
 
 
 class ReferenceStrict(_ReferenceWithTimes[_Element]):
-    """Behaves as `h3sim.schedulers.StrictScheduler` says that it does."""
+    """Slow model of `h3sim.schedulers.StrictScheduler`."""
 
     def __init__(self, *, turn_bytes: int = 1400) -> None:
         super().__init__()
         self._turn_bytes = turn_bytes
-        self._last: dict[tuple[int | None, int], Fraction] = {}
-        """The time of who was served last, by parent and strict priority."""
+        self._last_served: dict[tuple[int | None, int], Fraction] = {}
+        """Time of the element that was served last, by parent and strict priority."""
 
     def open(self, stream_id: int, signal: Signal) -> None:
-        """Add an element to the list, or give the one that is implied its own place."""
-        known = [element for element in self._streams if element.id == stream_id]
-        if known:
-            known[0].is_implied = False
-            self.update(stream_id, signal)
-            return
+        """Add an element, or update the one that is implied."""
+        for element in self._streams:
+            if element.id == stream_id:
+                element.is_implied = False
+                self.update(stream_id, signal)
+                return
         priority = self._resolved(signal)
         self._streams.append(_Element(stream_id, priority=priority))
 
     def update(self, stream_id: int, signal: Signal) -> None:
-        """Begin the element anew in another position; a new weight alone counts from now on."""
+        """Move an element, which gets a new time unless only its weight changes."""
         element, priority = self._stream(stream_id), self._resolved(signal)
-        before, above = element.priority, priority.depends_on
-        if above is not None and stream_id in self._ancestors(above):
-            other = self._stream(above)
-            if other.priority.depends_on != before.depends_on:
-                other.priority = replace(other.priority, depends_on=before.depends_on)
-                other.time = None
+        previous, parent_id = element.priority, priority.depends_on
+        if parent_id is not None and stream_id in self._ancestors(parent_id):
+            parent = self._stream(parent_id)
+            if parent.priority.depends_on != previous.depends_on:
+                parent.priority = replace(parent.priority, depends_on=previous.depends_on)
+                parent.time = None
         element.priority = priority
-        if (before.depends_on, before.strict) != (priority.depends_on, priority.strict):
+        if (previous.depends_on, previous.strict) != (priority.depends_on, priority.strict):
             element.time = None
         self._refresh()
 
     def close(self, stream_id: int) -> None:
-        """Take the element off the list; what is below it moves up."""
-        gone = self._stream(stream_id)
-        for element in self._children(gone):
-            element.priority = replace(element.priority, depends_on=gone.priority.depends_on)
+        """Remove the element; its children go to its parent."""
+        closed = self._stream(stream_id)
+        for element in self._children(closed):
+            element.priority = replace(element.priority, depends_on=closed.priority.depends_on)
             element.time = None
         super().close(stream_id)
 
     def pick(self) -> int | None:
         """Go down to the highest strict priority, and there to the least time."""
         waiting = self._below(None)
-        while waiting := [one for one in waiting if self._wants(one)]:
-            first = min(waiting, key=self._turn)
+        while waiting := [element for element in waiting if self._has_data(element)]:
+            first = min(waiting, key=self._order)
             if first.id >= 0:
                 return first.id
             waiting = self._children(first)
@@ -376,48 +393,49 @@ class ReferenceStrict(_ReferenceWithTimes[_Element]):
         """Charge every element from the stream up; placeholders pay for a turn."""
         element = self._stream(stream_id)
         while True:
-            above, strict = element.priority.depends_on, element.priority.strict
-            assert element.time is not None, "who is served has a time"  # noqa: S101
-            self._last[above, strict] = element.time
+            parent_id, strict = element.priority.depends_on, element.priority.strict
+            assert element.time is not None, "an element that is served has a time"  # noqa: S101
+            self._last_served[parent_id, strict] = element.time
             cost = self._turn_bytes if element.id < 0 else n_bytes
-            element.time += Fraction(cost * 256, element.priority.weight)
-            if above is None:
+            element.time += Fraction(cost * MAX_WEIGHT, element.priority.weight)
+            if parent_id is None:
                 return
-            element = self._stream(above)
+            element = self._stream(parent_id)
 
     @property
     def ids(self) -> list[int]:
-        """The ids of all that is open."""
+        """The ids of all open streams and placeholders."""
         return [element.id for element in self._streams if not element.is_implied]
 
     def _resolved(self, signal: Signal) -> StrictPriority:
         priority = signal if isinstance(signal, StrictPriority) else StrictPriority()
-        above = priority.depends_on
-        if above is not None and above not in [element.id for element in self._streams]:
-            self._streams.append(_Element(above, priority=StrictPriority(), is_implied=True))
+        parent_id = priority.depends_on
+        if parent_id is not None and parent_id not in [element.id for element in self._streams]:
+            self._streams.append(_Element(parent_id, priority=StrictPriority(), is_implied=True))
         return priority
 
     def _children(self, node: _Element) -> list[_Element]:
         return self._below(node.id)
 
     def _below(self, element_id: int | None) -> list[_Element]:
-        return [one for one in self._streams if one.priority.depends_on == element_id]
+        return [element for element in self._streams if element.priority.depends_on == element_id]
 
     def _ancestors(self, element_id: int | None) -> list[int]:
-        found = []
+        """Return the id of the element and of all elements above it."""
+        ancestors = []
         while element_id is not None:
-            found.append(element_id)
+            ancestors.append(element_id)
             element_id = self._stream(element_id).priority.depends_on
-        return found
+        return ancestors
 
     def _first_time(self, node: _Element) -> Fraction:
         priority = node.priority
-        last = self._last.get((priority.depends_on, priority.strict), Fraction(0))
-        return last + Fraction(self._turn_bytes * 256, priority.weight)
+        last_served = self._last_served.get((priority.depends_on, priority.strict), Fraction(0))
+        return last_served + Fraction(self._turn_bytes * MAX_WEIGHT, priority.weight)
 
-    def _turn(self, element: _Element) -> tuple[int, Fraction, bool, int]:
+    def _order(self, element: _Element) -> tuple[int, Fraction, bool, int]:
         """Higher strict priority, earlier time, streams by id, placeholders as declared."""
-        assert element.time is not None, "who wants to send has a time"  # noqa: S101
+        assert element.time is not None, "an element with data has a time"  # noqa: S101
         return -element.priority.strict, element.time, element.id < 0, abs(element.id)
 
 
@@ -463,14 +481,15 @@ class ReferenceOrder(_Listed):
         ranks = [
             (self._rank(each.id, each.signal), each.id) for each in self._streams if each.is_active
         ]
-        return min(ranks)[1] if ranks else None
+        _, stream_id = min(ranks, default=(None, None))
+        return stream_id
 
     def charge(self, stream_id: int, n_bytes: int) -> None:
         """Change nothing."""
 
 
 class ReferenceRounds(_Listed):
-    """A turn for each in a round, by id; whoever joins waits for the next round."""
+    """A turn for each active stream in a round, by id; streams join in the next round."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -478,17 +497,18 @@ class ReferenceRounds(_Listed):
         self._rounds: dict[int, int] = {}
 
     def activate(self, stream_id: int) -> None:
-        """Put the stream among those that take turns from the next round on."""
+        """Add the stream to those that take turns from the next round on."""
         if not self._stream(stream_id).is_active:
             self._rounds[stream_id] = self._round + 1
         super().activate(stream_id)
 
     def pick(self) -> int | None:
-        """Search for whose round came first."""
+        """Search for the earliest round."""
         turns = [(self._rounds[key], key) for key in self.sending]
-        return min(turns)[1] if turns else None
+        _, stream_id = min(turns, default=(None, None))
+        return stream_id
 
-    def charge(self, stream_id: int, n_bytes: int) -> None:  # noqa: ARG002 - a turn is a turn
+    def charge(self, stream_id: int, n_bytes: int) -> None:  # noqa: ARG002 - turns have any size
         """Move the stream to the next round."""
         self._round = self._rounds[stream_id]
         self._rounds[stream_id] += 1
@@ -496,12 +516,14 @@ class ReferenceRounds(_Listed):
 
 @dataclass(kw_only=True)
 class _EpsStream(_Stream):
-    """A stream: *position* in the queue of those that share, *used* of its turn so far."""
+    """A stream with its place at its urgency."""
 
     signal: Eps
     position: int = 0
+    """Place in the queue of streams that share."""
     round: int = 0
     used: int = 0
+    """Packets or bytes of its turn so far."""
     was_charged: bool = False
     is_first_turn: bool = False
 
@@ -509,7 +531,7 @@ class _EpsStream(_Stream):
 class ReferenceEps(_Reference[_EpsStream]):
     """Slow model of RFC 9218 § 10, with the behaviour of `h3sim.schedulers.EpsScheduler`.
 
-    *mixed* is what happens where incremental and other responses have one urgency.
+    *mixed* is the order of incremental and non-incremental responses of one urgency.
 
     >>> reference = ReferenceEps(mixed=Mixed.NON_INCREMENTAL_FIRST)
     >>> for stream_id, incremental in ((0, True), (4, False)):
@@ -527,15 +549,15 @@ class ReferenceEps(_Reference[_EpsStream]):
     ) -> None:
         super().__init__()
         self._mixed, self._turn = mixed, turn
-        self._n_opened = 0
-        self._shared_goes = [mixed is Mixed.HALVES_INCREMENTAL_FIRST] * (MAX_URGENCY + 1)
+        self._last_position = 0
+        self._is_shared_turn = [mixed is Mixed.HALVES_INCREMENTAL_FIRST] * (MAX_URGENCY + 1)
 
     def open(self, stream_id: int, signal: Signal) -> None:
         """Add a stream to the list."""
         self._streams.append(_EpsStream(stream_id, signal=self._eps(signal)))
 
     def update(self, stream_id: int, signal: Signal) -> None:
-        """Give the stream another signal, behind those that have it."""
+        """Give the stream another signal, and the last place among streams with that signal."""
         stream, eps = self._stream(stream_id), self._eps(signal)
         if eps == stream.signal:
             return
@@ -544,7 +566,7 @@ class ReferenceEps(_Reference[_EpsStream]):
         stream.signal = eps
         if was_active:
             self.activate(stream_id)
-            # In a list of rounds, a turn that was begun with the last signal counts.
+            # In a list of rounds, a turn that began with the previous signal counts.
             stream.round += has_begun and eps.incremental
 
     def activate(self, stream_id: int) -> None:
@@ -553,20 +575,20 @@ class ReferenceEps(_Reference[_EpsStream]):
         if stream.is_active:
             return
         others = self._level(stream.signal.urgency)
-        stream.round = min(((s.round, s.id) for s in others), default=(0, 0))[0]
+        stream.round = min((other.round for other in others), default=0)
         stream.is_active = True
         stream.is_first_turn = stream.signal.incremental and not stream.was_charged
         self._queue(stream)
 
     def deactivate(self, stream_id: int) -> None:
-        """Take the stream out of the running; its turn is over."""
+        """Deactivate the stream, whose turn ends."""
         stream = self._stream(stream_id)
         if stream.is_active and stream.used:
-            self._shared_goes[stream.signal.urgency] = not self._shares(stream)
+            self._is_shared_turn[stream.signal.urgency] = not self._shares(stream)
         stream.is_active, stream.used = False, 0
 
     def close(self, stream_id: int) -> None:
-        """Take the stream off the list."""
+        """Remove the stream."""
         self.deactivate(stream_id)
         super().close(stream_id)
 
@@ -582,8 +604,8 @@ class ReferenceEps(_Reference[_EpsStream]):
         alone = [stream for stream in level if not self._shares(stream)]
         shared = [stream for stream in level if self._shares(stream)]
         halves = (Mixed.HALVES, Mixed.HALVES_INCREMENTAL_FIRST)
-        is_their_half = self._mixed in halves and self._shared_goes[urgency]
-        if shared and (is_their_half or not alone):
+        is_shared_half = self._mixed in halves and self._is_shared_turn[urgency]
+        if shared and (is_shared_half or not alone):
             return min(shared, key=lambda stream: stream.position).id
         return min(stream.id for stream in alone)
 
@@ -593,14 +615,14 @@ class ReferenceEps(_Reference[_EpsStream]):
         stream.was_charged = True
         size_bytes = self._turn.size_bytes
         stream.used += 1 if size_bytes is None else n_bytes
-        turns = stream.used // (self._turn.packets if size_bytes is None else size_bytes)
-        # With halves, a turn that goes on leaves the next packet to its own kind.
-        self._shared_goes[stream.signal.urgency] = self._shares(stream) == (not turns)
-        if not turns:
+        n_turns = stream.used // (self._turn.packets if size_bytes is None else size_bytes)
+        # With halves, the other half is next when a turn ends, and the same half until then.
+        self._is_shared_turn[stream.signal.urgency] = self._shares(stream) == (not n_turns)
+        if not n_turns:
             return
         stream.used = 0
         if stream.signal.incremental and len(self._level(stream.signal.urgency)) > 1:
-            stream.round += turns
+            stream.round += n_turns
         stream.is_first_turn = False
         self._queue(stream)
 
@@ -616,8 +638,8 @@ class ReferenceEps(_Reference[_EpsStream]):
         return [s for s in self._streams if s.is_active and s.signal.urgency == urgency]
 
     def _queue(self, stream: _EpsStream) -> None:
-        self._n_opened += 1
-        stream.position = self._n_opened
+        self._last_position += 1
+        stream.position = self._last_position
 
     @staticmethod
     def _eps(signal: Signal) -> Eps:

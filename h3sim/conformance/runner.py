@@ -22,51 +22,52 @@ if TYPE_CHECKING:
 
 PROFILES = {"quick": 15, "default": 30, "thorough": 1000}
 """Number of examples that each law is tried on."""
-_MOST_ENDED = 9
-"""For each history that comes to its end so many may end before, else nothing was looked at."""
+_MAX_ENDED_PER_COMPLETE = 9
+"""Most histories cut short for each complete one; with more, a law counts as not checked."""
 _profile = "default"
 _seed: int | str | None = None
 _keeps_failures = False
-_subject = ""
+_failure_name = ""
+"""Name under which Hypothesis keeps failures."""
 
 
 def set_profile(name: str, *, seed: int | str | None = None, keeps_failures: bool = False) -> None:
     """Try every law on as many examples as the profile has, one of `PROFILES`.
 
-    With a *seed* the examples are those of that random seed, in every run. Where they are others in
-    every run, those that fail can be kept in Hypothesis's database, to be tried first in the next.
+    With a *seed*, examples are drawn with it. If examples differ between runs, *keeps_failures*
+    stores those that fail in Hypothesis's database, to try them first in the next run.
     """
     global _profile, _seed, _keeps_failures
     _profile, _seed, _keeps_failures = name, seed, keeps_failures
 
 
 @contextmanager
-def looking_at(subject: str) -> Iterator[None]:
-    """Keep failures within the block under the name of what is looked at."""
-    global _subject
-    before, _subject = _subject, subject
+def keeping_failures_as(name: str) -> Iterator[None]:
+    """Keep failures within the block under *name*."""
+    global _failure_name
+    previous_name, _failure_name = _failure_name, name
     try:
         yield
     finally:
-        _subject = before
+        _failure_name = previous_name
 
 
 @contextmanager
 def use_profile(name: str, *, seed: int | None = None) -> Iterator[None]:
-    """Set the profile within the block, and the one from before at its end."""
-    before, before_seed = _profile, _seed
+    """Set the profile within the block, and the previous one at its end."""
+    previous_profile, previous_seed = _profile, _seed
     set_profile(name, seed=seed)
     try:
         yield
     finally:
-        set_profile(before, seed=before_seed)
+        set_profile(previous_profile, seed=previous_seed)
 
 
 def usual_settings() -> settings:
-    """Return the settings of the profile: equal examples in every run, but for "thorough"."""
+    """Return the settings of the profile; without a seed, only "thorough" differs between runs."""
     is_random = _profile == "thorough" or _seed is not None
     default = settings.default
-    # Else no folder is left where tests run.
+    # Without a database, Hypothesis leaves no folder where tests run.
     database = default.database if default and is_random and _keeps_failures else None
     return settings(
         max_examples=PROFILES[_profile],
@@ -77,7 +78,11 @@ def usual_settings() -> settings:
 
 
 class _HangFoundError(BaseException):
-    """A scheduler hangs: no exception, as each shorter history to try would take as long."""
+    """A scheduler hangs.
+
+    Hypothesis does not catch it, as it is no `Exception`, and so does not look for a shorter
+    history: each would take as long.
+    """
 
     def __init__(self, broken: BrokenLawError) -> None:
         self.broken = broken
@@ -92,17 +97,18 @@ def check_all(
 ) -> None:
     """Try *check* on what the strategies draw, and raise what the shortest failing example raises.
 
-    *share* tries so many times fewer examples: for checks that take long.
+    Only one of *share* examples of the budget is tried, for checks that take long.
 
     Raises:
-        NotCheckedError: if hardly any history came to its end, since the scheduler raised.
+        NotCheckedError: if hardly any history was complete, as the scheduler raised errors.
     """
     __tracebackhide__ = True
-    calm = settings(
+    search_settings = settings(
         budget,
         max_examples=max(budget.max_examples // share, 2),
         deadline=None,
-        phases=[p for p in budget.phases if p is not Phase.explain],  # it traces, as cost checks do
+        # The explain phase traces, as checks of costs do.
+        phases=[phase for phase in budget.phases if phase is not Phase.explain],
         suppress_health_check=list(HealthCheck),
         report_multiple_bugs=False,
         print_blob=False,
@@ -126,29 +132,32 @@ def check_all(
 
     from hypothesis import strategies as st
 
-    if calm.database is not None:
-        # Hypothesis tells tests by their source, which is that of `run` for every law.
-        run._hypothesis_internal_add_digest = _subject.encode()  # type: ignore[attr-defined]
+    if search_settings.database is not None:
+        # Hypothesis tells tests apart by their source, which is that of `run` for every law.
+        run._hypothesis_internal_add_digest = _failure_name.encode()  # type: ignore[attr-defined]
     try:
-        test = calm(given(st.tuples(*strategies))(run))
-        (test if _seed is None else seed(_seed)(test))()
+        test = search_settings(given(st.tuples(*strategies))(run))
+        if _seed is not None:
+            test = seed(_seed)(test)
+        test()
     except _HangFoundError as hang:
         broken = hang.broken
         raise BrokenLawError(broken.law, broken.sentence, broken.history) from broken.__cause__
     except BrokenLawError as broken:
-        # Anew, so that the traceback is not one of Hypothesis.
+        # A new error, so that its traceback is not in Hypothesis.
         raise BrokenLawError(broken.law, broken.sentence, broken.history) from broken.__cause__
     except Flaky as flaky:
         sentence = "the same history is lived through in another way the second time"
         raise BrokenLawError(Law.DETERMINISTIC, sentence) from flaky
-    if len(ended) > _MOST_ENDED * n_whole:
+    if len(ended) > _MAX_ENDED_PER_COMPLETE * n_whole:
         raise NotCheckedError(f"hardly a history comes to its end: {ended[-1]}")
 
 
 def shortened(history: History, fails: Callable[[tuple[Event, ...]], bool]) -> History:
-    """Return a part of *history* that still fails, from which no piece can be taken.
+    """Return a part of *history* that still fails, but not without any one of its events.
 
-    Pieces get shorter by half down to one event. What the contract forbids without them goes, too.
+    Pieces of half the history are removed first, then of a quarter, down to one event, with the
+    events that the contract forbids without them.
     """
     from h3sim.conformance.call_sequences import valid_history
 

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from h3sim.conformance.call_sequences import Call, Event, RecordingScheduler, about_another
+from h3sim.conformance.call_sequences import (
+    Call,
+    Event,
+    RecordingScheduler,
+    without_self_dependency,
+)
 from h3sim.conformance.laws import Law
 from h3sim.conformance.strategies import PLACEHOLDERS, STREAM_IDS
 from h3sim.conformance.strategies import signals as signals_of
@@ -19,11 +24,11 @@ if TYPE_CHECKING:
 
 
 class SchedulerMachine(RuleBasedStateMachine):
-    """Opens, updates, activates, blocks, charges and closes streams of a small pool, and serves.
+    """Runs a scheduler and a reference through the same random calls, and compares their picks.
 
-    Inherit, and say what makes the scheduler and the reference; after every step both pick the
-    same. *signals* draws what they are told; *has_placeholders* says whether ids below 0 occur.
-    Then `TestMine = MyMachine.TestCase` is a test of pytest or unittest.
+    A subclass defines what makes the scheduler and the reference. *signals* draws the signals of
+    streams, and *has_placeholders* tells whether ids below 0 occur. Then
+    `TestMine = MyMachine.TestCase` is a test of pytest or unittest.
 
     >>> from h3sim.schedulers import FifoScheduler
     >>> from h3sim.conformance import ReferenceOrder
@@ -39,44 +44,44 @@ class SchedulerMachine(RuleBasedStateMachine):
     has_placeholders: bool = False
 
     @initialize(data=st.data())
-    def start(self, data: st.DataObject) -> None:  # noqa: ARG002 - for those who inherit
-        """Make both; who inherits may draw settings from *data*."""
+    def start(self, data: st.DataObject) -> None:  # noqa: ARG002 - for subclasses
+        """Make the scheduler and the reference; a subclass may draw their settings from *data*."""
         self.scheduler = RecordingScheduler(self.make_scheduler())
         self.reference = RecordingScheduler(self.make_reference())
-        self.gone: set[int] = set()
+        self.closed: set[int] = set()
 
     def both(self, event: Event) -> None:
-        """Do the same to the scheduler and to the reference, unless the contract forbids it."""
+        """Pass *event* to the scheduler and the reference, unless the contract forbids it."""
         if self._is_allowed(event):
-            event = about_another(event)
+            event = without_self_dependency(event)
             self.scheduler.take(event)
             self.reference.take(event)
             if event.call is Call.CLOSE:
-                self.gone.add(event.stream_id)
+                self.closed.add(event.stream_id)
 
     def _is_allowed(self, event: Event) -> bool:
         is_open = event.stream_id in self.scheduler.signals
         match event.call:
             case Call.OPEN:
-                return not is_open and event.stream_id not in self.gone
+                return not is_open and event.stream_id not in self.closed
             case Call.ACTIVATE | Call.DEACTIVATE:
                 return is_open and event.stream_id >= 0
             case _:
                 return is_open
 
     def send_signal(self, element_id: int, signal: Any) -> None:
-        """Open a stream or placeholder, or update it where it is open."""
+        """Open a stream or placeholder, or update it if it is open."""
         is_open = element_id in self.scheduler.signals
         self.both(Event(Call.UPDATE if is_open else Call.OPEN, element_id, signal))
 
     @rule(data=st.data(), stream_id=st.sampled_from(STREAM_IDS))
     def open_or_update(self, data: st.DataObject, stream_id: int) -> None:
-        """Say something about a stream."""
+        """Open or update a stream."""
         self.send_signal(stream_id, data.draw(self.signals))
 
     @rule(data=st.data(), stream_ids=st.lists(st.sampled_from(STREAM_IDS), min_size=1, max_size=4))
     def open_or_update_with_data(self, data: st.DataObject, stream_ids: list[int]) -> None:
-        """Say something about streams that have data at once."""
+        """Open or update streams that have data at once."""
         for stream_id in stream_ids:
             self.send_signal(stream_id, data.draw(self.signals))
             self.both(Event(Call.ACTIVATE, stream_id))
@@ -84,24 +89,24 @@ class SchedulerMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.has_placeholders)
     @rule(data=st.data(), placeholder=st.sampled_from(PLACEHOLDERS))
     def open_or_update_a_placeholder(self, data: st.DataObject, placeholder: int) -> None:
-        """Say something about a node that only groups others."""
+        """Open or update a node that only groups others."""
         self.send_signal(placeholder, data.draw(self.signals))
 
     @precondition(lambda self: self.scheduler.signals)
     @rule(data=st.data(), call=st.sampled_from([Call.ACTIVATE, Call.ACTIVATE, Call.DEACTIVATE]))
     def gain_or_lose_data(self, data: st.DataObject, call: Call) -> None:
-        """Give a stream data, or none; it may be so already."""
+        """Activate or deactivate a stream, whatever it was before."""
         self.both(Event(call, data.draw(st.sampled_from(sorted(self.scheduler.signals)))))
 
     @precondition(lambda self: len(self.scheduler.signals) > 1)
     @rule(data=st.data())
     def close(self, data: st.DataObject) -> None:
-        """Close a stream, whether it is done or not."""
+        """Close a stream, whether it has data left or not."""
         self.both(Event(Call.CLOSE, data.draw(st.sampled_from(sorted(self.scheduler.signals)))))
 
     @rule(n_bytes=st.sampled_from([1400, 1400, 1, 0, 20_000]), n_turns=st.integers(1, 12))
     def serve(self, n_bytes: int, n_turns: int) -> None:
-        """Give turns; whoever is picked is charged."""
+        """Give turns, and charge the stream that is picked in each."""
         for _ in range(n_turns):
             picked = self.agreed()
             if picked is not None:
@@ -109,7 +114,7 @@ class SchedulerMachine(RuleBasedStateMachine):
 
     @rule()
     def send_all(self) -> None:
-        """Give every stream its turn, and no more data then: nobody may be forgotten."""
+        """Give every active stream its turn, and deactivate it then: none may be forgotten."""
         while (picked := self.agreed()) is not None:
             self.both(Event(Call.CHARGE, picked))
             self.both(Event(Call.DEACTIVATE, picked))
@@ -122,10 +127,10 @@ class SchedulerMachine(RuleBasedStateMachine):
         self.both(Event(Call.CHARGE, stream_id, n_bytes=n_bytes))
 
     def agreed(self) -> int | None:
-        """Return what both pick.
+        """Return the stream that the scheduler, asked twice, and the reference pick.
 
         Raises:
-            BrokenLawError: if they do not pick the same, or the scheduler not twice the same.
+            BrokenLawError: if the picks differ.
         """
         expected = self.reference.pick()
         for _ in range(2):
@@ -137,6 +142,6 @@ class SchedulerMachine(RuleBasedStateMachine):
 
     @invariant()
     def both_pick_the_same(self) -> None:
-        """Hold after every step."""
+        """Compare the picks after every step."""
         if hasattr(self, "scheduler"):
             self.agreed()

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from h3sim.signals import SignalChange
 
 
-_SIZES: SearchStrategy[int] = st.one_of(
+_BODY_SIZES: SearchStrategy[int] = st.one_of(
     st.integers(8000, 30_000),
     st.integers(0, 30_000),
     st.integers(1, 21).map(lambda n: n * PACKET_BYTES),
     st.just(0),
 )
-# Multiples of 2.5 ms fall on send ticks often enough for ties; beyond 500 ms streams have left.
+# Multiples of 2.5 ms fall on send ticks often enough for ties; by 500 ms most streams are done.
 DELAYS_MS: SearchStrategy[float] = st.one_of(
     st.just(0),
     st.just(0),
@@ -38,7 +38,8 @@ DELAYS_MS: SearchStrategy[float] = st.one_of(
     st.integers(0, 80).map(lambda n: n * 10),
 )
 """Delays that lead to ties, and some that are long."""
-_FLAG_SETS = st.integers(0, 2 ** len(FLAGS) - 1)
+_PACKED_FLAGS = st.integers(0, 2 ** len(FLAGS) - 1)
+"""Sets of flags, each flag as a bit."""
 
 
 @st.composite
@@ -48,13 +49,13 @@ def pages(
     max_resources: int = 9,
     min_resources: int = 1,
     at: tuple[TriggerEvent, ...] = tuple(TriggerEvent),
-    sizes: SearchStrategy[int] = _SIZES,
+    sizes: SearchStrategy[int] = _BODY_SIZES,
     bare: bool = False,
 ) -> Page:
-    """Return a strategy of pages: each resource but the root hangs on one that was drawn before it.
+    """Return a strategy of pages; each resource but the root depends on one drawn before it.
 
     *at* are the triggers that occur, *sizes* the sizes of bodies in bytes. The resources of a
-    *bare* page have no headers, and take no time to be made, parsed or run.
+    *bare* page have no headers, and take no time to be generated, parsed or run.
     """
     entries: list[dict[str, Any]] = []
     n_resources = draw(st.sampled_from(range(max_resources, min_resources - 1, -1)))
@@ -75,7 +76,7 @@ def pages(
 def _discoveries(
     draw: DrawFn, entries: list[dict[str, Any]], at: tuple[TriggerEvent, ...]
 ) -> dict[str, Any]:
-    """A trigger that hangs on one of *entries*, the resources before it."""
+    """Draw a trigger at one of *entries*, the resources before it."""
     event = draw(st.sampled_from(at))
     discovered: dict[str, Any] = {"at": event.value, "delay_ms": draw(DELAYS_MS)}
     if event is not TriggerEvent.TIME:
@@ -88,8 +89,8 @@ def _discoveries(
 
 @st.composite
 def _entries(draw: DrawFn, index: int, sizes: SearchStrategy[int], *, bare: bool) -> dict[str, Any]:
-    """A resource as a page file has it, without a trigger; a bare one has only a body."""
-    flags = draw(_FLAG_SETS)
+    """Draw a resource as in a page file, without a trigger; a bare one has only a body."""
+    flags = draw(_PACKED_FLAGS)
     entry: dict[str, Any] = {
         "id": f"r{index}",
         "kind": draw(st.sampled_from(Kind)).value,
@@ -107,19 +108,21 @@ def _entries(draw: DrawFn, index: int, sizes: SearchStrategy[int], *, bare: bool
 STRATEGY = Predicate(
     "a strategy of Hypothesis, say signals(Eps)", lambda value: isinstance(value, SearchStrategy)
 )
-"""Values of arguments that draw something."""
+"""Accepts arguments that are strategies."""
 STREAM_IDS = range(0, 12 * STREAM_ID_STEP, STREAM_ID_STEP)
 """The pool of stream ids: small, so that histories come back to the same streams."""
 PLACEHOLDERS = (-1, -2, -3)
 _PARENTS = st.sampled_from([None, None, None, *STREAM_IDS[:8], *PLACEHOLDERS])
-_CALLS_SIZES = (PACKET_BYTES, PACKET_BYTES, PACKET_BYTES, 600, 1, 0, 20_000)
+"""Parents of nodes in a tree; most often none."""
+_CALL_BYTES = (PACKET_BYTES, PACKET_BYTES, PACKET_BYTES, 600, 1, 0, 20_000)
+"""Bytes of a charge; most often those of a full packet."""
 
 _SIGNALS: dict[type, Callable[[], SearchStrategy[Any]]] = {
-    # Few buckets, so that streams meet in them.
+    # Few buckets, so that several streams are in one.
     BucketPriority: lambda: st.builds(
         BucketPriority, bucket=st.sampled_from([31, 63, 0]), level=st.integers(1, 3)
     ),
-    # Every urgency there is, and one so often that streams meet in it.
+    # All urgencies, and one often enough that several streams have it.
     Eps: lambda: st.builds(
         Eps, urgency=st.sampled_from([3, 3, 3, 3, *range(8)]), incremental=st.booleans()
     ),
@@ -135,9 +138,9 @@ _SIGNALS: dict[type, Callable[[], SearchStrategy[Any]]] = {
 
 
 def h2_signals(*, min_weight: int = 1, max_weight: int = 256) -> SearchStrategy[H2Priority]:
-    """Return a strategy of places in a tree, for trees that take weights within these bounds."""
-    usual = [w for w in (16, 16, 1, 255, 0, 256, 32) if min_weight <= w <= max_weight]
-    weights = st.one_of(st.sampled_from(usual), st.integers(min_weight, max_weight))
+    """Return a strategy of places in a tree, for trees with weights within these bounds."""
+    frequent = [w for w in (16, 16, 1, 255, 0, 256, 32) if min_weight <= w <= max_weight]
+    weights = st.one_of(st.sampled_from(frequent), st.integers(min_weight, max_weight))
     return st.builds(H2Priority, weight=weights, depends_on=_PARENTS, exclusive=st.booleans())
 
 
@@ -162,64 +165,81 @@ def event_scripts(
 
     Up to twelve streams and *placeholders* are opened, updated, activated, blocked, charged and
     closed in any order, with turns between. With *rising*, ids are opened in their order.
-    *signals* are `H2Priority` without another word.
+    *signals* draws the signals, by default `H2Priority`.
     """
     ids = (*STREAM_IDS, *PLACEHOLDERS[:placeholders])
     strategy = _SIGNALS[H2Priority]() if signals is None else signals
-    some = st.lists(strategy, min_size=1, max_size=6)
+    signal_lists = st.lists(strategy, min_size=1, max_size=6)
 
     def history(drawn: tuple[list[_Code], list[Any]]) -> History:
         codes, drawn_signals = drawn
         return _decoded(codes, ids, drawn_signals, rising=rising)
 
-    return st.tuples(_codes(n_events), some).map(history)
+    return st.tuples(_codes(n_events), signal_lists).map(history)
 
 
-_START = "start"
-_NOTHING = "nothing"
-_CALLS: tuple[Call | str, ...] = (
-    *(_NOTHING, _START, Call.SERVE, Call.DEACTIVATE, Call.ACTIVATE, Call.UPDATE, Call.OPEN),
-    *(_START, Call.SERVE, Call.DEACTIVATE, Call.ACTIVATE, Call.UPDATE, Call.CLOSE, Call.CHARGE),
+_OPEN_AND_ACTIVATE = "start"
+_NO_CALL = "nothing"
+_CALL_BY_CODE: tuple[Call | str, ...] = (
+    _NO_CALL,
+    _OPEN_AND_ACTIVATE,
+    Call.SERVE,
+    Call.DEACTIVATE,
+    Call.ACTIVATE,
+    Call.UPDATE,
+    Call.OPEN,
+    _OPEN_AND_ACTIVATE,
+    Call.SERVE,
+    Call.DEACTIVATE,
+    Call.ACTIVATE,
+    Call.UPDATE,
+    Call.CLOSE,
+    Call.CHARGE,
 )
+"""Call for each remainder of the first byte of a code; frequent calls come twice."""
 _Code: TypeAlias = tuple[int, int, int]
+"""Event as three bytes: its call, its stream, and its signal or numbers of bytes and turns."""
 
 
 def _codes(n_events: int) -> SearchStrategy[list[_Code]]:
-    """Return a strategy of events as three bytes each: one draw is much faster than hundreds.
+    """Return a strategy of codes, all from one draw, which is much faster than hundreds.
 
-    Bytes of zero stand for nothing, so a history gets shorter as they do.
+    A zero stands for no call. As Hypothesis looks for smaller bytes, it finds shorter histories.
     """
     size = 3 * n_events
-    drawn = st.binary(min_size=size, max_size=size)
-    return drawn.map(lambda text: list(zip(text[0::3], text[1::3], text[2::3], strict=True)))
+    binary = st.binary(min_size=size, max_size=size)
+    return binary.map(lambda text: list(zip(text[0::3], text[1::3], text[2::3], strict=True)))
 
 
 def _decoded(
     codes: list[_Code], ids: Sequence[int], drawn_signals: list[Any], *, rising: bool
 ) -> History:
-    """Return the history that codes stand for: what happens, to whom of those whom it may."""
+    """Return the history that codes stand for.
+
+    The second byte selects one of the streams that the call may concern.
+    """
     unopened = list(ids)
     is_open: list[int] = []
     events: list[Event] = []
     for first, second, third in codes:
-        call = _CALLS[first % len(_CALLS)]
-        if call in (_START, Call.OPEN) and unopened:
+        call = _CALL_BY_CODE[first % len(_CALL_BY_CODE)]
+        if call in (_OPEN_AND_ACTIVATE, Call.OPEN) and unopened:
             stream_id = unopened.pop(0 if rising else second % len(unopened))
             is_open.append(stream_id)
             events.append(Event(Call.OPEN, stream_id, drawn_signals[third % len(drawn_signals)]))
-            if call == _START:
+            if call == _OPEN_AND_ACTIVATE:
                 events.append(Event(Call.ACTIVATE, stream_id))
         elif call is Call.SERVE or (is_open and isinstance(call, Call)):
-            events.append(_about_the_open(call, is_open, second, third, drawn_signals))
+            events.append(_event_of_open_stream(call, is_open, second, third, drawn_signals))
             if call is Call.CLOSE:
                 is_open.remove(events[-1].stream_id)
     return valid_history(events)
 
 
-def _about_the_open(
+def _event_of_open_stream(
     call: Call, is_open: list[int], second: int, amount: int, drawn_signals: list[Any]
 ) -> Event:
-    n_bytes, n_turns = _CALLS_SIZES[amount % len(_CALLS_SIZES)], 1 + amount // len(_CALLS_SIZES) % 9
+    n_bytes, n_turns = _CALL_BYTES[amount % len(_CALL_BYTES)], 1 + amount // len(_CALL_BYTES) % 9
     if call is Call.SERVE:
         return Event(call, n_bytes=n_bytes, n_turns=n_turns)
     stream_id = is_open[second % len(is_open)]
@@ -231,30 +251,31 @@ def _about_the_open(
 def scheme_scripts(scheme: Scheme, *, n_events: int = 48) -> SearchStrategy[History]:
     """Return a strategy of histories as clients of *scheme* make them.
 
-    Resources of all kinds and flags are asked for, in the order of their streams, and the scheme's
-    policy says what it says; responses become ready, are blocked, served and closed.
+    Resources of all kinds and flags are requested, in the order of their streams, with the signals
+    of the scheme's policy. Responses become ready, are blocked, served and closed.
     """
     return _codes(n_events).map(lambda codes: _requested(scheme, codes))
 
 
 def _requested(scheme: Scheme, codes: list[_Code]) -> History:
+    """Return the history of requests that codes stand for."""
     resources = _resources(codes)
     policy = make_policy(scheme, Page(name="asked for", resources=resources))
     events = [Event(Call.OPEN, *change) for change in policy.on_connected()]
     is_open: list[int] = []
     n_requests = 0
     for first, second, third in codes:
-        call = _CALLS[first % len(_CALLS)]
-        if call in (_START, Call.OPEN):
-            stream_id = 4 * n_requests
+        call = _CALL_BY_CODE[first % len(_CALL_BY_CODE)]
+        if call in (_OPEN_AND_ACTIVATE, Call.OPEN):
+            stream_id = STREAM_ID_STEP * n_requests
+            resource = resources[n_requests]
             n_requests += 1
             is_open.append(stream_id)
-            resource = resources[stream_id // 4]
             events += _signal_events(policy.on_requested(stream_id, resource), opens=stream_id)
-            if call == _START:
+            if call == _OPEN_AND_ACTIVATE:
                 events.append(Event(Call.ACTIVATE, stream_id))
         elif is_open and isinstance(call, Call) and call is not Call.UPDATE:
-            events.append(_about_the_open(call, is_open, second, third, []))
+            events.append(_event_of_open_stream(call, is_open, second, third, []))
             if call is Call.CLOSE:
                 is_open.remove(events[-1].stream_id)
                 events += _signal_events(policy.on_closed(events[-1].stream_id))
@@ -273,7 +294,7 @@ def _resources(codes: list[_Code]) -> tuple[Resource, ...]:
     packed_flags_and_kinds = [
         256 * high + low
         for call, high, low in codes
-        if _CALLS[call % len(_CALLS)] in (_START, Call.OPEN)
+        if _CALL_BY_CODE[call % len(_CALL_BY_CODE)] in (_OPEN_AND_ACTIVATE, Call.OPEN)
     ]
     # A load needs a root, even if no code opens one: flags and kind 0.
     return tuple(_resource(n, packed) for n, packed in enumerate(packed_flags_and_kinds or [0]))
@@ -293,10 +314,10 @@ def _resource(number: int, packed: int) -> Resource:
 
 @st.composite
 def trees(draw: DrawFn, *, max_nodes: int = 12, placeholders: int = 3) -> tuple[SignalChange, ...]:
-    """Return a strategy of dependency trees: what to open in which order, parents first.
+    """Return a strategy of dependency trees, as signals in an order with parents first.
 
-    Each entry is an id and its `H2Priority`; the placeholders come first. With *exclusive* flags
-    the tree that results is not the one of the parents named.
+    Each entry is an id and its `H2Priority`; the placeholders come first. Nodes may be exclusive,
+    and so have other parents in the end than their signals name.
     """
     n_streams = draw(st.integers(1, max_nodes))
     n_placeholders = draw(st.integers(0, placeholders))
@@ -314,8 +335,8 @@ def trees(draw: DrawFn, *, max_nodes: int = 12, placeholders: int = 3) -> tuple[
 def loss_patterns(*, max_packets: int = 40) -> SearchStrategy[dict[str, Any]]:
     """Return a strategy of losses, as fields of a `LinkProfile`.
 
-    None, a share at random or in bursts, or a list of the packets that are lost, all of them
-    among the first *max_packets*: `dataclasses.replace(link, **pattern)`.
+    A pattern is no loss, a share lost at random or in bursts, or a list of lost packets, all among
+    the first *max_packets*. Apply it by `dataclasses.replace(link, **pattern)`.
     """
     shares = st.sampled_from([0.0, 0.01, 0.05, 0.3])
     listed = st.lists(st.integers(0, max_packets - 1), unique=True, max_size=max_packets // 2)

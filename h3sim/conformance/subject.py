@@ -1,4 +1,4 @@
-"""The scheduler under test: how it is made, and what it claims beyond the contract."""
+"""The scheduler under test, and the claims that can be made about it beyond the contract."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 _AT_LEAST_ONE, _NOT_NEGATIVE = Integer(low=1), Integer(low=0)
-_MAY_BE: dict[str, ValueType] = {
+_SETTING_TYPES: dict[str, ValueType] = {
     "rank": CALLABLE,
     "weight": CALLABLE,
     "turns": CALLABLE,
@@ -52,20 +52,23 @@ _MAY_BE: dict[str, ValueType] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """Claim about a scheduler; *law* checks it. Several claims of one law may be made.
+    """Claim about a scheduler, which *law* checks. There may be several claims of one law.
 
     Raises:
-        InputError: listing every setting that cannot be.
+        InputError: listing every invalid setting.
     """
 
     law: ClassVar[Law]
 
     def __post_init__(self) -> None:
-        """Refuse what would be a mistake of the scheduler's otherwise, or none of anybody's."""
-        named = {entry.name: getattr(self, entry.name) for entry in fields(self)}
-        known = {name: (_MAY_BE[name], value) for name, value in named.items() if name in _MAY_BE}
+        """Refuse invalid settings, which would look like faults of the scheduler."""
+        typed_values = {
+            entry.name: (_SETTING_TYPES[entry.name], getattr(self, entry.name))
+            for entry in fields(self)
+            if entry.name in _SETTING_TYPES
+        }
         try:
-            check_arguments(InputError, **known)
+            check_arguments(InputError, **typed_values)
         except InputError as error:
             raise InputError(error.problems, type(self).__name__) from None
 
@@ -74,10 +77,10 @@ class Claim:
 class StrictOrder(Claim):
     """No stream is picked while one of a lower rank is active.
 
-    *rank(stream_id, signal)* is what streams are compared by, anything that has an order; None
-    leaves a stream out. *signals* are those that the order is claimed for, if not all. A turn of
-    several packets, *packets_per_turn*, need not be broken off for a stream of a lower rank.
-    *follows_updates* says whether the rank is that of the last signal, or of the first.
+    *rank(stream_id, signal)* returns any value that can be compared, or None for a stream without
+    a place in the order. *signals* draws the signals that the claim is about, if not all. A turn of
+    several packets, *packets_per_turn*, need not end early for a stream of a lower rank. The rank
+    is that of the last signal if the scheduler *follows_updates*, else that of the first.
 
     >>> StrictOrder(rank=lambda stream_id, signal: stream_id).law
     <Law.STRICT_ORDER: 'strict-order'>
@@ -92,15 +95,15 @@ class StrictOrder(Claim):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WeightedShares(Claim):
-    """Streams that are active together have turns by *weight(signal)*, a whole number.
+    """Streams that are active together share turns by *weight(signal)*, a whole number.
 
     Over any time in which i and j are both active, their n_i and n_j packets of equal size keep::
 
         |n_i / w_i - n_j / w_j| <= packets_per_turn * (1 / w_i + 1 / w_j)
 
-    as self-clocked fair queueing does (Golestani 1994). With *tolerance*, 0.05 say, that share of
-    what each has had comes on top, for schedulers that round. *signals* are those among which
-    shares are claimed: siblings in a tree, incremental streams of one urgency.
+    as self-clocked fair queueing does (Golestani 1994). For schedulers that round, *tolerance*,
+    such as 0.05, adds that share of n_i / w_i to the bound. *signals* draws the signals of streams
+    that share, such as siblings in a tree or incremental streams of one urgency.
 
     >>> WeightedShares(weight=lambda signal: 1).packets_per_turn
     1
@@ -116,16 +119,16 @@ class WeightedShares(Claim):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ByteShares(Claim):
-    """Streams that are active together send bytes by *weight(signal)*, however long packets are.
+    """Streams that are active together share bytes by *weight(signal)*, whatever their packets.
 
     Over any time in which i and j are both active, their b_i and b_j bytes keep::
 
         |b_i / w_i - b_j / w_j| <= turn_bytes * (1 / w_i + 1 / w_j)
 
-    (Golestani 1994, with the longest packet in the place of *turn_bytes*; deficit round robin keeps
-    it with a quantum and a packet, Shreedhar and Varghese 1995). Who counts turns does not keep
-    it: a stream of short packets then has less. *signals* and *tolerance* are as in
-    `WeightedShares`; packets are at most 1400 bytes long.
+    In Golestani 1994, *turn_bytes* is the longest packet; in deficit round robin, a quantum and a
+    packet (Shreedhar and Varghese 1995). A scheduler that counts turns breaks the claim, as streams
+    with short packets send less. *signals* and *tolerance* are as in `WeightedShares`; packets have
+    at most 1400 bytes.
     """
 
     law: ClassVar[Law] = Law.BYTE_SHARES
@@ -139,8 +142,9 @@ class ByteShares(Claim):
 class NoStarvation(Claim):
     """An active stream has its turn within *rounds* turns for each stream that is active.
 
-    Round robin keeps 2: those who join in a round may have a turn before it. Fair queueing needs
-    about twice the ratio of the weights. *signals* are those that it is claimed for, if not all.
+    Round robin keeps 2 rounds, as streams that join during a round may have turns first. Fair
+    queueing needs about twice the ratio of the weights. *signals* draws the signals that the claim
+    is about, if not all.
     """
 
     law: ClassVar[Law] = Law.NO_STARVATION
@@ -153,12 +157,12 @@ class NoStarvation(Claim):
 class BoundedWait(Claim):
     """While a stream waits, no other has more than *turns(waiting, other)* turns.
 
-    *turns* is given the signals of both, and returns a whole number, or None where nothing is
-    claimed of such a pair. So the worst gap between two turns of a stream is the sum over the
-    others. Round robin keeps 1, fair queueing `other.weight // waiting.weight + 1`. *joining* more
-    are allowed until a stream that has become active has its first turn. *signals* are those that
-    it is claimed for, if not all. With *follows_updates* it holds for the last signals, too: of a
-    stream that gets another one, the count begins anew.
+    *turns* takes the signals of both, and returns a whole number, or None if nothing is claimed
+    about such a pair. So the longest gap between two turns of a stream is the sum over all others.
+    Round robin keeps 1, and fair queueing `other.weight // waiting.weight + 1`. Until a stream that
+    has become active has its first turn, *joining* more turns are allowed. *signals* draws the
+    signals that the claim is about, if not all. With *follows_updates* the claim is also checked
+    with updates; a new signal of either stream resets the count.
 
     >>> BoundedWait(turns=lambda waiting, other: 1).joining
     0
@@ -182,9 +186,9 @@ class SameAs(Claim):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FreesMemory(Claim):
-    """Claim that closed streams are forgotten, except for the last *keeps* of them.
+    """Closed streams are forgotten, except for the last *keeps* of them.
 
-    Every scheduler is held to 0; one that remembers closed streams for a while says how many.
+    Without this claim, a scheduler may keep none.
     """
 
     law: ClassVar[Law] = Law.FREES_MEMORY
@@ -204,7 +208,7 @@ def _urgency(stream_id: int, signal: Any) -> int:  # noqa: ARG001 - not by id
 
 
 def _urgency_and_id(stream_id: int, signal: Any) -> tuple[int, int] | None:
-    """Return the place of a non-incremental stream among its like, None for an incremental one."""
+    """Return the rank among non-incremental streams, or None for an incremental one."""
     eps = eps_of(signal)
     return None if eps.incremental else (eps.urgency, stream_id)
 
@@ -221,17 +225,18 @@ def _incremental_first(stream_id: int, signal: Any) -> tuple[int, bool]:  # noqa
 
 def _one_where_both_share(waiting: Any, other: Any) -> int | None:
     """Return 1 for two incremental streams of one urgency."""
-    both = isinstance(waiting, Eps) and isinstance(other, Eps)
-    share = both and waiting.incremental and other.incremental
-    return 1 if share and waiting.urgency == other.urgency else None
+    if not isinstance(waiting, Eps) or not isinstance(other, Eps):
+        return None
+    is_shared = waiting.incremental and other.incremental and waiting.urgency == other.urgency
+    return 1 if is_shared else None
 
 
 def _eps_signals() -> SearchStrategy[Any] | None:
     return signals_of(Eps)
 
 
-def _meeting_signals() -> SearchStrategy[Any] | None:
-    """Return a strategy of signals that often have one urgency, so that both flags meet there."""
+def _signals_of_both_flags() -> SearchStrategy[Any] | None:
+    """Return a strategy of signals that often have the same urgency with either flag."""
     urgencies = st.one_of(st.just(DEFAULT_URGENCY), st.integers(0, MAX_URGENCY))
     return st.builds(Eps, urgency=urgencies, incremental=st.booleans())
 
@@ -305,8 +310,8 @@ class NeitherFlagStarves(Claim):
 
     While a stream of either kind waits, the other kind has at most *rounds* turns in a row for each
     stream that is active (RFC 9218 § 10 warns of both ways of starving). *incremental* limits the
-    claim to streams with that flag that wait: servers that send non-incremental responses first
-    claim it with `incremental=False`.
+    claim to waiting streams with that flag: servers that send non-incremental responses first
+    keep it with `incremental=False`.
 
     >>> NeitherFlagStarves().law
     <Law.NO_STARVATION: 'no-starvation'>
@@ -315,7 +320,7 @@ class NeitherFlagStarves(Claim):
     law: ClassVar[Law] = Law.NO_STARVATION
     incremental: bool | None = None
     rounds: int = 2
-    signals: SearchStrategy[Any] | None = field(default_factory=_meeting_signals)
+    signals: SearchStrategy[Any] | None = field(default_factory=_signals_of_both_flags)
     packets_per_turn: int = 1
 
 
@@ -337,13 +342,13 @@ _SKIP = Predicate(
 
 @dataclass(frozen=True, kw_only=True)
 class Candidate:
-    """A scheduler that is put to the test, given as `h3sim.simulate` takes it.
+    """A scheduler under test.
 
-    *factory* is a class or a function that makes one, a scheduler, which is copied, or a name.
-    *claims* are what it promises beyond the contract. *signals* draws its signals, by default
-    any `H2Priority` that names a place in a tree; *placeholders* is how many ids below 0 are in
-    use. *histories*, if given, draws whole histories in the place of random ones. *skip* names laws
-    that are not to be looked at, each with the reason.
+    *factory* is a class or a function that makes one, a scheduler, which is copied, or a name, as
+    in `h3sim.simulate`. *claims* are what it promises beyond the contract. *signals* draws its
+    signals, by default any `H2Priority`, and *placeholders* is the number of ids below 0 in use.
+    *histories*, if given, draws whole histories in place of random ones. *skip* maps laws that are
+    not checked to reasons.
 
     >>> from h3sim.schedulers import FifoScheduler
     >>> Candidate(factory=FifoScheduler).label
@@ -359,10 +364,10 @@ class Candidate:
     name: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse what no law would look at: a claim that nobody reads is checked by nobody.
+        """Refuse invalid values, such as claims that no law would check.
 
         Raises:
-            InputError: listing every value that cannot be.
+            InputError: listing every invalid value.
         """
         check_arguments(
             InputError,
@@ -375,15 +380,17 @@ class Candidate:
 
     @property
     def label(self) -> str:
-        """The name, or that of what makes the scheduler."""
-        name = self.name or scheduler_named(self.factory)[0]
-        # A lambda has no name; what it makes has.
+        """Name of the candidate, by default that of its factory."""
+        factory_name, _ = scheduler_named(self.factory)
+        name = self.name or factory_name
+        # A lambda has no name, but the class of its scheduler has.
         return type(self.new()).__name__ if name == "function" else name
 
     @property
     def maker(self) -> Maker:
         """Factory of the scheduler, or the scheduler that is copied."""
-        return scheduler_named(self.factory)[1]
+        _, maker = scheduler_named(self.factory)
+        return maker
 
     def new(self) -> Scheduler:
         """Return a new scheduler.
@@ -394,8 +401,8 @@ class Candidate:
         name, maker = scheduler_named(self.factory)
         return new_scheduler(maker, turn_bytes=PACKET_BYTES, name=name)
 
-    def watched(self) -> RecordingScheduler:
-        """Return a new scheduler that is watched."""
+    def new_recording(self) -> RecordingScheduler:
+        """Return a new scheduler whose calls are recorded."""
         return RecordingScheduler(self.new(), may_raise=Law.NEVER_RAISES in self.skip)
 
     def claims_of(self, kind: type[ClaimT]) -> list[ClaimT]:
@@ -404,19 +411,24 @@ class Candidate:
         Raises:
             NotCheckedError: if there is none.
         """
-        found = [claim for claim in self.claims if isinstance(claim, kind)]
-        if not found:
+        claims = [claim for claim in self.claims if isinstance(claim, kind)]
+        if not claims:
             raise NotCheckedError("not claimed")
-        return found
+        return claims
 
     def scripts(
         self, signals: SearchStrategy[Any] | None = None, *, leave_out: tuple[Call, ...] = ()
     ) -> SearchStrategy[History]:
-        """Return the histories to try, of *signals* if these are given."""
-        if self.histories is not None and signals is None:
-            drawn = self.histories
+        """Return a strategy of the histories to try, without calls to *leave_out*.
+
+        With *signals*, they are random histories of these, without placeholders.
+        """
+        if signals is not None:
+            histories = event_scripts(signals)
+        elif self.histories is not None:
+            histories = self.histories
         else:
-            placeholders = self.placeholders if signals is None else 0
-            strategy = self.signals if signals is None else signals
-            drawn = event_scripts(strategy, placeholders=placeholders)
-        return drawn.map(lambda history: without(history, *leave_out)) if leave_out else drawn
+            histories = event_scripts(self.signals, placeholders=self.placeholders)
+        if not leave_out:
+            return histories
+        return histories.map(lambda history: without(history, *leave_out))

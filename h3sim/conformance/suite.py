@@ -1,6 +1,6 @@
-"""The suite: the laws as a function, as tests of pytest, and as a class to inherit.
+"""The suite: all laws as a function, as tests of pytest, and as a base class of tests.
 
-All three read the one list, `Law`. The fixture of the pytest plugin calls the function.
+All three check the laws in `Law`. The fixture of the pytest plugin calls the function.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from h3sim.conformance.laws import (
     LawVerdict,
     NotCheckedError,
 )
-from h3sim.conformance.runner import looking_at, usual_settings
+from h3sim.conformance.runner import keeping_failures_as, usual_settings
 from h3sim.conformance.subject import Candidate
 from h3sim.errors import InputError, ValidationIssue, needing_extra
 from h3sim.schedulers import DriverScheduler, drivers_released
@@ -39,15 +39,15 @@ if TYPE_CHECKING:
 
 
 _CHECKS = {
-    found.law: found
+    value.law: value
     for module in (contract_checks, claim_checks)
-    for found in vars(module).values()
-    if isinstance(found, Check)
+    for value in vars(module).values()
+    if isinstance(value, Check)
 }
 
 
-_IN_PROCESS = (Law.FREES_MEMORY, Law.PICKLES, Law.CHEAP_PICKS)
-"""Laws about Python objects and bytecode, which a driver has none of here."""
+_PYTHON_ONLY_LAWS = (Law.FREES_MEMORY, Law.PICKLES, Law.CHEAP_PICKS)
+"""Laws about Python objects and bytecode. A driver, which is another process, has neither."""
 _CANDIDATE = Predicate("a Candidate", lambda value: isinstance(value, Candidate))
 _LAW = Predicate("a Law, say Law.PURE_PICK", lambda value: isinstance(value, Law))
 _SETTINGS = OrNone(
@@ -65,19 +65,18 @@ def check_scheduler(
     skip: Mapping[Law, str] | None = None,
     settings: hypothesis.settings | None = None,
 ) -> ConformanceReport:
-    """Hold *scheduler* to every law, and return which it kept and which were skipped.
+    """Check every law for *scheduler*, and return which ones it kept and which were skipped.
 
-    It is given as `h3sim.simulate` takes it: a name, a class or function that makes one, or a
-    scheduler, which is copied for each history. Or it is a `Candidate`, which says all but
-    *settings*. Laws that follow from a claim are skipped, by name, where it is not made. Those in
-    *skip* are not looked at, each for the reason that is given; without `Law.NEVER_RAISES`, a
-    history of the other laws ends where the scheduler raises. *settings* are Hypothesis's; by
-    default each law is tried on 30 histories.
+    The scheduler is a name, a class or function that makes one, or a scheduler, which is copied for
+    each history, as in `h3sim.simulate`. Or it is a `Candidate`, which replaces all arguments but
+    *settings*. A law that needs a claim is skipped if there is no such claim. *skip* maps laws that
+    are not checked to reasons; if `Law.NEVER_RAISES` is one, histories of the other laws end where
+    the scheduler raises. *settings* are those of Hypothesis; by default each law is tried on 30
+    histories.
 
     Raises:
         BrokenLawError: at the first law that is broken, with the shortest history that breaks it.
-        InputError: if the scheduler cannot be made, or lacks a method, or an argument cannot
-            be.
+        InputError: if the scheduler cannot be made, or lacks a method, or an argument is invalid.
 
     >>> from h3sim.schedulers import FifoScheduler
     >>> from h3sim.conformance import StrictOrder
@@ -89,16 +88,14 @@ def check_scheduler(
     if isinstance(scheduler, Candidate):
         candidate = scheduler
         options = {"claims": claims, "signals": signals, "placeholders": placeholders, "skip": skip}
-        # Not by truth, which a strategy has none of.
-        given_twice = [
-            name for name, value in options.items() if value not in (None, (), [], {}, 0)
-        ]
-        if given_twice:
+        # Compared with the empty values, as a strategy has no truth value.
+        repeated = [name for name, value in options.items() if value not in (None, (), [], {}, 0)]
+        if repeated:
             message = "a Candidate says that itself: give it to the Candidate"
-            raise InputError([ValidationIssue(key=name, message=message) for name in given_twice])
+            raise InputError([ValidationIssue(key=name, message=message) for name in repeated])
     else:
         candidate = Candidate(
-            factory=scheduler, claims=_several(claims), placeholders=placeholders, skip=skip or {}
+            factory=scheduler, claims=_as_tuple(claims), placeholders=placeholders, skip=skip or {}
         )
         if signals is not None:
             candidate = replace(candidate, signals=signals)
@@ -106,20 +103,20 @@ def check_scheduler(
     return ConformanceReport(scheduler=candidate.label, verdicts=verdicts)
 
 
-def _several(claims: Any) -> Any:
-    """Return *claims* as a tuple; what cannot be one is left for the candidate to refuse."""
+def _as_tuple(claims: Any) -> Any:
+    """Return *claims* as a tuple, or unchanged if that is impossible: `Candidate` refuses them."""
     return tuple(claims) if isinstance(claims, Iterable) and not isinstance(claims, str) else claims
 
 
 def check_law(
     candidate: Candidate, law: Law, *, settings: hypothesis.settings | None = None
 ) -> None:
-    """Hold *candidate* to one law.
+    """Check one law for *candidate*.
 
     Raises:
         BrokenLawError: if it is broken.
-        InputError: if the scheduler cannot be made, or lacks a method, or an argument cannot be.
-        NotCheckedError: if the law is not claimed, is skipped, or cannot be looked at.
+        InputError: if the scheduler cannot be made, or lacks a method, or an argument is invalid.
+        NotCheckedError: if the law is not claimed, is skipped, or cannot be checked.
     """
     __tracebackhide__ = True
     check_arguments(
@@ -128,23 +125,24 @@ def check_law(
         law=(_LAW, law),
         settings=(_SETTINGS, settings),
     )
-    made = candidate.new()  # An error here is an error of the input, not the end of a history.
+    # Made before any history: an error now is one of the input, and breaks no law.
+    scheduler = candidate.new()
     if law in candidate.skip:
         raise NotCheckedError(candidate.skip[law])
-    if law in _IN_PROCESS and isinstance(made, DriverScheduler):
+    if law in _PYTHON_ONLY_LAWS and isinstance(scheduler, DriverScheduler):
         raise NotCheckedError("runs in another process")
-    with drivers_released(), looking_at(f"{candidate.label} {law.value}"):
+    with drivers_released(), keeping_failures_as(f"{candidate.label} {law.value}"):
         try:
             _CHECKS[law](candidate, settings or usual_settings())
         except BrokenLawError as broken:
-            broken.scheduler = _expression(candidate, made)
+            broken.scheduler = _maker_expression(candidate, scheduler)
             raise
 
 
-def _expression(candidate: Candidate, made: Scheduler) -> str:
-    """Return how a test makes the scheduler."""
-    if isinstance(made, DriverScheduler):
-        return f"DriverScheduler({[*made.command]!r})"
+def _maker_expression(candidate: Candidate, scheduler: Scheduler) -> str:
+    """Return the expression by which a test makes the scheduler."""
+    if isinstance(scheduler, DriverScheduler):
+        return f"DriverScheduler({[*scheduler.command]!r})"
     name = getattr(candidate.factory, "__name__", "")
     return f"{name}()" if name.isidentifier() else BrokenLawError.scheduler
 
@@ -166,32 +164,34 @@ def _pytest() -> Any:
 def parametrize_with_checks(
     schedulers: Iterable[SchedulerLike | Candidate] | SchedulerLike | Candidate,
 ) -> pytest.MarkDecorator:
-    """Return a mark that makes a test of each law for each of *schedulers*, which may be one.
+    """Return a mark that makes a test of each law for each of *schedulers*, or for a single one.
 
     The test takes `scheduler` and `check`, and calls `check(scheduler)`. Its id names scheduler and
-    law: `MyScheduler-strict-order`. A law that is not claimed is skipped, with that as the reason.
+    law: `MyScheduler-strict-order`. A law that is not claimed is skipped.
 
     >>> from h3sim.schedulers import FifoScheduler
     >>> @parametrize_with_checks([FifoScheduler])
     ... def test_schedulers(scheduler, check):
     ...     check(scheduler)
     """
-    made = _pytest()
+    pytest_module = _pytest()
     is_many = isinstance(schedulers, Iterable) and not isinstance(schedulers, str | type)
-    several: Any = schedulers if is_many else [schedulers]
+    entries: Any = schedulers if is_many else [schedulers]
     candidates = [
-        entry if isinstance(entry, Candidate) else Candidate(factory=entry) for entry in several
+        entry if isinstance(entry, Candidate) else Candidate(factory=entry) for entry in entries
     ]
     rows = [
-        made.param(candidate, _check_of(law), id=f"{candidate.label}-{law.value}")
+        pytest_module.param(candidate, _check_of(law), id=f"{candidate.label}-{law.value}")
         for candidate in candidates
         for law in Law
     ]
-    mark: pytest.MarkDecorator = made.mark.parametrize(("scheduler", "check"), rows)
+    mark: pytest.MarkDecorator = pytest_module.mark.parametrize(("scheduler", "check"), rows)
     return mark
 
 
 def _check_of(law: Law, settings: hypothesis.settings | None = None) -> Callable[[Candidate], None]:
+    """Return a function that checks *law*, and skips the test of pytest if it is not checked."""
+
     def check(candidate: Candidate) -> None:
         __tracebackhide__ = True
         try:
@@ -205,10 +205,10 @@ def _check_of(law: Law, settings: hypothesis.settings | None = None) -> Callable
 
 
 class SchedulerSuite:
-    """A test for each law, to inherit: say what makes the scheduler, and what it claims.
+    """Base class with a test for each law; a subclass defines the scheduler and its claims.
 
-    `make_scheduler` is a class, a function or method that takes nothing and returns a new
-    scheduler, or a name; the other attributes are those of `Candidate`, and the *settings* of
+    `make_scheduler` is a class, a function or method without arguments that returns a new
+    scheduler, or a name. The other attributes are those of `Candidate`, and the *settings* of
     `check_scheduler`.
 
     >>> from h3sim.schedulers import FifoScheduler
@@ -226,56 +226,57 @@ class SchedulerSuite:
     settings: hypothesis.settings | None = None
 
     def candidate(self) -> Candidate:
-        """Return what is put to the test.
+        """Return the candidate that the attributes define.
 
         Raises:
-            InputError: if nothing makes a scheduler, or an attribute is misspelt: a claim that
-                nobody reads would be checked by nobody.
+            InputError: if nothing makes a scheduler, or an attribute is misspelt: otherwise the
+                claims in it would not be checked.
         """
         if problems := _attribute_issues(type(self)):
             raise InputError(problems, type(self).__name__)
-        made = Candidate(
-            factory=_plain(self, "make_scheduler"),
-            claims=_several(self.claims),
+        candidate = Candidate(
+            factory=_scheduler_maker(self),
+            claims=_as_tuple(self.claims),
             placeholders=self.placeholders,
             histories=self.histories,
             skip=self.skip,
             name=type(self).__name__,
         )
-        return made if self.signals is None else replace(made, signals=self.signals)
+        return candidate if self.signals is None else replace(candidate, signals=self.signals)
 
 
-def _plain(suite: SchedulerSuite, name: str) -> Any:
-    """Return an attribute; a function that takes nothing is none of the suite's methods."""
+def _scheduler_maker(suite: SchedulerSuite) -> Any:
+    """Return `make_scheduler`, which is not bound as a method if it is a function of nothing."""
     import inspect  # on use: importing should stay quick
 
-    found = inspect.getattr_static(suite, name)
-    takes_nothing = inspect.isfunction(found) and not inspect.signature(found).parameters
-    return found if takes_nothing else getattr(suite, name)
+    attribute = inspect.getattr_static(suite, "make_scheduler")
+    takes_nothing = inspect.isfunction(attribute) and not inspect.signature(attribute).parameters
+    return attribute if takes_nothing else suite.make_scheduler
 
 
 _ATTRIBUTES = tuple(SchedulerSuite.__annotations__)
-_ALIKE = 0.75
-"""From which likeness on an attribute is taken for a misspelt one: claim, scheduler, signal."""
+_MIN_LIKENESS = 0.75
+"""Least likeness of a misspelt attribute, such as claim, scheduler or signal."""
 
 
 def _attribute_issues(cls: type[SchedulerSuite]) -> list[ValidationIssue]:
-    """Return what is missing, or misspelt, among the attributes of a suite."""
+    """Return the attributes of a suite that are missing or misspelt."""
     import difflib  # on use: importing should stay quick
 
     problems = []
-    is_made = hasattr(cls, "make_scheduler")
+    has_maker = hasattr(cls, "make_scheduler")
     for name in (name for base in cls.__mro__ for name in vars(base) if base is not object):
-        near = difflib.get_close_matches(name, _ATTRIBUTES, n=1, cutoff=_ALIKE)
-        if not near or name in _ATTRIBUTES or name.startswith("_"):
+        if name in _ATTRIBUTES or name.startswith("_"):
             continue
-        # A method or a class is a helper, unless it may be what makes the scheduler.
-        if callable(getattr(cls, name)) and (is_made or near[0] != "make_scheduler"):
-            continue
-        message = f"there is no such attribute; did you mean {near[0]}?"
-        own = f"one of your own may be called _{name}"
-        problems.append(ValidationIssue(key=name, message=f"{message} ({own})"))
-    if not problems and not is_made:
+        matches = difflib.get_close_matches(name, _ATTRIBUTES, n=1, cutoff=_MIN_LIKENESS)
+        for match in matches:
+            # A method or a class is a helper, unless the suite has nothing that makes a scheduler.
+            if callable(getattr(cls, name)) and (has_maker or match != "make_scheduler"):
+                continue
+            message = f"there is no such attribute; did you mean {match}?"
+            advice = f"one of your own may be called _{name}"
+            problems.append(ValidationIssue(key=name, message=f"{message} ({advice})"))
+    if not problems and not has_maker:
         message = "is missing: a class, a method or a name that makes the scheduler"
         problems.append(ValidationIssue(key="make_scheduler", message=message))
     return problems

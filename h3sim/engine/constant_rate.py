@@ -70,8 +70,10 @@ class ConstantRateTransport:
         self._progress = progress
         self._n_packets = n_packets
         # Intervals below a nanosecond: ticks are truncated, and may fall on one instant.
-        is_apart = constant_rate.interval_ns >= 1
-        self._ordered_recorder = SteadyRecorder(self._one_way_ns, is_apart=is_apart)
+        has_distinct_deliveries = constant_rate.interval_ns >= 1
+        self._ordered_recorder = SteadyRecorder(
+            self._one_way_ns, has_distinct_deliveries=has_distinct_deliveries
+        )
         self._reordered_recorder = RowRecorder()
         """The recorder of packets that may be reordered."""
         self._watched_bytes: dict[int, int] = {}

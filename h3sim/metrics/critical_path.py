@@ -44,12 +44,13 @@ class DependencyPolicy(enum.Enum):
 
 
 class Dependency(NamedTuple):
-    """A dependency of activity *after* on *before* (indices); if *is_last*, its longest wait."""
+    """A dependency of the activity *after* on *before*: indices of the list of activities."""
 
     before: int
     after: int
     policy: DependencyPolicy
     is_last: bool
+    """True if it ended last of all that *after* waited for, and so decided when *after* began."""
 
 
 def dependencies(
@@ -72,7 +73,7 @@ def dependencies(
     downloads = {
         done.resource: index for index, done in enumerate(activities) if done.work is Work.DOWNLOAD
     }
-    found = []
+    edges = []
     for index, done in enumerate(activities):
         waited = set() if done.after is None else {done.after}
         if done.work in (Work.STYLE, Work.EXECUTE) and done.resource in downloads:
@@ -82,12 +83,11 @@ def dependencies(
             waited.update(n for n in range(index) if activities[n].ended_at_ns <= began_ns)
         for before in sorted(waited):
             policy = _policy_of(activities[before], done, page)
-            if stylesheets_block_parser and done.work is Work.PARSE:
-                policy = (
-                    DependencyPolicy.OUTPUT if activities[before].work is Work.STYLE else policy
-                )
-            found.append(Dependency(before, index, policy, before == done.after))
-    return found
+            is_parse_after_style = done.work is Work.PARSE and activities[before].work is Work.STYLE
+            if stylesheets_block_parser and is_parse_after_style:
+                policy = DependencyPolicy.OUTPUT
+            edges.append(Dependency(before, index, policy, before == done.after))
+    return edges
 
 
 def slacks_ns(
@@ -99,27 +99,27 @@ def slacks_ns(
     the load event does not depend on. An edge is ignored if part of a download was enough to start
     the next activity. A delay that the page prescribes is not slack.
     """
-    found: list[int | None] = [0 if done.work is Work.LOAD else None for done in activities]
-    # Latest first: an activity waits only for earlier ones, so its own slack is known by then.
+    slacks: list[int | None] = [0 if done.work is Work.LOAD else None for done in activities]
+    # From the last activity backwards: the slack of *after* is final before *before* needs it.
     for edge in sorted(edges, key=lambda edge: -edge.after):
-        later_ns = found[edge.after]
-        if later_ns is None:
+        slack_after_ns = slacks[edge.after]
+        if slack_after_ns is None:
             continue
         before, after = activities[edge.before], activities[edge.after]
-        if before.ended_at_ns > after.began_at_ns:
+        if before.ended_at_ns > after.began_at_ns:  # *after* began with a part of the download
             continue
         gap_ns = after.began_at_ns - before.ended_at_ns
-        may_ns = later_ns + max(0, gap_ns - _delay_ns(after, page))
-        known_ns = found[edge.before]
-        found[edge.before] = may_ns if known_ns is None else min(known_ns, may_ns)
-    return found
+        slack_ns = slack_after_ns + max(0, gap_ns - _prescribed_delay_ns(after, page))
+        known_ns = slacks[edge.before]
+        slacks[edge.before] = slack_ns if known_ns is None else min(known_ns, slack_ns)
+    return slacks
 
 
-def _delay_ns(after: Activity, page: Page) -> int:
-    """Return the recorded delay of the request."""
-    if not after.work.is_of_network or after.resource is None:
+def _prescribed_delay_ns(activity: Activity, page: Page) -> int:
+    """Return the delay between trigger and request that the page gives for a request."""
+    if not activity.work.is_of_network or activity.resource is None:
         return 0
-    discovery = page.resources[after.resource].discovered
+    discovery = page.resources[activity.resource].discovered
     return 0 if discovery is None else discovery.delay_ns
 
 
@@ -150,7 +150,7 @@ def _policy_of_download(before: Activity, resource: Resource, page: Page) -> Dep
     discovery = resource.discovered
     is_named_in = discovery is not None and discovery.at is TriggerEvent.OFFSET
     if before.work is Work.DOWNLOAD and before.resource in page.roots and is_named_in:
-        return DependencyPolicy.BINDING  # the scanner found it; the parser gets there later
+        return DependencyPolicy.BINDING  # the preload scanner found it before the parser did
     return DependencyPolicy.FLOW
 
 
@@ -159,13 +159,13 @@ def _policy_of_parser(before: Activity, page: Page) -> DependencyPolicy:
     if before.work in (Work.DOWNLOAD, Work.PARSE) and before.resource in page.roots:
         return DependencyPolicy.FLOW
     script = None if before.resource is None else page.resources[before.resource]
-    is_waited_for = (
+    is_parser_blocking = (
         before.work is Work.EXECUTE
         and script is not None
         and not (script.is_async or script.is_defer)
         and script.has_element
     )
-    return DependencyPolicy.OUTPUT if is_waited_for else DependencyPolicy.RESOURCE
+    return DependencyPolicy.OUTPUT if is_parser_blocking else DependencyPolicy.RESOURCE
 
 
 def _policy_of_script(before: Activity, after: Activity, script: Resource) -> DependencyPolicy:
@@ -182,10 +182,10 @@ def _policy_of_script(before: Activity, after: Activity, script: Resource) -> De
 class PathStep(NamedTuple):
     """A step of the path: an activity, from its start until the next step could begin.
 
-    Its time, including any gap since the previous step, is split into *network_ns* (the time of its
-    first byte on an empty link; a lookup, a handshake), *bandwidth_ns* (the rest of a download: its
-    bytes, and those sent before them), *computation_ns*, and *blocking_ns* (waiting for a timer, or
-    for the main thread). *activity* is its index among the activities.
+    Its time, including any gap since the previous step, is split into *network_ns* (time to first
+    byte on an idle link; DNS lookup, handshake), *bandwidth_ns* (the rest of a download: its bytes,
+    and those sent before them), *computation_ns*, and *blocking_ns* (waiting for a timer, or for
+    the main thread). *activity* is its index in the list of activities.
     """
 
     work: Work
@@ -215,18 +215,18 @@ def critical_path(
     (30, 10)
     """
     index = next((i for i, done in enumerate(activities) if done.work is to), None)
-    steps: list[PathStep] = []
-    used_to_ns = 0 if index is None else activities[index].began_at_ns
+    steps: list[PathStep] = []  # from the last to the first
+    next_began_ns = 0 if index is None else activities[index].began_at_ns
     while index is not None:
         done = activities[index]
-        # A download may have sufficed before its end: only the part that was waited for counts.
-        ended_at_ns = min(done.ended_at_ns, used_to_ns)
-        before_ns = done.began_at_ns
+        # The next step may have begun with a part of a download: the rest is not on the path.
+        ended_at_ns = min(done.ended_at_ns, next_began_ns)
+        previous_ended_ns = done.began_at_ns
         if done.after is not None:
-            before_ns = min(done.began_at_ns, activities[done.after].ended_at_ns)
-        blocking_ns = done.began_at_ns - before_ns
+            previous_ended_ns = min(done.began_at_ns, activities[done.after].ended_at_ns)
+        blocking_ns = done.began_at_ns - previous_ended_ns
         steps.append(_make_step(index, done, ended_at_ns, blocking_ns, latency_ns))
-        used_to_ns = done.began_at_ns
+        next_began_ns = done.began_at_ns
         index = done.after
     return steps[::-1]
 
@@ -238,14 +238,14 @@ def _make_step(
     blocking_ns: int,
     latency_ns: Mapping[int, int],
 ) -> PathStep:
-    """Return an activity of the path, with its time by what it was spent on."""
-    took_ns = ended_at_ns - done.began_at_ns
+    """Return the step of an activity, with its duration split by cause."""
+    duration_ns = ended_at_ns - done.began_at_ns
     network_ns = bandwidth_ns = 0
     if done.work is Work.DOWNLOAD and done.resource is not None:
-        network_ns = min(latency_ns.get(done.resource, 0), took_ns)
-        bandwidth_ns = took_ns - network_ns
+        network_ns = min(latency_ns.get(done.resource, 0), duration_ns)
+        bandwidth_ns = duration_ns - network_ns
     elif done.work.is_of_network:
-        network_ns = took_ns
+        network_ns = duration_ns
     return PathStep(
         work=done.work,
         resource=done.resource,
@@ -253,7 +253,7 @@ def _make_step(
         ended_at_ns=ended_at_ns,
         network_ns=network_ns,
         bandwidth_ns=bandwidth_ns,
-        computation_ns=took_ns if done.work.is_computation else 0,
+        computation_ns=duration_ns if done.work.is_computation else 0,
         blocking_ns=blocking_ns,
         activity=index,
     )

@@ -1,9 +1,9 @@
 """Head-of-line blocking: exactly, and as counted by Sander 2022.
 
 Let a(g) be the arrival of packet g, q(g) the time when its stream is complete up to the end of g,
-and r(g) the time when everything sent before g has arrived as well. Then a stream blocks for q - a,
-and a connection for r - a, so independent streams save r - q. Both are computed for any load,
-whichever order its transport delivers in.
+and r(g) the time when everything sent before g has arrived as well. Then a packet is blocked within
+its stream for q - a, and across a connection for r - a, so independent streams save r - q. Both are
+computed for any load, whichever order its transport delivers in.
 
 Packets are taken in packet-number order, the order in which they were sent, so only losses and the
 positions of retransmissions count; reordering in the network has no effect.
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 
 class HolBlocking(NamedTuple):
-    """Bytes that were blocked, and the summed waiting times of their packets.
+    """Blocked bytes of streams, headers included, and the sum of their packets' waiting times.
 
-    The bytes are those of streams, response headers included. The times are packet-nanoseconds: a
-    hole of 10 ms that blocks 100 packets adds up to 1000 ms, more than the load may take.
+    The sums are packet-nanoseconds: a gap of 10 ms that blocks 100 packets adds up to 1000 ms,
+    possibly more than the load takes.
     """
 
     stream_bytes: int
@@ -48,32 +48,37 @@ def hol_blocking(trace: Trace) -> HolBlocking:
     do not count.
     """
     rows = trace.packet_rows
-    per_stream: Sequence[int | None] = rows.columns.delivered_at_ns
     if rows.is_in_order:
         return HolBlocking(0, 0, 0, 0)
+    per_stream: Sequence[int | None] = rows.columns.delivered_at_ns
     if trace.delivery is Delivery.CONNECTION:
         per_stream = delivered_per_stream(rows)
     in_one_order = delivered_in_one_order(rows, per_stream)
     return HolBlocking(*_blocked(rows, per_stream), *_blocked(rows, in_one_order))
 
 
-def _blocked(rows: PacketRows, until: Sequence[int | None]) -> tuple[int, int]:
-    """Return the number of blocked bytes, and the summed waiting time of their packets."""
+def _blocked(rows: PacketRows, delivered: Sequence[int | None]) -> tuple[int, int]:
+    """Return the bytes of packets *delivered* after their arrival, and the sum of their waits."""
     blocked_bytes = delay_ns = 0
     _, arrived, _, _, lengths, *_ = rows.columns
-    # Most did not wait: for those, comparing the two times is enough.
-    waited = compress(zip(arrived, lengths, until, strict=True), map(ne, arrived, until))
-    for arrived_at_ns, n_bytes, at_ns in waited:
-        if at_ns is not None and arrived_at_ns is not None and at_ns > arrived_at_ns:
+    # Most packets did not wait, and are skipped by comparing the two columns.
+    waited = compress(zip(arrived, lengths, delivered, strict=True), map(ne, arrived, delivered))
+    for arrived_at_ns, n_bytes, delivered_at_ns in waited:
+        if arrived_at_ns is None or delivered_at_ns is None:  # lost, or without new data
+            continue
+        if delivered_at_ns > arrived_at_ns:
             blocked_bytes += n_bytes
-            delay_ns += at_ns - arrived_at_ns
+            delay_ns += delivered_at_ns - arrived_at_ns
     return blocked_bytes, delay_ns
 
 
 def stacks(trace: Trace) -> dict[int, int]:
-    """Return how many stacks of each height *trace* has, lowest first."""
+    """Return the number of stacks of each height in *trace*, lowest first.
+
+    A stack is a number of packets whose data is delivered at the same instant.
+    """
     rows = trace.packet_rows
-    if rows.is_apart:
+    if rows.has_distinct_deliveries:
         return {1: len(rows)} if len(rows) else {}
     return stack_histogram(rows.columns.delivered_at_ns)
 
@@ -101,7 +106,8 @@ def stack_histogram(delivered_at_ns: Iterable[int | None]) -> dict[int, int]:
 def _heights(delivered_at_ns: Iterable[int | None]) -> Iterator[int]:
     """Return the number of packets delivered at each instant, in time order."""
     times = sorted(at_ns for at_ns in delivered_at_ns if at_ns is not None)
-    # A counter per instant would take an entry of a hundred bytes for nearly every packet.
+    # Indices where the next instant begins. A Counter by instant would take a hundred bytes for
+    # nearly every packet.
     ends = array("q", compress(count(1), map(ne, times, islice(times, 1, None))))
     if times:
         ends.append(len(times))
@@ -129,62 +135,62 @@ class _Stream:
     A time is a number of blocked frames, counted over all streams.
     """
 
-    __slots__ = ("born", "end", "got", "head", "holes", "past", "since")
+    __slots__ = ("blocked", "earlier_ends", "end", "end_since", "head", "opened_at", "received")
 
-    def __init__(self, born: int) -> None:
-        self.born = born
-        """The number of blocked frames before its first frame arrived."""
+    def __init__(self, opened_at: int) -> None:
+        self.opened_at = opened_at
+        """The time at which its first frame arrived."""
         self.end = 0
         """The highest offset received."""
         self.head = 0
-        """The contiguous bytes received."""
-        self.since = born
-        """The time since when it has had these contiguous bytes."""
-        self.got: Ranges | None = None
+        """The number of contiguous bytes received."""
+        self.end_since = opened_at
+        """The time since when *end* has had its value."""
+        self.received: Ranges | None = None
         """The received ranges, while they have holes."""
         # Lists are created only when needed: there may be thousands of streams, and creating the
         # lists, and collecting garbage among them, takes longer than counting.
-        self.past: tuple[list[int], list[int]] | None = None
-        """Times, and the contiguous bytes that the stream had until each of them."""
-        self.holes: deque[tuple[int, int]] | None = None
-        """Its blocked frames: the time, and the contiguous bytes at that time."""
+        self.earlier_ends: tuple[list[int], list[int]] | None = None
+        """Earlier values of *end_since*, and those of *end* at the same index."""
+        self.blocked: deque[tuple[int, int]] | None = None
+        """Its blocked frames: their time and offset."""
 
     def add(self, offset: int, n_bytes: int) -> tuple[int, bool, int]:
-        """Add bytes; return how many are new, whether the head grew, and the end of the frame."""
-        got = self.got
-        if got is None:
-            got = self.got = Ranges()
-            got.add(0, self.end)
-        before = self.head
-        unseen = got.add(offset, offset + n_bytes)
-        self.head, end = got.contiguous, got.end
+        """Add bytes; return how many are new, whether the head grew, and the highest offset."""
+        received = self.received
+        if received is None:
+            received = self.received = Ranges()
+            received.add(0, self.end)
+        previous_head = self.head
+        n_new = received.add(offset, offset + n_bytes)
+        self.head, end = received.contiguous, received.end
         if self.head == end:
-            self.got = None
-        return unseen, self.head != before, end
+            self.received = None
+        return n_new, self.head != previous_head, end
 
-    def note(self, time: int) -> None:
-        """Record the contiguous bytes until now, before they grow."""
-        if self.past is None:
-            self.past = ([], [])
-        times, ends = self.past
-        times.append(self.since)
+    def record_end(self, time: int) -> None:
+        """Record the highest offset until now, before it grows."""
+        if self.earlier_ends is None:
+            self.earlier_ends = ([], [])
+        times, ends = self.earlier_ends
+        times.append(self.end_since)
         ends.append(self.end)
-        self.since = time
+        self.end_since = time
 
     def end_at(self, time: int) -> int:
-        """Return the number of contiguous bytes when the frame at *time* was blocked."""
-        if time >= self.since or self.past is None:
+        """Return the highest offset received when the frame at *time* was blocked."""
+        if time >= self.end_since or self.earlier_ends is None:
             return self.end
-        times, ends = self.past
+        times, ends = self.earlier_ends
         return ends[bisect_right(times, time) - 1]
 
-    def first_hole(self, since: int) -> int | None:
-        """Return the first time since *since* that it was blocked by a hole that is still open."""
-        holes, head = self.holes, self.head
-        while holes and holes[0][1] <= head:
-            holes.popleft()
-        for time, at in holes or ():
-            if time >= since and at > head:
+    def first_blocked(self, since: int) -> int | None:
+        """Return the time of the first frame, from *since* on, that is still blocked."""
+        blocked, head = self.blocked, self.head
+        while blocked and blocked[0][1] <= head:
+            blocked.popleft()
+        for time, offset in blocked or ():
+            if time >= since and offset > head:
                 return time
         return None
 
@@ -192,10 +198,10 @@ class _Stream:
 def sander_count(packets: Iterable[Iterable[Frame] | None]) -> SanderCount:
     """Return Sander's count over *packets* in packet-number order; None for a lost packet.
 
-    A frame beyond the first hole of its stream is blocked: its new bytes count in both sums, and
-    every other stream known by then records it. A frame that extends the head of its stream counts
-    for the connection if it lies beyond what its stream had when some other stream, still blocked,
-    was first blocked (`eval/hol.py` of the paper's testbed).
+    A frame beyond the first hole of its stream is blocked: its new bytes count in both sums. A
+    frame that extends the contiguous bytes of its stream counts for the connection if it lies
+    beyond what its stream had received when some other stream, still blocked, was first blocked
+    (`eval/hol.py` of the paper's testbed).
 
     >>> frames = [[Frame(0, n * 1000, 1000)] for n in range(10)]
     >>> sander_count([*frames[:2], None, *frames[3:], frames[2]])
@@ -207,8 +213,7 @@ def sander_count(packets: Iterable[Iterable[Frame] | None]) -> SanderCount:
 def count_frames(frames: Iterable[tuple[int, int, int]]) -> SanderCount:
     """Return Sander's count over the *frames* of all packets that arrived, in order."""
     streams: dict[int, _Stream] = {}
-    blocking: dict[int, _Stream] = {}
-    """Streams that were blocked, and may still be."""
+    blocking: dict[int, _Stream] = {}  # streams that were blocked, and may still be
     stream_bytes = connection_bytes = n_blocked = 0
     for stream_id, offset, n_bytes in frames:
         if not n_bytes:
@@ -216,54 +221,54 @@ def count_frames(frames: Iterable[tuple[int, int, int]]) -> SanderCount:
         stream = streams.get(stream_id)
         if stream is None:
             stream = streams[stream_id] = _Stream(n_blocked)
-        if offset == stream.end and stream.got is None:
+        if offset == stream.end and stream.received is None:
             # The common case: the next bytes of a stream without a hole.
             end = offset + n_bytes
             if blocking and _is_withheld(stream, offset, blocking):
                 connection_bytes += n_bytes
-            # Recorded once for each number of blocked frames: only those are looked up.
-            if stream.since != n_blocked:
-                stream.note(n_blocked)
+            # Only the end at each number of blocked frames is looked up later.
+            if stream.end_since != n_blocked:
+                stream.record_end(n_blocked)
             stream.head = stream.end = end
             continue
-        unseen, has_grown, end = stream.add(offset, n_bytes)
+        n_new, has_grown, end = stream.add(offset, n_bytes)
         if not has_grown:
-            stream_bytes += unseen
-            connection_bytes += unseen
-            if stream.holes is None:
-                stream.holes = deque()
-            stream.holes.append((n_blocked, offset))
+            stream_bytes += n_new
+            connection_bytes += n_new
+            if stream.blocked is None:
+                stream.blocked = deque()
+            stream.blocked.append((n_blocked, offset))
             blocking[stream_id] = stream
             n_blocked += 1
         elif blocking and _is_withheld(stream, offset, blocking):
-            connection_bytes += unseen
+            connection_bytes += n_new
         if end != stream.end:
-            if stream.since != n_blocked:
-                stream.note(n_blocked)
+            if stream.end_since != n_blocked:
+                stream.record_end(n_blocked)
             stream.end = end
     return SanderCount(stream_bytes, connection_bytes)
 
 
 def _is_withheld(stream: _Stream, offset: int, blocking: dict[int, _Stream]) -> bool:
-    """Return whether some other stream has been blocked since before *offset* was reached.
+    """Return whether some other stream has been blocked since before *stream* reached *offset*.
 
-    The head of a stream only grows, so of the times at which another stream was blocked, and still
-    is, the first one decides.
+    What a stream has received only grows, so of the times at which another stream was blocked, and
+    still is, the first one decides.
     """
     is_withheld = False
-    filled: list[int] = []
+    unblocked: list[int] = []
     for stream_id, other in blocking.items():
         if other is stream:
             continue
-        time = other.first_hole(stream.born)
+        time = other.first_blocked(stream.opened_at)
         if time is None:
-            if not other.holes:
-                filled.append(stream_id)
+            if not other.blocked:
+                unblocked.append(stream_id)
         elif offset > stream.end_at(time):
             is_withheld = True
             break
-    # After the loop, which must not lose entries while it iterates.
-    for stream_id in filled:
+    # After the loop: a dict must not change while it is iterated.
+    for stream_id in unblocked:
         del blocking[stream_id]
     return is_withheld
 
@@ -274,33 +279,35 @@ def count_packets(trace: Trace) -> tuple[int, int, int]:
     if rows.is_sent_once:
         return len(rows), 0, 0
     _, arrived, streams, offsets, lengths, numbers, _ = rows.columns
-    lost = dict.fromkeys(compress(numbers, map(is_, arrived, repeat(None))))
-    off_sequence = rows.off_sequence
-    # Logs omit parts of streams; data that fills such a hole is sent for the first time.
-    with_holes = {
+    # A packet with several frames has several rows of the same number.
+    lost = set(compress(numbers, map(is_, arrived, repeat(None))))
+    # Logs omit parts of streams, and data in such a gap may be sent for the first time later. In
+    # the streams with gaps a retransmission is therefore data that was sent before.
+    sent_of_streams_with_gaps = {
         streams[index]: Ranges()
-        for index, before in off_sequence
-        if offsets[index] > max(before, 0)
+        for index, expected_offset in rows.off_sequence
+        if offsets[index] > max(expected_offset, 0)
     }
-    again = {
-        numbers[index]: None
-        for index, _ in off_sequence
-        if lengths[index] and streams[index] not in with_holes
+    retransmissions = {
+        numbers[index]
+        for index, _ in rows.off_sequence
+        if lengths[index] and streams[index] not in sent_of_streams_with_gaps
     }
-    if with_holes:
-        for index in compress(count(), map(with_holes.__contains__, streams)):
+    if sent_of_streams_with_gaps:
+        for index in compress(count(), map(sent_of_streams_with_gaps.__contains__, streams)):
             n_bytes, offset = lengths[index], offsets[index]
-            if with_holes[streams[index]].add(offset, offset + n_bytes) != n_bytes:
-                again[numbers[index]] = None
-    return _n_distinct(numbers), len(lost), len(again)
+            sent = sent_of_streams_with_gaps[streams[index]]
+            if sent.add(offset, offset + n_bytes) != n_bytes:
+                retransmissions.add(numbers[index])
+    return _n_distinct(numbers), len(lost), len(retransmissions)
 
 
 def _n_distinct(numbers: Sequence[int]) -> int:
-    """Return the number of distinct *numbers*, which mostly rise."""
+    """Return the number of distinct *numbers*; without a set in the usual case that they rise."""
     if all(map(le, numbers, islice(numbers, 1, None))):
         n_changes: int = sum(map(ne, numbers, islice(numbers, 1, None)))
         return n_changes + (len(numbers) > 0)
-    return len(dict.fromkeys(numbers))
+    return len(set(numbers))
 
 
 def loss_bursts(rows: Iterable[SentRow | PacketRow]) -> dict[int, int]:
@@ -310,17 +317,18 @@ def loss_bursts(rows: Iterable[SentRow | PacketRow]) -> dict[int, int]:
     {3: 1}
     """
     if isinstance(rows, PacketRows):
-        fates = dict(zip(rows.columns.number, rows.columns.arrived_at_ns, strict=True))
+        arrivals = dict(zip(rows.columns.number, rows.columns.arrived_at_ns, strict=True))
     else:
-        fates = {row[5]: row[1] for row in rows}
-    lost = [number for number, arrived_at_ns in fates.items() if arrived_at_ns is None]
+        arrivals = {number: arrived_at_ns for _, arrived_at_ns, _, _, _, number, *_ in rows}
+    lost = [number for number, arrived_at_ns in arrivals.items() if arrived_at_ns is None]
     if not lost:
         return {}
-    # Losses are consecutive if no data packet has a number between theirs: logs may omit some.
-    numbers = sorted(fates)
-    positions = enumerate(bisect_left(numbers, number) for number in sorted(lost))
-    # While numbers are consecutive, number and rank rise together, so their difference stays.
-    runs = groupby(positions, lambda entry: entry[1] - entry[0])
+    # Losses are consecutive if no data packet has a number between theirs: packet numbers
+    # themselves have gaps, for packets without data.
+    numbers = sorted(arrivals)
+    positions = [bisect_left(numbers, number) for number in sorted(lost)]
+    # In a run, the position and the index among the lost rise together: their difference is equal.
+    runs = groupby(position - index for index, position in enumerate(positions))
     return dict(sorted(Counter(len([*run]) for _, run in runs).items()))
 
 
@@ -340,15 +348,15 @@ def count_sander(trace: Trace) -> SanderCount:
 
 def frames_by_number(trace: Trace) -> Iterator[list[Frame] | None]:
     """Yield the frames of each data packet in packet-number order; None for a lost packet."""
-    frames: dict[int, list[Frame] | None] = {}
+    frames_by_number: dict[int, list[Frame] | None] = {}
     _, arrived, streams, offsets, lengths, numbers, _ = trace.packet_rows.columns
     for arrived_at_ns, stream_id, offset, n_bytes, number in zip(
         arrived, streams, offsets, lengths, numbers, strict=True
     ):
         if arrived_at_ns is None:
-            frames[number] = None
+            frames_by_number[number] = None
             continue
-        known = frames.setdefault(number, [])
-        if known is not None:
-            known.append(Frame(stream_id, offset, n_bytes))
-    yield from (frames[number] for number in sorted(frames))
+        frames = frames_by_number.setdefault(number, [])
+        if frames is not None:
+            frames.append(Frame(stream_id, offset, n_bytes))
+    yield from (frames_by_number[number] for number in sorted(frames_by_number))

@@ -32,25 +32,26 @@ class Path(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Packets of one response that must all be sent before something that depends on them.
-
-    Its first packet leaves at tick *first_tick* at the earliest, and *lag_ticks* after the last
-    packet of the part *after* (an index in the list), if there is one. *weight* counts when its
-    last packet has arrived.
-    """
+    """Consecutive packets of one response, up to one on which a request depends, or the last."""
 
     after: int | None
+    """Index of the part that must be sent before, if any."""
     lag_ticks: int
+    """Least number of ticks from the last packet of *after* to its first."""
     first_tick: int
+    """Earliest tick at which its first packet can leave."""
     n_packets: int
     weight: int
+    """Weight of the tick of its last packet in the mean."""
 
 
 class _RequestRelease(NamedTuple):
-    """The release of a request: *ns* after part *after* was delivered, or unconditional."""
+    """Earliest time of a request."""
 
     after: int | None
+    """Index of the part whose delivery it waits for, if any."""
     ns: int
+    """Time after that delivery, or else after navigation start."""
 
 
 def parts_of(page: Page, path: Path, *, weighs: Callable[[Resource], bool]) -> list[Part]:
@@ -67,38 +68,38 @@ def parts_of(page: Page, path: Path, *, weighs: Callable[[Resource], bool]) -> l
     [Part(after=None, lag_ticks=1, first_tick=1, n_packets=2, weight=2800)]
     """
     parts: list[Part] = []
-    requests_by_part: dict[int, _RequestRelease] = {}
-    ends: dict[tuple[int, int], int] = {}
+    requests: dict[int, _RequestRelease] = {}  # by resource
+    part_by_end: dict[tuple[int, int], int] = {}
     for index in _parents_first(page):
         resource = page.resources[index]
-        requests_by_part[index] = _request_release(page, index, path, requests_by_part, ends)
+        requests[index] = _request_release(page, index, path, requests, part_by_end)
         weight = resource.size_bytes if weighs(resource) else 0
         cuts = _cuts(page, index, path.packet_bytes)
         for begin, end in zip([0, *cuts], cuts, strict=False):
-            after, lag_ticks, first_tick = _release(requests_by_part[index], resource, path, parts)
-            # What follows a cut waits for what precedes it, and for nothing else.
-            if begin:
+            after, lag_ticks, first_tick = _release(requests[index], resource, path, parts)
+            if begin:  # the rest of a response waits only for the part before it
                 after, lag_ticks = len(parts) - 1, 1
                 first_tick = _last_tick(parts[-1]) + 1
             is_last = end == cuts[-1]
             # A response counts once it is complete, so its weight lies on the last part.
             parts.append(Part(after, lag_ticks, first_tick, end - begin, weight * is_last))
-            ends[index, end] = len(parts) - 1
+            part_by_end[index, end] = len(parts) - 1
     return parts
 
 
 def _parents_first(page: Page) -> list[int]:
     """Return the resources in an order in which each follows its parent."""
-    order, on_stack = [], [i for i, r in enumerate(page.resources) if _parent(page, r) is None]
+    order, stack = [], [i for i, r in enumerate(page.resources) if _parent(page, r) is None]
     children: Mapping[int, tuple[int, ...]] = page.children
-    while on_stack:
-        index = on_stack.pop()
+    while stack:
+        index = stack.pop()
         order.append(index)
-        on_stack += children.get(index, ())
+        stack += children.get(index, ())
     return order
 
 
 def _parent(page: Page, resource: Resource) -> int | None:
+    """Return the resource whose progress triggers the request for another, if any."""
     discovery = resource.discovered
     if discovery is None or discovery.by is None or discovery.at is TriggerEvent.TIME:
         return None
@@ -109,12 +110,13 @@ def _request_release(
     page: Page,
     index: int,
     path: Path,
-    requests_by_part: Mapping[int, _RequestRelease],
-    ends: Mapping[tuple[int, int], int],
+    requests: Mapping[int, _RequestRelease],
+    part_by_end: Mapping[tuple[int, int], int],
 ) -> _RequestRelease:
-    """Return the release of the request for a resource; its parent's is known already.
+    """Return the release of the request for a resource.
 
-    *ends* has the index of the part that ends with a packet, by resource and number of packets.
+    *requests* has that of its parent; *part_by_end* has the index of each part of its parent, by
+    the parent and the number of its packets up to the end of the part.
     """
     resource = page.resources[index]
     discovery, parent = resource.discovered, _parent(page, resource)
@@ -123,13 +125,14 @@ def _request_release(
     if parent is None:
         return _RequestRelease(None, max(path.begins_at_ns, discovery.delay_ns))
     if discovery.at is TriggerEvent.REQUEST:
-        after, ns = requests_by_part[parent]
+        after, ns = requests[parent]
         return _RequestRelease(after, ns + discovery.delay_ns)
-    of = page.resources[parent]
+    trigger = page.resources[parent]
     ns = discovery.delay_ns
     if discovery.at is TriggerEvent.EXECUTED:
-        ns += of.parse_ns + of.execute_ns
-    return _RequestRelease(ends[parent, _n_packets_until(of, discovery, path.packet_bytes)], ns)
+        ns += trigger.parse_ns + trigger.execute_ns
+    n_packets = _n_packets_until(trigger, discovery, path.packet_bytes)
+    return _RequestRelease(part_by_end[parent, n_packets], ns)
 
 
 def _n_packets_until(parent: Resource, discovery: Discovery, packet_bytes: int) -> int:
@@ -143,7 +146,7 @@ def _n_packets_until(parent: Resource, discovery: Discovery, packet_bytes: int) 
 def _cuts(page: Page, index: int, packet_bytes: int) -> list[int]:
     """Return the packet counts after which something depends on a response; the last is its end."""
     resource = page.resources[index]
-    # A response without bytes takes a packet as well, which carries its end.
+    # A response without bytes takes one packet too, with the end of the stream.
     cuts = {max(1, -(-resource.stream_bytes // packet_bytes))}
     for child in page.children.get(index, ()):
         discovery = page.resources[child].discovered
@@ -153,24 +156,25 @@ def _cuts(page: Page, index: int, packet_bytes: int) -> list[int]:
 
 
 def _release(
-    requests_by_part: _RequestRelease, resource: Resource, path: Path, parts: list[Part]
+    request: _RequestRelease, resource: Resource, path: Path, parts: list[Part]
 ) -> tuple[int | None, int, int]:
-    """Return the part that a response waits for, for how long, and its first tick."""
-    ns = requests_by_part.ns + path.up_ns + resource.server_ns
-    if requests_by_part.after is None:
+    """Return *after*, *lag_ticks* and *first_tick* of a response's first `Part`."""
+    ns = request.ns + path.up_ns + resource.server_ns
+    if request.after is None:
         return None, 1, max(1, -(-ns // path.interval_ns))
-    # A tick is rounded to whole nanoseconds, so it may be up to 1 ns before its exact time.
-    cut_ns = int(path.interval_ns.denominator > 1)
-    lag_ticks = max(1, -(-(ns + path.down_ns - cut_ns) // path.interval_ns))
-    return requests_by_part.after, lag_ticks, _last_tick(parts[requests_by_part.after]) + lag_ticks
+    # Ticks are rounded down to whole nanoseconds: a part may arrive up to 1 ns early.
+    rounding_ns = int(path.interval_ns.denominator > 1)
+    lag_ticks = max(1, -(-(ns + path.down_ns - rounding_ns) // path.interval_ns))
+    return request.after, lag_ticks, _last_tick(parts[request.after]) + lag_ticks
 
 
 def _last_tick(part: Part) -> int:
+    """Return the earliest tick at which the last packet of a part can leave."""
     return part.first_tick + part.n_packets - 1
 
 
 class Response(NamedTuple):
-    """A response that becomes ready at a time, with its bytes and packets."""
+    """A response: when the server can send it, and its size."""
 
     ready_at_ns: int
     n_bytes: int
@@ -182,8 +186,8 @@ def lower_bound_ns(
 ) -> Fraction | None:
     """Return the least ByteIndex of *responses*; None if they have no bytes.
 
-    A packet leaves at each multiple of *interval_ns*, and arrives *delay_ns* later. Responses that
-    take packets but do not count have 0 bytes.
+    A packet leaves at each multiple of *interval_ns*, and arrives *delay_ns* later. Responses whose
+    packets use ticks, but which are not part of the ByteIndex, have 0 bytes.
 
     ByteIndex is a mean completion time with bytes as weights, and a response completes no earlier
     than half its length after the mean of the instants at which its packets leave. The mean over
@@ -200,7 +204,7 @@ def lower_bound_ns(
     if not total:
         return None
     sums = tick_sums(
-        # Rounded up, and tick 0 is over: nothing is ready at navigation start.
+        # Rounded up to the next tick. The first is tick 1, one interval after navigation start.
         [max(1, -(-job.ready_at_ns // interval_ns)) for job in jobs],
         [job.n_packets for job in jobs],
         [job.n_bytes for job in jobs],
@@ -223,37 +227,38 @@ def tick_sums(
     >>> tick_sums([1, 2], [2, 1], [2, 9])
     [4, 2]
     """
-    order = sorted(range(len(first_ticks)), key=first_ticks.__getitem__)
-    left = list(n_packets)
-    sums = [0] * len(left)
-    ready: list[tuple[float, int]] = []
+    by_release = sorted(range(len(first_ticks)), key=first_ticks.__getitem__)
+    packets_left = list(n_packets)
+    sums = [0] * len(packets_left)
+    ready: list[tuple[float, int]] = []  # a heap of jobs by negative density
     tick, n_released = 1, 0
-    while ready or n_released < len(order):
+    while ready or n_released < len(by_release):
         if not ready:
-            tick = max(tick, first_ticks[order[n_released]])
-        while n_released < len(order) and first_ticks[order[n_released]] <= tick:
-            index = order[n_released]
-            # The heap yields the least, and the most weight per packet goes first. Density is that
-            # of the complete job, so a job once begun stays in front (Goemans 1997).
-            heappush(ready, (-weights[index] / left[index], index))
+            tick = max(tick, first_ticks[by_release[n_released]])
+        while n_released < len(by_release) and first_ticks[by_release[n_released]] <= tick:
+            index = by_release[n_released]
+            # The density of the complete job, not of its rest: the mean tick of all packets counts.
+            heappush(ready, (-weights[index] / packets_left[index], index))
             n_released += 1
-        index = ready[0][1]
-        until = tick + left[index]
-        if n_released < len(order):
-            until = min(until, first_ticks[order[n_released]])
-        # Consecutive ticks: their number times (first + last), halved; one of the factors is even.
+        _, index = ready[0]
+        until = tick + packets_left[index]
+        if n_released < len(by_release):  # a job released meanwhile may be denser
+            until = min(until, first_ticks[by_release[n_released]])
+        # The sum of consecutive ticks: their number times (first + last) / 2, which is an integer.
         sums[index] += (until - tick) * (tick + until - 1) // 2
-        left[index] -= until - tick
-        if not left[index]:
+        packets_left[index] -= until - tick
+        if not packets_left[index]:
             heappop(ready)
         tick = until
     return sums
 
 
 _N_STEPS = 200
-_PATIENCE = 5
+"""Default number of steps of the ascent: more improve the bound little."""
+_MAX_VAIN_STEPS = 5
 """The number of steps without an improvement after which the step length is halved."""
 _LEAST_GAIN = 1e-9
+"""Least relative improvement of the bound that counts: smaller ones are rounding."""
 
 
 def mean_tick_bound(parts: Sequence[Part], *, n_steps: int = _N_STEPS) -> float | None:
@@ -289,51 +294,53 @@ def mean_tick_bound(parts: Sequence[Part], *, n_steps: int = _N_STEPS) -> float 
 
 
 def _ascend(parts: Sequence[Part], moved: list[float], n_steps: int) -> float:
-    """Return the best bound on the sum of weights times ends found from *moved* on."""
-    densest = max(part.weight / part.n_packets for part in parts)
+    """Return the best bound on the sum of weights times ends, by steps that start at *moved*.
+
+    *moved* is the weight that each part moves to the part it waits for.
+    """
+    highest_density = max(part.weight / part.n_packets for part in parts)
     best, ends = _bound(parts, moved)
     best_moved, slopes = moved, _slopes(parts, ends)
-    length, n_vain = 1.0, 0
+    step_length, n_vain_steps = 1.0, 0
     for _ in range(n_steps):
         steepest = max(map(abs, slopes))
         if not steepest:
             break
-        moved = _stepped(parts, moved, slopes, length * densest / steepest)
+        moved = _stepped(parts, moved, slopes, step_length * highest_density / steepest)
         bound, ends = _bound(parts, moved)
-        n_vain += 1
-        # A smaller gain is rounding, and would keep the steps long forever.
+        n_vain_steps += 1
         if bound > best * (1 + _LEAST_GAIN):
-            best, best_moved, n_vain = bound, moved, 0
-        elif n_vain == _PATIENCE:
-            moved, length, n_vain = best_moved, length / 2, 0
+            best, best_moved, n_vain_steps = bound, moved, 0
+        elif n_vain_steps == _MAX_VAIN_STEPS:
+            moved, step_length, n_vain_steps = best_moved, step_length / 2, 0
             _, ends = _bound(parts, moved)
         slopes = _slopes(parts, ends)
     return best
 
 
 def _bound(parts: Sequence[Part], moved: Sequence[float]) -> tuple[float, list[float]]:
-    """Return the bound of step 1 with these amounts of weight moved up, and the ends it has."""
+    """Return the bound of step 2 for these moved weights, and the ends of the parts in it."""
     weights = [float(part.weight) for part in parts]
-    added = 0.0
+    moved_ticks = 0.0
     for index, part in enumerate(parts):
         if part.after is not None:
             weights[index] -= moved[index]
             weights[part.after] += moved[index]
-            added += moved[index] * _least_gap(part)
+            moved_ticks += moved[index] * _least_ticks_between_ends(part)
     ends = _ends(parts, weights)
-    # Rounded once, so the same on every Python: `sum` rounds differently from 3.12 on.
-    return added + math.fsum(map(operator.mul, weights, ends)), ends
+    # `fsum`, since `sum` rounds floats differently from Python 3.12 on.
+    return moved_ticks + math.fsum(map(operator.mul, weights, ends)), ends
 
 
-def _least_gap(part: Part) -> int:
+def _least_ticks_between_ends(part: Part) -> int:
     """Return the least number of ticks between the ends of a part and of the one it waits for."""
     return part.lag_ticks + part.n_packets - 1
 
 
 def _slopes(parts: Sequence[Part], ends: Sequence[float]) -> list[float]:
-    """Return how much the bound rises per unit of weight moved up from each part."""
+    """Return how much the bound rises per unit of weight moved from each part (supergradient)."""
     return [
-        0.0 if part.after is None else _least_gap(part) + ends[part.after] - end
+        0.0 if part.after is None else _least_ticks_between_ends(part) + ends[part.after] - end
         for part, end in zip(parts, ends, strict=True)
     ]
 
@@ -341,7 +348,7 @@ def _slopes(parts: Sequence[Part], ends: Sequence[float]) -> list[float]:
 def _stepped(
     parts: Sequence[Part], moved: Sequence[float], slopes: Sequence[float], length: float
 ) -> list[float]:
-    """Return *moved* after a step: scaled per packet of each part, and no weight below 0."""
+    """Return *moved* after a step along *slopes*, of *length* per packet and unit of slope."""
     further = [
         weight + length * slope * part.n_packets
         for weight, slope, part in zip(moved, slopes, parts, strict=True)
@@ -350,10 +357,10 @@ def _stepped(
 
 
 def _allowed(parts: Sequence[Part], moved: list[float]) -> list[float]:
-    """Return *moved* clipped so that each part moves at least 0 and at most what it has."""
+    """Clip *moved* in place, so that each part moves between 0 and its whole weight; return it."""
     weights = [float(part.weight) for part in parts]
-    # From the end: a part follows the one that it waits for, so all weight that moves onto it has
-    # been counted.
+    # Backwards: parts come after those that they wait for, so all weight that moves to a part has
+    # been added when it is reached.
     for index in range(len(parts) - 1, -1, -1):
         after = parts[index].after
         if after is None:
@@ -367,64 +374,66 @@ def _allowed(parts: Sequence[Part], moved: list[float]) -> list[float]:
 def _levelled(parts: Sequence[Part]) -> list[float]:
     """Return the weight to move so that no part is denser than the one it waits for.
 
-    Without lags this is optimal: a part that waits is then sent together with the one it waits for,
-    at the mean density of both, and the same step is applied to the one that those wait for (Horn
-    1972).
+    Without lags this is optimal (Horn 1972): a part denser than the one it waits for directly
+    follows it, so both form a block with the mean density of their packets. The same applies to
+    blocks.
     """
+    # Of each block, at the index of its first part: weight, packets, and a heap of the parts that
+    # wait for a part of it, by negative density.
     weights = [part.weight for part in parts]
-    sizes = [part.n_packets for part in parts]
-    joined = [False] * len(parts)
-    """True if a part is sent together with the one that it waits for."""
-    behind: list[list[tuple[float, int]]] = [[] for _ in parts]
-    """The dependents of each job, or of its block: the densest first."""
+    n_packets = [part.n_packets for part in parts]
+    dependents: list[list[tuple[float, int]]] = [[] for _ in parts]
+    is_joined = [False] * len(parts)  # to the block of the part that it waits for
     for index in range(len(parts) - 1, -1, -1):
-        waiting = behind[index]
-        # In integers: equal densities compare equal, which rounding could change.
-        while waiting and _is_denser(waiting[0][1], index, weights, sizes):
-            other = heappop(waiting)[1]
-            joined[other] = True
-            weights[index] += weights[other]
-            sizes[index] += sizes[other]
-            for each in behind[other]:
-                heappush(waiting, each)
-            behind[other] = []
+        waiting = dependents[index]
+        while waiting:
+            _, densest = waiting[0]
+            # Compared as integers, since rounding could make equal densities differ.
+            if weights[densest] * n_packets[index] <= weights[index] * n_packets[densest]:
+                break
+            heappop(waiting)
+            is_joined[densest] = True
+            weights[index] += weights[densest]
+            n_packets[index] += n_packets[densest]
+            for dependent in dependents[densest]:
+                heappush(waiting, dependent)
+            dependents[densest] = []
         after = parts[index].after
         if after is not None:
-            heappush(behind[after], (-weights[index] / sizes[index], index))
-    return _moved_within(parts, joined, weights, sizes)
+            heappush(dependents[after], (-weights[index] / n_packets[index], index))
+    return _levelling_moves(parts, is_joined, weights, n_packets)
 
 
-def _is_denser(index: int, other: int, weights: Sequence[int], sizes: Sequence[int]) -> bool:
-    return weights[index] * sizes[other] > weights[other] * sizes[index]
-
-
-def _moved_within(
-    parts: Sequence[Part], joined: Sequence[bool], weights: Sequence[int], sizes: Sequence[int]
+def _levelling_moves(
+    parts: Sequence[Part],
+    is_joined: Sequence[bool],
+    weights: Sequence[int],
+    n_packets: Sequence[int],
 ) -> list[float]:
     """Return the weight to move so that all parts of a block have its mean weight per packet.
 
-    *weights* and *sizes* are those of each block, at the index of its first part.
+    *weights* and *n_packets* are those of each block, at the index of its first part.
     """
-    density: list[Fraction] = []
+    densities: list[Fraction] = []
     for index, part in enumerate(parts):
-        if part.after is not None and joined[index]:
-            density.append(density[part.after])
+        if part.after is not None and is_joined[index]:
+            densities.append(densities[part.after])
         else:
-            density.append(Fraction(weights[index], sizes[index]))
+            densities.append(Fraction(weights[index], n_packets[index]))
     moved = [Fraction(0)] * len(parts)
-    over = [part.weight - density[index] * part.n_packets for index, part in enumerate(parts)]
-    # From the end, as in `_allowed`: with the weight that moves up from later parts.
+    excess = [part.weight - densities[index] * part.n_packets for index, part in enumerate(parts)]
+    # Backwards, as in `_allowed`, so that the excess includes what later parts move.
     for index in range(len(parts) - 1, -1, -1):
         after = parts[index].after
-        if after is not None and joined[index]:
-            moved[index] = over[index]
-            over[after] += over[index]
-    # Rounding may leave slightly more than there is.
+        if after is not None and is_joined[index]:
+            moved[index] = excess[index]
+            excess[after] += excess[index]
+    # Conversion to float may round up beyond the weight of a part.
     return _allowed(parts, [float(weight) for weight in moved])
 
 
 def _ends(parts: Sequence[Part], weights: Sequence[float]) -> list[float]:
-    """Return mean tick + (n-1)/2 of each part in the order with the least weighted mean."""
+    """Return the end of each part, mean tick + (n-1)/2, in the order of step 1."""
     sums = tick_sums(
         [part.first_tick for part in parts], [part.n_packets for part in parts], weights
     )
@@ -435,7 +444,7 @@ def _ends(parts: Sequence[Part], weights: Sequence[float]) -> list[float]:
 
 
 class TransmissionOpportunity(NamedTuple):
-    """A number of bytes that left and arrived, whatever their stream."""
+    """A packet of a load, whose bytes another schedule could use for any stream."""
 
     sent_at_ns: int
     arrived_at_ns: int
@@ -443,7 +452,7 @@ class TransmissionOpportunity(NamedTuple):
 
 
 class TransmissionJob(NamedTuple):
-    """A response of *n_bytes* that becomes ready at a time, and its *weight*."""
+    """A response: when the server can send it, its size, and its weight in the mean."""
 
     ready_at_ns: int
     n_bytes: int
@@ -455,36 +464,32 @@ def lower_bound_over_links_ns(
 ) -> float | None:
     """Return the least weighted mean completion time of *jobs*; None without any weight.
 
-    Every byte uses one of *opportunities* that left when the response was ready, or later. A
-    response completes no earlier than its last byte arrives: the mean arrival of its bytes, plus
-    the gap between that mean and the last of them. The mean over all is least if each opportunity
-    goes to the job with the most weight per byte, and the gap is no shorter than in the densest run
-    of as many bytes (it is shortest if nothing else arrives in between).
+    Each byte of a response is carried by one of *opportunities* that left when it was ready, or
+    later. A response is complete when its last byte arrives: that is the mean arrival of its bytes
+    plus the gap between this mean and the last arrival. The weighted mean of the first terms is
+    least if each opportunity goes to the job with the most weight per byte; each gap is at least
+    that of the densest run of as many bytes, in which nothing else arrives.
 
     >>> opportunities = [TransmissionOpportunity(0, at, 500) for at in (10, 20, 40)]
     >>> jobs = [TransmissionJob(0, 500, 1), TransmissionJob(0, 1000, 4)]
     >>> lower_bound_over_links_ns(jobs, opportunities)
     24.0
     """
-    total = sum(response.weight for response in jobs)
+    total = sum(job.weight for job in jobs)
     if not total:
         return None
     slots = _slots(opportunities)
     means = _mean_arrivals(jobs, slots)
-    ways = _least_ways(jobs, slots)
-    return (
-        sum(
-            response.weight * (mean + way)
-            for response, mean, way in zip(jobs, means, ways, strict=True)
-        )
-        / total
-    )
+    gaps = _least_gaps(jobs, slots)
+    weighted = (job.weight * (mean + gap) for job, mean, gap in zip(jobs, means, gaps, strict=True))
+    return sum(weighted) / total
 
 
 def _slots(opportunities: Sequence[TransmissionOpportunity]) -> list[TransmissionOpportunity]:
-    """Return the opportunities by arrival, each leaving no earlier than those before it.
+    """Return the opportunities in order of arrival, with departures that are made to rise as well.
 
-    A job that may use one may therefore use all later ones, which can only lower the bound.
+    A job that can use one can then use all later ones. As this only adds choices, the result is
+    still a lower bound.
     """
     slots, latest_ns = [], 0
     for slot in sorted(opportunities, key=lambda slot: slot.arrived_at_ns):
@@ -497,71 +502,79 @@ def _mean_arrivals(
     jobs: Sequence[TransmissionJob], slots: Sequence[TransmissionOpportunity]
 ) -> list[float]:
     """Return the mean arrival of each job if each slot goes to the densest job that is ready."""
-    order = sorted(range(len(jobs)), key=lambda index: jobs[index].ready_at_ns)
-    left = [response.n_bytes for response in jobs]
-    sums = [0] * len(jobs)
-    ready: list[tuple[float, int]] = []
+    by_release = sorted(range(len(jobs)), key=lambda index: jobs[index].ready_at_ns)
+    bytes_left = [job.n_bytes for job in jobs]
+    arrival_sums = [0] * len(jobs)  # over the bytes of each job
+    ready: list[tuple[float, int]] = []  # a heap of jobs by negative density
     n_released = 0
     for sent_at_ns, arrived_at_ns, capacity in slots:
-        while n_released < len(order) and jobs[order[n_released]].ready_at_ns <= sent_at_ns:
-            index = order[n_released]
+        while n_released < len(jobs) and jobs[by_release[n_released]].ready_at_ns <= sent_at_ns:
+            index = by_release[n_released]
             n_released += 1
-            if left[index]:
-                # Density is that of the complete job and is not updated while bytes go: what counts
-                # is their mean arrival.
-                heappush(ready, (-jobs[index].weight / left[index], index))
+            if bytes_left[index]:
+                # The density of the complete job, not of its rest: the mean of all bytes counts.
+                heappush(ready, (-jobs[index].weight / bytes_left[index], index))
         while capacity and ready:
-            index = ready[0][1]
-            n_bytes = min(capacity, left[index])
-            sums[index] += n_bytes * arrived_at_ns
-            left[index] -= n_bytes
+            _, index = ready[0]
+            n_bytes = min(capacity, bytes_left[index])
+            arrival_sums[index] += n_bytes * arrived_at_ns
+            bytes_left[index] -= n_bytes
             capacity -= n_bytes
-            if not left[index]:
+            if not bytes_left[index]:
                 heappop(ready)
     return [
-        tick_sum / response.n_bytes if response.n_bytes else float(response.ready_at_ns)
-        for tick_sum, response in zip(sums, jobs, strict=True)
+        arrival_sum / job.n_bytes if job.n_bytes else float(job.ready_at_ns)
+        for arrival_sum, job in zip(arrival_sums, jobs, strict=True)
     ]
 
 
-def _least_ways(
+def _least_gaps(
     jobs: Sequence[TransmissionJob], slots: Sequence[TransmissionOpportunity]
 ) -> list[float]:
-    """Return the least gap of each job between its mean and its last byte."""
+    """Return the least gap of each job between the mean arrival of its bytes and the last one."""
     import numpy as np  # on use: importing h3sim should stay quick
 
     n_bytes = np.array([slot.n_bytes for slot in slots], dtype=float)
     arrived = np.array([slot.arrived_at_ns for slot in slots], dtype=float)
     sent = np.array([slot.sent_at_ns for slot in slots])
-    until = np.cumsum(n_bytes)
-    area = np.cumsum(n_bytes * arrived)
-    ways = []
-    for response in jobs:
-        # Departures rise in slots, so all from this one on left when it was ready, or later.
-        first = int(np.searchsorted(sent, response.ready_at_ns))
-        ways.append(_least_way(response.n_bytes, first, until, area, arrived))
-    return ways
+    bytes_until = np.cumsum(n_bytes)
+    arrival_sums = np.cumsum(n_bytes * arrived)
+    gaps = []
+    for job in jobs:
+        # Departures rise, so the job can use this slot and all later ones.
+        first = int(np.searchsorted(sent, job.ready_at_ns))
+        gaps.append(_least_gap_of_run(job.n_bytes, first, bytes_until, arrival_sums, arrived))
+    return gaps
 
 
-def _least_way(
-    n_bytes: int, first: int, until: np.ndarray, area: np.ndarray, arrived: np.ndarray
+def _least_gap_of_run(
+    n_bytes: int,
+    first: int,
+    bytes_until: np.ndarray,
+    arrival_sums: np.ndarray,
+    arrived: np.ndarray,
 ) -> float:
-    """Return the least gap between mean and last byte of a run of *n_bytes* after *first*."""
+    """Return the least gap between the mean and the last arrival of a run of *n_bytes*.
+
+    A run is of consecutive bytes of the slots from *first* on. It includes all bytes of its last
+    slot: with fewer of them the mean would be earlier, and the gap longer. *bytes_until* and
+    *arrival_sums*, the sum of the arrivals of bytes, are cumulated up to the end of each slot.
+    """
     import numpy as np
 
     if not n_bytes:
         return 0.0
-    begin = until[first:] - n_bytes
-    before = until[first - 1] if first else 0.0
-    # Half a byte of slack: whole bytes summed as floats, which rounding must not exclude.
-    runs = np.flatnonzero(begin >= before - 0.5)
+    begin = bytes_until[first:] - n_bytes
+    bytes_before_first = bytes_until[first - 1] if first else 0.0
+    # Half a byte of tolerance for the rounding of byte counts that are summed as floats.
+    runs = np.flatnonzero(begin >= bytes_before_first - 0.5)
     begin = begin[runs]
-    slot = np.minimum(np.searchsorted(until, begin, side="right"), len(until) - 1)
-    """right": a run that begins where a slot ends has no byte of that slot."""
-    area_before = np.where(slot > 0, area[slot - 1], 0.0)
-    until_before = np.where(slot > 0, until[slot - 1], 0.0)
-    area_at_begin = area_before + (begin - until_before) * arrived[slot]
+    # "right": a run that begins where a slot ends has no byte of that slot.
+    slot = np.minimum(np.searchsorted(bytes_until, begin, side="right"), len(bytes_until) - 1)
+    sum_before_slot = np.where(slot > 0, arrival_sums[slot - 1], 0.0)
+    bytes_before_slot = np.where(slot > 0, bytes_until[slot - 1], 0.0)
+    sum_at_begin = sum_before_slot + (begin - bytes_before_slot) * arrived[slot]
     last = runs + first
-    ways = arrived[last] - (area[last] - area_at_begin) / n_bytes
+    gaps = arrived[last] - (arrival_sums[last] - sum_at_begin) / n_bytes
     # Rounding may yield slightly less than 0.
-    return max(0.0, float(ways.min())) if len(ways) else 0.0
+    return max(0.0, float(gaps.min())) if len(gaps) else 0.0

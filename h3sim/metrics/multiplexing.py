@@ -58,18 +58,18 @@ def streams_in_flight(sent: Sequence[Sent], window_ns: int) -> Fraction | None:
     """
     if not sent:
         return None
-    inside: Counter[int] = Counter()
+    packets_by_stream: Counter[int] = Counter()  # in the window that ends with the current packet
     oldest = total = 0
     for row in sent:
-        inside[row.stream_id] += 1
-        # The window is open at its old end, so that adjacent windows share no packet.
+        packets_by_stream[row.stream_id] += 1
+        # The window excludes its start, so that adjacent windows share no packet.
         while sent[oldest].at_ns <= row.at_ns - window_ns:
-            gone = sent[oldest].stream_id
-            inside[gone] -= 1
-            if not inside[gone]:
-                del inside[gone]
+            stream_id = sent[oldest].stream_id
+            packets_by_stream[stream_id] -= 1
+            if not packets_by_stream[stream_id]:
+                del packets_by_stream[stream_id]
             oldest += 1
-        total += len(inside)
+        total += len(packets_by_stream)
     return Fraction(total, len(sent))
 
 
@@ -86,23 +86,26 @@ def fairness(
     >>> fairness([Sent(0, 0, 9), Sent(1, 4, 9), Sent(2, 4, 9), Sent(3, 4, 9)], both, 2)
     Fraction(3, 4)
     """
-    got: dict[int, Counter[int]] = {}
+    bytes_by_window: dict[int, Counter[int]] = {}
     for row in sent:
-        got.setdefault(row.at_ns // window_ns, Counter())[row.stream_id] += row.n_bytes
-    found: list[Fraction] = []
-    for number, shares in sorted(got.items()):
+        bytes_by_stream = bytes_by_window.setdefault(row.at_ns // window_ns, Counter())
+        bytes_by_stream[row.stream_id] += row.n_bytes
+    indexes: list[Fraction] = []
+    for number, bytes_by_stream in sorted(bytes_by_window.items()):
         begin, end = number * window_ns, (number + 1) * window_ns
-        # Throughout the window: a stream that arrived late got less, but was not treated unfairly.
+        # A stream that had data during a part of the window got less, but not unfairly so.
         ready = [s for s, (start, stop) in spans.items() if start <= begin and end <= stop]
-        n_bytes = sum(shares[stream_id] for stream_id in ready)
+        n_bytes = sum(bytes_by_stream[stream_id] for stream_id in ready)
         if len(ready) > 1 and n_bytes:
-            squares = sum(shares[stream_id] ** 2 for stream_id in ready)
-            found.append(Fraction(n_bytes**2, len(ready) * squares))
-    return sum(found, Fraction(0)) / len(found) if found else None
+            squares = sum(bytes_by_stream[stream_id] ** 2 for stream_id in ready)
+            indexes.append(Fraction(n_bytes**2, len(ready) * squares))
+    return sum(indexes, Fraction(0)) / len(indexes) if indexes else None
 
 
 def rank_of(signal: Signal) -> tuple[int, ...] | None:
-    """Return the rank of a signal in strict order, lower first; None for a tree.
+    """Return the rank of a signal, comparable with those of its kind: the lowest is sent first.
+
+    None for a tree, in which streams share bandwidth and have no order.
 
     >>> rank_of(Eps(urgency=1)), rank_of(BucketPriority(bucket=63, level=1))
     ((1,), (-63,))
@@ -127,62 +130,67 @@ def inversion_bytes(
 ) -> int | None:
     """Return how many bytes were sent while a more important stream had data to send.
 
-    *signals* are (received at, stream, signal), in that order. None if no signal has a rank.
-    Streams without a rank are left out.
+    *spans* holds the start and end of the time in which each stream had data to send; *signals* are
+    (received at, stream, signal) in order of time. Streams without a rank are left out; None if
+    there are no others.
 
     >>> signals = [(0, 0, Eps(urgency=3)), (0, 4, Eps(urgency=1))]
     >>> inversion_bytes([Sent(1, 0, 9), Sent(2, 4, 9)], {0: (0, 2), 4: (0, 3)}, signals)
     9
     """
     changes = [(at_ns, stream_id, rank_of(signal)) for at_ns, stream_id, signal in signals]
+    # Negative ids are those of placeholders.
     if not any(rank is not None and stream_id >= 0 for _, stream_id, rank in changes):
         return None
     ranks: dict[int, tuple[int, ...]] = {}
     n_applied = inverted = 0
-    # A packet leaves after all signals that the server receives at the same instant.
     for row in sent:
-        while n_applied < len(changes) and changes[n_applied][0] <= row.at_ns:
-            _, stream_id, rank = changes[n_applied]
+        # A packet leaves after all signals that the server receives at the same instant.
+        while n_applied < len(changes):
+            at_ns, stream_id, rank = changes[n_applied]
+            if at_ns > row.at_ns:
+                break
             if rank is not None:
                 ranks[stream_id] = rank
             n_applied += 1
-        mine = ranks.get(row.stream_id)
-        if mine is not None and any(
-            rank < mine
-            for stream_id, rank in ranks.items()
-            if stream_id in spans and spans[stream_id][0] <= row.at_ns < spans[stream_id][1]
-        ):
-            inverted += row.n_bytes
+        rank_of_sent = ranks.get(row.stream_id)
+        if rank_of_sent is None:
+            continue
+        for stream_id, rank in ranks.items():
+            start_ns, end_ns = spans.get(stream_id, (0, 0))
+            if rank < rank_of_sent and start_ns <= row.at_ns < end_ns:
+                inverted += row.n_bytes
+                break
     return inverted
 
 
 def reprioritization_delays_ns(
     sent: Sequence[Sent], signals: Iterable[tuple[int, int, Signal]]
 ) -> list[int]:
-    """Return the time from each raised priority of an open stream to its next packet.
+    """Return the time from each raise of a stream's priority to the next packet of the stream.
 
-    A raise is a signal of a lower rank than the one before; it is not counted if the stream had
-    nothing left to send.
+    A raise is a signal with a lower rank than the stream's previous one; it is not counted if the
+    stream had nothing left to send. *signals* are (received at, stream, signal) in order of time.
 
     >>> signals = [(0, 4, Eps(urgency=3)), (5, 4, Eps(urgency=1))]
     >>> reprioritization_delays_ns([Sent(1, 4, 9), Sent(9, 4, 9)], signals)
     [4]
     """
-    times: dict[int, list[int]] = {}
+    sent_times: dict[int, list[int]] = {}
     for row in sent:
-        times.setdefault(row.stream_id, []).append(row.at_ns)
+        sent_times.setdefault(row.stream_id, []).append(row.at_ns)
     ranks: dict[int, tuple[int, ...]] = {}
-    found = []
+    delays = []
     for at_ns, stream_id, signal in signals:
-        rank, before = rank_of(signal), ranks.get(stream_id)
+        rank, previous = rank_of(signal), ranks.get(stream_id)
         if rank is None:
             continue
         ranks[stream_id] = rank
-        if before is not None and rank < before:
-            after = next((time for time in times.get(stream_id, ()) if time >= at_ns), None)
-            if after is not None:
-                found.append(after - at_ns)
-    return found
+        if previous is not None and rank < previous:
+            next_ns = next((t_ns for t_ns in sent_times.get(stream_id, ()) if t_ns >= at_ns), None)
+            if next_ns is not None:
+                delays.append(next_ns - at_ns)
+    return delays
 
 
 def slope(values: Sequence[int | Fraction]) -> Fraction | None:
@@ -197,7 +205,7 @@ def slope(values: Sequence[int | Fraction]) -> Fraction | None:
     n = len(values)
     if n < 2:
         return None
-    # With indices centred, and doubled, all stays integer.
-    centred = [2 * index - (n - 1) for index in range(n)]
-    squares = sum(index * index for index in centred)
-    return Fraction(2 * sum(i * value for i, value in zip(centred, values, strict=True)), squares)
+    # Twice the distance of each index from the mean index, which is an integer.
+    doubled = [2 * index - (n - 1) for index in range(n)]
+    squares = sum(index * index for index in doubled)
+    return Fraction(2 * sum(i * value for i, value in zip(doubled, values, strict=True)), squares)

@@ -35,7 +35,7 @@ class Timing(NamedTuple):
 
 
 def timings(trace: Trace) -> list[Timing]:
-    """Return the times of each request of *trace*, with first and last byte as first delivered."""
+    """Return the times of each request of *trace*, by the first delivery of each byte."""
     first, last = trace.packet_rows.first_and_last([r.stream_id for r in trace.requests])
     return [
         Timing(r.stream_id, r.resource, r.requested_at_ns, first[r.stream_id], last[r.stream_id])
@@ -53,8 +53,8 @@ def byte_index_ns(
     """Return the ByteIndex of resources given as (bytes, finished at), in nanoseconds.
 
     Only complete resources count (Marx 2019 § 4.2). The integral is exact unless *sample_ns* is
-    given, which samples progress from *origin_ns* on: what completes at a sampling instant counts
-    at it. None if there are no bytes.
+    given: then progress is sampled at this interval, from *origin_ns* on, and a resource that
+    completes at a sampling instant counts in that sample. None if there are no bytes.
 
     >>> page = [(500, 250_000_000), (500, 1_000_000_000)]
     >>> float(byte_index_ns(page))
@@ -67,7 +67,7 @@ def byte_index_ns(
     for n_bytes, finished_at_ns in finished:
         time_ns = finished_at_ns - origin_ns
         if sample_ns is not None:
-            # Rounded up: what completes between two samples is seen at the second.
+            # Rounded up: a resource that completes between two samples counts in the second.
             time_ns = -(-time_ns // sample_ns) * sample_ns
         total += n_bytes
         weighted += n_bytes * time_ns

@@ -9,22 +9,23 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 Paint = tuple[int, Fraction]
-"""A paint of an element: its time, and the share of the element that is painted by then."""
+"""The time of a paint, and a share: of the element by then, of the element or viewport added."""
 
 
 class Element(NamedTuple):
-    """A visible element: its *share* of the viewport (None: unknown), and when it is complete.
-
-    *partial* are the earlier paints, both columns rising.
-    """
+    """A visible element, and when it is painted."""
 
     share: float | None
+    """Share of the viewport that it covers; None if unknown."""
     is_hero: bool
+    """True if the page names it as its largest element."""
     ready_at_ns: int
+    """Time at which it is complete."""
     partial: tuple[Paint, ...] = ()
+    """Earlier paints: times and painted shares of the element, both rising."""
 
     def steps(self, first_paint_ns: int) -> Iterator[Paint]:
-        """Yield each paint with the share that it adds; nothing is painted before the first paint.
+        """Yield the time and the added share of each paint, none before the page's first paint.
 
         >>> half = Element(0.2, False, 90, ((20, Fraction(1, 2)),))
         >>> [(at_ns, float(added)) for at_ns, added in half.steps(50)]
@@ -50,8 +51,8 @@ def first_contentful_paint_ns(
     """
     if has_text:
         return first_paint_ns
-    begun = (at_ns for each in elements for at_ns, _ in each.steps(first_paint_ns))
-    return min(begun, default=first_paint_ns)
+    paint_times_ns = (at_ns for each in elements for at_ns, _ in each.steps(first_paint_ns))
+    return min(paint_times_ns, default=first_paint_ns)
 
 
 def largest_paint_ns(first_paint_ns: int, elements: Iterable[Element]) -> int:
@@ -110,7 +111,7 @@ def seen_at_ns(
     *,
     text: Element | None = None,
 ) -> int | None:
-    """Return when at least *share* of the viewport is painted, as the SpeedIndex counts it.
+    """Return when at least *share* of the viewport is painted, by the paints of the SpeedIndex.
 
     None if no element has a share.
 
@@ -132,17 +133,20 @@ def seen_at_ns(
 def _paints(
     first_paint_ns: int, elements: Sequence[Element], text: Element | None
 ) -> list[Paint] | None:
-    """Return all paints, each with the share of the viewport that it adds; they add up to 1."""
-    # Exact, as sums of floats depend on their order.
+    """Return all paints, each with the share of the viewport that it adds; they add up to 1.
+
+    None if no element has a share.
+    """
+    # Fractions, since sums of floats depend on their order.
     shares = [Fraction(element.share or 0) for element in elements]
     covered = sum(shares, Fraction(0))
     if not covered:
         return None
-    scale = max(covered, Fraction(1))
-    uncovered = text or Element(None, False, first_paint_ns)
+    total = max(covered, Fraction(1))  # more than 1 if elements overlap
+    background = text or Element(None, False, first_paint_ns)
     return [
-        (at_ns, added * part / scale)
-        for element, part in (*zip(elements, shares, strict=True), (uncovered, scale - covered))
-        if part
+        (at_ns, added * share / total)
+        for element, share in zip([*elements, background], [*shares, total - covered], strict=True)
+        if share
         for at_ns, added in element.steps(first_paint_ns)
     ]

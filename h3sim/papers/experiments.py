@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 
 Figures = dict[str, Estimate]
 
-_SCHEMES = ("hpack", "early-qpack", "qcram", "qcram-packets")
-_SMALL_HELD = 1000
+_CODECS = ("hpack", "early-qpack", "qcram", "qcram-packets")
+_MAX_SMALL_BUFFER_BYTES = 1000
+"""Buffers of held bytes below this size count as small."""
 FORMAT = "h3sim-header-study/1"
 _LOSS = Number(low=0, high=1, is_below=True, example="0.02 is 2 %")
 
@@ -77,25 +78,25 @@ class HeaderExperiment:
         validate(self, InputError)
 
     def lists(self) -> list[HeaderLists]:
-        """Return the requests of its pages: each as Chromium makes it, when a load asked for it."""
-        how: dict[str, Any] = {
+        """Return the requests of each page, with Chromium's headers, at the times in a load."""
+        options: dict[str, Any] = {
             "scheme": self.scheme,
             "network": self.network,
             "rtt_ms": self.recorded_rtt_ms,
         }
-        return [requests_of_load(simulate(page, **how)) for page in self.pages]
+        return [requests_of_load(simulate(page, **options)) for page in self.pages]
 
     def study(self, lists: Sequence[HeaderLists] | None = None) -> Study:
-        """Return all runs, and QCRAM's once more with the usual table, which evicts.
+        """Return all runs, and those of QCRAM again with the default table, which evicts entries.
 
-        *lists* take the place of those of its pages.
+        *lists* replace those of the pages.
         """
-        large = CodecSettings(table_bytes=self.table_bytes)
+        large_table = CodecSettings(table_bytes=self.table_bytes)
         return load_study(
             self.lists() if lists is None else lists,
             schemes="rr",
             header_compression=[
-                *(HeaderCompression(codec=codec, settings=large) for codec in _SCHEMES),
+                *(HeaderCompression(codec=codec, settings=large_table) for codec in _CODECS),
                 HeaderCompression(codec="qcram"),
             ],
             rtt_ms=self.rtts_ms,
@@ -118,72 +119,81 @@ def requests_of_load(load: Load) -> HeaderLists:
 
 
 def header_figures(loads: Loads, _paper: Mapping[str, float]) -> Figures:
-    """Return what Frindell 2017 says of HPACK, QPACK and QCRAM: means over pages, and each page's.
+    """Return the figures of Frindell 2017 on HPACK, QPACK and QCRAM: means over pages, and by page.
 
-    A page's figure stands below the name of the page: `kicad-eeschema.qcram.saved`.
+    Names of a page's figures begin with that of the page: `kicad-eeschema.qcram.saved`.
     """
-    of_page = {page: _header_figures(loads.where(page=page)) for page in loads.pages}
-    names = next(iter(of_page.values()))
-    means = {name: _mean([figures[name] for figures in of_page.values()]) for name in names}
-    each = {
+    by_page = {page: _header_figures(loads.where(page=page)) for page in loads.pages}
+    names = next(iter(by_page.values()))
+    means = {name: _mean([figures[name] for figures in by_page.values()]) for name in names}
+    page_figures = {
         f"{page}.{name}": value
-        for page, figures in of_page.items()
+        for page, figures in by_page.items()
         for name, value in figures.items()
     }
-    return {name: Estimate(value) for name, value in (means | each).items()}
+    return {name: Estimate(value) for name, value in (means | page_figures).items()}
 
 
 def _header_figures(loads: Loads) -> dict[str, float]:
     """Return the figures of Frindell 2017 that findings refer to, of one page's lists."""
-    # A table that evicts was tried as well.
-    sizes = sorted(loads.distinct("table_bytes"))
-    small, large = (
-        [*header_rows(own.rows, own.resources)]
-        for own in (loads.where(table_bytes=size) for size in (sizes[0], sizes[-1]))
+    # QCRAM was also run with a small table, which evicts entries.
+    tables_bytes = loads.distinct("table_bytes")
+    small_table, large_table = (
+        [*header_rows(of_table.rows, of_table.resources)]
+        for of_table in (
+            loads.where(table_bytes=min(tables_bytes)),
+            loads.where(table_bytes=max(tables_bytes)),
+        )
     )
     hpack, qpack, qcram, packets = (
-        [row for row in large if row.scheme == scheme] for scheme in _SCHEMES
+        [row for row in large_table if row.scheme == codec] for codec in _CODECS
     )
-    at = {(row.rtt_ms, row.loss): row for row in hpack}
-    usual, slow = at[100.0, 0.02], at[200.0, 0.05]
-    delays = sorted(row.hol_mean_ms for row in qpack)
-    found = {
+    by_path = {(row.rtt_ms, row.loss): row for row in hpack}
+    usual, slow = by_path[100.0, 0.02], by_path[200.0, 0.05]
+    delays_ms = sorted(row.hol_mean_ms for row in qpack)
+    figures = {
         "hpack.delay-100ms-2pct": usual.hol_mean_ms,
         "hpack.delay-200ms-5pct": slow.hol_mean_ms,
         "hpack.longest": slow.hol_max_ms,
-        "hpack.grows": _mean([*_growth_by_rtt(hpack)]),
+        "hpack.grows": _mean([*_growths(hpack)]),
         "qcram.quiet": _share_without_delay(qcram),
         "qcram.held": max(row.held_compressed_bytes for row in qcram),
-        "qcram.quiet-small-table": _share_without_delay(small),
+        "qcram.quiet-small-table": _share_without_delay(small_table),
         "qcram.more-bytes": max(
-            a.ratio / b.ratio - 1
-            for a, b in zip(qcram, hpack, strict=True)
-            if 50 <= a.rtt_ms <= 100
+            row.ratio / hpack_row.ratio - 1
+            for row, hpack_row in zip(qcram, hpack, strict=True)
+            if 50 <= row.rtt_ms <= 100
         ),
         "qcram.saved": _mean([row.saved_percent / 100 for row in qcram if row.rtt_ms > 200]),
         "packets.saved": _largest_difference(packets, qcram),
         "qpack.quiet": _share_without_delay(qpack),
-        "qpack.delay": _mean(delays),
-        "qpack.delay-p95": delays[int(0.95 * (len(delays) - 1))],
-        "qpack.delay-longest": delays[-1],
-        "qpack.small-buffers": _mean([row.held_decompressed_bytes < _SMALL_HELD for row in qpack]),
+        "qpack.delay": _mean(delays_ms),
+        "qpack.delay-p95": delays_ms[int(0.95 * (len(delays_ms) - 1))],
+        "qpack.delay-longest": max(delays_ms),
+        "qpack.small-buffers": _mean(
+            [row.held_decompressed_bytes < _MAX_SMALL_BUFFER_BYTES for row in qpack]
+        ),
         "qpack.below-hpack": _mean(
-            [a.hol_mean_ms <= b.hol_mean_ms for a, b in zip(qpack, hpack, strict=True)]
+            [
+                row.hol_mean_ms <= hpack_row.hol_mean_ms
+                for row, hpack_row in zip(qpack, hpack, strict=True)
+            ]
         ),
         "qpack.ratio-apart": _largest_difference(qpack, hpack),
     }
-    return {name: float(value) for name, value in found.items()}
+    return {name: float(value) for name, value in figures.items()}
 
 
-def _growth_by_rtt(rows: Sequence[HeaderRow]) -> Iterator[bool]:
-    """Yield for each step to a longer path, or to more loss, whether the delay a request grows."""
-    at = {(row.rtt_ms, row.loss): row.hol_mean_ms for row in rows}
-    rtts, losses = (sorted(dict.fromkeys(axis)) for axis in zip(*at, strict=True))
-    for a, b in itertools.pairwise(rtts):
-        # Without loss nothing waits at any distance, so there is nothing to grow.
-        yield from (at[a, loss] < at[b, loss] for loss in losses if loss)
-    for a, b in itertools.pairwise(losses):
-        yield from (at[rtt, a] < at[rtt, b] for rtt in rtts)
+def _growths(rows: Sequence[HeaderRow]) -> Iterator[bool]:
+    """Yield whether the mean delay grows, for each step to a longer path or to more loss."""
+    delays_ms = {(row.rtt_ms, row.loss): row.hol_mean_ms for row in rows}
+    rtts = sorted({rtt for rtt, _ in delays_ms})
+    losses = sorted({loss for _, loss in delays_ms})
+    for shorter, longer in itertools.pairwise(rtts):
+        # Without loss there are no delays, at any distance.
+        yield from (delays_ms[shorter, loss] < delays_ms[longer, loss] for loss in losses if loss)
+    for less, more in itertools.pairwise(losses):
+        yield from (delays_ms[rtt, less] < delays_ms[rtt, more] for rtt in rtts)
 
 
 def _share_without_delay(rows: Sequence[HeaderRow]) -> float:
@@ -191,9 +201,9 @@ def _share_without_delay(rows: Sequence[HeaderRow]) -> float:
     return sum(row.runs_without_hol for row in rows) / sum(row.runs for row in rows)
 
 
-def _largest_difference(ours: Sequence[HeaderRow], theirs: Sequence[HeaderRow]) -> float:
-    """Return how far compression ratios are apart at most, in percentage points."""
-    return max(100 * abs(a.ratio - b.ratio) for a, b in zip(ours, theirs, strict=True))
+def _largest_difference(rows: Sequence[HeaderRow], others: Sequence[HeaderRow]) -> float:
+    """Return the largest difference between compression ratios, in percentage points."""
+    return max(100 * abs(row.ratio - other.ratio) for row, other in zip(rows, others, strict=True))
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -201,6 +211,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 _CORPUS = "corpus"
+"""Name that stands for all pages of the shipped corpus."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,9 +239,9 @@ class Experiment:
         return isinstance(self.file, StudyFile) and self.file.pages == (_CORPUS,)
 
     def study(self, *, full: bool = False, pages: Sequence[str] | None = None) -> Study:
-        """Return the loads: all of them with *full*, else as `quick` says; of headers always all.
+        """Return the loads: all with *full* or for headers, else those that `quick` selects.
 
-        *pages* are files that take the place of the corpus, where the experiment is over that.
+        *pages* are files that replace the corpus, if the experiment uses it.
 
         Raises:
             InputError: listing every error of the study, or of a page.
@@ -245,10 +256,10 @@ class Experiment:
             return study
         design = study.design
         by_size = sorted(design.pages, key=lambda page: (page.total_bytes, page.name))
-        chosen = {page.name for page in by_size[:: self.quick.every]}
-        selected = tuple(page for page in design.pages if page.name in chosen)
-        seeds = tuple(design.seeds)[: self.quick.seeds]
-        return replace(study, design=replace(design, pages=selected, seeds=seeds))
+        quick_names = {page.name for page in by_size[:: self.quick.every]}
+        quick_pages = tuple(page for page in design.pages if page.name in quick_names)
+        quick_seeds = tuple(design.seeds)[: self.quick.seeds]
+        return replace(study, design=replace(design, pages=quick_pages, seeds=quick_seeds))
 
 
 def experiment_names() -> tuple[str, ...]:
@@ -296,11 +307,11 @@ def page_files(folder: str | Path) -> list[str]:
     Raises:
         StudyError: if there is no such folder, or no page file in it.
     """
-    given = Path(folder)
-    found = sorted(map(str, given.glob("*.json"))) if given.is_dir() else []
-    if not found:
-        problem = "has no page file (*.json)" if given.is_dir() else "is no folder"
+    path = Path(folder)
+    files = sorted(map(str, path.glob("*.json"))) if path.is_dir() else []
+    if not files:
+        problem = "has no page file (*.json)" if path.is_dir() else "is no folder"
         raise StudyError(
             [ValidationIssue(key="--pages", message=f"{format_value(str(folder))} {problem}")]
         )
-    return found
+    return files

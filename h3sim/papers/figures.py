@@ -1,4 +1,4 @@
-"""The papers' figures, drawn from replicated loads."""
+"""The papers' figures, drawn from reproduced loads."""
 
 from __future__ import annotations
 
@@ -34,12 +34,14 @@ if TYPE_CHECKING:
     from h3sim.results import Load
 
 
-_CELL_IN, _HEIGHT_IN, _MARGIN_IN = 3.4, 3.0, 1.0
-_CHANGES = (("speed_index_ms", "SpeedIndex"), ("hol_sander_stream_bytes", "bytes blocked"))
-_CDF_PERCENT = 100
+_PANEL_WIDTH_IN, _PANEL_HEIGHT_IN, _MARGIN_IN = 3.4, 3.0, 1.0
+_CHANGED_COLUMNS = (("speed_index_ms", "SpeedIndex"), ("hol_sander_stream_bytes", "bytes blocked"))
+"""Columns of the changes that Sander 2022 shows, with their titles."""
+_MAX_SHOWN_PERCENT = 150
+"""Right end of the axis of changes."""
 _MIN_COMPARISONS = 3
-"""So many numbers of the paper make a figure of their own."""
-_STRIPS = ("rr", "fifo", "dfifo", "firefox", "p+", "s+", "spdyrr", "bucket", "bucket-html")
+"""Fewest numbers of a paper that are drawn beside those of h3sim."""
+_FIG_8_SCHEMES = ("rr", "fifo", "dfifo", "firefox", "p+", "s+", "spdyrr", "bucket", "bucket-html")
 
 
 def draw_all(
@@ -49,10 +51,10 @@ def draw_all(
     file_format: str = "png",
     **style: Unpack[FigureStyle],
 ) -> list[Path]:
-    """Draw each experiment into *folder* and return the files that were written.
+    """Draw each experiment into *folder*, and return the files that were written.
 
-    They are called NAME.png, or as the other *file_format* says (svg, pdf). An experiment without
-    anything to draw has none. Equal figures are equal bytes.
+    They are named after the experiment and the *file_format* (png, svg, pdf). An experiment without
+    a figure has none. Equal figures are written as equal bytes.
     """
     written = []
     for name, run in reproduction.runs.items():
@@ -66,58 +68,61 @@ def draw_all(
 
 @plot_function
 def figure_of(run: ExperimentRun, **style: Unpack[FigureStyle]) -> Figure | None:
-    """Return the figure of one experiment, as its paper has it; None where there is none."""
+    """Return the figure of one experiment, as in its paper; None if there is none."""
     results = Results.of(run.loads.rows, axes=run.axes)
     match run.experiment.name:
         case "marx-2019-fig-8":
-            return _lanes([_again("davies-meenan", scheme=scheme) for scheme in _STRIPS])
+            return _multiplexing([_simulate("davies-meenan", scheme=s) for s in _FIG_8_SCHEMES])
         case "marx-2019-fig-11":
-            loads = [_again("davies-meenan", scheme=scheme) for scheme in ("bucket", "rr")]
+            loads = [_simulate("davies-meenan", scheme=scheme) for scheme in ("bucket", "rr")]
             return root_figure(LoadPlots(loads).byte_index(sample_ms=SAMPLE_MS))
         case "marx-2019-fig-12":
             unbuffered = StudyPlots(results.filter(send_buffer_kb=0))
-            return _still(unbuffered.scatter("byte_index_sampled_atf_ms"))
+            return _with_fixed_legend(unbuffered.scatter("byte_index_sampled_atf_ms"))
         case "marx-2019-fig-13":
-            over = {"network": "marx-2019-jitter"}
+            network = "marx-2019-jitter"
             pairs = itertools.product(("rr", "fifo"), ("quic", "tcp"))
-            return _lanes(
-                [_again("davies-meenan", scheme=s, transport=t, **over) for s, t in pairs]
+            return _multiplexing(
+                [
+                    _simulate("davies-meenan", scheme=scheme, transport=transport, network=network)
+                    for scheme, transport in pairs
+                ]
             )
         case "marx-2019-buffers":
             refilled = StudyPlots(results.filter(send_buffer_refill=(None, "continuous")))
-            return _still(refilled.buffers("byte_index_sampled_atf_ms"))
+            return _with_fixed_legend(refilled.buffers("byte_index_sampled_atf_ms"))
         case "koshiba-2016":
             return _waterfalls()
         case "sander-2022-fig-7":
             plots = StudyPlots(results)
             return root_figure(plots.correlations("speed_index_ms", "hol_sander_stream_bytes"))
         case "loss-map":
-            return _map(run)
+            return _draw_loss_map(run)
         case name if name.startswith("sander-2022-fig-") and name != "sander-2022-fig-4":
-            return _changes(run)
-    return _paper_comparison(run)
+            return _draw_changes(run)
+    return _draw_comparison(run)
 
 
-def _again(page: str, **options: str) -> Load:
-    (found,) = resolve_pages(page)
-    return simulate(found, **options)  # type: ignore[arg-type]
+def _simulate(page_name: str, **options: str) -> Load:
+    (page,) = resolve_pages(page_name)
+    return simulate(page, **options)  # type: ignore[arg-type]
 
 
-def _still(ax: Axes) -> Figure:
-    """Return the figure of a study with its legend in a corner: "best" would take a search."""
+def _with_fixed_legend(ax: Axes) -> Figure:
+    """Return the figure with its legend in a corner, as the search for "best" takes long."""
     legend = ax.get_legend()
     if legend is not None:
         legend.set_loc("lower left")
     return root_figure(ax)
 
 
-def _lanes(loads: Sequence[Load]) -> Figure:
+def _multiplexing(loads: Sequence[Load]) -> Figure:
     return root_figure(LoadPlots(loads).multiplexing())
 
 
 def _waterfalls() -> Figure:
     """Draw Koshiba's two waterfalls, without and with priorities, at their rate."""
-    figure = _new(2, 2.4 * _CELL_IN, 2 * _HEIGHT_IN)
+    figure = _new_figure(2, 2.4 * _PANEL_WIDTH_IN, 2 * _PANEL_HEIGHT_IN)
     titles = {"fifo": "without priorities", "ats": "with priorities"}
     for ax, (scheme, title) in zip(figure.subplots(1, 2), titles.items(), strict=True):
         load = simulate(
@@ -130,25 +135,25 @@ def _waterfalls() -> Figure:
     return figure
 
 
-def _changes(run: ExperimentRun) -> Figure:
+def _draw_changes(run: ExperimentRun) -> Figure:
     """Draw the cumulative changes of each cell: SpeedIndex above, bytes blocked below."""
     networks = run.loads.distinct("network")
-    figure = _new(len(networks), _CELL_IN, 2 * _HEIGHT_IN)
+    figure = _new_figure(len(networks), _PANEL_WIDTH_IN, 2 * _PANEL_HEIGHT_IN)
     grid = figure.subplots(2, len(networks), squeeze=False, sharey=True)
-    for (column, caption), axes in zip(_CHANGES, grid, strict=True):
+    for (column, caption), axes in zip(_CHANGED_COLUMNS, grid, strict=True):
         for network, ax in zip(networks, axes, strict=True):
-            here = run.loads.where(network=network)
-            base = here.where(scheme="sander-chrome")
+            of_network = run.loads.where(network=network)
+            base = of_network.where(scheme="sander-chrome")
             spreads = {}
-            for number, scheme in enumerate(here.schemes[1:]):
-                deltas = here.where(scheme=scheme).deltas(base, column)
-                values = sorted(_CDF_PERCENT * value for value in deltas.values())
+            for number, scheme in enumerate(of_network.schemes[1:]):
+                deltas = of_network.where(scheme=scheme).deltas(base, column)
+                values = sorted(100 * value for value in deltas.values())
                 name = scheme.removeprefix("sander-")
                 spreads[name] = values
                 look = line(number)
                 ax.step(
-                    # Cut where the axis is: one page far out would not change what is seen.
-                    [min(value, 1.5 * _CDF_PERCENT) for value in values],
+                    # Cut at the end of the axis, so that pages far out do not change the file.
+                    [min(value, _MAX_SHOWN_PERCENT) for value in values],
                     [(index + 1) / len(values) for index in range(len(values))],
                     where="post",
                     color=look.color,
@@ -156,69 +161,74 @@ def _changes(run: ExperimentRun) -> Figure:
                     label=name,
                 )
             ax.axvline(0, color="0.6", linewidth=0.8)
-            ax.set_xlim(-100, 150)
+            ax.set_xlim(-100, _MAX_SHOWN_PERCENT)
             ax.set_xlabel(f"change of {caption} in %")
             ax.set_title(title_of(network), fontsize=SMALL + 1)
-            what = f"the share of pages by the change of {caption} in %, {title_of(network)}"
-            set_alt_text(ax, f"A line of steps per scheme, {what}: {spreads_of(spreads)}")
+            subject = f"the share of pages by the change of {caption} in %, {title_of(network)}"
+            set_alt_text(ax, f"A line of steps per scheme, {subject}: {spreads_of(spreads)}")
         axes[0].set_ylabel("share of pages")
     grid[0][0].legend(fontsize=SMALL, frameon=False)
     return figure
 
 
-def _map(run: ExperimentRun) -> Figure:
-    """Draw each turn's ratio to one response after the other, a panel a metric, a line a turn."""
-    figure = _new(len(METRICS), 1.4 * _CELL_IN, 2 * _HEIGHT_IN)
+def _draw_loss_map(run: ExperimentRun) -> Figure:
+    """Draw the ratio of each scheme to one response after the other, in a panel per metric."""
+    figure = _new_figure(len(METRICS), 1.4 * _PANEL_WIDTH_IN, 2 * _PANEL_HEIGHT_IN)
     for ax, metric in zip(figure.subplots(1, len(METRICS)), METRICS, strict=True):
         cells = [*cells_of(run.loads, metric)]
-        for number, scheme in enumerate(name for name in cells[0].ratios if name != "fifo"):
+        first_cell, *_ = cells
+        schemes = [name for name in first_cell.ratios if name != "fifo"]
+        for number, scheme in enumerate(schemes):
             look: dict[str, Any] = line(number)._asdict() | {"linestyle": "", "markersize": 3.5}
             name = scheme.removeprefix("sander-")
             for index, cell in enumerate(cells):
-                found = Interval(*cell.ratios[scheme])
-                at = index + 0.15 * (number - 2)
-                if found.ends is not None:
-                    ax.plot(found.ends, [at, at], color=look["color"], linewidth=1)
-                ax.plot(found.value, at, **look, label=None if index else name)
+                ratio = Interval(*cell.ratios[scheme])
+                y = index + 0.15 * (number - 2)  # the marks of a cell are spread around its row
+                if ratio.ends is not None:
+                    ax.plot(ratio.ends, [y, y], color=look["color"], linewidth=1)
+                ax.plot(ratio.value, y, **look, label=None if index else name)
         ax.axvline(1, color="0.6", linewidth=0.8)
         ax.set_yticks(range(len(cells)), [plain(cell.name) for cell in cells])
         ax.invert_yaxis()
         ax.set_xscale("log")
-        what = f"{TITLES[metric]}: ratio to one response after the other"
-        ax.set_xlabel(what)
+        xlabel = f"{TITLES[metric]}: ratio to one response after the other"
+        ax.set_xlabel(xlabel)
         ax.legend(fontsize=SMALL, frameon=False)
-        turns = {
-            f"{scheme.removeprefix('sander-')} in {cell.name}": Interval(*found)
+        ratios = {
+            f"{scheme.removeprefix('sander-')} in {cell.name}": Interval(*estimate)
             for cell in cells
-            for scheme, found in cell.ratios.items()
+            for scheme, estimate in cell.ratios.items()
             if scheme != "fifo"
         }
-        set_alt_text(ax, f"A row per cell, a mark per turn, {what}: {with_intervals(turns)}")
+        set_alt_text(ax, f"A row per cell, a mark per turn, {xlabel}: {with_intervals(ratios)}")
     return figure
 
 
-def _paper_comparison(run: ExperimentRun) -> Figure | None:
-    """Draw the paper's numbers beside those that came out, where there are some."""
+def _draw_comparison(run: ExperimentRun) -> Figure | None:
+    """Draw the paper's numbers beside those of h3sim; None if there are few."""
     if len(run.comparisons) < _MIN_COMPARISONS:
         return None
-    figure = _new(1, 2 * _CELL_IN, _MARGIN_IN + 0.2 * len(run.comparisons))
+    figure = _new_figure(1, 2 * _PANEL_WIDTH_IN, _MARGIN_IN + 0.2 * len(run.comparisons))
     ax = figure.subplots()
-    has_intervals = any(found.low is not None for _, _, found in run.comparisons)
+    has_intervals = any(estimate.low is not None for _, _, estimate in run.comparisons)
     caption = "h3sim, 95 % interval" if has_intervals else "h3sim"
     for index, (_, paper, estimate) in enumerate(run.comparisons):
-        found, label = Interval(*estimate), None if index else caption
-        if found.ends is not None:
-            ax.plot(found.ends, [index, index], color=line(1).color, linewidth=1.5)
+        interval, label = Interval(*estimate), None if index else caption
+        if interval.ends is not None:
+            ax.plot(interval.ends, [index, index], color=line(1).color, linewidth=1.5)
         ax.plot(paper, index, "x", color=line(0).color, label=None if index else "paper")
-        ax.plot(found.value, index, "o", color=line(1).color, markersize=4, label=label)
+        ax.plot(interval.value, index, "o", color=line(1).color, markersize=4, label=label)
     ax.set_yticks(range(len(run.comparisons)), [plain(name) for name, _, _ in run.comparisons])
     ax.invert_yaxis()
     ax.legend(fontsize=SMALL, frameon=False)
     ax.set_title(plain(run.experiment.title), fontsize=SMALL + 1, loc="left")
-    pairs = listed(f"{name} {paper:g}, {found.value:.4g}" for name, paper, found in run.comparisons)
+    pairs = listed(
+        f"{name} {paper:g}, {estimate.value:.4g}" for name, paper, estimate in run.comparisons
+    )
     set_alt_text(ax, f"A row per number, that of the paper and that of h3sim: {pairs}")
     return figure
 
 
-def _new(columns: int, width_in: float, height_in: float) -> Figure:
-    return ShownFigure(figsize=(columns * width_in, height_in), layout="constrained")
+def _new_figure(n_columns: int, width_in: float, height_in: float) -> Figure:
+    """Return a figure with panels of this width in a row."""
+    return ShownFigure(figsize=(n_columns * width_in, height_in), layout="constrained")

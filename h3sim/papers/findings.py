@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 NEAR = 0.25
-"""A number is met within a quarter of it."""
+"""Largest relative deviation from a number that is met."""
 POINTS = 0.15
-"""A share is met within 15 percentage points."""
+"""Largest deviation from a share that is met: 15 percentage points."""
 
 
 class FindingsError(InputError):
-    """A finding, or a file of them, cannot be used."""
+    """A finding, or a file of findings, is invalid."""
 
 
 class Verdict(enum.Enum):
@@ -65,45 +65,53 @@ class Criterion(enum.Enum):
     POINTS = "points"
 
     def holds(self, value: float, limit: float) -> bool:
-        """Return whether *value* is as the criterion wants it.
+        """Return whether *value* satisfies the criterion.
 
         >>> Criterion.NEAR.holds(1.9, 2.5), Criterion.NEAR.holds(1.8, 2.5)
         (True, False)
         >>> Criterion.POINTS.holds(0.4, 0.5)
         True
         """
-        return _CRITERIA[self][1](value, limit)
+        return _COMPARISONS[self](value, limit)
 
     def describe(self, limit: str) -> str:
         """Return the criterion with its limit in words."""
-        return f"{_CRITERIA[self][0]} {limit}"
+        return f"{_CRITERION_WORDS[self]} {limit}"
 
 
-_CRITERIA: Mapping[Criterion, tuple[str, Callable[[float, float], bool]]] = {
-    Criterion.ABOVE: ("above", operator.gt),
-    Criterion.BELOW: ("below", operator.lt),
-    Criterion.AT_LEAST: ("at least", operator.ge),
-    Criterion.AT_MOST: ("at most", operator.le),
-    Criterion.NEAR: ("within a quarter of", lambda v, limit: abs(v - limit) <= NEAR * abs(limit)),
-    Criterion.POINTS: ("within 0.15 of", lambda v, limit: abs(v - limit) <= POINTS),
+_COMPARISONS: Mapping[Criterion, Callable[[float, float], bool]] = {
+    Criterion.ABOVE: operator.gt,
+    Criterion.BELOW: operator.lt,
+    Criterion.AT_LEAST: operator.ge,
+    Criterion.AT_MOST: operator.le,
+    Criterion.NEAR: lambda value, limit: abs(value - limit) <= NEAR * abs(limit),
+    Criterion.POINTS: lambda value, limit: abs(value - limit) <= POINTS,
 }
-"""In words, and as a comparison of a value with the limit."""
+_CRITERION_WORDS = {
+    Criterion.ABOVE: "above",
+    Criterion.BELOW: "below",
+    Criterion.AT_LEAST: "at least",
+    Criterion.AT_MOST: "at most",
+    Criterion.NEAR: "within a quarter of",
+    Criterion.POINTS: "within 0.15 of",
+}
 CRITERIA = {criterion.value: criterion for criterion in Criterion} | {
     "from": Criterion.AT_LEAST,
     "to": Criterion.AT_MOST,
 }
-"""By their keys in a file."""
+"""Criteria by their keys in a file."""
 
 
 class Limit(NamedTuple):
-    """Limit of a figure: a number, or the figure of that name."""
+    """Criterion with its limit."""
 
     criterion: Criterion
     of: float | str
+    """The limit as a number, or as the name of a figure."""
 
 
 class _Limits(ValueType):
-    """Under the key of each criterion the number, or the figure, that it compares with."""
+    """Mapping from the key of each criterion to its number, or to the name of a figure."""
 
     stand_in = ()
     keys = tuple(CRITERIA)
@@ -156,27 +164,27 @@ class Claim:
         validate(self, FindingsError)
 
     def within(self, study: str) -> Claim:
-        """Return it with the name of *study* before each figure that has none."""
+        """Return the claim with the name of *study* before each figure without a study."""
 
-        def full(name: Any) -> Any:
+        def full_name(name: Any) -> Any:
             return f"{study}:{name}" if isinstance(name, str) and ":" not in name else name
 
-        limits = tuple(limit._replace(of=full(limit.of)) for limit in self.limits)
-        return replace(self, figure=full(self.figure), limits=limits)
+        limits = tuple(limit._replace(of=full_name(limit.of)) for limit in self.limits)
+        return replace(self, figure=full_name(self.figure), limits=limits)
 
     def judged(self, figures: Mapping[str, Estimate]) -> Judged:
-        """Return what comes of the claim; `holds` is None where a figure is not there."""
-        found = figures.get(self.figure)
-        holds: bool | None = None if found is None else True
+        """Compare the figure of the claim with its limits."""
+        estimate = figures.get(self.figure)
+        holds: bool | None = None if estimate is None else True
         expected = []
         for criterion, of in self.limits:
             limit = getattr(figures.get(of), "value", None) if isinstance(of, str) else of
             expected.append(criterion.describe(shown(of if limit is None else limit)))
-            if found is None or limit is None:
+            if estimate is None or limit is None:
                 holds = None
             elif holds is not None:
-                holds = holds and criterion.holds(found.value, limit)
-        return Judged(self, found, " and ".join(expected), holds)
+                holds = holds and criterion.holds(estimate.value, limit)
+        return Judged(self, estimate, " and ".join(expected), holds)
 
 
 class Judged(NamedTuple):
@@ -186,23 +194,24 @@ class Judged(NamedTuple):
     figure: Estimate | None
     expected: str
     holds: bool | None
+    """None if the figure, or one that is its limit, is missing."""
 
     @property
     def value(self) -> float | None:
-        """The figure without its interval, where there is one."""
+        """The figure without its interval, if any."""
         return None if self.figure is None else self.figure.value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """Something that was published; *cannot* says why it cannot be judged, where it cannot.
+    """Published result, with the claims by which it is judged.
 
-    *study* is the experiment that it belongs to, empty where there is none: figures without the
-    name of a study are of that. *reason* says why it comes out as it does where that is known and
-    not plain.
+    *study* is the experiment of figures that are named without one, and empty if there is none.
+    *cannot* is the reason if the finding cannot be judged. *reason* explains the verdict if it is
+    not obvious.
 
     Raises:
-        FindingsError: listing every value that cannot be.
+        FindingsError: listing every invalid value.
     """
 
     id: str = field(metadata=declare(Text(is_needed=True), "what tables call it"))
@@ -225,11 +234,11 @@ class Finding:
 
     def __post_init__(self) -> None:
         validate(self, FindingsError)
-        # The value is frozen for all but its own construction, which this is a part of.
+        # The instance is frozen, but this is still a part of its construction.
         object.__setattr__(self, "claims", tuple(claim.within(self.study) for claim in self.claims))
 
     def issues(self) -> Iterator[ValidationIssue]:
-        """Yield what is wrong between its values."""
+        """Yield the errors that concern several values."""
         if bool(self.claims) == bool(self.cannot):
             yield ValidationIssue(key="", message="needs either claims, or why it cannot be judged")
         if self.claims and not self.study:
@@ -242,8 +251,11 @@ class Finding:
         names += [
             limit.of for claim in self.claims for limit in claim.limits if isinstance(limit.of, str)
         ]
-        needed = (self.study, *(name.split(":")[0] for name in names))
-        return tuple(dict.fromkeys(filter(None, needed)))
+        studies = [self.study]
+        for name in names:
+            study, _, _ = name.partition(":")
+            studies.append(study)
+        return tuple(dict.fromkeys(filter(None, studies)))
 
 
 class Judgement(NamedTuple):
@@ -255,15 +267,15 @@ class Judgement(NamedTuple):
 
     @property
     def reason(self) -> str | None:
-        """Reason for the verdict, or why there is none; empty if none is given."""
+        """Reason for the verdict, or why there is none; None if no reason is given."""
         return self.finding.cannot or self.finding.reason or None
 
 
 def judge(finding: Finding, figures: Mapping[str, Estimate]) -> Judgement:
     """Return the verdict on *finding*, by *figures*, which are named "study:figure".
 
-    It holds if all its claims do, does not if none does, and holds in part else. It cannot be
-    judged where it says so, or where a figure that it needs is missing.
+    A finding holds if all its claims do, does not hold if none does, and holds in part otherwise.
+    It cannot be judged if it has no claims, or if a figure that it needs is missing.
 
     >>> claim = Claim(statement="rr is slow", figure="s:rr", limits=(Limit(Criterion.BELOW, 1),))
     >>> slow = Finding(id="x", source="y", statement="rr is slow", study="s", claims=(claim,))
@@ -271,18 +283,18 @@ def judge(finding: Finding, figures: Mapping[str, Estimate]) -> Judgement:
     (<Verdict.HOLDS: 'holds'>, <Verdict.CANNOT_BE_JUDGED: 'cannot be judged'>)
     """
     claims = tuple(claim.judged(figures) for claim in finding.claims)
-    held = [claim.holds for claim in claims]
-    if not claims or None in held:
+    holds = [claim.holds for claim in claims]
+    if not claims or None in holds:
         verdict = Verdict.CANNOT_BE_JUDGED
-    elif all(held):
+    elif all(holds):
         verdict = Verdict.HOLDS
     else:
-        verdict = Verdict.IN_PART if any(held) else Verdict.DOES_NOT_HOLD
+        verdict = Verdict.IN_PART if any(holds) else Verdict.DOES_NOT_HOLD
     return Judgement(finding, verdict, claims)
 
 
 def shown(value: float | str) -> str:
-    """Return a number with three digits that count, or a name as it is.
+    """Return a number with three significant digits, or a name as it is.
 
     >>> shown(0.12345), shown(1234.5), shown(3), shown("s:rr"), shown(-0.0001)
     ('0.123', '1,234', '3', 's:rr', '-0.0001')
@@ -316,21 +328,22 @@ class FindingsFile:
         validate(self, FindingsError)
 
     def issues(self) -> Iterator[ValidationIssue]:
-        """Yield what is wrong between its values."""
-        known: set[str] = set()
+        """Yield the errors that concern several values."""
+        seen_ids: set[str] = set()
         for number, finding in enumerate(self.findings):
-            if finding.id in known:
+            if finding.id in seen_ids:
                 message = f"{finding.id!r} is there twice"
                 yield ValidationIssue(key=f"findings[{number}].id", message=message)
-            known.add(finding.id)
+            seen_ids.add(finding.id)
 
 
 @cache
 def list_findings() -> tuple[Finding, ...]:
-    """Return the findings that are shipped, in the order of their file.
+    """Return the shipped findings, in the order of their file.
 
-    >>> len(list_findings()), list_findings()[0].id
-    (57, 'marx-1')
+    >>> first, *others = list_findings()
+    >>> first.id, len(others)
+    ('marx-1', 56)
     """
     file = root("models") / "findings.toml"
     document = parse_toml(file.read_text(encoding="utf-8"), FindingsError, source=file.name)
@@ -345,16 +358,16 @@ def findings_from_dict(
     Raises:
         FindingsError: listing every error in it.
     """
-    read = read_document(FindingsFile, document, FindingsError, source=source, format_=FORMAT)
-    return read.findings
+    file = read_document(FindingsFile, document, FindingsError, source=source, format_=FORMAT)
+    return file.findings
 
 
 _EPSILON = 1e-10
-"""Keeps relative differences finite, as Sander 2022 § V has it."""
+"""Added to denominators, so that relative differences are finite (Sander 2022 § V)."""
 
 
 class Loads:
-    """Rows of loads, in the order of their study; `resources` has a row a resource, if kept."""
+    """Rows of loads, in the order of their study; `resources` are those of resources, if any."""
 
     def __init__(
         self, rows: Iterable[Mapping[str, Any]], resources: Iterable[Mapping[str, Any]] = ()
@@ -385,41 +398,40 @@ class Loads:
             yield value, self.where(**{column: value})
 
     def where(self, **equal: Any) -> Loads:
-        """Return the loads whose columns are as given."""
+        """Return the loads whose columns have these values."""
 
-        # A row of a resource says of its load only what varies.
+        # Rows of resources have only those columns of their loads that vary.
         def is_equal(row: Mapping[str, Any]) -> bool:
             return all(row.get(name, value) == value for name, value in equal.items())
 
         return Loads(filter(is_equal, self.rows), filter(is_equal, self.resources))
 
     def values(self, column: str) -> list[float]:
-        """Return a column, without the loads that have no such figure."""
+        """Return the values of a column, without those that are None."""
         return [row[column] for row in self.rows if row[column] is not None]
 
     def medians(self, column: str) -> dict[str, float]:
         """Return the median of a column by page, of the pages that have it."""
-        found: dict[str, list[float]] = {}
+        by_page: dict[str, list[float]] = {}
         for row in self.rows:
             if row[column] is not None:
-                found.setdefault(row["page"], []).append(row[column])
-        return {page: statistics.median(values) for page, values in found.items()}
+                by_page.setdefault(row["page"], []).append(row[column])
+        return {page: statistics.median(values) for page, values in by_page.items()}
 
     def deltas(self, other: Loads, column: str) -> dict[str, float]:
-        """Return by page how far the median lies from that of *other*, relative to it."""
-        ours, theirs = self.medians(column), other.medians(column)
+        """Return the difference between the medians of both, relative to *other*, by page."""
+        own, base = self.medians(column), other.medians(column)
         return {
-            page: (ours[page] - theirs[page]) / (theirs[page] + _EPSILON)
-            for page in ours
-            if page in theirs
+            page: (own[page] - base[page]) / (base[page] + _EPSILON) for page in own if page in base
         }
 
     def complete_groups(
         self, by: Sequence[str], predicate: Callable[[Mapping[str, Any]], bool]
     ) -> Loads:
-        """Return the loads of those groups, by columns *by*, in which *predicate* holds for all.
+        """Return the loads of complete groups with equal columns *by*.
 
-        A group that lacks a load others have, as it failed, is not whole either.
+        A group is complete if *predicate* is true for all its loads, and none failed, so that it
+        has as many as the largest.
         """
         groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
         for row in self.rows:
@@ -431,20 +443,21 @@ class Loads:
         return Loads((row for rows in complete for row in rows), self.resources)
 
 
-_RESAMPLES = 1000
-_FEWEST = 5
-"""Fewer pages than that have no interval."""
-_ENDS = (2.5, 97.5)
+_N_RESAMPLES = 1000
+_MIN_PAGES = 5
+"""Fewest pages with an interval."""
+_PERCENTILES = (2.5, 97.5)
+"""Ends of intervals of 95 %."""
 
 
 def over_pages(
     rows: Sequence[Any], statistic: Callable[[Any], float], *, vectorized: Any = None
 ) -> Estimate:
-    """Return *statistic* of *rows*, one a page, with its percentile bootstrap interval of 95 %.
+    """Return *statistic* of *rows*, one per page, with its percentile bootstrap interval of 95 %.
 
     Pages are drawn with a fixed seed, so the same rows give the same interval (Efron and
-    Tibshirani 1993, ch. 13). *vectorized* takes an array of samples and gives all their figures at
-    once. Of no pages the figure is not a number.
+    Tibshirani 1993, ch. 13). *vectorized* computes the statistic of an array of samples at once.
+    Without rows, the figure is not a number.
     """
     import numpy as np  # lazy: h3sim.papers should load quickly
 
@@ -452,15 +465,16 @@ def over_pages(
         return Estimate(math.nan)
     values = np.asarray(rows, dtype=float)
     figure = float(statistic(values))
-    if len(values) < _FEWEST:
+    if len(values) < _MIN_PAGES:
         return Estimate(figure)
-    # All at once and with a fixed seed: so the figures of one study share their draws.
-    drawn = np.random.default_rng(0).integers(0, len(values), size=(_RESAMPLES, len(values)))
+    # With one seed, so that all figures of a study are from the same samples of pages.
+    size = (_N_RESAMPLES, len(values))
+    samples = np.random.default_rng(0).integers(0, len(values), size=size)
     if vectorized is not None:
-        found = vectorized(values[drawn])
+        figures = vectorized(values[samples])
     else:
-        found = [statistic(values[sample]) for sample in drawn]
-    low, high = np.percentile(found, _ENDS)
+        figures = [statistic(values[sample]) for sample in samples]
+    low, high = np.percentile(figures, _PERCENTILES)
     return Estimate(figure, float(low), float(high))
 
 
@@ -468,14 +482,14 @@ def mean(values: Iterable[float]) -> Estimate:
     """Return the mean with its interval."""
     import numpy as np
 
-    return over_pages([*values], np.mean, vectorized=lambda drawn: drawn.mean(axis=1))
+    return over_pages([*values], np.mean, vectorized=lambda samples: samples.mean(axis=1))
 
 
 def median(values: Iterable[float]) -> Estimate:
     """Return the median with its interval."""
     import numpy as np
 
-    return over_pages([*values], np.median, vectorized=lambda drawn: np.median(drawn, axis=1))
+    return over_pages([*values], np.median, vectorized=lambda samples: np.median(samples, axis=1))
 
 
 def share(values: Iterable[bool]) -> Estimate:
@@ -498,24 +512,24 @@ def tau(left: Sequence[float], right: Sequence[float]) -> float:
 
 
 def spearman(left: Sequence[float], right: Sequence[float]) -> float | None:
-    """Return Spearman's rho: Pearson's of the ranks; None where one side does not vary.
+    """Return Spearman's rho, Pearson's correlation of ranks; None if one side does not vary.
 
     >>> spearman([1, 2, 4], [3, 5, 5]), spearman([1, 2], [3, 3])
     (0.8660254037844387, None)
     """
     if len({*left}) < 2 or len({*right}) < 2:
         return None
-    # In whole numbers: the library's own correlation differs between versions of Python.
+    # With integers, as the standard library's correlation differs between versions of Python.
     x, y = _centred_ranks(left), _centred_ranks(right)
     squares = sum(rank * rank for rank in x) * sum(rank * rank for rank in y)
     return sum(a * b for a, b in zip(x, y, strict=True)) / math.sqrt(squares)
 
 
 def _centred_ranks(values: Sequence[float]) -> list[int]:
-    """Return twice how far each value's rank is above the mean rank; equal ones share theirs."""
+    """Return twice the difference of each value's rank and the mean rank; ties share a rank."""
     ordered = sorted(values)
     n = len(values)
-    # Twice the mid-rank less its mean, which keeps ties at halves whole numbers.
+    # Ranks of ties may be halves: twice of them is an integer.
     return [2 * ordered.index(value) + ordered.count(value) - n for value in values]
 
 

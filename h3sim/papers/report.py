@@ -31,15 +31,16 @@ if TYPE_CHECKING:
 BEGIN, END = "<!-- reproduced -->", "<!-- end of what is reproduced -->"
 """The lines of a document between which a reproduction is written."""
 
-_PAPER_OF = {
+_PAPER_BY_ID = {
     "marx": "Marx 2019",
     "sander": "Sander 2022",
     "frindell": "Frindell 2017",
     "koshiba": "Koshiba 2016",
 }
+"""Papers by the beginning of the ids of their findings."""
 _OTHERS = "Others"
 _VERDICT_ROW = re.compile(r"^\| ([a-z0-9-]+) \| [^|]* \| ([a-z ]+) \| [^|]* \|$", re.M)
-_MARKS = {True: "yes", False: "no", None: "-"}
+_HOLDS_WORDS = {True: "yes", False: "no", None: "-"}
 
 
 class Published(NamedTuple):
@@ -52,16 +53,17 @@ class Published(NamedTuple):
 def published(
     reproduction: Reproduction, full_verdicts: Mapping[str, str] | None = None
 ) -> dict[str, Published]:
-    """Return by finding the verdict to publish: that of a full run, *full_verdicts*, if any."""
-    full, found = full_verdicts or {}, {}
+    """Return the verdict to publish by finding: if it has one, that of *full_verdicts*."""
+    full_verdicts = full_verdicts or {}
+    verdicts = {}
     for judgement in reproduction.judgements:
-        name, verdict = judgement.finding.id, judgement.verdict
+        finding_id, verdict = judgement.finding.id, judgement.verdict
         is_complete = reproduction.is_complete(judgement)
-        if judgement.claims and not is_complete and name in full:
-            verdict, is_complete = Verdict(full[name]), True
+        if judgement.claims and not is_complete and finding_id in full_verdicts:
+            verdict, is_complete = Verdict(full_verdicts[finding_id]), True
         run = "full" if is_complete else "quick"
-        found[name] = Published(verdict, run if judgement.claims else "-")
-    return found
+        verdicts[finding_id] = Published(verdict, run if judgement.claims else "-")
+    return verdicts
 
 
 def counted(verdicts: Iterable[Verdict]) -> str:
@@ -71,18 +73,24 @@ def counted(verdicts: Iterable[Verdict]) -> str:
     '2 hold, 0 in part, 0 do not hold, 0 cannot be judged'
     """
     counts = Counter(verdicts)
-    several = {Verdict.HOLDS: "hold", Verdict.DOES_NOT_HOLD: "do not hold"}
-    words = [several.get(v, v.value) if counts[v] != 1 else v.value for v in Verdict]
-    return ", ".join(f"{counts[v]} {word}" for v, word in zip(Verdict, words, strict=True))
+    plurals = {Verdict.HOLDS: "hold", Verdict.DOES_NOT_HOLD: "do not hold"}
+    parts = []
+    for verdict in Verdict:
+        count = counts[verdict]
+        word = verdict.value if count == 1 else plurals.get(verdict, verdict.value)
+        parts.append(f"{count} {word}")
+    return ", ".join(parts)
 
 
 def size_of(run: ExperimentRun) -> str:
-    """Return of how many pages, seeds and loads an experiment is."""
-    of = "header list" if run.experiment.is_about_headers else "page"
-    counts = ((run.pages, of), (run.seeds, "seed"), (run.n_loads, "load"))
-    failed = [f"{run.failed} failed"] if run.failed else []
-    given_up = [f"{run.given_up} given up"] if run.given_up else []
-    return ", ".join([*(plural(*count) for count in counts), *failed, *given_up])
+    """Return the numbers of pages, seeds and loads of an experiment in words."""
+    subject = "header list" if run.experiment.is_about_headers else "page"
+    parts = [plural(run.pages, subject), plural(run.seeds, "seed"), plural(run.n_loads, "load")]
+    if run.failed:
+        parts.append(f"{run.failed} failed")
+    if run.given_up:
+        parts.append(f"{run.given_up} given up")
+    return ", ".join(parts)
 
 
 def tables_of(run: ExperimentRun) -> Iterator[Table[Any]]:
@@ -98,7 +106,7 @@ def tables_of(run: ExperimentRun) -> Iterator[Table[Any]]:
             columns = [(page, f"{page}.{{}}", _value) for page in run.loads.pages]
             yield _figure_table(run, ("figure", "paper"), rows, columns, "the same by page")
         case "loss-map":
-            yield from (_map(run, metric) for metric in METRICS)
+            yield from (_loss_map_table(run, metric) for metric in METRICS)
         case "incremental-flag":
             networks = run.loads.distinct("network")
             rows = [((variant,), variant) for variant in VARIANTS]
@@ -129,7 +137,7 @@ def tables_of(run: ExperimentRun) -> Iterator[Table[Any]]:
 
 
 def remarks_of(run: ExperimentRun) -> list[str]:
-    """Return what an experiment's figures say, in sentences."""
+    """Return sentences on the figures of an experiment."""
     match run.experiment.name:
         case "loss-map":
             return map_remarks(run.loads)
@@ -139,9 +147,9 @@ def remarks_of(run: ExperimentRun) -> list[str]:
 
 
 def claim_rows(judgement: Judgement) -> list[tuple[str, ...]]:
-    """Return a row for each claim: whether it holds, what it is about, the figure, the limit."""
+    """Return a row for each claim: whether it holds, its statement, the figure, the limit."""
     return [
-        (_MARKS[claim.holds], claim.claim.statement, str(claim.figure or "-"), claim.expected)
+        (_HOLDS_WORDS[claim.holds], claim.claim.statement, str(claim.figure or "-"), claim.expected)
         for claim in judgement.claims
     ]
 
@@ -157,17 +165,18 @@ def verdicts_in(text: str) -> dict[str, str]:
 
 
 def markdown(reproduction: Reproduction, full_verdicts: Mapping[str, str] | None = None) -> str:
-    """Return the document: rules, all verdicts, what each rests on, and the tables.
+    """Return the document: rules, all verdicts, the claims of each, and the tables.
 
-    *full_verdicts*, of a full run by finding, take the place of those of a quick one.
+    *full_verdicts*, the verdicts of a full run by finding, replace those of a quick one.
     """
     verdicts = published(reproduction, full_verdicts)
     table = _verdict_table(reproduction, verdicts).to_markdown()
     lines = ["# Findings", "", _introduction_text(reproduction, verdicts), "", table, ""]
-    by_paper: dict[str, list[Judgement]] = {paper: [] for paper in (*_PAPER_OF.values(), _OTHERS)}
+    papers = [*_PAPER_BY_ID.values(), _OTHERS]
+    by_paper: dict[str, list[Judgement]] = {paper: [] for paper in papers}
     for judgement in reproduction.judgements:
-        source = judgement.finding.id.rpartition("-")[0]
-        by_paper[_PAPER_OF.get(source, _OTHERS)].append(judgement)
+        paper_id, _, _ = judgement.finding.id.rpartition("-")
+        by_paper[_PAPER_BY_ID.get(paper_id, _OTHERS)].append(judgement)
     for paper, judgements in by_paper.items():
         lines += [f"## {paper}", ""] if judgements else []
         for judgement in judgements:
@@ -181,9 +190,9 @@ def markdown(reproduction: Reproduction, full_verdicts: Mapping[str, str] | None
 def written_into(
     text: str, reproduction: Reproduction, full_verdicts: Mapping[str, str] | None = None
 ) -> str:
-    """Return what takes the place of *text*: the document, or what stands between its marks.
+    """Return *text* with verdicts and tables between its marks; without marks, the document.
 
-    Between marks stand verdicts and tables only: how they came about is for what is around them.
+    The text around the marks has to explain the verdicts.
     """
     before, begin, rest = text.partition(f"{BEGIN}\n")
     _, end, after = rest.partition(END)
@@ -245,19 +254,23 @@ def _experiment_section(run: ExperimentRun) -> list[str]:
     return lines
 
 
-def _map(run: ExperimentRun, metric: str) -> Table[Any]:
-    """Return for each network which turn is best by *metric*, and each turn's ratio to fifo's."""
+def _loss_map_table(run: ExperimentRun, metric: str) -> Table[Any]:
+    """Return for each network the best scheme by *metric*, and each scheme's ratio to fifo's."""
     cells = [*cells_of(run.loads, metric)]
-    turns = [scheme for scheme in cells[0].ratios if scheme != "fifo"]
+    first_cell, *_ = cells
+    schemes = [name for name in first_cell.ratios if name != "fifo"]
     rows = [
         (
-            *(f"{value:g}" for value in (cell.rate_mbps, cell.rtt_ms, 100 * cell.loss, cell.burst)),
-            _turn(cell.best),
-            *(str(cell.ratios[turn]) for turn in turns),
+            f"{cell.rate_mbps:g}",
+            f"{cell.rtt_ms:g}",
+            f"{100 * cell.loss:g}",
+            f"{cell.burst:g}",
+            _turn_label(cell.best),
+            *(str(cell.ratios[scheme]) for scheme in schemes),
         )
         for cell in cells
     ]
-    headers = ("Mbit/s", "RTT ms", "loss %", "burst", "best", *map(_turn, turns))
+    headers = ("Mbit/s", "RTT ms", "loss %", "burst", "best", *map(_turn_label, schemes))
     title = f"{TITLES[metric]}: mean ratio to that of one response after the other, by turn"
     return Table(headers, rows, title=title)
 
@@ -269,7 +282,10 @@ def _figure_table(
     columns: Sequence[_FigureColumn],
     title: str,
 ) -> Table[Any]:
-    """Return a table of figures; rows are their labels, under *names*, and a stem of figures."""
+    """Return a table of figures.
+
+    Each row has labels, in columns with *names*, and the stem of the names of its figures.
+    """
     cells = [
         (*labels, *(text(run.figures.get(figure.format(stem))) for _, figure, text in columns))
         for labels, stem in rows
@@ -286,7 +302,7 @@ def _title_by_size(figures: Mapping[str, Estimate]) -> str:
 
 
 def _buffers(figures: Iterable[str]) -> Iterator[tuple[tuple[str], str]]:
-    """Yield each size of buffer, and the stem of the figures of what it changes."""
+    """Yield the label of each size of buffer, and the stem of the names of its figures."""
     for start, suffix in (("kept.", ""), ("bursts.kept.", ", filled in bursts")):
         for name in figures:
             if name.startswith(start) and not (suffix and name.endswith(".0")):
@@ -306,13 +322,14 @@ def _percent(figure: Estimate | None) -> str:
     """Return a share as a percentage with its interval."""
     if figure is None:
         return "-"
-    shares = [100 * value for value in figure if value is not None]
-    texts = [f"{value:.1f}" for value in shares]
-    return texts[0] if len(texts) == 1 else f"{texts[0]} ({texts[1]} to {texts[2]})"
+    text = f"{100 * figure.value:.1f}"
+    if figure.low is None or figure.high is None:
+        return text
+    return f"{text} ({100 * figure.low:.1f} to {100 * figure.high:.1f})"
 
 
 _FigureColumn: TypeAlias = "tuple[str, str, Callable[[Estimate | None], str]]"
-"""The head of a column, the name of its figures, with {} for the stem, and how they are shown."""
+"""Title of a column, name of its figures, with {} for the stem, and function that shows them."""
 _BY_SIZE: tuple[_FigureColumn, ...] = (
     ("how many", "{}.pages", _value),
     ("share of bytes below the fold", "{}.below-fold", _text),
@@ -322,6 +339,7 @@ _BY_BUFFER: tuple[_FigureColumn, ...] = (
     ("all pages", "{}", _text),
     *((size, f"{{}}.{size}", _text) for size in SIZES),
 )
+"""All pages, and each class of sizes."""
 _CELLS: tuple[_FigureColumn, ...] = (
     ("load time, s", "{}.seconds", _text),
     ("packets lost, %", "{}.loss", _percent),
@@ -341,17 +359,18 @@ _CLIENTS: tuple[_FigureColumn, ...] = (
 )
 
 
-def _turn(scheme: str) -> str:
+def _turn_label(scheme: str) -> str:
+    """Return how long turns of a scheme are, in words."""
     labels = {"fifo": "one after the other", "sander-rr": "1 packet", "adaptive-rr": "by losses"}
     return labels.get(scheme, scheme.removeprefix("rr-").replace("-", " "))
 
 
 def _sentence(text: str) -> str:
-    """Return *text* as a sentence: a capital in front, a full stop behind."""
-    return f"{text[0].upper()}{text[1:]}".rstrip(".") + "."
+    """Return *text* as a sentence, with a capital letter and a full stop."""
+    return f"{text[:1].upper()}{text[1:]}".rstrip(".") + "."
 
 
-_RULES = """\
+_RULES_TEXT = """\
 **The rules.** A finding is a list of claims, each about one figure (`models/findings.toml`). It
 holds if all of them do, does not if none does, and holds in part else. No scheme, network or page
 is tuned to meet one. An order is met where Kendall's tau is at least 0.7; a number within a
@@ -363,7 +382,7 @@ where that holds both answers, more pages would be needed to know.
 **The ByteIndex.** Findings of Marx 2019 are judged, and their tables and figures made, with
 ByteIndexes sampled every 100 ms, as the paper has them; all others with the integral itself."""
 
-_PAGES = """\
+_PAGES_TEXT = """\
 **The pages.** The papers' are not public. Here it is the corpus ([corpus.md](corpus.md)):
 recorded, of the same sizes. The quick variant takes all of them at a constant rate; where loads go
 over links it takes some of them, spread over their sizes, and fewer seeds (`h3sim reproduce
@@ -372,16 +391,16 @@ over links it takes some of them, spread over their sizes, and fewer seeds (`h3s
 
 def _variant(reproduction: Reproduction) -> str:
     variant = "the full variant" if reproduction.is_full else "the quick variant"
-    where = "the shipped pages" if reproduction.pages is None else reproduction.pages
-    return f"{variant}, over {where}"
+    pages = "the shipped pages" if reproduction.pages is None else reproduction.pages
+    return f"{variant}, over {pages}"
 
 
 def _introduction_text(reproduction: Reproduction, verdicts: Mapping[str, Published]) -> str:
     """Return the first lines of the page, with counts of verdicts."""
     counts = counted(verdict for verdict, _ in verdicts.values())
-    of_full = sum(run == "full" for _, run in verdicts.values())
-    of_quick = sum(run == "quick" for _, run in verdicts.values())
-    what = f"""\
+    n_full = sum(run == "full" for _, run in verdicts.values())
+    n_quick = sum(run == "quick" for _, run in verdicts.values())
+    introduction = f"""\
 Every result of the papers that h3sim could meet, each judged by a rule that was written down with
 it: {counts}.
 
@@ -390,6 +409,6 @@ it: {counts}.
 with as many seeds as the paper had runs, `--pages DIR` over other pages.
 
 **The runs.** Where all pages and seeds were run, the verdict is of that run ("full" in the table,
-{of_full}): the quick variant leaves nothing out, or [validation.md](validation.md#full-runs) has
-the full one. The others ({of_quick}) are of the quick variant, as are all figures below."""
-    return "\n\n".join((what, _RULES, _PAGES))
+{n_full}): the quick variant leaves nothing out, or [validation.md](validation.md#full-runs) has
+the full one. The others ({n_quick}) are of the quick variant, as are all figures below."""
+    return "\n\n".join((introduction, _RULES_TEXT, _PAGES_TEXT))

@@ -1,4 +1,4 @@
-"""Replication of the papers' experiments, verdicts, and the JSON Schemas of both."""
+"""Reproduction of the papers' experiments, verdicts, and the JSON Schemas of both."""
 
 from __future__ import annotations
 
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
 
 ALL = "all"
+"""Name that stands for all experiments."""
 _NAMES = Predicate(
     "a name or a list of names",
     lambda value: (
@@ -106,7 +107,7 @@ class ExperimentRun:
 
     @property
     def comparisons(self) -> list[tuple[str, float, Estimate]]:
-        """The paper's numbers, and the figures beside them."""
+        """The name, the paper's number and h3sim's figure, for all that have both."""
         paper = self.experiment.paper
         return [(name, paper[name], self.figures[name]) for name in paper if name in self.figures]
 
@@ -150,7 +151,7 @@ REPRODUCTION = OutputSchema(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reproduction:
-    """Experiments that were done again, and the verdicts that they allow."""
+    """Experiments that were reproduced, and the verdicts that they allow."""
 
     runs: Mapping[str, ExperimentRun]
     judgements: tuple[Judgement, ...]
@@ -164,7 +165,7 @@ class Reproduction:
         return _named_figures(self.runs)
 
     def is_complete(self, judgement: Judgement) -> bool:
-        """Return whether no experiment behind *judgement* left anything of its study out."""
+        """Return whether all experiments of the finding ran with all pages and seeds."""
         return all(self.runs[study].is_complete for study in judgement.finding.studies)
 
     def to_dict(self) -> dict[str, Any]:
@@ -182,14 +183,14 @@ def reproduce(
     executor: Any = None,
     progress: ProgressCallback | bool | None = False,
 ) -> Reproduction:
-    """Do experiments of the papers again, and judge what they found.
+    """Reproduce experiments of the papers, and judge their findings.
 
-    *names* are experiments, findings, or "all"; what those need beside them is done as well. The
-    quick variant takes some minutes, *full* as many pages and seeds as the papers had. *pages* is
-    a folder of page files in place of the shipped corpus. With a *store*, a file, only what is
-    missing runs. *workers*, *executor* and *progress* as in `h3sim.sweep`.
+    *names* are experiments, findings, or "all"; other experiments that their findings need are
+    reproduced, too. The quick variant takes some minutes; *full* has as many pages and seeds as the
+    papers. *pages* is a folder of page files in place of the shipped corpus. With a *store*, a
+    file, only missing loads run. *workers*, *executor* and *progress* are as in `h3sim.sweep`.
 
-    The figures are the same, digit for digit, wherever and in however many pieces loads ran.
+    The figures are the same, digit for digit, on every machine and for any division of the loads.
 
     Raises:
         UnknownNameError: if there is no such experiment.
@@ -201,19 +202,27 @@ def reproduce(
     [('marx-15', 'does not hold')]
     """
     optional = {
-        key: (kind, value)
-        for key, kind, value in (("pages", PATH, pages), ("store", _STORE, store))
+        key: (type_, value)
+        for key, type_, value in (("pages", PATH, pages), ("store", _STORE, store))
         if value is not None
     }
     check_arguments(InputError, names=(_NAMES, names), full=(Flag(), full), **optional)
     files = None if pages is None else page_files(pages)
     chosen = chosen_experiments([names] if isinstance(names, str) else names)
-    # One store for all, in memory if need be: experiments have loads in common.
-    results_store = (
+    # One store for all, by default in memory, as experiments have loads in common.
+    common_store = (
         store if isinstance(store, Store) else Store(":memory:" if store is None else store)
     )
-    how = {"store": results_store, "workers": workers, "executor": executor, "progress": progress}
-    runs = {name: _run_loads(load_experiment(name), how, full=full, pages=files) for name in chosen}
+    execution = {
+        "store": common_store,
+        "workers": workers,
+        "executor": executor,
+        "progress": progress,
+    }
+    runs = {
+        name: _run_experiment(load_experiment(name), execution, full=full, pages=files)
+        for name in chosen
+    }
     return Reproduction(
         runs=runs,
         judgements=tuple(_judgements(runs)),
@@ -234,46 +243,46 @@ def _judgements(runs: Mapping[str, ExperimentRun]) -> Iterator[Judgement]:
     """Yield the verdict on each finding whose experiments all ran."""
     figures = _named_figures(runs)
     for finding in list_findings():
-        # A finding about no study is told only with all of them, and not beside one that was asked
-        # for.
-        is_complete = finding.studies or len(runs) == len(experiment_names())
-        if is_complete and all(study in runs for study in finding.studies):
+        # A finding without a study is included only if all experiments ran.
+        is_included = finding.studies or len(runs) == len(experiment_names())
+        if is_included and all(study in runs for study in finding.studies):
             yield judge(finding, figures)
 
 
 def chosen_experiments(names: Iterable[str]) -> list[str]:
-    """Return the experiments that *names* ask for, each once, with those that findings need."""
-    selected: dict[str, None] = {}
-    of_finding = {finding.id: finding.studies for finding in list_findings()}
+    """Return the experiments that *names* select, each once, with those that findings need."""
+    selected: set[str] = set()
+    studies_by_finding = {finding.id: finding.studies for finding in list_findings()}
     for name in names:
         if name == ALL:
-            selected |= dict.fromkeys(experiment_names())
-        elif name in of_finding:
-            selected |= dict.fromkeys(of_finding[name])
+            selected.update(experiment_names())
+        elif name in studies_by_finding:
+            selected.update(studies_by_finding[name])
         else:
-            selected[load_experiment(name).name] = None
+            selected.add(load_experiment(name).name)
     if not selected:
         raise InputError.at("names", "at least one is needed")
-    more = [
+    needed = {
         study
         for finding in list_findings()
         if finding.study in selected
         for study in finding.studies
-    ]
-    return sorted(dict.fromkeys((*selected, *more)), key=experiment_names().index)
+    }
+    return sorted(selected | needed, key=experiment_names().index)
 
 
-def _run_loads(
-    experiment: Experiment, how: dict[str, Any], *, full: bool, pages: list[str] | None
+def _run_experiment(
+    experiment: Experiment, execution: dict[str, Any], *, full: bool, pages: list[str] | None
 ) -> ExperimentRun:
+    """Run the loads of an experiment, and compute its figures."""
     study = experiment.study(full=full, pages=pages)
-    results = study.run(**how)
+    results = study.run(**execution)
     given_up = sum(StalledError.GIVEN_UP in error for error in results.errors)
     loads = Loads(results, results.resources() if study.has_resources else ())
     figures = FIGURES[experiment.name](loads, experiment.paper) if len(loads) else {}
     return ExperimentRun(
         experiment=experiment,
-        # What has no page to be about is no number.
+        # A figure without pages is not a number, and is left out.
         figures={name: each for name, each in figures.items() if not math.isnan(each.value)},
         loads=loads,
         axes=study.axes,
@@ -286,7 +295,7 @@ def _run_loads(
     )
 
 
-_RULES: Mapping[str, Mapping[str, Any]] = {
+_SCHEMA_RULES: Mapping[str, Mapping[str, Any]] = {
     "claim": {"anyOf": [{"required": [key]} for key in CRITERIA]},
     "finding": {"oneOf": [{"required": ["claims", "study"]}, {"required": ["cannot"]}]},
 }
@@ -300,7 +309,7 @@ def findings_schemas() -> dict[str, dict[str, Any]]:
     ['h3sim-findings/1', 'h3sim-header-study/1', 'h3sim-reproduction/1']
     """
     return {
-        FINDINGS: schema_of(FindingsFile, FINDINGS, title="What papers found", rules=_RULES),
+        FINDINGS: schema_of(FindingsFile, FINDINGS, title="What papers found", rules=_SCHEMA_RULES),
         HEADER_STUDY: schema_of(HeaderExperiment, HEADER_STUDY, title="A study of headers"),
         REPRODUCTION.name: REPRODUCTION.published(),
     }

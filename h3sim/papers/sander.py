@@ -16,194 +16,213 @@ if TYPE_CHECKING:
 Figures = dict[str, Estimate]
 
 _BASELINE = "sander-chrome"
-_PARALLEL = ("rr", "wrr", "firefox", "firefox-eps")
-_HOL, _SPEED, _PAINT = "hol_sander_stream_bytes", "speed_index_ms", "first_paint_ms"
-_CLEAR = 0.05
-"""From there on the paper counts a site as better or worse."""
-_SMALL_BYTES = 600_000
-"""Below this the paper calls a site small (§ V-B)."""
-_LIMIT_MS = 300_000
-"""After so long the paper gave a run up, and repeated it."""
+_PARALLEL_SCHEMES = ("rr", "wrr", "firefox", "firefox-eps")
+_BYTES_BLOCKED, _SPEED_INDEX, _FIRST_PAINT = (
+    "hol_sander_stream_bytes",
+    "speed_index_ms",
+    "first_paint_ms",
+)
+_MIN_CLEAR_CHANGE = 0.05
+"""Smallest change for which the paper counts a site as better or worse."""
+_MIN_LARGE_BYTES = 600_000
+"""Size below which the paper calls a site small (§ V-B)."""
+_MAX_LOAD_MS = 300_000
+"""Time limit of a run in the paper, which repeated runs that took longer."""
 _LOSSES = {"2mbps": 0.0, "1pct": 0.01, "2pct": 0.02, "5pct": 0.05}
 
 
 def cells(loads: Loads, _paper: Mapping[str, float]) -> Figures:
-    """Return the changes of each cell and scheme: bytes blocked, SpeedIndex, pages of each kind."""
-    loads = _finished(loads)
-    found: Figures = {}
+    """Return the changes of bytes blocked and SpeedIndex, by cell and scheme."""
+    loads = _without_timeouts(loads)
+    figures: Figures = {}
     for network, here in loads.split("network"):
-        found |= _cell(here, title(network))
-    return found
+        figures |= _cell_figures(here, title(network))
+    return figures
 
 
 def reno(loads: Loads, _paper: Mapping[str, float]) -> Figures:
-    """Return the changes with Reno at 0 and 5 % of loss, and how far bytes blocked fall."""
-    plain = cells(loads, {})
-    found = {
+    """Return the changes with Reno at 0 and 5 % of loss, and their differences."""
+    by_cell = cells(loads, {})
+    figures = {
         name.replace("2mbps.", "reno-0pct.").replace("5pct.", "reno-5pct."): figure
-        for name, figure in plain.items()
+        for name, figure in by_cell.items()
     }
-    return found | _falls(plain)
+    return figures | _hol_differences(by_cell)
 
 
 def correlations(loads: Loads, _paper: Mapping[str, float]) -> Figures:
-    """Return Spearman's rho within pages, over cells and schemes: medians of small and of large."""
-    loads = _finished(loads)
-    sizes_of = {row["page"]: row["page_bytes"] for row in loads.rows}
-    points: dict[str, list[tuple[float, float, float]]] = {page: [] for page in sizes_of}
-    for network, here in loads.split("network"):
-        base = here.where(scheme=_BASELINE)
-        for scheme in _PARALLEL:
-            ours = here.where(scheme=f"sander-{scheme}")
-            si, hol = ours.deltas(base, _SPEED), ours.deltas(base, _HOL)
+    """Return Spearman's rho within pages, over cells and schemes: medians over pages by size."""
+    loads = _without_timeouts(loads)
+    page_bytes = {row["page"]: row["page_bytes"] for row in loads.rows}
+    points: dict[str, list[dict[str, float]]] = {page: [] for page in page_bytes}
+    for network, of_network in loads.split("network"):
+        base = of_network.where(scheme=_BASELINE)
+        for scheme in _PARALLEL_SCHEMES:
+            of_scheme = of_network.where(scheme=f"sander-{scheme}")
+            si = of_scheme.deltas(base, _SPEED_INDEX)
+            hol = of_scheme.deltas(base, _BYTES_BLOCKED)
+            loss = _LOSSES[title(network)]
             for page in si.keys() & hol.keys():
-                points[page].append((si[page], hol[page], _LOSSES[title(network)]))
-    found: Figures = _falls(cells(loads, {}))
-    for name, (left, right) in _RHOS.items():
-        known = {
-            page: rho
-            for page, of in points.items()
-            if (rho := spearman([p[left] for p in of], [p[right] for p in of])) is not None
+                points[page].append({"si": si[page], "hol": hol[page], "loss": loss})
+    figures: Figures = _hol_differences(cells(loads, {}))
+    for left, right in _RHO_PAIRS:
+        rhos = {}
+        for page, of_page in points.items():
+            rho = spearman([point[left] for point in of_page], [point[right] for point in of_page])
+            if rho is not None:
+                rhos[page] = rho
+        groups = {
+            "small": [rho for page, rho in rhos.items() if page_bytes[page] < _MIN_LARGE_BYTES],
+            "large": [rho for page, rho in rhos.items() if page_bytes[page] >= _MIN_LARGE_BYTES],
+            "all": [*rhos.values()],
         }
-        for kind, is_chosen in (
-            ("small", lambda page: sizes_of[page] < _SMALL_BYTES),
-            ("large", lambda page: sizes_of[page] >= _SMALL_BYTES),
-            ("all", lambda _: True),
-        ):
-            chosen = [rho for page, rho in known.items() if is_chosen(page)]
-            if chosen:
-                found[f"rho.{name}.{kind}"] = median(chosen)
-    return found
+        for group, values in groups.items():
+            if values:
+                figures[f"rho.{left}-{right}.{group}"] = median(values)
+    return figures
 
 
-_RHOS = {"si-hol": (0, 1), "si-loss": (0, 2), "loss-hol": (2, 1)}
+_RHO_PAIRS = (("si", "hol"), ("si", "loss"), ("loss", "hol"))
+"""Quantities whose changes are correlated: SpeedIndex, bytes blocked, and loss of the cell."""
 
 
 def sizes(loads: Loads, _paper: Mapping[str, float]) -> Figures:
-    """Return how many pages there are, and how large."""
-    values = {row["page"]: row["page_bytes"] / 1e6 for row in loads.rows}.values()
+    """Return the number of pages, and their sizes."""
+    sizes_mb = {row["page"]: row["page_bytes"] / 1e6 for row in loads.rows}.values()
     return {
-        "pages": Estimate(len(values)),
-        "megabytes.mean": mean(values),
-        "megabytes.median": median(values),
-        "below-0.6-mb": share(value < _SMALL_BYTES / 1e6 for value in values),
+        "pages": Estimate(len(sizes_mb)),
+        "megabytes.mean": mean(sizes_mb),
+        "megabytes.median": median(sizes_mb),
+        "below-0.6-mb": share(size_mb < _MIN_LARGE_BYTES / 1e6 for size_mb in sizes_mb),
     }
 
 
 def times(loads: Loads, _paper: Mapping[str, float]) -> Figures:
-    """Return how long a page takes in each cell of Table I, and what is lost."""
-    found: Figures = {}
-    for network, here in loads.split("network"):
-        loads_ms = here.medians("page_load_ms").values()
-        found[f"{title(network)}.seconds"] = median(value / 1000 for value in loads_ms)
-        found |= _lost(here, title(network))
-    return found
+    """Return load times and losses in each cell of Table I."""
+    figures: Figures = {}
+    for network, of_network in loads.split("network"):
+        load_times_ms = of_network.medians("page_load_ms").values()
+        figures[f"{title(network)}.seconds"] = median(value / 1000 for value in load_times_ms)
+        figures |= _loss_figures(of_network, title(network))
+    return figures
 
 
 def title(network: str) -> str:
-    """Return how figures call the cell of a network: by what makes it another one.
+    """Return the name of a network's cell in figures: the setting in which it differs.
 
     >>> title("sander-5mbps-100ms"), title("sander-2mbps-50ms-2pct")
     ('5mbps', '50ms')
     >>> title("sander-2mbps-100ms-2pct"), title("sander-2mbps-100ms-2pct-burst5")
     ('2pct', 'burst5')
     """
-    _, rate, rtt, *more = network.split("-")
+    _, rate, rtt, *losses = network.split("-")
     if rtt != "100ms":
         return rtt
-    return more[-1] if more else rate
+    return losses.pop() if losses else rate
 
 
-def _cell(here: Loads, cell: str) -> Figures:
+def _cell_figures(loads: Loads, cell: str) -> Figures:
     """Return the figures of one cell."""
-    base = here.where(scheme=_BASELINE)
-    schemes = [s for s in (*_PARALLEL, "batched-rr") if f"sander-{s}" in here.schemes]
-    found: Figures = {}
+    base = loads.where(scheme=_BASELINE)
+    schemes = [s for s in (*_PARALLEL_SCHEMES, "batched-rr") if f"sander-{s}" in loads.schemes]
+    figures: Figures = {}
     for scheme in schemes:
-        ours = here.where(scheme=f"sander-{scheme}")
-        changes = _changes(ours.deltas(base, _HOL).values(), ours.deltas(base, _SPEED).values())
-        found |= {f"{cell}.{scheme}.{name}": figure for name, figure in changes.items()}
-        found |= _causes(ours, base, f"{cell}.{scheme}")
-    reductions = [found[f"{cell}.{s}.hol"] for s in _PARALLEL if s in schemes]
-    found[f"{cell}.most-hol"] = max(reductions)
-    found[f"{cell}.others-most-hol"] = max(reductions[:-1])
-    if "sander-batched-rr" in here.schemes:
-        batched, rr = (here.where(scheme=f"sander-{name}") for name in ("batched-rr", "rr"))
-        for name, column in (("hol", _HOL), ("si", _SPEED)):
+        ours = loads.where(scheme=f"sander-{scheme}")
+        changes = _change_figures(
+            ours.deltas(base, _BYTES_BLOCKED).values(), ours.deltas(base, _SPEED_INDEX).values()
+        )
+        figures |= {f"{cell}.{scheme}.{name}": figure for name, figure in changes.items()}
+        figures |= _cause_figures(ours, base, f"{cell}.{scheme}")
+    reductions = [figures[f"{cell}.{s}.hol"] for s in _PARALLEL_SCHEMES if s in schemes]
+    figures[f"{cell}.most-hol"] = max(reductions)
+    figures[f"{cell}.others-most-hol"] = max(reductions[:-1])
+    if "sander-batched-rr" in loads.schemes:
+        batched, rr = (loads.where(scheme=f"sander-{name}") for name in ("batched-rr", "rr"))
+        for name, column in (("hol", _BYTES_BLOCKED), ("si", _SPEED_INDEX)):
             change = batched.deltas(rr, column)
-            found[f"{cell}.batched-to-rr.{name}"] = median(change.values())
-    tree, eps = (here.where(scheme=f"sander-{s}") for s in _PARALLEL[2:])
-    apart = eps.deltas(base, _SPEED), tree.deltas(base, _SPEED)
-    found[f"{cell}.eps-to-tree"] = median([apart[0][page] - apart[1][page] for page in apart[0]])
-    return found | _lost(here, cell)
+            figures[f"{cell}.batched-to-rr.{name}"] = median(change.values())
+    tree = loads.where(scheme="sander-firefox").deltas(base, _SPEED_INDEX)
+    eps = loads.where(scheme="sander-firefox-eps").deltas(base, _SPEED_INDEX)
+    figures[f"{cell}.eps-to-tree"] = median([eps[page] - tree[page] for page in eps])
+    return figures | _loss_figures(loads, cell)
 
 
-def _changes(hol: Collection[float], speed: Collection[float]) -> Figures:
-    """Return what changes over pages say."""
+def _change_figures(hol: Collection[float], speed_index: Collection[float]) -> Figures:
+    """Return figures of relative changes of pages: of bytes blocked, and of SpeedIndex."""
+    is_faster = [value < -_MIN_CLEAR_CHANGE for value in speed_index]
+    is_slower = [value > _MIN_CLEAR_CHANGE for value in speed_index]
     return {
         "hol": median(hol),
         "hol-above": share(value > 0 for value in hol),
-        "hol-more": share(value > _CLEAR for value in hol),
+        "hol-more": share(value > _MIN_CLEAR_CHANGE for value in hol),
         "hol-equal": share(value == 0 for value in hol),
-        "si": median(speed),
-        "si-spread": over_pages([*speed], _quartiles),
-        "faster": share(value < -_CLEAR for value in speed),
-        "slower": share(value > _CLEAR for value in speed),
-        "balance": mean([float((v < -_CLEAR) - (v > _CLEAR)) for v in speed]),
+        "si": median(speed_index),
+        "si-spread": over_pages([*speed_index], _quartile_distance),
+        "faster": share(is_faster),
+        "slower": share(is_slower),
+        "balance": mean(
+            float(faster - slower) for faster, slower in zip(is_faster, is_slower, strict=True)
+        ),
     }
 
 
-def _causes(ours: Loads, base: Loads, name: str) -> Figures:
-    """Return the mean change of SpeedIndex in ms, and how much of it first paint accounts for.
+def _cause_figures(ours: Loads, base: Loads, name: str) -> Figures:
+    """Return the mean changes of SpeedIndex and first paint in ms, and their ratio.
 
-    Nothing is painted before first paint, so what delays that delays the SpeedIndex by as much.
+    Nothing is painted before first paint: a later one delays the SpeedIndex by as much.
     """
-    changes = {}
-    for column in (_SPEED, _PAINT):
-        now, then = ours.medians(column), base.medians(column)
-        changes[column] = {page: now[page] - then[page] for page in now if page in then}
-    # A page with nothing in sight has no SpeedIndex.
-    both = changes[_SPEED].keys() & changes[_PAINT].keys()
-    speed, paint = ([changes[name][page] for page in sorted(both)] for name in (_SPEED, _PAINT))
-    moved = mean(speed)
-    found = {f"{name}.si-ms": moved, f"{name}.paint-ms": mean(paint)}
-    if moved.value:
-        found[f"{name}.paint-share"] = Estimate(found[f"{name}.paint-ms"].value / moved.value)
-    return found
+    speed_index = _median_differences(ours, base, _SPEED_INDEX)
+    first_paint = _median_differences(ours, base, _FIRST_PAINT)
+    # A page with nothing above the fold has no SpeedIndex.
+    pages = sorted(speed_index.keys() & first_paint.keys())
+    mean_speed_index = mean(speed_index[page] for page in pages)
+    mean_paint = mean(first_paint[page] for page in pages)
+    figures = {f"{name}.si-ms": mean_speed_index, f"{name}.paint-ms": mean_paint}
+    if mean_speed_index.value:
+        figures[f"{name}.paint-share"] = Estimate(mean_paint.value / mean_speed_index.value)
+    return figures
 
 
-def _lost(here: Loads, cell: str) -> Figures:
-    """Return what the loads of a cell lost, whatever the scheme."""
-    rates = sorted(row["packets_lost"] / row["packets_sent"] for row in here.rows)
-    bursts = sorted(row["packets_longest_burst"] for row in here.rows)
+def _median_differences(ours: Loads, base: Loads, column: str) -> dict[str, float]:
+    """Return the difference of the medians of a column by page."""
+    own_medians, base_medians = ours.medians(column), base.medians(column)
+    return {
+        page: own_medians[page] - base_medians[page] for page in own_medians if page in base_medians
+    }
+
+
+def _loss_figures(loads: Loads, cell: str) -> Figures:
+    """Return figures of the losses in a cell, over all schemes."""
+    rates = [row["packets_lost"] / row["packets_sent"] for row in loads.rows]
+    bursts = sorted(row["packets_longest_burst"] for row in loads.rows)
     return {
         f"{cell}.loss-free": Estimate(sum(rate == 0 for rate in rates) / len(rates)),
         f"{cell}.loss": Estimate(statistics.median(rates)),
         f"{cell}.burst-95": Estimate(bursts[int(0.95 * (len(bursts) - 1))]),
-        f"{cell}.longest-burst": Estimate(bursts[-1]),
+        f"{cell}.longest-burst": Estimate(max(bursts)),
     }
 
 
-def _falls(found: Figures) -> Figures:
-    """Return how far bytes blocked fall from no added loss to 5 %."""
+def _hol_differences(figures: Figures) -> Figures:
+    """Return the difference of bytes blocked between no added loss and 5 %."""
     return {
-        f"{s}.fall": Estimate(found[f"2mbps.{s}.hol"].value - found[f"5pct.{s}.hol"].value)
-        for s in _PARALLEL
+        f"{s}.fall": Estimate(figures[f"2mbps.{s}.hol"].value - figures[f"5pct.{s}.hol"].value)
+        for s in _PARALLEL_SCHEMES
     }
 
 
-def _finished(loads: Loads) -> Loads:
-    """Return the loads of pages and seeds that all schemes finished in time, as the paper has it.
+def _without_timeouts(loads: Loads) -> Loads:
+    """Return the loads of pages and seeds that all schemes finished in time.
 
-    It repeated a run that took over 300 s; here page and seed are left out for all schemes.
+    The paper repeated runs of over 300 s; here the page and seed are excluded for all schemes.
     """
     return loads.complete_groups(
-        ("page", "network", "seed"), lambda row: row["page_load_ms"] <= _LIMIT_MS
+        ("page", "network", "seed"), lambda row: row["page_load_ms"] <= _MAX_LOAD_MS
     )
 
 
-def _quartiles(values: Any) -> float:
-    """Return how far the quartiles are apart."""
+def _quartile_distance(values: Any) -> float:
+    """Return the difference between the quartiles."""
     import numpy as np  # lazy: h3sim.papers should load quickly
 
     low, high = np.percentile(values, (25, 75))

@@ -23,12 +23,13 @@ if TYPE_CHECKING:
 RECORD_SEPARATOR = "\x1e"
 """The record separator of a JSON text sequence (RFC 7464 § 2.2)."""
 _MAX_PROBLEMS = 20
-_MAX_DOCUMENT, _MAX_RECORD = 100_000_000, 10_000_000
+"""The number of errors at which reading stops: of a file of another kind every line is wrong."""
+_MAX_DOCUMENT_CHARS, _MAX_RECORD_CHARS = 100_000_000, 10_000_000
 """The maximum characters of a document, which is held in memory at 5 to 25 bytes each, and of a
 record of a sequence. A file of 1.5 MB can unpack to a thousand times as much."""
 _MAX_EVENTS = 4_000_000
-"""The maximum events of a sequence; a packet takes about 400 bytes in memory."""
-_TOO_LONG = f"is a record of more than {_MAX_RECORD // 1_000_000} MB"
+"""The maximum number of events of a sequence: a packet takes about 400 bytes in memory."""
+_RECORD_TOO_LONG = f"is a record of more than {_MAX_RECORD_CHARS // 1_000_000} MB"
 
 
 class LogError(InputError):
@@ -41,6 +42,7 @@ class Findings:
     def __init__(self, source: str) -> None:
         self.source = source
         self.unknown: list[str] = []
+        """Missing data of the log, and what replaces it."""
         self._problems: list[ValidationIssue] = []
 
     def wrong(self, key: str, message: str) -> None:
@@ -66,12 +68,14 @@ class Findings:
 
 
 class RawTrace(NamedTuple):
-    """One trace of a file: *head* is everything except its events, which come with their keys."""
+    """One trace of a file: *head* has all its keys except "events"."""
 
     key: str
+    """Position of the trace in the file, for messages."""
     title: str
     head: dict[str, Any]
     events: Iterable[tuple[str, Any]]
+    """Each event, with its position in the file."""
 
 
 @contextmanager
@@ -98,33 +102,34 @@ def raw_traces(stream: TextIO, findings: Findings) -> Iterator[RawTrace]:
         LogError: if the file cannot be read, or a document is too large for memory.
     """
     # One character beyond the limit distinguishes a line that is too long from one that fits.
-    first = stream.readline(_MAX_DOCUMENT + 1)
+    first = stream.readline(_MAX_DOCUMENT_CHARS + 1)
     while first and not first.strip():
-        first = stream.readline(_MAX_DOCUMENT + 1)
+        first = stream.readline(_MAX_DOCUMENT_CHARS + 1)
     if first.startswith(RECORD_SEPARATOR):
-        yield _sequence(_records(_lines(first, stream, findings), findings), findings)
+        yield _sequence(_separated_records(_lines(first, stream, findings), findings), findings)
         return
-    document, message = _parse_json(first) if len(first) <= _MAX_DOCUMENT else (None, "too long")
+    is_short = len(first) <= _MAX_DOCUMENT_CHARS
+    document, message = _parse_json(first) if is_short else (None, "too long")
     if isinstance(document, dict) and "trace" in document:
-        yield _sequence(_filled(_lines(first, stream, findings)), findings)
+        yield _sequence(_line_records(_lines(first, stream, findings)), findings)
         return
-    rest = stream.read(max(_MAX_DOCUMENT + 1 - len(first), 1))
-    if len(first) + len(rest) > _MAX_DOCUMENT:
+    rest = stream.read(max(_MAX_DOCUMENT_CHARS + 1 - len(first), 1))
+    if len(first) + len(rest) > _MAX_DOCUMENT_CHARS:
         findings.fatal(
             "",
-            f"is more than {_MAX_DOCUMENT // 1_000_000} MB of JSON (unpacked), which must fit into"
-            " memory: write it as a JSON text sequence (.sqlog)",
+            f"is more than {_MAX_DOCUMENT_CHARS // 1_000_000} MB of JSON (unpacked), which must fit"
+            " into memory: write it as a JSON text sequence (.sqlog)",
         )
     # Many logs are a single line, which has been parsed already.
     if message or rest.strip():
         document, message = _parse_json(first + rest)
     if message:
         findings.fatal("", f"is not JSON: {message}")
-    yield from _contained(document, findings)
+    yield from _traces_of_document(document, findings)
 
 
-def _contained(document: object, findings: Findings) -> Iterator[RawTrace]:
-    """Yield the traces of a document."""
+def _traces_of_document(document: object, findings: Findings) -> Iterator[RawTrace]:
+    """Yield the traces of a JSON document."""
     if not isinstance(document, dict) or "traces" not in document:
         findings.fatal("", "is not a qlog: it has neither 'traces' nor 'trace'")
     traces = document["traces"]
@@ -135,7 +140,7 @@ def _contained(document: object, findings: Findings) -> Iterator[RawTrace]:
         if not isinstance(trace, dict):
             findings.wrong(key, "must be an object")
         elif "error_description" in trace and "events" not in trace:
-            continue  # a trace that could not be logged has a reason, and no events
+            continue  # the reason why a trace could not be logged, instead of its events
         elif not isinstance(trace.get("events"), list):
             findings.wrong(f"{key}.events", "must be a list" if "events" in trace else "is missing")
         else:
@@ -146,7 +151,16 @@ def _contained(document: object, findings: Findings) -> Iterator[RawTrace]:
             yield RawTrace(key, _title(document, trace), head, events)
 
 
-def _sequence(records: Iterator[tuple[int, str, bool]], findings: Findings) -> RawTrace:
+class _Record(NamedTuple):
+    """A record of a JSON text sequence, and the number of its first line."""
+
+    line: int
+    text: str
+    is_complete: bool
+    """False for the last record of a log whose writer was stopped."""
+
+
+def _sequence(records: Iterator[_Record], findings: Findings) -> RawTrace:
     """Return the one trace of a sequence."""
     line, text, _ = next(records)
     head, message = _parse_json(text)
@@ -158,10 +172,8 @@ def _sequence(records: Iterator[tuple[int, str, bool]], findings: Findings) -> R
     return RawTrace("trace", _title(head, trace), trace, _parse_records(records, findings))
 
 
-def _parse_records(
-    records: Iterator[tuple[int, str, bool]], findings: Findings
-) -> Iterator[tuple[str, Any]]:
-    """Yield the events of a sequence, each with its line."""
+def _parse_records(records: Iterator[_Record], findings: Findings) -> Iterator[tuple[str, Any]]:
+    """Yield the events of a sequence, each with its position in the file."""
     for number, (line, text, is_complete) in enumerate(records, 1):
         if number > _MAX_EVENTS:
             findings.fatal(f"line {line}", f"is the end of {_MAX_EVENTS:,} events, the maximum")
@@ -171,7 +183,7 @@ def _parse_records(
         elif is_complete:
             findings.wrong(f"line {line}", f"is not JSON: {message}")
         else:
-            # The writer was stopped; the records before are valid (RFC 7464 § 2.3).
+            # The records before are valid (RFC 7464 § 2.3).
             findings.unknown.append(f"what came after line {line}, where the log is cut off")
 
 
@@ -179,41 +191,38 @@ def _lines(first: str, stream: TextIO, findings: Findings) -> Iterator[tuple[int
     """Yield *first* and the other lines of *stream*, with their numbers."""
     line, number = first, 1
     while line:
-        if len(line) > _MAX_RECORD:
-            findings.fatal(f"line {number}", _TOO_LONG)
+        if len(line) > _MAX_RECORD_CHARS:
+            findings.fatal(f"line {number}", _RECORD_TOO_LONG)
         yield number, line
-        line, number = stream.readline(_MAX_RECORD + 1), number + 1
+        line, number = stream.readline(_MAX_RECORD_CHARS + 1), number + 1
 
 
-def _records(
-    lines: Iterable[tuple[int, str]], findings: Findings
-) -> Iterator[tuple[int, str, bool]]:
-    """Yield (line number, text, whether it is complete) of each record after a separator."""
-    parts: list[str] = []
-    begun = 1
+def _separated_records(lines: Iterable[tuple[int, str]], findings: Findings) -> Iterator[_Record]:
+    """Yield the records of a file in which a separator precedes each."""
+    parts: list[str] = []  # of the current record
+    first_line = 1
     n_chars = 0
     for number, line in lines:
         n_chars += len(line)
-        if n_chars > _MAX_RECORD:
-            findings.fatal(f"line {begun}", _TOO_LONG)
-        *before, rest = line.split(RECORD_SEPARATOR)
-        for piece in before:
-            parts.append(piece)
-            text = "".join(parts)
+        if n_chars > _MAX_RECORD_CHARS:
+            findings.fatal(f"line {first_line}", _RECORD_TOO_LONG)
+        *ends_of_records, rest = line.split(RECORD_SEPARATOR)
+        for end in ends_of_records:
+            text = "".join((*parts, end))
             if text.strip():
-                yield begun, text, True
-            parts, begun, n_chars = [], number, len(line)
+                yield _Record(first_line, text, True)
+            parts, first_line, n_chars = [], number, len(line)
         parts.append(rest)
     text = "".join(parts)
     if text.strip():
-        yield begun, text, text.endswith("\n")
+        yield _Record(first_line, text, text.endswith("\n"))
 
 
-def _filled(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str, bool]]:
-    """Yield the same for records that are one per line."""
+def _line_records(lines: Iterable[tuple[int, str]]) -> Iterator[_Record]:
+    """Yield the records of a file with one per line, without separators."""
     for number, line in lines:
         if line.strip():
-            yield number, line, line.endswith("\n")
+            yield _Record(number, line, line.endswith("\n"))
 
 
 def _title(outer: dict[str, Any], trace: dict[str, Any]) -> str:
@@ -222,28 +231,30 @@ def _title(outer: dict[str, Any], trace: dict[str, Any]) -> str:
 
 
 def _parse_json(text: str) -> tuple[Any, str]:
-    """Return the parsed *text*, and an error message."""
+    """Return the parsed *text* and "", or None and an error message."""
     try:
-        return json.loads(text, parse_constant=_refuse), ""
+        return json.loads(text, parse_constant=_reject_constant), ""
     except json.JSONDecodeError as error:
         if not text.strip():
             return None, "it is empty"
-        where = f"line {error.lineno}, column {error.colno}" if error.lineno > 1 else ""
-        return None, f"{error.msg} at {where or f'column {error.colno}'}"
+        line = f"line {error.lineno}, " if error.lineno > 1 else ""
+        return None, f"{error.msg} at {line}column {error.colno}"
     except RecursionError:
         return None, "it is nested too deeply"
     except ValueError as error:
         return None, str(error)
 
 
-def _refuse(constant: str) -> NoReturn:
+def _reject_constant(constant: str) -> NoReturn:
+    """Reject NaN and Infinity, which Python's parser accepts but JSON forbids."""
     raise ValueError(f"{constant} is no number")
 
 
 _MAX_TIME = 1e18
-"""In any unit; in 2026 about 1.8e15 microseconds have passed since 1970."""
-_DELTA = ("delta", "delta_time", "relative_to_previous_event")
-_EVENTS_READ = {
+"""Largest time in any unit: in 2026 about 1.8e15 microseconds have passed since 1970."""
+_DELTA_FORMATS = ("delta", "delta_time", "relative_to_previous_event")
+"""Names of the time format in which a time is relative to the previous event."""
+_KIND_BY_EVENT_NAME = {
     "packet_sent": "sent",
     "packet_received": "received",
     "packet_lost": "lost",
@@ -257,15 +268,18 @@ _EVENTS_READ = {
     "priority_updated": "prioritized",
     "parameters_set": "parameters",
 }
+"""Kinds of the events that are used, by their names in all versions, without a category."""
 _TIME_FIELDS = ("time", "relative_time", "delta_time")
+"""Names that the column of times can have in `event_fields`."""
 
 
 class QlogEvent(NamedTuple):
-    """An event that is used; *key* is its position in the file."""
+    """An event that is used; *key* is its position in the file, for messages."""
 
     key: str
     at_ns: int
     what: str
+    """The kind of event, a value of `_KIND_BY_EVENT_NAME`."""
     data: dict[str, Any]
 
 
@@ -275,6 +289,7 @@ def as_unsigned(value: object) -> int | None:
     >>> [as_unsigned(value) for value in (4, "4", 4.0, -4, 4.5, True, "4a")]
     [4, 4, 4, None, None, None, None]
     """
+    # MAX_VARINT has 19 digits; converting a very long text would take time.
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20:
         value = int(value)
     if isinstance(value, float) and value.is_integer():
@@ -296,23 +311,24 @@ class Clock:
         units = configuration.get("time_units", common.get("time_units", "ms"))
         self._findings = findings
         self._ns_per_unit = NS_PER_US if units == "us" else NS_PER_MS
-        self._form = str(common.get("time_format", time_field))
-        self.is_delta = self._form in _DELTA
-        self.reference = (self._form, units, repr(common.get("reference_time")))
+        time_format = str(common.get("time_format", time_field))
+        self.is_delta = time_format in _DELTA_FORMATS
+        self.reference = (time_format, units, repr(common.get("reference_time")))
+        """Equal for two clocks whose times can be compared."""
         self.base: float | None = None
-        """Time zero of the trace, in the units of the log."""
+        """Time zero of the trace, in the units of the log; None before the first event."""
         self._now_ns = 0
 
     def at_ns(self, key: str, value: object) -> int | None:
-        """Return the time *value*, or None after recording an error."""
+        """Return the time *value* of an event; None after recording an error under *key*."""
         number = _read_time(value)
         if number is None:
             self._findings.wrong(f"{key}.time", f"must be a number, is {describe_value(value)}")
             return None
         if self.base is None:
-            is_long_ago = abs(number) * self._ns_per_unit > NS_PER_DAY
-            self.base = number if is_long_ago else 0
-            if is_long_ago and self.is_delta:
+            is_time_of_day = abs(number) * self._ns_per_unit > NS_PER_DAY
+            self.base = number if is_time_of_day else 0
+            if is_time_of_day and self.is_delta:
                 number = 0
         if self.is_delta:
             self._now_ns += round(number * self._ns_per_unit)
@@ -349,9 +365,9 @@ def _read_events(
             continue
         if not event:
             continue  # an empty last event allows for a trailing comma
-        what = _EVENTS_READ.get(_event_name(event, common))
-        # The first event defines time zero, and each delta is relative to the event before it,
-        # including events that are not used.
+        what = _KIND_BY_EVENT_NAME.get(_event_name(event, common))
+        # The clock also needs the times of unused events: the first one defines time zero, and a
+        # delta is relative to the previous event.
         if what is None and not is_first and not clock.is_delta:
             continue
         is_first = False

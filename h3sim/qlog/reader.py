@@ -1,4 +1,4 @@
-"""qlog reader: what each endpoint logs, and the logs of one or both as a trace for metrics."""
+"""qlog reader: the view of each endpoint, and the trace that one or both views yield."""
 
 from __future__ import annotations
 
@@ -29,15 +29,16 @@ if TYPE_CHECKING:
     from h3sim.qlog.container import Clock, QlogEvent, RawTrace
 
 
-_APPLICATION = ("application", "user")
-_HEADERS = ("headers", "header")
+_APPLICATION_NAMES = ("application", "user")
+"""Values of `to` in an event of data that the transport delivers to the application."""
+_HEADERS_FRAME_TYPES = ("headers", "header")
 """The names of a frame of header fields, now and in draft-01 and -02 of qlog."""
 
 
 class VantagePoint:
     """The view of a client or a server: downlink packets, requests, acknowledgements.
 
-    Only packets with a short header, and only request streams are considered.
+    Only packets of the application data number space, and only request streams are considered.
     """
 
     def __init__(self, findings: Findings, clock: Clock, *, is_client: bool) -> None:
@@ -45,17 +46,19 @@ class VantagePoint:
         self.clock = clock
         self.is_client = is_client
         self._down_frames: tuple[str, ...] = ("stream", "reset_stream")
-        # A server learns by ACKs what has arrived; a client's own are of no use here.
+        """Types of the frames of downlink packets that are read."""
         self._up_frames: tuple[str, ...] = ("stream",) if is_client else ("stream", "ack")
+        """Types of the frames of uplink packets that are read: a server learns by ACKs what has
+        arrived, a client knows."""
         self.packets: dict[int, int] = {}
         """Times of downlink packets, received (client) or sent (server), by number."""
-        self.handshake_numbers: dict[int, None] = {}
+        self.handshake_numbers: set[int] = set()
         """The numbers of downlink packets in the two other packet number spaces."""
         self.frames: dict[int, list[StreamFrame]] = {}
         """The stream frames of those packets, if logged."""
         self.reset_at_bytes: dict[int, int] = {}
         """The bytes sent of each response that the server reset (RFC 9000 § 19.4)."""
-        self.asked_at_ns: dict[int, int] = {}
+        self.requested_at_ns: dict[int, int] = {}
         """Time when each stream's request was made (client) or arrived (server)."""
         self.ids: dict[int, str] = {}
         """The path (`:path`) of each stream's request."""
@@ -64,12 +67,16 @@ class VantagePoint:
         self.moved: list[DataMoved] = []
         """Times and bytes delivered to a client's application."""
         self.acked = Ranges()
+        """The numbers of downlink packets that the client acknowledged."""
         self.lost: dict[int, None] = {}
+        """The numbers of downlink packets that the server declared lost, in order."""
         self.min_rtt_ns: int | None = None
 
     def on_event(self, event: QlogEvent) -> None:
         """Record an event."""
         match event.what:
+            # A client receives the packets of the downlink, and creates requests; a server sends
+            # the former, and parses the latter.
             case "sent" | "received":
                 self._on_packet(event, is_down=(event.what == "received") == self.is_client)
             case "created" | "parsed":
@@ -86,7 +93,7 @@ class VantagePoint:
     # Packets
 
     def _on_packet(self, event: QlogEvent, *, is_down: bool) -> None:
-        """Take in a packet, by its direction and packet number space."""
+        """Record a packet, by its direction and packet number space."""
         fields = header_fields(event)
         packet_type = str(fields.get("packet_type", "1RTT")).casefold()
         if not is_down:
@@ -96,7 +103,7 @@ class VantagePoint:
         number = as_unsigned(fields.get("packet_number"))
         if packet_type != "1rtt":
             if number is not None and packet_type in ("initial", "handshake"):
-                self.handshake_numbers[number] = None
+                self.handshake_numbers.add(number)
             return
         if number is None:
             value = describe_value(fields.get("packet_number"))
@@ -104,43 +111,43 @@ class VantagePoint:
             self._findings.wrong(f"{event.key}.data.header.packet_number", message)
             return
         if number in self.packets:
-            return  # a receiver accepts each packet once
+            return  # a duplicate, which the receiver ignores
         self.packets[number] = event.at_ns
-        frames = []
-        for kind, key, entry in self._frames(event, *self._down_frames):
-            if kind == "reset_stream":
-                stream_id, size = self._stream_id(key, entry), as_unsigned(entry.get("final_size"))
+        stream_frames = []
+        for frame_type, key, frame in self._frames(event, *self._down_frames):
+            if frame_type == "reset_stream":
+                stream_id, size = self._stream_id(key, frame), as_unsigned(frame.get("final_size"))
                 if stream_id is not None and size is not None:
                     self.reset_at_bytes[stream_id] = size
-            elif kind == "ack":
-                self._on_request_acked(event, entry)
-            elif (frame := self._stream_frame(key, entry)) is not None:
-                frames.append(frame)
-        if frames:
-            self.frames[number] = frames
+            elif frame_type == "ack":
+                self._on_request_acked(event, frame)
+            elif (stream_frame := self._stream_frame(key, frame)) is not None:
+                stream_frames.append(stream_frame)
+        if stream_frames:
+            self.frames[number] = stream_frames
 
     def _on_client_packet(self, event: QlogEvent) -> None:
-        """Take in a packet of the client: requests, limits and acknowledgements."""
-        for kind, key, entry in self._frames(event, *self._up_frames):
-            if kind == "ack":
-                self._on_ack(key, entry.get("acked_ranges", []))
-            elif kind != "stream":
-                self._on_limit(event, kind, entry)
-            elif (stream_id := self._stream_id(key, entry)) is not None:
-                self._on_asked(stream_id, event.at_ns)
+        """Record a packet of the client: requests, limits and acknowledgements."""
+        for frame_type, key, frame in self._frames(event, *self._up_frames):
+            if frame_type == "ack":
+                self._on_ack(key, frame.get("acked_ranges", []))
+            elif frame_type != "stream":
+                self._on_limit(event, frame_type, frame)
+            elif (stream_id := self._stream_id(key, frame)) is not None:
+                self._on_request_bytes(stream_id, event.at_ns)
 
-    def _on_request_acked(self, event: QlogEvent, entry: dict[str, Any]) -> None:
-        """Note an ACK of the client's packets; `SenderView` reads these."""
+    def _on_request_acked(self, event: QlogEvent, frame: dict[str, Any]) -> None:
+        """Ignore an ACK of the client's packets; `SenderView` records it."""
 
-    def _on_limit(self, event: QlogEvent, kind: str, entry: dict[str, Any]) -> None:
-        """Note a flow control limit; `SenderView` reads these."""
+    def _on_limit(self, event: QlogEvent, frame_type: str, frame: dict[str, Any]) -> None:
+        """Ignore a flow control limit; `SenderView` records it."""
 
     def _frames(
         self, event: QlogEvent, *frame_types: str
     ) -> Iterator[tuple[str, str, dict[str, Any]]]:
         """Yield the type, key and fields of each frame of these types.
 
-        Call it once per event: each error is recorded when it is found.
+        To be called once per event, since it records each error that it finds.
         """
         frames = event.data.get("frames") or []
         if not isinstance(frames, list):
@@ -172,7 +179,7 @@ class VantagePoint:
     def _on_moved(self, event: QlogEvent) -> None:
         """Record bytes that moved from the transport to the application."""
         data = event.data
-        if data.get("from") != "transport" or data.get("to") not in _APPLICATION:
+        if data.get("from") != "transport" or data.get("to") not in _APPLICATION_NAMES:
             return
         stream_id, offset = as_unsigned(data.get("stream_id")), as_unsigned(data.get("offset"))
         n_bytes = as_unsigned(frame_length(data))
@@ -200,17 +207,19 @@ class VantagePoint:
     # HTTP
 
     def _on_header_frame(self, event: QlogEvent, *, is_request: bool) -> None:
-        """Take in a frame with the headers of a request or a response."""
+        """Record a frame with the headers of a request or a response."""
         frame = event.data.get("frame")
-        if not isinstance(frame, dict) or str(frame.get("frame_type")).casefold() not in _HEADERS:
+        if not isinstance(frame, dict):
             return
-        given = event.data.get("stream_id")
-        stream_id = self._read_unsigned(f"{event.key}.data", "stream_id", given)
+        if str(frame.get("frame_type")).casefold() not in _HEADERS_FRAME_TYPES:
+            return
+        value = event.data.get("stream_id")
+        stream_id = self._read_unsigned(f"{event.key}.data", "stream_id", value)
         if stream_id is None or stream_id % STREAM_ID_STEP:
             return
         headers = dict(_headers(frame.get("headers")))
         if is_request:
-            self._on_asked(stream_id, event.at_ns)
+            self._on_request_bytes(stream_id, event.at_ns)
             if ":path" in headers:
                 self.ids.setdefault(stream_id, headers[":path"])
             self._on_request_headers(event, stream_id, headers)
@@ -222,12 +231,12 @@ class VantagePoint:
     def _on_request_headers(
         self, event: QlogEvent, stream_id: int, headers: dict[str, str]
     ) -> None:
-        """Note the fields of a request; `SenderView` reads its priority."""
+        """Ignore the fields of a request; `SenderView` records its priority."""
 
-    def _on_asked(self, stream_id: int, at_ns: int) -> None:
-        # A retransmitted request was made when it was first sent.
-        known_ns = self.asked_at_ns.get(stream_id, at_ns)
-        self.asked_at_ns[stream_id] = min(known_ns, at_ns)
+    def _on_request_bytes(self, stream_id: int, at_ns: int) -> None:
+        # The first time counts: a request may consist of several frames, or be retransmitted.
+        known_ns = self.requested_at_ns.get(stream_id, at_ns)
+        self.requested_at_ns[stream_id] = min(known_ns, at_ns)
 
     def _stream_id(self, key: str, entry: dict[str, Any]) -> int | None:
         return self._read_unsigned(key, "stream_id", entry.get("stream_id", entry.get("id")))
@@ -261,7 +270,7 @@ def frame_length(entry: dict[str, Any]) -> object:
 
 
 def _headers(entries: object) -> Iterator[tuple[str, str]]:
-    """Yield names and values from a list of objects, or from one object."""
+    """Yield the names and values of header fields, given as a list of objects or as one object."""
     if isinstance(entries, dict):
         entries = [{"name": name, "value": value} for name, value in entries.items()]
     for entry in entries if isinstance(entries, list) else []:
@@ -271,7 +280,8 @@ def _headers(entries: object) -> Iterator[tuple[str, str]]:
                 yield name.casefold(), str(value)
 
 
-_SHOWN_STREAMS = 5
+_MAX_SHOWN_STREAMS = 5
+"""Most stream IDs that a line about missing data lists."""
 ViewT = TypeVar("ViewT", bound=VantagePoint)
 ValueT = TypeVar("ValueT")
 
@@ -282,28 +292,29 @@ def _client_rows(client: VantagePoint, findings: Findings) -> tuple[list[SentRow
     Missing packet numbers below the highest count as losses, as in Sander 2022.
     """
     findings.unknown.append("when packets were sent: the server has no log here")
-    unseen = _unlogged_packets(client)
-    if unseen:
+    n_missing = _n_missing_packets(client)
+    if n_missing:
         findings.unknown.append(
-            f"what {_packets(unseen)} carried, of which only the number is missing; taken as lost"
+            f"what {_packets(n_missing)} carried, of which only the number is missing; taken as"
+            " lost"
         )
     rows: list[SentRow] = [
-        (client.packets[number], client.packets[number], *frame[:3], number)
+        (client.packets[number], client.packets[number], stream_id, offset, n_bytes, number)
         for number in sorted(client.frames)
-        for frame in client.frames[number]
+        for stream_id, offset, n_bytes, _ in client.frames[number]
     ]
-    return rows, unseen
+    return rows, n_missing
 
 
-def _unlogged_packets(client: VantagePoint) -> int:
+def _n_missing_packets(client: VantagePoint) -> int:
     """Return the number of missing packet numbers up to the highest.
 
     Some stacks (aioquic) share one sequence between packet number spaces: numbers that the
     handshake used before the first packet are not missing.
     """
     first = min(client.packets, default=0)
-    taken = sum(number < first for number in client.handshake_numbers)
-    return max(client.packets, default=-1) + 1 - len(client.packets) - taken
+    n_of_handshake = sum(number < first for number in client.handshake_numbers)
+    return max(client.packets, default=-1) + 1 - len(client.packets) - n_of_handshake
 
 
 def _packets(number: int) -> str:
@@ -313,28 +324,34 @@ def _packets(number: int) -> str:
 def _rows_of_both(
     client: VantagePoint, server: VantagePoint, shift_ns: int | None
 ) -> Iterator[SentRow]:
-    """Yield the server's packets with arrivals; without a common clock, sent on arrival."""
-    latest_ns = 0
+    """Yield the server's packets with the client's arrivals.
+
+    Without a common clock (*shift_ns* is None) packets count as sent when they arrived.
+    """
+    latest_arrival_ns = 0
     for number in sorted(client.frames | server.frames):
         arrived_at_ns = client.packets.get(number)
-        latest_ns = latest_ns if arrived_at_ns is None else max(latest_ns, arrived_at_ns)
+        if arrived_at_ns is not None:
+            latest_arrival_ns = max(latest_arrival_ns, arrived_at_ns)
         sent_at_ns = server.packets.get(number)
         if sent_at_ns is None or shift_ns is None:
-            # A lost packet was sent before the arrival of the next one; nothing closer is known.
-            sent_at_ns = latest_ns if arrived_at_ns is None else arrived_at_ns
+            # The best guess for a lost packet is the latest arrival of an earlier one.
+            sent_at_ns = latest_arrival_ns if arrived_at_ns is None else arrived_at_ns
         else:
             sent_at_ns += shift_ns
-        # The client's view comes first, as it is the one that was measured.
+        # Preferably the frames that the client logged, since its load is measured.
         for stream_id, offset, n_bytes, _ in client.frames.get(number) or server.frames[number]:
             yield sent_at_ns, arrived_at_ns, stream_id, offset, n_bytes, number
 
 
 def _shift_ns(client: VantagePoint, server: VantagePoint) -> int | None:
     """Return the offset from the server's to the client's clock; None if it is unknown."""
-    ours, theirs = client.clock, server.clock
-    if ours.reference != theirs.reference or ours.base is None or theirs.base is None:
+    clock, server_clock = client.clock, server.clock
+    if clock.reference != server_clock.reference:
         return None
-    return ours.ns(theirs.base - ours.base)
+    if clock.base is None or server_clock.base is None:
+        return None
+    return clock.ns(server_clock.base - clock.base)
 
 
 def covered(ranges: Ranges, numbers: Iterable[int]) -> set[int]:
@@ -346,9 +363,9 @@ def covered(ranges: Ranges, numbers: Iterable[int]) -> set[int]:
 
 
 def _server_rows(server: VantagePoint, findings: Findings) -> tuple[list[SentRow], int]:
-    """Return the packets that a server sent, and how long each took.
+    """Return the packets that a server sent, and the one-way delay that is assumed for each.
 
-    Arrivals are inferred from acknowledgements and declared losses.
+    Whether they arrived is inferred from acknowledgements and declared losses.
     """
     delay_ns = (server.min_rtt_ns or 0) // 2
     findings.unknown.append(
@@ -357,19 +374,19 @@ def _server_rows(server: VantagePoint, findings: Findings) -> tuple[list[SentRow
     )
     acked = covered(server.acked, server.frames)
     rows: list[SentRow] = []
-    unsure = 0
+    n_unsure = 0
     for number in sorted(server.frames):
         sent_at_ns = server.packets[number]
         is_acked = number in acked
         # Below the highest acknowledged number, a packet that no ACK covers did not arrive.
         is_lost = not is_acked and (number in server.lost or number < server.acked.end)
-        unsure += not is_acked and not is_lost
+        n_unsure += not is_acked and not is_lost
         arrived_at_ns = None if is_lost else sent_at_ns + delay_ns
         for stream_id, offset, n_bytes, _ in server.frames[number]:
             rows.append((sent_at_ns, arrived_at_ns, stream_id, offset, n_bytes, number))
-    if unsure:
+    if n_unsure:
         findings.unknown.append(
-            f"whether {_packets(unsure)} arrived, neither acknowledged nor lost; taken as arrived"
+            f"whether {_packets(n_unsure)} arrived, neither acknowledged nor lost; taken as arrived"
         )
     return rows, delay_ns
 
@@ -377,42 +394,46 @@ def _server_rows(server: VantagePoint, findings: Findings) -> tuple[list[SentRow
 class _ReportedStreams:
     """Requests and responses in the logs of both ends; *shift_ns* converts the server's times."""
 
-    def __init__(self, sides: Mapping[bool, VantagePoint], shift_ns: int | None) -> None:
-        client, server = sides.get(True), sides.get(False)
-        # The later ones win where both have a value.
-        self.ids = _joined(sides[key].ids for key in (False, True) if key in sides)
-        self.bodies = _joined(sides[key].body_bytes for key in (False, True) if key in sides)
-        self.resets = _joined(sides[key].reset_at_bytes for key in (True, False) if key in sides)
-        self.ends = _joined(_ends(sides[key]) for key in (True, False) if key in sides)
+    def __init__(self, sides: Mapping[str, VantagePoint], shift_ns: int | None) -> None:
+        client, server = sides.get("client"), sides.get("server")
+        # The client knows best what it requested, the server what it sent: of two values for a
+        # stream, that of the last view is used.
+        server_first = [view for view in (server, client) if view is not None]
+        client_first = server_first[::-1]
+        self.ids = _merged(view.ids for view in server_first)
+        self.bodies = _merged(view.body_bytes for view in server_first)
+        self.resets = _merged(view.reset_at_bytes for view in client_first)
+        self.ends = _merged(_ends(view) for view in client_first)
         self.gaps: defaultdict[str, list[int]] = defaultdict(list)
         """Missing data, with the streams concerned."""
-        asked_at_ns = {} if server is None else server.asked_at_ns
-        shifted_at_ns = {
+        server_times = {} if server is None else server.requested_at_ns
+        shifted_times = {
             stream_id: at_ns + shift_ns
-            for stream_id, at_ns in asked_at_ns.items()
+            for stream_id, at_ns in server_times.items()
             if shift_ns is not None
         }
-        self._requested_at_ns = shifted_at_ns if client is None else client.asked_at_ns
-        self._arrived_at_ns = asked_at_ns if client is None else shifted_at_ns
+        # A server alone knows when requests arrived; they were made one delay before.
+        self._requested_at_ns = shifted_times if client is None else client.requested_at_ns
+        self._arrived_at_ns = server_times if client is None else shifted_times
 
     def responses(self, rows: Iterable[SentRow]) -> Iterator[tuple[Request, MeasuredResource]]:
         """Yield the complete responses."""
-        got: dict[int, Ranges] = {}
+        received: dict[int, Ranges] = {}
         first_at_ns: dict[int, int] = {}
         sizes = dict(self.ends)
         for _, at_ns, stream_id, offset, n_bytes, _ in rows:
-            ranges = got.setdefault(stream_id, Ranges())
+            ranges = received.setdefault(stream_id, Ranges())
             sizes[stream_id] = max(sizes.get(stream_id, 0), offset + n_bytes)
             if at_ns is not None:
                 ranges.add(offset, offset + n_bytes)
                 first_at_ns[stream_id] = min(first_at_ns.get(stream_id, at_ns), at_ns)
-        for stream_id in sorted(got):
+        for stream_id in sorted(received):
             size, has_end = sizes[stream_id], stream_id in self.ends
             if not has_end:
                 # A truncated log or a reset response is recognized by the reported length.
                 reported = (self.bodies.get(stream_id, 0), self.resets.get(stream_id, 0))
                 size = max(size, *reported)
-            if stream_id not in first_at_ns or got[stream_id].contiguous < size:
+            if stream_id not in first_at_ns or received[stream_id].contiguous < size:
                 self.gaps["the end of responses that are left out"].append(stream_id)
                 continue
             if not has_end:
@@ -440,27 +461,28 @@ class _ReportedStreams:
     def gap_lines(self) -> Iterator[str]:
         """Yield a line for each kind of missing data."""
         for what, streams in self.gaps.items():
-            shown = ", ".join(map(str, streams[:_SHOWN_STREAMS]))
-            more = f" and {n:,} more" if (n := len(streams) - _SHOWN_STREAMS) > 0 else ""
+            shown = ", ".join(map(str, streams[:_MAX_SHOWN_STREAMS]))
+            n_omitted = len(streams) - _MAX_SHOWN_STREAMS
+            more = f" and {n_omitted:,} more" if n_omitted > 0 else ""
             yield f"{what}: stream{'s' if len(streams) > 1 else ''} {shown}{more}"
 
 
-def _joined(tables: Iterable[Mapping[int, ValueT]]) -> dict[int, ValueT]:
+def _merged(tables: Iterable[Mapping[int, ValueT]]) -> dict[int, ValueT]:
     return {key: value for table in tables for key, value in table.items()}
 
 
-def _ends(side: VantagePoint) -> dict[int, int]:
+def _ends(view: VantagePoint) -> dict[int, int]:
     """Return the final size of each stream whose FIN was seen."""
     return {
         frame.stream_id: frame.offset + frame.n_bytes
-        for frames in side.frames.values()
+        for frames in view.frames.values()
         for frame in frames
         if frame.fin
     }
 
 
-_CHOICE = ": `--trace N` (`trace=N`) takes trace N alone, from 1 on"
-_VANTAGES = {"client": True, "server": False}
+_TRACE_OPTION_ADVICE = ": `--trace N` (`trace=N`) takes trace N alone, from 1 on"
+_ENDS = ("client", "server")
 
 
 class MeasuredResource(NamedTuple):
@@ -475,14 +497,14 @@ class MeasuredLog:
     """A connection as recorded in a log.
 
     `Request.resource` is an index into *resources*. Rows of `trace.packet_rows` are ordered by
-    packet number, the order of sending. *unseen_packets* is the number of packet numbers that the
-    client never received: they count as lost, and their content is unknown.
+    packet number, the order of sending.
     """
 
     title: str
     trace: Trace
     resources: tuple[MeasuredResource, ...]
     unseen_packets: int
+    """The number of packets that the client never received: lost, with unknown content."""
     unknown: tuple[str, ...]
     """Missing data of the log, and what replaces it."""
 
@@ -508,13 +530,13 @@ def read_qlog(path: str | Path, *, trace: int | None = None) -> MeasuredLog:
         if unseen_packets:
             message = "lost packets hold up all behind them, and only the server's log says which"
             findings.fatal("", message)
-        # In a single order nothing is delivered after missing bytes; leave such rows out.
+        # Missing bytes of an incomplete response would hold up all that were sent later.
         stream_ids = {request.stream_id for request, _ in responses}
         rows = [row for row in rows if row[2] in stream_ids]
     if not responses:
         findings.fatal("", "holds no response that arrived to its end")
-    responses.sort(key=lambda each: (each[0].requested_at_ns, each[0].stream_id))
-    moved = sides[True].moved if True in sides else []
+    responses.sort(key=lambda response: (response[0].requested_at_ns, response[0].stream_id))
+    moved = sides["client"].moved if "client" in sides else []
     measured = Trace(
         delivery=delivery,
         requests=tuple(
@@ -533,27 +555,28 @@ def read_qlog(path: str | Path, *, trace: int | None = None) -> MeasuredLog:
 
 
 def _rows_of(
-    sides: Mapping[bool, VantagePoint], findings: Findings
+    sides: Mapping[str, VantagePoint], findings: Findings
 ) -> tuple[list[SentRow], int | None, int]:
     """Return the packets, the shift of the server's times, and the number of unseen packets."""
-    if True not in sides:
-        rows, delay_ns = _server_rows(sides[False], findings)
+    if "client" not in sides:
+        rows, delay_ns = _server_rows(sides["server"], findings)
         return rows, -delay_ns, 0
-    if False not in sides:
-        rows, unseen_packets = _client_rows(sides[True], findings)
+    if "server" not in sides:
+        rows, unseen_packets = _client_rows(sides["client"], findings)
         return rows, 0, unseen_packets
-    shift_ns = _shift_ns(sides[True], sides[False])
+    client, server = sides["client"], sides["server"]
+    shift_ns = _shift_ns(client, server)
     if shift_ns is None:
         findings.unknown.append("when packets were sent: the two logs have different clocks")
-    return list(_rows_of_both(sides[True], sides[False], shift_ns)), shift_ns, 0
+    return list(_rows_of_both(client, server, shift_ns)), shift_ns, 0
 
 
 def read_endpoints(
     path: str | Path, number: int | None, findings: Findings, view: type[ViewT]
-) -> tuple[str, list[str], dict[bool, ViewT]]:
-    """Return the title, the protocols, and the views of the client (True) and the server.
+) -> tuple[str, list[str], dict[str, ViewT]]:
+    """Return the title, the protocols, and the views of the "client" and the "server".
 
-    With a *number* only the trace with that number is read.
+    *view* is the class of a view. With a *number* only the trace with that number is read.
 
     Raises:
         LogError: if the file cannot be read, listing its errors, or has no packets of a response.
@@ -584,22 +607,25 @@ def _select_traces(
 
 def _endpoints_of(
     traces: Iterator[RawTrace], findings: Findings, view: type[ViewT]
-) -> tuple[str, list[str], dict[bool, ViewT]]:
+) -> tuple[str, list[str], dict[str, ViewT]]:
     """Return the title, the protocols and the views of one connection."""
     title = ""
     protocols: list[str] = []
-    sides: dict[bool, ViewT] = {}
+    sides: dict[str, ViewT] = {}
     connections: dict[str, None] = {}
     for raw in traces:
         side = _side(raw, findings, view)
-        if side is None or (not side.frames and side.is_client in sides):
+        if side is None:
             continue
-        known = sides.get(side.is_client)
-        if known is not None and known.frames:
-            end = "client" if side.is_client else "server"
-            message = f"is a second log of a {end}; one connection is measured{_CHOICE}"
+        end = "client" if side.is_client else "server"
+        if end in sides and not side.frames:  # the log of a connection without responses
+            continue
+        if end in sides and sides[end].frames:
+            message = (
+                f"is a second log of a {end}; one connection is measured{_TRACE_OPTION_ADVICE}"
+            )
             findings.fatal(raw.key, message)
-        sides[side.is_client] = side
+        sides[end] = side
         title = title or raw.title
         common = raw.head.get("common_fields")
         if isinstance(common, dict):
@@ -610,34 +636,32 @@ def _endpoints_of(
                 connections[str(connection)] = None
         if len(connections) > 1:
             names = " and ".join(connections)
-            findings.fatal(raw.key, f"is of another connection ({names}){_CHOICE}")
+            findings.fatal(raw.key, f"is of another connection ({names}){_TRACE_OPTION_ADVICE}")
     return title, protocols, sides
 
 
 def _side(raw: RawTrace, findings: Findings, view: type[ViewT]) -> ViewT | None:
     """Return the view of a trace; None if it has no packets."""
     clock, events = events_of(raw, findings)
-    is_client = _vantage(raw)
+    end = _stated_end(raw)
     side: ViewT | None = None
     for event in events:
         if side is None:
-            if is_client is None:
+            if end is None:
                 if event.what not in ("sent", "received"):
                     continue
-                is_client = event.what == "sent"
-                end = "client" if is_client else "server"
+                end = "client" if event.what == "sent" else "server"  # the client sends first
                 findings.unknown.append(f"who wrote {raw.key}; by its first packet, the {end}")
-            side = view(findings, clock, is_client=is_client)
+            side = view(findings, clock, is_client=end == "client")
         side.on_event(event)
     return side
 
 
-def _vantage(raw: RawTrace) -> bool | None:
-    """Return whether the client wrote a trace; None if unknown. The client sends first."""
+def _stated_end(raw: RawTrace) -> str | None:
+    """Return which end wrote a trace, "client" or "server", if its vantage point says so."""
     vantage = raw.head.get("vantage_point")
     if not isinstance(vantage, dict):
         return None
-    for name in (vantage.get("type"), vantage.get("flow")):
-        if str(name).casefold() in _VANTAGES:
-            return _VANTAGES[str(name).casefold()]
-    return None
+    # A trace of the network has the end whose view it resembles as its flow.
+    names = (str(vantage.get(key)).casefold() for key in ("type", "flow"))
+    return next((name for name in names if name in _ENDS), None)

@@ -1,4 +1,4 @@
-"""Log records that are written and read: frames of streams, and data moved to the application."""
+"""Records of logs, both written and read: stream frames, and data moved to the application."""
 
 from __future__ import annotations
 
@@ -35,16 +35,23 @@ def with_moves(rows: PacketRows, moved: Iterable[DataMoved]) -> PacketRows:
     Rows of streams that are not in the log keep their times; rows without a time delivered nothing
     new.
     """
-    reached: dict[int, tuple[list[int], list[int]]] = {}
+    # By stream: rising ends of delivered bytes, and the times when they were reached.
+    progress: dict[int, tuple[list[int], list[int]]] = {}
     for at_ns, stream_id, offset, n_bytes in sorted(moved):
-        ends, times = reached.setdefault(stream_id, ([], []))
+        ends, times = progress.setdefault(stream_id, ([], []))
         if not ends or offset + n_bytes > ends[-1]:
             ends.append(offset + n_bytes)
             times.append(at_ns)
-    return rows.with_delivery_at([_reported_ns(row, reached) for row in rows])
+    return rows.with_delivery_at([_logged_delivery_ns(row, progress) for row in rows])
 
 
-def _reported_ns(row: PacketRow, reached: dict[int, tuple[list[int], list[int]]]) -> int | None:
-    ends, times = reached.get(row[2], ([], []))
-    at = bisect_left(ends, row[3] + row[4])
-    return row[6] if row[6] is None or at == len(ends) else max(times[at], row[1] or 0)
+def _logged_delivery_ns(
+    row: PacketRow, progress: dict[int, tuple[list[int], list[int]]]
+) -> int | None:
+    """Return when the log says that the bytes of a row were delivered."""
+    _, arrived_at_ns, stream_id, offset, n_bytes, _, delivered_at_ns = row
+    ends, times = progress.get(stream_id, ([], []))
+    position = bisect_left(ends, offset + n_bytes)
+    if delivered_at_ns is None or position == len(ends):
+        return delivered_at_ns
+    return max(times[position], arrived_at_ns or 0)

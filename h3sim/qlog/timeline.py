@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class EntryKind(enum.Enum):
-    """Kinds of entries; *value* of an entry is as described."""
+    """Kinds of entries, and what the `value` of such an entry is."""
 
     REQUEST = "request"
     """A request was made (client) or arrived (server)."""
@@ -40,7 +40,7 @@ class EntryKind(enum.Enum):
 
 
 class Entry(NamedTuple):
-    """One entry of a timeline; *stream_id* is -1 where it belongs to no stream."""
+    """One entry of a timeline; *stream_id* is -1 if it belongs to no stream."""
 
     kind: EntryKind
     at_ns: int
@@ -48,93 +48,100 @@ class Entry(NamedTuple):
     value: Any = None
 
 
-_HANDED_DOWN = ("transport", "network")
+_BELOW_APPLICATION = ("transport", "network")
+"""Values of `to` in an event of data that the application hands to the transport."""
 INITIAL_LIMIT = -2
 """Stream of a LIMIT entry for every stream that has no other limit."""
-_INITIAL_LIMITS = {
-    # In the client's transport parameters: its own streams, which carry requests and responses.
-    "initial_max_data": -1,
+_STREAM_BY_LIMIT_PARAMETER = {
+    "initial_max_data": -1,  # the connection
+    # "Local" are the streams of the client, whose parameters these are: those of requests.
     "initial_max_stream_data_bidi_local": INITIAL_LIMIT,
 }
+"""Stream of the LIMIT entry of each of the client's transport parameters."""
 
 
 class SenderView(VantagePoint):
-    """The view of an endpoint that also keeps the order of its entries."""
+    """The view of an endpoint that also records the order of events, as a list of entries."""
 
     def __init__(self, findings: Findings, clock: Clock, *, is_client: bool) -> None:
         super().__init__(findings, clock, is_client=is_client)
         self.entries: list[Entry] = []
-        self._down_frames = ("stream", "reset_stream", *(("ack",) if is_client else ()))
+        self._down_frames = ("stream", "reset_stream")
+        if is_client:  # learns from ACKs which requests the server had received
+            self._down_frames += ("ack",)
         self._up_frames = ("stream", "ack", "max_data", "max_stream_data")
         self._unacked: dict[int, None] = {}
         """Packets with bytes of responses, until the client acknowledges them."""
-        self._acked: list[int] = []
+        self._newly_acked: list[int] = []
         """The packets that the current event acknowledges."""
-        self._request_packets: dict[int, list[int]] = {}
-        """The streams whose requests are in each packet of the client."""
-        self._asked: list[int] = []
+        self._streams_by_request_packet: dict[int, list[int]] = {}
+        """The streams whose requests are in a packet of the client, until that is acknowledged."""
+        self._streams_of_event: list[int] = []
         """The streams with a request, or a part of one, in the current event."""
-        self._requested: dict[int, None] = {}
+        self._requested: set[int] = set()
+        """The streams with a REQUEST entry."""
 
     def on_event(self, event: QlogEvent) -> None:
-        """Note what an event says, and its position in the log."""
+        """Append the entries of an event."""
         n_packets, n_lost = len(self.packets), len(self.lost)
-        self._asked, self._acked = [], []
+        self._streams_of_event, self._newly_acked = [], []
         super().on_event(event)
-        for stream_id in self._asked:
+        for stream_id in self._streams_of_event:
             if stream_id % STREAM_ID_STEP == 0:
                 self._on_request(event, stream_id)
-        if self._acked:
-            self._note(event, EntryKind.ACKED, -1, sorted(self._acked))
+        if self._newly_acked:
+            self._append(event, EntryKind.ACKED, -1, sorted(self._newly_acked))
         if len(self.packets) > n_packets:
             number = next(reversed(self.packets))
-            self._note(event, EntryKind.PACKET, -1, number)
+            self._append(event, EntryKind.PACKET, -1, number)
             if number in self.frames:
                 self._unacked[number] = None
         if len(self.lost) > n_lost:
-            self._note(event, EntryKind.LOST, -1, next(reversed(self.lost)))
+            self._append(event, EntryKind.LOST, -1, next(reversed(self.lost)))
         match event.what:
             case "parameters":
                 self._on_parameters(event)
             case "prioritized" if not self.is_client:
                 self._on_prioritized(event)
             case "created" | "parsed":
-                if (event.what == "created") == self.is_client:
+                is_from_client = (event.what == "created") == self.is_client
+                if is_from_client:
                     self._on_priority_frame(event)
                 elif event.what == "created":
                     self._on_response_frame(event)
-            case "moved" if not self.is_client and event.data.get("to") in _HANDED_DOWN:
+            case "moved" if not self.is_client and event.data.get("to") in _BELOW_APPLICATION:
                 self._on_written(event, as_unsigned(frame_length(event.data)))
 
     def _on_request(self, event: QlogEvent, stream_id: int) -> None:
         """Record when a stream was requested, and in which packet."""
         if stream_id not in self._requested:
-            self._requested[stream_id] = None
-            self._note(event, EntryKind.REQUEST, stream_id)
+            self._requested.add(stream_id)
+            self._append(event, EntryKind.REQUEST, stream_id)
         number = as_unsigned(header_fields(event).get("packet_number"))
         if event.what == "sent" and number is not None:
-            self._request_packets.setdefault(number, []).append(stream_id)
+            self._streams_by_request_packet.setdefault(number, []).append(stream_id)
 
-    def _on_asked(self, stream_id: int, at_ns: int) -> None:
-        super()._on_asked(stream_id, at_ns)
-        self._asked.append(stream_id)
+    def _on_request_bytes(self, stream_id: int, at_ns: int) -> None:
+        super()._on_request_bytes(stream_id, at_ns)
+        self._streams_of_event.append(stream_id)
 
     def _on_ack(self, key: str, ranges: object) -> None:
         """Record which of the server's packets are acknowledged now."""
         super()._on_ack(key, ranges)
         for number in covered(self.acked, self._unacked):
             del self._unacked[number]
-            self._acked.append(number)
+            self._newly_acked.append(number)
 
-    def _note(self, event: QlogEvent, kind: EntryKind, stream_id: int, value: Any = None) -> None:
+    def _append(self, event: QlogEvent, kind: EntryKind, stream_id: int, value: Any = None) -> None:
         self.entries.append(Entry(kind, event.at_ns, stream_id, value))
 
     # Priorities
 
     def _on_prioritized(self, event: QlogEvent) -> None:
+        """Record an event that the server's priority of a stream has changed."""
         stream_id, text = as_unsigned(event.data.get("stream_id")), event.data.get("new")
         if stream_id is not None and isinstance(text, str):
-            self._note(event, EntryKind.UPDATE, stream_id, text)
+            self._append(event, EntryKind.UPDATE, stream_id, text)
 
     def _on_priority_frame(self, event: QlogEvent) -> None:
         """Record a PRIORITY_UPDATE, or a priority of the tree."""
@@ -143,23 +150,24 @@ class SenderView(VantagePoint):
             return
         match str(frame.get("frame_type")).casefold():
             case "priority_update":
+                # The name of the prioritized stream differs between versions and stacks.
                 names = ("element_id", "prioritized_element_id", "target_stream_id", "stream_id")
                 stream_ids = (as_unsigned(frame[name]) for name in names if name in frame)
                 stream_id = next(stream_ids, None)
                 text = frame.get("priority_field_value", frame.get("value"))
                 if stream_id is not None and isinstance(text, str):
-                    self._note(event, EntryKind.UPDATE, stream_id, text)
+                    self._append(event, EntryKind.UPDATE, stream_id, text)
             case "priority":
                 element_id = _element_id(frame, "prioritized_element")
                 signal = _read_tree_signal(frame)
                 if element_id is not None and signal is not None:
-                    self._note(event, EntryKind.TREE, element_id, signal)
+                    self._append(event, EntryKind.TREE, element_id, signal)
 
     def _on_request_headers(
         self, event: QlogEvent, stream_id: int, headers: dict[str, str]
     ) -> None:
         if "priority" in headers:
-            self._note(event, EntryKind.FIELD, stream_id, headers["priority"])
+            self._append(event, EntryKind.FIELD, stream_id, headers["priority"])
 
     # What may be sent
 
@@ -167,16 +175,16 @@ class SenderView(VantagePoint):
         """Record the client's initial flow control limits."""
         if event.data.get("owner") != ("local" if self.is_client else "remote"):
             return
-        for name, stream_id in _INITIAL_LIMITS.items():
+        for name, stream_id in _STREAM_BY_LIMIT_PARAMETER.items():
             limit = as_unsigned(event.data.get(name))
             if limit is not None:
-                self._note(event, EntryKind.LIMIT, stream_id, limit)
+                self._append(event, EntryKind.LIMIT, stream_id, limit)
 
-    def _on_limit(self, event: QlogEvent, kind: str, entry: dict[str, Any]) -> None:
-        limit = as_unsigned(entry.get("maximum"))
-        stream_id = -1 if kind == "max_data" else as_unsigned(entry.get("stream_id"))
+    def _on_limit(self, event: QlogEvent, frame_type: str, frame: dict[str, Any]) -> None:
+        limit = as_unsigned(frame.get("maximum"))
+        stream_id = -1 if frame_type == "max_data" else as_unsigned(frame.get("stream_id"))
         if limit is not None and stream_id is not None:
-            self._note(event, EntryKind.LIMIT, stream_id, limit)
+            self._append(event, EntryKind.LIMIT, stream_id, limit)
 
     def _on_response_frame(self, event: QlogEvent) -> None:
         """Count what the server has written of a response."""
@@ -190,20 +198,21 @@ class SenderView(VantagePoint):
     def _on_written(self, event: QlogEvent, n_bytes: int | None) -> None:
         stream_id = as_unsigned(event.data.get("stream_id"))
         if stream_id is not None and n_bytes is not None and stream_id % STREAM_ID_STEP == 0:
-            self._note(event, EntryKind.WRITTEN, stream_id, n_bytes)
+            self._append(event, EntryKind.WRITTEN, stream_id, n_bytes)
 
-    def _on_request_acked(self, event: QlogEvent, entry: dict[str, Any]) -> None:
-        """Note which requests the server had received when it sent this packet."""
-        ranges = entry.get("acked_ranges")
+    def _on_request_acked(self, event: QlogEvent, frame: dict[str, Any]) -> None:
+        """Record which requests the server had received when it sent this packet."""
+        ranges = frame.get("acked_ranges")
         for span in ranges if isinstance(ranges, list) else []:
             ends = [as_unsigned(end) for end in span] if isinstance(span, list) else []
             low, high = (ends[0], ends[-1]) if ends else (None, None)
             if low is None or high is None:
                 continue
             number = as_unsigned(header_fields(event).get("packet_number"))
-            for acked in [packet for packet in self._request_packets if low <= packet <= high]:
-                for stream_id in self._request_packets.pop(acked):
-                    self._note(event, EntryKind.REQUEST_ACKED, stream_id, number)
+            packets = self._streams_by_request_packet
+            for acked in [packet for packet in packets if low <= packet <= high]:
+                for stream_id in packets.pop(acked):
+                    self._append(event, EntryKind.REQUEST_ACKED, stream_id, number)
 
 
 def _varint_bytes(value: int) -> int:
@@ -244,6 +253,7 @@ class TimelineLog(NamedTuple):
     client: SenderView | None
     server: SenderView | None
     unknown: tuple[str, ...]
+    """Missing data of the log, and what replaces it."""
 
 
 def read_timeline(path: str | Path, *, trace: int | None = None) -> TimelineLog:
@@ -252,14 +262,14 @@ def read_timeline(path: str | Path, *, trace: int | None = None) -> TimelineLog:
     Of a file with the logs of several connections, *trace* selects one log, from 1 on.
 
     Raises:
-        LogError: if the file cannot be read, or listing the mistakes in it.
+        LogError: if the file cannot be read, or listing the errors in it.
     """
     findings = Findings(str(path))
     title, protocols, endpoints = read_endpoints(path, trace, findings, SenderView)
     return TimelineLog(
         title=title,
         protocols=tuple(protocols),
-        client=endpoints.get(True),
-        server=endpoints.get(False),
+        client=endpoints.get("client"),
+        server=endpoints.get("server"),
         unknown=tuple(findings.unknown),
     )

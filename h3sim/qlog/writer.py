@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import itertools
 import json
-from bisect import bisect_left
+from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from pathlib import Path
@@ -19,7 +19,7 @@ from h3sim.page.resource import DEFAULT_REQUEST_BYTES
 from h3sim.qlog.container import RECORD_SEPARATOR, LogError
 from h3sim.qlog.records import DataMoved, StreamFrame
 from h3sim.schema import check_output, write_atomically
-from h3sim.signals import DEFAULT_URGENCY, Eps, H2Priority, Signal, StrictPriority
+from h3sim.signals import DEFAULT_URGENCY, Eps, H2Priority, StrictPriority
 from h3sim.trace import Delivery, RecoveryRow, Request, Trace
 from h3sim.units import to_ms
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 
-_EVENTS = {
+_NAMES_BY_EVENT = {
     # event: (name in 0.3, name in the current drafts)
     "sent": ("transport:packet_sent", "quic:packet_sent"),
     "received": ("transport:packet_received", "quic:packet_received"),
@@ -36,10 +36,9 @@ _EVENTS = {
     "moved": ("http:data_moved", "quic:stream_data_moved"),
     "created": ("http:frame_created", "http3:frame_created"),
     "parsed": ("http:frame_parsed", "http3:frame_parsed"),
-    # 0.3 has no event for it.
-    "prioritized": (None, "http3:priority_updated"),
+    "prioritized": (None, "http3:priority_updated"),  # 0.3 has no such event
 }
-_OVERHEAD_BYTES = 25
+_PACKET_OVERHEAD_BYTES = 25
 """The assumed overhead of a packet without a wire row: short header, AEAD tag and the header of a
 STREAM frame."""
 _CONTROL_STREAM = 2
@@ -52,7 +51,7 @@ _EVENTS_DRAFT = 13
 PROTOCOLS_FIELD = "h3sim_protocols"
 """A custom common field, as the drafts allow: their event schemas assume QUIC, and `protocol_types`
 was dropped (main-schema since -10)."""
-_QUIC = ["QUIC", "HTTP3"]
+_QUIC_PROTOCOLS = ["QUIC", "HTTP3"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +82,7 @@ class QlogSchema:
         common = {"time_format": self.time_format, "reference_time": self.reference_time}
         if not self.is_draft:
             common["protocol_type"] = log.protocols
-        elif log.protocols != _QUIC:
+        elif log.protocols != _QUIC_PROTOCOLS:
             common[PROTOCOLS_FIELD] = log.protocols
         return {
             "vantage_point": {"name": f"h3sim {log.vantage}", "type": log.vantage},
@@ -92,17 +91,15 @@ class QlogSchema:
         }
 
     def events(self, log: Log) -> Iterator[dict[str, Any]]:
-        """Yield the events of *log* that exist in the dialect.
-
-        A float of milliseconds is exact to the nanosecond for 26 days.
-        """
+        """Yield the events of *log* that exist in the dialect."""
         for at_ns, what, data in log.events():
             if what in self.names:
-                name = self.names[what]
-                yield {"time": to_ms(at_ns), "name": name, "data": self.spelt(what, data)}
+                # A float of milliseconds is exact to the nanosecond for 26 days.
+                time_ms, name = to_ms(at_ns), self.names[what]
+                yield {"time": time_ms, "name": name, "data": self.in_dialect(what, data)}
 
-    def spelt(self, what: str, data: dict[str, Any]) -> dict[str, Any]:
-        """Return *data* with the frames and lengths of the dialect."""
+    def in_dialect(self, what: str, data: dict[str, Any]) -> dict[str, Any]:
+        """Return *data*, of an event *what*, with the frames and lengths of the dialect."""
         if what in ("sent", "received"):
             return {**data, "frames": [self._frame(frame) for frame in data["frames"]]}
         if not self.is_draft:
@@ -118,12 +115,12 @@ class QlogSchema:
     def _frame(self, frame: StreamFrame | dict[str, Any]) -> dict[str, Any]:
         if not isinstance(frame, StreamFrame):
             return frame
-        words = {"frame_type": "stream", "stream_id": frame.stream_id, "offset": frame.offset}
+        common = {"frame_type": "stream", "stream_id": frame.stream_id, "offset": frame.offset}
         length, payload = {"length": frame.n_bytes}, {"payload_length": frame.n_bytes}
         if self.is_draft:
-            # quic-events since -12: the frame's length field is `raw.length`.
-            return {**words, "fin": frame.fin, "raw": {**payload, **length}}
-        return {**words, **length, "fin": frame.fin, "raw": payload}
+            # Since -12 of quic-events the length is `raw.length`.
+            return {**common, "fin": frame.fin, "raw": {**payload, **length}}
+        return {**common, **length, "fin": frame.fin, "raw": payload}
 
 
 def _draft_priority(data: dict[str, Any]) -> dict[str, Any]:
@@ -134,8 +131,8 @@ def _draft_priority(data: dict[str, Any]) -> dict[str, Any]:
     frame = data.get("frame", {})
     match frame.get("frame_type"):
         case "priority_update":
-            spelt = {"stream_id": frame["element_id"], "priority_field_value": frame["value"]}
-            frame = {"frame_type": "priority_update", **spelt}
+            fields = {"stream_id": frame["element_id"], "priority_field_value": frame["value"]}
+            frame = {"frame_type": "priority_update", **fields}
             return {"stream_id": _CONTROL_STREAM, "frame": frame}
         case "priority":
             unknown = {"frame_type": "unknown", "frame_type_bytes": _H2_PRIORITY_TYPE}
@@ -147,13 +144,13 @@ def _draft_priority(data: dict[str, Any]) -> dict[str, Any]:
 
 DIALECTS = {
     "0.3": QlogSchema(
-        names={what: names[0] for what, names in _EVENTS.items() if names[0] is not None},
+        names={what: name for what, (name, _) in _NAMES_BY_EVENT.items() if name is not None},
         time_format="relative",
         reference_time=0,
         is_draft=False,
     ),
     "draft": QlogSchema(
-        names={what: names[1] for what, names in _EVENTS.items()},
+        names={what: name for what, (_, name) in _NAMES_BY_EVENT.items()},
         time_format="relative_to_epoch",
         reference_time={"clock_type": "monotonic", "epoch": "unknown"},
         trace_fields={
@@ -209,9 +206,9 @@ def logged_packets(trace: Trace, resources: Mapping[int, LoggedResource]) -> lis
 
 
 def _add_responses(trace: Trace, packets: dict[tuple[bool, int], LoggedPacket]) -> None:
-    """Add the stream frames of packets down."""
+    """Add the stream frames of packets down, and those packets that have no wire row."""
     ends = {request.stream_id: request.length_bytes for request in trace.requests}
-    known = frozenset(packets)
+    with_wire_row = frozenset(packets)
     for sent_at_ns, arrived_at_ns, stream_id, offset, n_bytes, number, _ in trace.packet_rows:
         key = (True, number)
         packet = packets.get(key)
@@ -221,10 +218,9 @@ def _add_responses(trace: Trace, packets: dict[tuple[bool, int], LoggedPacket]) 
                 number=number,
                 sent_at_ns=sent_at_ns,
                 arrived_at_ns=arrived_at_ns,
-                size_bytes=_OVERHEAD_BYTES,
+                size_bytes=_PACKET_OVERHEAD_BYTES,
             )
-        # A wire row has the full size.
-        if key not in known:
+        if key not in with_wire_row:  # otherwise it has its size from there
             packet.size_bytes += n_bytes
         fin = offset + n_bytes == ends.get(stream_id)
         packet.frames.append(StreamFrame(stream_id, offset, n_bytes, fin))
@@ -241,7 +237,7 @@ def _request_packets(
             number=number,
             sent_at_ns=request.requested_at_ns,
             arrived_at_ns=request.arrived_at_ns,
-            size_bytes=n_bytes + _OVERHEAD_BYTES,
+            size_bytes=n_bytes + _PACKET_OVERHEAD_BYTES,
             frames=[StreamFrame(request.stream_id, 0, n_bytes, True)],
         )
 
@@ -251,42 +247,38 @@ def _add_requests(
 ) -> None:
     """Put each request into the packet with which it reached the server.
 
-    Wire rows lack the content of client packets; the packet that arrived at the time of the
-    request, and left no earlier than it was made, carried its last byte.
+    Wire rows lack the content of client packets: a packet that arrived together with the request,
+    and did not leave before the request was made, carried its last byte.
     """
-    arrived: list[tuple[int, int]] = sorted(
-        (packet.arrived_at_ns, index)
-        for index, packet in enumerate(upward)
-        if packet.arrived_at_ns is not None
-    )
+    packets_by_arrival: defaultdict[int, list[LoggedPacket]] = defaultdict(list)
+    for packet in upward:
+        if packet.arrived_at_ns is not None:
+            packets_by_arrival[packet.arrived_at_ns].append(packet)
     for request in requests:
-        at = bisect_left(arrived, (request.arrived_at_ns, 0))
-        while at < len(arrived) and arrived[at][0] == request.arrived_at_ns:
-            packet = upward[arrived[at][1]]
+        for packet in packets_by_arrival.get(request.arrived_at_ns, ()):
             if packet.sent_at_ns >= request.requested_at_ns:
                 n_bytes = resources.get(request.stream_id, _UNKNOWN).request_bytes
                 packet.frames.append(StreamFrame(request.stream_id, 0, n_bytes, True))
                 break
-            at += 1
 
 
 def moves(trace: Trace) -> Iterator[DataMoved]:
-    """Yield deliveries in the order of time.
+    """Yield deliveries in order of time, one for all bytes of a stream at one instant.
 
     A stream without bytes is delivered once, with 0 bytes.
     """
     _, _, streams, offsets, lengths, _, delivered_at_ns = trace.packet_rows.columns
-    delivered = sorted(
+    by_time = sorted(
         (at_ns, index) for index, at_ns in enumerate(delivered_at_ns) if at_ns is not None
     )
-    contiguous: dict[int, int] = {}
-    upto: dict[tuple[int, int], int] = {}
-    for at_ns, index in delivered:
+    end_by_delivery: dict[tuple[int, int], int] = {}
+    for at_ns, index in by_time:
         key = (at_ns, streams[index])
-        upto[key] = max(upto.get(key, 0), offsets[index] + lengths[index])
-    for (at_ns, stream_id), end in upto.items():
-        start = contiguous.get(stream_id, 0)
-        contiguous[stream_id] = end
+        end_by_delivery[key] = max(end_by_delivery.get(key, 0), offsets[index] + lengths[index])
+    delivered_bytes: dict[int, int] = {}
+    for (at_ns, stream_id), end in end_by_delivery.items():
+        start = delivered_bytes.get(stream_id, 0)
+        delivered_bytes[stream_id] = end
         yield DataMoved(at_ns, stream_id, start, end - start)
 
 
@@ -298,8 +290,8 @@ def field_values(trace: Trace) -> dict[int, str]:
     """Return the Priority field of each request that has one (RFC 9218 § 5).
 
     >>> from h3sim.trace import Delivery, SignalSent, Trace
-    >>> said = (SignalSent(0, 0, Eps(urgency=0, incremental=True)), SignalSent(0, 4, Eps()))
-    >>> field_values(Trace(delivery=Delivery.STREAM, requests=(), signals=said))
+    >>> signals = (SignalSent(0, 0, Eps(urgency=0, incremental=True)), SignalSent(0, 4, Eps()))
+    >>> field_values(Trace(delivery=Delivery.STREAM, requests=(), signals=signals))
     {0: 'u=0, i'}
     """
     values: dict[int, str] = {}
@@ -310,18 +302,19 @@ def field_values(trace: Trace) -> dict[int, str]:
 
 
 def priority_frames(trace: Trace) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield when priority frames arrived, and the frames: of dependency trees, updates of EPS.
+    """Yield the arrival time and the data of each priority frame.
 
-    Buckets and ranks have no frame, and are not sent.
+    These are PRIORITY frames of dependency trees, and PRIORITY_UPDATE for all but the first signal
+    of a stream by RFC 9218, which is a header field. Buckets and ranks are not sent in frames.
     """
-    has_field: dict[int, None] = {}
+    has_signal: set[int] = set()
     for at_ns, element_id, signal in trace.signals:
         if isinstance(signal, H2Priority | StrictPriority):
-            yield at_ns, _in_tree(element_id, signal)
-        elif isinstance(signal, Eps) and element_id in has_field:
+            yield at_ns, _tree_frame(element_id, signal)
+        elif isinstance(signal, Eps) and element_id in has_signal:
             frame = {"element_id": element_id, "value": signal.field_value}
             yield at_ns, {"frame_type": "priority_update", **frame}
-        has_field[element_id] = None
+        has_signal.add(element_id)
 
 
 def priority_changes(trace: Trace) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -344,12 +337,11 @@ def priority_changes(trace: Trace) -> Iterator[tuple[int, dict[str, Any]]]:
             yield at_ns, {"stream_id": stream_id, **old, "new": known[stream_id], **cause}
 
 
-def _in_tree(element_id: int, signal: Signal) -> dict[str, Any]:
+def _tree_frame(element_id: int, signal: H2Priority | StrictPriority) -> dict[str, Any]:
     """Return a PRIORITY frame of draft-marx-qlog-event-definitions-quic-h3-00.
 
-    The weight is the effective one, 1 to 256; without a parent it is the root.
+    The weight is the effective one, 1 to 256. The dependency is left out if it is on the root.
     """
-    assert isinstance(signal, H2Priority | StrictPriority)  # noqa: S101 - callers check
     frame: dict[str, Any] = {"frame_type": "priority"}
     kind, number = _element(element_id)
     frame |= {"prioritized_element_type": kind, "prioritized_element_id": number}
@@ -367,10 +359,10 @@ def _element(element_id: int) -> tuple[str, int]:
     return ("request_stream", element_id) if element_id >= 0 else ("placeholder", -1 - element_id)
 
 
-# Order at one instant: arrivals, their consequences, requests, departures.
+# Ranks of events at one instant: arrivals, their consequences, requests, departures.
 _RECEIVED, _MOVED, _PARSED, _PRIORITIZED, _LOST, _METRICS, _CREATED, _SENT = range(8)
-_LATE = 8
-"""Added to the rank if a response arrives at the instant of its request."""
+_AFTER_REQUEST = 8
+"""Added to the rank of events of a response that arrives at the instant of its request."""
 
 
 class Log:
@@ -400,8 +392,8 @@ def _add_server(
     packets: Iterable[LoggedPacket],
     resources: Mapping[int, LoggedResource],
 ) -> None:
-    """Add what the server would have logged."""
-    texts = field_values(trace)
+    """Add the events of the server's log."""
+    priorities = field_values(trace)
     for packet in packets:
         if packet.is_down:
             log.add(packet.sent_at_ns, _SENT, "sent", _packet_data, packet)
@@ -409,13 +401,13 @@ def _add_server(
             log.add(packet.arrived_at_ns, _RECEIVED, "received", _packet_data, packet)
     for request in trace.requests:
         stream_id, arrived_at_ns = request.stream_id, request.arrived_at_ns
-        log.add(arrived_at_ns, _PARSED, "parsed", _request_data, stream_id, resources, texts)
-        # The response is handed to the transport at once, when the server is done thinking.
+        log.add(arrived_at_ns, _PARSED, "parsed", _request_data, stream_id, resources, priorities)
+        # The complete response is handed to the transport after the server's think time.
         ready_at_ns = arrived_at_ns + resources.get(stream_id, _UNKNOWN).server_ns
-        of = (stream_id, 0, request.length_bytes, "application", "transport")
-        log.add(ready_at_ns, _CREATED, "moved", _moved_data, *of)
+        moved = (stream_id, 0, request.length_bytes, "application", "transport")
+        log.add(ready_at_ns, _CREATED, "moved", _moved_data, *moved)
     for at_ns, frame in priority_frames(trace):
-        log.add(at_ns, _PARSED, "parsed", _frame, frame)
+        log.add(at_ns, _PARSED, "parsed", _frame_data, frame)
     for at_ns, data in priority_changes(trace):
         log.add(at_ns, _PRIORITIZED, "prioritized", dict, data)
     for row in trace.recovery:
@@ -430,46 +422,51 @@ def _add_client(
     packets: Iterable[LoggedPacket],
     resources: Mapping[int, LoggedResource],
 ) -> None:
-    """Add what the client would have logged."""
-    texts = field_values(trace)
+    """Add the events of the client's log."""
+    priorities = field_values(trace)
     requests = {request.stream_id: request for request in trace.requests}
     for packet in packets:
         if not packet.is_down:
             log.add(packet.sent_at_ns, _SENT, "sent", _packet_data, packet)
         elif packet.arrived_at_ns is not None:
             streams = [frame.stream_id for frame in packet.frames]
-            late = _late(packet.arrived_at_ns, streams, requests)
-            log.add(packet.arrived_at_ns, _RECEIVED + late, "received", _packet_data, packet)
+            shift = _rank_shift(packet.arrived_at_ns, streams, requests)
+            log.add(packet.arrived_at_ns, _RECEIVED + shift, "received", _packet_data, packet)
     for request in trace.requests:
-        of = (request.stream_id, resources, texts)
-        log.add(request.requested_at_ns, _CREATED, "created", _request_data, *of)
-    made_at_ns = {request.arrived_at_ns: request.requested_at_ns for request in trace.requests}
+        arguments = (request.stream_id, resources, priorities)
+        log.add(request.requested_at_ns, _CREATED, "created", _request_data, *arguments)
+    request_time_by_arrival = {
+        request.arrived_at_ns: request.requested_at_ns for request in trace.requests
+    }
     for at_ns, frame in priority_frames(trace):
-        # A signal that reached the server with a request was sent with it; the trace lacks the send
+        # A frame that reached the server with a request was sent with it; the trace lacks the send
         # times of others.
-        if at_ns in made_at_ns:
-            log.add(made_at_ns[at_ns], _CREATED, "created", _frame, frame)
-    unparsed = {
+        if at_ns in request_time_by_arrival:
+            log.add(request_time_by_arrival[at_ns], _CREATED, "created", _frame_data, frame)
+    header_bytes = {  # of the streams whose response headers have not been delivered yet
         stream_id: request.length_bytes - n_bytes
         for stream_id, request in requests.items()
         if (n_bytes := resources.get(stream_id, _UNKNOWN).body_bytes) is not None
     }
     for at_ns, stream_id, offset, n_bytes in moves(trace):
-        late = _late(at_ns, [stream_id], requests)
+        shift = _rank_shift(at_ns, [stream_id], requests)
         moved = (stream_id, offset, n_bytes, "transport", "application")
-        log.add(at_ns, _MOVED + late, "moved", _moved_data, *moved)
-        if stream_id in unparsed and offset + n_bytes >= unparsed[stream_id]:
-            response = (stream_id, unparsed.pop(stream_id), resources[stream_id].body_bytes)
-            log.add(at_ns, _PARSED + late, "parsed", _response_data, *response)
+        log.add(at_ns, _MOVED + shift, "moved", _moved_data, *moved)
+        if stream_id in header_bytes and offset + n_bytes >= header_bytes[stream_id]:
+            response = (stream_id, header_bytes.pop(stream_id), resources[stream_id].body_bytes)
+            log.add(at_ns, _PARSED + shift, "parsed", _response_data, *response)
 
 
-def _late(at_ns: int, streams: Sequence[int], requests: Mapping[int, Request]) -> int:
-    """Return the ranks that keep arrivals after their requests, as readers expect."""
-    is_late = any(
+def _rank_shift(at_ns: int, streams: Sequence[int], requests: Mapping[int, Request]) -> int:
+    """Return what to add to the rank of an arrival so that it follows the streams' requests.
+
+    Readers of logs expect this order.
+    """
+    is_instant_of_request = any(
         stream_id in requests and requests[stream_id].requested_at_ns == at_ns
         for stream_id in streams
     )
-    return _LATE if is_late else 0
+    return _AFTER_REQUEST if is_instant_of_request else 0
 
 
 def _packet_data(packet: LoggedPacket) -> dict[str, Any]:
@@ -509,14 +506,14 @@ def _moved_data(
 
 
 def _request_data(
-    stream_id: int, resources: Mapping[int, LoggedResource], texts: Mapping[int, str]
+    stream_id: int, resources: Mapping[int, LoggedResource], priorities: Mapping[int, str]
 ) -> dict[str, Any]:
     """Return the data of a request's HEADERS frame."""
     fields = {":method": "GET"}
     if stream_id in resources:
         fields[":path"] = resources[stream_id].id
-    if texts.get(stream_id):
-        fields["priority"] = texts[stream_id]
+    if priorities.get(stream_id):
+        fields["priority"] = priorities[stream_id]
     return {"stream_id": stream_id, "frame": _headers_frame(fields)}
 
 
@@ -531,7 +528,7 @@ def _headers_frame(fields: Mapping[str, str]) -> dict[str, Any]:
     return {"frame_type": "headers", "headers": headers}
 
 
-def _frame(frame: dict[str, Any]) -> dict[str, Any]:
+def _frame_data(frame: dict[str, Any]) -> dict[str, Any]:
     return {"frame": frame}
 
 
@@ -539,7 +536,7 @@ _SUFFIXES = (".qlog", ".sqlog")
 
 
 class LoggedResource(NamedTuple):
-    """The names and sizes of a resource in a log; *body_bytes* is None if unknown."""
+    """The path and sizes of a resource in a log; *body_bytes* is None if unknown."""
 
     id: str
     body_bytes: int | None = None
@@ -549,6 +546,7 @@ class LoggedResource(NamedTuple):
 
 
 _UNKNOWN = LoggedResource("")
+"""Stands for the resource of a stream about which only the trace is known."""
 
 
 def qlog_document(
@@ -563,16 +561,17 @@ def qlog_document(
     """Return *trace* as a qlog document with the server's log and the client's.
 
     *description* describes the load. *resources* has the requested resource (`:path`) by stream
-    id; the `priority` header is that of the signals in the trace.
+    id; the `priority` header is that of the signals in the trace, which are omitted unless
+    *signals_are_sent* (a server may have its priorities from elsewhere).
 
     Raises:
         ValueError: if the dialect is not known.
     """
     schema = _schema(dialect)
     document = schema.file_head(_about(title, description), is_sequence=False)
+    logs = _build_logs(trace, resources or {}, signals_are_sent=signals_are_sent)
     document["traces"] = [
-        {**schema.trace_head(log), "events": list(schema.events(log))}
-        for log in _build_logs(trace, resources or {}, signals_are_sent=signals_are_sent)
+        {**schema.trace_head(log), "events": list(schema.events(log))} for log in logs
     ]
     return document
 
@@ -601,16 +600,16 @@ def write_qlog(
     about = _about(title, description)
     logs = _build_logs(trace, resources or {}, signals_are_sent=signals_are_sent)
 
-    def put(file: BinaryIO) -> None:
+    def write(file: BinaryIO) -> None:
         stream = io.TextIOWrapper(file, encoding="utf-8", newline="\n")
         if Path(path).suffix == ".sqlog":
-            _write_sequence(stream, schema, about, logs[-1])
+            _write_sequence(stream, schema, about, logs.client)
         else:
             _write_json(stream, schema, about, logs)
         # Not closed: `write_atomically` owns the file, and still has to flush it to the disk.
         stream.detach()
 
-    write_atomically(path, put, error=LogError)
+    write_atomically(path, write, error=LogError)
 
 
 def check_qlog_path(path: str | Path | None, *, key: str = "") -> None:
@@ -640,17 +639,24 @@ def _schema(dialect: str) -> QlogSchema:
     return DIALECTS[dialect]
 
 
+class _Logs(NamedTuple):
+    """The logs of both ends, in the order of a document."""
+
+    server: Log
+    client: Log
+
+
 def _build_logs(
     trace: Trace, resources: Mapping[int, LoggedResource], *, signals_are_sent: bool
-) -> tuple[Log, Log]:
-    """Return the log of the server, and that of the client."""
+) -> _Logs:
+    """Return the logs of the server and the client."""
     trace = trace if signals_are_sent else replace(trace, signals=())
-    protocols = ["TCP", "HTTP2"] if trace.delivery is Delivery.CONNECTION else _QUIC
+    protocols = ["TCP", "HTTP2"] if trace.delivery is Delivery.CONNECTION else _QUIC_PROTOCOLS
     server, client = Log("server", protocols), Log("client", protocols)
     packets = logged_packets(trace, resources)
     _add_server(server, trace, packets, resources)
     _add_client(client, trace, packets, resources)
-    return server, client
+    return _Logs(server, client)
 
 
 def _about(title: str, description: str) -> dict[str, str]:
@@ -673,6 +679,7 @@ def _write_json(
 
 
 def _open_object(head: dict[str, Any]) -> str:
+    """Return *head* as a JSON object without the closing brace, so that a key can follow."""
     return json.dumps(head).removesuffix("}")
 
 

@@ -17,7 +17,7 @@ from h3sim.reporting.time_series import bins_of, curve, shown_set
 from h3sim.reporting.timeline import Timeline
 from h3sim.reporting.waterfall import deltas_of
 from h3sim.study.fidelity import Grade, fidelity
-from h3sim.table import APART, Table, decimals_of
+from h3sim.table import RELATIVE_TOLERANCE, Table, decimals_of
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
@@ -314,7 +314,7 @@ def _describe_optimality(load: Load, which: Which) -> str:
     behind = 100 * (ratio - 1)
     return (
         ", and no order in which responses are sent could make it lower"
-        if behind < 100 * APART
+        if behind < 100 * RELATIVE_TOLERANCE
         else f"; the best order for these requests could make it at most {1 - 1 / ratio:.0%} lower"
     )
 
@@ -332,10 +332,11 @@ def _verdict_of_set(
         return f"{page}, {what}: no ByteIndex, for {named_loads[0].load.missing_reason(which)}."
     decimals = decimals_of((index for index, _ in indexes), least=0)
     best_ms, worst_ms = (pick(index for index, _ in indexes) for pick in (min, max))
-    best = [name for index_ms, name in indexes if index_ms <= best_ms * (1 + APART)]
-    if worst_ms <= best_ms * (1 + APART):
+    best = [name for index_ms, name in indexes if index_ms <= best_ms * (1 + RELATIVE_TOLERANCE)]
+    if worst_ms <= best_ms * (1 + RELATIVE_TOLERANCE):
         return f"{page}, {what}: all come to a ByteIndex of {best_ms:,.0f} ms; the choice is free."
-    slowest = [name for index_ms, name in indexes if index_ms >= worst_ms * (1 - APART)]
+    threshold_ms = worst_ms * (1 - RELATIVE_TOLERANCE)
+    slowest = [name for index_ms, name in indexes if index_ms >= threshold_ms]
     load_by_name = {named.name: named for named in named_loads}
     other = load_by_name[slowest[0]] if baseline.name in best else baseline
     has_reason = len(best) == 1 and (which == "atf" or named_loads[0].load.missing_reason("atf"))

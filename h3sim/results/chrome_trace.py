@@ -1,10 +1,10 @@
 """A load as a Chrome trace, which ui.perfetto.dev and chrome://tracing open.
 
 The format is Chrome's "Trace Event Format" (JSON). The page is a process with the main thread; each
-connection is a process with its transport and a thread per stream. Counters show the congestion
-window and the bytes in flight, where packets were recorded, and what the client had to hold back
-for missing bytes. Requests are also written as Chrome's own `Resource*` events, so that
-`h3sim import` and other readers of Chrome's traces see them.
+connection is a process with a thread for its transport and one per stream. Counters show the
+congestion window and the bytes in flight, if packets were recorded, and the bytes that the client
+holds back until missing ones arrive. Requests are also written as Chrome's own `Resource*` events,
+for `h3sim import` and other readers of Chrome's traces.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ if TYPE_CHECKING:
 
 
 Event = dict[str, Any]
-_PAGE, _FIRST_CONNECTION = 1, 2
+_PAGE_PID, _FIRST_CONNECTION_PID = 1, 2
 """Process numbers."""
-_MAIN, _NETWORK = 1, 1000
-"""Thread numbers of the page: the main thread and those beside it, and the requests."""
-_TRANSPORT, _FIRST_STREAM = 1, 2
-_FRAME, _NAVIGATION = "main", "navigation"
-_TASKS = {Work.PARSE: "parse", Work.STYLE: "style", Work.EXECUTE: "execute"}
-_MARKS = {
+_MAIN_TID, _REQUESTS_TID = 1, 1000
+"""Thread numbers of the page. Tasks that overlap are on threads after the main one."""
+_TRANSPORT_TID, _FIRST_STREAM_TID = 1, 2
+"""Thread numbers of a connection."""
+_FRAME_ID = "main"
+_NAME_BY_TASK = {Work.PARSE: "parse", Work.STYLE: "style", Work.EXECUTE: "execute"}
+_EVENT_BY_MILESTONE = {
     Work.FIRST_PAINT: "firstPaint",
     Work.DOM_CONTENT_LOADED: "MarkDOMContent",
     Work.LOAD: "MarkLoad",
 }
-_TYPES = {Kind.FETCH: "Fetch"}
 
 
 def write_chrome_trace(load: Load, path: str | Path) -> None:
-    """Write *load* as a Chrome trace to *path*, whole or not at all.
+    """Write *load* as a Chrome trace to *path*, atomically.
 
     Raises:
         InputError: if the path cannot be written.
@@ -89,12 +89,11 @@ def _to_us(at_ns: float) -> float:
 
 
 def _name_events(pid: int, name: str, tid: int | None = None) -> Iterator[Event]:
-    """Yield the events that name a process, or a thread of it, and put it in order."""
-    what = "process" if tid is None else "thread"
+    """Yield the events that set the name and the position of a process, or of a thread of it."""
+    kind, position = ("process", pid) if tid is None else ("thread", tid)
     event = {"ph": "M", "ts": 0, "pid": pid, "tid": tid or 0}
-    order = pid if tid is None else tid
-    yield event | {"name": f"{what}_name", "args": {"name": name}}
-    yield event | {"name": f"{what}_sort_index", "args": {"sort_index": order}}
+    yield event | {"name": f"{kind}_name", "args": {"name": name}}
+    yield event | {"name": f"{kind}_sort_index", "args": {"sort_index": position}}
 
 
 def _duration_event(pid: int, tid: int, name: str, times_ns: tuple[int, int], **args: Any) -> Event:
@@ -122,91 +121,90 @@ def _counter_event(pid: int, name: str, at_ns: int, **values: int) -> Event:
 
 
 def _page_events(load: Load) -> Iterator[Event]:
-    """Yield the browser's activities, one lane per overlapping task."""
-    yield from _name_events(_PAGE, f"page {load.page.name}")
+    """Yield the browser's activities; tasks that overlap are on several threads."""
+    yield from _name_events(_PAGE_PID, f"page {load.page.name}")
     start = {"data": {"documentLoaderURL": _addresses(load)[0], "isOutermostMainFrame": True}}
-    yield _instant_event(_PAGE, _MAIN, "navigationStart", 0, frame=_FRAME, **start)
-    lanes: list[list[int]] = []
+    yield _instant_event(_PAGE_PID, _MAIN_TID, "navigationStart", 0, frame=_FRAME_ID, **start)
+    open_ends: list[list[int]] = []
     for done in sorted(
         load.trace.activities, key=lambda each: (each.began_at_ns, -each.ended_at_ns)
     ):
         resource = None if done.resource is None else load.page.resources[done.resource].id
-        if done.work in _MARKS:
-            data = {"frame": _FRAME, "isMainFrame": True}
-            yield _instant_event(_PAGE, _MAIN, _MARKS[done.work], done.ended_at_ns, data=data)
-        elif done.work in _TASKS:
-            tid = _MAIN + _take_lane(lanes, done.began_at_ns, done.ended_at_ns)
-            times_ns = done.began_at_ns, done.ended_at_ns
-            yield _duration_event(_PAGE, tid, f"{_TASKS[done.work]} {resource}", times_ns)
-    for number in range(max(1, len(lanes))):
+        if done.work in _EVENT_BY_MILESTONE:
+            name, data = _EVENT_BY_MILESTONE[done.work], {"frame": _FRAME_ID, "isMainFrame": True}
+            yield _instant_event(_PAGE_PID, _MAIN_TID, name, done.ended_at_ns, data=data)
+        elif done.work in _NAME_BY_TASK:
+            tid = _MAIN_TID + _take_thread(open_ends, done.began_at_ns, done.ended_at_ns)
+            name = f"{_NAME_BY_TASK[done.work]} {resource}"
+            yield _duration_event(_PAGE_PID, tid, name, (done.began_at_ns, done.ended_at_ns))
+    for number in range(max(1, len(open_ends))):
         name = "main thread" if number == 0 else f"main thread, overlapping {number}"
-        yield from _name_events(_PAGE, name, _MAIN + number)
+        yield from _name_events(_PAGE_PID, name, _MAIN_TID + number)
     largest_ms = load.largest_paint_ms
     if largest_ms is not None:
-        name = "largestContentfulPaint::Candidate"
-        data = {"isMainFrame": True}
+        name, data = "largestContentfulPaint::Candidate", {"isMainFrame": True}
         at_ns = ms(largest_ms)
-        yield _instant_event(_PAGE, _MAIN, name, at_ns, frame=_FRAME, data=data)
-    yield from _name_events(_PAGE, "requests", _NETWORK)
+        yield _instant_event(_PAGE_PID, _MAIN_TID, name, at_ns, frame=_FRAME_ID, data=data)
+    yield from _name_events(_PAGE_PID, "requests", _REQUESTS_TID)
 
 
-def _take_lane(lanes: list[list[int]], start_ns: int, end_ns: int) -> int:
-    """Return the first track on which the task nests; *lanes* are the ends of open tasks."""
-    for number, ends in enumerate(lanes):
+def _take_thread(open_ends: list[list[int]], start_ns: int, end_ns: int) -> int:
+    """Return the first thread on which a task nests in others or is alone, and open it there.
+
+    *open_ends* are the ends of the open tasks of each thread, the innermost last. Viewers draw the
+    tasks of a thread nested.
+    """
+    for number, ends in enumerate(open_ends):
         while ends and ends[-1] <= start_ns:
             ends.pop()
         if not ends or end_ns <= ends[-1]:
             ends.append(end_ns)
             return number
-    lanes.append([end_ns])
-    return len(lanes) - 1
+    open_ends.append([end_ns])
+    return len(open_ends) - 1
 
 
 def _addresses(load: Load) -> list[str]:
-    found = addresses_of(load.page)
-    return [found[resource.id] for resource in load.page.resources]
+    """Return the URLs of the page's resources, in their order."""
+    url_by_id = addresses_of(load.page)
+    return [url_by_id[resource.id] for resource in load.page.resources]
 
 
 def _connection_events(load: Load, connection: Connection) -> Iterator[Event]:
-    """Yield one thread for the transport, and one per stream."""
-    pid, trace = _FIRST_CONNECTION + connection.number, connection.trace
+    """Yield the events of a connection: one thread for the transport, and one per stream."""
+    pid, trace = _FIRST_CONNECTION_PID + connection.number, connection.trace
     hosts = ", ".join(connection.hosts)
     yield from _name_events(pid, f"connection {connection.number + 1}: {hosts}")
-    yield from _name_events(pid, "transport", _TRANSPORT)
+    yield from _name_events(pid, "transport", _TRANSPORT_TID)
     for name, start_ns, end_ns in connection.lookups:
-        yield _duration_event(pid, _TRANSPORT, f"DNS {name}", (start_ns, end_ns))
+        yield _duration_event(pid, _TRANSPORT_TID, f"DNS {name}", (start_ns, end_ns))
     if connection.ready_at_ns > connection.opened_at_ns:
         times_ns = connection.opened_at_ns, connection.ready_at_ns
-        yield _duration_event(pid, _TRANSPORT, "handshake", times_ns)
+        yield _duration_event(pid, _TRANSPORT_TID, "handshake", times_ns)
     for row in trace.recovery:
         window = {"congestion window": row.congestion_window, "in flight": row.bytes_in_flight}
         for name, n_bytes in window.items():
             yield _counter_event(pid, f"{name} (bytes)", row.at_ns, bytes=n_bytes)
         if row.lost:
             numbers = ", ".join(map(str, row.lost))
-            yield _instant_event(pid, _TRANSPORT, "packets lost", row.at_ns, packets=numbers)
+            yield _instant_event(pid, _TRANSPORT_TID, "packets lost", row.at_ns, packets=numbers)
     yield from _blocking_events(connection, pid)
     signals = defaultdict(list)
     for at_ns, element_id, signal in trace.signals:
         signals[element_id].append((at_ns, signal))
-    threads = {}
+    tid_by_stream = {}
     addresses = _addresses(load)
     for number, (request, timing) in enumerate(zip(trace.requests, timings(trace), strict=True)):
-        threads[request.stream_id] = tid = _FIRST_STREAM + number
+        tid_by_stream[request.stream_id] = tid = _FIRST_STREAM_TID + number
         resource = load.page.resources[request.resource]
         yield from _name_events(pid, f"stream {request.stream_id}: {resource.id}", tid)
-        sent = signals[request.stream_id]
-        yield from _stream_events(resource, request, timing, (pid, tid), sent)
-        yield from _chrome_events(load, request, timing, sent, addresses, connection.number)
-    columns = trace.packet_rows.columns
-    packets = zip(columns.sent_at_ns, columns.stream_id, columns.number, strict=True)
-    for arrived_at_ns, (sent_at_ns, stream_id, number) in zip(
-        columns.arrived_at_ns, packets, strict=True
-    ):
-        if arrived_at_ns is None and stream_id in threads:
-            yield _instant_event(
-                pid, threads[stream_id], "lost on the way", sent_at_ns, packet=number
-            )
+        own_signals = signals[request.stream_id]
+        yield from _stream_events(resource, request, timing, (pid, tid), own_signals)
+        yield from _chrome_events(load, request, timing, own_signals, addresses, connection.number)
+    for sent_at_ns, arrived_at_ns, stream_id, _, _, packet, _ in trace.packet_rows:
+        if arrived_at_ns is None and stream_id in tid_by_stream:
+            tid = tid_by_stream[stream_id]
+            yield _instant_event(pid, tid, "lost on the way", sent_at_ns, packet=packet)
 
 
 def _blocking_events(connection: Connection, pid: int) -> Iterator[Event]:
@@ -232,9 +230,9 @@ def _stream_events(
     thread: tuple[int, int],
     signals: Iterable[tuple[int, Any]],
 ) -> Iterator[Event]:
-    """Yield request, waiting, receiving and priorities of a stream."""
-    requested_ns, first_byte_ns, finished_ns = timing[2:]
-    discovery = resource.discovered
+    """Yield request, waiting, receiving and priorities of a stream, on its own thread."""
+    requested_ns, first_byte_ns = timing.requested_at_ns, timing.first_byte_at_ns
+    finished_ns, discovery = timing.finished_at_ns, resource.discovered
     yield _duration_event(
         *thread,
         resource.id,
@@ -258,29 +256,30 @@ def _chrome_events(
     addresses: list[str],
     connection: int,
 ) -> Iterator[Event]:
-    """Yield what Chrome's renderer writes of a request."""
+    """Yield the events that Chrome's renderer writes about a request."""
     resource = load.page.resources[request.resource]
-    requested_ns, first_byte_ns, finished_ns = timing[2:]
+    requested_ns, first_byte_ns = timing.requested_at_ns, timing.first_byte_at_ns
     header_bytes = request.length_bytes - resource.size_bytes
-    id_ = {"requestId": f"{connection + 1}.{request.stream_id}", "frame": _FRAME}
+    ids = {"requestId": f"{connection + 1}.{request.stream_id}", "frame": _FRAME_ID}
 
     def event(name: str, at_ns: int, **data: Any) -> Event:
-        made = _instant_event(_PAGE, _NETWORK, name, at_ns, data=id_ | data)
-        return made | {"cat": "devtools.timeline"}
+        instant = _instant_event(_PAGE_PID, _REQUESTS_TID, name, at_ns, data=ids | data)
+        return instant | {"cat": "devtools.timeline"}
 
     levels = [(at_ns, level.value) for at_ns, signal in signals if (level := level_of(signal))]
     sent: dict[str, Any] = {"url": addresses[request.resource], "requestMethod": "GET"}
-    sent["resourceType"] = _TYPES.get(resource.kind, resource.kind.value.capitalize())
-    sent |= {"priority": levels[0][1]} if levels else {}
+    sent["resourceType"] = resource.kind.value.capitalize()
+    if levels:
+        _, sent["priority"] = levels[0]
     if resource.discovered is not None and resource.discovered.by is not None:
         parent = load.page.index[resource.discovered.by]
-        of_script = load.page.resources[parent].kind is Kind.SCRIPT
-        kind = "preload" if resource.preload else "script" if of_script else "parser"
-        sent["initiator"] = {"type": kind, "url": addresses[parent]}
+        by_script = load.page.resources[parent].kind is Kind.SCRIPT
+        initiator = "preload" if resource.preload else "script" if by_script else "parser"
+        sent["initiator"] = {"type": initiator, "url": addresses[parent]}
         sent["isLinkPreload"] = resource.preload
     yield event("ResourceSendRequest", requested_ns, **sent)
-    for at_ns, word in levels[1:]:
-        yield event("ResourceChangePriority", at_ns, priority=word)
+    for at_ns, name in levels[1:]:
+        yield event("ResourceChangePriority", at_ns, priority=name)
     yield event(
         "ResourceReceiveResponse",
         first_byte_ns,
@@ -299,9 +298,9 @@ def _chrome_events(
     )
     yield event(
         "ResourceFinish",
-        finished_ns,
+        timing.finished_at_ns,
         didFail=False,
         encodedDataLength=request.length_bytes,
         decodedBodyLength=resource.size_bytes,
-        finishTime=finished_ns / NS_PER_S,
+        finishTime=timing.finished_at_ns / NS_PER_S,
     )

@@ -62,6 +62,7 @@ class LoadSpec:
     profile: TransportProfile | None = None
     """The transport profile of both ends; None at a constant rate, and for the default."""
     mode: HandshakeMode = HandshakeMode.ONE_RTT
+    """The handshake of each connection."""
     browser: BrowserModel = field(default_factory=BrowserModel)
     buffer_bytes: int = 0
     """Size of the server's send buffer; 0 without one."""
@@ -98,7 +99,7 @@ class LoadSpec:
         return None if self.is_constant_rate else self.protocol
 
 
-_HANDSHAKES = {
+_HANDSHAKE_WORDS = {
     HandshakeMode.NONE: "no handshake",
     HandshakeMode.ONE_RTT: "1-RTT handshake",
     HandshakeMode.ZERO_RTT: "0-RTT handshake",
@@ -122,13 +123,15 @@ def configuration(spec: LoadSpec) -> dict[str, Any]:
         **_path_values(spec.network),
         "send_buffer_kb": spec.buffer_bytes / 1000,
         "send_buffer_refill": spec.send_buffer_refill.value if spec.buffer_bytes else None,
-        "retransmission_order": None if profile is None else _retransmit(scheme, profile),
+        "retransmission_order": (
+            None if profile is None else _retransmission_order(scheme, profile)
+        ),
         "max_placeholders": scheme.max_placeholders,
         "closed_stream_retention_ms": to_ms(scheme.resolved_retention_ns),
         "signalling": scheme.signalling.value,
         "handshake": spec.mode.value,
         "seed": spec.seed,
-        **_browser(spec.browser),
+        **_browser_values(spec.browser),
         "header_compression": None if codec is None else codec.codec,
         "connections": (
             ConnectionMode.SINGLE if spec.hosts is None else ConnectionMode.PER_HOST
@@ -142,18 +145,26 @@ def configuration(spec: LoadSpec) -> dict[str, Any]:
     }
 
 
-def _retransmit(scheme: Scheme, profile: TransportProfile) -> str:
+def _retransmission_order(scheme: Scheme, profile: TransportProfile) -> str:
     return profile.retransmit if scheme.retransmission is None else scheme.retransmission.value
 
 
 def _path_values(network: Network) -> dict[str, Any]:
-    """Return rate, RTT, loss and queue of a network, as its options are named."""
+    """Return rate, RTT, loss and queue of a network by the names of their options."""
     rate, down = network.constant_rate, network.down
     values: dict[str, Any] = dict.fromkeys(
         (
-            *("rate_mbps", "interval_ms", "packet_bytes", "rtt_ms", "loss"),
-            *("mean_loss_burst", "queue_bdp", "queue_bytes", "queue_packets"),
-            *("queue_discipline", "reorder"),
+            "rate_mbps",
+            "interval_ms",
+            "packet_bytes",
+            "rtt_ms",
+            "loss",
+            "mean_loss_burst",
+            "queue_bdp",
+            "queue_bytes",
+            "queue_packets",
+            "queue_discipline",
+            "reorder",
         )
     )
     values["rtt_ms"] = to_ms(network.rtt_ns)
@@ -178,7 +189,7 @@ def _path_values(network: Network) -> dict[str, Any]:
 
 
 def _describe_link_jitter(link: LinkProfile) -> str | None:
-    """Return the jitter of a link in words, as the option is written."""
+    """Return the reordering of a link in the form of the option, or its random delays in words."""
     if link.hold is not None:
         return link.hold.text
     if link.jitter is None:
@@ -187,12 +198,12 @@ def _describe_link_jitter(link: LinkProfile) -> str | None:
     return f"{link.jitter.distribution.value} {mean_ms:g} ms, deviation {deviation_ms:g} ms"
 
 
-def _browser(browser: BrowserModel) -> dict[str, Any]:
-    """Return the settings of the browser; None for those that apply to computed loads only."""
+def _browser_values(browser: BrowserModel) -> dict[str, Any]:
+    """Return the settings of the browser; in a replay, None for those of computed loads."""
     values: dict[str, Any] = {"browser": browser.mode.value}
     for name in BROWSER_OPTIONS:
-        acts = browser.mode is BrowserMode.PARSE or name not in PARSING_OPTIONS
-        value = getattr(browser, name) if acts else None
+        applies = browser.mode is BrowserMode.PARSE or name not in PARSING_OPTIONS
+        value = getattr(browser, name) if applies else None
         values[name] = value.value if isinstance(value, Enum) else value
     return values
 
@@ -204,7 +215,7 @@ def in_words(load: Load) -> dict[str, str]:
     """
     spec, values = load.spec, configuration(load.spec)
     send_buffer_kb, flows = values["send_buffer_kb"], values["cross_traffic"]
-    in_bursts = spec.send_buffer_refill is SendBufferRefill.WHEN_EMPTY
+    is_filled_in_bursts = spec.send_buffer_refill is SendBufferRefill.WHEN_EMPTY
     codec = values["header_compression"]
     words = {
         "network": spec.network.name,
@@ -212,9 +223,9 @@ def in_words(load: Load) -> dict[str, str]:
         **dict(_describe_path(spec.network, values)),
         **_describe_profile(spec, values["retransmission_order"]),
         "buffer": f"{send_buffer_kb:g} kB buffer" if send_buffer_kb else "no buffer",
-        "buffer model": "buffers filled in bursts" if in_bursts else "",
+        "buffer model": "buffers filled in bursts" if is_filled_in_bursts else "",
         **_describe_scheme(spec.scheme),
-        "handshake": _HANDSHAKES[spec.mode],
+        "handshake": _HANDSHAKE_WORDS[spec.mode],
         **_describe_browser(spec.browser),
         "headers": f"headers by {codec}" if codec else "",
         "hosts": _describe_hosts(spec.hosts),
@@ -234,11 +245,13 @@ def _describe_hosts(hosts: RecordedHosts | None) -> str:
 
 def _describe_scheme(scheme: Scheme) -> dict[str, str]:
     """Return the settings of the load that override the scheme; "" for those that do not."""
-    most, kept_ns = scheme.max_placeholders, scheme.retention_ns
+    limit, retention_ns = scheme.max_placeholders, scheme.retention_ns
     is_metadata = scheme.signalling is Signalling.METADATA
     return {
-        "placeholders": "" if most is None else f"at most {most} placeholders",
-        "retention": "" if kept_ns is None else f"closed streams kept for {to_ms(kept_ns):g} ms",
+        "placeholders": "" if limit is None else f"at most {limit} placeholders",
+        "retention": (
+            "" if retention_ns is None else f"closed streams kept for {to_ms(retention_ns):g} ms"
+        ),
         "metadata": "priorities by metadata" if is_metadata else "",
     }
 
@@ -256,7 +269,7 @@ def _describe_path(network: Network, values: dict[str, Any]) -> Iterator[tuple[s
     down, up = network.down, network.up
     if down is None or up is None:  # links have both
         return
-    up_loss = "" if _loss(down) == _loss(up) else f" ({_describe_loss(up)} up)"
+    up_loss = "" if _loss_fields(down) == _loss_fields(up) else f" ({_describe_loss(up)} up)"
     yield "loss", f"{_describe_loss(down)}{up_loss}"
     yield "queue", _describe_queue(down)
     if values["reorder"]:
@@ -267,7 +280,7 @@ def _describe_reordering(text: str | None) -> str:
     return f"reordering {text}" if text else "no reordering"
 
 
-def _loss(link: LinkProfile) -> tuple[object, ...]:
+def _loss_fields(link: LinkProfile) -> tuple[object, ...]:
     return link.loss, link.loss_burst, link.loss_list
 
 
@@ -305,19 +318,19 @@ def _describe_profile(spec: LoadSpec, retransmit: str | None) -> dict[str, str]:
 
 
 def _describe_browser(browser: BrowserModel) -> dict[str, str]:
-    """Return the settings of the browser, "" for defaults; a replay has few."""
+    """Return the settings of the browser, "" for defaults; a replay has only the first."""
     at_ms = browser.hidden_at_ms
-    hidden = {"tab": "" if at_ms is None else f"tab in the background at {at_ms:g} ms"}
+    tab = {"tab": "" if at_ms is None else f"tab in the background at {at_ms:g} ms"}
     if browser.mode is BrowserMode.REPLAY:
-        return hidden
-    most, of_host = browser.max_concurrent_requests, browser.max_concurrent_requests_per_host
+        return tab
+    limit, host_limit = browser.max_concurrent_requests, browser.max_concurrent_requests_per_host
     tight = browser.tight_mode
     return {
-        **hidden,
+        **tab,
         "browser": f"browser {browser.mode.value}",
         "cpu": f"CPU times x {browser.cpu_slowdown:g}",
-        "requests": "" if most is None else f"{most} requests at once",
-        "requests of a host": "" if of_host is None else f"{of_host} of a host",
+        "requests": "" if limit is None else f"{limit} requests at once",
+        "requests of a host": "" if host_limit is None else f"{host_limit} of a host",
         "scanner": "" if browser.preload_scanner else "no preload scanner",
         "tight mode": "" if tight is None else f"tight mode {tight.value}",
         "paint": "images painted once complete" if browser.paint is PaintMode.COMPLETE else "",
@@ -325,20 +338,13 @@ def _describe_browser(browser: BrowserModel) -> dict[str, str]:
     }
 
 
-def _describe_network(load: Load) -> Iterator[str]:
-    """Yield a note that the network is an estimate, if it is that of the page's recording."""
-    known = load.page.recorded_load
-    if known is not None and load.network.name.startswith(RECORDED_NETWORK):
-        yield f"over its recorded network, estimated: {load.network.source}"
-
-
-_INFERRED = {
+_NOTE_BY_MARKS_SOURCE = {
     MarksFrom.HEURISTIC: "what is above the fold was inferred from markup and order, not seen",
     MarksFrom.CRITICAL_PATH: "what is above the fold was taken from WProfX's critical path",
 }
 
 
-def _own(page: Page) -> str:
+def _connections_note(page: Page) -> str:
     """Return a note on the connections that hosts would have, "" for a single host."""
     names = host_names(page.resources, page.root)
     n_connections = len(host_groups(names, page.hosts))
@@ -352,21 +358,25 @@ def notes(load: Load) -> list[str]:
     recording does not describe its network. Marks above the fold may be inferred, and all metrics
     above the fold depend on them.
     """
-    how = load.page.above_the_fold_from
-    found = [*_describe_network(load)]
-    found += [_INFERRED[how]] if how in _INFERRED and load.page.knows_above_the_fold else []
-    n_hosts = load.page.provenance.get("hosts", "")
-    if not n_hosts:
-        return found
+    page, network = load.page, load.network
+    lines = []
+    if page.recorded_load is not None and network.name.startswith(RECORDED_NETWORK):
+        lines.append(f"over its recorded network, estimated: {network.source}")
+    if page.above_the_fold_from in _NOTE_BY_MARKS_SOURCE and page.knows_above_the_fold:
+        lines.append(_NOTE_BY_MARKS_SOURCE[page.above_the_fold_from])
+    n_hosts = page.provenance.get("hosts", "")
+    if not n_hosts:  # not a recording
+        return lines
     if n_hosts != "1" and load.spec.hosts is None:
-        found.append(f"{n_hosts} hosts of the recording share one connection here{_own(load.page)}")
-    if load.network.constant_rate is not None and not load.network.rtt_ns:
+        note = _connections_note(page)
+        lines.append(f"{n_hosts} hosts of the recording share one connection here{note}")
+    if network.constant_rate is not None and not network.rtt_ns:
         rate = in_words(load)["rate"]
-        found.append(
-            f"a recording, loaded at a constant {rate} with RTT 0 ms ({load.network.name}), unlike"
+        lines.append(
+            f"a recording, loaded at a constant {rate} with RTT 0 ms ({network.name}), unlike"
             " the network of the recording: choose another network"
         )
-    return found
+    return lines
 
 
 FORMAT = "h3sim-load/2"
@@ -420,10 +430,13 @@ class LoadInputs:
     transport_profile: TransportProfile | None = field(
         metadata=declare(
             OrNone(
-                # By attribute: profiles are imported only when one is used, which few loads do.
+                # The attributes are read in functions: they import the module of profiles, which
+                # few loads need.
                 Embedded(
                     "h3sim-profile/1",
-                    lambda *given, **how: transport.profile_from_dict(*given, **how),
+                    lambda document, *, source: transport.profile_from_dict(
+                        document, source=source
+                    ),
                     lambda profile: transport.profile_to_dict(profile),
                 ),
                 none=None,
@@ -435,7 +448,7 @@ class LoadInputs:
 
 def identity(load: Load) -> dict[str, Any]:
     """Return the identity of a load: names, digests, and every setting as resolved."""
-    found = LoadIdentity(
+    load_identity = LoadIdentity(
         version=__version__,
         build=build(),
         page=load.page.name,
@@ -447,7 +460,7 @@ def identity(load: Load) -> dict[str, Any]:
         configuration=configuration(load.spec),
         notes=tuple(notes(load)),
     )
-    return write_table(found, include_defaults=True)
+    return write_table(load_identity, include_defaults=True)
 
 
 def hol_figures(*traces: Trace) -> dict[str, Any]:
@@ -456,7 +469,7 @@ def hol_figures(*traces: Trace) -> dict[str, Any]:
     Each connection has a trace of its own: data on one connection never waits for another.
     """
     exact = [metrics.hol_blocking(trace) for trace in traces]
-    counted = [metrics.count_sander(trace) for trace in traces]
+    by_sander = [metrics.count_sander(trace) for trace in traces]
     stacks: Counter[int] = Counter()
     for trace in traces:
         stacks.update(metrics.stacks(trace))
@@ -465,8 +478,8 @@ def hol_figures(*traces: Trace) -> dict[str, Any]:
         "stream_delay_ms": to_ms(sum(each.stream_delay_ns for each in exact)),
         "connection_bytes": sum(each.connection_bytes for each in exact),
         "connection_delay_ms": to_ms(sum(each.connection_delay_ns for each in exact)),
-        "sander_stream_bytes": sum(each.stream_bytes for each in counted),
-        "sander_connection_bytes": sum(each.connection_bytes for each in counted),
+        "sander_stream_bytes": sum(each.stream_bytes for each in by_sander),
+        "sander_connection_bytes": sum(each.connection_bytes for each in by_sander),
         "stack_histogram": dict(sorted(stacks.items())),
     }
 
@@ -474,7 +487,7 @@ def hol_figures(*traces: Trace) -> dict[str, Any]:
 def describe(load: Load) -> str:
     """Return the configuration as text, with h3sim's version and a prefix of the page's digest.
 
-    Network, transport and seed are left out, as headings name them.
+    Network, transport and seed are left out, since they are in headings.
     """
     words = in_words(load)
     parts = [words[key] for key in words if key not in ("network", "transport", "seed")]
@@ -499,14 +512,13 @@ def qlog_path(load: Load, path: str | Path, connection: Connection) -> Path:
     if len(load.connections) == 1:
         return file
     # All suffixes follow the number: `a.qlog.gz` becomes `a-1.qlog.gz`.
-    name, *endings = file.name.split(".")
-    return file.with_name(".".join((f"{name}-{connection.number + 1}", *endings)))
+    stem, *suffixes = file.name.split(".")
+    return file.with_name(".".join((f"{stem}-{connection.number + 1}", *suffixes)))
 
 
 def _write_qlog(load: Load, connection: Connection, path: Path, dialect: str) -> None:
     """Write the qlog of one connection of a load."""
-    # On use: importing h3sim should stay quick.
-    from h3sim.qlog import LoggedResource, write_qlog
+    from h3sim.qlog import LoggedResource, write_qlog  # on use: few loads are written
 
     requests = connection.trace.requests
     requested = {row.stream_id: load.page.resources[row.resource] for row in requests}

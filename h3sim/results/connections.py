@@ -28,21 +28,19 @@ class PacketCount(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Connection:
-    """A connection of a load; the stream ids in its `trace` are those on this connection.
-
-    *hosts* are those that share it, by name ("(page)" if the page does not name its own). It was
-    opened at *opened_at_ns*, and requests could leave from *ready_at_ns* on, which is 0 if the load
-    ended before.
-    """
+    """A connection of a load."""
 
     number: int
     hosts: tuple[str, ...]
+    """Names of the hosts that share it; "(page)" if the page does not name its own."""
     rtt_ns: int
     opened_at_ns: int
     ready_at_ns: int
+    """Time at which requests could leave; 0 if the load ended before."""
     trace: Trace
+    """Its own trace, with the stream ids on this connection."""
     lookups: tuple[tuple[str, int, int], ...] = ()
-    """Lookups of its hosts: name, start and end."""
+    """DNS lookups of its hosts: name, start and end."""
     n_frames: int = 0
     """The number of priority frames on its control stream."""
     frame_bytes: int = 0
@@ -82,8 +80,8 @@ class Connection:
         return f"<Connection {self.number} to {', '.join(self.hosts)}: {self.n_requests} requests>"
 
 
-_Key: TypeAlias = "int | str"
-"""The index of a browser activity, the name of a host, or the number of a connection."""
+_ActivityKey: TypeAlias = "int | str"
+"""The index of a browser activity; for inserted ones, "host NAME" or "connection NUMBER"."""
 
 
 def with_setup(
@@ -98,72 +96,77 @@ def with_setup(
     downloads = {
         done.resource: index for index, done in enumerate(activities) if done.work is Work.DOWNLOAD
     }
-    setup = _Setup(activities)
-    own = page.resources[page.root].host or UNNAMED
+    inserter = _SetupInserter(activities)
+    own_host = page.resources[page.root].host or UNNAMED
     for connection in connections:
         lookups = {name: times for name, *times in connection.lookups}
         resources = (request.resource for request in connection.trace.requests)
-        # By activity, as the first request to a host triggers its lookup.
+        # In the order of activities, as the first request to a host triggers its lookup.
         for index in sorted(downloads[resource] for resource in resources if resource in downloads):
             resource = activities[index].resource
             assert resource is not None  # noqa: S101 - a download has a resource
-            host = page.resources[resource].host or own
-            setup.add(index, host, lookups.get(host), connection)
-    return setup.activities()
+            host = page.resources[resource].host or own_host
+            inserter.add(index, host, lookups.get(host), connection)
+    return inserter.activities()
 
 
-class _Setup:
+class _SetupInserter:
     """Inserts lookups and handshakes between activities and the downloads that wait for them."""
 
     def __init__(self, activities: Sequence[Activity]) -> None:
-        self._order: dict[_Key, tuple[int, float]] = {
-            index: (done.began_at_ns, float(index)) for index, done in enumerate(activities)
-        }
-        self._done: dict[_Key, Activity] = dict(enumerate(activities))
-        self._after: dict[_Key, _Key | None] = {
+        self._activities: dict[_ActivityKey, Activity] = dict(enumerate(activities))
+        self._predecessor: dict[_ActivityKey, _ActivityKey | None] = {
             index: done.after for index, done in enumerate(activities)
+        }
+        """The activity that each one waits for, by key: indices change when some are inserted."""
+        self._sort_key: dict[_ActivityKey, tuple[int, float]] = {
+            index: (done.began_at_ns, float(index)) for index, done in enumerate(activities)
         }
 
     def add(
         self, index: int, host: str, lookup: Sequence[int] | None, connection: Connection
     ) -> None:
         """Make the download at *index* depend on its host and its connection, if it waited."""
-        is_first = self._after[index] is None
+        is_at_start = self._predecessor[index] is None
         if lookup is not None:
-            self._add_wait(index, f"host {host}", Work.LOOK_UP, lookup, is_first=is_first)
+            self._add_wait(index, f"host {host}", Work.LOOK_UP, lookup, is_at_start=is_at_start)
         times = (connection.opened_at_ns, connection.ready_at_ns)
-        name = f"connection {connection.number}"
-        self._add_wait(index, name, Work.CONNECT, times, is_first=is_first)
+        key = f"connection {connection.number}"
+        self._add_wait(index, key, Work.CONNECT, times, is_at_start=is_at_start)
 
     def _add_wait(
-        self, index: int, key: str, work: Work, times: Sequence[int], *, is_first: bool
+        self, index: int, key: str, work: Work, times: Sequence[int], *, is_at_start: bool
     ) -> None:
-        """Add an activity before a download that had to wait for it."""
+        """Insert an activity before the download at *index*, if that had to wait for it.
+
+        Requests at navigation start always wait.
+        """
         began_at_ns, ended_at_ns = times
-        download = self._done[index]
-        waited = is_first or ended_at_ns > download.began_at_ns
-        if ended_at_ns == began_at_ns or not waited:
+        download = self._activities[index]
+        has_waited = is_at_start or ended_at_ns > download.began_at_ns
+        if ended_at_ns == began_at_ns or not has_waited:
             return
-        if key not in self._done:
-            self._done[key] = Activity(work, download.resource, began_at_ns, ended_at_ns, None)
-            self._after[key] = self._after[index]
-            # Right before the first download that waits for it.
-            self._order[key] = (began_at_ns, index - 0.5)
-        self._after[index] = key
+        if key not in self._activities:
+            setup = Activity(work, download.resource, began_at_ns, ended_at_ns, None)
+            self._activities[key] = setup
+            self._predecessor[key] = self._predecessor[index]
+            # Among activities that begin at the same time, right before this download.
+            self._sort_key[key] = (began_at_ns, index - 0.5)
+        self._predecessor[index] = key
         later_ns = max(download.began_at_ns, ended_at_ns)
-        self._done[index] = download._replace(began_at_ns=later_ns)
-        self._order[index] = (later_ns, float(index))
+        self._activities[index] = download._replace(began_at_ns=later_ns)
+        self._sort_key[index] = (later_ns, float(index))
 
     def activities(self) -> list[Activity]:
-        """Return all activities in the order of their start."""
-        # Ties by the old index; inserted ones have half indices in between, so no two are equal.
-        keys = sorted(self._done, key=lambda key: self._order[key])
+        """Return all activities in the order of their start, with their new indices."""
+        keys = sorted(self._activities, key=lambda key: self._sort_key[key])
         index_of = {key: index for index, key in enumerate(keys)}
-        found = []
+        activities = []
         for key in keys:
-            after = self._after[key]
-            found.append(self._done[key]._replace(after=None if after is None else index_of[after]))
-        return found
+            predecessor = self._predecessor[key]
+            after = None if predecessor is None else index_of[predecessor]
+            activities.append(self._activities[key]._replace(after=after))
+        return activities
 
 
 class CarriedFlow(NamedTuple):
@@ -175,7 +178,7 @@ class CarriedFlow(NamedTuple):
 
     @property
     def rate_mbps(self) -> float | None:
-        """The mean rate in Mbit/s; None where the load ended before it began."""
+        """The mean rate in Mbit/s; None if the load ended before the flow began."""
         if not self.span_ns:
             return None
         return self.n_bytes * BITS_PER_BYTE * NS_PER_S / self.span_ns / 10**6

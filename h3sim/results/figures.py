@@ -21,31 +21,29 @@ if TYPE_CHECKING:
     from h3sim.results.qlog_metrics import Measurement
 
 
-_THREE = 3
-
-
 class Figure(NamedTuple):
-    """A metric: its column name (with unit), its title, and its description.
-
-    *key* is its path in a document, outermost key first; empty if documents leave it out.
-    """
+    """A metric of a load, and where it is shown."""
 
     name: str
+    """The name of its column, which ends with its unit."""
     title: str
     about: str
-    of: Callable[[Any], Any]
+    compute: Callable[[Any], Any]
+    """Function that returns its value for a `Load` or a `Measurement`."""
     key: tuple[str, ...] = ()
+    """Its path in a document, outermost key first; empty if documents leave it out."""
     is_column: bool = True
+    """True if studies have a column of it."""
     is_headline: bool = False
     """True if it is shown even where there is room for only a few."""
     is_compared: bool = False
     """True if `h3sim compare --seeds` has a table of it."""
     is_computed: bool = False
     """True if documents have it only for loads that the browser computed."""
-    is_of_load: bool = False
-    """True if only loads have it, and logs do not.
+    is_load_only: bool = False
+    """True if loads have it, but logs do not.
 
-    Documents of loads write its group themselves, as null if undefined.
+    Then `load_document` writes its group, which is null if undefined.
     """
     is_on_demand: bool = False
     """True if studies have its column only on request.
@@ -56,31 +54,31 @@ class Figure(NamedTuple):
 
 def _byte_index_figures() -> Iterator[Figure]:
     """Yield the figures of completion: exact, sampled, and by objects."""
-    views: tuple[tuple[Which, str], ...] = (("all", "all"), ("atf", "above the fold"))
-    for which, shown in views:
+    selections: tuple[tuple[Which, str], ...] = (("all", "all"), ("atf", "above the fold"))
+    for which, words in selections:
         yield Figure(
             name=f"byte_index_{which}_ms",
-            title=f"ByteIndex, {shown}",
+            title=f"ByteIndex, {words}",
             about="exact ByteIndex from the first request on",
-            of=methodcaller("byte_index_or_none", which),
+            compute=methodcaller("byte_index_or_none", which),
             key=("byte_index_ms", which),
             is_headline=True,
             is_compared=True,
         )
-    for which, shown in views:
+    for which, words in selections:
         yield Figure(
             name=f"byte_index_sampled_{which}_ms",
-            title=f"sampled ByteIndex, {shown}",
+            title=f"sampled ByteIndex, {words}",
             about=f"sampled ByteIndex, every {metrics.SAMPLE_MS:g} ms as in Marx 2019",
-            of=methodcaller("byte_index_or_none", which, sample_ms=metrics.SAMPLE_MS),
+            compute=methodcaller("byte_index_or_none", which, sample_ms=metrics.SAMPLE_MS),
             key=("byte_index_sampled_ms", which),
         )
-    for which, shown in views:
+    for which, words in selections:
         yield Figure(
             name=f"object_index_{which}_ms",
-            title=f"ObjectIndex, {shown}",
+            title=f"ObjectIndex, {words}",
             about="mean completion time",
-            of=partial(_object_index, which),
+            compute=partial(_object_index, which),
         )
 
 
@@ -91,82 +89,86 @@ def _object_index(which: Which, load: Load) -> float | None:
         return None
 
 
-def _in_threes(stacks: Mapping[int, int]) -> int:
-    return sum(height * number for height, number in stacks.items() if height >= _THREE)
+def _packets_in_threes(stacks: Mapping[int, int]) -> int:
+    """Return the number of packets in stacks of three or more (Marx 2019, Fig. 13)."""
+    return sum(height * number for height, number in stacks.items() if height >= 3)
 
 
 def _mean_burst(load: Load) -> float:
     return load.packets.lost / sum(metrics.loss_bursts(load.trace.packet_rows).values())
 
 
-def _milestone_figure(name: str, title: str, about: str, **more: Any) -> Figure:
-    of = attrgetter(name)
-    return Figure(name=name, title=title, about=about, of=of, key=(name,), **more)
+def _attribute_figure(name: str, title: str, about: str, **more: Any) -> Figure:
+    """Return a figure that is an attribute of a load, and a key of its document."""
+    compute = attrgetter(name)
+    return Figure(name=name, title=title, about=about, compute=compute, key=(name,), **more)
 
 
-def _part_figures(group: str, title: str, parts: dict[str, str], **more: Any) -> Iterator[Figure]:
-    """Yield the figures of a group."""
-    for part, about in parts.items():
+def _group_figures(
+    group: str, title: str, members: dict[str, str], **more: Any
+) -> Iterator[Figure]:
+    """Yield the figures of a group: the *members*, with descriptions, of an attribute of a load."""
+    for member, about in members.items():
         yield Figure(
-            name=f"{group}_{part}",
-            title=f"{title}: {part.removesuffix('_ms').replace('_', ' ')}",
+            name=f"{group}_{member}",
+            title=f"{title}: {member.removesuffix('_ms').replace('_', ' ')}",
             about=about,
-            of=partial(_part, group, part),
-            key=(group, part),
+            compute=partial(_member, group, member),
+            key=(group, member),
             **more,
         )
 
 
-def _part(group: str, part: str, load: Any) -> Any:
-    found = getattr(load, group)
-    return None if found is None else getattr(found, part)
+def _member(group: str, member: str, load: Any) -> Any:
+    group_value = getattr(load, group)
+    return None if group_value is None else getattr(group_value, member)
 
 
 FIGURES: tuple[Figure, ...] = (
     *_byte_index_figures(),
-    _milestone_figure(
+    _attribute_figure(
         "page_load_ms",
         "page load",
         "time when the last resource was complete",
         is_headline=True,
         is_compared=True,
     ),
-    _milestone_figure(
+    _attribute_figure(
         "first_paint_ms", "first paint", "time of the first visible change", is_compared=True
     ),
-    _milestone_figure(
+    _attribute_figure(
         "fcp_ms",
         "first contentful paint",
         "time when the first text or image was painted (FCP)",
         is_computed=True,
     ),
-    _milestone_figure(
+    _attribute_figure(
         "largest_paint_ms",
         "largest paint",
         "time when the largest element was painted",
         is_compared=True,
         is_computed=True,
     ),
-    _milestone_figure(
+    _attribute_figure(
         "speed_index_ms",
         "SpeedIndex",
         "integral of the part of the viewport not yet painted",
         is_compared=True,
     ),
-    _milestone_figure(
+    _attribute_figure(
         "dom_content_loaded_ms",
         "DOMContentLoaded",
         "time when the document was parsed and the deferred scripts had run",
         is_computed=True,
     ),
-    _milestone_figure(
+    _attribute_figure(
         "load_event_ms",
         "load event",
         "time when all resources requested so far were complete",
         is_compared=True,
         is_computed=True,
     ),
-    *_part_figures(
+    *_group_figures(
         "paint_bounds",
         "bound",
         {
@@ -180,7 +182,7 @@ FIGURES: tuple[Figure, ...] = (
         is_computed=True,
         is_on_demand=True,
     ),
-    *_part_figures(
+    *_group_figures(
         "hol",
         "head-of-line blocking",
         {
@@ -196,7 +198,7 @@ FIGURES: tuple[Figure, ...] = (
         name="hol_stack_histogram",
         title="head-of-line blocking: stacks",
         about="number of instants by the number of packets delivered together",
-        of=lambda load: {str(height): n for height, n in load.hol.stack_histogram.items()},
+        compute=lambda load: {str(height): n for height, n in load.hol.stack_histogram.items()},
         key=("hol", "stack_histogram"),
         is_column=False,
     ),
@@ -204,9 +206,9 @@ FIGURES: tuple[Figure, ...] = (
         name="hol_packets_in_threes",
         title="head-of-line blocking: packets in threes",
         about="packets delivered together with at least two others (Marx 2019, Fig. 13)",
-        of=lambda load: _in_threes(load.hol.stack_histogram),
+        compute=lambda load: _packets_in_threes(load.hol.stack_histogram),
     ),
-    *_part_figures(
+    *_group_figures(
         "packets",
         "packets",
         {
@@ -220,7 +222,7 @@ FIGURES: tuple[Figure, ...] = (
         title="packets: longest burst",
         about="longest run of consecutive losses",
         # Without loss, the usual case, the rows need not be scanned.
-        of=lambda load: (
+        compute=lambda load: (
             max(metrics.loss_bursts(load.trace.packet_rows)) if load.packets.lost else 0
         ),
     ),
@@ -228,33 +230,33 @@ FIGURES: tuple[Figure, ...] = (
         name="packets_mean_burst",
         title="packets: mean burst",
         about="mean length of runs of consecutive losses; undefined without a loss",
-        of=lambda load: _mean_burst(load) if load.packets.lost else None,
+        compute=lambda load: _mean_burst(load) if load.packets.lost else None,
     ),
     Figure(
         name="priority_frames",
         title="priority frames",
         about="priority frames on the control streams",
-        of=lambda load: sum(connection.n_frames for connection in load.connections),
+        compute=lambda load: sum(connection.n_frames for connection in load.connections),
         key=("priority_frames", "sent"),
-        is_of_load=True,
+        is_load_only=True,
     ),
     Figure(
         name="priority_frame_bytes",
         title="bytes of priority frames",
         about="their bytes, without packet headers",
-        of=lambda load: sum(connection.frame_bytes for connection in load.connections),
+        compute=lambda load: sum(connection.frame_bytes for connection in load.connections),
         key=("priority_frames", "bytes"),
-        is_of_load=True,
+        is_load_only=True,
     ),
     Figure(
         name="image_index_ms",
         title="ImageIndex",
         about="exact ByteIndex of the images alone",
-        of=attrgetter("image_index_ms"),
+        compute=attrgetter("image_index_ms"),
         key=("image_index_ms",),
-        is_of_load=True,
+        is_load_only=True,
     ),
-    *_part_figures(
+    *_group_figures(
         "visual",
         "viewport",
         {
@@ -264,9 +266,9 @@ FIGURES: tuple[Figure, ...] = (
             "vc99_ms": "time when 99 % was",
             "last_change_ms": "time when it last changed",
         },
-        is_of_load=True,
+        is_load_only=True,
     ),
-    *_part_figures(
+    *_group_figures(
         "multiplexing",
         "multiplexing",
         {
@@ -279,34 +281,38 @@ FIGURES: tuple[Figure, ...] = (
             "stream",
             "ttfb_slope_ms": "slope of the time to first byte over request order",
         },
-        is_of_load=True,
+        is_load_only=True,
         is_on_demand=True,
     ),
 )
 ON_DEMAND = {figure.name: figure.about for figure in FIGURES if figure.is_on_demand}
-"""The metrics that are columns of studies on request, with a description each."""
+"""Descriptions of the metrics that are columns of studies only on request, by name."""
 
 
-def columns_of(load: Any, *, asked: Collection[str] = ON_DEMAND) -> dict[str, Any]:
+def columns_of(load: Any, *, on_demand: Collection[str] = ON_DEMAND) -> dict[str, Any]:
     """Return the metrics of a load by their names; None if undefined.
 
-    Those computed on request are included if they are in *asked*.
+    Of the metrics that are computed on request, only those in *on_demand* are included.
     """
     return {
-        figure.name: figure.of(load)
+        figure.name: figure.compute(load)
         for figure in FIGURES
-        if figure.is_column and (not figure.is_on_demand or figure.name in asked)
+        if figure.is_column and (not figure.is_on_demand or figure.name in on_demand)
     }
 
 
 def document_of(measured: Load | Measurement, *, is_computed: bool = False) -> dict[str, Any]:
-    """Return the metrics of a document, each at its key; those of computed loads separately."""
+    """Return the metrics of a document, each at its key.
+
+    With *is_computed* they are those that only loads computed by the browser have, otherwise all
+    others.
+    """
     document: dict[str, Any] = {}
     for figure in FIGURES:
-        if figure.key and not figure.is_of_load and figure.is_computed is is_computed:
+        if figure.key and not figure.is_load_only and figure.is_computed is is_computed:
             *groups, last = figure.key
             table = document
             for group in groups:
                 table = table.setdefault(group, {})
-            table[last] = figure.of(measured)
+            table[last] = figure.compute(measured)
     return document

@@ -1,7 +1,7 @@
 """Export of a load as HAR 1.2, which waterfall viewers and DevTools open.
 
 The format is described at http://www.softwareishard.com/blog/har-12-spec/. Values without a
-standard field use the field names of chrome-har: `_initiator_fields`, `_priority`, `_resourceType`,
+standard field use the field names of chrome-har: `_initiator`, `_priority`, `_resourceType`,
 `_chunks`, `_transferSize`.
 """
 
@@ -39,16 +39,18 @@ if TYPE_CHECKING:
 _NAVIGATION_START = datetime(1970, 1, 1, tzinfo=UTC)
 """The date of every HAR: a load has none, and a fixed one makes equal loads equal bytes."""
 _LEVELS = tuple(Level)
-_LEVEL_OF_WEIGHT = dict(zip((256, 220, 183, 147, 110), _LEVELS, strict=True))
+"""Chrome's priority levels, the highest first: the position is the urgency of RFC 9218."""
+_LEVEL_BY_WEIGHT = dict(zip((256, 220, 183, 147, 110), _LEVELS, strict=True))
 """Chrome's mapping of its levels to HTTP/2 weights (`Spdy3PriorityToHttp2Weight`)."""
-_IS_URL = re.compile(r"https?://[^/?#]+", re.IGNORECASE)
-_NOT_IN_A_HOST = re.compile(r"[^a-z0-9]+")
+_ORIGIN = re.compile(r"https?://[^/?#]+", re.IGNORECASE)
+_NOT_IN_HOST_NAME = re.compile(r"[^a-z0-9]+")
 HTTP_VERSIONS = {Protocol.QUIC: "h3", Protocol.TCP: "h2", Protocol.HTTP1: "http/1.1"}
-_PAINTS = {"first_paint_ms": "_firstPaint", "largest_paint_ms": "_largestContentfulPaint"}
+"""Names of the HTTP versions in HARs and Chrome's traces."""
+_FIELD_BY_PAINT = {"first_paint_ms": "_firstPaint", "largest_paint_ms": "_largestContentfulPaint"}
 
 
 class _Entry(NamedTuple):
-    """The data of an entry."""
+    """The data of a HAR entry: a request and its response."""
 
     resource: Resource
     timing: Timing
@@ -57,7 +59,9 @@ class _Entry(NamedTuple):
     stream_bytes: int
     request_bytes: int
     chunks: list[dict[str, Any]]
+    """Deliveries of the body's bytes, in the form of `_chunks`."""
     signals: list[tuple[int, Signal]]
+    """Times and signals of its priority, in order."""
 
 
 def check_har_path(path: str | Path | None, *, key: str = "") -> None:
@@ -96,7 +100,7 @@ def load_to_har(load: Load) -> dict[str, Any]:
     sizes are equal: a page does not record what was compressed.
     """
     addresses, tabs = addresses_of(load.page), _tabs(load)
-    entries = sorted(_entries(load, tabs), key=_started_ns)  # as HAR 1.2 prefers
+    entries = sorted(_entries(load, tabs), key=_started_ns)  # the order that HAR 1.2 prefers
     return {
         "log": {
             "version": "1.2",
@@ -121,12 +125,12 @@ def level_of(signal: Signal) -> Level | None:
     if isinstance(signal, Eps):
         return _LEVELS[min(signal.urgency, len(_LEVELS) - 1)]
     if isinstance(signal, H2Priority) and signal.exclusive:
-        return _LEVEL_OF_WEIGHT.get(signal.weight)
+        return _LEVEL_BY_WEIGHT.get(signal.weight)
     return None
 
 
 def _tab_of(page: Page, root: int) -> int:
-    """Return the root of the tab of *root*: frames and redirects belong to their parent's."""
+    """Return the first root in the tab of *root*: frames and redirects are in their parent's."""
     discovered = page.resources[root].discovered
     if discovered is None or discovered.by is None:
         return root
@@ -135,16 +139,16 @@ def _tab_of(page: Page, root: int) -> int:
 
 def _tabs(load: Load) -> dict[str, list[RootRow]]:
     """Return the tabs, each a page of the HAR, with their roots, in request order."""
-    found: dict[int, list[RootRow]] = {}
+    rows_by_tab: dict[int, list[RootRow]] = {}
     for row in load.roots:
-        found.setdefault(_tab_of(load.page, load.page.index[row.id]), []).append(row)
-    return {f"page_{number}": rows for number, rows in enumerate(found.values(), 1)}
+        rows_by_tab.setdefault(_tab_of(load.page, load.page.index[row.id]), []).append(row)
+    return {f"page_{number}": rows for number, rows in enumerate(rows_by_tab.values(), 1)}
 
 
 def _page_entry(load: Load, page_id: str, tabs: dict[str, list[RootRow]]) -> dict[str, Any]:
     """Return one tab as HAR's "page"."""
     rows, title = tabs[page_id], load.page.name
-    begun_ms = _begun_ms(page_id, tabs)
+    begun_ms = _tab_began_ms(page_id, tabs)
     comment_parts = [load.scheme.name, *in_words(load).values(), f"page {load.page.digest}"]
     return {
         "id": page_id,
@@ -155,45 +159,51 @@ def _page_entry(load: Load, page_id: str, tabs: dict[str, list[RootRow]]) -> dic
     }
 
 
-def _begun_ms(page_id: str, tabs: dict[str, list[RootRow]]) -> float:
-    # The root waits for the connection, which a HAR counts as part of the page.
-    return 0.0 if page_id == next(iter(tabs)) else tabs[page_id][0].requested_ms
+def _tab_began_ms(page_id: str, tabs: dict[str, list[RootRow]]) -> float:
+    """Return when a tab began: at navigation start, or with the request for its root."""
+    # The first root is requested later than navigation start, once its connection is ready; that
+    # time is part of the page in a HAR.
+    first_page_id, first_root = next(iter(tabs)), tabs[page_id][0]
+    return 0.0 if page_id == first_page_id else first_root.requested_ms
 
 
 def _tab_timings(rows: list[RootRow], begun_ms: float) -> dict[str, float]:
     """Return the milestones of one of several tabs, from its own start on."""
-    parsed, loaded, painted = (
-        [
+
+    def times_ms(name: str) -> list[float]:
+        return [
             row.requested_ms - begun_ms + at_ms
             for row in rows
             if (at_ms := getattr(row, name)) is not None
         ]
-        for name in ("dom_content_loaded_ms", "load_event_ms", "first_paint_ms")
-    )
-    finished = [row.requested_ms - begun_ms + row.finished_ms for row in rows]
-    marks = {"onContentLoad": max(parsed, default=-1), "onLoad": max(loaded or finished)}
-    return marks | ({"_firstPaint": min(painted)} if painted else {})
+
+    painted_ms = times_ms("first_paint_ms")
+    timings = {
+        "onContentLoad": max(times_ms("dom_content_loaded_ms"), default=-1),
+        "onLoad": max(times_ms("load_event_ms") or times_ms("finished_ms")),
+    }
+    return timings | ({"_firstPaint": min(painted_ms)} if painted_ms else {})
 
 
 def _page_timings(load: Load) -> dict[str, float]:
     """Return the milestones; -1 means unknown (HAR 1.2, pageTimings)."""
     parsed_ms, loaded_ms = load.dom_content_loaded_ms, load.load_event_ms
-    marks = {
+    timings = {
         "onContentLoad": -1 if parsed_ms is None else parsed_ms,
         "onLoad": load.page_load_ms if loaded_ms is None else loaded_ms,
     }
-    for attribute, name in _PAINTS.items():
+    for attribute, field in _FIELD_BY_PAINT.items():
         at_ms = getattr(load, attribute)
         if at_ms is not None:
-            marks[name] = at_ms
-    return marks
+            timings[field] = at_ms
+    return timings
 
 
 def _entries(load: Load, tabs: dict[str, list[RootRow]]) -> Iterator[_Entry]:
     """Yield the entries in request order."""
     page_ids = {load.page.index[row.id]: id_ for id_, rows in tabs.items() for row in rows}
     chunks = _chunks(load)
-    begun_ms = {id_: _begun_ms(id_, tabs) for id_ in tabs}
+    begun_ms = {id_: _tab_began_ms(id_, tabs) for id_ in tabs}
     signals: defaultdict[int, list[tuple[int, Signal]]] = defaultdict(list)
     for at_ns, element_id, signal in load.trace.signals:
         signals[element_id].append((at_ns, signal))
@@ -224,13 +234,12 @@ def _entries(load: Load, tabs: dict[str, list[RootRow]]) -> Iterator[_Entry]:
 
 
 def _started_ns(entry: _Entry) -> int:
-    # The root waits for the connection, which a HAR counts as part of the first request. Exact:
-    # dates have microseconds, and within one the root still comes first.
+    """Return when an entry began: in a HAR the first one includes connection setup."""
     return 0 if entry.resource.discovered is None else entry.timing.requested_at_ns
 
 
 def _chunks(load: Load) -> dict[int, list[dict[str, Any]]]:
-    """Return the body bytes of each stream by delivery time."""
+    """Return for each stream the times and numbers of body bytes delivered, as `_chunks`."""
     columns = load.trace.packet_rows.columns
     ends = map(sum, zip(columns.offset, columns.length_bytes, strict=True))
     rows = zip(columns.delivered_at_ns, columns.stream_id, ends, strict=True)
@@ -242,27 +251,27 @@ def _chunks(load: Load) -> dict[int, list[dict[str, Any]]]:
         request.stream_id: request.length_bytes - load.page.resources[request.resource].size_bytes
         for request in load.trace.requests
     }
-    found: dict[int, list[dict[str, Any]]] = {}
-    # Delivered data of a stream is in order: the bytes up to the end of a row arrived with it, or
-    # before.
-    known = dict(header_bytes)
+    chunks_by_stream: dict[int, list[dict[str, Any]]] = {}
+    # A stream is delivered in order: all bytes up to the end of a row arrived with it, or before.
+    delivered_bytes = dict(header_bytes)
     for at_ns, stream_id, end in deliveries:
-        n_bytes = end - known[stream_id]
+        n_bytes = end - delivered_bytes[stream_id]
         if n_bytes <= 0:
             continue
-        known[stream_id] = end
-        chunks, ts = found.setdefault(stream_id, []), _to_ms(_to_us(at_ns))
+        delivered_bytes[stream_id] = end
+        chunks, ts = chunks_by_stream.setdefault(stream_id, []), _to_ms(_to_us(at_ns))
         if chunks and chunks[-1]["ts"] == ts:
             chunks[-1]["bytes"] += n_bytes
         else:
             chunks.append({"ts": ts, "bytes": n_bytes})
-    return found
+    return chunks_by_stream
 
 
 def _request_entry(load: Load, entry: _Entry, addresses: dict[str, str]) -> dict[str, Any]:
     """Return one request as HAR's "entry"."""
     resource, timing = entry.resource, entry.timing
-    requested_us, first_byte_us, finished_us = map(_to_us, timing[2:])
+    requested_us, first_byte_us = _to_us(timing.requested_at_ns), _to_us(timing.first_byte_at_ns)
+    finished_us = _to_us(timing.finished_at_ns)
     start_us = _to_us(_started_ns(entry))
     version = HTTP_VERSIONS[load.protocol]
     header_bytes = entry.stream_bytes - resource.size_bytes
@@ -291,11 +300,10 @@ def _request_entry(load: Load, entry: _Entry, addresses: dict[str, str]) -> dict
             "wait": _to_ms(first_byte_us - requested_us),
             "receive": _to_ms(finished_us - first_byte_us),
         },
-        # DevTools writes "0" if it knows none.
-        "connection": str(entry.connection + 1),
+        "connection": str(entry.connection + 1),  # "0" means unknown in HARs of DevTools
         "_resourceType": resource.kind.value,
         **_initiator_fields(load.page, resource, addresses),
-        **_priority(entry),
+        **_priority_fields(entry),
         "_chunks": entry.chunks,
     }
 
@@ -337,22 +345,22 @@ def _initiator_fields(page: Page, resource: Resource, addresses: dict[str, str])
     }
 
 
-def _priority(entry: _Entry) -> dict[str, Any]:
+def _priority_fields(entry: _Entry) -> dict[str, Any]:
     """Return the priority: as Chrome's level, if it is one, and as it was signalled."""
     if not entry.signals:
         return {}
     (_, first), *later = entry.signals
     level = level_of(first)
-    words: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     if level is not None:
-        words |= dict.fromkeys(("_initialPriority", "_priority"), level.value)
-    words["_prioritySignal"] = priority_text(first)
+        fields |= {"_initialPriority": level.value, "_priority": level.value}
+    fields["_prioritySignal"] = priority_text(first)
     if later:
-        words["_priorityChanges"] = [
+        fields["_priorityChanges"] = [
             {"ts": _to_ms(_to_us(at_ns)), "signal": priority_text(signal)}
             for at_ns, signal in later
         ]
-    return words
+    return fields
 
 
 def _to_us(at_ns: int) -> int:
@@ -361,7 +369,7 @@ def _to_us(at_ns: int) -> int:
     All durations are computed from such instants, so that a request triggered by a completion does
     not start before it.
     """
-    # Halves up, in integers: `round` would go to the even neighbour, sometimes up, sometimes down.
+    # Halves up: `round` would sometimes round them up and sometimes down, to the even neighbour.
     return (at_ns + 500) // 1000
 
 
@@ -376,14 +384,16 @@ def _format_date(at_us: int) -> str:
 
 def addresses_of(page: Page) -> dict[str, str]:
     """Return the URL of each resource by its id."""
-    found = _IS_URL.match(page.url)
-    host = _NOT_IN_A_HOST.sub("-", page.name.lower()).strip("-")[:63].strip("-") or "page"
-    origin = found[0] if found else f"https://{host}.example"
-    return {resource.id: _address(origin, resource.id) for resource in page.resources}
+    match = _ORIGIN.match(page.url)
+    # A label of a host name has at most 63 characters (RFC 1035 § 2.3.4).
+    host = _NOT_IN_HOST_NAME.sub("-", page.name.lower()).strip("-")[:63].strip("-") or "page"
+    page_origin = match[0] if match else f"https://{host}.example"
+    return {resource.id: _address(page_origin, resource.id) for resource in page.resources}
 
 
-def _address(origin: str, id_: str) -> str:
-    # Characters such as `?` and `#` in an id are part of its name, and no query.
-    if found := _IS_URL.match(id_):
-        return found[0] + quote(id_[found.end() :], safe="/?&=:;,+@!$'()*~%")
-    return f"{origin}/{quote(id_.removeprefix('/'), safe='/:;,+@!$()*~')}"
+def _address(page_origin: str, id_: str) -> str:
+    """Return the URL of a resource, whose id may be a URL, or a name below the page's origin."""
+    if match := _ORIGIN.match(id_):
+        return match[0] + quote(id_[match.end() :], safe="/?&=:;,+@!$'()*~%")
+    # A name has no query: `?` and `#` are quoted.
+    return f"{page_origin}/{quote(id_.removeprefix('/'), safe='/:;,+@!$()*~')}"

@@ -18,7 +18,7 @@ from h3sim.results.milestones import WithMilestones
 from h3sim.schema import format_value, is_quantity
 from h3sim.schema.errors import plain_number
 from h3sim.table import RichDisplay, Rows, Table
-from h3sim.units import ms, to_ms
+from h3sim.units import NS_PER_MS, ms, to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -153,9 +153,7 @@ class Load(WithMilestones, RichDisplay):
             NothingToMeasureError: if these resources have no bytes; for "page", if the network has
                 no constant rate, or the browser computed its requests.
         """
-        from h3sim.results.optimality import (
-            lower_bound_ms,  # on use: rarely needed, and it needs the page
-        )
+        from h3sim.results.optimality import lower_bound_ms  # on use: rarely needed
 
         self._check(which)
 
@@ -164,7 +162,7 @@ class Load(WithMilestones, RichDisplay):
 
         bound_ms = lower_bound_ms(self, weighs, given)
         if bound_ms is None:
-            raise self._nothing(which)
+            raise self._nothing_to_measure(which)
         return bound_ms
 
     def optimality_ratio(self, which: Which = "all", *, given: Given = "requests") -> float:
@@ -198,7 +196,7 @@ class Load(WithMilestones, RichDisplay):
 
     @property
     def figures(self) -> dict[str, Any]:
-        """Every metric by its name, as columns of studies have it; None if undefined."""
+        """Every metric by the name of its column in studies; None if undefined."""
         return columns_of(self)
 
     @property
@@ -255,7 +253,7 @@ class Load(WithMilestones, RichDisplay):
             if resource.kind is Kind.IMAGE
         ]
         index_ns = metrics.byte_index_ns(images, origin_ns=self._origin_ns)
-        return None if index_ns is None else float(index_ns / 10**6)
+        return None if index_ns is None else float(index_ns / NS_PER_MS)
 
     @property
     def plot(self) -> Any:
@@ -317,11 +315,13 @@ class Load(WithMilestones, RichDisplay):
     def missing_reason(self, which: Which) -> str:
         """Return why a ByteIndex is undefined: unknown marks, no marked resources, or no bytes."""
         self._check(which)
-        all_empty = "its resources have no bytes"
-        return all_empty if which == "all" else self.page.nothing_visible_reason
+        if which == "all":
+            return "its resources have no bytes"
+        return self.page.nothing_visible_reason
 
     @property
     def _origin_ns(self) -> int:
+        """Time of the first request, from which indexes count."""
         return self.trace.requests[0].requested_at_ns
 
     def _selected(self, which: Which) -> Iterator[tuple[Resource, Timing]]:
@@ -337,12 +337,12 @@ class Load(WithMilestones, RichDisplay):
 
     def _index_ms(self, index_ns: Fraction | None, which: Which) -> float:
         if index_ns is None:
-            raise self._nothing(which)
-        return float(index_ns / 10**6)
+            raise self._nothing_to_measure(which)
+        return float(index_ns / NS_PER_MS)
 
-    def _nothing(self, which: Which) -> NothingToMeasureError:
-        what = "above the fold: " if which == "atf" else ""
-        return NothingToMeasureError(f"{self.page.name}: {what}{self.missing_reason(which)}")
+    def _nothing_to_measure(self, which: Which) -> NothingToMeasureError:
+        selection = "above the fold: " if which == "atf" else ""
+        return NothingToMeasureError(f"{self.page.name}: {selection}{self.missing_reason(which)}")
 
 
 def _resource_timing(page: Page, timing: Timing) -> ResourceTiming:
@@ -362,9 +362,9 @@ def _resource_timing(page: Page, timing: Timing) -> ResourceTiming:
 
 
 def _read_sample_interval(sample_ms: float) -> int:
-    """Return a sampling interval in nanoseconds, if it is a positive number."""
-    given_ms = plain_number(sample_ms)
-    sample_ns = ms(given_ms) if is_quantity(given_ms) else 0
+    """Return a sampling interval in nanoseconds; raise an InputError unless it is positive."""
+    number = plain_number(sample_ms)
+    sample_ns = ms(number) if is_quantity(number) else 0
     if sample_ns <= 0:
         raise InputError.at("sample_ms", f"must be more than 0, is {format_value(sample_ms)}")
     return sample_ns

@@ -44,7 +44,9 @@ _CARRIED_FLOW = ObjectType(
     Property("rate_mbps", NUMBER_OR_NONE),
 )
 _COUNT_OR_NONE = OrNone(COUNT, none=None)
-_FOLD = ObjectType(
+# The keys of a document are in the order of these tables; between them are the metrics of
+# `figures.document_of`.
+_ABOVE_THE_FOLD = ObjectType(
     Property(
         "above_the_fold",
         ObjectType(
@@ -56,6 +58,7 @@ _FOLD = ObjectType(
     )
 )
 UNKNOWN_FOLD = {"resources": None, "bytes": None, "from": None}
+"""Value of the key "above_the_fold" if it is unknown which resources are."""
 RESOURCES = ListOf(
     ObjectType(
         Property("id", TEXT),
@@ -92,7 +95,7 @@ _TABLES = ObjectType(
         is_optional=True,
     ),
 )
-WRITTEN = ObjectType(*_FOLD.entries, *_FRAMES_AND_RESOURCES.entries, *_TABLES.entries)
+WRITTEN = ObjectType(*_ABOVE_THE_FOLD.entries, *_FRAMES_AND_RESOURCES.entries, *_TABLES.entries)
 """The keys of a document in addition to its identity, inputs, and metrics shared with logs."""
 
 
@@ -128,7 +131,7 @@ def load_to_dict(load: Load, *, order: bool = False) -> dict[str, Any]:
     document = {
         "format": FORMAT,
         **identity(load),
-        **_FOLD.write({"above_the_fold": _above_the_fold(load)}),
+        **_ABOVE_THE_FOLD.write({"above_the_fold": _above_the_fold(load)}),
         **document_of(load),
         **_FRAMES_AND_RESOURCES.write(load, priority_frames=frames, resources=_resources(load)),
         **(document_of(load, is_computed=True) if is_computed else {}),

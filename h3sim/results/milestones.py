@@ -87,9 +87,10 @@ class Visual(NamedTuple):
     last_change_ms: float
 
 
-_PARTS = ("network", "bandwidth", "computation", "blocking")
-"""Parts of the time of each step of a critical path."""
-_SHARES = tuple(Fraction(share, 100) for share in (0, 85, 95, 99, 100))
+_PARTS_OF_TIME = ("network", "bandwidth", "computation", "blocking")
+"""Parts into which the time of each step of a critical path is split."""
+_VISUAL_SHARES = tuple(Fraction(percent, 100) for percent in (0, 85, 95, 99, 100))
+"""Shares of the viewport at which the times of `Visual` are taken, in its order."""
 
 
 class WithMilestones:
@@ -113,7 +114,8 @@ class WithMilestones:
         painted_ns = self._began_at_ns(Work.FIRST_PAINT)
         if painted_ns is None:
             return None
-        # Fonts are text. Of a page whose shares are unknown it is assumed to have some.
+        # What pictures leave free is assumed to have text, all of the viewport if their shares are
+        # unknown.
         pictures = [each for each in self._page.resources if each.kind in PICTURES]
         has_text = sum(Fraction(each.viewport or 0) for each in pictures) < 1
         elements, _ = self._painted
@@ -154,8 +156,13 @@ class WithMilestones:
         if painted_ns is None:
             return None
         elements, text = self._painted
-        times = [metrics.seen_at_ns(painted_ns, elements, share, text=text) for share in _SHARES]
-        return None if None in times else Visual(*(to_ms(at_ns or 0) for at_ns in times))
+        times_ms = []
+        for share in _VISUAL_SHARES:
+            at_ns = metrics.seen_at_ns(painted_ns, elements, share, text=text)
+            if at_ns is None:
+                return None
+            times_ms.append(to_ms(at_ns))
+        return Visual(*times_ms)
 
     def critical_path(self, to: str = "load") -> Rows[PathRow]:
         """Return the critical path to "load", "DOMContentLoaded" or "first paint", step by step.
@@ -186,7 +193,7 @@ class WithMilestones:
                 began_ms=to_ms(done.began_at_ns),
                 ended_ms=to_ms(done.ended_at_ns),
                 after=done.after,
-                policy=self._policy_of.get(index),
+                policy=self._policy_by_activity.get(index),
                 slack_ms=_in_ms(slack_ns),
                 is_on_path=index in on_path,
             )
@@ -202,8 +209,8 @@ class WithMilestones:
         for index, row in enumerate(self.activities()):
             graph.add_node(index, **row._asdict())
         for edge in self._edges:
-            why = {"policy": edge.policy.value, "why": edge.policy.name.lower()}
-            graph.add_edge(edge.before, edge.after, is_last=edge.is_last, **why)
+            policy = {"policy": edge.policy.value, "why": edge.policy.name.lower()}
+            graph.add_edge(edge.before, edge.after, is_last=edge.is_last, **policy)
         return graph
 
     def contributions(self, by: str = "policy") -> Rows[ContributionRow]:
@@ -218,24 +225,24 @@ class WithMilestones:
         """
         if by not in ("policy", "kind", "part"):
             raise ValueError(f"by must be policy, kind or part, is {by!r}")
-        spent: defaultdict[str, list[int]] = defaultdict(list)
+        times_by_group: defaultdict[str, list[int]] = defaultdict(list)
         for step in self._critical_steps(Work.LOAD):
-            parts = {name: getattr(step, f"{name}_ns") for name in _PARTS}
+            parts = {name: getattr(step, f"{name}_ns") for name in _PARTS_OF_TIME}
             if by == "part":
                 for name, part_ns in parts.items():
                     if part_ns:
-                        spent[name].append(part_ns)
+                        times_by_group[name].append(part_ns)
                 continue
-            of_kind = self._kind(step.resource) or "page"
-            group = of_kind if by == "kind" else self._policy_of.get(step.activity, "start")
-            spent[group].append(sum(parts.values()))
+            kind = self._kind(step.resource) or "page"
+            group = kind if by == "kind" else self._policy_by_activity.get(step.activity, "start")
+            times_by_group[group].append(sum(parts.values()))
         # A path of length 0 has shares of 0, not 0 / 0.
-        all_ns = sum(map(sum, spent.values())) or 1
-        rows = (
-            ContributionRow(name, len(steps), to_ms(sum(steps)), sum(steps) / all_ns)
-            for name, steps in sorted(spent.items(), key=lambda item: -sum(item[1]))
-        )
-        return Rows(ContributionRow, rows)
+        total_ns = sum(map(sum, times_by_group.values())) or 1
+        rows = [
+            ContributionRow(name, len(times_ns), to_ms(sum(times_ns)), sum(times_ns) / total_ns)
+            for name, times_ns in times_by_group.items()
+        ]
+        return Rows(ContributionRow, sorted(rows, key=lambda row: -row.time_ms))
 
     @property
     def _page(self) -> Page:
@@ -258,14 +265,14 @@ class WithMilestones:
         return dependencies(self._done, self._page, stylesheets_block_parser=blocks)
 
     @cached_property
-    def _policy_of(self) -> dict[int, str]:
+    def _policy_by_activity(self) -> dict[int, str]:
+        """The kind of dependency by which each activity waited for the last of others."""
         return {edge.after: edge.policy.value for edge in self._edges if edge.is_last}
 
     def _critical_steps(self, to: Work) -> list[PathStep]:
         """Return the critical path to *to*."""
         latency_ns = {
-            # From the time when the request could leave: waiting for the connection is an activity
-            # of its own.
+            # Without waiting for the connection, which is an activity of its own.
             request.resource: request.arrived_at_ns
             - max(request.requested_at_ns, connection.ready_at_ns)
             + self._page.resources[request.resource].server_ns
@@ -282,13 +289,13 @@ class WithMilestones:
 
     def _shows_text_only(self) -> bool:
         """Return whether the page has marks above the fold, and no image or media is marked."""
-        seen = (each for each in self._page.resources if each.kind in PICTURES)
-        return self._page.knows_above_the_fold and not any(each.above_the_fold for each in seen)
+        pictures = (each for each in self._page.resources if each.kind in PICTURES)
+        return self._page.knows_above_the_fold and not any(each.above_the_fold for each in pictures)
 
     @cached_property
     def _painted(self) -> tuple[list[metrics.Element], metrics.Element | None]:
-        """The elements as visual metrics count them, and the text around them."""
-        # Without shares nothing is computed, and the packets need not be read.
+        """The elements with partial paints, as visual metrics need them, and the text around."""
+        # Without viewport shares partial paints do not matter, and the packets need not be read.
         has_shares = any(each.viewport for each in self._page.resources)
         if self.spec.browser.paint is PaintMode.COMPLETE or not has_shares:
             return self._elements(), None
@@ -337,7 +344,7 @@ class WithMilestones:
             id=self._id(step.resource),
             began_ms=to_ms(step.began_at_ns),
             ended_ms=to_ms(step.ended_at_ns),
-            **{f"{name}_ms": to_ms(getattr(step, f"{name}_ns")) for name in _PARTS},
+            **{f"{name}_ms": to_ms(getattr(step, f"{name}_ns")) for name in _PARTS_OF_TIME},
         )
 
     def _id(self, resource: int | None) -> str | None:
@@ -350,9 +357,9 @@ class WithMilestones:
 class RootRow(NamedTuple):
     """A row of `Load.roots`: one root with all its resources.
 
-    *requested_ms* is the time since navigation start, all other times count from *requested_ms*: so
-    a root compares with a load of its page alone. A ByteIndex is None if there are no bytes; the
-    last three are None unless the browser computed the load.
+    *requested_ms* is the time since navigation start; all other times count from *requested_ms*, so
+    that they can be compared with a load of that page alone. A ByteIndex is None if there are no
+    bytes; the last three are None unless the browser computed the load.
     """
 
     id: str
@@ -376,7 +383,7 @@ def root_rows(
     for root in sorted(page.roots, key=lambda root: requested_at_ns[root]):
         of_root = [timing for timing in timings if page.root_of[timing.resource] == root]
         begun_ns = requested_at_ns[root]
-        seen = [each for each in of_root if page.resources[each.resource].above_the_fold]
+        visible = [each for each in of_root if page.resources[each.resource].above_the_fold]
         times = milestones.get(root, {})
         yield RootRow(
             id=page.resources[root].id,
@@ -384,7 +391,7 @@ def root_rows(
             resources=len(of_root),
             bytes=sum(page.resources[each.resource].size_bytes for each in of_root),
             byte_index_ms=_byte_index_ms(page, of_root, begun_ns),
-            byte_index_atf_ms=_byte_index_ms(page, seen, begun_ns),
+            byte_index_atf_ms=_byte_index_ms(page, visible, begun_ns),
             finished_ms=to_ms(max(each.finished_at_ns for each in of_root) - begun_ns),
             first_paint_ms=_since(times.get(Work.FIRST_PAINT), begun_ns),
             dom_content_loaded_ms=_since(times.get(Work.DOM_CONTENT_LOADED), begun_ns),
@@ -393,8 +400,8 @@ def root_rows(
 
 
 def _byte_index_ms(page: Page, timings: Iterable[Timing], begun_ns: int) -> float | None:
-    weighed = ((page.resources[each.resource].size_bytes, each.finished_at_ns) for each in timings)
-    index_ns = metrics.byte_index_ns(weighed, origin_ns=begun_ns)
+    finished = ((page.resources[each.resource].size_bytes, each.finished_at_ns) for each in timings)
+    index_ns = metrics.byte_index_ns(finished, origin_ns=begun_ns)
     return _float(index_ns, NS_PER_MS)
 
 
@@ -407,19 +414,20 @@ def _since(at_ns: int | None, begun_ns: int) -> float | None:
 
 
 def _milestones(page: Page, activities: Sequence[Activity]) -> dict[int, dict[Work, int]]:
-    """Return the milestones of each root: a milestone follows activities of its root."""
-    found: dict[int, dict[Work, int]] = {}
+    """Return the time of each milestone of each root."""
+    milestones: dict[int, dict[Work, int]] = {}
     root = page.root
     for done in activities:
-        # Activities are sorted by root, and each root begins with its own download.
+        # A milestone has no resource. Activities are sorted by root, each beginning with its
+        # download, so that the last resource tells the root.
         if done.resource is not None:
             root = page.root_of[done.resource]
         else:
-            found.setdefault(root, {}).setdefault(done.work, done.began_at_ns)
-    return found
+            milestones.setdefault(root, {}).setdefault(done.work, done.began_at_ns)
+    return milestones
 
 
-_LEAST_WINDOW_PACKETS = 14
+_WINDOW_PACKETS = 14
 """The number of packets in a window if the round-trip time is 0."""
 
 
@@ -448,8 +456,8 @@ def multiplexing_of(
 
     sent = metrics.sent_bytes(trace)
     order = [row.stream_id for row in sent]
-    window_ns = rtt_ns or _usual_window_ns(sent)
-    spans = _spans(page, trace)
+    window_ns = rtt_ns or _packet_window_ns(sent)
+    spans = _sendable_spans(page, trace)
     signals = [(signal.at_ns, signal.element_id, signal.signal) for signal in trace.signals]
     delays_ns = metrics.reprioritization_delays_ns(sent, signals)
     n_runs = sum(1 for i, stream_id in enumerate(order) if not i or order[i - 1] != stream_id)
@@ -467,27 +475,27 @@ def multiplexing_of(
     )
 
 
-def _usual_window_ns(sent: Sequence[metrics.Sent]) -> int:
-    """Return the time of that many packets at the mean rate of the load."""
+def _packet_window_ns(sent: Sequence[metrics.Sent]) -> int:
+    """Return the time of `_WINDOW_PACKETS` packets at the mean rate of the load."""
     span_ns = sent[-1].at_ns - sent[0].at_ns
-    return max(1, span_ns * _LEAST_WINDOW_PACKETS // max(1, len(sent) - 1))
+    return max(1, span_ns * _WINDOW_PACKETS // max(1, len(sent) - 1))
 
 
-def _spans(page: Page, trace: Trace) -> dict[int, tuple[int, int]]:
-    """Return the span of each response from ready until its last byte first left.
+def _sendable_spans(page: Page, trace: Trace) -> dict[int, tuple[int, int]]:
+    """Return the span of each response from ready until its last byte was first sent.
 
-    Lost data cannot be sent again until the server detects the loss, a round trip later, so a
-    response that waits for that does not hold back others.
+    Retransmissions are left out: the server learns of a loss a round trip later, and until then has
+    nothing to send of the response.
     """
     ended_at_ns: dict[int, int] = {}
-    reached: dict[int, int] = {}
+    sent_ends: dict[int, int] = {}
     sent_at_ns, _, streams, offsets, lengths, *_ = trace.packet_rows.columns
     for at_ns, stream_id, offset, n_bytes in zip(
         sent_at_ns, streams, offsets, lengths, strict=True
     ):
-        # A response without bytes still sends a frame with its end.
-        if offset + n_bytes > reached.get(stream_id, -1):
-            reached[stream_id] = offset + n_bytes
+        # -1, so that a response without bytes, which ends at 0, has a span too.
+        if offset + n_bytes > sent_ends.get(stream_id, -1):
+            sent_ends[stream_id] = offset + n_bytes
             ended_at_ns[stream_id] = at_ns
     return {
         request.stream_id: (

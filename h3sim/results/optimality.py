@@ -34,7 +34,7 @@ Given = Literal["requests", "page"]
 def lower_bound_ms(load: Load, weighs: Callable[[Resource], bool], given: Given) -> float | None:
     """Return a lower bound on the ByteIndex of the resources for which *weighs* is true.
 
-    In ms from the first request on. None if they have no bytes.
+    It is in ms from the first request on; None if these resources have no bytes.
     """
     if given not in ("requests", "page"):
         raise InputError.at("given", f"must be 'requests' or 'page', is {format_value(given)}")
@@ -58,7 +58,7 @@ def _bound_at_rate_ns(
         metrics.Response(
             request.arrived_at_ns + resource.server_ns,
             resource.size_bytes if weighs(resource) else 0,
-            # A response without bytes still takes a packet, which others wait for.
+            # A response without bytes takes a packet too.
             max(1, -(-request.length_bytes // rate.packet_bytes)),
         )
         for request in load.trace.requests
@@ -83,8 +83,8 @@ def _bound_over_links_ns(load: Load, weighs: Callable[[Resource], bool]) -> floa
     opportunities = [
         TransmissionOpportunity(sent_at_ns, arrived_at_ns, n_bytes)
         for sent_at_ns, arrived_at_ns, _, _, n_bytes, _, delivered_at_ns in load.trace.packet_rows
-        # Copies of data that had already arrived are no opportunity: any order would have some
-        # retransmission there.
+        # Packets that repeat data are excluded: with any other order they would be retransmissions
+        # as well.
         if arrived_at_ns is not None and delivered_at_ns is not None
     ]
     return lower_bound_over_links_ns(jobs, opportunities)
@@ -93,7 +93,7 @@ def _bound_over_links_ns(load: Load, weighs: Callable[[Resource], bool]) -> floa
 def _bound_of_page_ns(
     load: Load, weighs: Callable[[Resource], bool], rate: ConstantRate | None, origin_ns: int
 ) -> float | None:
-    """Return the bound for the dependency graph, with any requests it allows."""
+    """Return the bound for all loads with this dependency graph, whenever they request."""
     if rate is None:
         message = f"{load.network.name} has no constant rate: use given='requests' over links"
         raise NothingToMeasureError(message)

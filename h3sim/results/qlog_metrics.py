@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Measurement:
-    """The metrics of a *log*, of the responses in it; times are ms since the log began."""
+    """The metrics of the responses in a *log*; times are ms since the log began."""
 
     log: MeasuredLog
 
@@ -50,7 +50,7 @@ class Measurement:
 
     @property
     def trace(self) -> Trace:
-        """The trace."""
+        """The packets and requests of the log, in the form of a load's trace."""
         return self.log.trace
 
     @property
@@ -83,16 +83,17 @@ class Measurement:
 
         With inferred packets, the number of retransmissions is None.
         """
-        sent, lost, again = metrics.count_packets(self.trace)
+        sent, lost, retransmitted = metrics.count_packets(self.trace)
         unseen = self.log.unseen_packets
-        known: dict[str, Any] = {"retransmitted": None if unseen else again}
-        return PacketCount(sent=sent + unseen, lost=lost + unseen, **known)
+        # As Any, since only logs lack this count.
+        known: Any = None if unseen else retransmitted
+        return PacketCount(sent=sent + unseen, lost=lost + unseen, retransmitted=known)
 
     def byte_index_or_none(
         self, which: Which = "all", *, sample_ms: float | None = None
     ) -> float | None:
-        """Return the ByteIndex from the first request on; None above the fold."""
-        if which == "atf":
+        """Return the ByteIndex in ms from the first request on; None above the fold."""
+        if which == "atf":  # a log does not say what is above the fold
             return None
         resources = self.log.resources
         index_ns = metrics.byte_index_ns(

@@ -26,7 +26,7 @@ def request_sizer(page: Page, protocol: Protocol | None) -> Callable[[Resource],
     a constant rate (None) it is 100 bytes.
     """
     if protocol not in (Protocol.TCP, Protocol.HTTP1):
-        return _plain_size
+        return _default_size
     from h3sim.headers import synthetic_headers  # on use: other protocols do not need it
 
     if protocol is Protocol.TCP:
@@ -34,26 +34,26 @@ def request_sizer(page: Page, protocol: Protocol | None) -> Callable[[Resource],
     return partial(synthetic_headers.http1_request_bytes, page)
 
 
-def _plain_size(resource: Resource) -> int:
+def _default_size(resource: Resource) -> int:
     return resource.request_bytes or DEFAULT_REQUEST_BYTES
 
 
 def priorities_of(trace: Trace) -> dict[int, str]:
-    """Return each stream's first priority, and its last one if that differs.
+    """Return each stream's first priority, and its last one if that differs, as text.
 
     Empty if all are the same.
     """
     first: dict[int, str] = {}
     last: dict[int, str] = {}
     for _, element_id, signal in trace.signals:
-        if element_id >= 0:
+        if element_id >= 0:  # not a placeholder
             last[element_id] = priority_text(signal)
             first.setdefault(element_id, last[element_id])
     texts = {
         stream_id: text + f" \N{RIGHTWARDS ARROW} {last[stream_id]}" * (text != last[stream_id])
         for stream_id, text in first.items()
     }
-    return texts if len(dict.fromkeys(texts.values())) > 1 else {}
+    return texts if len(set(texts.values())) > 1 else {}
 
 
 def priority_text(signal: Signal) -> str:

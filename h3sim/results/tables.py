@@ -24,8 +24,11 @@ def connections_table(load: Load) -> Table[Any]:
         (
             connection.number,
             ", ".join(connection.hosts),
-            *(connection.rtt_ms, connection.opened_ms, connection.ready_ms),
-            *(connection.n_requests, connection.stream_bytes),
+            connection.rtt_ms,
+            connection.opened_ms,
+            connection.ready_ms,
+            connection.n_requests,
+            connection.stream_bytes,
         )
         for connection in load.connections
     )
@@ -35,7 +38,7 @@ def connections_table(load: Load) -> Table[Any]:
 
 def navigations_table(load: Load) -> Table[Any]:
     """Return the table of navigations, with times since each was requested."""
-    computed = (Column.ms("load event ms"), "load_event_ms")
+    load_event = (Column.ms("load event ms"), "load_event_ms")  # only of computed loads
     return Table.select(
         load.roots,
         ("root", "id"),
@@ -45,34 +48,36 @@ def navigations_table(load: Load) -> Table[Any]:
         (Column.ms("ByteIndex all ms"), "byte_index_ms"),
         (Column.ms("above fold ms"), "byte_index_atf_ms"),
         (Column.ms("complete ms"), "finished_ms"),
-        *((computed,) if load.load_event_ms is not None else ()),
+        *((load_event,) if load.load_event_ms is not None else ()),
     )
 
 
-_PARTS = ("network", "bandwidth", "computation", "blocking")
+_PARTS_OF_TIME = ("network", "bandwidth", "computation", "blocking")
+"""Parts into which the time of each step of a critical path is split."""
 
 
 def critical_path_table(load: Load) -> Table[Any]:
     """Return the critical path to the load event."""
-    names = ("from ms", "to ms", "network ms", "bandwidth ms", "compute ms", "blocking ms")
-    rows = ((row.work, row.id or "", *row[2:]) for row in load.critical_path())
-    return Table(("critical path", "resource", *map(Column.ms, names)), rows)
+    headings = ("from ms", "to ms", "network ms", "bandwidth ms", "compute ms", "blocking ms")
+    rows = ((work, id_ or "", *times_ms) for work, id_, *times_ms in load.critical_path())
+    return Table(("critical path", "resource", *map(Column.ms, headings)), rows)
 
 
 def critical_path_sums(load: Load) -> str:
-    """Return the time of the critical path by activity."""
+    """Return the time of the critical path, split into network, bandwidth and so on."""
     path = load.critical_path()
-    return ", ".join(f"{part} {_in_ms(sum(path.column(f'{part}_ms')))} ms" for part in _PARTS)
+    sums_ms = {part: sum(path.column(f"{part}_ms")) for part in _PARTS_OF_TIME}
+    return ", ".join(f"{part} {_in_ms(sum_ms)} ms" for part, sum_ms in sums_ms.items())
 
 
 def sampled_every(sample_ms: float) -> str:
-    """Return the label of a sampled ByteIndex, to tell it from the exact one.
+    """Return the label that distinguishes a sampled ByteIndex from the exact one.
 
     >>> sampled_every(100)
     'sampled every 100 ms, as in Marx 2019'
     """
-    as_there = ", as in Marx 2019" if sample_ms == SAMPLE_MS else ""
-    return f"sampled every {sample_ms:g} ms{as_there}"
+    source = ", as in Marx 2019" if sample_ms == SAMPLE_MS else ""
+    return f"sampled every {sample_ms:g} ms{source}"
 
 
 def metrics_of(load: Load, *, sample_ms: float | None = None) -> list[tuple[str, str]]:
@@ -95,10 +100,10 @@ def _sampled_rows(load: Load, sample_ms: float | None) -> list[tuple[str, str]]:
     """Return the sampled ByteIndexes, if an interval is given."""
     if sample_ms is None:
         return []
-    how = sampled_every(sample_ms)
+    label = sampled_every(sample_ms)
     return [
-        (f"ByteIndex, all, {how}", _index(load, "all", sample_ms)),
-        (f"ByteIndex, above the fold, {how}", _index(load, "atf", sample_ms)),
+        (f"ByteIndex, all, {label}", _index(load, "all", sample_ms)),
+        (f"ByteIndex, above the fold, {label}", _index(load, "atf", sample_ms)),
     ]
 
 
@@ -107,16 +112,19 @@ def _milestones(load: Load) -> list[tuple[str, str]]:
     if load.first_paint_ms is None:
         return []
     bounds = load.paint_bounds
-    first, largest, index = bounds[3:] if bounds is not None else (None, None, None)
+    first_ratio = largest_ratio = index_ratio = None
+    if bounds is not None:
+        first_ratio, largest_ratio = bounds.first_paint_ratio, bounds.largest_paint_ratio
+        index_ratio = bounds.speed_index_ratio
     return [
-        ("first paint", _with_ratio(load.first_paint_ms, first)),
+        ("first paint", _with_ratio(load.first_paint_ms, first_ratio)),
         ("first contentful paint", _ms(load.fcp_ms)),
-        ("largest paint", _with_ratio(load.largest_paint_ms, largest)),
+        ("largest paint", _with_ratio(load.largest_paint_ms, largest_ratio)),
         (
             "SpeedIndex",
             "the page has no viewport shares"
             if load.speed_index_ms is None
-            else _with_ratio(load.speed_index_ms, index),
+            else _with_ratio(load.speed_index_ms, index_ratio),
         ),
         ("DOMContentLoaded", _ms(load.dom_content_loaded_ms)),
         ("load event", _ms(load.load_event_ms)),
@@ -125,30 +133,31 @@ def _milestones(load: Load) -> list[tuple[str, str]]:
 
 def multiplexing_of(load: Load) -> list[tuple[str, str]]:
     """Return the metrics of multiplexing and prioritization that apply to the load."""
-    found, visual = load.multiplexing, load.visual
-    window = f"in {_in_ms(found.window_ms)} ms"
+    result, visual = load.multiplexing, load.visual
+    window = f"in {_in_ms(result.window_ms)} ms"
+    run = f"runs of {result.mean_run_packets:.1f} packets"
     rows: list[tuple[str, str | None]] = [
-        ("interleaving", f"{found.interleaving:.3f}, runs of {found.mean_run_packets:.1f} packets"),
-        ("streams in flight", f"{found.streams_in_flight:.1f} {window}"),
-        ("Jain's index", _or_none(found.jain_index, f"{{:.3f}} {window}")),
-        ("priority inversion", _or_none(found.inversion_bytes, "{:,} bytes")),
-        ("reprioritization delay", _or_none(found.reprioritization_delay_ms, "{:,.1f} ms")),
-        ("TTFB slope", _or_none(found.ttfb_slope_ms, "{:+,.1f} ms per request")),
+        ("interleaving", f"{result.interleaving:.3f}, {run}"),
+        ("streams in flight", f"{result.streams_in_flight:.1f} {window}"),
+        ("Jain's index", _or_none(result.jain_index, f"{{:.3f}} {window}")),
+        ("priority inversion", _or_none(result.inversion_bytes, "{:,} bytes")),
+        ("reprioritization delay", _or_none(result.reprioritization_delay_ms, "{:,.1f} ms")),
+        ("TTFB slope", _or_none(result.ttfb_slope_ms, "{:+,.1f} ms per request")),
         ("ImageIndex", _or_none(load.image_index_ms, "{:,.1f} ms")),
-        ("loss bursts", batches(found.loss_bursts) or None),
+        ("loss bursts", batches(result.loss_bursts) or None),
     ]
     if visual is not None:
-        shown = ", ".join(_in_ms(value_ms) for value_ms in visual)
-        rows.append(("first change, VC85, 95, 99, last", f"{shown} ms"))
+        times = ", ".join(_in_ms(value_ms) for value_ms in visual)
+        rows.append(("first change, VC85, 95, 99, last", f"{times} ms"))
     return [(name, text) for name, text in rows if text is not None]
 
 
-def _or_none(value: float | None, text: str) -> str | None:
-    return None if value is None else text.format(value)
+def _or_none(value: float | None, template: str) -> str | None:
+    return None if value is None else template.format(value)
 
 
 def batches(histogram: Mapping[Any, int]) -> str:
-    """Describe the sizes of delivery batches.
+    """Describe the number of delivery batches or loss bursts by their size in packets.
 
     >>> batches({1: 1168, 2: 3})
     '1,168 x 1 packet, 3 x 2 packets'
@@ -176,5 +185,5 @@ def _with_ratio(value_ms: float | None, ratio: float | None) -> str:
 
 
 def _hol(n_bytes: int, delay_ms: float) -> str:
-    """Format bytes and delay; the delay is a sum over packets and may exceed the load's time."""
+    """Format bytes and delay, which is a sum over packets and may exceed the load's time."""
     return f"{n_bytes:,} bytes, {_in_ms(delay_ms)} ms summed over packets"

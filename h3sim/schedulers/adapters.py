@@ -75,11 +75,13 @@ class CheckedScheduler:
             return None
         stream_id = as_integer(picked)
         if stream_id is None:
-            raise self._guard.failed(f"picks {format_value(picked)}, which is no id of a stream")
+            raise self._guard.make_error(
+                f"picks {format_value(picked)}, which is no id of a stream"
+            )
         is_active = self._is_active.get(stream_id)
         if not is_active:
             state = "is not open" if is_active is None else "has no data"
-            raise self._guard.failed(f"picks stream {format_value(stream_id)}, which {state}")
+            raise self._guard.make_error(f"picks stream {format_value(stream_id)}, which {state}")
         return stream_id
 
     def charge(self, stream_id: int, n_bytes: int) -> None:

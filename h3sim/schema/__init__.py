@@ -1,4 +1,4 @@
-"""Documents: files parsed, validated and written by one declaration per format."""
+"""File formats: one declaration per format from which its files are parsed, checked and written."""
 
 from h3sim.schema.errors import format_choices, format_value, is_quantity, join_words
 from h3sim.schema.files import (

@@ -20,7 +20,7 @@ ValueT = TypeVar("ValueT")
 def check_arguments(error: type[InputError], **given: tuple[ValueType, Any]) -> dict[str, Any]:
     """Validate the arguments of a function; return them with numpy's numbers as Python's.
 
-    Each is *given* as its field type and its value.
+    Each argument is *given* by name, as a pair of its field type and its value.
 
     Raises:
         error: listing every invalid argument.
@@ -33,10 +33,10 @@ def check_arguments(error: type[InputError], **given: tuple[ValueType, Any]) -> 
     h3sim.errors.InputError: seed: must be text, is 3
     """
     entries = ((key, kind.accept, value) for key, (kind, value) in given.items())
-    taken, problems = collected(entries)
+    values, problems = collected(entries)
     if problems:
         raise error(problems)
-    return dict(zip(given, taken, strict=True))
+    return dict(zip(given, values, strict=True))
 
 
 class ErrorCollector:
@@ -76,17 +76,17 @@ class ErrorCollector:
     ) -> None:
         if kind is not None or not self._errors:
             return
-        errors = {(type(found), str(found)): found for found in self._errors}
-        first = next(iter(errors.values()))
-        if len(errors) == 1:  # the same error may occur repeatedly
+        first = self._errors[0]
+        # The same error may have been collected repeatedly.
+        if len({(type(found), str(found)) for found in self._errors}) == 1:
             raise first
-        is_call = any(isinstance(found, UnknownOptionError) for found in errors.values())
+        has_unknown_option = any(isinstance(found, UnknownOptionError) for found in self._errors)
         problems = dict.fromkeys(problem for found in self._errors for problem in _issues_of(found))
-        raise (UnknownOptionError if is_call else InputError)(problems) from first
+        raise (UnknownOptionError if has_unknown_option else InputError)(problems) from first
 
 
 def _issues_of(error: InputError | UnknownNameError) -> Iterator[ValidationIssue]:
-    """Yield the issues of *error*; those of a file with its name."""
+    """Yield the issues of *error*; the file they are in, if any, becomes part of the message."""
     if isinstance(error, InputError) and not error.source:
         yield from error.problems
     else:
@@ -95,15 +95,15 @@ def _issues_of(error: InputError | UnknownNameError) -> Iterator[ValidationIssue
 
 
 class Predicate(ValueType):
-    """Field type: any value that satisfies *is_right*; *what* describes it in messages."""
+    """Field type: any value that satisfies *is_valid*; *noun* names such values in messages."""
 
-    def __init__(self, what: str, is_right: Callable[[Any], bool]) -> None:
-        self._what, self._is_right = what, is_right
+    def __init__(self, noun: str, is_valid: Callable[[Any], bool]) -> None:
+        self._noun, self._is_valid = noun, is_valid
 
     def accept(self, value: Any) -> Any:
-        if self._is_right(value):
+        if self._is_valid(value):
             return value
-        raise RejectedValueError(f"must be {self._what}, is {format_value(value)}")
+        raise RejectedValueError(f"must be {self._noun}, is {format_value(value)}")
 
 
 PATH = Predicate("a path", lambda value: isinstance(value, str | PathLike))

@@ -10,13 +10,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
 
-_LARGEST = 10**15
+_MAX_QUANTITY = 10**15
 """Largest plausible number: more than any time, size or rate in files."""
-_SHOWN_CHARACTERS = 60
-_LISTED_NAMES = 40
-"""Most names that are all listed; of more, only the nearest are."""
-_COMPARED_NAMES = 500
-"""Most names that are searched for similar ones."""
+_MAX_SHOWN_CHARACTERS = 60
+"""Most characters of a wrong value in a message."""
+_MAX_LISTED_NAMES = 40
+"""Most names that a message lists completely; of more, it lists the most similar ones."""
+_MAX_COMPARED_NAMES = 500
+"""Most names that are searched for similar ones, which takes time."""
 
 
 def is_quantity(value: object) -> bool:
@@ -25,7 +26,7 @@ def is_quantity(value: object) -> bool:
     >>> is_quantity(1.5), is_quantity(True), is_quantity(float("nan")), is_quantity(10**400)
     (True, False, False, False)
     """
-    return type(value) in (int, float) and -_LARGEST <= value <= _LARGEST  # type: ignore[operator]
+    return type(value) in (int, float) and -_MAX_QUANTITY <= value <= _MAX_QUANTITY  # type: ignore[operator]
 
 
 def plain_number(value: Any) -> Any:
@@ -39,13 +40,13 @@ def plain_number(value: Any) -> Any:
     return int(value) if isinstance(value, Integral) else float(value)
 
 
-def plain_values(given: Any) -> Any:
-    """Return values of numpy or pandas as Python values: an array as a list.
+def plain_values(values: Any) -> Any:
+    """Return a numpy array or pandas series as a list, and anything else unchanged.
 
     >>> plain_values([1, 2]), plain_values(range(2)), plain_values("a")
     ([1, 2], range(0, 2), 'a')
     """
-    return given.tolist() if hasattr(given, "tolist") else given
+    return values.tolist() if hasattr(values, "tolist") else values
 
 
 def format_value(value: object) -> str:
@@ -55,14 +56,14 @@ def format_value(value: object) -> str:
     ("'soon'", 'a huge number', 'aa...')
     """
     if isinstance(value, str | bytes):  # truncated before quoting, which takes time
-        value = value[: _SHOWN_CHARACTERS + 1]
+        value = value[: _MAX_SHOWN_CHARACTERS + 1]
     try:
-        is_huge = isinstance(value, int) and abs(value) > _LARGEST
+        is_huge = isinstance(value, int) and abs(value) > _MAX_QUANTITY
         text = "a huge number" if is_huge else repr(value)
-    # Deep, with a number of thousands of digits in it, or with a `__repr__` that fails.
+    # It is nested too deeply, contains a number of thousands of digits, or its `__repr__` fails.
     except Exception:  # noqa: BLE001
         return "a value too large to show"
-    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
+    return text if len(text) <= _MAX_SHOWN_CHARACTERS else f"{text[:_MAX_SHOWN_CHARACTERS]}..."
 
 
 def format_choices(value: object, known: Iterable[str]) -> str:
@@ -83,17 +84,16 @@ def join_words(known: Iterable[str], *, near: object = "") -> str:
     '(none)'
     """
     names = tuple(known)
-    if len(names) <= _LISTED_NAMES:
+    if len(names) <= _MAX_LISTED_NAMES:
         return ", ".join(names) or "(none)"
-    few: Sequence[str] = ()
-    if isinstance(near, str) and len(names) <= _COMPARED_NAMES:
+    listed: Sequence[str] = ()
+    if isinstance(near, str) and len(names) <= _MAX_COMPARED_NAMES:
         import difflib  # lazy: keeps imports fast
 
-        few = difflib.get_close_matches(near[:_SHOWN_CHARACTERS], names, n=3)
-    few = few or names[:3]
-    return (
-        f"{', '.join(name[:_SHOWN_CHARACTERS] for name in few)} and {len(names) - len(few):,} more"
-    )
+        listed = difflib.get_close_matches(near[:_MAX_SHOWN_CHARACTERS], names, n=3)
+    listed = listed or names[:3]
+    shown = ", ".join(name[:_MAX_SHOWN_CHARACTERS] for name in listed)
+    return f"{shown} and {len(names) - len(listed):,} more"
 
 
 ABSENT: Any = object()
@@ -103,16 +103,15 @@ MAX_PROBLEMS = 5_000
 
 
 class RejectedValueError(Exception):
-    """Rejected value, with its *problems* by keys below it.
+    """A value of a field is invalid: *problems* is the message, or issues with keys relative to it.
 
-    *stand_in* replaces it while the rest is checked.
+    *stand_in* is a valid value that replaces it while the rest of the document is checked.
     """
 
     def __init__(self, problems: str | Iterable[ValidationIssue], stand_in: Any = ABSENT) -> None:
-        found = (
-            [ValidationIssue(key="", message=problems)] if isinstance(problems, str) else problems
-        )
-        self.problems = tuple(found)
+        if isinstance(problems, str):
+            problems = [ValidationIssue(key="", message=problems)]
+        self.problems = tuple(problems)
         self.stand_in = stand_in
         super().__init__(*self.problems)
 
@@ -134,18 +133,18 @@ class TooManyProblemsError(RejectedValueError):
 def collected(
     entries: Iterable[tuple[str, Callable[[Any], Any], Any]],
 ) -> tuple[list[Any], list[ValidationIssue]]:
-    """Convert each (key, reader, given value); return the values and all problems.
+    """Convert values, each given as (key, converter, value); return the results and all problems.
 
-    Wrong values are replaced by their stand-ins, if any.
+    Wrong values are replaced by their stand-ins, if any, and left out otherwise.
 
     Raises:
         TooManyProblemsError: if there are more than `MAX_PROBLEMS` errors.
     """
-    taken: list[Any] = []
+    converted: list[Any] = []
     problems: list[ValidationIssue] = []
-    for key, take, given in entries:
+    for key, convert, given in entries:
         try:
-            taken.append(take(given))
+            converted.append(convert(given))
         except RejectedValueError as refused:
             problems += refused.under(key)
             if isinstance(refused, TooManyProblemsError):
@@ -155,12 +154,12 @@ def collected(
                 problems.append(ValidationIssue(key=key, message=message))
                 raise TooManyProblemsError(problems) from None
             if refused.stand_in is not ABSENT:
-                taken.append(refused.stand_in)
-    return taken, problems
+                converted.append(refused.stand_in)
+    return converted, problems
 
 
 def joined(key: str, below: str) -> str:
-    """Return the path of the key *below* a key.
+    """Return the path of *below*, a key or path relative to *key*.
 
     >>> joined("down", "loss"), joined("resources", "[2].id"), joined("", "name")
     ('down.loss', 'resources[2].id', 'name')

@@ -48,13 +48,15 @@ from h3sim.schema.errors import (
 from h3sim.schema.values import MegabitsPerSecond, Milliseconds, Number, OrNone, TableOf, ValueType
 
 ValueT = TypeVar("ValueT")
-_UNITS = ((Milliseconds, "_ns", "_ms"), (MegabitsPerSecond, "_bps", "_mbps"))
-_METADATA = "h3sim"
+_UNIT_SUFFIXES = ((Milliseconds, "_ns", "_ms"), (MegabitsPerSecond, "_bps", "_mbps"))
+"""Field types with a unit: the suffix of an attribute's name, and that of its key in files."""
+_METADATA_KEY = "h3sim"
+"""Key of a `FieldSpec` in the metadata of a dataclass's field."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FieldSpec:
-    """Declared field of a format: attribute, key in a file, field type and description."""
+    """Declared field of a format; `declare` explains the arguments it shares."""
 
     kind: ValueType
     about: str
@@ -67,9 +69,9 @@ class FieldSpec:
     keys: tuple[str, ...] = dataclasses.field(init=False)
     """Keys of a file that the field uses."""
     is_needed: bool = dataclasses.field(init=False)
-    """True if a file must have it."""
+    """True if a file must have its key. The value of an inline field is read even without keys."""
     is_optional: bool = dataclasses.field(init=False)
-    """True if a file may omit it and the default is a plain value."""
+    """True if it has a default."""
 
     def __post_init__(self) -> None:
         is_required = self.default is ABSENT
@@ -97,28 +99,29 @@ def declare(
 
     *about* and *used_by* are documentation. The key in a file is *key*, or the name with the unit
     of files (`delay_ms` for `delay_ns`); *stand_in* replaces a wrong value while the rest is
-    checked; if a field that *is_premise* is wrong, rules between fields are not checked.
+    checked; if a field that *is_premise* is wrong, the rules in `issues()` are not checked.
     """
     spec = FieldSpec(
         kind=kind, about=about, used_by=used_by, key=key, stand_in=stand_in, is_premise=is_premise
     )
-    return {_METADATA: spec}
+    return {_METADATA_KEY: spec}
 
 
 def fields_of(cls: type) -> tuple[FieldSpec, ...]:
     """Return the declared fields of a dataclass in order."""
-    if cls not in _DECLARED:
-        _DECLARED[cls] = tuple(_declared_fields(cls))
-    return _DECLARED[cls]
+    if cls not in _FIELDS_BY_CLASS:
+        _FIELDS_BY_CLASS[cls] = tuple(_declared_fields(cls))
+    return _FIELDS_BY_CLASS[cls]
 
 
-_DECLARED: dict[type, tuple[FieldSpec, ...]] = {}
+_FIELDS_BY_CLASS: dict[type, tuple[FieldSpec, ...]] = {}
+"""Cache of `fields_of`, which is called for each constructed value."""
 
 
 def _declared_fields(cls: type) -> Iterator[FieldSpec]:
     for field in dataclasses.fields(cls):
-        declared: FieldSpec | None = field.metadata.get(_METADATA)
-        if declared is None:
+        declared: FieldSpec | None = field.metadata.get(_METADATA_KEY)
+        if declared is None:  # an attribute that files do not have
             continue
         default = field.default
         if field.default_factory is not dataclasses.MISSING:
@@ -130,16 +133,17 @@ def _declared_fields(cls: type) -> Iterator[FieldSpec]:
         yield dataclasses.replace(
             declared,
             attribute=field.name,
-            key=declared.key or _key(field.name, declared.kind),
+            key=declared.key or _default_key(field.name, declared.kind),
             default=ABSENT if is_needed else default,
             stand_in=stand_in,
         )
 
 
-def _key(name: str, kind: ValueType) -> str:
-    for unit, inside, in_files in _UNITS:
-        if isinstance(kind, unit) and name.endswith(inside):
-            return name.removesuffix(inside) + in_files
+def _default_key(name: str, kind: ValueType) -> str:
+    """Return the key of an attribute: its name, with the unit of files."""
+    for type_with_unit, suffix, suffix_in_files in _UNIT_SUFFIXES:
+        if isinstance(kind, type_with_unit) and name.endswith(suffix):
+            return name.removesuffix(suffix) + suffix_in_files
     return name
 
 
@@ -165,14 +169,15 @@ def validate(value: Any, error: type[InputError], source: str = "") -> None:
 
 
 def validation_errors(value: Any) -> list[ValidationIssue]:
-    """Validate like `validate`, but return the problems."""
+    """Validate and convert like `validate`, but return the problems instead of raising."""
     problems: list[ValidationIssue] = []
     stand_ins: dict[str, Any] = {}
     for field in fields_of(type(value)):
         given = getattr(value, field.attribute)
-        # By identity: a value that only equals the default may be of another type (True for 1).
+        # A shortcut: most fields of thousands of resources have their defaults. By identity, since
+        # a value that only equals the default may be of another type (True for 1).
         if given is field.default:
-            continue  # most fields have their defaults, in thousands of resources
+            continue
         if given is None and not isinstance(field.kind, OrNone):
             if field.default is not None:
                 problems.append(ValidationIssue(key=field.key, message="must be given, is None"))
@@ -187,23 +192,19 @@ def validation_errors(value: Any) -> list[ValidationIssue]:
             if accepted is not given:
                 # The value is frozen, but this is part of its construction.
                 object.__setattr__(value, field.attribute, accepted)
-    return _with_issues(value if not stand_ins else _changed(value, stand_ins), problems)
+    if stand_ins:  # rules need valid values, but *value* itself keeps what was given
+        value = copy.copy(value)
+        for attribute, stand_in in stand_ins.items():
+            object.__setattr__(value, attribute, stand_in)
+    return _with_issues(value, problems)
 
 
 def _stand_in(field: FieldSpec, refused: RejectedValueError) -> Any:
     return field.stand_in if refused.stand_in is ABSENT else refused.stand_in
 
 
-def _changed(value: ValueT, changes: Mapping[str, Any]) -> ValueT:
-    """Return a copy of a frozen value with other fields, unchecked."""
-    changed = copy.copy(value)
-    for attribute, item in changes.items():
-        object.__setattr__(changed, attribute, item)
-    return changed
-
-
 def _with_issues(value: Any, problems: list[ValidationIssue]) -> list[ValidationIssue]:
-    """Return *problems*, and those of rules for keys without a problem."""
+    """Return *problems*, and violated rules of *value* about keys without a problem."""
     issues = getattr(value, "issues", None)
     if issues is None:
         return problems
@@ -230,8 +231,8 @@ def read_document(
 ) -> ValueT:
     """Return the value that a parsed file describes.
 
-    If there are errors, *also* yields further ones of the value or its stand-in, which would
-    otherwise be found only after the first are fixed.
+    *noun* names a table of this kind in messages. If there are errors, *also* yields further ones
+    of the value or its stand-in, which would otherwise be found only after the first are fixed.
 
     Raises:
         error: listing every error in it.
@@ -257,7 +258,7 @@ def read_document(
 
 
 class _Without(dict[str, Any]):
-    """Table without one of its keys that still knows its duplicate keys."""
+    """Table without one of its keys; its duplicate keys are still in `twice`."""
 
     def __init__(self, table: Mapping[str, Any], key: str) -> None:
         super().__init__((name, value) for name, value in table.items() if name != key)
@@ -282,13 +283,13 @@ def read_table(cls: type[ValueT], given: object, *, noun: str = "a table", **fix
     for field in fields:
         found = field.given_in(given) if field.kind.keys else given.get(field.key, ABSENT)
         if found is ABSENT and field.is_optional:
-            continue
+            continue  # the class sets the default
         if found is ABSENT and field.is_needed:
             problems.append(ValidationIssue(key=field.key, message="is missing"))
             values[field.attribute] = field.stand_in
             continue
         try:
-            # Without any of its keys, the class of the value reports those that it requires.
+            # If all keys of an inline value are missing, its class reports those that it requires.
             values[field.attribute] = field.kind.read({} if found is ABSENT else found)
         except RejectedValueError as refused:
             problems += refused.under("" if field.kind.keys else field.key)
@@ -323,14 +324,14 @@ def _key_problems(
 
 def _unchecked(cls: type[ValueT], values: Mapping[str, Any]) -> ValueT:
     """Return a stand-in for a wrong value, so that the containing value can be checked."""
-    made = object.__new__(cls)
+    stand_in = object.__new__(cls)
     defaults = {
         field.attribute: field.stand_in if field.default is ABSENT else field.default
         for field in fields_of(cls)
     }
     for attribute, value in (defaults | dict(values)).items():
-        object.__setattr__(made, attribute, value)
-    return made
+        object.__setattr__(stand_in, attribute, value)
+    return stand_in
 
 
 # Writing
@@ -339,16 +340,17 @@ def _unchecked(cls: type[ValueT], values: Mapping[str, Any]) -> ValueT:
 def write_table(value: Any, *, include_defaults: bool = False) -> dict[str, Any]:
     """Return the table of a file that describes *value*.
 
-    Fields equal to their default are left out, or with *include_defaults* only empty optional ones.
+    Fields equal to their default are omitted. With *include_defaults* only those are whose default
+    None cannot be written.
     """
     table: dict[str, Any] = {}
     for field in fields_of(type(value)):
-        held = getattr(value, field.attribute)
-        accepts_none = include_defaults and isinstance(field.kind, OrNone)
-        is_usual = not field.is_needed and held == field.default
-        if is_usual and not (accepts_none or (include_defaults and held is not None)):
+        item = getattr(value, field.attribute)
+        can_write = item is not None or isinstance(field.kind, OrNone)
+        is_default = not field.is_needed and item == field.default
+        if is_default and not (include_defaults and can_write):
             continue
-        written = field.kind.write(held)
+        written = field.kind.write(item)
         if field.kind.keys:
             table |= written
         else:
@@ -380,8 +382,9 @@ class Record(ValueType):
         try:
             return read_table(self.cls, given, noun=self._noun)
         except RejectedValueError as refused:
-            is_complete = self._keeps_partial or isinstance(refused, TooManyProblemsError)
-            raise (refused if is_complete else RejectedValueError(refused.problems)) from refused
+            if self._keeps_partial or isinstance(refused, TooManyProblemsError):
+                raise
+            raise RejectedValueError(refused.problems) from refused  # without a stand-in
 
     def write(self, value: Any) -> dict[str, Any]:
         return write_table(value)
@@ -470,17 +473,17 @@ class NumbersByPath(ValueType):
     """
 
     def accept(self, value: Any) -> dict[str, float]:
-        found = TableOf(_NumberOrMore()).accept(value)
+        numbers = TableOf(_NumberOrTable()).accept(value)
         return {
             joined(key, below): number
-            for key, one in found.items()
-            for below, number in (one if isinstance(one, dict) else {"": one}).items()
+            for key, item in numbers.items()
+            for below, number in (item if isinstance(item, dict) else {"": item}).items()
         }
 
     def schema(self) -> dict[str, Any]:
         return {"type": "object", "additionalProperties": {"type": ["number", "object"]}}
 
 
-class _NumberOrMore(Number):
+class _NumberOrTable(Number):
     def accept(self, value: Any) -> Any:
         return NumbersByPath().accept(value) if isinstance(value, dict) else super().accept(value)

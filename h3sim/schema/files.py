@@ -23,16 +23,14 @@ from h3sim.text import escape_control
 if TYPE_CHECKING:
     from io import BufferedReader
 
-
-if TYPE_CHECKING:
     StrPath = str | os.PathLike[str]
 
 
 GZIP_MAGIC = b"\x1f\x8b"
 """First bytes of a gzip file (RFC 1952 § 2.3.1)."""
-_LONGEST_PATH = 200
-"""Longest path shown in full in a message."""
-_MOST_BYTES = 256 * 2**20
+_MAX_SHOWN_PATH = 200
+"""Most characters of a path in a message."""
+_MAX_FILE_BYTES = 256 * 2**20
 """Largest file that is read: pages, schemes and networks are smaller."""
 
 _MAX_TOML_BYTES = 8 * 2**20
@@ -67,34 +65,34 @@ def shown_path(path: StrPath) -> str:
     a page.json a\x1b.json
     """
     text = escape_control(os.fspath(path))
-    return text if len(text) <= _LONGEST_PATH else f"{text[:_LONGEST_PATH]}..."
+    return text if len(text) <= _MAX_SHOWN_PATH else f"{text[:_MAX_SHOWN_PATH]}..."
 
 
 def resolved_within(folder: Path, path: Path) -> Path | None:
     """Return *path* with symbolic links followed; None if that is outside of *folder*.
 
-    A folder from elsewhere may contain links to arbitrary files of the user.
+    A folder that was downloaded may contain links to any file of the user.
 
     >>> resolved_within(Path("/site"), Path("/site/../secret")) is None
     True
     """
     try:
-        real, inside = os.path.realpath(path), os.path.realpath(folder)
-    except (OSError, ValueError):  # too long, a NUL
+        real_path, real_folder = os.path.realpath(path), os.path.realpath(folder)
+    except (OSError, ValueError):  # the path is too long or contains a NUL
         return None
-    # Texts: a site may name a hundred thousand files, and paths take three times as long.
-    is_inside = os.path.normcase(f"{real}{os.sep}").startswith(
-        os.path.normcase(os.path.join(inside, ""))  # noqa: PTH118
+    # Texts: a site may name a hundred thousand files, and `Path` takes three times as long.
+    is_inside = os.path.normcase(f"{real_path}{os.sep}").startswith(
+        os.path.normcase(os.path.join(real_folder, ""))  # noqa: PTH118
     )
-    return Path(real) if is_inside else None
+    return Path(real_path) if is_inside else None
 
 
 @contextlib.contextmanager
 def open_input(path: StrPath, error: type[InputError]) -> Iterator[BufferedReader]:
     """Open the regular file at *path* for reading bytes.
 
-    Other kinds are refused: a named pipe would block until someone writes, a device never ends.
-    System errors while reading become *error*, too.
+    Other kinds are refused: a named pipe would block until someone writes, and a device may never
+    end. System errors while the caller reads become *error*, too.
 
     Raises:
         error: if there is no such file, it is of another kind, or it cannot be read.
@@ -109,13 +107,13 @@ def open_input(path: StrPath, error: type[InputError]) -> Iterator[BufferedReade
         with os.fdopen(os.open(path, flags), "rb") as file:
             mode = os.fstat(file.fileno()).st_mode
             if not stat.S_ISREG(mode):
-                what = "is a folder" if stat.S_ISDIR(mode) else "is not a regular file"
-                raise error([ValidationIssue(key="", message=what)], shown_path(path))
+                message = "is a folder" if stat.S_ISDIR(mode) else "is not a regular file"
+                raise error([ValidationIssue(key="", message=message)], shown_path(path))
             yield file
-    except (OSError, ValueError) as caught:
-        if isinstance(caught, InputError | UnicodeDecodeError):
+    except (OSError, ValueError) as caught:  # ValueError: the path contains a NUL
+        if isinstance(caught, InputError | UnicodeDecodeError):  # raised by the caller's reading
             raise
-        message = f"cannot be read: {_read_reason(caught)}"
+        message = f"cannot be read: {_system_message(caught)}"
         raise error([ValidationIssue(key="", message=message)], shown_path(path)) from caught
 
 
@@ -126,12 +124,12 @@ def read_text(path: StrPath, error: type[InputError]) -> str:
         error: if it cannot be read, is too large, or is not a regular UTF-8 file.
     """
     with open_input(path, error) as file:
-        raw = file.read(_MOST_BYTES + 1)
-    if len(raw) > _MOST_BYTES:
-        message = f"is larger than {_MOST_BYTES >> 20} MiB"
+        raw = file.read(_MAX_FILE_BYTES + 1)
+    if len(raw) > _MAX_FILE_BYTES:
+        message = f"is larger than {_MAX_FILE_BYTES >> 20} MiB"
         raise error([ValidationIssue(key="", message=message)], shown_path(path))
     try:
-        # Line ends as in any file that is opened as text.
+        # Line ends become "\n", as in a file that Python opens as text.
         return raw.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as caught:
         message = f"is not UTF-8: byte {caught.start} is {raw[caught.start]:#04x}"
@@ -139,13 +137,14 @@ def read_text(path: StrPath, error: type[InputError]) -> str:
 
 
 def check_output(path: StrPath, *, key: str = "", error: type[InputError] = InputError) -> None:
-    """Refuse an unwritable path before the work whose result goes there.
+    """Check that a file can be written at *path*, before the work whose result goes there.
 
     Raises:
         error: with the reason; *key* is the option that gave the path.
     """
     target = Path(path)
     try:
+        # The tests below answer False for a name that is too long; this raises OSError.
         with contextlib.suppress(FileNotFoundError):
             target.lstat()
         folder = target.parent
@@ -158,7 +157,7 @@ def check_output(path: StrPath, *, key: str = "", error: type[InputError] = Inpu
         else:
             return
     except (OSError, ValueError, RuntimeError) as caught:  # too long, a NUL, a loop of links
-        message = f"{shown_path(path)} cannot be written: {_read_reason(caught)}"
+        message = f"{shown_path(path)} cannot be written: {_system_message(caught)}"
     raise error([ValidationIssue(key=key, message=message)])
 
 
@@ -184,8 +183,9 @@ def write_atomically(
         )
     try:
         target = Path(path)
-        # Before links are followed: /dev/stdout may link to an anonymous pipe.
-        if target.exists() and not target.is_file() and not target.is_dir():
+        # Before links are resolved: /dev/stdout may link to an anonymous pipe.
+        is_special = target.exists() and not target.is_file() and not target.is_dir()
+        if is_special:
             with target.open("wb") as file:
                 _write_content(content, file)
         else:
@@ -194,7 +194,7 @@ def write_atomically(
     except (OSError, ValueError, RuntimeError) as caught:
         if isinstance(caught, InputError):
             raise
-        problem = ValidationIssue(key=key, message=f"cannot be written: {_read_reason(caught)}")
+        problem = ValidationIssue(key=key, message=f"cannot be written: {_system_message(caught)}")
         raise error([problem], shown_path(path)) from caught
 
 
@@ -214,8 +214,7 @@ def _replace(target: Path, content: str | bytes | Callable[[BinaryIO], None]) ->
             # A full disk may be reported only here, before the rename.
             os.fsync(file.fileno())
         draft.replace(target)
-    finally:
-        # Also after an interrupt or SIGTERM.
+    finally:  # also after an interrupt or SIGTERM
         with contextlib.suppress(OSError):
             draft.unlink(missing_ok=True)
 
@@ -227,13 +226,13 @@ def _write_content(content: str | bytes | Callable[[BinaryIO], None], file: Bina
         file.write(content.encode("utf-8") if isinstance(content, str) else content)
 
 
-def _read_reason(error: Exception) -> str:
-    """Return the system's message without the path, which the caller shows."""
+def _system_message(error: Exception) -> str:
+    """Return the message of a system error without its path, which the caller shows."""
     return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
 def exceeded_limit(text: str) -> str:
-    r"""Return the limit that TOML *text* exceeds, with its line; "" if none.
+    r"""Return a message about the first limit that TOML *text* exceeds; "" if none.
 
     The text need not be valid TOML: the parser checks that.
 
@@ -247,33 +246,33 @@ def exceeded_limit(text: str) -> str:
     if len(text) > _MAX_TOML_BYTES or len(text.encode("utf-8", "surrogatepass")) > _MAX_TOML_BYTES:
         return f"is larger than {_MAX_TOML_BYTES >> 20} MiB, the most for TOML"
     depth = n_dots = n_keys = 0
-    is_header = is_value = False
+    # A table header "[a.b]" is a key without "=", and its brackets do not separate keys.
+    in_header = in_value = False
     for match in _TOML_TOKEN.finditer(text):
         if match["skipped"] is not None:
             continue
-        mark = match[0]
-        if mark == ".":
+        symbol = match[0]
+        if symbol == ".":
             n_dots += 1
-            # More dots than this between two separators are in a key: a number has only one.
+            # So many dots between two separators are in a key: a number has only one.
             if n_dots >= _MAX_KEY_PARTS:
                 return _at_line(match, f"a key has more than {_MAX_KEY_PARTS} parts")
             continue
-        if mark == "=" or (mark == "\n" and is_header):
+        if symbol == "=" or (symbol == "\n" and in_header):
             n_keys += n_dots + 1
             if n_keys > _MAX_KEYS:
                 return _at_line(match, f"there are more than {_MAX_KEYS:,} keys")
-        elif mark in "[{":
-            # The name of a table is in brackets at the beginning of a line.
-            is_header = is_header or (depth == 0 and not is_value)
+        elif symbol in "[{":
+            in_header = in_header or (depth == 0 and not in_value)
             depth += 1
             if depth > _MAX_NESTING:
                 message = f"arrays and tables are nested more than {_MAX_NESTING} deep"
                 return _at_line(match, message)
-        elif mark in "]}":
+        elif symbol in "]}":
             depth = max(0, depth - 1)
-        is_value = mark == "=" or (is_value and not (mark == "\n" and depth == 0))
-        is_header = is_header and mark != "\n"
-        if not (is_header and mark in "[]"):
+        in_value = symbol == "=" or (in_value and not (symbol == "\n" and depth == 0))
+        in_header = in_header and symbol != "\n"
+        if not (in_header and symbol in "[]"):
             n_dots = 0
     return ""
 
@@ -308,7 +307,7 @@ def parse_toml(text: str, error: type[InputError], *, source: str) -> dict[str, 
 
 
 def parse_json(text: str, error: type[InputError], *, source: str) -> object:
-    """Parse *text* as JSON; its objects know their duplicate keys.
+    """Parse *text* as JSON; its objects have the duplicate keys in their attribute `twice`.
 
     Raises:
         error: if it is not JSON, is nested too deeply, or holds a number of thousands of digits.
@@ -329,7 +328,7 @@ def parse_json(text: str, error: type[InputError], *, source: str) -> object:
 
 
 DIGEST = "digest"
-"""Key of the digest of a document that is written to be read again."""
+"""Key of the digest of a document, by which damage and edits are noticed when it is read."""
 _DIGEST_BYTES = 8
 
 
@@ -348,9 +347,9 @@ def lines_digest(lines: Iterable[str]) -> str:
 
 
 def json_digest(document: Mapping[str, object]) -> str:
-    """Return the digest of a JSON document: of its values in their order, without its own digest.
+    """Return the digest of a JSON document's keys and values in order, without the digest itself.
 
-    White space and the way a number or a text is written do not count, so that a document may be
+    It does not depend on white space and on how numbers and texts are written: a document may be
     indented.
 
     >>> json_digest({"seed": 1, "digest": "any"}) == json_digest({"seed": 1})
@@ -363,7 +362,7 @@ def json_digest(document: Mapping[str, object]) -> str:
 
 
 def digest_problem(document: object) -> ValidationIssue | None:
-    """Return the issue of a JSON document that differs from its digest; None if it has none.
+    """Return an issue if a JSON document has a digest and differs from it, otherwise None.
 
     >>> print(digest_problem({"seed": 2, "digest": json_digest({"seed": 1})}))
     digest: differs from the document, which is damaged or was edited
@@ -380,7 +379,7 @@ def digest_problem(document: object) -> ValidationIssue | None:
 
 
 class _Object(dict[str, object]):
-    """JSON object that remembers its duplicate keys."""
+    """JSON object that records its duplicate keys in `twice`."""
 
     def __init__(self, pairs: Iterable[tuple[str, object]]) -> None:
         super().__init__()
@@ -392,7 +391,7 @@ class _Object(dict[str, object]):
 
 
 class _NotANumber:
-    """NaN or Infinity, which Python's parser accepts but JSON does not: no field accepts it."""
+    """NaN or Infinity, which Python's parser accepts but JSON forbids; no field type accepts it."""
 
     def __init__(self, text: str) -> None:
         self._text = text

@@ -1,4 +1,4 @@
-"""Output formats, and JSON Schemas of everything declared.
+"""Output formats, and the JSON Schemas of all declared formats.
 
 Documents and their published schemas are generated from the same declarations.
 
@@ -30,43 +30,49 @@ def schema_of(
     about: str = "",
     rules: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """Return the JSON Schema of a file format; *rules* extend the schemas of classes, by name."""
+    """Return the JSON Schema of the file format that the dataclass *cls* declares.
+
+    *rules* are additions to the schemas of tables, by the name of their class in lower case.
+    """
     rules = rules or {}
     definitions: dict[str, Any] = {}
-    table = _table(cls, definitions, rules)
+    table = _table_schema(cls, definitions, rules)
     description = {"description": about} if about else {}
-    return {**_published(format_, title, table, description), "$defs": definitions}
+    return {**_document_schema(format_, title, table, description), "$defs": definitions}
 
 
-def _published(
+def _document_schema(
     format_: str, title: str, table: dict[str, Any], more: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the schema of documents of a format, which are a *table* with the format's name."""
+    """Return the schema of a format's documents: that of a *table* with the key "format" added."""
     table["properties"] = {"format": {"const": format_}, **table["properties"]}
     table["required"] = ["format", *table.get("required", [])]
     draft = "https://json-schema.org/draft/2020-12/schema"
     return {"$schema": draft, "$id": schema_id(format_), "title": title, **more, **table}
 
 
-def _table(
+def _table_schema(
     cls: type,
     definitions: dict[str, Any],
     rules: Mapping[str, Mapping[str, Any]],
     *,
-    but: str = "",
+    omitted_key: str = "",
 ) -> dict[str, Any]:
-    """Return the schema of a table, and add those of its tables to *definitions*."""
-    fields = [field for field in fields_of(cls) if field.key != but]
+    """Return the schema of a table, and add those of its nested tables to *definitions*."""
+    fields = [field for field in fields_of(cls) if field.key != omitted_key]
     properties: dict[str, Any] = {}
     for field in fields:
-        for part in _table_classes(field.kind):
-            name = part.__name__.lower()
+        for table_class in _table_classes(field.kind):
+            name = table_class.__name__.lower()
             if name not in definitions:
                 definitions[name] = {}  # reserves its position before those it refers to
-                but = "name" if isinstance(field.kind, Named) else ""
-                definitions[name] = _table(part, definitions, rules, but=but)
+                # The name of a named table is its key in the containing table.
+                omitted_key = "name" if isinstance(field.kind, Named) else ""
+                definitions[name] = _table_schema(
+                    table_class, definitions, rules, omitted_key=omitted_key
+                )
         schema = field.kind.schema()
-        if field.kind.keys:
+        if field.kind.keys:  # inline: the schema is one of several properties
             properties |= schema
             continue
         if field.about and "$ref" not in schema:
@@ -87,12 +93,12 @@ def _table(
 
 def _table_classes(kind: Any) -> list[type]:
     """Return the classes of the tables in a field type."""
-    found = [kind.cls] if hasattr(kind, "cls") and not kind.keys else []
-    return found + (_table_classes(kind.of) if hasattr(kind, "of") else [])
+    classes = [kind.cls] if hasattr(kind, "cls") and not kind.keys else []
+    return classes + (_table_classes(kind.of) if hasattr(kind, "of") else [])
 
 
 def merged(table: dict[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge *more* into *table* recursively, and return it."""
+    """Merge *more* into *table* recursively, and return *table*."""
     for key, value in more.items():
         known = table.get(key)
         table[key] = merged(known, value) if isinstance(known, dict) else value
@@ -101,7 +107,7 @@ def merged(table: dict[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
 
 TEXT, COUNT, NUMBER = Text(), Integer(low=0), Number()
 TEXT_OR_NONE, NUMBER_OR_NONE = OrNone(TEXT, none=None), OrNone(NUMBER, none=None)
-_OF_ANNOTATION: Mapping[str, ValueType] = {
+_TYPE_BY_ANNOTATION: Mapping[str, ValueType] = {
     "str": TEXT,
     "str | None": TEXT_OR_NONE,
     "int": COUNT,
@@ -111,7 +117,7 @@ _OF_ANNOTATION: Mapping[str, ValueType] = {
     "bool": Flag(),
     "dict[int, int]": TableOf(COUNT),
 }
-"""Field types of row columns, by annotation."""
+"""Field type of a row's column, by its annotation in the row class."""
 
 
 class Property(NamedTuple):
@@ -121,12 +127,12 @@ class Property(NamedTuple):
     kind: ValueType
     about: str = ""
     of: str = ""
-    """Source attribute, or a path of attributes ("page.name"); default: the key."""
+    """Attribute, or path of attributes ("page.name"), that has its value; default: the key."""
     is_optional: bool = False
-    """True if it is left out when None or empty."""
+    """True if documents leave it out when it is None or empty."""
 
     def found_in(self, value: Any) -> Any:
-        """Return its value in *value*: by key in a dict, by attribute in an object."""
+        """Return its value in what a document describes: by key in a dict, by attribute else."""
         if isinstance(value, Mapping):
             return value.get(self.name) if self.is_optional else value[self.name]
         if self.is_optional:
@@ -144,12 +150,12 @@ class ObjectType(ValueType):
         self.entries = entries
 
     def write(self, value: Any, **given: Any) -> dict[str, Any]:
-        """Return the table that describes *value*; *given* has values by key that it lacks."""
+        """Return the table that describes *value*; *given* overrides the values of some keys."""
         table: dict[str, Any] = {}
         for key in self.entries:
             found = given[key.name] if key.name in given else key.found_in(value)
-            is_nothing = found is None or (isinstance(found, Sized) and not len(found))
-            if key.name in given or not (key.is_optional and is_nothing):
+            is_empty = found is None or (isinstance(found, Sized) and not len(found))
+            if key.name in given or not (key.is_optional and is_empty):
                 table[key.name] = key.kind.write(found)
         return table
 
@@ -170,7 +176,7 @@ class ObjectType(ValueType):
 
 
 class OutputSchema(ObjectType):
-    """Output format: name, title and keys; also the field type of an embedded document."""
+    """Output format: name, title and keys; also the field type of a document inside another."""
 
     def __init__(self, name: str, title: str, *entries: Property) -> None:
         super().__init__(*entries)
@@ -188,16 +194,16 @@ class OutputSchema(ObjectType):
 
     def published(self) -> dict[str, Any]:
         """Return the JSON Schema of its documents."""
-        return _published(self.name, self.title, super().schema(), {})
+        return _document_schema(self.name, self.title, super().schema(), {})
 
 
 def row_of(row: type, **kinds: ValueType) -> ObjectType:
     """Return a table type with the columns of a row class; *kinds* override annotations."""
     entries = []
     for name, annotation in row.__annotations__.items():
-        # Named tuples keep a forward reference.
+        # NamedTuple turns annotations that are text into forward references.
         source = str(getattr(annotation, "__forward_arg__", annotation))
-        entries.append(Property(name, kinds.get(name) or _OF_ANNOTATION[source]))
+        entries.append(Property(name, kinds.get(name) or _TYPE_BY_ANNOTATION[source]))
     return ObjectType(*entries)
 
 

@@ -11,7 +11,7 @@ h3sim.schema.errors.RejectedValueError: must be at least 0 and less than 1, is 1
 from __future__ import annotations
 
 from enum import Enum
-from operator import index
+from operator import index, is_
 from typing import TYPE_CHECKING, Any
 
 from h3sim.errors import ValidationIssue
@@ -27,12 +27,13 @@ from h3sim.schema.errors import (
 from h3sim.units import mbps, ms, to_mbps, to_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 
-_HUGE = 2**63
-_MANY = 10**6
-"""Upper bounds above this are left out of messages about negative values."""
+_MAX_SCALED = 2**63
+"""Largest scaled integer that is converted to a float; no valid one comes near it."""
+_MAX_NAMED_BOUND = 10**6
+"""Upper bounds above this are omitted from messages about negative values: they are irrelevant."""
 
 
 class ValueType:
@@ -41,7 +42,7 @@ class ValueType:
     stand_in: Any = None
     """Replacement for a wrong value while the rest is checked."""
     keys: tuple[str, ...] = ()
-    """Keys of a file that it uses, if not the field's own."""
+    """Keys of a file that a value uses instead of the field's own key (see `fields.Inline`)."""
 
     def accept(self, value: Any) -> Any:
         """Validate *value* and return it in the field's type.
@@ -52,7 +53,7 @@ class ValueType:
         raise NotImplementedError
 
     def read(self, given: Any) -> Any:
-        """Convert *given*, from a parsed file, to a value; raises as `accept`."""
+        """Convert *given*, from a parsed file, to a value; raises like `accept`."""
         return self.accept(given)
 
     def write(self, value: Any) -> Any:
@@ -77,7 +78,7 @@ class Text(ValueType):
             raise RejectedValueError(f"must be text, is {format_value(value)}")
         if self._is_needed and not value:
             raise RejectedValueError("must not be empty")
-        # A lone surrogate may come from JSON's escapes, and cannot be encoded as UTF-8.
+        # JSON's escapes can express a lone surrogate, which cannot be encoded as UTF-8.
         if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
             requirement = "must be whole characters, not halves of them (surrogates)"
             raise RejectedValueError(f"{requirement}, is {format_value(value)}")
@@ -146,6 +147,7 @@ class Number(ValueType):
         value = plain_number(value)
         if not is_quantity(value):
             if isinstance(value, int | float) and not isinstance(value, bool):  # not finite, huge
+                # 1 stands for any number that is not negative.
                 raise RejectedValueError(f"{self._describe_range(1)}, is {format_value(value)}")
             message = f"must be {self._noun}{self._example}, is {format_value(value)}"
             raise RejectedValueError(message)
@@ -165,10 +167,11 @@ class Number(ValueType):
         )
 
     def _describe_range(self, value: float) -> str:
-        """Return the message about a number that is out of range."""
+        """Return the requirement that *value*, which is out of range, violates."""
         low, high = self.low, self.high
-        is_plain = not self.is_above and not self.is_below
-        if low == 0 and value < 0 and is_plain and (high is None or high > _MANY):
+        includes_bounds = not self.is_above and not self.is_below
+        is_high_irrelevant = high is None or high > _MAX_NAMED_BOUND
+        if low == 0 and value < 0 and includes_bounds and is_high_irrelevant:
             return "must not be negative"
         if self.is_below:
             start = "more than" if self.is_above else "at least"
@@ -194,7 +197,7 @@ def _bound(value: Any) -> str:
 
 
 class Integer(Number):
-    """Whole number; a file may write it as 12.0."""
+    """Whole number; in a file it may be 12.0."""
 
     _noun = "a whole number"
 
@@ -224,13 +227,13 @@ def _as_int(value: Any) -> int:
 
 
 class _Scaled(Number):
-    """Number that is kept as a whole number of a smaller unit."""
+    """Number that in Python is a whole number of a smaller unit than in files."""
 
     def accept(self, value: Any) -> int:
         # `_as_int` takes numpy's integers and refuses bools, which are ints to `isinstance`.
         integer = value if type(value) is int else _as_int(value)
         # Before scaling: dividing an int beyond a float's range would overflow.
-        if abs(integer) > _HUGE:
+        if abs(integer) > _MAX_SCALED:
             raise RejectedValueError(f"{self._describe_range(1)}, is {format_value(integer)}")
         written = self.write(integer)
         if not self.holds(written):
@@ -252,7 +255,7 @@ class _Scaled(Number):
 
 
 class Milliseconds(_Scaled):
-    """Time: whole nanoseconds inside, milliseconds in files and messages."""
+    """Time: whole nanoseconds in Python, milliseconds in files and messages."""
 
     def _scale(self, given: float) -> int:
         return ms(given)
@@ -262,7 +265,7 @@ class Milliseconds(_Scaled):
 
 
 class MegabitsPerSecond(_Scaled):
-    """Rate: whole bits per second inside, Mbit/s in files and messages."""
+    """Rate: whole bits per second in Python, Mbit/s in files and messages."""
 
     def _scale(self, given: float) -> int:
         return mbps(given)
@@ -276,7 +279,9 @@ class Choice(ValueType):
 
     def __init__(self, options: type[Enum] | Iterable[str | Enum]) -> None:
         members: list[Any] = list(options)
-        self.options: Mapping[str, Any] = {getattr(m, "value", m): m for m in members}
+        self.options: Mapping[str, Any] = {
+            getattr(member, "value", member): member for member in members
+        }
         self.stand_in = members[0]
 
     def accept(self, value: Any) -> Any:
@@ -293,7 +298,7 @@ class Choice(ValueType):
 
 
 class OrNone(ValueType):
-    """Optional value; None is written as "none", or as the text *none*."""
+    """Optional value; in a file None is *none*: a text, or null."""
 
     def __init__(self, kind: ValueType, *, none: str | None = "none") -> None:
         self.of, self._none = kind, none
@@ -315,7 +320,7 @@ class OrNone(ValueType):
 
 
 class ListOf(ValueType):
-    """List of values of one type; a tuple inside."""
+    """List of values of one type; in Python a tuple."""
 
     stand_in = ()
 
@@ -323,32 +328,30 @@ class ListOf(ValueType):
         self.of, self._noun = kind, noun
 
     def accept(self, value: Any) -> tuple[Any, ...]:
-        return self._each(value, self.of.accept)
+        return self._convert_each(value, self.of.accept)
 
     def read(self, given: Any) -> tuple[Any, ...]:
-        return self._each(given, self.of.read)
+        return self._convert_each(given, self.of.read)
 
-    def _each(self, values: Any, take: Any) -> tuple[Any, ...]:
+    def _convert_each(self, values: Any, convert: Callable[[Any], Any]) -> tuple[Any, ...]:
         """Read or accept every value, collecting the errors of all."""
         if not isinstance(values, list | tuple):
             raise RejectedValueError(f"must be a list of {self._noun}, is {format_value(values)}")
-        taken, problems = collected((f"[{n}]", take, value) for n, value in enumerate(values))
+        converted, problems = collected(
+            (f"[{n}]", convert, value) for n, value in enumerate(values)
+        )
         if problems:
-            raise RejectedValueError(problems, tuple(taken))
-        # Valid values stay the same object, so that checking again is cheap.
-        if isinstance(values, tuple) and all(map(_is, values, taken)):
+            raise RejectedValueError(problems, tuple(converted))
+        # An unchanged tuple is returned itself, so that values share it instead of copies.
+        if isinstance(values, tuple) and all(map(is_, values, converted)):
             return values
-        return tuple(taken)
+        return tuple(converted)
 
     def write(self, value: Any) -> list[Any]:
         return [self.of.write(item) for item in value]
 
     def schema(self) -> dict[str, Any]:
         return {"type": "array", "items": self.of.schema()}
-
-
-def _is(one: object, other: object) -> bool:
-    return one is other
 
 
 class OneOrMore(ListOf):
@@ -378,27 +381,27 @@ class TableOf(ValueType):
         self.of = kind
 
     def accept(self, value: Any) -> dict[str, Any]:
-        return self._each(value, self.of.accept)
+        return self._convert_each(value, self.of.accept)
 
     def read(self, given: Any) -> dict[str, Any]:
-        return self._each(given, self.of.read)
+        return self._convert_each(given, self.of.read)
 
-    def _each(self, value: Any, take: Any) -> dict[str, Any]:
+    def _convert_each(self, table: Any, convert: Callable[[Any], Any]) -> dict[str, Any]:
         """Read or accept every value, collecting the errors of all."""
-        if not isinstance(value, dict):
-            raise RejectedValueError(f"must be a table, is {format_value(value)}", {})
-        taken: dict[str, Any] = {}
+        if not isinstance(table, dict):
+            raise RejectedValueError(f"must be a table, is {format_value(table)}", {})
+        converted: dict[str, Any] = {}
         problems: list[ValidationIssue] = []
-        for key, item in value.items():
+        for key, item in table.items():
             try:
-                taken[Text().accept(key)] = take(item)
+                converted[Text().accept(key)] = convert(item)
             except RejectedValueError as refused:
                 problems += refused.under(key if isinstance(key, str) else format_value(key))
                 if refused.stand_in is not ABSENT:
-                    taken[key] = refused.stand_in
+                    converted[key] = refused.stand_in
         if problems:
-            raise RejectedValueError(problems, taken)
-        return value if all(map(_is, value.values(), taken.values())) else taken
+            raise RejectedValueError(problems, converted)
+        return table if all(map(is_, table.values(), converted.values())) else converted
 
     def write(self, value: Any) -> dict[str, Any]:
         return {str(key): self.of.write(item) for key, item in value.items()}

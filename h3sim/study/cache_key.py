@@ -21,10 +21,11 @@ from typing import TYPE_CHECKING, Any
 from h3sim import catalog
 from h3sim._version import __version__
 from h3sim.browser import BrowserModel
-from h3sim.config.load_config import RECORDED, LoadConfig, recorded_network
+from h3sim.config.load_config import LoadConfig, recorded_network
 from h3sim.errors import H3SimError, InputError
 from h3sim.headers.base import HeaderLists
 from h3sim.headers.wire import LIBRARIES
+from h3sim.page.recording import RECORDED_NETWORK
 from h3sim.plugins import entry_points_of
 from h3sim.results.configuration import configuration
 from h3sim.schema.fields import write_table
@@ -40,10 +41,10 @@ if TYPE_CHECKING:
     from h3sim.study.design import Design
 
 
-_NO_SOURCE = (OSError, TypeError, SyntaxError, tokenize.TokenError)
+_NO_SOURCE_ERRORS = (OSError, TypeError, SyntaxError, tokenize.TokenError)
 """Errors of `inspect.getsource` without a source, or with that of something else."""
-_HEAP_TYPE = 1 << 9
-"""Py_TPFLAGS_HEAPTYPE, the flag of classes that a `class` statement may have made."""
+_HEAP_TYPE_FLAG = 1 << 9
+"""Py_TPFLAGS_HEAPTYPE: set for classes defined by a `class` statement."""
 
 
 def code_parts(factory: Any, name: str, key: str = "schemes") -> list[str]:
@@ -62,11 +63,11 @@ def code_parts(factory: Any, name: str, key: str = "schemes") -> list[str]:
     >>> code_parts(seven, "seven") == code_parts(eight, "eight")
     False
     """
-    return list(_Described(name, key).of(factory))
+    return list(_CodeDescriber(name, key).texts_of(factory))
 
 
-class _Described:
-    """Description of a user's code that visits each class and function once."""
+class _CodeDescriber:
+    """Yields texts that identify a user's code, visiting each class and function once."""
 
     def __init__(self, name: str, key: str) -> None:
         self._name = name
@@ -74,7 +75,7 @@ class _Described:
         self._seen: dict[int, object] = {}
         """Visited objects by id; references are held so that no id is reused."""
 
-    def of(self, part: Any) -> Iterator[str]:
+    def texts_of(self, part: Any) -> Iterator[str]:
         """Yield the texts that identify *part*."""
         if inspect.isclass(part) or inspect.isroutine(part) or isinstance(part, functools.partial):
             if id(part) not in self._seen:
@@ -82,61 +83,63 @@ class _Described:
                 yield from self._code_parts(part)
         else:
             yield self._pickled(part)
-            yield from self.of(type(part))
+            yield from self.texts_of(type(part))
 
     def _code_parts(self, part: Any) -> Iterator[str]:
         """Yield the source of a callable, and of all that it refers to."""
         if isinstance(part, functools.partial):
-            yield from self._of_all(part.func, *part.args, *part.keywords, *part.keywords.values())
+            yield from self._texts_of_all(
+                part.func, *part.args, *part.keywords, *part.keywords.values()
+            )
         elif inspect.isclass(part):
-            yield from self._source_files(part)
+            yield from self._class_parts(part)
         elif inspect.ismethod(part):
-            yield from self._of_all(part.__func__, part.__self__)
+            yield from self._texts_of_all(part.__func__, part.__self__)
         elif inspect.isfunction(part):
             yield self._source(part)
             if not _is_library(part):
-                yield from self._of_all(*_held(part))
+                yield from self._texts_of_all(*_referenced_values(part))
         else:  # implemented in C
             yield f"{part.__module__}.{part.__qualname__}"
 
-    def _of_all(self, *parts: Any) -> Iterator[str]:
+    def _texts_of_all(self, *parts: Any) -> Iterator[str]:
         for part in parts:
-            yield from self.of(part)
+            yield from self.texts_of(part)
 
-    def _source_files(self, made_by: type) -> Iterator[str]:
-        """Yield name and source of the class and its bases; those implemented in C have none."""
-        for cls in made_by.__mro__:
+    def _class_parts(self, described: type) -> Iterator[str]:
+        """Yield name and source of a class and its bases; those implemented in C have none."""
+        for cls in described.__mro__:
             yield f"{cls.__module__}.{cls.__qualname__}"
-            # Classes of a module without a name claim to be builtins.
+            # Classes defined by `exec` without a module name claim to be in builtins.
             if is_interactive(cls) or _is_without_file(cls):
                 yield from self._members(cls)
                 continue
             if not _is_library(cls):
                 for function in itertools.chain(*map(_functions_in, vars(cls).values())):
                     if inspect.isfunction(function):
-                        yield from self._of_all(*_held(function))
-            is_pythons = cls.__module__ != "builtins" and cls.__module__ in sys.stdlib_module_names
-            if cls is made_by and cls.__flags__ & _HEAP_TYPE and not is_pythons:
-                yield self._source(cls)
+                        yield from self._texts_of_all(*_referenced_values(function))
+            is_stdlib = cls.__module__ != "builtins" and cls.__module__ in sys.stdlib_module_names
+            if cls is described and cls.__flags__ & _HEAP_TYPE_FLAG and not is_stdlib:
+                yield self._source(cls)  # a user's class must have a source
             else:
                 # Compiled classes have no source: those of h3sim are identified by its version.
-                with suppress(*_NO_SOURCE):
+                with suppress(*_NO_SOURCE_ERRORS):
                     yield inspect.getsource(cls)
 
     def _members(self, cls: type) -> Iterator[str]:
         """Yield the members of a class without a file: functions by their code, other by value."""
         for name, value in sorted(vars(cls).items()):
-            if name in _OF_EVERY_CLASS:
+            if name in _IGNORED_ATTRIBUTES:
                 continue
             yield name
             for part in _functions_in(value):
-                if not inspect.isdatadescriptor(part):  # slots, which are named anyway
-                    yield from self.of(part)
+                if not inspect.isdatadescriptor(part):  # slots, whose names suffice
+                    yield from self.texts_of(part)
 
     def _source(self, part: Any) -> str:
         try:
             return inspect.getsource(part)
-        except _NO_SOURCE as error:
+        except _NO_SOURCE_ERRORS as error:
             if isinstance(part, types.FunctionType):
                 return repr(_code_description(part.__code__))
             raise self._refused("code whose source cannot be read") from error
@@ -145,18 +148,28 @@ class _Described:
         try:
             return pickle.dumps(value).hex()
         except Exception as error:  # foreign classes may raise anything
-            what = f"made with a value that cannot be pickled ({type(error).__name__}: {error})"
-            raise self._refused(what) from error
+            reason = f"made with a value that cannot be pickled ({type(error).__name__}: {error})"
+            raise self._refused(reason) from error
 
-    def _refused(self, why: str) -> InputError:
-        message = f"{self._name} is {why}: its results cannot be stored and found again"
+    def _refused(self, reason: str) -> InputError:
+        message = f"{self._name} is {reason}: its results cannot be stored and found again"
         return InputError.at(self._key, message)
 
 
-_OF_EVERY_CLASS = (
-    *("__dict__", "__weakref__", "__module__", "__doc__", "__abstractmethods__", "_abc_impl"),
-    *("__firstlineno__", "__static_attributes__", "__annotations__", "__parameters__"),
-    *("__qualname__", "__annotate_func__", "__annotations_cache__"),
+_IGNORED_ATTRIBUTES = (
+    "__dict__",
+    "__weakref__",
+    "__module__",
+    "__doc__",
+    "__abstractmethods__",
+    "_abc_impl",
+    "__firstlineno__",
+    "__static_attributes__",
+    "__annotations__",
+    "__parameters__",
+    "__qualname__",
+    "__annotate_func__",
+    "__annotations_cache__",
 )
 """Attributes that do not affect the behaviour of a class, or differ between processes."""
 
@@ -165,7 +178,7 @@ def is_interactive(part: Any) -> bool:
     """Return whether a class or function was defined in a notebook or at a prompt: in no file."""
     if part.__module__ != "__main__":
         return False
-    # What is read from standard input claims to be in a file of that name.
+    # A program that is read from standard input claims to be in a file "<stdin>".
     return not Path(getattr(sys.modules["__main__"], "__file__", None) or "<stdin>").is_file()
 
 
@@ -188,18 +201,18 @@ def _functions_in(value: Any) -> tuple[Any, ...]:
 
 
 def _is_without_file(cls: type) -> bool:
-    """Return whether the methods of a class are Python's, but its source cannot be found."""
+    """Return whether a class has methods written in Python, but its source cannot be found."""
     if not any(inspect.isfunction(value) for value in vars(cls).values()):
         return False
     try:
         inspect.getsource(cls)
-    except _NO_SOURCE:
+    except _NO_SOURCE_ERRORS:
         return True
     return False
 
 
 def _code_description(code: types.CodeType) -> tuple[object, ...]:
-    """Return what a code object does, without file names and line numbers."""
+    """Return the content of a code object, without file names and line numbers."""
     constants = tuple(
         _code_description(value)
         if isinstance(value, types.CodeType)
@@ -215,12 +228,12 @@ def _code_description(code: types.CodeType) -> tuple[object, ...]:
     return (*compiled, constants, names, arguments)
 
 
-def _held(function: types.FunctionType) -> Iterator[Any]:
-    """Yield the values a function depends on: defaults, closure and the globals it names."""
+def _referenced_values(function: types.FunctionType) -> Iterator[Any]:
+    """Yield the values that a function refers to: defaults, closure and globals, not modules."""
     yield from function.__defaults__ or ()
     yield from (function.__kwdefaults__ or {}).values()
-    named = inspect.getclosurevars(function)
-    for values in (named.nonlocals, named.globals):
+    variables = inspect.getclosurevars(function)
+    for values in (variables.nonlocals, variables.globals):
         for _, value in sorted(values.items()):
             if not isinstance(value, types.ModuleType):
                 yield value
@@ -248,14 +261,20 @@ def source_digest(module: str) -> str:
     return digest.hexdigest()
 
 
-_WITHOUT_INFLUENCE = (
-    *("cli", "conformance", "importers", "papers", "reporting", "study"),
-    *("corpora", "models"),
+_PACKAGES_WITHOUT_INFLUENCE = (
+    "cli",
+    "conformance",
+    "importers",
+    "papers",
+    "reporting",
+    "study",
+    "corpora",
+    "models",
 )
 """Packages that do not affect results; shipped models and pages have digests of their own."""
-_OF_STUDY = ("study/header_models.py", "study/run.py", "study/worker.py")
+_STUDY_MODULES_WITH_INFLUENCE = ("study/header_models.py", "study/run.py", "study/worker.py")
 """Modules of the study package that affect results: they resolve loads and build rows."""
-_GROUPS = ("h3sim.schedulers", "h3sim.congestion")
+_ENTRY_POINT_GROUPS = ("h3sim.schedulers", "h3sim.congestion")
 _KEY_BYTES = 16
 
 
@@ -272,9 +291,9 @@ def model_version() -> str:
     # Sorted: directory order is undefined.
     for name, source in sorted(_source_files(resources.files("h3sim"), "")):
         digest.update(name.encode() + b"\0" + source + b"\0")
-    # Not named by any cell: the default network, and the profiles that networks refer to.
-    for named in (*catalog.list_networks(), *catalog.list_profiles()):
-        digest.update(_plain_text(named).encode() + b"\0")
+    # Options need not name them: the default network, and the profiles that networks refer to.
+    for value in (*catalog.list_networks(), *catalog.list_profiles()):
+        digest.update(_plain_text(value).encode() + b"\0")
     return " ".join((f"h3sim {__version__}", digest.hexdigest(), *sorted({*_dependencies()})))
 
 
@@ -284,10 +303,11 @@ def _source_files(folder: Any, prefix: str) -> Iterator[tuple[str, bytes]]:
         name = f"{prefix}{entry.name}"
         if entry.is_dir():
             yield from _source_files(entry, f"{name}/")
-        elif name.endswith(".py") and (
-            name.split("/")[0] not in _WITHOUT_INFLUENCE or name in _OF_STUDY
-        ):
-            yield name, entry.read_bytes()
+        elif name.endswith(".py"):
+            package = name.partition("/")[0]
+            is_irrelevant = package in _PACKAGES_WITHOUT_INFLUENCE
+            if not is_irrelevant or name in _STUDY_MODULES_WITH_INFLUENCE:
+                yield name, entry.read_bytes()
 
 
 def _dependencies() -> Iterator[str]:
@@ -295,26 +315,28 @@ def _dependencies() -> Iterator[str]:
     for name in LIBRARIES:
         with suppress(metadata.PackageNotFoundError):
             yield f"{name} {metadata.version(name)}"
-    for entry in itertools.chain(*map(entry_points_of, _GROUPS)):
+    for entry in itertools.chain(*map(entry_points_of, _ENTRY_POINT_GROUPS)):
         if entry.dist is not None:
-            # An editable install keeps its version while its source changes.
-            named = entry.pattern.match(entry.value)
-            source = source_digest(named["module"] if named else "")
+            # In an editable install the source changes while the version stays.
+            match = entry.pattern.match(entry.value)
+            source = source_digest(match["module"] if match else "")
             yield f"{entry.dist.name} {entry.dist.version} {source}"
 
 
-_MOST_RESOLVED = 4096
-_NAMES_AND_SEED = ("network", "seed")
-"""Settings of a load that are in its key by themselves."""
-_ABOUT_NETWORK = ("name", "title", "source", "profile", "cc")
-"""Keys of a network that say nothing of its links: what it suggests is in the resolved profile."""
+_MAX_CACHED_DIGESTS = 4096
+"""Most digests of resolved settings that are cached for the next pages and seeds."""
+_SEPARATE_SETTINGS = ("network", "seed")
+"""Settings of a load that are other parts of its key."""
+_IRRELEVANT_NETWORK_KEYS = ("name", "title", "source", "profile", "cc")
+"""Keys of a network that do not describe its links. Its profile and controller affect a load only
+through the resolved transport profile."""
 
 
 class CellKeys:
     """Keys of a design's cells: equal cells have equal keys in any design.
 
-    A load is known by its resolved configuration, so that a study with another axis keeps the
-    loads that are the same.
+    A load is identified by its resolved configuration, so that a study to which an axis is added
+    can reuse loads.
 
     Raises:
         InputError: if a scheme is code that cannot be identified.
@@ -322,62 +344,64 @@ class CellKeys:
 
     def __init__(self, design: Design, model: str) -> None:
         self._design = design
-        self._head = digest(model, *design.metrics)  # rows with other columns are other rows
-        self._pages = [page_digest(page) for page in design.pages]
-        self._schemes = [scheme_digest(scheme) for scheme in design.schemes]
-        self._resolved = lru_cache(maxsize=_MOST_RESOLVED)(self._resolve)
+        self._common_digest = digest(model, *design.metrics)
+        self._page_digests = [page_digest(page) for page in design.pages]
+        self._scheme_digests = [scheme_digest(scheme) for scheme in design.schemes]
+        self._setting_digest = lru_cache(maxsize=_MAX_CACHED_DIGESTS)(self._digest_setting)
 
     def key(self, index: int) -> bytes:
         """Return the key of the cell at *index*."""
         page, setting, scheme, seed = self._design.indices(index)
-        # What is resolved depends on the page only where it was recorded.
-        recorded = getattr(self._design.pages[page], "recorded_load", None) is not None
-        is_own = recorded or isinstance(self._design.pages[page], HeaderLists)
-        resolved = self._resolved(setting, scheme, page if is_own else None)
-        hashed = hashlib.blake2b(self._head, digest_size=_KEY_BYTES)
-        hashed.update(self._pages[page] + self._schemes[scheme] + resolved)
-        hashed.update(str(self._design.seeds[seed]).encode())
-        return hashed.digest()
+        # All pages without a recording share a resolved setting, and so an entry of the cache.
+        is_recorded = getattr(self._design.pages[page], "recorded_load", None) is not None
+        depends_on_page = is_recorded or isinstance(self._design.pages[page], HeaderLists)
+        resolved = self._setting_digest(setting, scheme, page if depends_on_page else None)
+        key_hash = hashlib.blake2b(self._common_digest, digest_size=_KEY_BYTES)
+        key_hash.update(self._page_digests[page] + self._scheme_digests[scheme] + resolved)
+        key_hash.update(str(self._design.seeds[seed]).encode())
+        return key_hash.digest()
 
-    def _resolve(self, setting: int, scheme: int, page: int | None) -> bytes:
+    def _digest_setting(self, setting: int, scheme: int, page: int | None) -> bytes:
+        """Return the digest of a resolved setting; None stands for any page without a recording."""
         subject, options = self._design.pages[page or 0], self._design.settings[setting]
         return resolved_digest(subject, self._design.schemes[scheme], options)
 
     def token(self) -> str:
         """Return a text that identifies this study: all inputs of its cells, in order."""
         design = self._design
-        hashed = hashlib.blake2b(self._head, digest_size=_KEY_BYTES)
-        for part in (*self._pages, *self._schemes):
-            hashed.update(part)
+        token_hash = hashlib.blake2b(self._common_digest, digest_size=_KEY_BYTES)
+        for part in (*self._page_digests, *self._scheme_digests):
+            token_hash.update(part)
         for listed in design.settings.listed:
-            hashed.update(digest("listed", _settings(dict(listed))))
+            token_hash.update(digest("listed", _settings_text(dict(listed))))
         for name, values in design.settings.axes.items():
-            hashed.update(digest("axis", name, *(_settings({name: v}) for v in values)))
-        hashed.update(digest("seeds", *map(str, design.seeds)))
-        return hashed.hexdigest()
+            texts = (_settings_text({name: value}) for value in values)
+            token_hash.update(digest("axis", name, *texts))
+        token_hash.update(digest("seeds", *map(str, design.seeds)))
+        return token_hash.hexdigest()
 
 
 def resolved_digest(
     subject: Page | HeaderLists, scheme: Scheme, options: Mapping[str, Any]
 ) -> bytes:
-    """Return what tells a setting from others by what it comes to, however it is given.
+    """Return a digest of a setting as resolved, which is equal however it is given.
 
-    So `cc="cubic"` is the load that a network with CUBIC has by default. A setting that comes
-    to nothing, since something is wrong with it, is known by what is given.
+    So `cc="cubic"` is the same load as the default over a network with CUBIC. An invalid setting
+    cannot be resolved, and has a digest of the given options.
     """
     if isinstance(subject, HeaderLists):
-        return digest(_settings(options))
+        return digest(_settings_text(options))
     try:
         spec = resolve_config(subject, scheme, LoadConfig(**options))
     except H3SimError:
-        return digest(_settings(options))
+        return digest(_settings_text(options))
     network = network_to_dict(spec.network)
-    named = options.get("network", RECORDED)
+    given_network = options.get("network", RECORDED_NETWORK)
     return digest(
-        # The name under which rows have the network; that of a changed one lists the changes.
-        getattr(named, "name", str(named)),
-        _settings(configuration(spec) | dict.fromkeys(_NAMES_AND_SEED)),
-        json.dumps({key: network[key] for key in network if key not in _ABOUT_NETWORK}),
+        # The name of the network in rows; that of the resolved one lists the changes.
+        getattr(given_network, "name", str(given_network)),
+        _settings_text(configuration(spec) | dict.fromkeys(_SEPARATE_SETTINGS)),
+        json.dumps({key: network[key] for key in network if key not in _IRRELEVANT_NETWORK_KEYS}),
         _plain_text(spec.profile),
         _plain_text(spec.browser),
         _plain_text(options.get("header_compression")),
@@ -411,7 +435,7 @@ def digest(*parts: str) -> bytes:
     return hashlib.blake2b(json.dumps(parts).encode(), digest_size=_KEY_BYTES).digest()
 
 
-def _settings(options: Mapping[str, Any]) -> str:
+def _settings_text(options: Mapping[str, Any]) -> str:
     return json.dumps({name: _plain_value(value) for name, value in sorted(options.items())})
 
 
@@ -424,9 +448,9 @@ def _plain_value(value: Any) -> Any:
     if isinstance(value, Network):
         return network_to_dict(value)
     if isinstance(value, TransportProfile):
-        # With the code of its congestion controller, where it is the user's.
-        own = value.controller
-        return [profile_to_dict(value), *([] if own is None else code_parts(own, value.cc, "cc"))]
+        controller = value.controller  # only if it is the user's code
+        code = [] if controller is None else code_parts(controller, value.cc, "cc")
+        return [profile_to_dict(value), *code]
     if isinstance(value, BrowserModel):
         return repr(value)
     if callable(value):

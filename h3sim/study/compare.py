@@ -1,4 +1,4 @@
-"""Compares schemes over pages: the table of Marx 2019 § 5.1, for any pages, schemes and network."""
+"""The comparison of schemes: the table of Marx 2019 § 5.1, for any pages, schemes and network."""
 
 from __future__ import annotations
 
@@ -36,9 +36,8 @@ if TYPE_CHECKING:
 class ComparisonRow(NamedTuple):
     """One load. Speedups are ratios to the baseline without a send buffer; above 1 is faster.
 
-    They are ratios of ByteIndexes, which are integrals; sampled ones are None unless asked for.
-
-    Paints, SpeedIndex and load event are those of a browser that computes its load, else None.
+    They are ratios of exact ByteIndexes; sampled ones are None unless requested. Paints, SpeedIndex
+    and load event are None unless the browser computed the load.
     """
 
     page: str
@@ -61,7 +60,7 @@ class ComparisonRow(NamedTuple):
 
 
 class MeanRow(NamedTuple):
-    """Means of the speedups over the pages that have them: the columns of Marx 2019, Table 2."""
+    """Mean speedups over the pages that have them: the columns of Marx 2019, Table 2."""
 
     scheme: str
     send_buffer_kb: float
@@ -71,9 +70,9 @@ class MeanRow(NamedTuple):
 
 
 class VersionRow(NamedTuple):
-    """Another version of the first page beside it, with the same scheme and send buffer.
+    """Comparison of a version of a page with the first version, for one scheme and send buffer.
 
-    Speedups are ratios of the first page's time to this one's; above 1 is faster.
+    Speedups are ratios of the first version's time to this one's; above 1 is faster.
     """
 
     page: str
@@ -111,10 +110,7 @@ COMPARISON = OutputSchema(
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Comparison(ResultTable):
-    """Rows by page, buffer and scheme, in the order given.
-
-    `loads` holds what each row comes from, if it was asked for.
-    """
+    """Rows by page, buffer and scheme, in the order given; `loads` has their loads, if kept."""
 
     format = COMPARISON
     displayed = ("rows", "means")
@@ -126,7 +122,7 @@ class Comparison(ResultTable):
     notes: dict[str, list[str]]
     """Notes on pages, by name, for pages that have any."""
     missing_reason: dict[str, str]
-    """Why a page has no ByteIndex above the fold, by its name, where it has none."""
+    """Reason why a page has no ByteIndex above the fold, by its name, for pages without one."""
     are_versions: bool
     """True if the pages are versions of one: same document, and mostly the same resources."""
     fidelity: dict[str, Fidelity]
@@ -138,12 +134,12 @@ class Comparison(ResultTable):
         return self.means_by(lambda values: math.fsum(values) / len(values))
 
     def means_by(self, mean: Callable[[list[float]], float]) -> Rows[MeanRow]:
-        """Return the mean speedups under another *mean*, say `statistics.geometric_mean`."""
-        cells: dict[tuple[str, float], list[ComparisonRow]] = {}
+        """Return the mean speedups by another *mean*, such as `statistics.geometric_mean`."""
+        groups: dict[tuple[str, float], list[ComparisonRow]] = {}
         for row in self.rows:
-            cells.setdefault((row.scheme, row.send_buffer_kb), []).append(row)
+            groups.setdefault((row.scheme, row.send_buffer_kb), []).append(row)
 
-        def over(values: Iterable[float | None]) -> float | None:
+        def mean_of_known(values: Iterable[float | None]) -> float | None:
             known = [value for value in values if value is not None]
             return mean(known) if known else None
 
@@ -151,23 +147,24 @@ class Comparison(ResultTable):
             MeanRow,
             (
                 MeanRow(
-                    *cell,
+                    scheme,
+                    send_buffer_kb,
                     len(rows),
-                    over(row.speedup_all for row in rows),
-                    over(row.speedup_atf for row in rows),
+                    mean_of_known(row.speedup_all for row in rows),
+                    mean_of_known(row.speedup_atf for row in rows),
                 )
-                for cell, rows in cells.items()
+                for (scheme, send_buffer_kb), rows in groups.items()
             ),
         )
 
     @cached_property
     def versions(self) -> Rows[VersionRow]:
-        """The other pages beside the first, where they are versions of one; else no row."""
+        """Comparisons of the other versions of a page with the first; empty for different pages."""
         if not self.are_versions:
             return Rows(VersionRow, ())
-        known = self.rows[0].page
-        first = {(row.scheme, row.send_buffer_kb): row for row in self.rows if row.page == known}
-        others = (row for row in self.rows if row.page != known)
+        page = self.rows[0].page
+        first = {(row.scheme, row.send_buffer_kb): row for row in self.rows if row.page == page}
+        others = (row for row in self.rows if row.page != page)
         pairs = ((first[row.scheme, row.send_buffer_kb], row) for row in others)
         return Rows(VersionRow, (_compare_versions(one, other) for one, other in pairs))
 
@@ -197,7 +194,7 @@ class Comparison(ResultTable):
 
 
 class SeedComparisonRow(NamedTuple):
-    """A scheme against the baseline with the same send buffer, by one metric, over all seeds.
+    """Comparison of a scheme with the baseline by one metric, over all seeds, with the same buffer.
 
     *metric* is a column of a study; the rest is as in `h3sim.study.statistics.SchemeRow`: the
     speedup is the geometric mean over clusters (pages, or seeds of a single page).
@@ -243,10 +240,13 @@ class SeedComparison(RichDisplay):
             metric=(metric, self.rows.column("metric")),
             send_buffer_kb=(send_buffer_kb, self.rows.column("send_buffer_kb")),
         )
-        known = (metric, send_buffer_kb)
         return Rows(
             SeedComparisonRow,
-            (row for row in self.rows if (row.metric, row.send_buffer_kb) == known),
+            (
+                row
+                for row in self.rows
+                if row.metric == metric and row.send_buffer_kb == send_buffer_kb
+            ),
         )
 
     def __repr__(self) -> str:
@@ -259,14 +259,15 @@ class SeedComparison(RichDisplay):
 
 
 def _fidelity_lines(fidelity: Mapping[str, Fidelity]) -> Iterator[str]:
-    """Yield how well replays fit, one line after the other, with the page's name."""
-    for page, judged in fidelity.items():
-        for line in judged.lines():
+    """Yield lines about the fit of replays, each with the name of its page."""
+    for page, fit in fidelity.items():
+        for line in fit.lines():
             yield f"{page}: {line}"
 
 
-_WHICH: tuple[Which, ...] = ("all", "atf")
-_BUFFERS = Predicate(
+_SELECTIONS: tuple[Which, ...] = ("all", "atf")
+"""Resources of which a ByteIndex is taken."""
+_NUMBER_LIST = Predicate(
     "a list of numbers",
     lambda value: isinstance(value, Iterable) and not isinstance(value, str | bytes),
 )
@@ -325,25 +326,27 @@ def compare(
     >>> [round(row.speedup_all, 2) for row in comparison.rows]
     [1.0, 1.41]
     """
-    usual = () if scheduler is not None else "marx-2019"
+    default_schemes = () if scheduler is not None else "marx-2019"
     with ErrorCollector() as errors:
         errors.collect("", lambda: _check(keep_loads, sample_ms, options))
-        several = errors.collect("", lambda: _seeds(seeds, keep_loads, sample_ms))
+        seed_list = errors.collect("", lambda: _seeds(seeds, keep_loads, sample_ms))
         requested = errors.collect(
-            "", lambda: add_schedulers(schemes, scheduler, signals, usual=usual), default=["rr"]
+            "",
+            lambda: add_schedulers(schemes, scheduler, signals, default=default_schemes),
+            default=["rr"],
         )
-        execution, given = errors.collect(
+        execution, base_config = errors.collect(
             "", lambda: read_options(compare, options, config), default=(None, LoadConfig())
         )
-        configs = errors.collect("", lambda: _buffered(given, send_buffers_kb))
-        found = errors.collect("", lambda: resolve_compared(pages, requested, baseline))
-    subjects, relative_to = found
-    grid = _Grid(subjects.pages, configs, subjects.schemes, relative_to)
-    if several is None:
+        configs = errors.collect("", lambda: _with_buffers(base_config, send_buffers_kb))
+        compared = errors.collect("", lambda: resolve_compared(pages, requested, baseline))
+    subjects, baseline_scheme = compared
+    grid = _Grid(subjects.pages, configs, subjects.schemes, baseline_scheme)
+    if seed_list is None:
         return _one_seed(grid, execution, sample_ms, keep_loads=keep_loads)
-    if not isinstance(seeds, Iterable):
-        several = range(given.seed, given.seed + len(several))
-    return _over_seeds(grid, execution, several)
+    if not isinstance(seeds, Iterable):  # a number of seeds, from that of the config on
+        seed_list = range(base_config.seed, base_config.seed + len(seed_list))
+    return _over_seeds(grid, execution, seed_list)
 
 
 def _seeds(
@@ -354,8 +357,8 @@ def _seeds(
         return None
     from h3sim.study.sweep import resolve_seeds  # lazy: studies use this module
 
-    given = {"keep_loads": keep_loads or None, "sample_ms": sample_ms}
-    names = [name for name, value in given.items() if value is not None]
+    refused = {"keep_loads": keep_loads or None, "sample_ms": sample_ms}
+    names = [name for name, value in refused.items() if value is not None]
     with ErrorCollector() as errors:
         if names:
             message = "does not go with seeds"
@@ -370,15 +373,14 @@ def _one_seed(
     """Return the comparison of one load each."""
     tasks = grid.tasks(sample_ms)
     with LoadRunner(execution, _measured, keep_loads=keep_loads) as runner:
-        found = dict(zip(tasks, runner.run([*tasks.values()]), strict=True))
+        measured = dict(zip(tasks, runner.run([*tasks.values()]), strict=True))
     loads = dict(zip(tasks, runner.loads or (), strict=bool(keep_loads)))
-    first = found[grid.base_of(grid.pages[0])]
-    bases = {page.name: found[grid.base_of(page)] for page in grid.pages}
+    first = measured[grid.base_of(grid.pages[0])]
+    bases = {page.name: measured[grid.base_of(page)] for page in grid.pages}
+    rows = (_comparison_row(key, measured[key], bases[key.page]) for key in grid.cells())
     return Comparison(
         baseline=grid.baseline.name,
-        rows=Rows(
-            ComparisonRow, (_comparison_row(key, found[key], bases[key[0]]) for key in grid.cells())
-        ),
+        rows=Rows(ComparisonRow, rows),
         loads=tuple(loads[key] for key in grid.cells() if keep_loads),
         sample_ms=sample_ms,
         notes={name: base["notes"] for name, base in bases.items() if base["notes"]},
@@ -418,20 +420,24 @@ def _over_seeds(grid: _Grid, execution: Execution, seeds: Sequence[int]) -> Seed
 def _seed_rows(results: Results, grid: _Grid) -> Iterator[SeedComparisonRow]:
     """Yield the rows of each send buffer and metric; metrics that no load has are left out."""
     for config in grid.configs:
-        some = results.filter(send_buffer_kb=config.send_buffer_kb)
+        of_config = results.filter(send_buffer_kb=config.send_buffer_kb)
         for figure in FIGURES:
             if not figure.is_compared:
                 continue
             try:
-                rows = some.compare(grid.baseline.name, value=figure.name)
+                rows = of_config.compare(grid.baseline.name, value=figure.name)
             except NothingToMeasureError:
                 continue
             for row in rows:
                 yield SeedComparisonRow(figure.name, config.send_buffer_kb, *row)
 
 
-_Key = tuple[str, str, LoadConfig]
-"""A load of a comparison: names of page and scheme, and the config."""
+class _Key(NamedTuple):
+    """A load of a comparison: names of page and scheme, and the config."""
+
+    page: str
+    scheme: str
+    config: LoadConfig
 
 
 @dataclass(frozen=True)
@@ -444,46 +450,49 @@ class _Grid:
     baseline: Scheme
 
     def fidelities(self, execution: Execution) -> dict[str, Fidelity]:
-        """Return by page how well the loads of recorded ones fit their recordings."""
+        """Return the fit of each recorded page's replay to its recording, by page."""
         quiet = replace(execution, progress=False)
         return fidelities(self.pages, quiet, browser=self.configs[0].browser_model)
 
     def cells(self) -> Iterator[_Key]:
         """Yield the loads that have a row."""
         for page, config, scheme in itertools.product(self.pages, self.configs, self.schemes):
-            yield page.name, scheme.name, config
+            yield _Key(page.name, scheme.name, config)
 
     def base_of(self, page: Page) -> _Key:
         """Return the load that those of *page* are compared with."""
-        return page.name, self.baseline.name, replace(self.configs[0], send_buffer_kb=0)
+        return _Key(page.name, self.baseline.name, replace(self.configs[0], send_buffer_kb=0))
 
     def tasks(self, sample_ms: float | None) -> dict[_Key, LoadTask]:
-        """Return all loads, the baseline's among them, each once."""
+        """Return all loads, those of the baseline included, each once."""
         pages = {page.name: page for page in self.pages}
         schemes = {scheme.name: scheme for scheme in (*self.schemes, self.baseline)}
         quantity = "" if sample_ms is None else repr(sample_ms)
         keys = dict.fromkeys((*map(self.base_of, self.pages), *self.cells()))
-        return {key: LoadTask(pages[key[0]], schemes[key[1]], key[2], quantity) for key in keys}
+        return {
+            key: LoadTask(pages[key.page], schemes[key.scheme], key.config, quantity)
+            for key in keys
+        }
 
 
 def _check(keep_loads: object, sample_ms: object, options: Mapping[str, Any]) -> None:
-    taken = {"keep_loads": (Flag(), keep_loads), "sample_ms": (SAMPLE_MS, sample_ms)}
-    check_arguments(InputError, **taken)
+    typed = {"keep_loads": (Flag(), keep_loads), "sample_ms": (SAMPLE_MS, sample_ms)}
+    check_arguments(InputError, **typed)
     if "send_buffer_kb" in options:
         message = "goes as send_buffers_kb here, a list: what each scheme is loaded with"
         raise InputError.at("send_buffer_kb", message)
 
 
-def _buffered(config: LoadConfig, send_buffers_kb: Iterable[float]) -> list[LoadConfig]:
+def _with_buffers(config: LoadConfig, send_buffers_kb: Iterable[float]) -> list[LoadConfig]:
     """Return *config* with each of the send buffers."""
-    check_arguments(InputError, send_buffers_kb=(_BUFFERS, send_buffers_kb))
+    check_arguments(InputError, send_buffers_kb=(_NUMBER_LIST, send_buffers_kb))
     with ErrorCollector() as errors:
         configs = [
             errors.collect("", partial(replace, config, send_buffer_kb=send_buffer_kb))
             for send_buffer_kb in send_buffers_kb
         ]
     check_some(send_buffers_kb=configs)
-    # Each once, as schemes are: a mean over pages would count a page twice.
+    # Without duplicates: a mean over pages would count a page twice.
     return list(dict.fromkeys(configs))
 
 
@@ -497,18 +506,20 @@ class Subjects(NamedTuple):
 def resolve_subjects(
     pages: PageLike | Iterable[PageLike], schemes: SchemeLike | Iterable[SchemeLike]
 ) -> Subjects:
-    """Return what is meant, where a table can tell all of it apart.
+    """Return the pages and schemes, whose names must be unique.
 
     Raises:
-        InputError: listing every mistake: names that are not known, nothing at all, a name twice.
+        InputError: listing every error: unknown names, empty lists, duplicate names.
     """
     with ErrorCollector() as errors:
-        # Not empty instead: what is not known is no reason to say that something is needed.
-        found = errors.collect("pages", lambda: resolve_pages(pages), default=(None,))
-        selected = errors.collect("schemes", lambda: resolve_schemes(schemes), default=(None,))
-        errors.collect("", lambda: check_some(pages=found, schemes=selected))
-    check_names(pages=found, schemes=selected)
-    return Subjects(found, selected)
+        # The defaults are not empty, so that unknown names are not also reported as missing.
+        resolved_pages = errors.collect("pages", lambda: resolve_pages(pages), default=(None,))
+        resolved_schemes = errors.collect(
+            "schemes", lambda: resolve_schemes(schemes), default=(None,)
+        )
+        errors.collect("", lambda: check_some(pages=resolved_pages, schemes=resolved_schemes))
+    check_names(pages=resolved_pages, schemes=resolved_schemes)
+    return Subjects(resolved_pages, resolved_schemes)
 
 
 def resolve_compared(
@@ -516,24 +527,26 @@ def resolve_compared(
     schemes: SchemeLike | Iterable[SchemeLike],
     baseline: SchemeLike,
 ) -> tuple[Subjects, Scheme]:
-    """Return what is meant, and the scheme that it is relative to.
+    """Return the pages and schemes, and the scheme of *baseline*.
 
     Raises:
-        InputError: listing every mistake, as `resolve_subjects` and `baseline_of` have them.
+        InputError: listing every error of `resolve_subjects` and `baseline_of`.
     """
     with ErrorCollector() as errors:
-        found = errors.collect(
+        subjects = errors.collect(
             "", lambda: resolve_subjects(pages, schemes), default=Subjects([], [])
         )
-        relative_to = errors.collect("baseline", lambda: baseline_of(baseline, found.schemes))
-    return found, relative_to
+        scheme = errors.collect("baseline", lambda: baseline_of(baseline, subjects.schemes))
+    return subjects, scheme
 
 
 def _common(grid: _Grid, base: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the loads of a comparison have in common: not scheme and buffer."""
+    """Return the fields of a `Comparison` that all its loads share, from the baseline's load."""
     config, words = grid.configs[0], base["words"]
     configuration = {
         **base["configuration"],
+        # Schemes may have their own order, and a load without a buffer has no refill: these are
+        # the values of the profile and the config.
         "retransmission_order": base["retransmit"]
         and (config.retransmission_order or base["retransmit"]),
         "send_buffer_refill": config.send_buffer_refill,
@@ -546,76 +559,82 @@ def _common(grid: _Grid, base: Mapping[str, Any]) -> dict[str, Any]:
         "page_digests": {page.name: page.digest for page in grid.pages},
         "are_versions": _are_versions(grid.pages),
         "missing_reason": {
-            page.name: why for page in grid.pages if (why := page.nothing_visible_reason)
+            page.name: reason for page in grid.pages if (reason := page.nothing_visible_reason)
         },
     }
 
 
 def _are_versions(pages: Sequence[Page]) -> bool:
-    """Return whether all have the root of the first, and share half of all resources with it."""
+    """Return whether all pages have the root of the first, and at least half of all resources.
+
+    Shared resources are counted against those that at least one of the two pages has.
+    """
     first, *others = pages
-    known = {resource.id for resource in first.resources}
-    return bool(others) and all(
-        other.resources[other.root].id == first.resources[first.root].id
-        and 2 * len(known & (ids := {each.id for each in other.resources})) >= len(known | ids)
-        for other in others
-    )
+    first_ids = {resource.id for resource in first.resources}
+    for other in others:
+        ids = {resource.id for resource in other.resources}
+        has_same_root = other.resources[other.root].id == first.resources[first.root].id
+        if not has_same_root or 2 * len(first_ids & ids) < len(first_ids | ids):
+            return False
+    return bool(others)
 
 
 def _compare_versions(first: ComparisonRow, row: ComparisonRow) -> VersionRow:
     """Return the ratios of one version of a page to the first."""
-    ratios = (_ratio(getattr(first, name), getattr(row, name)) for name in _OF_VERSIONS)
-    return VersionRow(row.page, row.scheme, row.send_buffer_kb, *ratios)
-
-
-_OF_VERSIONS = (
-    *("byte_index_all_ms", "byte_index_atf_ms", "page_load_ms"),
-    *("first_paint_ms", "largest_paint_ms", "load_event_ms"),
-)
-"""Columns whose ratios are those of a `VersionRow`, in its order."""
+    return VersionRow(
+        row.page,
+        row.scheme,
+        row.send_buffer_kb,
+        speedup_all=_ratio(first.byte_index_all_ms, row.byte_index_all_ms),
+        speedup_atf=_ratio(first.byte_index_atf_ms, row.byte_index_atf_ms),
+        speedup_page_load=_ratio(first.page_load_ms, row.page_load_ms),
+        speedup_first_paint=_ratio(first.first_paint_ms, row.first_paint_ms),
+        speedup_largest_paint=_ratio(first.largest_paint_ms, row.largest_paint_ms),
+        speedup_load_event=_ratio(first.load_event_ms, row.load_event_ms),
+    )
 
 
 def baseline_of(baseline: SchemeLike, schemes: Sequence[Scheme]) -> Scheme:
-    """Return the scheme that is meant: the one of *schemes* that goes by this name, if there is.
+    """Return the scheme of the baseline: that of *schemes* with this name, if there is one.
 
     Raises:
-        InputError: if it shares the name of one of them and is another.
-        UnknownNameError: if it is a name, and not known.
+        InputError: if it is another scheme with the name of one of *schemes*.
+        UnknownNameError: if it is an unknown name.
     """
-    named = {scheme.name: scheme for scheme in schemes}
-    if isinstance(baseline, str) and baseline in named:
-        return named[baseline]
-    found = resolve_scheme(baseline)
-    if named.get(found.name, found) != found:
-        message = f"is called {found.name!r} like one of the schemes, and is another: rename one"
+    scheme_by_name = {scheme.name: scheme for scheme in schemes}
+    if isinstance(baseline, str) and baseline in scheme_by_name:
+        return scheme_by_name[baseline]
+    scheme = resolve_scheme(baseline)
+    if scheme_by_name.get(scheme.name, scheme) != scheme:
+        message = f"is called {scheme.name!r} like one of the schemes, and is another: rename one"
         raise InputError.at("baseline", message)
-    return found
+    return scheme
 
 
 def check_names(**given: Iterable[Page | Scheme | Network | TransportProfile]) -> None:
-    """Refuse what a table could not tell apart: *given* by key, as `pages=[...]`.
+    """Refuse duplicate names, which rows could not distinguish: *given* by kind, `pages=[...]`.
 
     Raises:
-        InputError: for each name that several pages, say, or several schemes, have.
+        InputError: listing the duplicate names of each kind.
     """
     issues: list[ValidationIssue] = []
     for key, values in given.items():
         names = [value.name for value in values]
-        twice = dict.fromkeys(name for name in names if names.count(name) > 1)
-        several = f"{key.removesuffix('s')}s".replace("_", " ")
-        messages = (f"two {several} are called {name!r}" for name in twice)
+        duplicates = dict.fromkeys(name for name in names if names.count(name) > 1)
+        noun = f"{key.removesuffix('s')}s".replace("_", " ")
+        messages = (f"two {noun} are called {name!r}" for name in duplicates)
         issues += (ValidationIssue(key=key, message=message) for message in messages)
     refuse(issues)
 
 
 def _measured(load: Load, sample_ms: str) -> dict[str, Any]:
-    """Return the figures of a load that rows have, and what is known of its page and profile."""
+    """Return the metrics of a load's row, notes on its page, and its profile's retransmission."""
     above = [timing for timing in load.timings if timing.above_the_fold]
     last = max(above, key=lambda timing: timing.finished_ms, default=None)
     root = load.page.resources[load.page.root].id
     sampled = {
         f"byte_index_sampled_{which}_ms": load.byte_index_or_none(which, sample_ms=float(sample_ms))
-        for which in (_WHICH if sample_ms else ())
+        for which in (_SELECTIONS if sample_ms else ())
     }
     row = {
         "byte_index_all_ms": load.byte_index_or_none("all"),

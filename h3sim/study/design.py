@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 OPTIONS = tuple(entry.name for entry in fields(LoadConfig) if entry.name != "seed")
-"""Allowed axes besides pages, schemes and seeds: every option of a load."""
+"""Options of a load, which may be axes of a study besides pages, schemes and seeds."""
 
 
 class DesignPoint(NamedTuple):
@@ -94,12 +94,12 @@ class FactorialDesign(Sequence[dict[str, Any]]):
 
     def __getitem__(self, index: Any) -> Any:
         rest = range(len(self))[index]  # raises IndexError if out of range
-        chosen: dict[str, Any] = {}
-        # The last axis is the fastest, so it is the lowest digit.
-        for name, values in reversed(list(self.axes.items())):
-            rest, at = divmod(rest, len(values))
-            chosen[name] = values[at]
-        return {**self.listed[rest], **dict(reversed(list(chosen.items())))}
+        chosen: list[tuple[str, Any]] = []
+        # The last axis varies fastest, so it is the lowest digit of the index.
+        for name, values in reversed([*self.axes.items()]):
+            rest, digit = divmod(rest, len(values))
+            chosen.append((name, values[digit]))
+        return {**self.listed[rest], **dict(reversed(chosen))}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,15 +140,13 @@ class Design(Sequence[DesignPoint]):
     @property
     def axes(self) -> tuple[str, ...]:
         """Columns in which the loads differ, slowest first."""
-        varying = [name for name, values in self.settings.axes.items() if len(values) > 1]
-        listed = dict.fromkeys(name for entry in self.settings.listed for name in entry)
-        return (
-            *(["page"] if len(self.pages) > 1 else []),
-            *(listed if len(self.settings.listed) > 1 else ()),
-            *varying,
-            *(["scheme"] if len(self.schemes) > 1 else []),
-            *(["seed"] if len(self.seeds) > 1 else []),
-        )
+        names = ["page"] if len(self.pages) > 1 else []
+        if len(self.settings.listed) > 1:
+            names += dict.fromkeys(name for entry in self.settings.listed for name in entry)
+        names += (name for name, values in self.settings.axes.items() if len(values) > 1)
+        names += ["scheme"] if len(self.schemes) > 1 else []
+        names += ["seed"] if len(self.seeds) > 1 else []
+        return tuple(names)
 
 
 def values_of_axis(name: str, given: Any) -> tuple[Any, ...]:
@@ -158,8 +156,8 @@ def values_of_axis(name: str, given: Any) -> tuple[Any, ...]:
         InputError: if it has no values, or duplicates.
     """
     given = plain_values(given)
-    is_many = isinstance(given, Sequence | Iterator) and not isinstance(given, str)
-    values = tuple(given) if is_many else (given,)
+    is_list = isinstance(given, Sequence | Iterator) and not isinstance(given, str)
+    values = tuple(given) if is_list else (given,)
     messages = [] if values else ["at least one value is needed"]
     if any(isinstance(value, Range) for value in values):
         messages.append("a range needs samples=, the number of draws")
@@ -168,6 +166,7 @@ def values_of_axis(name: str, given: Any) -> tuple[Any, ...]:
             messages.append(f"{value!r} is given twice")
     if messages:
         raise InputError(ValidationIssue(key=name, message=message) for message in messages)
+    # numpy's numbers as Python's.
     return tuple(value.item() if hasattr(value, "item") else value for value in values)
 
 
@@ -188,8 +187,8 @@ def sampled(
         raise InputError.at("samples", f"must be a power of two for Sobol' points, is {n}")
     with needing_extra("scipy", "study"):
         from scipy.stats import qmc  # lazy: optional dependency
-    maker = qmc.LatinHypercube if method == "latin-hypercube" else qmc.Sobol
-    return tuple(at_shares(ranges, point) for point in maker(d=len(ranges), rng=seed).random(n))
+    sampler = qmc.LatinHypercube if method == "latin-hypercube" else qmc.Sobol
+    return tuple(at_shares(ranges, point) for point in sampler(d=len(ranges), rng=seed).random(n))
 
 
 def at_shares(ranges: Mapping[str, Range], shares: Iterable[float]) -> dict[str, Any]:
@@ -202,12 +201,14 @@ def at_shares(ranges: Mapping[str, Range], shares: Iterable[float]) -> dict[str,
     return {name: limits.at(float(share)) for (name, limits), share in pairs}
 
 
-_FIRST, _GROWTH = 20, 1.5
-_NOMINAL = 0.8
-"""Makes intervals of 95 % cover in 94 to 96 % of studies, whatever the width (docs/studies.md)."""
-_RARE = 0.1
+_SEEDS_OF_FIRST_LOOK, _LOOK_GROWTH = 20, 1.5
+"""Seeds at the first interim analysis, and their ratio between two analyses."""
+_LEVEL_FACTOR = 0.8
+"""Factor of the error probability with which intervals of 95 %, at which sampling stopped, cover
+the mean in 94 to 96 % of studies, whatever the width (docs/studies.md)."""
+_UNNOTICED_SHARE = 0.1
 """Share of seeds that may differ from all others unnoticed."""
-_MOST = 200
+_DEFAULT_MOST_SEEDS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,7 +235,9 @@ class StoppingRule:
         "coverage probability of each scheme's interval where sampling stops",
         default=0.95,
     )
-    most_seeds: int = file_key(Integer(low=3, high=10**6), "maximum number of seeds", default=_MOST)
+    most_seeds: int = file_key(
+        Integer(low=3, high=10**6), "maximum number of seeds", default=_DEFAULT_MOST_SEEDS
+    )
 
     def __post_init__(self) -> None:
         validate(self, InputError)
@@ -242,32 +245,31 @@ class StoppingRule:
     @property
     def looks(self) -> tuple[int, ...]:
         """Numbers of seeds at the interim analyses: from 20 on, each half as many again."""
-        found, n_seeds = [], min(_FIRST, self.most_seeds)
-        # Fewer than 20 only if that is the maximum, so half as many again is always more.
+        looks, n_seeds = [], min(_SEEDS_OF_FIRST_LOOK, self.most_seeds)
         while n_seeds < self.most_seeds:
-            found.append(n_seeds)
-            n_seeds = int(n_seeds * _GROWTH)
-        return (*found, self.most_seeds)
+            looks.append(n_seeds)
+            n_seeds = int(n_seeds * _LOOK_GROWTH)
+        return (*looks, self.most_seeds)
 
     @property
     def level(self) -> float:
         """Nominal error probability of the intervals.
 
-        The width depends on the spread of the seeds alone, which is independent of their mean where
-        they are normal. So stopping costs little coverage (Chow and Robbins 1965): four fifths of
-        the error make up for it.
+        The width depends on the spread of the seeds alone, which is independent of their mean if
+        they are normal. So stopping costs little coverage (Chow and Robbins 1965), which four
+        fifths of the error probability compensate.
         """
-        return (1 - self.confidence) * _NOMINAL
+        return (1 - self.confidence) * _LEVEL_FACTOR
 
     def is_met(self, low: float, high: float, n_seeds: int) -> bool:
         """Return whether the interval of *n_seeds* is narrow enough to stop.
 
-        The interval of equal seeds has no width, however rare others are: it counts once, of so
-        many seeds, one that differs is missing with at most the probability `level` if one in ten
-        differs (the rule of three: Hanley 1983).
+        If all seeds are equal, the interval has no width, although others may differ. It counts
+        once there are so many seeds that all of them are equal with a probability of at most
+        `level` if one in ten differs (the rule of three: Hanley 1983).
         """
         if low == high:
-            enough = math.ceil(math.log(self.level) / math.log(1 - _RARE))
-            return n_seeds >= min(enough, self.most_seeds)
-        # Not by the ratio: the lower end of a very wide interval is 0.
+            n_needed = math.ceil(math.log(self.level) / math.log(1 - _UNNOTICED_SHARE))
+            return n_seeds >= min(n_needed, self.most_seeds)
+        # Without dividing: the lower end of a very wide interval is 0.
         return high - low < self.width * low

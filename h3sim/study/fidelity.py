@@ -33,18 +33,22 @@ if TYPE_CHECKING:
     from h3sim.transport import Network
 
 
-_RECORDED, _USUAL = "recorded", "chrome-eps"
-_WITHOUT_PRIORITIES = ("rr", "fifo")
-_QUIC = ("h3", "http/3", "hq", "quic")
-_MULTIPLEXED = ("h2", "http/2", "spdy", *_QUIC)
+_RECORDED_SCHEME, _DEFAULT_SCHEME = "recorded", "chrome-eps"
+"""Schemes of replays, with and without recorded priorities."""
+_SCHEMES_WITHOUT_PRIORITIES = ("rr", "fifo")
+"""Schemes of servers that ignore priorities."""
+_QUIC_PROTOCOLS = ("h3", "http/3", "hq", "quic")
+_MULTIPLEXED_PROTOCOLS = ("h2", "http/2", "spdy", *_QUIC_PROTOCOLS)
+"""Beginnings of the recorded names of protocols."""
 GOOD_FACTOR, FAIR_FACTOR = 1.25, 1.5
 """Largest factor by which a milestone may differ."""
 GOOD_RANKS, FAIR_RANKS = 0.8, 0.5
 """Lowest Spearman's rho of the order of completions."""
 GOOD_BYTES, FAIR_BYTES = 0.9, 0.75
 """Lowest share of the recorded bytes in the page."""
-_ALL = "all resources"
-_FEW_RANKS = 5
+_ALL_RESOURCES = "all resources"
+"""Milestone of the last completion."""
+_MIN_COMPLETIONS = 5
 """Fewest completions with a meaningful order: four agree by chance once in 24."""
 
 
@@ -73,7 +77,7 @@ class Milestone(NamedTuple):
         return most / least if least > 0 else float("inf")
 
     def describe(self, verb: str) -> str:
-        """Describe both times; *verb* says how the second was found."""
+        """Describe both times; *verb*, "replayed" or "computed", tells where the second is from."""
         times = f"recorded {self.recorded_ms:,.0f} ms, {verb} {self.replayed_ms:,.0f} ms"
         return f"{self.milestone}: {times}"
 
@@ -129,20 +133,21 @@ class Fidelity:
         """One-sentence description of the fit."""
         subject = "computed load" if self.is_computed else "replay"
         if self.off_by is None:
-            why = "which lacks the necessary data"
-            return f"The {subject} cannot be compared with the recording, {why}."
+            reason = "which lacks the necessary data"
+            return f"The {subject} cannot be compared with the recording, {reason}."
         worst = max(self.milestones, key=lambda row: row.factor)
-        off = 100 * (worst.factor - 1)
-        how = "early" if worst.replayed_ms < worst.recorded_ms else "late"
-        far = f"{off:.0f} %" if worst.factor < 2 else f"{worst.factor:.1f} times"
-        parts = [f"{worst.milestone} {far} too {how}"]
+        percent = 100 * (worst.factor - 1)
+        deviation = f"{percent:.0f} %" if worst.factor < 2 else f"{worst.factor:.1f} times"
+        direction = "early" if worst.replayed_ms < worst.recorded_ms else "late"
+        parts = [f"{worst.milestone} {deviation} too {direction}"]
         if self.rank_correlation is not None:
             server = f", with a server that sends as {self.server}" if self.server else ""
             rho = f"{self.rank_correlation:.2f} (Spearman's rho{server})"
             parts.append(f"order of completions {rho}")
         if self.bytes_share is not None and self.bytes_share < GOOD_BYTES:
             parts.append(f"{100 * self.bytes_share:.0f} % of the recorded bytes")
-        return f"The {subject} fits the recording {_ADVERBS[self.grade]}: {', '.join(parts)}."
+        adverb = _GRADE_ADVERBS[self.grade]
+        return f"The {subject} fits the recording {adverb}: {', '.join(parts)}."
 
     def lines(self) -> list[str]:
         """Return the sentence, the milestones and, for a poor replay, missing data, as lines."""
@@ -156,12 +161,12 @@ class Fidelity:
     def missing_reason(self) -> str:
         """Data missing from a poor recording, and how to record it better."""
         if not self.lacks:
-            return f"nothing that could be identified. {_BETTER}"
-        return f"the recording lacks {'; '.join(self.lacks)}. {_BETTER}"
+            return f"nothing that could be identified. {_RECORDING_ADVICE}"
+        return f"the recording lacks {'; '.join(self.lacks)}. {_RECORDING_ADVICE}"
 
 
-_ADVERBS = {Grade.GOOD: "well", Grade.FAIR: "fairly", Grade.POOR: "poorly"}
-_BETTER = (
+_GRADE_ADVERBS = {Grade.GOOD: "well", Grade.FAIR: "fairly", Grade.POOR: "poorly"}
+_RECORDING_ADVICE = (
     "Record the page alone, with the cache disabled, over HTTP/2 or HTTP/3, until the network is"
     " idle, and save the HAR with content"
 )
@@ -204,9 +209,9 @@ def fidelity(page: Page, browser: BrowserModel | None = None) -> Fidelity | None
 
     The replay sends the recorded priorities if the page has them, else Chrome's; it uses QUIC if
     HTTP/3 was recorded, else TCP; and it connects to the recorded hosts. A recording does not tell
-    how its server used the priorities, which is no property of the page or the network: where
-    completions are in another order, the replay is that with "rr" or "fifo", for servers that
-    ignore priorities, if its order fits better. A *browser* that computes loads computes this one.
+    whether its server heeded the priorities. If the order of completions does not fit well, the
+    page is also replayed with "rr" and "fifo", as by servers that ignore priorities, and the
+    replay with the best order is taken. If *browser* computes loads, this one is computed, too.
 
     >>> import h3sim
     >>> fidelity(h3sim.load_page("davies-meenan")) is None
@@ -221,54 +226,71 @@ def fidelities(
     *,
     browser: BrowserModel | None = None,
 ) -> dict[str, Fidelity]:
-    """Return by name how well the loads of those *pages* that were recorded fit."""
+    """Return the fidelity of each page that was recorded, by its name."""
     model = browser or BrowserModel()
-    recorded = {
-        page.name: each for page in pages if (each := _Recorded.of(page, model)) is not None
+    recordings = {
+        page.name: recording
+        for page in pages
+        if (recording := _Recording.of_page(page, model)) is not None
     }
-    known = [each for each in recorded.values() if each.network is not None]
-    replays = _replays(known, execution or Execution(progress=False)) if known else {}
-    return {name: _build_fidelity(each, replays.get(name)) for name, each in recorded.items()}
+    replayable = [each for each in recordings.values() if each.network is not None]
+    replays = _best_replays(replayable, execution or Execution(progress=False))
+    return {
+        name: _build_fidelity(recording, replays.get(name))
+        for name, recording in recordings.items()
+    }
 
 
-def _replays(recorded: Sequence[_Recorded], execution: Execution) -> dict[str, _Replay]:
-    """Return by name the replay of each page whose completions are closest to the recorded order.
+def _best_replays(recordings: Sequence[_Recording], execution: Execution) -> dict[str, _Replay]:
+    """Return, by page name, the replay whose order of completions is closest to the recorded one.
 
-    Servers that ignore priorities are tried only where the order is not good without.
+    Servers that ignore priorities are tried only if the order is not good otherwise.
     """
-    with LoadRunner(execution, _measured) as runner:
-        found = dict(_replayed(recorded, "", runner))
-        doubtful = [each for each in recorded if found[each.page.name].is_doubtful]
-        for server in _WITHOUT_PRIORITIES:
-            for name, other in _replayed(doubtful, server, runner):
-                found[name] = max(found[name], other, key=_Replay.order)  # the first of equals
-    return found
+    if not recordings:
+        return {}
+    with LoadRunner(execution, _measure_replay) as runner:
+        replays = dict(_replay(recordings, "", runner))
+        doubtful = [each for each in recordings if replays[each.page.name].is_doubtful]
+        for server in _SCHEMES_WITHOUT_PRIORITIES:
+            for name, other in _replay(doubtful, server, runner):
+                # Of equals, max takes the first.
+                replays[name] = max(replays[name], other, key=_Replay.rank)
+    return replays
 
 
-def _replayed(
-    recorded: Sequence[_Recorded], server: str, runner: LoadRunner
+def _replay(
+    recordings: Sequence[_Recording], server: str, runner: LoadRunner
 ) -> Iterator[tuple[str, _Replay]]:
-    """Yield name and replay of each page, with that scheme of a server."""
-    measured = runner.run([each.task(server) for each in recorded])
-    for each, row in zip(recorded, measured, strict=True):
-        completed_ms, finished_ms = each.completed_ms, row["finished_ms"]
-        rho = _rank_correlation(completed_ms, finished_ms)
-        ends = row["page_load_ms"], row["load_event_ms"]
-        yield each.page.name, _Replay(server, finished_ms, *ends, rho)
+    """Yield the name of each page and its replay; *server* is as in `_Recording.task`."""
+    measured = runner.run([recording.task(server) for recording in recordings])
+    for recording, row in zip(recordings, measured, strict=True):
+        finished_ms = row["finished_ms"]
+        yield (
+            recording.page.name,
+            _Replay(
+                server,
+                finished_ms,
+                page_load_ms=row["page_load_ms"],
+                load_event_ms=row["load_event_ms"],
+                rank_correlation=_rank_correlation(recording.completed_ms, finished_ms),
+            ),
+        )
 
 
 class _Replay(NamedTuple):
-    """Replay with a scheme of the server, or with that of the client's priorities."""
+    """Measurements of a replay."""
 
     server: str
+    """Scheme of a server that ignores priorities; "" for one that heeds them."""
     finished_ms: Mapping[str, float]
+    """Completion of each resource, by its id."""
     page_load_ms: float
     load_event_ms: float | None
     """None if the browser replays: it has no load event of its own."""
     rank_correlation: float | None
 
-    def order(self) -> float:
-        """Return the rank correlation, or less than any if there is none."""
+    def rank(self) -> float:
+        """Return the rank correlation, or -infinity if there is none."""
         return -math.inf if self.rank_correlation is None else self.rank_correlation
 
     @property
@@ -277,20 +299,22 @@ class _Replay(NamedTuple):
         return self.rank_correlation is not None and self.rank_correlation < GOOD_RANKS
 
 
-class _Recorded(NamedTuple):
-    """Page with its recorded load, its network as far as it is known, and the browser."""
+class _Recording(NamedTuple):
+    """Page with its recorded load, and what is needed to replay it."""
 
     page: Page
     load: RecordedLoad
     network: Network | None
+    """Recorded network; None if it is unknown, and the page cannot be replayed."""
     browser: BrowserModel
 
     @classmethod
-    def of(cls, page: Page, browser: BrowserModel) -> _Recorded | None:
-        known, network = page.recorded_load, recorded_network(page)
-        if known is None or (known.n_bytes is None and network is None):
+    def of_page(cls, page: Page, browser: BrowserModel) -> _Recording | None:
+        """Return the recording of *page*; None if there is none to compare with."""
+        load, network = page.recorded_load, recorded_network(page)
+        if load is None or (load.n_bytes is None and network is None):
             return None
-        return cls(page, known, network, browser)
+        return cls(page, load, network, browser)
 
     @property
     def completed_ms(self) -> dict[str, float]:
@@ -302,19 +326,20 @@ class _Recorded(NamedTuple):
     def task(self, server: str) -> LoadTask:
         """Return the load with settings as close as possible to the recording.
 
-        *server* is the scheme of one that ignores priorities; "" means the client's priorities.
+        *server* is the scheme of a server that ignores priorities; "" is one that heeds them.
         """
         has_priorities = any(resource.recorded for resource in self.page.resources)
-        transport = "quic" if self.load.protocol.startswith(_QUIC) else "tcp"
+        client_scheme = _RECORDED_SCHEME if has_priorities else _DEFAULT_SCHEME
+        transport = "quic" if self.load.protocol.startswith(_QUIC_PROTOCOLS) else "tcp"
         return LoadTask(
             self.page,
-            resolve_scheme(server or (_RECORDED if has_priorities else _USUAL)),
+            resolve_scheme(server or client_scheme),
             LoadConfig(network=self.network or "", transport=transport, browser=self.browser),
         )
 
 
-def _measured(load: Load, _: str) -> dict[str, Any]:
-    """Return when resources were complete, and the page."""
+def _measure_replay(load: Load, _: str) -> dict[str, Any]:
+    """Return when the resources and the page were complete, and the load event."""
     return {
         "finished_ms": {row.id: row.finished_ms for row in load.timings},
         "page_load_ms": load.page_load_ms,
@@ -322,7 +347,7 @@ def _measured(load: Load, _: str) -> dict[str, Any]:
     }
 
 
-def gated(verdict: str, judged: Iterable[Fidelity | None]) -> str:
+def gated(verdict: str, fidelities: Iterable[Fidelity | None]) -> str:
     """Return *verdict*, qualified or withheld according to the fidelity of its replays.
 
     >>> gated("fifo is best.", [None])
@@ -330,7 +355,7 @@ def gated(verdict: str, judged: Iterable[Fidelity | None]) -> str:
     >>> gated("fifo is best.", [Fidelity(milestones=Rows(Milestone, ()))]).partition(":")[0]
     'No verdict'
     """
-    known = [each for each in judged if each is not None]
+    known = [each for each in fidelities if each is not None]
     poor = next((each for each in known if each.grade is Grade.POOR), None)
     if poor is not None:
         return f"No verdict: {poor.sentence} Missing: {poor.missing_reason}"
@@ -338,57 +363,54 @@ def gated(verdict: str, judged: Iterable[Fidelity | None]) -> str:
     return f"{verdict} {fair}".strip()
 
 
-def _build_fidelity(of: _Recorded, replay: _Replay | None) -> Fidelity:
-    """Return the comparison of a recording with its replay."""
-    page, known = of.page, of.load
-    lacks = tuple(_lacks(page, known))
-    is_computed = of.browser.mode is BrowserMode.PARSE
+def _build_fidelity(recording: _Recording, replay: _Replay | None) -> Fidelity:
+    """Return the comparison of a recording with its replay, if it could be replayed."""
+    page, load = recording.page, recording.load
+    lacks = tuple(_missing_data(page, load))
+    is_computed = recording.browser.mode is BrowserMode.PARSE
     if replay is None:
-        nothing = Rows(Milestone, ())
-        return Fidelity(milestones=nothing, lacks=lacks, is_computed=is_computed)
-    milestones = _common_milestones(page, known, of.completed_ms, replay)
+        return Fidelity(milestones=Rows(Milestone, ()), lacks=lacks, is_computed=is_computed)
     return Fidelity(
-        milestones=Rows(Milestone, milestones),
+        milestones=Rows(Milestone, _common_milestones(recording, replay)),
         rank_correlation=replay.rank_correlation,
         server=replay.server,
-        bytes_share=min(1.0, sum(page.stream_bytes) / known.n_bytes) if known.n_bytes else None,
+        bytes_share=min(1.0, sum(page.stream_bytes) / load.n_bytes) if load.n_bytes else None,
         lacks=lacks,
         is_computed=is_computed,
     )
 
 
-def _common_milestones(
-    page: Page, known: RecordedLoad, recorded: Mapping[str, float], replay: _Replay
-) -> Iterable[Milestone]:
+def _common_milestones(recording: _Recording, replay: _Replay) -> Iterator[Milestone]:
     """Yield the milestones that recording and replay have in common."""
-    replayed = replay.finished_ms
-    if known.load_event_ns is not None:
-        at_ms = to_ms(known.load_event_ns)
-        waited = page.awaited_by_load_event
-        if waited:
-            rest_ms = at_ms - max(recorded[id_] for id_ in waited)
-            replayed_ms = max(replayed[id_] for id_ in waited) + rest_ms
-            if replay.load_event_ms is not None:
-                replayed_ms = replay.load_event_ms
-            yield Milestone("load event", at_ms, replayed_ms)
-    seen = [each.id for each in page.resources if each.above_the_fold and each.id in recorded]
-    for name, ids in (("last above the fold", seen), (_ALL, list(recorded))):
+    page, load = recording.page, recording.load
+    recorded, replayed = recording.completed_ms, replay.finished_ms
+    awaited = page.awaited_by_load_event
+    if load.load_event_ns is not None and awaited:
+        recorded_ms = to_ms(load.load_event_ns)
+        replayed_ms = replay.load_event_ms
+        if replayed_ms is None:
+            browser_ms = recorded_ms - max(recorded[id_] for id_ in awaited)
+            replayed_ms = max(replayed[id_] for id_ in awaited) + browser_ms
+        yield Milestone("load event", recorded_ms, replayed_ms)
+    above_the_fold = [r.id for r in page.resources if r.above_the_fold and r.id in recorded]
+    for name, ids in (("last above the fold", above_the_fold), (_ALL_RESOURCES, list(recorded))):
         if ids:
-            last = max(recorded[id_] for id_ in ids), max(replayed[id_] for id_ in ids)
-            yield Milestone(name, *last)
-    if not recorded and known.finished_ns is not None:
-        yield Milestone(_ALL, to_ms(known.finished_ns), replay.page_load_ms)
+            last_recorded_ms = max(recorded[id_] for id_ in ids)
+            last_replayed_ms = max(replayed[id_] for id_ in ids)
+            yield Milestone(name, last_recorded_ms, last_replayed_ms)
+    if not recorded and load.finished_ns is not None:
+        yield Milestone(_ALL_RESOURCES, to_ms(load.finished_ns), replay.page_load_ms)
 
 
 def _rank_correlation(recorded: Mapping[str, float], replayed: Mapping[str, float]) -> float | None:
-    """Return Spearman's rho of the completion times; None for too few."""
-    if len(recorded) < _FEW_RANKS:
+    """Return Spearman's rho of the completion times; None for too few or equal times."""
+    if len(recorded) < _MIN_COMPLETIONS:
         return None
-    pairs = [(at_ms, replayed[id_]) for id_, at_ms in recorded.items()]
-    one, other = zip(*pairs, strict=True)
-    if len(set(one)) == 1 or len(set(other)) == 1:
+    recorded_ms = list(recorded.values())
+    replayed_ms = [replayed[id_] for id_ in recorded]
+    if len(set(recorded_ms)) == 1 or len(set(replayed_ms)) == 1:
         return None
-    return statistics.correlation(_ranks(one), _ranks(other))
+    return statistics.correlation(_ranks(recorded_ms), _ranks(replayed_ms))
 
 
 def _ranks(values: Sequence[float]) -> list[float]:
@@ -401,16 +423,16 @@ def _ranks(values: Sequence[float]) -> list[float]:
     return [(bisect_left(in_order, v) + bisect_right(in_order, v) + 1) / 2 for v in values]
 
 
-def _lacks(page: Page, known: RecordedLoad) -> Iterable[str]:
+def _missing_data(page: Page, load: RecordedLoad) -> Iterator[str]:
     """Yield the data that a replay needs and the recording lacks."""
-    if known.rtt_ns is None:
+    if load.rtt_ns is None:
         yield "connection and transfer times, so that its network is unknown"
-    if known.load_event_ns is None:
+    if load.load_event_ns is None:
         yield "the load event"
-    if known.protocol and not known.protocol.startswith(_MULTIPLEXED):
-        yield f"HTTP/2 or HTTP/3: over {known.protocol} requests queue for free connections"
+    if load.protocol and not load.protocol.startswith(_MULTIPLEXED_PROTOCOLS):
+        yield f"HTTP/2 or HTTP/3: over {load.protocol} requests queue for free connections"
     if not any(resource.recorded for resource in page.resources):
         yield "the browser's priorities"
     n_unsized = sum(not resource.size_bytes for resource in page.resources)
-    if n_unsized * 10 > len(page.resources):
+    if n_unsized * 10 > len(page.resources):  # up to a tenth may well be empty
         yield f"the sizes of {n_unsized:,} bodies"

@@ -30,10 +30,12 @@ if TYPE_CHECKING:
     from h3sim.transport import Network
 
 
-_LONGEST_GAP_NS = ms(1000)
+_MAX_PAUSE_NS = ms(1000)
 """Longest pause between requests that is simulated; longer ones are user think time."""
-_TRAIN_NS = ms(1)
-_LEAST_LOSS_RTTS, _MOST_LOSS_RTTS = 1.1, 2.0
+_TRAIN_GAP_NS = ms(1)
+"""Longest gap between two requests that leave together."""
+_MIN_LOSS_RTTS, _MAX_LOSS_RTTS = 1.1, 2.0
+"""Limits of the delay by a loss, in round trips."""
 
 
 def simulate_headers(
@@ -76,13 +78,14 @@ class _Run:
         self._sender = EncodingEnd(codec.encoder)
         self._receiver = DecodingEnd(codec.decoder)
         self._packet_fates = rng.substream(seed, "headers.packets")
-        # A stream of their own: schemes cause different numbers of acknowledgements, which must
+        # Separate random numbers: schemes cause different numbers of acknowledgements, which must
         # not change the fates of packets.
         self._ack_fates = rng.substream(seed, "headers.acks")
         self._events: list[tuple[int, int, Callable[[int, Any], None], Any]] = []
+        """A heap of events: time, number (for ties), function and its argument."""
         self._n_events = 0
-        self._left: dict[int, int] = {}
-        """Bytes of each section that have not arrived."""
+        self._missing_bytes: dict[int, int] = {}
+        """Bytes of each section that have not arrived, by stream."""
         self._result = HeaderRun()
         for train in _trains(sections):
             self._schedule(train[0].at_ns, self._send, train)
@@ -101,52 +104,52 @@ class _Run:
     def _send(self, now_ns: int, train: Sequence[TimedSection]) -> None:
         """Encode the sections of a train into as few packets as possible."""
         packet: list[StreamPart] = []
-        room = self._path.packet_bytes
+        free_bytes = self._path.packet_bytes
         self._sender.encoder.on_packet_boundary()
         for section in train:
             for part in self._encode(now_ns, section):
                 rest = part
-                while len(rest.data) > room:
-                    first, rest = rest.split(room)
-                    self._leave(now_ns, [*packet, first])
-                    packet, room = [], self._path.packet_bytes
+                while len(rest.data) > free_bytes:
+                    first, rest = rest.split(free_bytes)
+                    self._send_packet(now_ns, [*packet, first])
+                    packet, free_bytes = [], self._path.packet_bytes
                     self._sender.encoder.on_packet_boundary()
                 packet.append(rest)
-                room -= len(rest.data)
-        self._leave(now_ns, packet)
+                free_bytes -= len(rest.data)
+        self._send_packet(now_ns, packet)
 
     def _encode(self, now_ns: int, section: TimedSection) -> list[StreamPart]:
         """Return the parts that carry a field section and its inserts."""
         stream_id = STREAM_ID_STEP * len(self._result.sections)
         parts = self._sender.encode(stream_id, section.fields)
-        # The last part is the section; those before it go on the encoder stream.
-        self._left[stream_id] = len(parts[-1].data)
+        *_, section_part = parts  # those before it are for the encoder stream
+        self._missing_bytes[stream_id] = len(section_part.data)
         self._result.sections.append(SectionTimes(now_ns))
         self._result.n_bytes += sum(len(part.data) for part in parts)
         self._result.uncompressed_bytes += field_bytes(section.fields)
         return parts
 
-    def _leave(self, now_ns: int, packet: list[StreamPart]) -> None:
-        n_losses, delay_ns = self._fate(self._packet_fates)
+    def _send_packet(self, now_ns: int, packet: list[StreamPart]) -> None:
+        n_losses, delay_ns = self._draw_fate(self._packet_fates)
         self._result.n_packets += 1 + n_losses
         self._result.n_lost += n_losses
         self._schedule(now_ns + delay_ns, self._arrive, packet)
 
-    def _fate(self, source: random.Random) -> tuple[int, int]:
-        """Draw how often a packet is lost; return that and its total delay."""
+    def _draw_fate(self, source: random.Random) -> tuple[int, int]:
+        """Draw the number of losses of a packet; return it, and the total delay of the packet."""
         n_losses, delay_ns = 0, self._rtt_ns // 2
         while source.random() < self._path.loss:
             n_losses += 1
-            delay_ns += round(source.uniform(_LEAST_LOSS_RTTS, _MOST_LOSS_RTTS) * self._rtt_ns)
+            delay_ns += round(source.uniform(_MIN_LOSS_RTTS, _MAX_LOSS_RTTS) * self._rtt_ns)
         return n_losses, delay_ns
 
     def _arrive(self, now_ns: int, packet: Sequence[StreamPart]) -> None:
-        """Decode what a packet completes, and acknowledge it."""
+        """Decode the sections that a packet completes, and acknowledge them."""
         decoded: list[Decoded] = []
         for part in packet:
             if part.stream_id is not None:
-                self._left[part.stream_id] -= len(part.data)
-                if not self._left[part.stream_id]:
+                self._missing_bytes[part.stream_id] -= len(part.data)
+                if not self._missing_bytes[part.stream_id]:
                     self._times(part.stream_id).arrived_at_ns = now_ns
             decoded += self._receiver.deliver(part)
         for stream_id, _ in decoded:
@@ -162,12 +165,12 @@ class _Run:
         feedback = self._receiver.take_feedback()
         streams: list[int | None] = [stream_id for stream_id, _ in decoded]
         for stream_id in streams or ([None] if feedback else []):
-            _, delay_ns = self._fate(self._ack_fates)
+            _, delay_ns = self._draw_fate(self._ack_fates)
             self._schedule(now_ns + delay_ns, self._on_ack, (stream_id, feedback))
             feedback = None
 
     def _on_ack(self, now_ns: int, ack: tuple[int | None, StreamPart | None]) -> None:
-        del now_ns
+        del now_ns  # an argument of every event
         stream_id, feedback = ack
         if stream_id is not None:
             self._sender.encoder.on_acked(stream_id)
@@ -176,32 +179,46 @@ class _Run:
 
 
 def _trains(sections: Sequence[TimedSection]) -> Iterator[list[TimedSection]]:
-    """Yield trains of sections that leave together, with pauses cut to the longest one."""
+    """Yield trains of sections that leave together; longer pauses become `_MAX_PAUSE_NS`."""
     train: list[TimedSection] = []
-    last_ns = saved_ns = 0
+    last_ns = removed_ns = 0
     for section in sections:
-        # Removed pauses accumulate and shift all later sections.
-        saved_ns += max(0, section.at_ns - last_ns - _LONGEST_GAP_NS)
-        if train and section.at_ns - last_ns > _TRAIN_NS:
+        # Removed parts of pauses accumulate, and shift all later sections.
+        removed_ns += max(0, section.at_ns - last_ns - _MAX_PAUSE_NS)
+        if train and section.at_ns - last_ns > _TRAIN_GAP_NS:
             yield train
             train = []
         last_ns = section.at_ns
-        train.append(section._replace(at_ns=section.at_ns - saved_ns))
+        train.append(section._replace(at_ns=section.at_ns - removed_ns))
     if train:
         yield train
 
 
-OF_SETTING = (
-    *("page", "network", "header_compression", "table_bytes", "blocked_streams", "rtt_ms", "loss"),
+SETTING_COLUMNS = (
+    "page",
+    "network",
+    "header_compression",
+    "table_bytes",
+    "blocked_streams",
+    "rtt_ms",
+    "loss",
 )
 """Columns that identify runs which differ only in their seeds."""
 
 HEADER_FIGURES = (
-    *("sections", "hol_total_ms", "blocked", "n_bytes", "uncompressed_bytes", "n_packets"),
-    *("n_lost", "held_compressed_bytes", "held_decompressed_bytes"),
+    "sections",
+    "hol_total_ms",
+    "blocked",
+    "n_bytes",
+    "uncompressed_bytes",
+    "n_packets",
+    "n_lost",
+    "held_compressed_bytes",
+    "held_decompressed_bytes",
 )
 """Columns with the results of header lists, present in each of their rows."""
-_NO_RESPONSE: FieldSection = ((b":status", b"200"),)
+_DEFAULT_RESPONSE: FieldSection = ((b":status", b"200"),)
+"""Header list of a response that is missing in the source."""
 
 
 def send_headers(
@@ -218,13 +235,14 @@ def send_headers(
     if network.independent_packets is not None:
         codec, settings = compression.codec, compression.settings
         return simulate_headers(lists.sections, codec, network, settings=settings, seed=seed)
-    both = tuple((entry.request, entry.response or _NO_RESPONSE) for entry in lists.in_order)
+    pairs = tuple((entry.request, entry.response or _DEFAULT_RESPONSE) for entry in lists.in_order)
     spec = resolve_config(lists.page, scheme, config)
     load = engine.simulate(
-        replace(spec, header_compression=replace(compression, lists=both), seed=seed)
+        replace(spec, header_compression=replace(compression, lists=pairs), seed=seed)
     )
     assert load.header_runs is not None, "headers were compressed"  # noqa: S101
-    run = load.header_runs[lists.of_responses]
+    requests_run, responses_run = load.header_runs
+    run = responses_run if lists.of_responses else requests_run
     run.n_packets, run.n_lost = load.packets.sent, load.packets.lost
     return run
 
@@ -232,7 +250,7 @@ def send_headers(
 def header_row(
     lists: HeaderLists, scheme: Scheme, config: LoadConfig, named: dict[str, Any], *, seed: int
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return the row of one run, under the names in *named*, and one row per blocked list."""
+    """Return the row of one run, with the columns *named* as given, and one per blocked list."""
     run = send_headers(lists, scheme, config, seed=seed)
     compression = header_compression_of(config.header_compression)
     assert compression is not None, "it was sent"  # noqa: S101
@@ -261,10 +279,10 @@ def header_row(
         "held_decompressed_bytes": run.max_held.decompressed,
         **named,
     }
-    setting = {column: row[column] for column in OF_SETTING}
-    waited = [
+    setting = {column: row[column] for column in SETTING_COLUMNS}
+    blocked = [
         setting | {"id": str(number), "hol_ns": times.hol_ns, **asdict(times)}
         for number, times in enumerate(run.sections)
         if times.hol_ns
     ]
-    return row, waited
+    return row, blocked

@@ -14,7 +14,7 @@ from h3sim.schema.arguments import ErrorCollector
 from h3sim.schema.output import COUNT, NUMBER, TEXT, VERSION, OutputSchema, Property, rows_of
 from h3sim.schema.values import Choice, OrNone
 from h3sim.study.compare import resolve_subjects
-from h3sim.study.header_models import OF_SETTING
+from h3sim.study.header_models import SETTING_COLUMNS
 from h3sim.study.run import PageLike, SchemeLike, resolve_schemes
 from h3sim.units import to_ms
 
@@ -133,7 +133,7 @@ def header_rows(
 
 
 def _setting(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(row[column] for column in OF_SETTING)
+    return tuple(row[column] for column in SETTING_COLUMNS)
 
 
 def _summary(runs: Sequence[Mapping[str, Any]], waits_ns: list[int]) -> HeaderRow:

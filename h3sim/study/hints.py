@@ -66,13 +66,16 @@ UNKNOWN = (
     "whether text was sent compressed: sizes are those of the transfer",
 )
 """Facts that a page and a simulated load do not have."""
-_LEAST = 0.01
-"""Smallest sure change that matters."""
-_LITTLE = 0.02
-"""Largest change of a metric that goes without mention."""
-_MOVES = 0.005
-"""Smallest change of the first load that makes an edit a candidate."""
-_MOST_HELPFUL, _MOST_HARMFUL, _IN_PAIRS = 12, 5, 4
+_MIN_SURE_CHANGE = 0.01
+"""Smallest sure change of a metric, as a share of it, that counts as a gain or loss."""
+_MAX_UNMENTIONED_CHANGE = 0.02
+"""Largest change of a metric that its sentence does not mention."""
+_MIN_LOG_CHANGE = 0.005
+"""Smallest change of the first load, as a logarithm, that makes an edit a candidate."""
+_MAX_HELPFUL, _MAX_HARMFUL = 12, 5
+"""Most candidates that help, and that harm."""
+_MAX_PAIRED = 4
+"""Most edits that are tried in pairs."""
 _THINK_TIMES_MS = (0, 50, 100, 200, 400, 800)
 """Server think times at which Early Hints are tried."""
 
@@ -171,220 +174,296 @@ class Hints(ResultTable):
     @property
     def verdict(self) -> str:
         """The best edit, or that there is none, as far as the replay fits its recording."""
-        best = self.helpful[:1]
-        found = best[0].sentence if best else f"No edit of {self.page.name} helps for sure."
-        return gated(found, [self.fidelity])
+        best = next(iter(self.helpful), None)
+        sentence = best.sentence if best else f"No edit of {self.page.name} helps for sure."
+        return gated(sentence, [self.fidelity])
 
     def describe_think_times(self) -> str:
         """Describe from which server think time on Early Hints pay; empty if none were tried."""
         if not self.think_times:
             return ""
-        own_ms = self.page.resources[self.page.root].server_ns
+        page_ms = to_ms(self.page.resources[self.page.root].server_ns)
+        edit = next(row.edit for row in self.think_times)
+        _, title = METRICS[self.metric]
         changes = [(row.server_ms, row.after_ms / row.before_ms - 1) for row in self.think_times]
         gains = ", ".join(f"{100 * change:+.0f} % at {ms:g} ms" for ms, change in changes)
-        worth = next((ms for ms, change in changes if change < -_LEAST), None)
-        pays = "at none of these" if worth is None else f"from {worth:g} ms on"
+        first_ms = next((ms for ms, change in changes if change < -_MIN_SURE_CHANGE), None)
+        times = "at none of these" if first_ms is None else f"from {first_ms:g} ms on"
         return (
-            f"Early Hints pay {pays}, by the server's think time for the document"
-            f" ({to_ms(own_ms):,.0f} ms on this page): {self.think_times[0].edit}:"
-            f" {METRICS[self.metric][1]} {gains} (one load each)."
+            f"Early Hints pay {times}, by the server's think time for the document"
+            f" ({page_ms:,.0f} ms on this page): {edit}: {title} {gains} (one load each)."
         )
 
     def describe(self) -> str:
         """Describe what was tried in words."""
-        varied = varied_network(self.network_within)
-        varied = varied and f", {varied}"
-        tried = f"{plural(self.n_tried, 'edit')} tried with one seed, {len(self.rows)} compared"
+        variation = varied_network(self.network_within)
+        networks = ", ".join(filter(None, (*self.networks, variation)))
         return (
-            f"{tried} with {plural(self.n_seeds, 'seed')} over {', '.join(self.networks)}{varied};"
+            f"{plural(self.n_tried, 'edit')} tried with one seed, {len(self.rows)} compared with"
+            f" {plural(self.n_seeds, 'seed')} over {networks};"
             f" intervals at {100 * self.confidence:g} %, corrected for {len(self.rows)} edits;"
             f" {super().describe()}"
         )
 
 
-def _measured(load: Load, _: str) -> dict[str, Any]:
-    """Return the metrics of a load."""
-    found = {name: getattr(load, name) for name, _ in METRICS.values() if name != _BYTES}
-    return {**found, _BYTES: load.byte_index_or_none("atf")}
+_METRIC_TITLES = dict(METRICS.values())
+"""Title of each metric by its attribute of a load, which names it below."""
+_MetricValues = Mapping[str, Sequence[float]]
+"""Values of each metric, one per load."""
 
 
-_BYTES = "byte_index_atf_ms"
-_Values = Mapping[str, Sequence[float]]
+def _measure_metrics(load: Load, _: str) -> dict[str, Any]:
+    """Return the metrics of a load; the ByteIndex is None if it is not defined."""
+    return {
+        name: load.byte_index_or_none("atf") if name == "byte_index_atf_ms" else getattr(load, name)
+        for name in _METRIC_TITLES
+    }
 
 
 class _Trial(NamedTuple):
-    """Edit with the metrics of its loads, by seed."""
+    """Edit with the metrics of its loads."""
 
     edit: Edit
-    values: _Values
+    values: _MetricValues
+    """Values of each metric, by seed."""
 
-    def logs(self, before: _Values, name: str) -> list[float]:
-        return [math.log(b / a) for a, b in zip(before[name], self.values[name], strict=True)]
+    def log_ratios(self, before: _MetricValues, name: str) -> list[float]:
+        """Return the logarithm of after / before for each seed."""
+        pairs = zip(before[name], self.values[name], strict=True)
+        return [math.log(after_ms / before_ms) for before_ms, after_ms in pairs]
 
 
-def _columns(loads: Sequence[Mapping[str, Any]]) -> dict[str, list[float]]:
+def _metric_values(loads: Sequence[Mapping[str, Any]]) -> dict[str, list[float]]:
     """Return the values of each metric that all loads have."""
-    names = [name for name, _ in METRICS.values()]
-    found = {name: [load[name] for load in loads] for name in names}
-    return {name: values for name, values in found.items() if all(values)}
+    columns = {name: [load[name] for load in loads] for name in _METRIC_TITLES}
+    return {name: values for name, values in columns.items() if all(values)}
 
 
-def _candidates(trials: Sequence[_Trial], before: _Values, first: str) -> list[Edit]:
-    """Return the edits whose first load differs: the most helpful, and some that harm."""
+class _FirstChange(NamedTuple):
+    """Change of the first load with an edit, as logarithms of after / before."""
 
-    def moves(trial: _Trial) -> dict[str, float]:
-        return {name: trial.logs(before, name)[0] for name in before if name in trial.values}
+    edit: Edit
+    of_ranking: float
+    """Change of the metric that ranks the edits."""
+    least: float
+    """Lowest change of any metric."""
+    greatest: float
+    """Highest change of any metric."""
 
-    found = [(t.edit, move) for t in trials if first in (move := moves(t))]
-    helpful = [item for item in found if min(item[1].values()) < -_MOVES]
-    helpful.sort(key=lambda item: (item[1][first], min(item[1].values())))
-    chosen = [edit for edit, _ in helpful[:_MOST_HELPFUL]]
-    harmful = [item for item in found if max(item[1].values()) > _MOVES and item[0] not in chosen]
-    harmful.sort(key=lambda item: (-item[1][first], -max(item[1].values())))
-    pairs = itertools.combinations(
-        [edit for edit, move in helpful if move[first] < -_MOVES][:_IN_PAIRS], 2
-    )
-    made = (pair(one, other) for one, other in pairs)
-    return chosen + [edit for edit, _ in harmful[:_MOST_HARMFUL]] + [each for each in made if each]
+
+def _first_changes(
+    trials: Sequence[_Trial], before: _MetricValues, ranking: str
+) -> Iterator[_FirstChange]:
+    """Yield the change by each edit whose load has the metric *ranking*."""
+    for trial in trials:
+        if ranking in trial.values:
+            changes = {}
+            for name in before:
+                if name in trial.values:
+                    (changes[name],) = trial.log_ratios(before, name)
+            lowest, highest = min(changes.values()), max(changes.values())
+            yield _FirstChange(trial.edit, changes[ranking], lowest, highest)
+
+
+def _candidates(trials: Sequence[_Trial], before: _MetricValues, ranking: str) -> list[Edit]:
+    """Return the edits to compare: the most helpful, the most harmful, and pairs of the best."""
+    changes = list(_first_changes(trials, before, ranking))
+    helpful = [change for change in changes if change.least < -_MIN_LOG_CHANGE]
+    helpful.sort(key=lambda change: (change.of_ranking, change.least))
+    chosen = [change.edit for change in helpful[:_MAX_HELPFUL]]
+    harmful = [
+        change
+        for change in changes
+        if change.greatest > _MIN_LOG_CHANGE and change.edit not in chosen
+    ]
+    harmful.sort(key=lambda change: (-change.of_ranking, -change.greatest))
+    best = [change.edit for change in helpful if change.of_ranking < -_MIN_LOG_CHANGE]
+    pairs = (pair(one, other) for one, other in itertools.combinations(best[:_MAX_PAIRED], 2))
+    return [
+        *chosen,
+        *(change.edit for change in harmful[:_MAX_HARMFUL]),
+        *(edit for edit in pairs if edit is not None),
+    ]
 
 
 def _p_value(logs: Sequence[float]) -> float:
-    """Return the two-sided p of Student's test that the mean is 0."""
-    if len(set(logs)) == 1:
-        return float(logs[0] == 0)
+    """Return the two-sided p of Student's test that the mean of the logarithms is 0."""
+    distinct = set(logs)
+    if len(distinct) == 1:
+        return float(distinct == {0})
     stats = scipy_stats()
-    spread = statistics.stdev(logs) / math.sqrt(len(logs))
-    return float(2 * stats.t.sf(abs(statistics.fmean(logs)) / spread, len(logs) - 1))
+    standard_error = statistics.stdev(logs) / math.sqrt(len(logs))
+    t = abs(statistics.fmean(logs)) / standard_error
+    return float(2 * stats.t.sf(t, len(logs) - 1))
 
 
-def _effects(trials: Sequence[_Trial], before: _Values, level: float) -> Iterator[EffectRow]:
-    for name, title in METRICS.values():
-        of_metric = [trial for trial in trials if name in before and name in trial.values]
-        p_values = holm([_p_value(trial.logs(before, name)) for trial in of_metric])
-        for trial, p in zip(of_metric, p_values, strict=True):
-            logs = trial.logs(before, name)
-            low, high = map(ratio_end, student_interval(logs, 1 - level / len(trials)))
-            base = statistics.geometric_mean(before[name])
-            after = statistics.geometric_mean(trial.values[name])
-            yield EffectRow(trial.edit.text, title, base, after, after / base, low, high, p)
+def _effects(trials: Sequence[_Trial], before: _MetricValues, alpha: float) -> Iterator[EffectRow]:
+    """Yield the effect of each edit on each metric; all intervals miss with chance *alpha*."""
+    for name, title in _METRIC_TITLES.items():
+        with_metric = [trial for trial in trials if name in before and name in trial.values]
+        p_values = holm([_p_value(trial.log_ratios(before, name)) for trial in with_metric])
+        for trial, p in zip(with_metric, p_values, strict=True):
+            logs = trial.log_ratios(before, name)
+            low, high = map(ratio_end, student_interval(logs, 1 - alpha / len(trials)))
+            before_ms = statistics.geometric_mean(before[name])
+            after_ms = statistics.geometric_mean(trial.values[name])
+            yield EffectRow(
+                trial.edit.text, title, before_ms, after_ms, after_ms / before_ms, low, high, p
+            )
 
 
-def _row(edit: Edit, effects: Sequence[EffectRow], metric: str) -> HintRow:
-    """Return the verdict about an edit from its effects."""
-    ordered = sorted(effects, key=lambda row: (row.metric != metric, row.ratio))
-    first = ordered[0]
-    gains = [row for row in ordered if row.high < 1 - _LEAST]
-    losses = [row for row in ordered if row.low > 1 + _LEAST]
-    worst = max((row.low - 1 for row in losses), default=0.0)
-    verdict = HARMS if losses else NO_EFFECT
-    if gains:
-        is_worth_it = not losses or (first in gains and 1 - first.high > worst)
+def _hint_row(edit: Edit, effects: Sequence[EffectRow], ranking_title: str) -> HintRow:
+    """Return the verdict about an edit from its effects.
+
+    An edit that makes some metrics earlier and others later helps only if the gain in the ranking
+    metric is larger than every loss.
+    """
+    ordered = sorted(effects, key=lambda row: (row.metric != ranking_title, row.ratio))
+    ranking, *_ = ordered
+    gains = [row for row in ordered if row.high < 1 - _MIN_SURE_CHANGE]
+    losses = [row for row in ordered if row.low > 1 + _MIN_SURE_CHANGE]
+    largest_loss = max((row.low - 1 for row in losses), default=0.0)
+    if not gains:
+        verdict = HARMS if losses else NO_EFFECT
+    else:
+        is_worth_it = not losses or (ranking in gains and 1 - ranking.high > largest_loss)
         verdict = HELPS if is_worth_it else TRADES
-    sentence = _sentence(edit.text, ordered, [*gains, *losses])
     return HintRow(
-        edit.text, edit.kind, verdict, sentence, edit.markup, first.ratio, first.low, first.high
+        edit=edit.text,
+        kind=edit.kind,
+        verdict=verdict,
+        sentence=_describe_effects(edit.text, ordered, [*gains, *losses]),
+        markup=edit.markup,
+        ratio=ranking.ratio,
+        low=ranking.low,
+        high=ranking.high,
     )
 
 
-def _sentence(text: str, effects: Sequence[EffectRow], sure: Sequence[EffectRow]) -> str:
-    parts = [f"{row.metric} {_change(row)}" for row in effects if row in sure]
+def _describe_effects(text: str, effects: Sequence[EffectRow], sure: Sequence[EffectRow]) -> str:
+    """Return the sentence about an edit: its *sure* effects, and those that are unclear."""
+    parts = [f"{row.metric} {_describe_change(row)}" for row in effects if row in sure]
     others = [row for row in effects if row not in sure]
-    unclear = [row for row in others if max(1 - row.low, row.high - 1) > _LITTLE]
+    unclear = [row for row in others if max(1 - row.low, row.high - 1) > _MAX_UNMENTIONED_CHANGE]
     parts += [
         f"{row.metric} unclear ({100 * (row.low - 1):+.0f} to {100 * (row.high - 1):+.0f} %)"
         for row in unclear
     ]
     if len(others) > len(unclear):
-        what = "nothing else changes" if parts else "nothing changes"
-        parts.append(f"{what} by more than {_LITTLE:.0%}".replace("%", " %"))
+        clause = "nothing else changes" if parts else "nothing changes"
+        parts.append(f"{clause} by more than {100 * _MAX_UNMENTIONED_CHANGE:.0f} %")
     return f"{text}: {'; '.join(parts)}"
 
 
-def _change(row: EffectRow) -> str:
+def _describe_change(row: EffectRow) -> str:
     """Describe a sure change.
 
-    >>> _change(EffectRow("x", "LCP", 1230.0, 870.0, 0.707, 0.67, 0.72, 0.0))
+    >>> _describe_change(EffectRow("x", "LCP", 1230.0, 870.0, 0.707, 0.67, 0.72, 0.0))
     '1,230 -> 870 ms, 28 to 33 % sooner'
     """
     ends = sorted(100 * abs(1 - ratio) for ratio in (row.low, row.high))
     low, high = (f"{end:.0f}" for end in ends)
     span = high if low == high else f"{low} to {high}"
-    how = "sooner" if row.high < 1 else "later"
-    return f"{row.before_ms:,.0f} -> {row.after_ms:,.0f} ms, {span} % {how}"
+    direction = "sooner" if row.high < 1 else "later"
+    return f"{row.before_ms:,.0f} -> {row.after_ms:,.0f} ms, {span} % {direction}"
 
 
-def _better_than_parts(trials: Sequence[_Trial], before: _Values, name: str) -> Iterator[_Trial]:
-    """Yield the trials without the pairs that gain no more than one of their edits alone."""
-    means = {
-        t.edit.text: statistics.fmean(t.logs(before, name)) for t in trials if name in t.values
+def _without_useless_pairs(
+    trials: Sequence[_Trial], before: _MetricValues, ranking: str
+) -> Iterator[_Trial]:
+    """Yield the trials except pairs that gain no more than one of their edits alone."""
+    mean_logs = {
+        trial.edit.text: statistics.fmean(trial.log_ratios(before, ranking))
+        for trial in trials
+        if ranking in trial.values
     }
     for trial in trials:
-        parts = [means[text] for text in trial.edit.parts if text in means]
-        if not parts or means.get(trial.edit.text, 0.0) < min(parts) - _LEAST:
+        alone = [mean_logs[text] for text in trial.edit.parts if text in mean_logs]
+        if not alone or mean_logs.get(trial.edit.text, 0.0) < min(alone) - _MIN_SURE_CHANGE:
             yield trial
 
 
-def _compare(
-    runner: LoadRunner, starts: Sequence[LoadTask], edits: Sequence[Edit]
-) -> list[_Values]:
-    """Return the metrics of *starts* as they are, and then with each of *edits*."""
-    changed = (_changed(starts, edit.change) for edit in edits)
-    loads = runner.run(list(itertools.chain(starts, *changed)))
-    return [_columns(loads[n : n + len(starts)]) for n in range(0, len(loads), len(starts))]
+def _run_first_trials(
+    runner: LoadRunner, task: LoadTask, edits: Sequence[Edit]
+) -> tuple[dict[str, Any], list[_Trial]]:
+    """Return the load of *task* without an edit, and a trial of each edit with one load."""
+    first_load, *edited_loads = runner.run([task, *(edit.change(task) for edit in edits)])
+    trials = [
+        _Trial(edit, _metric_values([load])) for edit, load in zip(edits, edited_loads, strict=True)
+    ]
+    return first_load, trials
 
 
-def _changed(
-    starts: Sequence[LoadTask], change: Callable[[LoadTask], LoadTask]
-) -> Iterator[LoadTask]:
-    """Return the tasks with an edit; all users have one page, which is edited once."""
-    first = change(starts[0])
-    if first.config is starts[0].config:
-        return (task._replace(page=first.page, scheme=first.scheme) for task in starts)
-    return map(change, starts)
+def _run_trials(
+    runner: LoadRunner, users: Sequence[LoadTask], edits: Sequence[Edit]
+) -> tuple[_MetricValues, list[_Trial]]:
+    """Return the metrics of all *users* without an edit, and a trial of each edit by all users."""
+    edited = (_with_edit(users, edit) for edit in edits)
+    loads = runner.run(list(itertools.chain(users, *edited)))
+    unedited, *values = (
+        _metric_values(loads[start : start + len(users)])
+        for start in range(0, len(loads), len(users))
+    )
+    return unedited, [_Trial(edit, each) for edit, each in zip(edits, values, strict=True)]
 
 
-def _user(start: LoadTask, configs: Sequence[LoadConfig], within: float, n: int) -> LoadTask:
+def _with_edit(users: Sequence[LoadTask], edit: Edit) -> Iterator[LoadTask]:
+    """Return the loads of the users with an edit; they have one page, which is edited once."""
+    user, *_ = users
+    edited = edit.change(user)
+    if edited.config is user.config:
+        return (task._replace(page=edited.page, scheme=edited.scheme) for task in users)
+    return map(edit.change, users)
+
+
+def _user_task(task: LoadTask, configs: Sequence[LoadConfig], within: float, n: int) -> LoadTask:
     """Return the load of user *n*: one of *configs* in turn, its RTT and rate drawn by the seed.
 
-    The first config comes twice, as user 0 has it as it is.
+    User 0 only selects candidates, and has the network of user 1 without a draw.
     """
     config = configs[max(0, n - 1) % len(configs)]
-    config = config_for(start.page, replace(config, seed=config.seed + n))
+    config = config_for(task.page, replace(config, seed=config.seed + n))
     is_drawn = n > 0 and within > 1
-    return start._replace(config=with_drawn_network(config, within) if is_drawn else config)
+    return task._replace(config=with_drawn_network(config, within) if is_drawn else config)
 
 
-def _configs(page: Page, config: LoadConfig, networks: Sequence[str | Network]) -> list[LoadConfig]:
-    """Return the configuration over each network, with the browser and the page's protocol."""
+def _network_configs(
+    page: Page, config: LoadConfig, networks: Sequence[str | Network]
+) -> list[LoadConfig]:
+    """Return the configuration over each network; the browser parses, over the page's protocol."""
     config = replace(config, browser=replace(config.browser_model, mode=BrowserMode.PARSE))
     if config.transport is None and config.transport_profile is None:
-        config = replace(config, transport=_recorded_protocol(page))
-    return [replace(config, network=each) for each in networks] or [config]
+        config = replace(config, transport=_recorded_transport(page))
+    return [replace(config, network=network) for network in networks] or [config]
 
 
-def _in_turn(networks: Sequence[str] | Sequence[NetworkShare], n_seeds: int) -> list[str | Network]:
-    """Return the networks of the users: names in turn, shares as near as *n_seeds* allow.
+def _user_networks(
+    networks: Sequence[str] | Sequence[NetworkShare], n_seeds: int
+) -> list[str | Network]:
+    """Return the networks of the users: names as given, and shares as near as *n_seeds* allow.
 
     >>> from h3sim.transport import Network
     >>> from h3sim.transport.network import ConstantRate
     >>> rate = ConstantRate.at_rate(packet_bytes=1400, rate_bps=10**6)
     >>> a, b = (Network(name=name, constant_rate=rate) for name in "ab")
-    >>> [each.name for each in _in_turn([NetworkShare(a, 0.3), NetworkShare(b, 0.7)], 4)]
+    >>> [each.name for each in _user_networks([NetworkShare(a, 0.3), NetworkShare(b, 0.7)], 4)]
     ['b', 'a', 'b', 'b']
     """
     shares = [each for each in networks if isinstance(each, NetworkShare)]
-    found: list[str | Network] = [each for each in networks if isinstance(each, str)]
+    of_users: list[str | Network] = [each for each in networks if isinstance(each, str)]
+    if not shares:
+        return of_users
     counts = [0] * len(shares)
-    for n_users in range(1, n_seeds + 1 if shares else 1):
-        # The one that is furthest behind its share comes next, of equals the first.
+    for n_users in range(1, n_seeds + 1):
+        # The network that is furthest behind its share is next; of equals, the first.
         behind = [each.share * n_users - n for each, n in zip(shares, counts, strict=True)]
         index = behind.index(max(behind))
         counts[index] += 1
-        found.append(shares[index].network)
-    return found
+        of_users.append(shares[index].network)
+    return of_users
 
 
-_KINDS: Mapping[str, ValueType] = {
+_ARGUMENT_TYPES: Mapping[str, ValueType] = {
     "metric": Choice(METRICS),
     "n_seeds": Integer(low=3, high=10_000),
     "confidence": LEVEL,
@@ -393,8 +472,10 @@ _KINDS: Mapping[str, ValueType] = {
 }
 
 
-def _checked(given: Mapping[str, object]) -> dict[str, Any]:
-    return check_arguments(InputError, **{key: (_KINDS[key], given[key]) for key in given})
+def _check(arguments: Mapping[str, object]) -> dict[str, Any]:
+    """Return the arguments as checked by their types."""
+    typed = {key: (_ARGUMENT_TYPES[key], value) for key, value in arguments.items()}
+    return check_arguments(InputError, **typed)
 
 
 @with_loads
@@ -415,12 +496,12 @@ def hints(
 ) -> Hints:
     """Return the edits of *page*, a page or a recording, that help, and those that harm.
 
-    The browser computes each load (`browser="parse"`). Seeds are users: they have *networks* in
-    turn (a name given twice counts twice; default: that of *config*, or of the recording), or by
-    the shares of `read_crux`, with RTT and rate multiplied by 1 / *network_within* to
+    The browser computes each load (`browser="parse"`). Each seed is a user. Users have *networks*
+    in turn (a name given twice counts twice; default: that of *config*, or of the recording), or
+    by the shares of `read_crux`, with RTT and rate multiplied by 1 / *network_within* to
     *network_within*. Edits, by default those of `edits_of`, are ranked by the sure gain in
-    *metric*, one of `METRICS`, or FCP where the page has no such metric. *first_result* is called
-    with a sentence about the best edit after one load of each.
+    *metric*, one of `METRICS`, or FCP if the page has no such metric. After one load of each edit,
+    *first_result* is called with a sentence about the best.
 
     Raises:
         InputError: listing every error in the arguments.
@@ -432,52 +513,56 @@ def hints(
     """
     if config is None:
         options = {"browser": BrowserMode.PARSE.value, **options}
-    given: dict[str, object] = {"metric": metric, "n_seeds": n_seeds, "confidence": confidence}
-    given |= {"network_within": network_within, "first_result": first_result}
+    arguments: dict[str, object] = {"metric": metric, "n_seeds": n_seeds, "confidence": confidence}
+    arguments |= {"network_within": network_within, "first_result": first_result}
     with ErrorCollector() as errors:
-        subject = errors.collect("page", lambda: subject_of(page), default=(None, None))[0]
-        taken = errors.collect("", lambda: _checked(given))
-        base = errors.collect("scheme", lambda: resolve_scheme(scheme))
-        execution, how = errors.collect(
+        subject, _ = errors.collect("page", lambda: subject_of(page), default=(None, None))
+        checked = errors.collect("", lambda: _check(arguments))
+        base_scheme = errors.collect("scheme", lambda: resolve_scheme(scheme))
+        execution, base_config = errors.collect(
             "", lambda: read_options(hints, options, config), default=(None, None)
         )
-        errors.collect("networks", lambda: _check_networks(networks, how or LoadConfig()))
-    configs = _configs(subject, how, _in_turn(networks, n_seeds))
-    users = partial(_user, LoadTask(subject, base, how), configs, taken["network_within"])
-    start = users(0)
-    tried = edits_of(start) if edits is None else list(edits)
-    with LoadRunner(execution, _measured) as runner:
-        runner.expect(len(tried) + 1 + (_MOST_HELPFUL + 1) * n_seeds)
-        loads = runner.run([start, *(edit.change(start) for edit in tried)])
-        before = _columns(loads[:1])
-        first = _first_metric(before, metric)
-        once = [_Trial(e, _columns([found])) for e, found in zip(tried, loads[1:], strict=True)]
+        errors.collect("networks", lambda: _check_networks(networks, base_config or LoadConfig()))
+    configs = _network_configs(subject, base_config, _user_networks(networks, n_seeds))
+    base_task = LoadTask(subject, base_scheme, base_config)
+    user_task = partial(_user_task, base_task, configs, checked["network_within"])
+    first_task = user_task(0)
+    tried = edits_of(first_task) if edits is None else list(edits)
+    with LoadRunner(execution, _measure_metrics) as runner:
+        runner.expect(1 + len(tried) + (1 + _MAX_HELPFUL) * n_seeds)
+        first_load, first_trials = _run_first_trials(runner, first_task, tried)
+        before = _metric_values([first_load])
+        ranking = _ranking_metric(before, metric)
         if first_result is not None:
-            first_result(_preview(once, before, first))
-        chosen = _candidates(once, before, first)
-        starts = [*map(users, range(1, n_seeds + 1))]
-        values = _compare(runner, starts, chosen)
-        think_times = _try_think_times(runner, start, _best_early_hints(once, first), first)
-    titles = tuple(each if isinstance(each, str) else each.title for each in networks)
-    rows, effects, best = _judged(chosen, values, first, 1 - confidence)
+            first_result(_describe_first(first_trials, before, ranking))
+        candidates = _candidates(first_trials, before, ranking)
+        users = [user_task(n) for n in range(1, n_seeds + 1)]
+        unedited, trials = _run_trials(runner, users, candidates)
+        early_hints = _best_early_hints(first_trials, ranking)
+        think_times = _try_think_times(runner, first_task, early_hints, ranking)
+    rows, effects = _judge(trials, unedited, ranking, 1 - confidence)
     return Hints(
         rows=Rows(HintRow, rows),
         effects=Rows(EffectRow, effects),
         think_times=Rows(ThinkTimeRow, think_times),
         page=subject,
-        metric=next(key for key, (name, _) in METRICS.items() if name == first),
-        networks=titles or (start.config.path.network.name,),
+        metric=next(key for key, (name, _) in METRICS.items() if name == ranking),
+        networks=_network_titles(networks) or (first_task.config.path.network.name,),
         network_within=float(network_within),
         n_tried=len(tried),
         n_seeds=n_seeds,
         confidence=confidence,
-        fidelity=fidelity(subject, start.config.browser_model),
-        loads=_example(start, best) if keep_loads else (),
+        fidelity=fidelity(subject, first_task.config.browser_model),
+        loads=_example_loads(first_task, rows, candidates) if keep_loads else (),
         version=__version__,
-        configuration=loads[0]["configuration"],
-        words=loads[0]["words"],
+        configuration=first_load["configuration"],
+        words=first_load["words"],
         page_digests={subject.name: subject.digest},
     )
+
+
+def _network_titles(networks: Sequence[str] | Sequence[NetworkShare]) -> tuple[str, ...]:
+    return tuple(each if isinstance(each, str) else each.title for each in networks)
 
 
 def _check_networks(networks: Sequence[str] | Sequence[NetworkShare], config: LoadConfig) -> None:
@@ -488,76 +573,85 @@ def _check_networks(networks: Sequence[str] | Sequence[NetworkShare], config: Lo
     over_networks(config, names)
 
 
-def _best_early_hints(trials: Sequence[_Trial], first: str) -> Edit | None:
-    """Return the Early Hints that help most in one load."""
-    found = [t for t in trials if t.edit.kind == EARLY_HINTS and first in t.values]
-    return min(found, key=lambda trial: trial.values[first][0]).edit if found else None
+def _best_early_hints(trials: Sequence[_Trial], ranking: str) -> Edit | None:
+    """Return the edit with Early Hints that helps most in one load."""
+    with_hints = [t for t in trials if t.edit.kind == EARLY_HINTS and ranking in t.values]
+    best = min(with_hints, key=lambda trial: min(trial.values[ranking]), default=None)
+    return None if best is None else best.edit
 
 
 def _try_think_times(
-    runner: LoadRunner, start: LoadTask, edit: Edit | None, first: str
+    runner: LoadRunner, task: LoadTask, edit: Edit | None, ranking: str
 ) -> list[ThinkTimeRow]:
-    """Load *start* before and after *edit*, by think time of the server for the document."""
+    """Return the effect of *edit*, if any, by the server's think time for the document."""
     if edit is None:
         return []
-    root = start.page.resources[start.page.root].id
+    document = task.page.resources[task.page.root].id
     tasks = []
     for server_ms in _THINK_TIMES_MS:
-        before = start._replace(page=start.page.with_(root, server_ms=server_ms))
+        before = task._replace(page=task.page.with_(document, server_ms=server_ms))
         tasks += [before, edit.change(before)]
-    times = [load[first] for load in runner.run(tasks)]
-    pairs = zip(_THINK_TIMES_MS, times[::2], times[1::2], strict=True)
+    times_ms = [load[ranking] for load in runner.run(tasks)]
+    pairs = zip(_THINK_TIMES_MS, times_ms[::2], times_ms[1::2], strict=True)
     return [
-        ThinkTimeRow(edit.text, float(server_ms), before, after)
-        for server_ms, before, after in pairs
-        if before and after
+        ThinkTimeRow(edit.text, float(server_ms), before_ms, after_ms)
+        for server_ms, before_ms, after_ms in pairs
+        if before_ms and after_ms
     ]
 
 
-def _judged(
-    edits: Sequence[Edit], values: Sequence[_Values], first: str, level: float
-) -> tuple[list[HintRow], list[EffectRow], Edit | None]:
-    """Return the verdicts, best first, the effects that they rest on, and the best edit.
-
-    *values* are those of the page as it is, and then with each of *edits*.
-    """
-    before = values[0]
-    trials = [_Trial(edit, after) for edit, after in zip(edits, values[1:], strict=True)]
-    effects = [*_effects(trials, before, level)]
-    shown = [trial.edit for trial in _better_than_parts(trials, before, first)]
-    title = dict(METRICS.values())[first]
-    rows = [_row(e, [row for row in effects if row.edit == e.text], title) for e in shown]
-    rows.sort(key=lambda row: (_RANKS[row.verdict], row.high))
-    names = {row.edit for row in rows}
-    best = next((e for e in shown if e.text == rows[0].edit), None)
-    return rows, [row for row in effects if row.edit in names], best
-
-
-_RANKS = {HELPS: 0, TRADES: 1, NO_EFFECT: 2, HARMS: 3}
+def _judge(
+    trials: Sequence[_Trial], before: _MetricValues, ranking: str, alpha: float
+) -> tuple[list[HintRow], list[EffectRow]]:
+    """Return the verdicts, best first, and the effects that they rest on."""
+    effects = list(_effects(trials, before, alpha))
+    rows = [
+        _hint_row(
+            trial.edit,
+            [row for row in effects if row.edit == trial.edit.text],
+            _METRIC_TITLES[ranking],
+        )
+        for trial in _without_useless_pairs(trials, before, ranking)
+    ]
+    rows.sort(key=lambda row: (_VERDICT_ORDER[row.verdict], row.high))
+    texts = {row.edit for row in rows}
+    return rows, [row for row in effects if row.edit in texts]
 
 
-def _recorded_protocol(page: Page) -> str | None:
-    """Return the transport of the recording; None if it is unknown."""
-    known = "" if page.recorded_load is None else page.recorded_load.protocol
-    return "tcp" if known.startswith(("h2", "http/2", "spdy")) else None
+_VERDICT_ORDER = {HELPS: 0, TRADES: 1, NO_EFFECT: 2, HARMS: 3}
 
 
-def _first_metric(before: _Values, metric: str) -> str:
+def _recorded_transport(page: Page) -> str | None:
+    """Return the transport of a recording over HTTP/2; None is the default, for all others."""
+    protocol = "" if page.recorded_load is None else page.recorded_load.protocol
+    return "tcp" if protocol.startswith(("h2", "http/2", "spdy")) else None
+
+
+def _ranking_metric(before: _MetricValues, metric: str) -> str:
     """Return the requested metric, or that of the first paint if the page does not have it."""
-    for name in (METRICS[metric][0], "fcp_ms", "load_event_ms"):
+    requested, _ = METRICS[metric]
+    for name in (requested, "fcp_ms", "load_event_ms"):
         if name in before:
             return name
     raise NothingToMeasureError("the page has no paint and no load event")
 
 
-def _preview(trials: Sequence[_Trial], before: _Values, first: str) -> str:
-    moved = [(t.logs(before, first)[0], t.edit.text) for t in trials if first in t.values]
-    ratio, text = min(moved, default=(0.0, "no edit"))
-    name = dict(METRICS.values())[first]
-    return f"after one load of each edit: {text}: {name} {100 * math.expm1(ratio):+.0f} %"
+def _describe_first(trials: Sequence[_Trial], before: _MetricValues, ranking: str) -> str:
+    """Return the sentence about the best edit after one load of each."""
+    changes = [
+        (change.of_ranking, change.edit.text) for change in _first_changes(trials, before, ranking)
+    ]
+    log_ratio, text = min(changes, default=(0.0, "no edit"))
+    percent = 100 * math.expm1(log_ratio)
+    return f"after one load of each edit: {text}: {_METRIC_TITLES[ranking]} {percent:+.0f} %"
 
 
-def _example(start: LoadTask, best: Edit | None) -> tuple[Load, ...]:
-    """Return the loads before and after the best edit."""
-    tasks = [start] if best is None else [start, best.change(start)]
-    return tuple(run_config(task.page, task.scheme, task.config) for task in tasks)
+def _example_loads(
+    task: LoadTask, rows: Sequence[HintRow], edits: Sequence[Edit]
+) -> tuple[Load, ...]:
+    """Return the load before and after the best edit, which is that of the first row, if any."""
+    tasks = [task]
+    if rows:
+        best_text = next(iter(rows)).edit
+        tasks.append(next(edit for edit in edits if edit.text == best_text).change(task))
+    return tuple(run_config(each.page, each.scheme, each.config) for each in tasks)

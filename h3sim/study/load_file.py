@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from h3sim.browser import BROWSER_OPTIONS, BrowserMode
-from h3sim.config.load_config import LoadConfig
+from h3sim.config.load_config import LoadConfig, with_new_names
 from h3sim.config.options import file_key
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.http import SendBufferRefill
@@ -31,13 +31,18 @@ if TYPE_CHECKING:
 
 
 _NO_INPUTS: Any = None
+"""Default of the inputs, of documents without them."""
 _HEAD_BYTES = 1000
-"""Beginning of a saved load; the format comes first, so that files are recognized quickly."""
+"""Beginning of a saved load that is read to recognize it: the format is its first key."""
 SAMPLED = "h3sim-load/1"
 """Older format, whose `byte_index_ms` (also of navigations) was sampled every 100 ms."""
-_RENAMED = {"byte_index_ms": "byte_index_sampled_ms", "byte_index_exact_ms": "byte_index_ms"}
-_OWN = ("version", "build", DIGEST)
-"""Keys that may differ between equal loads: the version of h3sim, and what covers it."""
+_PRESENT_KEY_BY_SAMPLED = {
+    "byte_index_ms": "byte_index_sampled_ms",
+    "byte_index_exact_ms": "byte_index_ms",
+}
+"""Present keys by those of the older format."""
+_VERSION_KEYS = ("version", "build", DIGEST)
+"""Keys that may differ between equal loads: the version of h3sim, and the digest that covers it."""
 
 
 class SavedLoadError(InputError):
@@ -83,10 +88,6 @@ class LoadDocument(LoadIdentity):
         Raises:
             InputError: listing every setting out of range.
         """
-        from h3sim.config.load_config import (
-            with_new_names,
-        )  # lazy: most loads are not read from files
-
         given = with_new_names(self.configuration or {})
         of_browser = {key: given[key] for key in BROWSER_OPTIONS if given.get(key) is not None}
         browser = LoadConfig(browser=given.get("browser", BrowserMode.REPLAY.value)).browser_model
@@ -154,7 +155,8 @@ class SavedLoad:
         return [
             key
             for key in keys
-            if key not in _OWN and self.document.get(key) != _through_json(document.get(key))
+            if key not in _VERSION_KEYS
+            and self.document.get(key) != _through_json(document.get(key))
         ]
 
     def __repr__(self) -> str:
@@ -166,8 +168,8 @@ def read_load(path: str | Path) -> SavedLoad:
     """Read a load that was saved with `h3sim run PAGE --json > path`.
 
     Raises:
-        SavedLoadError: if the file cannot be read, differs from its digest (one without is read),
-            or listing every error in it.
+        SavedLoadError: if the file cannot be read or does not match its digest, if it has one; or
+            listing every error in it.
     """
     text = read_text(path, SavedLoadError)
     document = parse_json(text, SavedLoadError, source=str(path))
@@ -214,7 +216,8 @@ def load_from_dict(document: Any, *, source: str = "load") -> SavedLoad:
 
 def _renamed(document: Mapping[str, Any]) -> dict[str, Any]:
     """Return a `h3sim-load/1` document with present keys, without ByteIndexes of navigations."""
-    renamed = {_RENAMED.get(key, key): value for key, value in document.items()}
+    renamed = {_PRESENT_KEY_BY_SAMPLED.get(key, key): value for key, value in document.items()}
+    # Those of navigations were sampled, and have no exact counterpart.
     unknown = {"byte_index_ms": None, "byte_index_atf_ms": None}
     if isinstance(roots := document.get("roots"), list):
         renamed["roots"] = [{**row, **unknown} for row in roots if isinstance(row, Mapping)]

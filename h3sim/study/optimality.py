@@ -7,7 +7,7 @@ import math
 import statistics
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from h3sim._version import __version__
 from h3sim.browser import BrowserMode
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from h3sim.schemes import Scheme
 
 
-_NOTHING = 1e-6
-"""Tolerance of the solver."""
+_SOLVER_TOLERANCE = 1e-6
+"""Largest deviation of a solver's 0 or 1 from the exact value."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def _completion_ticks(parts: Sequence[Part], limit_s: float) -> list[int]:
         cost[y[index]] = -part.weight
         # No part is sent before its first tick.
         upper[x[index, : part.first_tick - 1]] = upper[y[index, : part.first_tick - 1]] = 0
-    found = optimize.milp(
+    solution = optimize.milp(
         cost,
         # Packets are whole, so x may be integer, too. With continuous x HiGHS solves again once y
         # is known, and reports that on stdout whatever its log settings.
@@ -100,11 +100,12 @@ def _completion_ticks(parts: Sequence[Part], limit_s: float) -> list[int]:
         constraints=_constraints(parts, x, y),
         options={"time_limit": limit_s, "mip_rel_gap": 0.0},  # HiGHS stops at a gap of 1e-4 else
     )
-    if found.status != 0:
-        message = f"no optimum for {len(parts)} parts was proven: {found.message}"
+    if solution.status != 0:
+        message = f"no optimum for {len(parts)} parts was proven: {solution.message}"
         raise NothingToMeasureError(message)
-    # By x: y is 1 only where that lowers the objective.
-    return [int(np.flatnonzero(sent)[-1]) + 1 for sent in found.x[x] > _NOTHING]
+    # From x, as y is 1 only where that lowers the objective.
+    is_sent = solution.x[x] > _SOLVER_TOLERANCE
+    return [int(np.flatnonzero(sent_of_part).max()) + 1 for sent_of_part in is_sent]
 
 
 def _constraints(parts: Sequence[Part], x: Any, y: Any) -> Any:
@@ -169,9 +170,12 @@ def _horizon(parts: Sequence[Part]) -> int:
     return latest + sum(part.n_packets for part in parts)
 
 
-_WHICH: tuple[Which, ...] = ("all", "atf")
-_BY = Predicate(f"one of {', '.join(PAGE_CLASSES)}", lambda value: value in PAGE_CLASSES)
-_GIVEN = Predicate("'page' or 'requests'", lambda value: value in (None, "page", "requests"))
+_BYTE_INDEXES: tuple[Which, ...] = ("all", "atf")
+"""ByteIndexes that have a bound: over all resources, and over those above the fold."""
+_CLASS_CRITERION = Predicate(
+    f"one of {', '.join(PAGE_CLASSES)}", lambda value: value in PAGE_CLASSES
+)
+_BOUND_KIND = Predicate("'page' or 'requests'", lambda value: value in (None, "page", "requests"))
 
 
 class OptimalityRow(NamedTuple):
@@ -263,15 +267,15 @@ class Optimality(ResultTable):
     @property
     def given(self) -> Given | None:
         """Kind of the bounds; None if it differs between networks."""
-        found = {row.given for row in self.rows}
-        return found.pop() if len(found) == 1 else None
+        kinds = {row.given for row in self.rows}
+        return kinds.pop() if len(kinds) == 1 else None
 
     @cached_property
     def schemes(self) -> Rows[SchemeOptimalityRow]:
         """Summary of each scheme and network over pages, for "all" and "atf" (above the fold)."""
         rows = (
-            SchemeOptimalityRow(network, scheme, which, *_summary(found))
-            for network, scheme, which, found in self._groups()
+            SchemeOptimalityRow(network, scheme, which, **_summarize(ratios))
+            for network, scheme, which, ratios in self._groups()
         )
         return Rows(SchemeOptimalityRow, rows)
 
@@ -286,35 +290,42 @@ class Optimality(ResultTable):
             InputError: if *by* is no such criterion.
             MissingExtraError: if scipy is not installed.
         """
-        check_arguments(InputError, by=(_BY, by))
+        check_arguments(InputError, by=(_CLASS_CRITERION, by))
         return Rows(CategoryOptimalityRow, self._category_rows(by))
 
     def _category_rows(self, by: str) -> Iterator[CategoryOptimalityRow]:
         """Yield the mean ratio of each scheme over each class of pages."""
         from h3sim.study.statistics import mean_interval  # lazy: scipy is an extra
 
-        for network, scheme, which, found in self._groups():
-            for page_class in PAGE_CLASSES[by][0]:
-                inside = {
-                    page: value
-                    for page, value in found.items()
+        class_names, _ = PAGE_CLASSES[by]
+        for network, scheme, which, ratios in self._groups():
+            for page_class in class_names:
+                of_class = {
+                    page: ratio
+                    for page, ratio in ratios.items()
                     if self.page_classes[page][by] == page_class
                 }
-                if inside:
-                    n_pages, mean, median, worst, worst_page = _summary(inside)
-                    ends = mean_interval([*inside.values()])
+                if of_class:
+                    ends = mean_interval([*of_class.values()])
                     low, high = (None if end is None else max(1.0, end) for end in ends)
-                    group = (network, page_class, scheme, which, n_pages, mean)
-                    yield CategoryOptimalityRow(*group, low, high, median, worst, worst_page)
+                    yield CategoryOptimalityRow(
+                        network,
+                        page_class,
+                        scheme,
+                        which,
+                        low=low,
+                        high=high,
+                        **_summarize(of_class),
+                    )
 
     def _groups(self) -> Iterator[tuple[str, str, Which, dict[str, float]]]:
         """Yield the ratios by page for each network, scheme and metric."""
         for network, scheme in dict.fromkeys((row.network, row.scheme) for row in self.rows):
-            here = [row for row in self.rows if (row.network, row.scheme) == (network, scheme)]
-            for which in _WHICH:
-                values = ((row.page, getattr(row, f"optimality_ratio_{which}")) for row in here)
-                found = {page: value for page, value in values if value is not None}
-                yield network, scheme, which, found
+            rows = [row for row in self.rows if (row.network, row.scheme) == (network, scheme)]
+            for which in _BYTE_INDEXES:
+                ratios = ((row.page, getattr(row, f"optimality_ratio_{which}")) for row in rows)
+                known = {page: ratio for page, ratio in ratios if ratio is not None}
+                yield network, scheme, which, known
 
     @property
     def plot(self) -> Any:
@@ -322,16 +333,28 @@ class Optimality(ResultTable):
         return accessor("optimality.plot", self)
 
 
-def _summary(
-    found: dict[str, float],
-) -> tuple[int, float | None, float | None, float | None, str | None]:
-    """Return count, mean, median and maximum of the ratios, and the page of the maximum."""
-    if not found:
-        return 0, None, None, None, None
-    worst_page = max(found, key=found.__getitem__)
-    values = list(found.values())
-    mean = math.fsum(values) / len(values)
-    return len(values), mean, statistics.median(values), found[worst_page], worst_page
+class _Summary(TypedDict):
+    """Fields that the rows of summaries have in common."""
+
+    n_pages: int
+    mean: float | None
+    median: float | None
+    worst: float | None
+    worst_page: str | None
+
+
+def _summarize(ratios: Mapping[str, float]) -> _Summary:
+    """Return the summary of the ratios of pages, by their names."""
+    if not ratios:
+        return _Summary(n_pages=0, mean=None, median=None, worst=None, worst_page=None)
+    worst_page = max(ratios, key=ratios.__getitem__)
+    return _Summary(
+        n_pages=len(ratios),
+        mean=math.fsum(ratios.values()) / len(ratios),
+        median=statistics.median(ratios.values()),
+        worst=ratios[worst_page],
+        worst_page=worst_page,
+    )
 
 
 @with_loads
@@ -347,10 +370,10 @@ def optimality(
     """Load each page with each scheme, and compare each load with a lower bound.
 
     *given* is the kind of bound, as for `Load.lower_bound`: given the "page", one bound for all
-    schemes, or given the "requests" as each load made them. The default is "page" where that is
-    available: at a constant rate with a replaying browser. *networks*, if any, replace the
-    network of the other arguments, which are fields of `LoadConfig` and override *config*, or of
-    `Execution`.
+    schemes, or given the "requests", one bound for those of each load. The default is "page" where
+    that is available: at a constant rate with a replaying browser. *networks*, if any, replace
+    the network of the other arguments, which are fields of `LoadConfig` and override *config*, or
+    of `Execution`.
 
     Raises:
         InputError: listing every error in the arguments.
@@ -363,59 +386,70 @@ def optimality(
     [('rr', 'atf', 3.78), ('atf-first', 'atf', 1.0)]
     """
     with ErrorCollector() as errors:
-        errors.collect("", lambda: check_arguments(InputError, given=(_GIVEN, given)))
-        execution, run_with = errors.collect(
+        errors.collect("", lambda: check_arguments(InputError, given=(_BOUND_KIND, given)))
+        execution, base_config = errors.collect(
             "", lambda: read_options(optimality, options, config), default=(None, LoadConfig())
         )
-        over = errors.collect("networks", lambda: over_networks(run_with, networks), default=[])
-        settings = over or [run_with]
-        found = errors.collect("", lambda: resolve_subjects(pages, schemes))
-        errors.collect("", lambda: check_names(networks=[one.path.network for one in settings]))
-    tasks = list(_tasks(*found, settings, given))
-    with LoadRunner(execution, _measured) as runner:
+        over_each = errors.collect(
+            "networks", lambda: over_networks(base_config, networks), default=[]
+        )
+        configs = over_each or [base_config]
+        subjects = errors.collect("", lambda: resolve_subjects(pages, schemes))
+        errors.collect("", lambda: check_names(networks=[each.path.network for each in configs]))
+    tasks = list(_optimality_tasks(subjects.pages, subjects.schemes, configs, given))
+    with LoadRunner(execution, _measure_optimality) as runner:
         measured = runner.run(tasks)
-    first_of: dict[str, dict[str, Any]] = {}
-    for one in measured:
-        first_of.setdefault(one["network"], one)
+    first_by_network: dict[str, dict[str, Any]] = {}
+    for load in measured:
+        first_by_network.setdefault(load["network"], load)
+    first_loads = list(first_by_network.values())
     return Optimality(
         rows=Rows(OptimalityRow, _optimality_rows(tasks, measured)),
         version=__version__,
-        configuration=_common([one["configuration"] for one in first_of.values()]),
-        words=_common([one["words"] for one in first_of.values()]),
-        configurations={name: one["configuration"] for name, one in first_of.items()},
-        page_digests={page.name: page.digest for page in found.pages},
-        page_classes={page.name: classes_of(page) for page in found.pages},
+        configuration=_shared_entries([load["configuration"] for load in first_loads]),
+        words=_shared_entries([load["words"] for load in first_loads]),
+        configurations={name: load["configuration"] for name, load in first_by_network.items()},
+        page_digests={page.name: page.digest for page in subjects.pages},
+        page_classes={page.name: classes_of(page) for page in subjects.pages},
     )
 
 
-_SAME_BOUND = "as for the scheme before"
+_BOUND_OF_FIRST_SCHEME = "bound of the first scheme"
+"""Quantity of a load whose bounds are those of the first scheme's load of the same page."""
 
 
-def _tasks(
-    pages: list[Page], schemes: list[Scheme], settings: list[LoadConfig], given: Given | None
+def _optimality_tasks(
+    pages: Sequence[Page],
+    schemes: Sequence[Scheme],
+    configs: Sequence[LoadConfig],
+    given: Given | None,
 ) -> Iterator[LoadTask]:
-    """Yield each load, and which bounds it has; those given the page once for all schemes."""
-    for config in settings:
+    """Yield each load, with the kind of its bounds as its quantity.
+
+    Bounds given the page are the same for all schemes, and so they are computed once.
+    """
+    for config in configs:
         for page in pages:
-            used = given or _strongest(config_for(page, config))
+            kind = given or _strongest_kind(config_for(page, config))
             for scheme in schemes:
-                is_known = used == "page" and scheme is not schemes[0]
-                yield LoadTask(page, scheme, config, _SAME_BOUND if is_known else used)
+                is_known = kind == "page" and scheme is not schemes[0]
+                yield LoadTask(page, scheme, config, _BOUND_OF_FIRST_SCHEME if is_known else kind)
 
 
-def _strongest(config: LoadConfig) -> Given:
+def _strongest_kind(config: LoadConfig) -> Given:
+    """Return the kind of the highest bounds that are available."""
     replays = config.browser_model.mode is BrowserMode.REPLAY
     return "page" if config.path.network.constant_rate is not None and replays else "requests"
 
 
-def _measured(load: Load, quantity: str) -> dict[str, Any]:
+def _measure_optimality(load: Load, quantity: str) -> dict[str, Any]:
     """Return the ByteIndexes of a load and, unless they are known, their bounds."""
-    indexes = {which: load.byte_index_or_none(which) for which in _WHICH}
+    indexes = {which: load.byte_index_or_none(which) for which in _BYTE_INDEXES}
     given: Given = "page" if quantity == "page" else "requests"
     bounds = {
         which: None if index_ms is None else load.lower_bound(which, given=given)
         for which, index_ms in indexes.items()
-        if quantity != _SAME_BOUND
+        if quantity != _BOUND_OF_FIRST_SCHEME
     }
     return {"network": load.network.name, "indexes": indexes, "bounds": bounds}
 
@@ -423,23 +457,23 @@ def _measured(load: Load, quantity: str) -> dict[str, Any]:
 def _optimality_rows(
     tasks: Sequence[LoadTask], measured: Sequence[Mapping[str, Any]]
 ) -> Iterator[OptimalityRow]:
-    """Yield the ratio of each load to the bound that was requested."""
+    """Yield the row of each load."""
     given: Given = "page"
     bounds: Mapping[Which, float | None] = {}
-    for (page, scheme, _, quantity), one in zip(tasks, measured, strict=True):
-        if quantity != _SAME_BOUND:
-            given, bounds = "page" if quantity == "page" else "requests", one["bounds"]
-        figures: list[float | None] = []
-        for which in _WHICH:
-            index_ms, bound_ms = one["indexes"][which], bounds[which]
+    for (page, scheme, _, quantity), load in zip(tasks, measured, strict=True):
+        if quantity != _BOUND_OF_FIRST_SCHEME:
+            given, bounds = "page" if quantity == "page" else "requests", load["bounds"]
+        figures: list[float | None] = []  # in the order of the row
+        for which in _BYTE_INDEXES:
+            index_ms, bound_ms = load["indexes"][which], bounds[which]
             ratio = index_ms / bound_ms if index_ms is not None and bound_ms else None
             figures += [index_ms, bound_ms, ratio]
-        yield OptimalityRow(page.name, one["network"], scheme.name, given, *figures)
+        yield OptimalityRow(page.name, load["network"], scheme.name, given, *figures)
 
 
-def _common(stated: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the entries of the first that all others share."""
-    first, *others = stated
+def _shared_entries(mappings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the entries that all of the mappings have in common."""
+    first, *others = mappings
     return {
         key: value
         for key, value in first.items()
@@ -447,11 +481,14 @@ def _common(stated: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-WHAT_IFS = ("as it is", "no computation", "no network", "half the RTT", "all cached")
+_UNCHANGED = "as it is"
+WHAT_IFS = (_UNCHANGED, "no computation", "no network", "half the RTT", "all cached")
 """Variants of each page, in order; "all cached" still fetches the document."""
-_CRITERIA = ("policy", "kind", "part")
-_AT_ONCE: dict[str, Any] = {"network": "marx-2019", "rate_mbps": 10_000.0, "rtt_ms": 0.0}
-"""Practically no network: 2 MB take 1.6 ms, without congestion control."""
+
+_PATH_CRITERIA = ("policy", "kind", "part")
+"""Criteria by which the time of the critical path is shared out."""
+_NO_NETWORK: dict[str, Any] = {"network": "marx-2019", "rate_mbps": 10_000.0, "rtt_ms": 0.0}
+"""Options for practically no network: 2 MB take 1.6 ms, without congestion control."""
 
 
 class WhatIfRow(NamedTuple):
@@ -529,48 +566,49 @@ def what_if(
     [1.0, 1.0, 0.02, 0.96, 0.07]
     """
     with ErrorCollector() as errors:
-        execution, given = errors.collect(
+        execution, base_config = errors.collect(
             "", lambda: read_options(what_if, options, config), default=(None, None)
         )
-        used = errors.collect("scheme", lambda: resolve_scheme(scheme), default="rr")
-        found = errors.collect("", lambda: resolve_subjects(pages, used).pages)
-    run_with = replace(given, browser=replace(given.browser_model, mode=BrowserMode.PARSE))
-    with LoadRunner(execution, _measured_page) as runner:
+        resolved = errors.collect("scheme", lambda: resolve_scheme(scheme), default="rr")
+        subjects = errors.collect("", lambda: resolve_subjects(pages, resolved).pages)
+    parsing = replace(base_config.browser_model, mode=BrowserMode.PARSE)
+    parse_config = replace(base_config, browser=parsing)
+    with LoadRunner(execution, _measure_what_if) as runner:
         measured = runner.run(
-            [task for page in found for task in _what_if_tasks(page, used, run_with)]
+            [task for page in subjects for task in _what_if_tasks(page, resolved, parse_config)]
         )
-    as_they_are = measured[:: len(WHAT_IFS)]
-    first = as_they_are[0]
+    unchanged = measured[:: len(WHAT_IFS)]
+    first, *_ = unchanged
     return WhatIf(
-        rows=Rows(WhatIfRow, _what_if_rows(found, measured)),
+        rows=Rows(WhatIfRow, _what_if_rows(subjects, measured)),
         contributions=Rows(
-            PathShareRow, _mean_contributions([one["contributions"] for one in as_they_are])
+            PathShareRow, _mean_contributions([load["contributions"] for load in unchanged])
         ),
         version=__version__,
-        configuration={**first["configuration"], "scheme": used.name},
-        words={**first["words"], "scheme": used.name},
-        page_digests={page.name: page.digest for page in found},
+        configuration={**first["configuration"], "scheme": resolved.name},
+        words={**first["words"], "scheme": resolved.name},
+        page_digests={page.name: page.digest for page in subjects},
     )
 
 
 def _what_if_tasks(page: Page, scheme: Scheme, config: LoadConfig) -> Iterator[LoadTask]:
-    """Yield the loads of a page with one cost removed in each."""
+    """Yield the load of each variant of a page."""
     rtt_ms = to_ms(config.path.network.rtt_ns)
     variants = (
         (page, config),
         (_without_computation(page), config),
-        # From scratch: loss, a queue or a controller of *config* would require links.
-        (page, LoadConfig(browser=config.browser, **_AT_ONCE)),
+        # A new config: loss, a queue or a controller of *config* would require links.
+        (page, LoadConfig(browser=config.browser, **_NO_NETWORK)),
         (page, replace(config, rtt_ms=rtt_ms / 2)),
         (_with_all_cached(page), config),
     )
-    for what, (changed_page, changed) in zip(WHAT_IFS, variants, strict=True):
-        yield LoadTask(changed_page, scheme, changed, what)
+    for what, (changed_page, changed_config) in zip(WHAT_IFS, variants, strict=True):
+        yield LoadTask(changed_page, scheme, changed_config, what)
 
 
-def _measured_page(load: Load, what: str) -> dict[str, Any]:
-    """Return load event and first paint and, of the page as it is, what they were due to."""
-    criteria = _CRITERIA if what == WHAT_IFS[0] else ()
+def _measure_what_if(load: Load, what: str) -> dict[str, Any]:
+    """Return load event and first paint and, of the page as it is, its critical path."""
+    criteria = _PATH_CRITERIA if what == _UNCHANGED else ()
     return {
         "load_event_ms": load.load_event_ms or 0.0,
         "first_paint_ms": load.first_paint_ms or 0.0,
@@ -585,12 +623,12 @@ def _what_if_rows(
     pages: Sequence[Page], measured: Sequence[Mapping[str, Any]]
 ) -> Iterator[WhatIfRow]:
     """Yield the load event of each variant, relative to the unchanged page."""
-    cells = itertools.product(pages, WHAT_IFS)
-    base_ms = 0.0
-    for (page, what), one in zip(cells, measured, strict=True):
-        event_ms = one["load_event_ms"]
-        base_ms = event_ms if what == WHAT_IFS[0] else base_ms or event_ms
-        yield WhatIfRow(page.name, what, event_ms, one["first_paint_ms"], event_ms / base_ms)
+    variants = itertools.product(pages, WHAT_IFS)
+    unchanged_ms = 0.0
+    for (page, what), load in zip(variants, measured, strict=True):
+        event_ms = load["load_event_ms"]
+        unchanged_ms = event_ms if what == _UNCHANGED else unchanged_ms or event_ms
+        yield WhatIfRow(page.name, what, event_ms, load["first_paint_ms"], event_ms / unchanged_ms)
 
 
 def _without_computation(page: Page) -> Page:
@@ -605,25 +643,35 @@ def _with_all_cached(page: Page) -> Page:
     if not others:
         return page
     computing_ns = sum(resource.parse_ns + resource.execute_ns for resource in others)
-    warm = with_cached(page, [resource.id for resource in others])
-    root = warm.resources[warm.root]
+    cached = with_cached(page, [resource.id for resource in others])
+    root = cached.resources[cached.root]
     # Only the document is left to load, but the cached resources are still parsed and executed.
-    return warm.with_resources([replace(root, execute_ns=root.execute_ns + computing_ns)])
+    return cached.with_resources([replace(root, execute_ns=root.execute_ns + computing_ns)])
 
 
 def _mean_contributions(
-    of_loads: Sequence[Mapping[str, Iterable[tuple[str, float, float]]]],
+    loads: Sequence[Mapping[str, Iterable[tuple[str, float, float]]]],
 ) -> Iterator[PathShareRow]:
-    """Yield the mean time and share of the critical path, by each criterion, largest first."""
-    n_loads = len(of_loads)
-    for by in _CRITERIA:
-        found: dict[str, list[tuple[float, float]]] = {}
-        for of_load in of_loads:
-            for name, time_ms, share in of_load[by]:
-                found.setdefault(name, []).append((time_ms, share))
+    """Yield the mean time and share of the critical path, by each criterion, largest first.
+
+    *loads* are the contributions of each load by criterion: name, time and share.
+    """
+    for by in _PATH_CRITERIA:
+        times_ms: dict[str, list[float]] = {}
+        shares: dict[str, list[float]] = {}
+        for contributions in loads:
+            for name, time_ms, share in contributions[by]:
+                times_ms.setdefault(name, []).append(time_ms)
+                shares.setdefault(name, []).append(share)
         rows = [
-            PathShareRow(by, name, sum(times_ms) / n_loads, sum(parts) / n_loads, max(parts))
-            for name, values in found.items()
-            for times_ms, parts in [tuple(zip(*values, strict=True))]
+            PathShareRow(
+                by,
+                name,
+                # Loads without this name count as 0.
+                mean_ms=sum(times_ms[name]) / len(loads),
+                mean_part=sum(shares[name]) / len(loads),
+                largest_part=max(shares[name]),
+            )
+            for name in times_ms
         ]
         yield from sorted(rows, key=lambda row: -row.mean_part)

@@ -41,8 +41,10 @@ if TYPE_CHECKING:
 
 
 EXAMPLE = "one load of each scheme, as an example (the verdict rests on the pairs)"
-_PAGE_FILE = b"h3sim-page/"
+"""Caption of the comparison in a recommendation."""
+_PAGE_FORMAT = b"h3sim-page/"
 _HEAD_BYTES = 1000
+"""Bytes at the beginning of a file among which a page file has its format."""
 
 
 ADVICE = OutputSchema(
@@ -76,7 +78,7 @@ ADVICE = OutputSchema(
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Recommendation(RichDisplay):
-    """Which scheme suits a page best: a search, with what was imported and an example load each."""
+    """Result of `recommend`: a search, the import of the recording, and example loads."""
 
     page: Page
     imported: ImportedPage | None
@@ -84,7 +86,7 @@ class Recommendation(RichDisplay):
     found: SearchResult
     """Result of `h3sim.search` for the page."""
     comparison: Comparison
-    """One load per scheme over the network as it is said to be: examples, not the evidence."""
+    """One load per scheme over the network as estimated: examples, not the evidence."""
 
     @property
     def fidelity(self) -> Fidelity | None:
@@ -120,26 +122,27 @@ def read_subject(
     page: int = 1,
     above_the_fold: str | Path = "heuristic",
 ) -> tuple[Page, ImportedPage | None]:
-    """Return the page at *path*, shipped of that name, or made of the recording there.
+    """Return the page of the file at *path* or the shipped one of that name, or import a recording.
 
     Raises:
         UnknownNameError: if there is no such page, and no file.
-        InputError: listing every mistake in the file.
+        InputError: listing every error in the file.
     """
-    # os.path, unlike pathlib, says no to what cannot be a path at all.
-    is_there = os.path.exists(path)  # noqa: PTH110
-    is_name = not is_there and Path(path).suffix in ("", ".json")
-    if is_name or (is_there and _is_page_file(path)):
+    # os.path, unlike pathlib, returns False for invalid paths.
+    exists = os.path.exists(path)  # noqa: PTH110
+    is_name = not exists and Path(path).suffix in ("", ".json")
+    if is_name or (exists and _is_page_file(path)):
         return catalog.load_page(path), None
     imported = import_page(path, host=host, page=page, above_the_fold=above_the_fold)
     return imported.page, imported
 
 
 def _is_page_file(path: str | Path) -> bool:
+    """Return whether an existing file begins like a page file, not a recording."""
     if Path(path).is_dir():
         return False
     with open_input(path, InputError) as file:
-        return _PAGE_FILE in file.read(_HEAD_BYTES)
+        return _PAGE_FORMAT in file.read(_HEAD_BYTES)
 
 
 @with_loads
@@ -160,55 +163,56 @@ def recommend(
     config: LoadConfig | None = None,
     **options: Any,
 ) -> Recommendation:
-    """Return which of *schemes* suits *page*, a page or a recording such as a HAR, best.
+    """Find which of *schemes* suits *page*, a page or a recording such as a HAR, best.
 
-    It imports the recording and searches: `found` is what `h3sim.search` returns for the page,
-    with the same arguments and defaults. `comparison` has an example load of each scheme over the
-    network as it was estimated, and holds its loads with *keep_loads*.
+    The recording is imported; `found` is the result of `h3sim.search` for the page, with the same
+    arguments and defaults. `comparison` has an example load of each scheme over the network as it
+    was estimated; with *keep_loads* it has the loads themselves.
 
     Raises:
-        InputError: listing every mistake in what was given.
-        UnknownNameError, NothingToMeasureError: if only a name is not known, or no byte counts.
+        InputError: listing every error in the arguments.
+        UnknownNameError: if the only error is an unknown name.
+        NothingToMeasureError: if the page has no bytes that count.
 
     >>> advice = recommend("davies-meenan", schemes=["fifo", "chrome-eps", "h3sim-1"], n_seeds=4)
     >>> advice.sentence.partition(":")[0]
     'fifo is the best scheme for davies-meenan'
     """
-    racing: dict[str, Any] = {"which": which, "n_seeds": n_seeds, "confidence": confidence}
-    racing |= {"network_within": network_within, "first_result": first_result}
+    race_options: dict[str, Any] = {"which": which, "n_seeds": n_seeds, "confidence": confidence}
+    race_options |= {"network_within": network_within, "first_result": first_result}
     read = partial(read_options, recommend, options, config)
     with ErrorCollector() as errors:
         subject, imported = errors.collect("page", lambda: subject_of(page), default=(None, None))
-        execution, given = errors.collect(
+        execution, changed = errors.collect(
             "", lambda: options_over(read, networks), default=(None, None)
         )
-        racing = errors.collect("", lambda: check_race(**racing))
+        race_options = errors.collect("", lambda: check_race(**race_options))
         errors.collect("", lambda: check_arguments(InputError, keep_loads=(Flag(), keep_loads)))
-        asked = errors.collect(
+        requested = errors.collect(
             "", lambda: add_schedulers(schemes, scheduler, signals), default=["rr"]
         )
-        requested = errors.collect("schemes", lambda: resolve_schemes(asked), default=[])
-        base = errors.collect("baseline", lambda: baseline_of(baseline, requested))
-    compared = requested if base in requested else [*requested, base]
-    what: dict[str, Any] = {"schemes": compared, "baseline": base, "config": given}
-    how = vars(execution)
-    send_buffer_kb = config_for(subject, given).send_buffer_kb
+        resolved = errors.collect("schemes", lambda: resolve_schemes(requested), default=[])
+        base = errors.collect("baseline", lambda: baseline_of(baseline, resolved))
+    compared = resolved if base in resolved else [*resolved, base]
+    common: dict[str, Any] = {"schemes": compared, "baseline": base, "config": changed}
+    execution_options = vars(execution)
+    send_buffer_kb = config_for(subject, changed).send_buffer_kb
     return Recommendation(
         page=subject,
         imported=imported,
-        found=search(subject, networks=networks, **racing, **what, **how),
+        found=search(subject, networks=networks, **race_options, **common, **execution_options),
         comparison=compare(
             subject,
             send_buffers_kb=[send_buffer_kb],
             keep_loads=keep_loads,
-            **what,
-            **(how | {"progress": False}),
+            **common,
+            **(execution_options | {"progress": False}),
         ),
     )
 
 
 def subject_of(page: PageLike | ImportedPage) -> tuple[Page, ImportedPage | None]:
-    """Return the page, with how it was made of a recording."""
+    """Return the page and, if it is from a recording, the report of the import."""
     if isinstance(page, Page):
         return page, None
     if isinstance(page, ImportedPage):

@@ -45,7 +45,8 @@ if TYPE_CHECKING:
 
 
 FORMAT = "h3sim-results/2"
-_CHUNK = 5000
+_ROWS_PER_BATCH = 5000
+"""Rows that are written to a Parquet file together."""
 
 
 class ResultsError(InputError):
@@ -66,24 +67,25 @@ def _arrow_schema(results: Results) -> Any:
     """Return the types of the columns, found in a pass over all rows."""
     import pyarrow  # lazy: optional dependency
 
-    kinds: dict[str, set[type]] = {}
+    types_by_column: dict[str, set[type]] = {}
     for row in results:
         for name, value in row.items():
-            kinds.setdefault(name, set()).add(type(value))
-    types = {bool: pyarrow.bool_(), int: pyarrow.int64(), str: pyarrow.string()}
+            types_by_column.setdefault(name, set()).add(type(value))
+    arrow_types = {bool: pyarrow.bool_(), int: pyarrow.int64(), str: pyarrow.string()}
     fields = []
-    for name, found in kinds.items():
-        found.discard(type(None))
-        if str in found and len(found) > 1:
+    for name, types in types_by_column.items():
+        types.discard(type(None))
+        if str in types and len(types) > 1:
             message = f"{name} has text and numbers: a Parquet column has one type"
             raise ResultsError.at("rows", message)
-        # Integers mixed with floats become floats, and so does an empty column.
-        kind = found.pop() if len(found) == 1 else float
-        fields.append((name, types.get(kind, pyarrow.float64())))
+        # A column with integers and floats has floats, and so has an empty one.
+        column_type = types.pop() if len(types) == 1 else float
+        fields.append((name, arrow_types.get(column_type, pyarrow.float64())))
     return pyarrow.schema(fields)
 
 
-_SHOWN = 10
+_MAX_SHOWN_ROWS = 10
+"""Rows that a notebook shows."""
 _HEADLINES = tuple(figure.name for figure in FIGURES if figure.is_headline)
 
 
@@ -154,11 +156,12 @@ class Results(StudyRows, RichDisplay):
         >>> row.level, row.geometric, row.refusal
         ('quic', 2.0, '2 independent pages: an interval takes 3 or more')
         """
-        how: dict[str, Any] = {"confidence": confidence, "interval": interval, "seed": seed}
-        how |= {"value": value, "baseline": baseline, "pool": pool}
+        options: dict[str, Any] = {"confidence": confidence, "interval": interval, "seed": seed}
+        options |= {"value": value, "baseline": baseline, "pool": pool}
         if over is None and not by:
-            return statistics.compare_schemes(self, **how)
-        return statistics.compare_over(self, over="scheme" if over is None else over, by=by, **how)
+            return statistics.compare_schemes(self, **options)
+        axis = "scheme" if over is None else over
+        return statistics.compare_over(self, over=axis, by=by, **options)
 
     def relative_medians(
         self, baseline: str = "rr", *, value: str = "byte_index_all_ms"
@@ -274,8 +277,8 @@ class Results(StudyRows, RichDisplay):
         def write(file: BinaryIO) -> None:
             with pyarrow.parquet.ParquetWriter(file, schema) as writer:
                 rows = iter(self)
-                while some := list(itertools.islice(rows, _CHUNK)):
-                    writer.write_table(pyarrow.Table.from_pylist(some, schema=schema))
+                while batch := list(itertools.islice(rows, _ROWS_PER_BATCH)):
+                    writer.write_table(pyarrow.Table.from_pylist(batch, schema=schema))
 
         write_atomically(path, write, error=ResultsError)
 
@@ -308,25 +311,27 @@ class Results(StudyRows, RichDisplay):
 
     def _display(self) -> Iterable[str | Table[Any]]:
         columns = self.columns
-        shown = [name for name in dict.fromkeys((*self.axes, *_HEADLINES)) if name in columns]
-        description = shown or columns
+        headlines = [name for name in dict.fromkeys((*self.axes, *_HEADLINES)) if name in columns]
+        shown = headlines or columns
         # Rows of joined studies may have different columns.
-        rows = [[row.get(name) for name in description] for row in itertools.islice(self, _SHOWN)]
+        rows = [
+            [row.get(name) for name in shown] for row in itertools.islice(self, _MAX_SHOWN_ROWS)
+        ]
         yield repr(self)
-        yield Table(description, rows)
-        first = f"The first {_SHOWN} rows, " if len(self) > _SHOWN else ""
-        yield f"{first}{len(description)} of {len(columns)} columns."
+        yield Table(shown, rows)
+        first = f"The first {_MAX_SHOWN_ROWS} rows, " if len(self) > _MAX_SHOWN_ROWS else ""
+        yield f"{first}{len(shown)} of {len(columns)} columns."
 
 
-_SQLITE = b"SQLite format 3\0"
-_PARQUET = b"PAR1"
-_OTHER = (
+_SQLITE_MAGIC = b"SQLite format 3\0"
+_PARQUET_MAGIC = b"PAR1"
+_OTHER_FILE_MESSAGE = (
     "is neither a store nor written by `results.save` (read the files of `to_csv` and others with"
     " pandas)"
 )
 SAMPLED = "h3sim-results/1"
 """Older format without a digest, whose `byte_index_all_ms` was sampled every 100 ms."""
-_STUDY = OrNone(Integer(low=1))
+_STUDY_NUMBER = OrNone(Integer(low=1))
 
 
 def read_results(path: str | Path, *, study: int | None = None) -> Results:
@@ -336,13 +341,13 @@ def read_results(path: str | Path, *, study: int | None = None) -> Results:
         ResultsError: if the file is neither.
         StoreError: if the store cannot be read, or has no such study.
     """
-    taken = check_arguments(ResultsError, path=(PATH, path), study=(_STUDY, study))
+    valid = check_arguments(ResultsError, path=(PATH, path), study=(_STUDY_NUMBER, study))
     with open_input(path, ResultsError) as file:
-        head = file.read(len(_SQLITE))
-    if head == _SQLITE:
-        return _of_store(path, taken["study"])
-    if head.startswith(_PARQUET):
-        raise ResultsError.at("", _OTHER, str(path))
+        head = file.read(len(_SQLITE_MAGIC))
+    if head == _SQLITE_MAGIC:
+        return _of_store(path, valid["study"])
+    if head.startswith(_PARQUET_MAGIC):
+        raise ResultsError.at("", _OTHER_FILE_MESSAGE, str(path))
     if study is not None:
         message = f"is valid only for stores, is {study}: this file contains one study"
         raise ResultsError.at("study", message, str(path))
@@ -359,26 +364,26 @@ def _read_lines(path: str | Path) -> Results:
     """Return the results of a file of JSON lines."""
     head, *lines = read_text(path, ResultsError).splitlines() or [""]
     if not head.lstrip().startswith("{"):
-        raise ResultsError.at("", _OTHER, str(path))
+        raise ResultsError.at("", _OTHER_FILE_MESSAGE, str(path))
     document = parse_json(head, ResultsError, source=str(path))
     if not isinstance(document, dict) or document.get("format") not in (FORMAT, SAMPLED):
         message = f"must be {FORMAT!r}: neither saved results nor a store"
         raise ResultsError.at("format", message, str(path))
     problems: list[ValidationIssue] = []
     metadata, is_sampled = ResultsHead(), document["format"] == SAMPLED
-    last = None if is_sampled or not lines else lines.pop()
+    digest_line = None if is_sampled or not lines else lines.pop()
     try:
         metadata = read_document(
             ResultsHead, document | {"format": FORMAT}, ResultsError, source="", format_=FORMAT
         )
     except ResultsError as error:
         problems += error.problems
-    # Checked now, so that bad lines are found early; but kept as text, which takes far less memory
-    # than rows.
+    # All lines are checked now, but kept as text, which takes far less memory than rows.
     for number, line in enumerate(lines, 2):
         if problem := _line_problem(line):
             problems.append(ValidationIssue(key=f"line {number}", message=problem))
-    if not is_sampled and not problems and (problem := _digest_problem([head, *lines], last)):
+    has_digest = not is_sampled
+    if has_digest and not problems and (problem := _digest_problem([head, *lines], digest_line)):
         problems.append(ValidationIssue(key=DIGEST, message=problem))
     if problems:
         raise ResultsError(problems, str(path))
@@ -396,14 +401,14 @@ def _with_known_axes(results: Results, path: str | Path) -> Results:
     return results
 
 
-def _digest_problem(lines: list[str], last: str | None) -> str | None:
-    """Return why lines do not match the digest in the *last* one, or None if they do."""
-    found = None
+def _digest_problem(lines: list[str], digest_line: str | None) -> str | None:
+    """Return why lines do not match the digest in the last line of a file; None if they do."""
+    document = None
     with contextlib.suppress(ResultsError):
-        found = parse_json(last or "", ResultsError, source="")
-    if not isinstance(found, dict) or not isinstance(found.get(DIGEST), str):
+        document = parse_json(digest_line or "", ResultsError, source="")
+    if not isinstance(document, dict) or not isinstance(document.get(DIGEST), str):
         return "is missing in the last line: the file was cut off"
-    if found[DIGEST] != lines_digest(lines):
+    if document[DIGEST] != lines_digest(lines):
         return "differs from the rows, which are damaged or were edited"
     return None
 

@@ -37,33 +37,35 @@ class RunningStats:
     def add(self, value: float) -> None:
         """Add one number."""
         self.n += 1
-        before = value - self.mean
-        self.mean += before / self.n
-        # With the mean before and after: sums of squares cancel if the spread is small.
-        self._squares += before * (value - self.mean)
+        deviation = value - self.mean
+        self.mean += deviation / self.n
+        # From the deviations from the old and the new mean: sums of squares of values would cancel
+        # if the spread is small.
+        self._squares += deviation * (value - self.mean)
         self.least, self.most = min(self.least, value), max(self.most, value)
 
     def describe(self) -> dict[str, Any]:
         """Return the statistics; None for those that need more numbers."""
         if not self.n:
             return {"n": 0, "mean": None, "sd": None, "min": None, "max": None}
-        spread = math.sqrt(self._squares / (self.n - 1)) if self.n > 1 else None
-        numbers = {"mean": self.mean, "sd": spread, "min": self.least, "max": self.most}
-        return {"n": self.n, **numbers}
+        sd = math.sqrt(self._squares / (self.n - 1)) if self.n > 1 else None
+        return {"n": self.n, "mean": self.mean, "sd": sd, "min": self.least, "max": self.most}
 
 
 Row: TypeAlias = dict[str, Any]
 Stored: TypeAlias = tuple[str | None, str | None, str | None]
 """Row and resources as JSON, or an error."""
-_COLUMNS = Predicate("a list of names of columns", lambda value: isinstance(value, list | tuple))
-_LOAD = ("page", "scheme", "network", "seed")
+_COLUMN_NAMES = Predicate(
+    "a list of names of columns", lambda value: isinstance(value, list | tuple)
+)
+_LOAD_COLUMNS = ("page", "scheme", "network", "seed")
 """Columns of the load in rows of resources, besides the axes."""
-_SCALARS = {str, int, float, bool, type(None)}
-_TEXTS: dict[str, Any] = {"page": str, "scheme": str, "network": (str, type(None))}
-"""Types of nullable columns; the path model has no network."""
-_FIGURES = tuple(figure.name for figure in FIGURES)
-_SAME = 1e-6
-"""Relative tolerance of settings: times are stored as whole nanoseconds."""
+_SCALAR_TYPES = {str, int, float, bool, type(None)}
+_TEXT_COLUMNS: dict[str, Any] = {"page": str, "scheme": str, "network": (str, type(None))}
+"""Types of the columns that are text; without a network in studies of independent packets."""
+_METRIC_COLUMNS = tuple(figure.name for figure in FIGURES)
+_SETTING_TOLERANCE = 1e-6
+"""Tolerance for equal settings: a row has those of the load, whose times are whole nanoseconds."""
 
 
 class Counts(NamedTuple):
@@ -102,14 +104,17 @@ class StudyRows:
         Raises:
             InputError: if they are not a list of dicts.
         """
-        taken = check_arguments(InputError, rows=(_Lines(), rows))["rows"]
-        texts: list[Stored] = [(line, None, None) for line in taken]
-        return cls(lambda: iter(texts), axes=axes)
+        lines = check_arguments(InputError, rows=(_JsonLines(), rows))["rows"]
+        stored: list[Stored] = [(line, None, None) for line in lines]
+        return cls(lambda: iter(stored), axes=axes)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return a pickle that contains the rows, since their source is local."""
-        predicate = self._predicate or (lambda _: True)
-        retained = [one for one in self._source() if one[0] is None or predicate(_read_row(one[0]))]
+        """Return a pickle that contains the rows, since their source cannot be pickled."""
+        retained = [
+            (row, resources, error)
+            for row, resources, error in self._source()
+            if row is None or self._predicate is None or self._predicate(_read_row(row))
+        ]
         return _restored, (type(self), retained, self.axes, self.counts, self.is_interrupted)
 
     def __iter__(self) -> Iterator[Row]:
@@ -164,23 +169,24 @@ class StudyRows:
         Raises:
             NothingToMeasureError: if they were not kept (use `sweep(..., resources=True)`).
         """
-        # Failed loads have none; those that another study kept for some loads are incomplete.
-        has_resources = {
-            text is not None for row_text, text, _ in self._source() if row_text is not None
-        }
-        if has_resources != {True}:
+        succeeded = [
+            resources is not None for row, resources, _ in self._source() if row is not None
+        ]
+        # Some loads may have them from another study with the same store.
+        if not succeeded or not all(succeeded):
             raise NothingToMeasureError(
                 "the resources were not kept: use sweep(..., resources=True)"
             )
 
         def source() -> Iterator[Stored]:
-            for row_text, text, _ in self._source():
-                if row_text is None or text is None:
+            for row_text, resources_text, _ in self._source():
+                if row_text is None or resources_text is None:
                     continue
                 row = _read_row(row_text)
                 if self._predicate is None or self._predicate(row):
-                    load = {key: row.get(key) for key in dict.fromkeys((*_LOAD, *self.axes))}
-                    for resource in _read(text, list):
+                    names = dict.fromkeys((*_LOAD_COLUMNS, *self.axes))
+                    load = {name: row.get(name) for name in names}
+                    for resource in _read(resources_text, list):
                         yield json.dumps(load | resource), None, None
 
         return type(self)(source, axes=(*self.axes, "id"))
@@ -200,9 +206,8 @@ class StudyRows:
         }
 
         def holds(row: Row) -> bool:
-            before = self._predicate is None or self._predicate(row)
             return (
-                before
+                (self._predicate is None or self._predicate(row))
                 and all(row.get(name) in values for name, values in allowed.items())
                 and (predicate is None or predicate(row))
             )
@@ -238,19 +243,20 @@ class StudyRows:
         Raises:
             KeyError: if a column is unknown.
         """
-        check_arguments(InputError, by=(_COLUMNS, by))
+        check_arguments(InputError, by=(_COLUMN_NAMES, by))
         self._check_columns([value, *by])
-        sums: dict[tuple[Any, ...], RunningStats] = {}
+        stats_by_group: dict[tuple[Any, ...], RunningStats] = {}
         for row in self:
-            moments = sums.setdefault(tuple(row.get(name) for name in by), RunningStats())
+            group = tuple(row.get(name) for name in by)
+            stats = stats_by_group.setdefault(group, RunningStats())
             number = row.get(value)
             if isinstance(number, str):
                 raise InputError.at(value, f"is text: {format_value(number)}")
             if number is not None:
-                moments.add(number)
+                stats.add(number)
         return self.of(
-            dict(zip(by, key, strict=True)) | {"value": value} | moments.describe()
-            for key, moments in sums.items()
+            dict(zip(by, group, strict=True)) | {"value": value} | stats.describe()
+            for group, stats in stats_by_group.items()
         )
 
     def _check_columns(self, names: Iterable[str]) -> None:
@@ -267,7 +273,7 @@ def _restored(
     return kind(lambda: iter(retained), axes=axes, counts=counts, is_interrupted=is_interrupted)
 
 
-class _Lines(ValueType):
+class _JsonLines(ValueType):
     """Field type of rows given by the user; each becomes a line of JSON."""
 
     def accept(self, value: Any) -> list[str]:
@@ -309,13 +315,13 @@ def row_problem(row: Row) -> str | None:
     >>> row_problem({"page": "a", "page_load_ms": "soon"})
     "page_load_ms: must be a number, is 'soon'"
     """
-    if not set(map(type, row.values())) <= _SCALARS:
-        name = next(name for name, value in row.items() if type(value) not in _SCALARS)
+    if not set(map(type, row.values())) <= _SCALAR_TYPES:
+        name = next(name for name, value in row.items() if type(value) not in _SCALAR_TYPES)
         return f"{name}: must be one value, is {format_value(row[name])}"
-    for name, kinds in _TEXTS.items():
+    for name, kinds in _TEXT_COLUMNS.items():
         if not isinstance(row.get(name, ""), kinds):
             return f"{name}: must be text, is {format_value(row[name])}"
-    for name in _FIGURES:
+    for name in _METRIC_COLUMNS:
         value = row.get(name)
         if isinstance(value, str) or (isinstance(value, float) and not math.isfinite(value)):
             return f"{name}: must be a number, is {format_value(value)}"
@@ -335,7 +341,8 @@ def is_row_of(columns: Mapping[str, Any], text: str | None, *, figures: Iterable
 
 def _is_same(found: Any, value: Any) -> bool:
     if isinstance(found, float) and isinstance(value, int | float):
-        return math.isclose(found, value, rel_tol=_SAME, abs_tol=_SAME)
+        tolerance = _SETTING_TOLERANCE
+        return math.isclose(found, value, rel_tol=tolerance, abs_tol=tolerance)
     return bool(found == value)
 
 
@@ -355,13 +362,15 @@ def _read(text: str, kind: type) -> Any:
     try:
         value = json.loads(text)
     except (TypeError, ValueError, RecursionError) as error:
-        raise StoreError(_DAMAGED) from error
+        raise StoreError(_DAMAGED_ROW_MESSAGE) from error
     if not isinstance(value, kind):
-        raise StoreError(_DAMAGED)
+        raise StoreError(_DAMAGED_ROW_MESSAGE)
     return value
 
 
-_DAMAGED = "a row cannot be read: the file is damaged; run `h3sim store verify` to find out where"
+_DAMAGED_ROW_MESSAGE = (
+    "a row cannot be read: the file is damaged; run `h3sim store verify` to find out where"
+)
 
 
 SETTINGS = TableOf(OrNone(Scalar(), none=None))
@@ -371,6 +380,7 @@ CONFIGURATION = Property(
 )
 PAGE_DIGESTS = Property("page_digests", TableOf(TEXT), "digest of each page, by its name")
 COMMON = (VERSION, CONFIGURATION, PAGE_DIGESTS)
+"""Keys that the documents of all result tables have."""
 WHICH = Choice(("all", "atf"))
 """All resources, or those above the fold."""
 

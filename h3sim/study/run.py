@@ -47,6 +47,7 @@ SchemeLike: TypeAlias = "Scheme | str | Path | Scheduler | Callable[..., Schedul
 _PROCESSES = Predicate(
     "functions that make SimPy processes",
     lambda value: (
+        # Only collections are checked: iterating over another iterable would use it up.
         isinstance(value, Iterable)
         and (not isinstance(value, list | tuple | str | bytes | dict) or all(map(callable, value)))
     ),
@@ -88,18 +89,26 @@ def simulate(
     >>> simulate("davies-meenan", scheduler=FifoScheduler).trace == load.trace
     True
     """
-    taken = {"processes": (_PROCESSES, processes), "record_packets": (Flag(), record_packets)}
+    typed = {"processes": (_PROCESSES, processes), "record_packets": (Flag(), record_packets)}
     with ErrorCollector() as errors:
-        errors.collect("", lambda: check_arguments(InputError, **taken))
-        requested = errors.collect("scheme", lambda: _scheduled(scheme, scheduler))
-        given = errors.collect(
-            "", lambda: config_of(options, known=("scheme", "scheduler", *taken), changed=config)
+        errors.collect("", lambda: check_arguments(InputError, **typed))
+        resolved_scheme = errors.collect(
+            "scheme", lambda: _scheme_with_scheduler(scheme, scheduler)
         )
-        found = errors.collect("page", lambda: resolve_page(page))
-    return run_config(found, requested, given, record_packets=record_packets, processes=processes)
+        merged = errors.collect(
+            "", lambda: config_of(options, known=("scheme", "scheduler", *typed), changed=config)
+        )
+        resolved_page = errors.collect("page", lambda: resolve_page(page))
+    return run_config(
+        resolved_page,
+        resolved_scheme,
+        merged,
+        record_packets=record_packets,
+        processes=processes,
+    )
 
 
-def _scheduled(scheme: SchemeLike | None, scheduler: SchedulerLike | None) -> Scheme:
+def _scheme_with_scheduler(scheme: SchemeLike | None, scheduler: SchedulerLike | None) -> Scheme:
     """Return the resolved scheme, with a custom scheduler if one is given."""
     if scheduler is None:
         return resolve_scheme("rr" if scheme is None else scheme)
@@ -231,15 +240,15 @@ def with_scheduler(scheme: Scheme, scheduler: SchedulerLike) -> Scheme:
         InputError: if *scheduler* is neither a scheduler nor callable.
         UnknownNameError: if it is an unknown name.
     """
-    name, given = scheduler_named(scheduler)
-    stated = scheme.mechanism
-    kind = CustomScheduler(
-        value=name, factory=given, signal_kind=stated.signal_kind, weights=stated.weights
+    name, factory = scheduler_named(scheduler)
+    replaced = scheme.mechanism
+    mechanism = CustomScheduler(
+        value=name, factory=factory, signal_kind=replaced.signal_kind, weights=replaced.weights
     )
     title = f"{name}, with the client signals of {scheme.name}"
-    plain = replace(scheme, name=name, title=title, source="", notes="", caveat="")
-    # Settings for the scheme's own scheduler do not apply to another one.
-    return replace(plain, mechanism=kind, mixed=None, turn=None)
+    renamed = replace(scheme, name=name, title=title, source="", notes="", caveat="")
+    # Settings of the replaced scheduler do not apply to another one.
+    return replace(renamed, mechanism=mechanism, mixed=None, turn=None)
 
 
 def add_schedulers(
@@ -247,11 +256,11 @@ def add_schedulers(
     scheduler: SchedulersLike | None,
     signals: SchemeLike | None,
     *,
-    usual: SchemeLike | Iterable[SchemeLike] = (),
+    default: SchemeLike | Iterable[SchemeLike] = (),
 ) -> list[SchemeLike]:
-    """Return *schemes* and each *scheduler* with the client signals of the scheme *signals*.
+    """Return *schemes*, and a scheme for each *scheduler* with the client signals of *signals*.
 
-    None for the schemes means the *usual* ones. Without *signals*, clients send none, as those of
+    None for the schemes means the *default* ones. Without *signals*, clients send none, as those of
     "fifo".
 
     Raises:
@@ -266,42 +275,43 @@ def add_schedulers(
         if signals is not None:
             message = "are those of the clients of a scheduler: give scheduler= as well"
             raise InputError.at("signals", message)
-        return _listed(usual if schemes is None else schemes)
-    several: list[Any] = _listed(scheduler)
+        return _as_list(default if schemes is None else schemes)
+    schedulers: list[Any] = _as_list(scheduler)
     with ErrorCollector() as errors:
         clients = errors.collect("signals", lambda: resolve_scheme(signals or "fifo"))
-        for one in several:
+        for one in schedulers:
             errors.collect("scheduler", partial(scheduler_named, one))
-    known = _listed(usual if schemes is None else schemes)
-    return [*known, *(with_scheduler(clients, one) for one in several)]
+    listed = _as_list(default if schemes is None else schemes)
+    return [*listed, *(with_scheduler(clients, one) for one in schedulers)]
 
 
 def resolve_pages(pages: PageLike | Iterable[PageLike]) -> list[Page]:
     """Return the pages; a name may be that of a set."""
-    found: list[Page] = []
+    resolved: list[Page] = []
     given: object = pages  # callers may ignore the annotation
-    one = isinstance(pages, Page | str | os.PathLike) or not isinstance(given, Iterable)
-    several: Any = [pages] if one else pages
+    is_single = isinstance(pages, Page | str | os.PathLike) or not isinstance(given, Iterable)
+    page_list: Any = [pages] if is_single else pages
     with ErrorCollector() as errors:
-        for page in several:
+        for page in page_list:
             names = catalog.page_set(page) if isinstance(page, str) else None
-            found += [errors.collect("pages", partial(resolve_page, p)) for p in names or (page,)]
-    return found
+            members = names or (page,)
+            resolved += [errors.collect("pages", partial(resolve_page, one)) for one in members]
+    return resolved
 
 
 def resolve_schemes(schemes: SchemeLike | Iterable[SchemeLike]) -> list[Scheme]:
     """Return the schemes, each once; a name may be that of a set."""
-    found: list[Scheme] = []
+    resolved: list[Scheme] = []
     with ErrorCollector() as errors:
-        for scheme in _listed(schemes):
+        for scheme in _as_list(schemes):
             names = catalog.scheme_set(scheme) if isinstance(scheme, str) else None
-            several = names or (scheme,)
-            found += [errors.collect("schemes", partial(resolve_scheme, one)) for one in several]
+            members = names or (scheme,)
+            resolved += [errors.collect("schemes", partial(resolve_scheme, one)) for one in members]
     # A set and one of its members may both be named.
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(resolved))
 
 
-def _listed(schemes: SchemeLike | Iterable[SchemeLike]) -> list[SchemeLike]:
+def _as_list(schemes: SchemeLike | Iterable[SchemeLike]) -> list[SchemeLike]:
     """Return a list; a single value becomes a list of one."""
     if isinstance(schemes, Iterable) and not isinstance(schemes, str):
         return list(schemes)

@@ -1,7 +1,7 @@
 """The runner of a study: hands batches of cells to processes or a cluster, stores results.
 
-`compare`, `search`, `optimality` and the others list their loads as tasks and say what is measured
-of each; workers, progress, stores and resumption are the business of the runner.
+`compare`, `search`, `optimality` and others list their loads as tasks with a function that measures
+each; workers, progress, stores and resumption are the business of the runner.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ if TYPE_CHECKING:
     from h3sim.schemes import Scheme
 
 
-_UNKNOWN_WORKERS = 4
-"""Number of workers assumed for an executor that does not reveal it."""
-_MOST_ON_WINDOWS = 61
+_ASSUMED_WORKERS = 4
+"""Number of workers of an executor that does not reveal it."""
+_MAX_WORKERS_ON_WINDOWS = 61
 """Most processes on Windows: `ProcessPoolExecutor` cannot wait for more handles at once."""
-_MOST = 10_000
-"""Most processes elsewhere: a queue's size must fit a C integer."""
-_PAUSES_S = (0.0, 0.1, 1.0)
-"""Pause before retrying to start a process."""
+_MAX_WORKERS = 10_000
+"""Most processes elsewhere: the size of their queue must fit into a C integer."""
+_RETRY_PAUSES_S = (0.0, 0.1, 1.0)
+"""Pauses before each new attempt to start a process."""
 
 
 class WorkerPool:
@@ -73,7 +73,7 @@ class WorkerPool:
     def workers(self) -> int:
         """Number of loads that run at once."""
         # Executors have no public attribute for it; those of the standard library have this one.
-        return int(getattr(self._executor, "_max_workers", 0) or _UNKNOWN_WORKERS)
+        return int(getattr(self._executor, "_max_workers", 0) or _ASSUMED_WORKERS)
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Submit *function* to the executor."""
@@ -111,11 +111,11 @@ class _Processes(WorkerPool):
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Run *function* in one of the processes."""
-        # A breaking pool closes its pipes, perhaps while a process is being started here, which
-        # may also end the forkserver. On a second attempt the pool reports that it is broken, as
+        # A pool that breaks closes its pipes, perhaps while a process is being started here, which
+        # may also end the forkserver. On the next attempt the pool reports that it is broken, as
         # callers expect, or a new forkserver has started.
         with _without_missing_main_file():
-            for pause_s in _PAUSES_S:
+            for pause_s in _RETRY_PAUSES_S:
                 try:
                     return super().submit(function, *arguments)
                 except (OSError, EOFError):
@@ -137,11 +137,10 @@ class _Processes(WorkerPool):
     def _stop_executor(self) -> list[Any]:
         """Shut the executor down; return its processes, which are terminating."""
         processes = list((getattr(self._executor, "_processes", None) or {}).values())
-        # First, so that no replacement is started for a process terminated here; `shutdown` alone
-        # would wait for running loads.
+        # Before terminating, so that the executor starts no replacements.
         self._executor.shutdown(wait=False, cancel_futures=True)
-        # For broken pools as well: Python 3.11 terminates the processes that it knows and then
-        # waits for all, including one that `submit` is just starting: for ever.
+        # `shutdown` alone would wait for running loads. In a broken pool, Python 3.11 terminates
+        # the processes that it knows, and waits for ever for one that `submit` is just starting.
         for process in processes:
             process.terminate()
         return processes
@@ -157,9 +156,9 @@ class _Processes(WorkerPool):
 
 @contextlib.contextmanager
 def _without_missing_main_file() -> Iterator[None]:
-    """Hide that a program read from standard input claims to be in a file named "<stdin>".
+    """Hide the name "<stdin>" of the main file, if the program is read from standard input.
 
-    Processes that are started meanwhile would try to run that file, and die.
+    Processes that are started meanwhile would try to run a file of that name, and die.
     """
     main = sys.modules["__main__"]
     path = getattr(main, "__file__", None)
@@ -178,10 +177,10 @@ def _prepare_worker() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:
-        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+        threading.Thread(target=_exit_after, args=(parent,), daemon=True).start()
 
 
-def _end_with(parent: Any) -> None:
+def _exit_after(parent: Any) -> None:
     parent.join()
     # `sys.exit` would end only this thread, not the process and its orphaned load.
     os._exit(1)
@@ -193,6 +192,7 @@ class _Dask(WorkerPool):
     def __init__(self, client: Any) -> None:
         self._client = client
         self._pending: dict[Future[Any], Any] = {}
+        """Dask's futures by those that `submit` returned, until they are done."""
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Run *function* on the cluster.
@@ -236,9 +236,9 @@ def worker_count(workers: int | None) -> int:
     workers = check_running(workers=workers)["workers"]
     # The affinity respects taskset, a container's cpuset or a cluster's scheduler; more processes
     # than these cores would only compete.
-    can_ask = hasattr(os, "sched_getaffinity")
-    n = workers or (len(os.sched_getaffinity(0)) if can_ask else os.cpu_count()) or 1
-    return min(n, _MOST_ON_WINDOWS if sys.platform == "win32" else _MOST)
+    has_affinity = hasattr(os, "sched_getaffinity")
+    n = workers or (len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count()) or 1
+    return min(n, _MAX_WORKERS_ON_WINDOWS if sys.platform == "win32" else _MAX_WORKERS)
 
 
 def pool_of(executor: Any, workers: int | None, *, is_small: bool) -> WorkerPool:
@@ -252,12 +252,12 @@ def pool_of(executor: Any, workers: int | None, *, is_small: bool) -> WorkerPool
     """
     check_running(executor=executor)
     n = worker_count(workers)
-    if hasattr(executor, "get_executor") and hasattr(executor, "ncores"):
+    if hasattr(executor, "get_executor") and hasattr(executor, "ncores"):  # a Dask client
         return _Dask(executor)
     if hasattr(executor, "submit"):
         return WorkerPool(executor)
-    can_fork = sys.platform not in ("emscripten", "wasi")
-    if executor == "serial" or not can_fork or (executor is None and (is_small or n == 1)):
+    has_processes = sys.platform not in ("emscripten", "wasi")
+    if executor == "serial" or not has_processes or (executor is None and (is_small or n == 1)):
         return _Serial()
     return _Processes(n)
 
@@ -288,26 +288,28 @@ def dask_client(address: str | None) -> Any:
 
 ProgressCallback: TypeAlias = "Callable[[int, int], None]"
 
-_TASK_S = 0.5
-"""Target duration of a task: long compared with the cost of submitting one."""
-_MAX_BATCH = 5000
-_RECENT = 200
-_CHUNK = 1000
-_TRIES = 3
-"""Number of workers that a cell alone may lose before it counts as the cause."""
-_STILLBORN = 3
+_BATCH_S = 0.5
+"""Target duration of a batch: long compared with the cost of submitting one."""
+_MAX_BATCH_CELLS = 5000
+_MAX_TIMED_CELLS = 200
+"""Most recent cells whose mean time is the expected time of a cell."""
+_CELLS_PER_QUERY = 1000
+"""Number of cells that are looked up in the store together."""
+_MAX_LOST_WORKERS = 3
+"""Number of workers that may die while they run a cell alone, before it counts as the cause."""
+_MAX_STILLBORN_POOLS = 3
 """Number of pools that may break before any worker answers; then workers cannot start."""
-_DIE_AT_START = (
+_WORKERS_DIE_MESSAGE = (
     "its workers die while starting: in a script, call it under `if __name__ == '__main__':`, which"
     " Python's process pools require, or use executor='serial'"
 )
 _SMALL_S = 2.0
 """Expected duration below which a study runs in this process: starting others would not pay."""
-_REMEDY = (
+_UNPICKLABLE_ADVICE = (
     "install cloudpickle, which the extra 'study' contains, move the code into a module, or use"
     " executor='serial'"
 )
-_LOST = "the worker that ran it died each time (killed, or out of memory)"
+_LOST_WORKERS_ERROR = "the worker that ran it died each time (killed, or out of memory)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -340,17 +342,17 @@ class Execution:
         check_running(**given)
 
 
-_HOW = tuple(entry.name for entry in fields(Execution))
+_EXECUTION_FIELDS = tuple(entry.name for entry in fields(Execution))
 
 
 def split_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return those of *options* that are fields of `Execution`, and the others."""
-    how = {name: options[name] for name in options if name in _HOW}
-    return how, {name: options[name] for name in options if name not in _HOW}
+    execution = {name: options[name] for name in options if name in _EXECUTION_FIELDS}
+    return execution, {name: options[name] for name in options if name not in _EXECUTION_FIELDS}
 
 
 class CellFailedError(H3SimError):
-    """Cell that failed, in a study that ends with its first failure."""
+    """A cell failed, in a study that ends with its first failure."""
 
     def __init__(self, cell: int, message: str) -> None:
         super().__init__(message)
@@ -358,11 +360,13 @@ class CellFailedError(H3SimError):
 
 
 class _Batch(NamedTuple):
-    """Cells submitted to a worker together; *lost* counts the workers that died on them."""
+    """Cells submitted to a worker together."""
 
     indices: tuple[int, ...]
-    lost: int = 0
+    n_lost_workers: int = 0
+    """The number of workers that died while they ran these cells."""
     with_payload: bool = False
+    """True if the study is sent along, to a worker that does not have it."""
 
 
 class _State(enum.Enum):
@@ -374,7 +378,7 @@ class _State(enum.Enum):
 
 
 class Driver:
-    """Driver that runs the cells of *study* missing in *store*."""
+    """Runs the cells of *study* that are missing in *store*."""
 
     def __init__(self, study: Cells, store: Store, *, retry_failed: bool) -> None:
         self._study = study
@@ -382,35 +386,38 @@ class Driver:
         self._retry_failed = retry_failed
         self._keys = study.keys()
         self._work: StudyWork = study.work()
-        self._seconds: deque[float] = deque(maxlen=_RECENT)
-        self._suspects: deque[_Batch] = deque()
-        self._n_stillborn = 0
+        self._seconds: deque[float] = deque(maxlen=_MAX_TIMED_CELLS)
+        """Times of the cells that ran most recently."""
+        self._to_resubmit: deque[_Batch] = deque()
+        """Batches that were lost with a worker, or that need the study."""
+        self._n_stillborn_pools: int | None = 0
+        """Number of pools that broke before any worker answered; None once one has."""
         self._advance: Callable[[int], None] = lambda _: None
         self.study_id = store.begin_study(self._keys.token(), study.name, len(study), study.axes)
         # Registers the study's cells in the store, and counts the missing ones.
-        found = Counter(state for _, state in self._states())
-        self.reused, self.ran, self.failed = found[_State.DONE], 0, found[_State.FAILED]
-        self._n_pending = found[_State.MISSING]
+        counts = Counter(state for _, state in self._states())
+        self.reused, self.ran, self.failed = counts[_State.DONE], 0, counts[_State.FAILED]
+        self._n_pending = counts[_State.MISSING]
         self._pending = self._missing()
 
     def _missing(self) -> Iterator[int]:
         """Yield cells that are still missing: another sweep may have run some meanwhile."""
-        found: Counter[_State] = Counter()
+        counts: Counter[_State] = Counter()
         failed_before = self.failed
         for index, state in self._states():
-            found[state] += 1
+            counts[state] += 1
             if state is _State.MISSING:
                 yield index
         # Counted again, so that cells run by another sweep count as reused.
-        self.reused = found[_State.DONE]
-        self.failed += found[_State.FAILED] - failed_before
+        self.reused = counts[_State.DONE]
+        self.failed += counts[_State.FAILED] - failed_before
         self._n_pending = 0
 
     def _states(self) -> Iterator[tuple[int, _State]]:
         """Yield index and state of each cell in order, read and registered chunk by chunk."""
         n = len(self._study)
-        for first in range(0, n, _CHUNK):
-            indices = range(first, min(first + _CHUNK, n))
+        for first in range(0, n, _CELLS_PER_QUERY):
+            indices = range(first, min(first + _CELLS_PER_QUERY, n))
             keys = self._store.keys_of(self.study_id, first, len(indices))
             if len(keys) < len(indices):
                 keys = [self._keys.key(index) for index in indices]
@@ -435,7 +442,7 @@ class Driver:
     def try_some(self, seconds: float) -> bool:
         """Run a few cells here; return whether the rest would finish within *seconds*."""
         spent = 0.0
-        while self._n_pending and len(self._seconds) < _RECENT:
+        while self._n_pending and len(self._seconds) < _MAX_TIMED_CELLS:
             (index,) = self._take(1)
             done = self._work.run(index)
             self._store_outcomes([done])
@@ -443,7 +450,7 @@ class Driver:
             # At most half of the time goes into the trial, so the total stays within the limit.
             if spent > seconds / 2:
                 break
-        return self._n_pending * self._cost_s() < seconds
+        return self._n_pending * self._mean_cell_s() < seconds
 
     def run(self, pool: WorkerPool, advance: Callable[[int], None]) -> None:
         """Run all missing cells; *advance* is called with the size of each stored batch."""
@@ -471,8 +478,8 @@ class Driver:
             while True:
                 self._fill(pool, token, payload, in_flight)
                 if not in_flight:
-                    if self._suspects:
-                        continue  # the pool broke while being filled and was replaced
+                    if self._to_resubmit:
+                        continue  # the pool broke while being filled, and was replaced
                     return
                 done, _ = futures.wait(in_flight, return_when=futures.FIRST_COMPLETED)
                 # In the order of submission, not of completion.
@@ -483,17 +490,18 @@ class Driver:
     def _fill(
         self, pool: WorkerPool, token: str, payload: bytes, in_flight: dict[Future[Any], _Batch]
     ) -> None:
-        """Submit batches until each worker has one running and one queued."""
-        # Two each, so that no worker waits for the driver; more would only delay a stop.
+        """Submit batches until each worker has one running and one queued.
+
+        More queued batches would only delay a stop. A batch that lost a worker runs alone: a worker
+        that dies breaks the pool, and all running batches count as lost.
+        """
         while len(in_flight) < 2 * pool.workers:
-            if self._suspects:
-                # Alone, to identify the cell that kills its worker.
-                # Cells running at the same time would be suspected as well.
-                if in_flight and self._suspects[0].lost:
+            if self._to_resubmit:
+                if in_flight and self._to_resubmit[0].n_lost_workers:
                     return
-                batch = self._suspects.popleft()
+                batch = self._to_resubmit.popleft()
             else:
-                if any(batch.lost for batch in in_flight.values()):
+                if any(batch.n_lost_workers for batch in in_flight.values()):
                     return
                 indices = self._take(self._batch_size(pool.workers))
                 if not indices:
@@ -504,7 +512,7 @@ class Driver:
                 in_flight[pool.submit(run_batch, token, batch.indices, sent)] = batch
             except BrokenExecutor:
                 # Not lost: it was never submitted.
-                self._suspects.appendleft(batch)
+                self._to_resubmit.appendleft(batch)
                 self._renew(pool, in_flight)
                 return
 
@@ -528,10 +536,9 @@ class Driver:
                     raise
                 self._lose([batch])
                 continue
-            self._n_stillborn = -1  # a worker answered: later failures are not start-up failures
-            # A worker without the study: it gets the study together with the same batch.
-            if done is None:
-                self._suspects.appendleft(batch._replace(with_payload=True))
+            self._n_stillborn_pools = None  # a worker answered: workers can start
+            if done is None:  # the worker does not have the study
+                self._to_resubmit.appendleft(batch._replace(with_payload=True))
             else:
                 self._store_outcomes(done)
 
@@ -539,10 +546,10 @@ class Driver:
         self, pool: WorkerPool, in_flight: dict[Future[Any], _Batch], error: Exception | None = None
     ) -> None:
         """Recover the batches of a broken pool, and continue with a new one."""
-        if self._n_stillborn >= 0:
-            self._n_stillborn += 1
-        if self._n_stillborn == _STILLBORN:
-            raise InputError.at("executor", _DIE_AT_START) from error
+        if self._n_stillborn_pools is not None:
+            self._n_stillborn_pools += 1
+            if self._n_stillborn_pools == _MAX_STILLBORN_POOLS:
+                raise InputError.at("executor", _WORKERS_DIE_MESSAGE) from error
         # First collect finished batches, which need not run again.
         self._keep_finished(in_flight)
         self._lose(list(in_flight.values()))
@@ -552,17 +559,20 @@ class Driver:
             raise InputError.at("executor", message) from error
 
     def _lose(self, batches: list[_Batch]) -> None:
-        """Retry lost batches: once more together, then each cell alone."""
+        """Resubmit lost batches: once as they were, then each cell alone, to find the cause.
+
+        The cause may also have been outside of the cells.
+        """
         for batch in batches:
-            lost = batch.lost + 1
-            # Once more together, as workers die for many reasons; then alone, to find the cause.
-            if len(batch.indices) > 1 and lost > 1:
-                parts = [(index,) for index in batch.indices]
-                self._suspects.extend(_Batch(part, 1) for part in parts)
-            elif lost <= _TRIES:
-                self._suspects.append(_Batch(batch.indices, lost))
+            n_lost = batch.n_lost_workers + 1
+            if len(batch.indices) > 1 and n_lost > 1:
+                self._to_resubmit.extend(_Batch((index,), 1) for index in batch.indices)
+            elif n_lost <= _MAX_LOST_WORKERS:
+                self._to_resubmit.append(_Batch(batch.indices, n_lost))
             else:
-                self._store_outcomes(Done(index, None, None, _LOST, 0.0) for index in batch.indices)
+                self._store_outcomes(
+                    Done(index, None, None, _LOST_WORKERS_ERROR, 0.0) for index in batch.indices
+                )
 
     def _keep_finished(self, in_flight: dict[Future[Any], _Batch]) -> None:
         """Store all finished batches."""
@@ -575,8 +585,10 @@ class Driver:
 
     def _store_outcomes(self, done: Iterable[Done]) -> None:
         """Store the outcomes of loads; raise the first error of a strict study."""
-        outcomes, retained = [], list(done)
-        for one in retained:
+        outcomes, first_failed = [], None
+        for one in done:
+            if one.error is not None and first_failed is None:
+                first_failed = one.cell
             error = one.error and f"{self._study.describe(one.cell)}: {one.error}"
             self.failed += error is not None
             self.ran += error is None
@@ -586,33 +598,37 @@ class Driver:
         if outcomes:
             self._store.put(outcomes)
             self._advance(len(outcomes))
-        if self._study.is_strict and self.failed:
-            failed = next(one for one in outcomes if one.error is not None)
-            cell = next(one.cell for one in retained if one.error is not None)
-            raise CellFailedError(cell, failed.error or "")
+        if self._study.is_strict and first_failed is not None:
+            message = next(one.error for one in outcomes if one.error is not None)
+            raise CellFailedError(first_failed, message or "")
 
     def _take(self, n: int) -> tuple[int, ...]:
+        """Return the next missing cells, at most *n*."""
         indices = tuple(itertools.islice(self._pending, n))
         self._n_pending = max(0, self._n_pending - len(indices))
         return indices
 
-    def _cost_s(self) -> float:
-        return sum(self._seconds) / len(self._seconds) if self._seconds else _TASK_S
+    def _mean_cell_s(self) -> float:
+        return sum(self._seconds) / len(self._seconds) if self._seconds else _BATCH_S
 
     def _batch_size(self, workers: int) -> int:
-        """Return the number of cells per task; it shrinks at the end to balance the workers."""
-        # Two tasks per worker from the remaining cells: the last tasks are small, so that all
-        # workers finish at about the same time.
-        fair = max(1, self._n_pending // (2 * workers))
-        return min(max(1, round(_TASK_S / max(self._cost_s(), 1e-9))), fair, _MAX_BATCH)
+        """Return the number of cells of the next batch.
+
+        It shrinks with the number of remaining cells, which make at least two batches per worker,
+        so that all workers finish at about the same time.
+        """
+        fair_share = max(1, self._n_pending // (2 * workers))
+        n_in_time = max(1, round(_BATCH_S / max(self._mean_cell_s(), 1e-9)))
+        return min(n_in_time, fair_share, _MAX_BATCH_CELLS)
 
     def _payload(self) -> bytes:
+        """Return the study as bytes for the workers."""
         try:
-            # An error would have to survive the way back: workers return it as text.
+            # Workers return errors as text: not every exception can be pickled.
             lenient = replace(self._work, is_strict=False) if self._work.is_strict else self._work
             return _payload(lenient)
         except Exception as error:
-            message = f"cannot be sent to workers ({error}): {_REMEDY}"
+            message = f"cannot be sent to workers ({error}): {_UNPICKLABLE_ADVICE}"
             raise InputError.at("executor", message) from error
 
 
@@ -627,7 +643,7 @@ class _Pickler(pickle.Pickler):
 
 
 def _payload(work: StudyWork) -> bytes:
-    """Return *work* as bytes; code that no module has goes by value, if cloudpickle is installed.
+    """Pickle *work*; with cloudpickle also code that workers cannot import, by value.
 
     Raises:
         Exception: if something in it cannot be pickled.
@@ -653,6 +669,7 @@ class Runner:
         self._store = store if isinstance(store, Store) else Store(store)
         self._pool: WorkerPool | None = None
         self._n_ran = 0
+        """Number of cells run so far, for the note after an interrupt."""
         self._progress = _Progress(execution.progress)
 
     def __enter__(self) -> Self:
@@ -664,7 +681,7 @@ class Runner:
             self._pool.close()
 
     def expect(self, n: int) -> None:
-        """Announce that there will be *n* cells more."""
+        """Announce that *n* more cells will follow."""
         self._progress.expect(n)
 
     def run_cells(
@@ -679,7 +696,7 @@ class Runner:
             StoreError: if the store cannot be read or written; finished loads are kept.
         """
         driver = Driver(cells, self._store, retry_failed=retry_failed)
-        with interrupt_note(lambda: _what_is_kept(self._store, self._n_ran + driver.ran)):
+        with interrupt_note(lambda: _interrupt_note(self._store, self._n_ran + driver.ran)):
             pool = self._pool_for(driver)
             self._progress.begin(driver.reused + driver.ran, len(cells))
             driver.run(pool, self._progress.advance)
@@ -691,23 +708,23 @@ class Runner:
                 yield stored
                 n += 1
             if n < len(cells):  # damaged pages end the iteration
-                what = f"{len(cells) - n:,} of the {len(cells):,} loads are lost"
-                raise self._store.damaged(what)
+                message = f"{len(cells) - n:,} of the {len(cells):,} loads are lost"
+                raise self._store.damaged(message)
 
         return source, Counts(driver.reused, driver.ran, driver.failed)
 
     def _pool_for(self, driver: Driver) -> WorkerPool:
-        """Return the workers of earlier cells; those are started for the first that need them."""
+        """Return the pool of earlier cells, or a new one if there is none with workers yet."""
         if self._pool is None or self._pool.is_serial:
             executor, workers = self._execution.executor, self._execution.workers
             executor = None if executor == "auto" else executor
-            small = executor is None and workers is None and driver.try_some(_SMALL_S)
-            self._pool = pool_of(executor, workers, is_small=small)
+            is_small = executor is None and workers is None and driver.try_some(_SMALL_S)
+            self._pool = pool_of(executor, workers, is_small=is_small)
         return self._pool
 
 
-def _what_is_kept(store: Store, n_ran: int) -> str:
-    """Describe the fate of the finished cells after an interrupt."""
+def _interrupt_note(store: Store, n_ran: int) -> str:
+    """Return a note on what became of the finished cells after an interrupt."""
     finished = f"{n_ran:,} finished before the interrupt"
     if store.path == ":memory:":
         return f"{finished}, which are lost: use a store to keep them"
@@ -725,10 +742,11 @@ class _Progress:
         self._bar: Any = None
 
     def expect(self, n: int) -> None:
+        """Set the total to *n* more than the cells done."""
         self._total = self._done + n
 
     def begin(self, done: int, n: int) -> None:
-        """Count *n* more cells, of which so many are *done* already."""
+        """Count *n* more cells, of which *done* are done already."""
         self._total = max(self._total, self._done + n)
         self._done += done
         if self._has_bar and self._bar is None:
@@ -766,7 +784,7 @@ class LoadTask(NamedTuple):
 
 
 Measure: TypeAlias = "Callable[[Load, str], dict[str, Any]]"
-"""Returns figures of a load, as JSON can have them."""
+"""Function that returns measurements of a load, which can be written as JSON."""
 
 
 def read_options(
@@ -778,26 +796,26 @@ def read_options(
         UnknownOptionError: naming each unknown option.
         InputError: listing every value that is out of range.
     """
-    how, own = split_options(options)
+    execution_options, load_options = split_options(options)
     known = tuple(inspect.signature(function).parameters)
     with ErrorCollector() as errors:
-        execution = errors.collect("", lambda: Execution(**how))
-        read = errors.collect("", lambda: config_of(own, known=known, changed=config))
-    return execution, read
+        execution = errors.collect("", lambda: Execution(**execution_options))
+        changed = errors.collect("", lambda: config_of(load_options, known=known, changed=config))
+    return execution, changed
 
 
 class LoadRunner(Runner):
     """Runner of tasks: the loads of one call of a function.
 
     They run in this process, one after the other, unless *execution* has an executor or workers.
-    Loads that are to be kept always do, as their traces are large.
+    With *keep_loads* they always do, since their traces are too large to be sent.
     """
 
     def __init__(self, execution: Execution, measure: Measure, *, keep_loads: bool = False) -> None:
-        here = keep_loads or (execution.executor is None and execution.workers is None)
-        super().__init__(replace(execution, executor="serial") if here else execution)
+        is_serial = keep_loads or (execution.executor is None and execution.workers is None)
+        super().__init__(replace(execution, executor="serial") if is_serial else execution)
         self._measure = measure
-        self._n_run = 0
+        self._n_tasks = 0
         self.loads: list[Load] | None = [] if keep_loads else None
         """The loads, in the order of the tasks, if they are kept."""
 
@@ -813,32 +831,36 @@ class LoadRunner(Runner):
         Raises:
             H3SimError: that of the first load that fails.
         """
-        found: dict[int, Load] | None = None if self.loads is None else {}
-        work = _TaskWork(tasks=tasks, measure=self._measure, loads=found, is_strict=True)
-        first = self._n_run if self._execution.store is None else None
-        cells = _Tasks(work, self._measure, first)
+        loads: dict[int, Load] | None = None if self.loads is None else {}
+        work = _TaskWork(tasks=tasks, measure=self._measure, loads=loads, is_strict=True)
+        first_number = self._n_tasks if self._execution.store is None else None
+        cells = _TaskCells(work, self._measure, first_number)
         try:
             source, _ = self.run_cells(cells, retry_failed=True)
         except CellFailedError as failed:
-            work.row(failed.cell)  # raises it as it was, of its own type
+            work.row(failed.cell)  # runs it here, to raise the error with its own type
             raise
-        self._n_run += len(tasks)
-        if self.loads is not None and found is not None:
-            # Those in the store have no trace, and run again.
-            self.loads += (found.get(n) or run_config(*task[:3]) for n, task in enumerate(tasks))
+        self._n_tasks += len(tasks)
+        if self.loads is not None and loads is not None:
+            # Loads whose rows were in the store run again, for their traces.
+            self.loads += (
+                loads.get(index) or run_config(task.page, task.scheme, task.config)
+                for index, task in enumerate(tasks)
+            )
         return [json.loads(json.loads(row or "")["measured"]) for row, _, _ in source()]
 
 
 @dataclass(kw_only=True)
 class _TaskWork(StudyWork):
-    """Tasks, and how each is measured."""
+    """Tasks, and the function that measures each."""
 
     tasks: Sequence[LoadTask]
     measure: Measure
     loads: dict[int, Load] | None = field(default=None)
+    """The loads by the index of their task, if they are kept."""
 
     def row(self, index: int) -> tuple[str, str | None]:
-        """Return the row of the task at *index*: what the load is, and what was measured of it."""
+        """Return the row of the task at *index*: columns that identify it, and measurements."""
         page, scheme, config, quantity = self.tasks[index]
         load = run_config(page, scheme, config)
         if self.loads is not None:
@@ -848,27 +870,27 @@ class _TaskWork(StudyWork):
         return json.dumps({**_columns(self.tasks[index]), "measured": measured}), None
 
 
-class _Tasks:
-    """Tasks as cells of a study; without a store, *first* is the number of the first."""
+class _TaskCells:
+    """Tasks as cells of a study; without a store, *first_number* is the number of the first."""
 
     has_resources = False
     is_strict = True
     axes: tuple[str, ...] = ()
     figures = ("measured",)
 
-    def __init__(self, work: _TaskWork, measure: Measure, first: int | None) -> None:
+    def __init__(self, work: _TaskWork, measure: Measure, first_number: int | None) -> None:
         self.name = measure.__module__.rpartition(".")[2]
         self._work = work
         self._measure = measure
-        self._first = first
-        self.model = cache_key.model_version() if first is None else ""
+        self._first_number = first_number
+        self.model = cache_key.model_version() if first_number is None else ""
 
     def __len__(self) -> int:
         return len(self._work.tasks)
 
     def keys(self) -> StudyKeys:
-        if self._first is not None:
-            return _Numbers(self._first)
+        if self._first_number is not None:
+            return _NumberKeys(self._first_number)
         return _TaskKeys(self._work.tasks, self._measure, self.model)
 
     def work(self) -> StudyWork:
@@ -883,10 +905,10 @@ class _Tasks:
 
 
 def _columns(task: LoadTask) -> dict[str, Any]:
-    """Return the columns by which a stored row is known."""
+    """Return the columns by which the stored row of a task is recognized."""
     page, scheme, config, _ = task
-    named = {"page": page.name, "page_digest": page.digest, "scheme": scheme.name}
-    return {**named, "seed": config.seed}
+    names = {"page": page.name, "page_digest": page.digest, "scheme": scheme.name}
+    return {**names, "seed": config.seed}
 
 
 class _TaskKeys:
@@ -894,39 +916,40 @@ class _TaskKeys:
 
     def __init__(self, tasks: Sequence[LoadTask], measure: Measure, model: str) -> None:
         self._tasks = tasks
-        # By the source of its module: what is measured is as much a part of a result as the model.
+        # The measuring function affects the result as the model does, and is identified by the
+        # source of its module.
         source = inspect.getsource(sys.modules[measure.__module__])
-        self._head = cache_key.digest(model, measure.__qualname__, source)
-        self._of_page: dict[int, bytes] = {}
-        self._of_scheme = cache(cache_key.scheme_digest)
+        self._common_digest = cache_key.digest(model, measure.__qualname__, source)
+        self._page_digests: dict[int, bytes] = {}  # by id, since hashing a page takes long
+        self._scheme_digest = cache(cache_key.scheme_digest)
 
     def key(self, index: int) -> bytes:
         """Return the key of the task at *index*."""
         page, scheme, config, quantity = self._tasks[index]
         options = {entry.name: getattr(config, entry.name) for entry in fields(config)}
-        if id(page) not in self._of_page:
-            self._of_page[id(page)] = cache_key.page_digest(page)
-        hashed = hashlib.blake2b(self._head, digest_size=_KEY_BYTES)
-        hashed.update(self._of_page[id(page)] + self._of_scheme(scheme))
-        hashed.update(
+        if id(page) not in self._page_digests:
+            self._page_digests[id(page)] = cache_key.page_digest(page)
+        key = hashlib.blake2b(self._common_digest, digest_size=_KEY_BYTES)
+        key.update(self._page_digests[id(page)] + self._scheme_digest(scheme))
+        key.update(
             cache_key.resolved_digest(page, scheme, options)
             + cache_key.digest(quantity, str(config.seed))
         )
-        return hashed.digest()
+        return key.digest()
 
     def token(self) -> str:
         """Return a text that identifies all tasks, in order."""
         return cache_key.digest(*(self.key(index).hex() for index in range(len(self._tasks)))).hex()
 
 
-class _Numbers:
-    """Keys of cells that are forgotten at the end: nothing of a load need be identified."""
+class _NumberKeys:
+    """Keys without a store: numbers, since digests take time, and no result is used again."""
 
     def __init__(self, first: int) -> None:
         self._first = first
 
     def key(self, index: int) -> bytes:
-        return (self._first + index).to_bytes(16)
+        return (self._first + index).to_bytes(_KEY_BYTES)
 
     def token(self) -> str:
         return str(self._first)

@@ -8,7 +8,7 @@ from h3sim.catalog.formats import LIST
 from h3sim.importers.chromium.recording import RECORDING
 from h3sim.results import FORMAT as LOAD
 from h3sim.results.figures import FIGURES
-from h3sim.results.load_document import WRITTEN as OF_LOAD
+from h3sim.results.load_document import WRITTEN as LOAD_KEYS
 from h3sim.schema.output import merged, schema_of
 from h3sim.study.compare import COMPARISON
 from h3sim.study.fidelity import IMPORT_REPORT
@@ -26,10 +26,21 @@ from h3sim.study.study_file import StudyFile
 from h3sim.study.validation import RULE_CHECK, SERVER_CHECK
 
 WRITTEN = (
-    *(ADVICE, COMPARISON, FOUND, HEADERS, HINTS, IDENTIFICATION, IMPORT_REPORT, LIST, OPTIMALITY),
-    *(RECORDING, RULE_CHECK, SERVER_CHECK, WHAT_IF),
+    ADVICE,
+    COMPARISON,
+    FOUND,
+    HEADERS,
+    HINTS,
+    IDENTIFICATION,
+    IMPORT_REPORT,
+    LIST,
+    OPTIMALITY,
+    RECORDING,
+    RULE_CHECK,
+    SERVER_CHECK,
+    WHAT_IF,
 )
-"""Formats that are written but never read, by name."""
+"""Formats that are written but never read, in the order of their names."""
 
 
 def study_schemas() -> dict[str, dict[str, Any]]:
@@ -40,7 +51,7 @@ def study_schemas() -> dict[str, dict[str, Any]]:
     >>> list(study_schemas())
     ['h3sim-study/1', 'h3sim-load/2', 'h3sim-results/2']
     """
-    figures = merged(OF_LOAD.properties(), _figures())
+    figures = merged(LOAD_KEYS.properties(), _figures())
     load_rules = {"properties": figures, "additionalProperties": True}
     return {
         STUDY: schema_of(StudyFile, STUDY, title="A study for h3sim"),
@@ -57,18 +68,19 @@ def study_schemas() -> dict[str, dict[str, Any]]:
 
 def _figures() -> dict[str, Any]:
     """Return the properties of the metrics, by their path in a document."""
-    found: dict[str, Any] = {}
+    properties: dict[str, Any] = {}
     for figure in FIGURES:
-        *groups, name = figure.key or ("",)
-        table = found
+        if not figure.key:  # documents leave it out
+            continue
+        *groups, name = figure.key
+        table = properties
         for group in groups:
-            below = table.setdefault(group, {"type": ["object", "null"], "properties": {}})
-            table = below["properties"]
-        if name:
-            # Metrics that are not columns may be tables, such as histograms.
-            is_number = {"type": ["number", "null"]} if figure.is_column else {}
-            table[name] = {**is_number, "description": figure.about}
-    return found
+            schema = table.setdefault(group, {"type": ["object", "null"], "properties": {}})
+            table = schema["properties"]
+        # Metrics that are not columns may be tables, such as histograms.
+        number = {"type": ["number", "null"]} if figure.is_column else {}
+        table[name] = {**number, "description": figure.about}
+    return properties
 
 
 def result_schemas() -> dict[str, dict[str, Any]]:

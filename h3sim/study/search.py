@@ -1,4 +1,4 @@
-"""The search for the best scheme for pages over a network, and how robust the result is.
+"""The search for the best scheme for pages over a network, and the robustness of the result.
 
 It is a race: arms (schemes and their parameters) are compared in paired rounds (bandits, F-Race).
 """
@@ -18,14 +18,14 @@ from h3sim import rng
 from h3sim._version import __version__
 from h3sim.config import LoadConfig
 from h3sim.config.load_config import (
-    OF_NETWORK,
-    RECORDED,
+    NETWORK_OPTIONS,
     config_for,
     over_networks,
     recorded_network,
 )
 from h3sim.config.options import LEVEL, refuse
 from h3sim.errors import InputError, NothingToMeasureError, SchemeError, ValidationIssue
+from h3sim.page.recording import RECORDED_NETWORK
 from h3sim.schema import format_value
 from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
 from h3sim.schema.errors import RejectedValueError, plain_values
@@ -56,42 +56,44 @@ DEPLOYABLE = ("rr", "fifo", "chrome-eps", "firefox-eps", "safari-eps", "h3sim-1"
 rr and fifo stand for servers that ignore clients' priorities.
 """
 ROBUSTNESS_NETWORKS = ("cable", "4g", "dsl")
+"""Networks over which the choice is tried as well, by default."""
 ESTIMATED_WITHIN = 2.0
-"""By which factor RTT and rate may be wrong where they were estimated from a recording."""
-_MISJUDGED = 2
-"""RTT and sizes are guessed wrong by such a factor."""
-_SOME_LOSS = 0.02
+"""Factor by which RTT and rate may be wrong if they were estimated from a recording."""
+_MISJUDGED_FACTOR = 2
+"""Factor by which RTT and sizes differ in the tests of robustness."""
+_LOSS_OF_ROBUSTNESS = 0.02
+"""Loss rate in the tests of robustness."""
 
 
 def with_drawn_network(config: LoadConfig, within: float) -> LoadConfig:
     """Return *config* over a network whose RTT and rates are drawn by its seed.
 
-    Each is multiplied by a factor between 1 / *within* and *within*, even in the logarithm; rates
-    down and up by the same one. All loads of one seed meet the same network.
+    Each is multiplied by a factor between 1 / *within* and *within*, uniform in the logarithm, the
+    rates of both directions by the same one. All loads of one seed have the same network.
     """
     source = rng.substream(config.seed, "network")
-    # In this order: what a seed draws is part of what results mean.
-    rtt, rate = (within ** source.uniform(-1, 1) for _ in range(2))
+    # The order of the draws must not change: it decides the network of each seed.
+    rtt_factor, rate_factor = (within ** source.uniform(-1, 1) for _ in range(2))
     network = config.path.network
     drawn = replace(
         network,
-        rtt_ns=round(network.rtt_ns * rtt),
-        constant_rate=_faster(network.constant_rate, rate),
-        down=_faster(network.down, rate),
-        up=_faster(network.up, rate),
+        rtt_ns=round(network.rtt_ns * rtt_factor),
+        constant_rate=_scaled_rate(network.constant_rate, rate_factor),
+        down=_scaled_rate(network.down, rate_factor),
+        up=_scaled_rate(network.up, rate_factor),
     )
-    # What the options say is in the network by now, and would be done to it a second time.
-    done: dict[str, Any] = dict.fromkeys(OF_NETWORK)
-    return replace(config, network=drawn, **done)
+    # The options have been applied to the network, and must not be applied twice.
+    cleared: dict[str, Any] = dict.fromkeys(NETWORK_OPTIONS)
+    return replace(config, network=drawn, **cleared)
 
 
-def _faster(part: Any, rate: float) -> Any:
-    """Return a constant rate or a link of so many times the rate, what has none as it is."""
+def _scaled_rate(part: Any, factor: float) -> Any:
+    """Return a constant rate or a link with *factor* times its rate; None and other links as is."""
     if isinstance(part, ConstantRate):
-        rate_bps = max(1, round(part.rate_bps * rate))
+        rate_bps = max(1, round(part.rate_bps * factor))
         return ConstantRate.at_rate(packet_bytes=part.packet_bytes, rate_bps=rate_bps)
     if isinstance(part, LinkProfile) and part.rate_bps is not None:
-        return replace(part, rate_bps=max(1, round(part.rate_bps * rate)))
+        return replace(part, rate_bps=max(1, round(part.rate_bps * factor)))
     return part
 
 
@@ -103,28 +105,31 @@ def may_lose(config: LoadConfig) -> bool:
 def elsewhere(
     pages: Sequence[Page], config: LoadConfig, networks: Iterable[str]
 ) -> Iterator[tuple[str, ConfigOfPage, Sequence[Page]]]:
-    """Yield each setting that may turn out to be true instead: in words, its config, its pages.
+    """Yield other settings in which the choice is tried: in words, the config of a page, the pages.
 
-    What the search is over anyway is left out: its own network, and loss where it has as much.
+    Those of the search itself are left out: its own network, and loss if it has as much.
     """
-    here = [config_for(page, config).path.network for page in pages]
+    own_networks = [config_for(page, config).path.network for page in pages]
     for name in networks:
-        if any(network.name != name for network in here):
-            yield f"network {name}", partial(_over, replace(config, network=name)), pages
-    if all(network.rtt_ns for network in here):
-        yield "half the RTT", partial(_with_rtt, config, 1 / _MISJUDGED), pages
-        yield "twice the RTT", partial(_with_rtt, config, _MISJUDGED), pages
-    if any(network.constant_rate is None and _loss(network) < _SOME_LOSS for network in here):
-        yield f"loss of {_SOME_LOSS:.0%}", partial(_over, replace(config, loss=_SOME_LOSS)), pages
-    yield "sizes wrong by up to 2", partial(_over, config), [_misjudged(page) for page in pages]
+        if any(network.name != name for network in own_networks):
+            yield f"network {name}", partial(_same_config, replace(config, network=name)), pages
+    if all(network.rtt_ns for network in own_networks):
+        yield "half the RTT", partial(_with_rtt, config, 1 / _MISJUDGED_FACTOR), pages
+        yield "twice the RTT", partial(_with_rtt, config, _MISJUDGED_FACTOR), pages
+    loss = _LOSS_OF_ROBUSTNESS
+    if any(network.constant_rate is None and _loss(network) < loss for network in own_networks):
+        yield f"loss of {loss:.0%}", partial(_same_config, replace(config, loss=loss)), pages
+    resized = [_with_wrong_sizes(page) for page in pages]
+    yield "sizes wrong by up to 2", partial(_same_config, config), resized
 
 
-def _over(config: LoadConfig, _: Page) -> LoadConfig:
+def _same_config(config: LoadConfig, _: Page) -> LoadConfig:
+    """Return *config*: a `ConfigOfPage` that is the same for all pages."""
     return config
 
 
 def _with_rtt(config: LoadConfig, factor: float, page: Page) -> LoadConfig:
-    """Return *config* with so many times the RTT that it has for *page*."""
+    """Return *config* with *factor* times the RTT that it has for *page*."""
     return replace(config, rtt_ms=factor * to_ms(config_for(page, config).path.network.rtt_ns))
 
 
@@ -132,37 +137,46 @@ def _loss(network: Network) -> float:
     return max((link.loss for link in (network.down, network.up) if link is not None), default=0)
 
 
-def _misjudged(page: Page) -> Page:
-    """Return *page* with each body between half and twice as large, drawn by its name."""
+def _with_wrong_sizes(page: Page) -> Page:
+    """Return *page* with each body between half and twice as large, at random by page name."""
     source = rng.substream(0, f"sizes of {page.name}")
     resources = []
     for resource in page.resources:
-        factor = _MISJUDGED ** source.uniform(-1, 1)
-        # Smaller than that, something would be found at a byte that never comes.
-        size_bytes = max(_least_bytes(page, resource.id), round(resource.size_bytes * factor))
+        factor = _MISJUDGED_FACTOR ** source.uniform(-1, 1)
+        # The body must still contain all bytes that trigger something.
+        size_bytes = max(_last_trigger(page, resource.id), round(resource.size_bytes * factor))
         resources.append(replace(resource, size_bytes=size_bytes))
     return replace(page, resources=tuple(resources))
 
 
-def _least_bytes(page: Page, id_: str) -> int:
-    """Return the farthest byte of a resource at which something is found."""
+def _last_trigger(page: Page, id_: str) -> int:
+    """Return the last offset of a resource that triggers a request or a change of priority."""
     triggers = [resource.discovered for resource in page.resources]
     triggers += [change.when for resource in page.resources for change in resource.priority_changes]
-    return max((d.offset_bytes or 0 for d in triggers if d is not None and d.by == id_), default=0)
+    return max(
+        (
+            trigger.offset_bytes or 0
+            for trigger in triggers
+            if trigger is not None and trigger.by == id_
+        ),
+        default=0,
+    )
 
 
-_ROBUST_SEEDS = 3
-_BYTE_INDEX = {"atf": "ByteIndex above the fold", "all": "ByteIndex of all resources"}
-_LEAST_PAGES_TO_SPLIT = 4
+_ROBUSTNESS_SEEDS = 3
+"""Seeds in each test of robustness."""
+_BYTE_INDEX_WORDS = {"atf": "ByteIndex above the fold", "all": "ByteIndex of all resources"}
+_MIN_PAGES_TO_SPLIT = 4
+"""Fewest pages of which one half is tried with the best scheme of the other."""
 
 
 class SearchRow(NamedTuple):
-    """A scheme beside the best: the ratio of their ByteIndexes, a geometric mean over pairs.
+    """Ratio of a scheme's ByteIndex to that of the best, a geometric mean over pairs.
 
-    Where parameters are tried, *scheme* names them as well: "rr turn_packets=16".
-    *low* to *high* is the interval, None where there are too few pairs for one; *is_worse*
-    marks schemes that are surely behind. *needs_server_knowledge* marks those that use what no
-    client knows (`Scheme.knows`).
+    If parameters are varied, *scheme* names them as well: "rr turn_packets=16". *low* to *high* is
+    the interval, None if there are too few pairs for one; *is_worse* marks schemes that are
+    significantly behind. *needs_server_knowledge* marks those that use knowledge that no client has
+    (`Scheme.knows`).
     """
 
     scheme: str
@@ -177,8 +191,8 @@ class SearchRow(NamedTuple):
 class RobustnessRow(NamedTuple):
     """Distance of the choice from the best scheme under another condition, as a share.
 
-    *low* to *high* is its interval over pages, over seeds of a single page; None where there are
-    too few, and where the choice itself is the best.
+    *low* to *high* is its interval over pages, or over seeds of a single page; None if there are
+    too few, or if the choice itself is the best.
     """
 
     changed: str
@@ -224,13 +238,14 @@ class SearchResult(ResultTable):
     """The best first, then those that may be as good, then those that are worse."""
     robustness: Rows[RobustnessRow]
     n_seeds: int
-    """The most seeds; fewer ran where nothing is random, or where all was sure."""
+    """The maximum number of seeds; fewer run if no seed matters, or once the result is certain."""
     is_random: bool
-    """True if another seed makes another load."""
+    """True if loads depend on the seed."""
     network_within: float
+    """Largest factor by which RTT and rate were varied."""
     n_loads: int
     fidelity: Mapping[str, Fidelity] = field(default_factory=dict, hash=False)
-    """By page, how well the replay of its recording fits that; only of those that are of one."""
+    """Fit of the replay to its recording, by page, for pages that were recorded."""
 
     @property
     def level_with_best(self) -> tuple[str, ...]:
@@ -238,15 +253,15 @@ class SearchResult(ResultTable):
         return tuple(row.scheme for row in self.rows[1:] if not row.is_worse)
 
     def status(self, row: SearchRow) -> str:
-        """Return "best", "tied" with the best, or "worse", and whether it can be deployed.
+        """Return "best", "tied" with the best, or "worse", and whether it needs server knowledge.
 
-        Where a replay fits poorly, all are "not judged".
+        If a replay fits poorly, all are "not judged".
         """
         if any(each.grade is Grade.POOR for each in self.fidelity.values()):
             return "not judged"
         is_best = row.scheme == self.best and not self.level_with_best
         status = "worse" if row.is_worse else "best" if is_best else "tied"
-        return f"{status}, {_KNOWING}" if row.needs_server_knowledge else status
+        return f"{status}, {_KNOWLEDGE_NOTE}" if row.needs_server_knowledge else status
 
     @property
     def gain(self) -> float:
@@ -255,35 +270,36 @@ class SearchResult(ResultTable):
 
     @property
     def verdict(self) -> str:
-        """The result, its uncertainty and its reason; for recordings as far as replays fit."""
-        return gated(self._verdict, self.fidelity.values())
+        """The result, its uncertainty and its reason; limited by the fit of replays."""
+        return gated(self._ungated_verdict, self.fidelity.values())
 
     @property
-    def _verdict(self) -> str:
+    def _ungated_verdict(self) -> str:
         best, *others = self.rows
         if not others:
             return f"Nothing was compared: {best.scheme} is the only scheme."
-        tied = [best, *(row for row in others if not row.is_worse)]
+        tied = [row for row in others if not row.is_worse]
         behind = [row for row in others if row.is_worse]
-        names = _listed([_named(row) for row in tied])
-        if len(tied) == 1:
-            head = f"{names} is the best scheme for {self._subject}"
-        elif all(row.low == row.high == 1 for row in tied[1:]):
-            head = f"{names} are equal for {self._subject}"
+        names = _join_names([_name_with_note(row) for row in (best, *tied)])
+        if not tied:
+            result = f"{names} is the best scheme for {self._subject}"
+        elif all(row.low == row.high == 1 for row in tied):
+            result = f"{names} are equal for {self._subject}"
         else:
-            head = f"{names} are statistically tied for {self._subject}"
+            result = f"{names} are statistically tied for {self._subject}"
         if not behind:
-            return f"{head} ({self._byte_index}; {self._basis(best)})."
-        other = next((row for row in behind if row.scheme == self.baseline), behind[0])
-        lead = f"{_less(other.ratio)} less {self._byte_index} than {other.scheme}"
-        close = [row.scheme for row in behind if row.ratio < _NEAR and row is not other]
-        near = f"; {_listed(close)} within {_NEAR - 1:.0%}" if close else ""
-        who = "" if len(tied) == 1 else f"{best.scheme} has "
-        sure = ", ".join(filter(None, (_reach(other), self._basis(other))))
-        return f"{head}: {who}{lead} ({sure}){near}.{self._without_server_knowledge()}"
+            return f"{result} ({self._byte_index}; {self._basis(best)})."
+        rival = next((row for row in behind if row.scheme == self.baseline), behind[0])
+        lead = f"{_percent_less(rival.ratio)} less {self._byte_index} than {rival.scheme}"
+        subject = f"{best.scheme} has " if tied else ""
+        certainty = ", ".join(filter(None, (_interval_of_lead(rival), self._basis(rival))))
+        close = [row.scheme for row in behind if row.ratio < _CLOSE_RATIO and row is not rival]
+        note = f"; {_join_names(close)} within {_CLOSE_RATIO - 1:.0%}" if close else ""
+        sentence = f"{result}: {subject}{lead} ({certainty}){note}."
+        return f"{sentence}{self._best_without_server_knowledge()}"
 
-    def _without_server_knowledge(self) -> str:
-        """Return which scheme a client could use is closest, where the best is none of those."""
+    def _best_without_server_knowledge(self) -> str:
+        """Return a sentence on the best scheme that a client can use, unless that is the best."""
         best = self.rows[0]
         usable = next((row for row in self.rows if not row.needs_server_knowledge), None)
         if not best.needs_server_knowledge:
@@ -292,9 +308,10 @@ class SearchResult(ResultTable):
             return " No scheme that a client can use was compared."
         if not usable.is_worse:
             return f" {usable.scheme}, which a client can use, is tied with it."
-        sure = _reach(usable)
-        more = f"{best.scheme} has {_less(usable.ratio)} less{sure and f' ({sure})'}"
-        return f" Of the schemes that a client can use, {usable.scheme} comes closest: {more}."
+        interval = _interval_of_lead(usable)
+        lead = f"{_percent_less(usable.ratio)} less{interval and f' ({interval})'}"
+        closest = f"{usable.scheme} comes closest: {best.scheme} has {lead}"
+        return f" Of the schemes that a client can use, {closest}."
 
     @property
     def _subject(self) -> str:
@@ -303,10 +320,10 @@ class SearchResult(ResultTable):
 
     @property
     def _byte_index(self) -> str:
-        return _BYTE_INDEX[self.which]
+        return _BYTE_INDEX_WORDS[self.which]
 
     def _basis(self, row: SearchRow) -> str:
-        """Return what the uncertainty is about: confidence and pairs, or that nothing is random."""
+        """Return the basis of the uncertainty: confidence and pairs, or that nothing is random."""
         if row.pairs == 1:
             return "one load per scheme, no interval" if self.is_random else "no seed changes it"
         varied = f", {varied}" if (varied := varied_network(self.network_within)) else ""
@@ -317,48 +334,46 @@ class SearchResult(ResultTable):
         return self.verdict, self.describe()
 
 
-_KNOWING = "needs server knowledge"
-_NEAR = 1.01
-"""Schemes that are surely behind by less are named: nobody changes a server for that."""
+_KNOWLEDGE_NOTE = "needs server knowledge"
+_CLOSE_RATIO = 1.01
+"""Ratio below which worse schemes are named as close: such a gain is not worth a change."""
 
 
 def varied_network(within: float) -> str:
-    """Return in words by how much the network was varied; nothing where it was not."""
+    """Return words for the variation of the network; "" if there was none."""
     return f"RTT and rate varied by up to {within:g} times" if within > 1 else ""
 
 
-def _named(row: SearchRow) -> str:
-    return f"{row.scheme} ({_KNOWING})" if row.needs_server_knowledge else row.scheme
+def _name_with_note(row: SearchRow) -> str:
+    return f"{row.scheme} ({_KNOWLEDGE_NOTE})" if row.needs_server_knowledge else row.scheme
 
 
-def _listed(names: Sequence[str]) -> str:
-    """Return names as a sentence has them.
+def _join_names(names: Sequence[str]) -> str:
+    """Join names for a sentence.
 
-    >>> _listed(["a"]), _listed(["a", "b", "c"])
+    >>> _join_names(["a"]), _join_names(["a", "b", "c"])
     ('a', 'a, b and c')
     """
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def _reach(row: SearchRow) -> str:
-    """Return the interval of how much less the best has than *row*; nothing where none is."""
+def _interval_of_lead(row: SearchRow) -> str:
+    """Return the interval of the best's lead over *row*; "" without an interval of any width."""
     if row.low is None or row.high is None or row.low == row.high:
         return ""
-    return f"{_less(row.low).removesuffix(' %')} to {_less(row.high)}"
+    return f"{_percent_less(row.low).removesuffix(' %')} to {_percent_less(row.high)}"
 
 
-def _less(ratio: float) -> str:
-    """Return by how many per cent 1 is less than *ratio*.
+def _percent_less(ratio: float) -> str:
+    """Return how much less 1 is than *ratio*, in per cent of *ratio*.
 
-    >>> _less(1.25), _less(1.00004)
+    >>> _percent_less(1.25), _percent_less(1.00004)
     ('20.0 %', '0.004 %')
     """
-    share = 100 * (1 - 1 / ratio)
-    return f"{share:.1f} %" if abs(share) >= _LEAST_SHOWN or not share else f"{share:.1g} %"
-
-
-_LEAST_SHOWN = 0.05
+    percent = 100 * (1 - 1 / ratio)
+    # With one decimal, unless that would be 0.0.
+    return f"{percent:.1f} %" if abs(percent) >= 0.05 or not percent else f"{percent:.1g} %"
 
 
 @with_loads
@@ -379,12 +394,12 @@ def search(
     config: LoadConfig | None = None,
     **options: Any,
 ) -> SearchResult:
-    """Return which of *schemes*, and *baseline*, has the least ByteIndex, and how sure that is.
+    """Find which of *schemes* and *baseline* has the least ByteIndex, and with which certainty.
 
-    The arms of a race (`race` of this module) are the schemes, which meet the same pages and seeds,
-    from *seed* on. They are compared by the logarithm of the ByteIndex, *which* "atf" or "all"; by
-    default above the fold, of all resources where no page has any marked as above it. If no seed
-    changes a load, one seed is run. Pages count as a sample; a single page stands for itself.
+    The schemes are the arms of a race (`race` of this module) over the same pages and seeds, from
+    *seed* on. They are compared by the logarithm of the ByteIndex, *which* "atf" or "all"; by
+    default above the fold, or of all resources if no page has any marked as above it. If no seed
+    changes a load, one seed is run. Pages count as a sample; a single page represents only itself.
     Each *scheduler* of your own joins the schemes, with the client signals of *signals*.
 
     RTT and rate that were estimated from a recording may be wrong: each seed multiplies them by
@@ -394,48 +409,52 @@ def search(
 
     With *vary* the arms are the schemes with every combination of those values that they can have:
     of a key of their file, with dots between tables ("turn_packets", "classes.script.weight"), or
-    of what a server chooses for a load ("send_buffer_kb", "send_buffer_refill",
+    of an option of a load that the server chooses ("send_buffer_kb", "send_buffer_refill",
     "retransmission_order", "cc").
 
-    `robustness` then says what the choice loses, at a few seeds, over each of *networks*, and where
-    the network or the pages were misjudged: half or twice the RTT, 2 % loss, sizes that are wrong
-    by up to a factor of 2; and, of four pages or more, on one half of them if chosen by the other.
-    Where *networks* is None, nothing of that is tried. *first_result* is called with a sentence
-    about which scheme is ahead after one load of each.
+    `robustness` then has the loss of the choice, at a few seeds, over each of *networks*, and with
+    a misjudged network or misjudged pages: half or twice the RTT, 2 % loss, sizes that are wrong by
+    up to a factor of 2; and, with four pages or more, on one half of them if chosen by the other.
+    If *networks* is None, nothing of that is tried. *first_result* is called with a sentence about
+    which scheme is ahead after one load of each.
 
     Raises:
-        InputError: listing every mistake in what was given.
+        InputError: listing every error in the arguments.
         NothingToMeasureError: if no page has bytes that count.
-        UnknownNameError: if only a name is not known.
+        UnknownNameError: if the only error is an unknown name.
 
     >>> found = search("davies-meenan", schemes=["fifo", "bucket-html"], networks=[])
     >>> found.best, round(found.gain, 2), found.level_with_best
     ('bucket-html', 3.24, ())
     """
-    racing: dict[str, Any] = {"which": which, "n_seeds": n_seeds, "confidence": confidence}
-    racing |= {"network_within": network_within, "vary": vary, "first_result": first_result}
+    race_options: dict[str, Any] = {"which": which, "n_seeds": n_seeds, "confidence": confidence}
+    race_options |= {"network_within": network_within, "vary": vary, "first_result": first_result}
     read = partial(read_options, search, options, config)
     with ErrorCollector() as errors:
-        taken = errors.collect("", lambda: check_race(**racing))
-        execution, given = errors.collect(
+        race_options = errors.collect("", lambda: check_race(**race_options))
+        execution, changed = errors.collect(
             "", lambda: options_over(read, networks), default=(None, None)
         )
         requested = errors.collect(
             "", lambda: add_schedulers(schemes, scheduler, signals), default=["rr"]
         )
-        found = errors.collect("", lambda: resolve_compared(pages, requested, baseline))
+        subjects, base = errors.collect(
+            "", lambda: resolve_compared(pages, requested, baseline), default=(None, None)
+        )
     with LoadRunner(execution, _measured) as runner:
-        ground = _ground(*found, given, taken, runner)
-        result = ground.found(given, taken["n_seeds"], taken["confidence"], networks)
+        loads = _make_loads(subjects, base, changed, race_options, runner)
+        result = loads.search(
+            changed, race_options["n_seeds"], race_options["confidence"], networks
+        )
     quiet = replace(execution, progress=False)
-    fits = fidelities(ground.pages, quiet, browser=given.browser_model)
+    fits = fidelities(loads.pages, quiet, browser=changed.browser_model)
     return replace(result, fidelity=fits)
 
 
 def options_over(
     read: Callable[[], tuple[Execution, LoadConfig]], networks: Sequence[str] | None
 ) -> tuple[Execution, LoadConfig]:
-    """Return what is *read*; the config is checked over each of *networks* before any load."""
+    """Return the options that *read* returns, after checking them over each of *networks*."""
     with ErrorCollector() as errors:
         execution, config = errors.collect("", read, default=(None, LoadConfig()))
         errors.collect(
@@ -444,46 +463,52 @@ def options_over(
     return execution, config
 
 
-def _ground(
-    given: Subjects, base: Scheme, config: LoadConfig, racing: Mapping[str, Any], runner: LoadRunner
-) -> _Ground:
-    """Return what is compared, checked before anything is loaded; *racing* is as `check_race`'s."""
-    which = racing["which"] or default_which(given.pages)
-    known = [page for page in given.pages if _has_bytes(page, which)]
-    if not known:
+def _make_loads(
+    subjects: Subjects,
+    base: Scheme,
+    config: LoadConfig,
+    race_options: Mapping[str, Any],
+    runner: LoadRunner,
+) -> _SearchLoads:
+    """Return the loads of a search, after checking them; *race_options* are from `check_race`."""
+    which = race_options["which"] or default_which(subjects.pages)
+    pages = [page for page in subjects.pages if _has_bytes(page, which)]
+    if not pages:
         raise NothingToMeasureError(f"no page has bytes that count for {which!r}")
-    arms = arms_of(given.schemes, racing["vary"])
+    arms = arms_of(subjects.schemes, race_options["vary"])
     if base not in (arm.scheme for arm in arms):
-        arms.append(Arm(base.name, base))  # as it is, whatever is tried
-    check_names(pages=known, schemes=[arm.scheme for arm in arms])
-    within = racing["network_within"]
+        arms.append(Arm(base.name, base))  # with its own values, whatever is varied
+    check_names(pages=pages, schemes=[arm.scheme for arm in arms])
+    within = race_options["network_within"]
     if within is None:
-        is_estimated = config.network == RECORDED and any(map(recorded_network, known))
+        is_estimated = config.network == RECORDED_NETWORK and any(map(recorded_network, pages))
         within = ESTIMATED_WITHIN if is_estimated else 1
-    return _Ground(
-        pages=known,
+    return _SearchLoads(
+        pages=pages,
         arms=arms,
         baseline=base.name,
         which=which,
         runner=runner,
-        within=float(within),
-        first_result=racing["first_result"],
+        network_within=float(within),
+        first_result=race_options["first_result"],
     )
 
 
 def default_which(pages: Sequence[Page]) -> Which:
-    """Return of which resources the ByteIndex is compared unless it is said."""
+    """Return the resources whose ByteIndex is compared by default."""
     return "atf" if any(_has_bytes(page, "atf") for page in pages) else "all"
 
 
-def _found_row(arm: Arm, row: ArmRow) -> SearchRow:
+def _search_row(arm: Arm, row: ArmRow) -> SearchRow:
+    """Return the row of an arm, with the ends of ratios instead of logarithms."""
     low, high = (None if end is None else ratio_end(end) for end in (row.low, row.high))
-    knows = bool(arm.scheme.knows)
-    return SearchRow(arm.name, row.n, math.exp(row.mean), low, high, row.is_worse, knows)
+    needs_server_knowledge = bool(arm.scheme.knows)
+    ratio = math.exp(row.mean)
+    return SearchRow(arm.name, row.n, ratio, low, high, row.is_worse, needs_server_knowledge)
 
 
-def _seeded(config: LoadConfig, number: int) -> LoadConfig:
-    """Return *config* with the seed of that number, from its own on."""
+def _with_seed(config: LoadConfig, number: int) -> LoadConfig:
+    """Return *config* with its seed increased by *number*."""
     return replace(config, seed=config.seed + number)
 
 
@@ -492,158 +517,183 @@ def _has_bytes(page: Page, which: Which) -> bool:
 
 
 @dataclass(kw_only=True)
-class _Ground:
-    """Loads by which schemes are compared; none is made twice."""
+class _SearchLoads:
+    """Loads by which schemes are compared; none runs twice."""
 
     pages: Sequence[Page]
     arms: Sequence[Arm]
     baseline: str
     which: Which
     runner: LoadRunner
-    within: float
+    network_within: float
     """Largest factor by which the network of a seed may differ from the named one."""
     is_random: bool = False
     n_loads: int = 0
     first_result: Callable[[str], None] | None = None
+    """Receiver of a sentence after one load of each scheme."""
 
-    def found(
+    def search(
         self, config: LoadConfig, n_seeds: int, confidence: float, networks: Iterable[str] | None
     ) -> SearchResult:
         """Run the race; return its result, and what the winner loses on other *networks*."""
-        ended = self._race(config, n_seeds, confidence)
-        changes: tuple[RobustnessRow, ...] = ()
+        outcome = self._race(config, n_seeds, confidence)
+        robustness: tuple[RobustnessRow, ...] = ()
         if networks is not None:
-            changes = tuple(self._robustness(ended.best, config, networks, confidence))
-        best = self.arms[ended.best]
-        # One load that measures nothing, for the configuration of the winner in full. It is the
+            robustness = tuple(self._robustness(outcome.best, config, networks, confidence))
+        best = self.arms[outcome.best]
+        # A load that measures nothing, for the complete configuration of the winner, which is the
         # same for all pages.
-        task = LoadTask(self.pages[0], best.scheme, best.config(config), _NO_METRIC)
+        task = LoadTask(self.pages[0], best.scheme, best.config(config), _NO_QUANTITY)
         (described,) = self.runner.run([task])
-        rows = [_found_row(self.arms[row.arm], row) for row in ended.rows]
-        seeds_ran = -(-max(row.pairs for row in rows) // len(self.pages))
+        rows = [_search_row(self.arms[row.arm], row) for row in outcome.rows]
+        n_seeds_run = -(-max(row.pairs for row in rows) // len(self.pages))
         return SearchResult(
             best=best.name,
             which=self.which,
             baseline=self.baseline,
             confidence=confidence,
             rows=Rows(SearchRow, rows),
-            robustness=Rows(RobustnessRow, changes),
+            robustness=Rows(RobustnessRow, robustness),
             n_seeds=n_seeds,
             is_random=self.is_random,
-            network_within=self.within,
+            network_within=self.network_within,
             n_loads=self.n_loads,
             version=__version__,
             configuration=described["configuration"],
-            words=self._words(described["words"], config.seed, seeds_ran),
+            words=self._words(described["words"], config.seed, n_seeds_run),
             page_digests={page.name: page.digest for page in self.pages},
         )
 
-    def _words(self, words: dict[str, str], seed: int, seeds_ran: int) -> dict[str, str]:
-        """Return what all loads have in common: of the seeds those that ran."""
-        seeds = words.pop("seed") if seeds_ran == 1 else f"seeds {seed} to {seed + seeds_ran - 1}"
-        varied = varied_network(self.within)
+    def _words(self, words: dict[str, str], seed: int, n_seeds_run: int) -> dict[str, str]:
+        """Return the common settings of all loads in words, with the seeds that ran."""
+        last_seed = seed + n_seeds_run - 1
+        seeds = words.pop("seed") if n_seeds_run == 1 else f"seeds {seed} to {last_seed}"
+        varied = varied_network(self.network_within)
         return {**words, **({"varied": varied} if varied else {}), "seed": seeds}
 
     def _race(self, config: LoadConfig, n_seeds: int, confidence: float) -> Race:
-        """Return how the schemes come in: pages stand side by side in each seed."""
+        """Return the outcome of the race; an instance is a page with a seed (pages vary faster)."""
         pages = self.pages
 
         def logs(pairs: Sequence[tuple[int, int]]) -> list[float]:
-            found: dict[tuple[int, int], float] = {}
-            first = [pair for pair in pairs if pair[1] == 0]
-            for some in (first, [pair for pair in pairs if pair[1] > 0]):
-                loads = ((pages[n % len(pages)], arm, drawn(n)) for arm, n in some)
-                found |= zip(some, self._log_indexes(loads) if some else (), strict=True)
-                if some and some is first and self.first_result is not None:
-                    self.first_result(self._preview([found[pair] for pair in first]))
-            return [found[pair] for pair in pairs]
+            """Return the logarithms of ByteIndexes for pairs of arm and instance."""
+            log_by_pair: dict[tuple[int, int], float] = {}
+            first = [(arm, instance) for arm, instance in pairs if instance == 0]
+            others = [(arm, instance) for arm, instance in pairs if instance > 0]
+            # The first instance runs first, for the preview.
+            for some in filter(None, (first, others)):
+                loads = ((pages[n % len(pages)], arm, config_of_instance(n)) for arm, n in some)
+                log_by_pair |= zip(some, self._log_indexes(loads), strict=True)
+                if some is first and self.first_result is not None:
+                    self.first_result(self._preview([log_by_pair[pair] for pair in first]))
+            return [log_by_pair[pair] for pair in pairs]
 
-        def drawn(instance: int) -> LoadConfig:
+        def config_of_instance(instance: int) -> LoadConfig:
             seed, page = divmod(instance, len(pages))
-            seeded = _seeded(config, seed)
-            if self.within > 1:
-                seeded = with_drawn_network(config_for(pages[page], seeded), self.within)
+            seeded = _with_seed(config, seed)
+            if self.network_within > 1:
+                resolved = config_for(pages[page], seeded)
+                seeded = with_drawn_network(resolved, self.network_within)
             return seeded
 
-        self.is_random = self.within > 1 or self._varies(pages, partial(_over, config), n_seeds)
+        same_config = partial(_same_config, config)
+        self.is_random = self.network_within > 1 or self._varies(pages, same_config, n_seeds)
         n_arms, n_instances = len(self.arms), (n_seeds if self.is_random else 1) * len(pages)
         self.runner.expect(n_arms * n_instances)
         return race(n_arms, logs, n_instances, confidence=confidence, is_random=self.is_random)
 
     def _preview(self, logs: Sequence[float]) -> str:
-        """Describe which arm is ahead of the baseline, or of the next, after one load of each."""
-        in_order = sorted(range(len(logs)), key=lambda arm: logs[arm])
-        names = [self.arms[arm].name for arm in in_order]
-        rival = max(names.index(self.baseline), min(1, len(names) - 1))
-        gap = logs[in_order[rival]] - logs[in_order[0]]
-        found = f"{names[0]} has {_less(math.exp(gap))} less {_BYTE_INDEX[self.which]} than"
-        found = f"{found} {names[rival]}" if gap else f"{names[0]} and {names[rival]} are equal"
-        return f"after one load of each scheme: {found}"
+        """Describe the lead over the baseline after one load of each arm.
 
-    def _varies(self, pages: Sequence[Page], config: ConfigOfPage, n_seeds: int) -> bool:
-        """Return whether another of so many seeds makes another load of one of *pages*."""
+        If the baseline itself leads, it is the lead over the second.
+        """
+        ranking = sorted(range(len(logs)), key=lambda arm: logs[arm])
+        names = [self.arms[arm].name for arm in ranking]
+        rival = max(names.index(self.baseline), min(1, len(names) - 1))
+        gap = logs[ranking[rival]] - logs[ranking[0]]
+        if gap:
+            less = f"{_percent_less(math.exp(gap))} less {_BYTE_INDEX_WORDS[self.which]}"
+            result = f"{names[0]} has {less} than {names[rival]}"
+        else:
+            result = f"{names[0]} and {names[rival]} are equal"
+        return f"after one load of each scheme: {result}"
+
+    def _varies(self, pages: Sequence[Page], config_of_page: ConfigOfPage, n_seeds: int) -> bool:
+        """Return whether one of *n_seeds* seeds changes the load of one of *pages*."""
         for number, page in enumerate(pages):
-            own = config(page)
-            is_lossy = may_lose(config_for(page, own))
-            if number and not is_lossy:
+            config = config_of_page(page)
+            is_lossy = may_lose(config_for(page, config))
+            if number and not is_lossy:  # without loss the first page tells it for all
                 continue
-            # Two seeds say it but where little is lost: then both may have met no loss at all.
-            seeds = range(2, max(2, n_seeds) if is_lossy else 2)
-            first, second = self._digests(page, own, (0, 1))
-            if first != second or any(self._digests(page, own, (n,)) != [first] for n in seeds):
+            # Usually two seeds tell it; with little loss, both loads may have lost nothing.
+            more_seeds = range(2, max(2, n_seeds) if is_lossy else 2)
+            first, second = self._digests(page, config, (0, 1))
+            if first != second:
+                return True
+            if any(self._digests(page, config, (seed,)) != [first] for seed in more_seeds):
                 return True
         return False
 
     def _digests(self, page: Page, config: LoadConfig, seeds: Iterable[int]) -> list[str]:
-        # Of all that happened: a page of one packet may come out alike over a lossy link.
-        loads = [(page, 0, _seeded(config, seed)) for seed in seeds]
-        return [found["digest"] for found in self._loaded(loads, _DIGEST)]
+        """Return the digests of traces: ByteIndexes may be equal although packets were lost."""
+        loads = [(page, 0, _with_seed(config, seed)) for seed in seeds]
+        return [measured["digest"] for measured in self._measure_loads(loads, _DIGEST)]
 
     def _log_indexes(self, loads: Iterable[tuple[Page, int, LoadConfig]]) -> list[float]:
         """Return the logarithms of the ByteIndexes of loads."""
-        return [found["log"] for found in self._loaded(loads, self.which)]
+        return [measured["log"] for measured in self._measure_loads(loads, self.which)]
 
     def _robustness(
         self, chosen: int, config: LoadConfig, networks: Iterable[str], confidence: float
     ) -> Iterator[RobustnessRow]:
-        """Yield what the choice loses elsewhere."""
-        for name, setting, there in elsewhere(self.pages, config, networks):
-            yield self._lost(name, self._logs(there, setting), chosen, confidence)
-        if len(self.pages) >= _LEAST_PAGES_TO_SPLIT:
+        """Yield the loss of the arm *chosen* under other conditions."""
+        for name, config_of_page, pages in elsewhere(self.pages, config, networks):
+            logs = self._logs(pages, config_of_page)
+            yield self._robustness_row(name, logs, chosen, confidence)
+        if len(self.pages) >= _MIN_PAGES_TO_SPLIT:
             yield self._other_half(config, confidence)
 
     def _other_half(self, config: LoadConfig, confidence: float) -> RobustnessRow:
-        # By digest, which has nothing to do with the order given, nor with sizes or names.
-        drawn = sorted(self.pages, key=lambda page: page.digest)
+        """Return the loss on half of the pages of the arm that is best for the other half."""
+        # By digest, which is independent of the order, the sizes and the names of pages.
+        shuffled = sorted(self.pages, key=lambda page: page.digest)
         one, other = (
-            self._logs(half, partial(_over, config)) for half in (drawn[0::2], drawn[1::2])
+            self._logs(half, partial(_same_config, config))
+            for half in (shuffled[0::2], shuffled[1::2])
         )
-        return self._lost("chosen by other pages", other, _least(one), confidence)
+        return self._robustness_row("chosen by other pages", other, _best_arm(one), confidence)
 
-    def _lost(
+    def _robustness_row(
         self, changed: str, logs: Sequence[Sequence[float]], chosen: int, confidence: float
     ) -> RobustnessRow:
-        """Return how far *chosen* is behind the best by *logs*, one list per scheme."""
-        best = _least(logs)
-        apart = [own - least for own, least in zip(logs[chosen], logs[best], strict=True)]
+        """Return the distance of the arm *chosen* from the best by *logs*, one list per arm."""
+        best = _best_arm(logs)
+        differences = [own - least for own, least in zip(logs[chosen], logs[best], strict=True)]
         low = high = None
         if best != chosen:
-            is_exact = len(set(apart)) == 1
-            ends = (apart[0], apart[0]) if is_exact else interval_of(apart, 1 - confidence)
+            first = differences[0]
+            is_exact = len(set(differences)) == 1
+            ends = (first, first) if is_exact else interval_of(differences, 1 - confidence)
             low, high = (None if end is None else ratio_end(end) - 1 for end in ends)
-        loss = math.exp(math.fsum(apart) / len(apart)) - 1
+        loss = math.exp(math.fsum(differences) / len(differences)) - 1
         return RobustnessRow(changed, self.arms[best].name, loss, low, high)
 
-    def _logs(self, pages: Sequence[Page], config: ConfigOfPage) -> list[list[float]]:
-        """Return logarithms at a few seeds, of each scheme: one per page, of one page per seed."""
-        n_seeds = _ROBUST_SEEDS if self._varies(pages, config, _ROBUST_SEEDS) else 1
-        cells = itertools.product(range(len(self.arms)), pages, range(n_seeds))
-        found = self._log_indexes((page, arm, _seeded(config(page), n)) for arm, page, n in cells)
-        if len(pages) > 1:
-            found = [math.fsum(some) / n_seeds for some in _parts(found, n_seeds)]
-        return _parts(found, len(found) // len(self.arms))
+    def _logs(self, pages: Sequence[Page], config_of_page: ConfigOfPage) -> list[list[float]]:
+        """Return logarithms of ByteIndexes at a few seeds, one list per arm.
 
-    def _loaded(
+        A list has the mean over seeds of each page or, for a single page, each seed.
+        """
+        is_random = self._varies(pages, config_of_page, _ROBUSTNESS_SEEDS)
+        n_seeds = _ROBUSTNESS_SEEDS if is_random else 1
+        cells = itertools.product(range(len(self.arms)), pages, range(n_seeds))
+        logs = self._log_indexes(
+            (page, arm, _with_seed(config_of_page(page), n)) for arm, page, n in cells
+        )
+        if len(pages) > 1:
+            logs = [math.fsum(some) / n_seeds for some in _parts(logs, n_seeds)]
+        return _parts(logs, len(logs) // len(self.arms))
+
+    def _measure_loads(
         self, loads: Iterable[tuple[Page, int, LoadConfig]], quantity: str
     ) -> list[dict[str, Any]]:
         """Run loads, each of a page with an arm; return *quantity* of each."""
@@ -656,40 +706,40 @@ class _Ground:
 
 
 def _parts(values: list[float], size: int) -> list[list[float]]:
-    """Return *values* in lists of that size."""
+    """Return *values* in lists of *size* values."""
     return [values[first : first + size] for first in range(0, len(values), size)]
 
 
-_NO_METRIC, _DIGEST = "", "digest"
+_NO_QUANTITY, _DIGEST = "", "digest"
 
 
 def _measured(load: Load, quantity: str) -> dict[str, Any]:
     """Return *quantity*: the digest of the trace, or the logarithm of a ByteIndex."""
     if quantity == _DIGEST:
         return {"digest": load.trace.digest()}
-    if quantity == _NO_METRIC:
+    if quantity == _NO_QUANTITY:
         return {}
     return {"log": math.log(load.byte_index("atf" if quantity == "atf" else "all"))}
 
 
-def _least(logs: Sequence[Sequence[float]]) -> int:
-    """Return the scheme with the least sum, the first of equals."""
+def _best_arm(logs: Sequence[Sequence[float]]) -> int:
+    """Return the arm with the least sum, the first of equals."""
     return min(range(len(logs)), key=lambda arm: math.fsum(logs[arm]))
 
 
 OF_SERVER = ("send_buffer_kb", "send_buffer_refill", "retransmission_order", "cc")
-"""The options of a load that a server chooses: what else a load has is not up to a scheme."""
+"""The options of a load that a server chooses, and which may therefore be varied."""
 
 
-class _Varied(ValueType):
-    """Lists of values by key, which may be arrays."""
+class _ValuesByKey(ValueType):
+    """Field type: lists or arrays of values by key."""
 
     stand_in: Any = MappingProxyType({})
 
     def accept(self, value: Any) -> dict[str, list[Any]]:
-        found = {} if value is None else value
-        if isinstance(found, Mapping):
-            lists = {key: plain_values(values) for key, values in found.items()}
+        table = {} if value is None else value
+        if isinstance(table, Mapping):
+            lists = {key: plain_values(values) for key, values in table.items()}
             are_lists = all(
                 isinstance(values, Sequence) and not isinstance(values, str | bytes)
                 for values in lists.values()
@@ -699,40 +749,41 @@ class _Varied(ValueType):
         raise RejectedValueError(f"must be lists of values by key, is {format_value(value)}")
 
 
-_MOST_ARMS = 1000
-_MOST_SEEDS = 10_000
+_MAX_ARMS = 1000
+_MAX_SEEDS = 10_000
 FIRST_RESULT = Predicate("a callable or None", lambda value: value is None or callable(value))
 """Receiver of a sentence, before all loads have run."""
-_TAKEN: dict[str, ValueType] = {
+_ARGUMENT_TYPES: dict[str, ValueType] = {
     "which": Predicate("'all' or 'atf'", lambda value: value in ("all", "atf", None)),
-    "n_seeds": Integer(low=1, high=_MOST_SEEDS),
+    "n_seeds": Integer(low=1, high=_MAX_SEEDS),
     "confidence": LEVEL,
     "network_within": OrNone(Number(low=1, high=100)),
-    "vary": _Varied(),
+    "vary": _ValuesByKey(),
     "first_result": FIRST_RESULT,
 }
+"""Field types of arguments of `search`."""
 
 
 def check_race(**given: object) -> dict[str, Any]:
-    """Return what is *given* of the arguments of `search`, as it takes them.
+    """Validate some arguments of `search`, and return them.
 
     Raises:
-        InputError: listing every one of them.
+        InputError: listing every invalid argument.
     """
-    taken = {key: (_TAKEN[key], value) for key, value in given.items()}
-    return check_arguments(InputError, **taken)
+    typed = {key: (_ARGUMENT_TYPES[key], value) for key, value in given.items()}
+    return check_arguments(InputError, **typed)
 
 
 @dataclass(frozen=True)
 class Arm:
-    """A scheme with the options of a load that go with it."""
+    """A scheme with values of some options of a load."""
 
     name: str
     scheme: Scheme
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def config(self, config: LoadConfig) -> LoadConfig:
-        """Return *config* as this arm has it."""
+        """Return *config* with the options of this arm."""
         return replace(config, **self.options) if self.options else config
 
 
@@ -741,11 +792,11 @@ def arms_of(schemes: Sequence[Scheme], vary: Mapping[str, Sequence[Any]]) -> lis
 
     A key is one of a scheme's file, with dots between where tables are in tables
     ("turn_packets", "classes.script.weight", "classes.seen.urgency"), or one of the options of a
-    load that servers choose: `OF_SERVER`. A scheme that has no such key, or on whose mechanism it
-    has no say, goes without; one that has none at all is an arm as it is.
+    load that servers choose: `OF_SERVER`. Keys that a scheme lacks, or that do not apply to its
+    mechanism, are skipped for it; a scheme with none of the keys is a single arm.
 
     Raises:
-        InputError: listing the keys that no scheme has, and values that cannot be.
+        InputError: listing keys that no scheme has, and invalid values.
 
     >>> import h3sim
     >>> rr, fifo = h3sim.load_scheme("rr"), h3sim.load_scheme("fifo")
@@ -754,8 +805,8 @@ def arms_of(schemes: Sequence[Scheme], vary: Mapping[str, Sequence[Any]]) -> lis
     """
     _check_values(schemes, vary)
     arms = [arm for scheme in schemes for arm in _make_arms(scheme, vary)]
-    if len(arms) > _MOST_ARMS:
-        raise InputError.at("vary", f"makes {len(arms):,} arms, and may make {_MOST_ARMS:,}")
+    if len(arms) > _MAX_ARMS:
+        raise InputError.at("vary", f"makes {len(arms):,} arms, and may make {_MAX_ARMS:,}")
     return arms
 
 
@@ -774,25 +825,26 @@ def _check_values(schemes: Sequence[Scheme], vary: Mapping[str, Sequence[Any]]) 
 def _problems(
     schemes: Sequence[Scheme], key: str, values: Sequence[Any]
 ) -> Iterator[ValidationIssue]:
-    """Yield what is wrong with the values of a key of schemes: some of them for all, or all."""
-    takers = [scheme for scheme in schemes if _takes(scheme, key, values)]
-    if not takers:
-        first = next(filter(None, (_refusal(scheme, key, values[0]) for scheme in schemes)), "")
-        message = f"no scheme has it{first and f': {first}'}"
+    """Yield issues of the values of a key: if no scheme has it, or a scheme accepts only some."""
+    with_key = [scheme for scheme in schemes if _takes(scheme, key, values)]
+    if not with_key:
+        reason = next(filter(None, (_refusal(scheme, key, values[0]) for scheme in schemes)), "")
+        message = f"no scheme has it{reason and f': {reason}'}"
         yield ValidationIssue(key=f"vary.{key}", message=message)
-    for scheme, value in itertools.product(takers, values):
+    for scheme, value in itertools.product(with_key, values):
         if refusal := _refusal(scheme, key, value):
             yield ValidationIssue(key=f"vary.{key}", message=f"{scheme.name}: {refusal}")
 
 
 def _takes(scheme: Scheme, key: str, values: Sequence[Any]) -> bool:
+    """Return whether *scheme* accepts one of *values* for *key*, and so has the key."""
     return any(_refusal(scheme, key, value) is None for value in values)
 
 
 def _refusal(scheme: Scheme, key: str, value: Any) -> str | None:
     """Return why *scheme* cannot have *value* for *key*, or None if it can."""
     try:
-        _changed(scheme, {key: value})
+        _with_values(scheme, {key: value})
     except SchemeError as error:
         return "; ".join(problem.message for problem in error.problems)
     return None
@@ -800,28 +852,28 @@ def _refusal(scheme: Scheme, key: str, value: Any) -> str | None:
 
 def _make_arms(scheme: Scheme, vary: Mapping[str, Sequence[Any]]) -> Iterator[Arm]:
     """Yield the variants of a scheme, one per combination of values."""
-    known = [key for key in vary if key in OF_SERVER or _takes(scheme, key, vary[key])]
-    for chosen in itertools.product(*(vary[key] for key in known)):
-        given = dict(zip(known, chosen, strict=True))
-        options = {key: value for key, value in given.items() if key in OF_SERVER}
-        texts = (f" {key}={getattr(value, '__name__', value)}" for key, value in given.items())
-        of_scheme = {key: value for key, value in given.items() if key not in OF_SERVER}
-        named = replace(_changed(scheme, of_scheme), name="".join((scheme.name, *texts)))
-        yield Arm(named.name, named, options)
+    keys = [key for key in vary if key in OF_SERVER or _takes(scheme, key, vary[key])]
+    for combination in itertools.product(*(vary[key] for key in keys)):
+        values = dict(zip(keys, combination, strict=True))
+        options = {key: value for key, value in values.items() if key in OF_SERVER}
+        of_scheme = {key: value for key, value in values.items() if key not in OF_SERVER}
+        texts = (f" {key}={getattr(value, '__name__', value)}" for key, value in values.items())
+        name = "".join((scheme.name, *texts))
+        yield Arm(name, replace(_with_values(scheme, of_scheme), name=name), options)
 
 
-def _changed(scheme: Scheme, given: Mapping[str, Any]) -> Scheme:
-    """Return *scheme* with other values for some keys of its file.
+def _with_values(scheme: Scheme, values: Mapping[str, Any]) -> Scheme:
+    """Return *scheme* with other *values* for some keys of its file.
 
     Raises:
-        SchemeError: if it has no such key, or cannot have such a value.
+        SchemeError: if it has no such key, or the value is invalid.
     """
-    if not given:
+    if not values:
         return scheme
     document = scheme_to_dict(scheme)
     if document is None:
         raise SchemeError.at("", f"{scheme.name} is code, and has no keys")
-    for key, value in given.items():
+    for key, value in values.items():
         *tables, last = key.split(".")
         table: Any = document
         for name in tables:
@@ -832,35 +884,35 @@ def _changed(scheme: Scheme, given: Mapping[str, Any]) -> Scheme:
     return scheme_from_dict(document)
 
 
-_LEAST = 3
-"""Least pairs that differ: the spread of fewer is practically unknown."""
+_MIN_PAIRS = 3
+"""Fewest pairs for an interval: the spread of fewer is practically unknown."""
 
 
 class ArmRow(NamedTuple):
-    """An arm against the best: the mean of paired differences, and its interval if there is one.
-
-    *n* is how many pairs there are; *is_worse* whether it is surely behind the best.
-    """
+    """Mean paired difference of an arm to the best, and its interval if there is one."""
 
     arm: int
     n: int
+    """The number of pairs."""
     mean: float
     low: float | None
     high: float | None
     is_worse: bool
+    """True if it is significantly behind the best."""
 
 
 @dataclass(frozen=True)
 class Race:
-    """Outcome of a race: the arm with the least mean, and each arm against it, the best first."""
+    """Outcome of a race: the arm with the least mean, and a row per arm, the best first."""
 
     best: int
     rows: tuple[ArmRow, ...]
     n_measured: int
+    """The number of pairs of arm and instance that were measured."""
 
     @property
     def level_with_best(self) -> tuple[int, ...]:
-        """The arms that may be as good as the best, itself among them."""
+        """The arms that may be as good as the best, including itself."""
         return tuple(row.arm for row in self.rows if row.arm == self.best or not row.is_worse)
 
 
@@ -873,83 +925,88 @@ def race(
     first_batch: int = 8,
     is_random: bool = False,
 ) -> Race:
-    """Return which arm has the least mean over instances 0 to n - 1, as *measure* has them.
+    """Find the arm with the least mean of *measure* over the instances 0 to *n_instances* - 1.
 
-    It is called with all pairs of arm and instance that are needed at once.
+    *measure* is called with lists of pairs of arm and instance, which can run in parallel.
 
     First comes successive halving (Karnin, Koren and Somekh 2013), on pairs: all arms run on the
-    first batch of instances, the better half goes on, and the number of instances doubles. An arm
-    is left early once it is surely behind. Then the arms that are not surely behind what came out
-    go on beside it, while instances double again, until all are, or no instance is left; whichever
-    has the least mean meanwhile is the best. All arms meet the same instances, so that what makes
-    one hard is no noise.
+    first batch of instances, the better half continues, and the number of instances doubles. An arm
+    drops out early once it is significantly behind. Then all arms that are not significantly behind
+    the remaining one continue beside it, while instances double again, until all are, or no
+    instance is left; whichever has the least mean meanwhile is the best. All arms have the same
+    instances, so that hard instances are no noise.
 
-    What is claimed rests on Student's intervals of the paired differences to the best on the
-    instances that both had. Each is at a level that is divided by the number of the other arms and,
-    since every round looks again, by the number of rounds (Bonferroni). So the arm that is best in
-    truth is not called worse, with probability *confidence* or more, if differences are about
-    normal: it is among those that may be as good (a selected subset, as Gupta 1965 has it). Of two
-    others, both behind it, nothing is claimed. Where differences are all equal and not 0, nothing
-    is random, and the sign decides; so it does for a single instance unless that *is_random*.
+    The claims rest on Student's intervals of the paired differences to the best on the instances
+    that both had. The level of each is divided by the number of other arms and, since each round
+    tests again, by the number of rounds (Bonferroni). So the truly best arm is not called worse,
+    with probability *confidence* or more, if differences are about normal: it is among those that
+    may be as good (subset selection, Gupta 1965). Nothing is claimed about two other arms that are
+    both behind it. If all differences are equal and not 0, nothing is random, and the sign decides;
+    so it does for a single instance unless that *is_random*.
 
     >>> times = [[5, 6, 5, 7], [4, 5, 4, 6], [9, 9, 8, 9]]
     >>> found = race(3, lambda pairs: [times[arm][n] for arm, n in pairs], 4, first_batch=2)
     >>> found.best, found.level_with_best
     (1, (1,))
     """
-    course = _Course(
+    rounds = _instances_by_round(n_instances, first_batch)
+    state = _RaceState(
         values=[[] for _ in range(n_arms)],
         measure=measure,
         n_instances=n_instances,
         is_random=is_random,
-        batches=(batches := _batches(n_instances, first_batch)),
-        # Twice the rounds: halving looks once in each, and so does what follows.
-        chance=(1 - confidence) / (max(1, n_arms - 1) * 2 * len(batches)),
+        rounds=rounds,
+        # Twice the rounds: halving tests once in each, and so does what follows.
+        error_probability=(1 - confidence) / (max(1, n_arms - 1) * 2 * len(rounds)),
     )
-    return course.run()
+    return state.run()
 
 
 @dataclass(kw_only=True)
-class _Course:
+class _RaceState:
     """The state of a race."""
 
     values: list[list[float]]
+    """The values of each arm, by instance."""
     measure: Callable[[Sequence[tuple[int, int]]], Sequence[float]]
     n_instances: int
     is_random: bool
-    batches: list[int]
-    chance: float
+    rounds: list[int]
+    """Numbers of instances after each round."""
+    error_probability: float
+    """Error probability of each interval."""
 
     def run(self) -> Race:
-        """Race in batches: arms that are clearly worse drop out."""
+        """Run the halving, and then all arms that may be as good as its winner."""
         best = self._halve()
-        doubted = [arm for arm in range(len(self.values)) if arm != best]
-        for n_instances in self.batches:
-            doubted = [arm for arm in doubted if not self._arm_row(arm, best).is_worse]
-            if not doubted:
+        candidates = [arm for arm in range(len(self.values)) if arm != best]
+        for n_instances in self.rounds:
+            candidates = [arm for arm in candidates if not self._arm_row(arm, best).is_worse]
+            if not candidates:
                 break
-            best, *doubted = self._measured([*doubted, best], n_instances)
+            best, *candidates = self._ranked([*candidates, best], n_instances)
         rows = [self._arm_row(arm, best) for arm in range(len(self.values))]
         rows.sort(key=lambda row: (row.arm != best, row.is_worse, row.mean, row.arm))
         return Race(best, tuple(rows), sum(map(len, self.values)))
 
     def _halve(self) -> int:
-        """Return the arm that is left when the better half of those that run goes on each time."""
+        """Return the arm that remains if the better half continues in each round."""
         running = list(range(len(self.values)))
-        for n_instances in self.batches:
-            running = self._measured(running, n_instances)
-            hopeful = [arm for arm in running if not self._arm_row(arm, running[0]).is_worse]
-            running = hopeful[: max(1, len(running) // 2)]
+        for n_instances in self.rounds:
+            running = self._ranked(running, n_instances)
+            leader = running[0]
+            not_worse = [arm for arm in running if not self._arm_row(arm, leader).is_worse]
+            running = not_worse[: max(1, len(running) // 2)]
             if len(running) == 1:
                 break
         return running[0]
 
-    def _measured(self, arms: list[int], n_instances: int) -> list[int]:
-        """Return *arms*, the best first, once they have run on so many instances."""
+    def _ranked(self, arms: list[int], n_instances: int) -> list[int]:
+        """Measure *arms* up to *n_instances* instances each, and return them, the best first."""
         pairs = [(arm, i) for arm in arms for i in range(len(self.values[arm]), n_instances)]
         for (arm, _), value in zip(pairs, self.measure(pairs), strict=True):
             self.values[arm].append(value)
-        # By number where means are equal: it is the order in which they were given.
+        # Of equal means, the arm that was given first.
         return sorted(arms, key=lambda arm: (statistics.fmean(self.values[arm][:n_instances]), arm))
 
     def _arm_row(self, arm: int, best: int) -> ArmRow:
@@ -957,33 +1014,30 @@ class _Course:
         pairs = list(zip(self.values[arm], self.values[best], strict=False))
         differences = [own - least for own, least in pairs]
         mean = statistics.fmean(differences)
-        # A single instance that is not drawn stands for itself.
-        is_alone = self.n_instances == 1 and not self.is_random
-        is_exact = is_alone or len(set(differences)) == 1 < len(differences)
-        low, high = (mean, mean) if is_exact else interval_of(differences, self.chance)
+        # A single instance that is not random has no uncertainty.
+        is_only_one = self.n_instances == 1 and not self.is_random
+        is_exact = is_only_one or len(set(differences)) == 1 < len(differences)
+        low, high = (mean, mean) if is_exact else interval_of(differences, self.error_probability)
         is_worse = arm != best and low is not None and low > 0
         return ArmRow(arm, len(pairs), mean, low, high, is_worse)
 
 
 def interval_of(
-    differences: Sequence[float], chance: float
+    differences: Sequence[float], error_probability: float
 ) -> tuple[float, float] | tuple[None, None]:
-    """Return Student's interval of the mean of paired *differences*; none of fewer than three.
-
-    It misses with that *chance*.
-    """
-    if len(differences) < _LEAST:
+    """Return Student's interval of the mean of paired *differences*; None for fewer than three."""
+    if len(differences) < _MIN_PAIRS:
         return None, None
-    return student_interval(differences, 1 - chance)
+    return student_interval(differences, 1 - error_probability)
 
 
-def _batches(n_instances: int, first_batch: int) -> list[int]:
-    """Return how many instances there have been after each round.
+def _instances_by_round(n_instances: int, first_batch: int) -> list[int]:
+    """Return the number of instances after each round, which doubles.
 
-    >>> _batches(100, 8), _batches(5, 8)
+    >>> _instances_by_round(100, 8), _instances_by_round(5, 8)
     ([8, 16, 32, 64, 100], [5])
     """
-    batches = [min(first_batch, n_instances)]
-    while batches[-1] < n_instances:
-        batches.append(min(2 * batches[-1], n_instances))
-    return batches
+    rounds = [min(first_batch, n_instances)]
+    while rounds[-1] < n_instances:
+        rounds.append(min(2 * rounds[-1], n_instances))
+    return rounds

@@ -28,19 +28,19 @@ Method: TypeAlias = Literal["bootstrap-t", "bca"]
 IntervalOf: TypeAlias = "Callable[[list[float]], tuple[float, float] | tuple[None, None]]"
 METHODS: tuple[Method, ...] = get_args(Method)
 
-_LEAST = 3
+_MIN_CLUSTERS = 3
 """Fewest clusters for an interval: the spread of fewer is practically unknown."""
-_LEAST_FOR_T = 5
+_MIN_STUDENTIZED_VALUES = 5
 """Fewest values for a studentized interval: with fewer, resamples without spread dominate."""
-_RESAMPLES = 9_999
+_MIN_RESAMPLES = 9_999
 """(n + 1) times a tail is a whole number for the usual levels (Davison and Hinkley 1997, § 5.2)."""
 _BCA_RESAMPLES = 2_000
-_MOST_RESAMPLES = 99_999
-_BEYOND = 20
-"""Fewest resamples beyond each end of an interval, so that no few of them decide it."""
-_AT_ONCE = 1_000_000
-"""Number of values drawn at a time: 8 MB, for any number of values and resamples."""
-_MOST_LOG = 700.0
+_MAX_RESAMPLES = 99_999
+_MIN_RESAMPLES_PER_TAIL = 20
+"""Fewest resamples beyond each end of an interval, so that it does not depend on a few of them."""
+_MAX_DRAWN_VALUES = 1_000_000
+"""Number of values drawn at a time, which take 8 MB."""
+_MAX_LOG = 700.0
 """Largest logarithm without overflow; an interval that ends here has no meaningful upper end."""
 
 
@@ -71,7 +71,7 @@ def mean_interval(
     """
     if method not in METHODS:
         raise InputError.at("interval", f"must be {' or '.join(METHODS)}, is {method!r}")
-    if len(values) < _LEAST:
+    if len(values) < _MIN_CLUSTERS:
         return None, None
     # Without spread each resample would be 0 / 0, and so would BCa's acceleration.
     if len(set(values)) == 1:
@@ -79,15 +79,17 @@ def mean_interval(
     stats = scipy_stats()
     import numpy as np  # lazy: installed with scipy
 
-    known = np.asarray(values, dtype=float)
+    sample = np.asarray(values, dtype=float)
     if method == "bca":
-        return _bca_interval(stats, known, confidence, seed)
-    tails = None if len(known) < _LEAST_FOR_T else _studentized_tails(known, confidence, seed)
+        return _bca_interval(stats, sample, confidence, seed)
+    is_small = len(sample) < _MIN_STUDENTIZED_VALUES
+    tails = None if is_small else _studentized_tails(sample, confidence, seed)
     if tails is None:
         return student_interval(values, confidence)
-    mean, error = float(np.mean(known)), float(np.std(known, ddof=1)) / math.sqrt(len(known))
+    mean, error = float(np.mean(sample)), float(np.std(sample, ddof=1)) / math.sqrt(len(sample))
+    low_tail, high_tail = tails
     # The upper tail gives the lower end, and vice versa.
-    return mean - tails[1] * error, mean - tails[0] * error
+    return mean - high_tail * error, mean - low_tail * error
 
 
 def student_interval(values: Sequence[float], confidence: float) -> tuple[float, float]:
@@ -102,13 +104,13 @@ def student_interval(values: Sequence[float], confidence: float) -> tuple[float,
     n = len(values)
     mean = math.fsum(values) / n
     variance = math.fsum((value - mean) ** 2 for value in values) / (n - 1)
-    reach = _t_quantile((1 + confidence) / 2, n - 1) * math.sqrt(variance / n)
-    return mean - reach, mean + reach
+    half_width = _t_quantile((1 + confidence) / 2, n - 1) * math.sqrt(variance / n)
+    return mean - half_width, mean + half_width
 
 
 @cache
-def _t_quantile(probability: float, freedom: int) -> float:
-    return float(scipy_stats().t.ppf(probability, freedom))
+def _t_quantile(probability: float, degrees_of_freedom: int) -> float:
+    return float(scipy_stats().t.ppf(probability, degrees_of_freedom))
 
 
 def ratio_end(log_end: float) -> float:
@@ -117,7 +119,7 @@ def ratio_end(log_end: float) -> float:
     >>> ratio_end(0.0), ratio_end(40_000.0) < float("inf")
     (1.0, True)
     """
-    return math.exp(min(log_end, _MOST_LOG))
+    return math.exp(min(log_end, _MAX_LOG))
 
 
 def _studentized_tails(values: Any, confidence: float, seed: int) -> tuple[float, float] | None:
@@ -125,24 +127,26 @@ def _studentized_tails(values: Any, confidence: float, seed: int) -> tuple[float
     import numpy as np
 
     n, tail = len(values), (1 - confidence) / 2
-    # Enough that (resamples + 1) * tail is at least `_BEYOND`: rare tails need more resamples.
-    resamples = min(_MOST_RESAMPLES, max(_RESAMPLES, math.ceil(_BEYOND / tail) - 1))
+    # A rare tail needs more resamples.
+    n_for_tail = math.ceil(_MIN_RESAMPLES_PER_TAIL / tail) - 1
+    n_resamples = min(_MAX_RESAMPLES, max(_MIN_RESAMPLES, n_for_tail))
     source = np.random.default_rng(seed)
     parts = []
-    for first in range(0, resamples, step := max(1, _AT_ONCE // n)):
-        drawn = values[source.integers(0, n, (min(step, resamples - first), n))]
-        moved = drawn.mean(axis=1) - values.mean()
+    step = max(1, _MAX_DRAWN_VALUES // n)
+    for first in range(0, n_resamples, step):
+        drawn = values[source.integers(0, n, (min(step, n_resamples - first), n))]
+        shifts = drawn.mean(axis=1) - values.mean()
         errors = drawn.std(axis=1, ddof=1) / math.sqrt(n)
         # The computed spread of equal numbers is not always 0.
         errors[np.ptp(drawn, axis=1) == 0] = 0.0
         with np.errstate(divide="ignore", invalid="ignore"):
             # t of a resample of equal values is infinite, or 0 if its mean did not change.
-            parts.append(np.where(moved == 0, 0.0, moved / errors))
+            parts.append(np.where(shifts == 0, 0.0, shifts / errors))
     ordered = np.sort(np.concatenate(parts))
     # 1 - confidence is not exact: for 0.9, 499.99... would be truncated to 499.
-    beyond = max(1, math.floor((resamples + 1) * tail + 1e-9))
-    low, high = float(ordered[beyond - 1]), float(ordered[-beyond])
-    # If the resamples without spread reach the tail, Student's interval is used.
+    n_beyond = max(1, math.floor((n_resamples + 1) * tail + 1e-9))
+    low, high = float(ordered[n_beyond - 1]), float(ordered[-n_beyond])
+    # Infinite if the resamples without spread reach the tail: then Student's interval is used.
     return (low, high) if math.isfinite(low) and math.isfinite(high) else None
 
 
@@ -150,7 +154,7 @@ def _bca_interval(stats: Any, values: Any, confidence: float, seed: int) -> tupl
     """Return a bias-corrected and accelerated bootstrap interval of the mean."""
     import numpy as np
 
-    found = stats.bootstrap(
+    interval = stats.bootstrap(
         (values,),
         np.mean,
         n_resamples=_BCA_RESAMPLES,
@@ -158,7 +162,7 @@ def _bca_interval(stats: Any, values: Any, confidence: float, seed: int) -> tupl
         method="BCa",
         rng=np.random.default_rng(seed),
     ).confidence_interval
-    return float(found.low), float(found.high)
+    return float(interval.low), float(interval.high)
 
 
 def scipy_stats() -> Any:
@@ -173,7 +177,8 @@ def scipy_stats() -> Any:
 
 
 _SCHEME = "scheme"
-_LOAD = ("page", _SCHEME, "seed")
+_PAIRING_COLUMNS = ("page", _SCHEME, "seed")
+"""Columns that rows need so that loads can be paired."""
 
 
 class Pair(NamedTuple):
@@ -193,9 +198,9 @@ def check_columns(
     Raises:
         InputError: listing both, and axes that the rows lack.
     """
-    of_baseline = OrNone(Text() if over == _SCHEME else Scalar())
+    baseline_type = OrNone(Text() if over == _SCHEME else Scalar())
     check_arguments(
-        InputError, value=(Text(), value), baseline=(of_baseline, baseline), over=(Text(), over)
+        InputError, value=(Text(), value), baseline=(baseline_type, baseline), over=(Text(), over)
     )
     columns = results.columns
     problems = []
@@ -203,7 +208,7 @@ def check_columns(
         problems.append(ValidationIssue(key="value", message=no_column(value, columns)))
     elif not all(isinstance(row.get(value), int | float | None) for row in results):
         problems.append(ValidationIssue(key="value", message=f"{value} is not a numeric column"))
-    if lacking := [name for name in _LOAD if columns and name not in columns]:
+    if lacking := [name for name in _PAIRING_COLUMNS if columns and name not in columns]:
         message = f"lack the columns {', '.join(lacking)}, so that loads cannot be paired"
         problems.append(ValidationIssue(key="rows", message=message))
     elif columns and over not in columns:
@@ -222,24 +227,24 @@ def pairs_by_scheme(results: StudyRows, baseline: str, value: str) -> dict[str, 
 
 
 def pairs_over(results: StudyRows, over: str, baseline: Any, value: str) -> dict[Any, list[Pair]]:
-    """Return the pairs of each value of *over*, the baseline's own among them, in row order.
+    """Return the pairs of each value of *over*, including those of the baseline, in row order.
 
-    The two loads of a pair have all axes but *over* in common, page and seed among them. Loads
-    without the value, or with 0, have no pair.
+    The two loads of a pair have page, seed and all axes but *over* in common. Loads without the
+    value, or with 0, have no pair.
 
     Raises:
-        InputError: if there is no such baseline or column, or loads of the baseline differ that no
-            axis tells apart.
+        InputError: if there is no such baseline or column, or several loads of the baseline have
+            the same axes.
     """
     check_columns(results, baseline=baseline, value=value, over=over)
-    found: dict[Any, list[Pair]] = {}
-    for row, before in _paired_rows(results, over, baseline, value):
-        # A speedup needs two values other than 0.
-        if (known := row[value]) and before:
-            # Where pages are compared, the pair has two.
-            page = "" if over == "page" else row["page"]
-            found.setdefault(row[over], []).append(Pair(page, row["seed"], before / known, known))
-    return found
+    pairs: dict[Any, list[Pair]] = {}
+    for row, baseline_value in _paired_rows(results, over, baseline, value):
+        own_value = row[value]
+        if own_value and baseline_value:  # otherwise there is no ratio
+            page = "" if over == "page" else row["page"]  # a pair of pages has two names
+            pair = Pair(page, row["seed"], baseline_value / own_value, own_value)
+            pairs.setdefault(row[over], []).append(pair)
+    return pairs
 
 
 def differences_by_scheme(
@@ -254,59 +259,58 @@ def differences_by_scheme(
     """
     check_columns(results, baseline=baseline, value=value)
     cluster = "seed" if len(set(results.column("page"))) == 1 else "page"
-    found: dict[str, dict[str, list[float]]] = {}
-    for row, before in _paired_rows(results, _SCHEME, baseline, value):
-        own = found.setdefault(row[_SCHEME], {})
-        own.setdefault(str(row[cluster]), []).append(row[value] - before)
+    differences: dict[str, dict[str, list[float]]] = {}
+    for row, baseline_value in _paired_rows(results, _SCHEME, baseline, value):
+        clusters = differences.setdefault(row[_SCHEME], {})
+        clusters.setdefault(str(row[cluster]), []).append(row[value] - baseline_value)
     return {
-        scheme: {name: math.fsum(own) / len(own) for name, own in clusters.items()}
-        for scheme, clusters in found.items()
+        scheme: {name: math.fsum(values) / len(values) for name, values in clusters.items()}
+        for scheme, clusters in differences.items()
     }
 
 
 def _paired_rows(
     results: StudyRows, over: str, baseline: Any, value: str
 ) -> Iterator[tuple[dict[str, Any], float]]:
-    """Yield each row that has *value* together with that of its load of the baseline.
+    """Yield each row that has *value*, and the value of its load of the baseline.
 
     Raises:
-        InputError: if loads of the baseline differ that no axis tells apart.
+        InputError: if several loads of the baseline have the same axes, but different values.
     """
-    # Page and seed are columns even of studies that have one of each, where they are no axes.
-    cell = [name for name in dict.fromkeys(("page", *results.axes, "seed")) if name != over]
+    # Page and seed are no axes of studies that have only one, but always columns.
+    shared = [name for name in dict.fromkeys(("page", *results.axes, "seed")) if name != over]
     rows = list(results)
 
     def key(row: dict[str, Any]) -> tuple[Any, ...]:
-        return tuple(row.get(name) for name in cell)
+        return tuple(row.get(name) for name in shared)
 
-    base: dict[tuple[Any, ...], Any] = {}
+    baseline_values: dict[tuple[Any, ...], Any] = {}
     for row in rows:
-        # Two loads with equal axes may differ otherwise, say in the network: one would hide the
-        # other.
-        known = row.get(value)
-        if row[over] == baseline and base.setdefault(key(row), known) != known:
-            raise InputError([_not_apart(row, over, cell)])
+        own = row.get(value)
+        # Rows of joined studies may differ in a column that is no axis, such as the network.
+        if row[over] == baseline and baseline_values.setdefault(key(row), own) != own:
+            raise InputError([_ambiguous_issue(row, over, shared)])
     for row in rows:
-        before = base.get(key(row))
-        if row.get(value) is not None and before is not None:
-            yield row, before
+        baseline_value = baseline_values.get(key(row))
+        if row.get(value) is not None and baseline_value is not None:
+            yield row, baseline_value
 
 
-def _not_apart(row: dict[str, Any], over: str, cell: Sequence[str]) -> ValidationIssue:
-    """Return the mistake that loads like that of *row* differ in what is not in *cell*."""
-    alike = ", ".join(f"{name} {format_value(row.get(name))}" for name in cell)
+def _ambiguous_issue(row: dict[str, Any], over: str, shared: Sequence[str]) -> ValidationIssue:
+    """Return the issue that several different loads have the values of *row* in *shared*."""
+    common = ", ".join(f"{name} {format_value(row.get(name))}" for name in shared)
     level = format_value(row[over])
-    message = f"several different loads of {level} have {alike}: compare them separately"
+    message = f"several different loads of {level} have {common}: compare them separately"
     return ValidationIssue(key="axes", message=message)
 
 
 EPSILON = 1e-10
 """Keeps Sander 2022's relative medians finite (printed "1-10" there)."""
-_SMALL, _LARGE = 0.05, 0.25
+_SMALL_WIN, _LARGE_WIN = 0.05, 0.25
 """A speedup counts as a win beyond these (Sander 2022 § 5)."""
-_FIELLER = 0.437
+_FIELLER_VARIANCE = 0.437
 """Factor of 1 / (n - 4) in the variance of atanh(tau) (Fieller, Hartley and Pearson 1957)."""
-_LEAST_FOR_TAU = 10
+_MIN_ROWS_FOR_TAU_INTERVAL = 10
 _METHOD = Predicate(" or ".join(METHODS), lambda value: isinstance(value, str) and value in METHODS)
 
 
@@ -435,12 +439,12 @@ def compare_schemes(
 def check_pooled(
     results: StudyRows, *, over: str, by: Sequence[str] = (), pool: Sequence[str] = ()
 ) -> None:
-    """Refuse to average over axes that nobody named; pages and seeds are what is averaged over.
+    """Refuse to average over axes other than page and seed unless *pool* names them.
 
     Raises:
-        InputError: listing the axes in which the loads differ besides, and columns that are none.
+        InputError: listing the other axes in which the loads differ, and unknown columns.
     """
-    check_arguments(InputError, by=(_NAMES, by), pool=(_NAMES, pool))
+    check_arguments(InputError, by=(_COLUMN_NAMES, by), pool=(_COLUMN_NAMES, pool))
     columns = results.columns
     problems = [
         ValidationIssue(key=key, message=no_column(name, columns))
@@ -461,7 +465,7 @@ def check_pooled(
     refuse(problems)
 
 
-_NAMES = ListOf(Text(), "names of columns")
+_COLUMN_NAMES = ListOf(Text(), "names of columns")
 
 
 def compare_over(
@@ -476,16 +480,16 @@ def compare_over(
     interval: Method = "bootstrap-t",
     seed: int = 0,
 ) -> Rows[ContrastRow]:
-    """Return each value of the axis *over* against *baseline*, paired, in each setting of *by*.
+    """Compare each value of the axis *over* with *baseline*, paired, in each setting of *by*.
 
     The loads of a pair have everything in common but *over*. Pairs of one page are averaged (as
-    logarithms) into a cluster, as `compare_schemes` does; of a single page, and where pages are
-    compared, each seed is a cluster. Interval, test and effect are those of `compare_schemes`;
-    where too few clusters are independent for them, the row says so.
+    logarithms) into a cluster, as by `compare_schemes`; for a single page, or if pages are
+    compared, each seed is a cluster. Interval, test and effect are those of `compare_schemes`; if
+    there are too few independent clusters for them, the row has the reason.
 
     Raises:
-        InputError: if there is no such column or baseline, or loads differ in axes that are named
-            nowhere.
+        InputError: if there is no such column or baseline, or loads differ in axes that neither
+            *by* nor *pool* names.
         NothingToMeasureError: if no pair has the value.
         MissingExtraError: if scipy is not installed.
     """
@@ -502,7 +506,7 @@ def compare_over(
         row
         for key, some in groups.items()
         if baseline in some.column(over)
-        for row in _contrasts(_setting(by, key), some, over, baseline, value, interval_of)
+        for row in _contrasts(_setting_text(by, key), some, over, baseline, value, interval_of)
     ]
     if not rows:
         raise NothingToMeasureError(f"no load has {value} beside one of {over} {baseline}")
@@ -515,14 +519,14 @@ def _check_over(over: str) -> None:
         raise InputError.at("over", message)
 
 
-def _setting(by: Sequence[str], key: Sequence[Any]) -> str:
+def _setting_text(by: Sequence[str], key: Sequence[Any]) -> str:
     return ", ".join(f"{name} {value}" for name, value in zip(by, key, strict=True))
 
 
 def _contrasts(
     setting: str, results: StudyRows, over: str, baseline: Any, value: str, interval: IntervalOf
 ) -> Iterator[ContrastRow]:
-    """Yield the rows of one setting, one for each value beside the baseline."""
+    """Yield the rows of one setting, one for each value except the baseline."""
     by_seed = over == "page" or len(set(results.column("page"))) == 1
     cluster = "seed" if by_seed else "page"
     shared = [
@@ -540,40 +544,48 @@ def _contrasts(
             pairing=", ".join(shared) or "all settings",
             cluster=cluster,
             pairs=len(pairs),
+            clusters=row.clusters,
+            geometric=row.geometric,
+            low=row.low,
+            high=row.high,
+            p=row.p,
+            p_holm=row.p_holm,
+            effect=row.effect,
             refusal=_refusal(row, cluster),
-            **{name: getattr(row, name) for name in _OF_CONTRAST},
         )
-
-
-_OF_CONTRAST = ("clusters", "geometric", "low", "high", "p", "p_holm", "effect")
 
 
 NO_SEED_MATTERS = "no seed changes the result: one independent load, which is no sample"
 
 
 def _refusal(row: SchemeRow, cluster: str) -> str:
-    """Return why a row has no interval; nothing where it has one."""
+    """Return the reason why a row has no interval; "" if it has one."""
     if row.low is not None:
         return ""
     if cluster == "seed" and row.clusters == 1 < row.pairs:
         return NO_SEED_MATTERS
-    several = "s" * (row.clusters != 1)
-    return f"{row.clusters} independent {cluster}{several}: an interval takes {_LEAST} or more"
+    clusters = f"{row.clusters} independent {cluster}{'s' * (row.clusters != 1)}"
+    return f"{clusters}: an interval takes {_MIN_CLUSTERS} or more"
 
 
 def _interval(confidence: object, method: object, seed: object) -> IntervalOf:
     """Return the function that estimates intervals, after checking its arguments."""
-    how = {"confidence": (LEVEL, confidence), "interval": (_METHOD, method), "seed": (SEED, seed)}
-    taken = check_arguments(InputError, **how)
-    return partial(mean_interval, method=taken.pop("interval"), **taken)
+    typed = {"confidence": (LEVEL, confidence), "interval": (_METHOD, method), "seed": (SEED, seed)}
+    valid = check_arguments(InputError, **typed)
+    return partial(
+        mean_interval,
+        method=valid["interval"],
+        confidence=valid["confidence"],
+        seed=valid["seed"],
+    )
 
 
 def _are_copies(pairs: Sequence[Pair]) -> bool:
-    """Return whether every seed has the same loads, so that they are no sample."""
-    by_seed: dict[int, list[tuple[float, float]]] = {}
+    """Return whether all seeds have the same loads, so that they are no sample."""
+    loads_by_seed: dict[int, list[tuple[float, float]]] = {}
     for pair in pairs:
-        by_seed.setdefault(pair.seed, []).append((pair.value, pair.speedup))
-    first, *others = by_seed.values()
+        loads_by_seed.setdefault(pair.seed, []).append((pair.value, pair.speedup))
+    first, *others = loads_by_seed.values()
     return all(other == first for other in others)
 
 
@@ -589,16 +601,17 @@ def _scheme_row(
 
     Seeds that are copies of one load are one cluster.
     """
-    is_alone = by_seed and not is_baseline and _are_copies(pairs)
-    every = [pair.speedup for pair in pairs]
-    clusters = list(_clusters(pairs, by_seed=by_seed).values())[: 1 if is_alone else None]
+    speedups = [pair.speedup for pair in pairs]
+    clusters = list(_clusters(pairs, by_seed=by_seed).values())
+    if by_seed and not is_baseline and _are_copies(pairs):
+        del clusters[1:]
     logs = [math.fsum(math.log(ratio) for ratio in cluster) / len(cluster) for cluster in clusters]
     low, high = interval(logs)
     return SchemeRow(
         scheme=scheme,
-        pairs=len(every),
+        pairs=len(speedups),
         clusters=len(logs),
-        arithmetic=math.fsum(every) / len(every),
+        arithmetic=math.fsum(speedups) / len(speedups),
         geometric=math.exp(math.fsum(logs) / len(logs)),
         low=None if low is None else ratio_end(low),
         high=None if high is None else ratio_end(high),
@@ -606,22 +619,22 @@ def _scheme_row(
         p=None if is_baseline else _wilcoxon(logs),
         p_holm=None,
         effect=rank_biserial(logs),
-        wins_5=sum(ratio > 1 + _SMALL for ratio in every),
-        # The mirror image of a win on the log scale, so that swapping scheme and baseline swaps
-        # wins and losses. 0.95 would not do that.
-        losses_5=sum(ratio < 1 / (1 + _SMALL) for ratio in every),
-        ties_5=sum(1 / (1 + _SMALL) <= ratio <= 1 + _SMALL for ratio in every),
-        wins_25=sum(ratio > 1 + _LARGE for ratio in every),
-        losses_25=sum(ratio < 1 / (1 + _LARGE) for ratio in every),
+        wins_5=sum(ratio > 1 + _SMALL_WIN for ratio in speedups),
+        # A loss is the inverse of a win, not 0.95, so that swapping scheme and baseline swaps wins
+        # and losses.
+        losses_5=sum(ratio < 1 / (1 + _SMALL_WIN) for ratio in speedups),
+        ties_5=sum(1 / (1 + _SMALL_WIN) <= ratio <= 1 + _SMALL_WIN for ratio in speedups),
+        wins_25=sum(ratio > 1 + _LARGE_WIN for ratio in speedups),
+        losses_25=sum(ratio < 1 / (1 + _LARGE_WIN) for ratio in speedups),
     )
 
 
 def _clusters(pairs: Sequence[Pair], *, by_seed: bool) -> dict[str, list[float]]:
     """Return the speedups by page or, for a single page, by seed."""
-    found: dict[str, list[float]] = {}
+    clusters: dict[str, list[float]] = {}
     for pair in pairs:
-        found.setdefault(str(pair.seed if by_seed else pair.page), []).append(pair.speedup)
-    return found
+        clusters.setdefault(str(pair.seed if by_seed else pair.page), []).append(pair.speedup)
+    return clusters
 
 
 def _wilcoxon(differences: Any) -> float | None:
@@ -642,14 +655,13 @@ def rank_biserial(differences: Sequence[float]) -> float:
     (0.3333333333333333, 1.0, 0.0)
     """
     ordered = sorted(abs(value) for value in differences)
-    total = for_it = 0.0
+    total = signed = 0.0
     for value in differences:
-        first = ordered.index(abs(value)) + 1
-        # Ties get their mean rank.
-        rank = first + (ordered.count(abs(value)) - 1) / 2
+        first_rank = ordered.index(abs(value)) + 1
+        rank = first_rank + (ordered.count(abs(value)) - 1) / 2  # ties have their mean rank
         total += rank
-        for_it += rank if value > 0 else -rank if value < 0 else 0.0
-    return for_it / total if total else 0.0
+        signed += rank if value > 0 else -rank if value < 0 else 0.0
+    return signed / total if total else 0.0
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -659,11 +671,11 @@ def holm(p_values: Sequence[float]) -> list[float]:
     [0.03, 0.06, 0.06]
     """
     corrected = [0.0] * len(p_values)
-    least = 0.0
+    previous = 0.0
     for rank, index in enumerate(sorted(range(len(p_values)), key=lambda n: p_values[n])):
         # Step-down: corrected values never decrease, although the factors do.
-        least = max(least, min(1.0, p_values[index] * (len(p_values) - rank)))
-        corrected[index] = least
+        previous = max(previous, min(1.0, p_values[index] * (len(p_values) - rank)))
+        corrected[index] = previous
     return corrected
 
 
@@ -705,8 +717,8 @@ def relative_medians(
 def _by_setting(
     results: StudyRows, value: str
 ) -> tuple[list[str], dict[tuple[Any, ...], dict[str, list[float]]]]:
-    """Return the axes of a setting, and by page and setting the values of each scheme."""
-    axes = [name for name in results.axes if name not in _LOAD]
+    """Return the axes of a setting, and the values of each scheme by page and setting."""
+    axes = [name for name in results.axes if name not in _PAIRING_COLUMNS]
     groups: dict[tuple[Any, ...], dict[str, list[float]]] = {}
     for row in results:
         if row.get(value) is not None:
@@ -719,15 +731,15 @@ def _relative_row(
     key: tuple[Any, ...], axes: Sequence[str], scheme: str, values: list[float], base: list[float]
 ) -> RelativeRow:
     """Return the relative difference of medians, with a Mann-Whitney test."""
-    middle, base_middle = median(values), median(base)
+    own_median, base_median = median(values), median(base)
     p = None
-    # Deterministic loads are equal for all seeds: there is nothing to test.
-    if min(len(values), len(base)) > 1 and len({*values}) + len({*base}) > 2:
+    is_deterministic = len({*values}) == 1 and len({*base}) == 1
+    if min(len(values), len(base)) > 1 and not is_deterministic:
         p = float(scipy_stats().mannwhitneyu(values, base).pvalue)
     page, *settings = key
     description = ", ".join(f"{name}={value}" for name, value in zip(axes, settings, strict=True))
-    delta = (middle - base_middle) / (base_middle + EPSILON)
-    return RelativeRow(page, description, scheme, len(values), middle, base_middle, delta, p)
+    delta = (own_median - base_median) / (base_median + EPSILON)
+    return RelativeRow(page, description, scheme, len(values), own_median, base_median, delta, p)
 
 
 def correlation(results: StudyRows, x: str, y: str, *, confidence: float = 0.95) -> Correlation:
@@ -755,10 +767,11 @@ def correlation(results: StudyRows, x: str, y: str, *, confidence: float = 0.95)
     rho, tau = stats.spearmanr(first, second), stats.kendalltau(first, second)
     low = high = None
     # atanh is infinite at -1 and 1, where all pairs of rows disagree or agree.
-    if n >= _LEAST_FOR_TAU and abs(tau.statistic) < 1:
-        reach = stats.norm.ppf((1 + confidence) / 2) * math.sqrt(_FIELLER / (n - 4))
-        middle = math.atanh(tau.statistic)
-        low, high = float(math.tanh(middle - reach)), float(math.tanh(middle + reach))
+    if n >= _MIN_ROWS_FOR_TAU_INTERVAL and abs(tau.statistic) < 1:
+        deviation = math.sqrt(_FIELLER_VARIANCE / (n - 4))
+        half_width = stats.norm.ppf((1 + confidence) / 2) * deviation
+        centre = math.atanh(tau.statistic)
+        low, high = float(math.tanh(centre - half_width)), float(math.tanh(centre + half_width))
     return Correlation(
         n=n,
         rho=float(rho.statistic),
@@ -799,15 +812,16 @@ class Ranks(NamedTuple):
         [('a', 'b'), ('b', 'c')]
         """
         names = sorted(self.ranks, key=lambda name: self.ranks[name])
-        found: list[tuple[str, ...]] = []
+        groups: list[tuple[str, ...]] = []
         for index, name in enumerate(names):
-            reach = self.ranks[name] + self.critical_difference
-            group = tuple(other for other in names[index:] if self.ranks[other] < reach)
+            limit = self.ranks[name] + self.critical_difference
+            group = tuple(other for other in names[index:] if self.ranks[other] < limit)
             # Groups are contiguous in rank order: one that ends inside the previous group is part
             # of it.
-            if len(group) > 1 and not (found and group[-1] in found[-1]):
-                found.append(group)
-        return found
+            is_part = bool(groups) and group[-1] in groups[-1]
+            if len(group) > 1 and not is_part:
+                groups.append(group)
+        return groups
 
 
 def mean_ranks(results: StudyRows, *, value: str, level: float) -> Ranks:
@@ -836,8 +850,8 @@ def mean_ranks(results: StudyRows, *, value: str, level: float) -> Ranks:
         name: float(sum(block[index] for block in ranked)) / len(blocks)
         for index, name in enumerate(schemes)
     }
+    # Then Friedman's statistic would divide by a spread of ranks of 0.
     all_tied = all(len({*block}) == 1 for block in blocks)
-    # The statistic would divide by a spread of ranks of 0.
     p = 1.0 if all_tied else float(stats.friedmanchisquare(*zip(*blocks, strict=True)).pvalue)
     return Ranks(means, len(blocks), critical_difference(len(schemes), len(blocks), level), p)
 
@@ -858,16 +872,17 @@ def critical_difference(n_schemes: int, n_blocks: int, level: float) -> float:
 def _blocks(results: StudyRows, value: str) -> tuple[list[str], list[Sequence[float]]]:
     """Return the schemes, and for each block their medians in that order."""
     schemes = list(dict.fromkeys(results.column(_SCHEME)))
+    _, groups = _by_setting(results, value)
     return schemes, [
-        [median(block[name]) for name in schemes]
-        for block in _by_setting(results, value)[1].values()
-        if len(block) == len(schemes)
+        [median(values_by_scheme[name]) for name in schemes]
+        for values_by_scheme in groups.values()
+        if len(values_by_scheme) == len(schemes)
     ]
 
 
-_EFFICIENCY = 3 / math.pi
+_WILCOXON_EFFICIENCY = 3 / math.pi
 """Asymptotic efficiency of Wilcoxon's signed ranks relative to Student's t (Hodges 1956)."""
-_MOST = 2**19
+_MAX_SAMPLE_SIZE = 2**19
 """Largest number of seeds or pages that is considered."""
 _SPEEDUP = Predicate(
     "a number greater than 0 other than 1",
@@ -899,6 +914,7 @@ class _Spread(NamedTuple):
 
     pages: int
     seeds: float
+    """Harmonic mean of the numbers of seeds of the pages."""
     between: float
     within: float
 
@@ -955,17 +971,19 @@ def power_of_test(n: int, effect: float, level: float) -> float:
         return 0.0
     if math.isinf(effect):
         return 1.0
-    like = n * _EFFICIENCY
-    critical = stats.t.ppf(1 - level / 2, like - 1)
-    moved = effect * math.sqrt(like)
-    if moved > 2 * critical + 40:  # practically 1, and beyond scipy's range
+    # Student's test with as many values has the same power.
+    equivalent_n = n * _WILCOXON_EFFICIENCY
+    freedom, noncentrality = equivalent_n - 1, effect * math.sqrt(equivalent_n)
+    critical = stats.t.ppf(1 - level / 2, freedom)
+    if noncentrality > 2 * critical + 40:  # practically 1, and beyond scipy's range
         return 1.0
-    tails = stats.nct.sf(critical, like - 1, moved) + stats.nct.cdf(-critical, like - 1, moved)
-    return min(1.0, float(tails))
+    upper_tail = stats.nct.sf(critical, freedom, noncentrality)
+    lower_tail = stats.nct.cdf(-critical, freedom, noncentrality)
+    return min(1.0, float(upper_tail + lower_tail))
 
 
 def _means(pairs: Iterable[Pair]) -> dict[str, list[float]]:
-    """Return, by page, the mean log speedup of each seed over the settings."""
+    """Return the mean log speedup of each seed over the settings, by page."""
     logs: dict[str, dict[int, list[float]]] = {}
     for pair in pairs:
         logs.setdefault(pair.page, {}).setdefault(pair.seed, []).append(math.log(pair.speedup))
@@ -976,22 +994,23 @@ def _means(pairs: Iterable[Pair]) -> dict[str, list[float]]:
 
 def _estimate_spread(means: Mapping[str, list[float]]) -> _Spread:
     """Return the variance between pages, and between seeds of a page."""
-    own = list(means.values())
-    freedom = sum(len(seeds) - 1 for seeds in own)
-    squares = math.fsum(_squares(seeds) for seeds in own)
+    pages = list(means.values())
+    freedom = sum(len(seeds) - 1 for seeds in pages)
+    squares = math.fsum(_sum_of_squares(seeds) for seeds in pages)
     within = squares / freedom if freedom else 0.0
-    # The mean over pages of the seeds' contribution to the variance of the page's mean.
-    per_page = math.fsum(1 / len(seeds) for seeds in own) / len(own)
-    centres = [math.fsum(seeds) / len(seeds) for seeds in own]
-    # A difference of estimates may be negative if pages do not differ.
+    # The variance of a page's mean has a share 1 / (number of seeds) of that within pages.
+    mean_share = math.fsum(1 / len(seeds) for seeds in pages) / len(pages)
+    page_means = [math.fsum(seeds) / len(seeds) for seeds in pages]
     between = 0.0
-    if len(own) > 1:
-        between = max(0.0, _squares(centres) / (len(own) - 1) - within * per_page)
-    # The harmonic mean of the numbers of seeds of pages: equal ones give just that number.
-    return _Spread(len(own), 1 / per_page, between, within)
+    if len(pages) > 1:
+        of_page_means = _sum_of_squares(page_means) / (len(pages) - 1)
+        # The difference of estimates may be negative if pages do not differ.
+        between = max(0.0, of_page_means - within * mean_share)
+    return _Spread(len(pages), 1 / mean_share, between, within)
 
 
-def _squares(values: list[float]) -> float:
+def _sum_of_squares(values: list[float]) -> float:
+    """Return the sum of squared deviations from the mean."""
     mean = math.fsum(values) / len(values)
     return math.fsum((value - mean) ** 2 for value in values)
 
@@ -1002,38 +1021,37 @@ def _power_row(
     """Return the sample sizes for which a difference of *shift* is significant."""
     spread = _estimate_spread(means)
     n_seeds = max(map(len, means.values()))
-    has_many = n_seeds > 1
+    has_several_seeds = n_seeds > 1
 
-    def reached(pages: int, seeds: float) -> float:
-        # Then seeds are the clusters, each with the full variance within pages.
-        if spread.pages == 1:
-            return power_of_test(round(seeds), _effect(shift, spread.within), level)
+    def power_with(pages: int, seeds: float) -> float:
+        if spread.pages == 1:  # the seeds are the clusters, with the variance within pages
+            return power_of_test(round(seeds), _effect_size(shift, spread.within), level)
         variance = spread.between + spread.within / seeds
-        return power_of_test(pages, _effect(shift, variance), level)
+        return power_of_test(pages, _effect_size(shift, variance), level)
 
-    def pages_needed(n_pages: int) -> bool:
-        return reached(n_pages, spread.seeds) >= power
+    def are_enough_pages(n_pages: int) -> bool:
+        return power_with(n_pages, spread.seeds) >= power
 
-    def seeds_needed(n_seeds: int) -> bool:
-        return reached(spread.pages, n_seeds) >= power
+    def are_enough_seeds(n_seeds: int) -> bool:
+        return power_with(spread.pages, n_seeds) >= power
 
     return PowerRow(
         scheme=scheme,
         pages=spread.pages,
         seeds=n_seeds,
         sd_pages=math.sqrt(spread.between) if spread.pages > 1 else None,
-        sd_seeds=math.sqrt(spread.within) if has_many else None,
-        power=reached(spread.pages, spread.seeds),
-        seeds_needed=_least(seeds_needed) if has_many else None,
-        pages_needed=_least(pages_needed) if spread.pages > 1 else None,
+        sd_seeds=math.sqrt(spread.within) if has_several_seeds else None,
+        power=power_with(spread.pages, spread.seeds),
+        seeds_needed=_smallest(are_enough_seeds) if has_several_seeds else None,
+        pages_needed=_smallest(are_enough_pages) if spread.pages > 1 else None,
     )
 
 
-def _effect(shift: float, variance: float) -> float:
+def _effect_size(shift: float, variance: float) -> float:
     return shift / math.sqrt(variance) if variance else math.inf
 
 
-def _least(is_enough: Callable[[int], bool]) -> int | None:
-    """Return the smallest sufficient number, if any; sufficiency must be monotonic."""
-    found = bisect_left(range(1, _MOST + 1), True, key=is_enough) + 1
-    return found if found <= _MOST else None
+def _smallest(is_enough: Callable[[int], bool]) -> int | None:
+    """Return the smallest sufficient number, if any; larger ones must be sufficient too."""
+    number = bisect_left(range(1, _MAX_SAMPLE_SIZE + 1), True, key=is_enough) + 1
+    return number if number <= _MAX_SAMPLE_SIZE else None

@@ -19,6 +19,7 @@ import sqlite3
 import struct
 import tempfile
 import time
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -36,7 +37,7 @@ from h3sim.text import escape_control
 VERSION = 2
 """SQLite's `user_version`, the version of the format."""
 UNSEALED = 1
-"""Version without digests, in whose rows ByteIndex was sampled."""
+"""Previous version of the format: without digests, and with a sampled ByteIndex."""
 FORMAT = f"h3sim-store/{VERSION}"
 APPLICATION_ID = 0x68337331  # "h3s1"
 """SQLite's `application_id`, which identifies stores among other databases."""
@@ -61,7 +62,8 @@ class StoreTable(NamedTuple):
     name: str
     columns: tuple[StoreColumn, ...]
     constraint: str = ""
-    ending: str = ""
+    options: str = ""
+    """SQL after the columns."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -95,7 +97,7 @@ TABLES = (
             StoreColumn("seconds", "REAL", "run time"),
             _DIGEST,
         ),
-        ending=_WITHOUT_ROWID,
+        options=_WITHOUT_ROWID,
     ),
     StoreTable(
         "studies",
@@ -125,27 +127,30 @@ TABLES = (
             _DIGEST,
         ),
         constraint="PRIMARY KEY (study, position)",
-        ending=_WITHOUT_ROWID,
+        options=_WITHOUT_ROWID,
     ),
 )
 
 
 def script(version: int = VERSION) -> str:
     """Return the SQL that creates the tables of a new store and marks it as one."""
-    made = [
+    statements = [
         f"PRAGMA application_id = {APPLICATION_ID}",
         f"PRAGMA user_version = {version}",
-        *(_made(table, version) for table in TABLES),
+        *(_create_statement(table, version) for table in TABLES),
     ]
-    return "".join(f"{statement};\n" for statement in made)
+    return "".join(f"{statement};\n" for statement in statements)
 
 
-def _made(table: StoreTable, version: int) -> str:
-    present = [column for column in table.columns if version > UNSEALED or column is not _DIGEST]
-    columns = [f"{column.name} {column.type}" for column in present]
-    inside = ", ".join([*columns, *filter(None, [table.constraint])])
-    # Two processes may create one file at once: the second finds the tables.
-    return f"CREATE TABLE IF NOT EXISTS {table.name} ({inside}) {table.ending}".rstrip()
+def _create_statement(table: StoreTable, version: int) -> str:
+    columns = [
+        f"{column.name} {column.type}"
+        for column in table.columns
+        if version > UNSEALED or column is not _DIGEST
+    ]
+    definitions = ", ".join([*columns, *filter(None, [table.constraint])])
+    # IF NOT EXISTS: two processes may create one file at once.
+    return f"CREATE TABLE IF NOT EXISTS {table.name} ({definitions}) {table.options}".rstrip()
 
 
 def digest_of(*values: Value) -> bytes:
@@ -167,8 +172,8 @@ def digest_of(*values: Value) -> bytes:
     return hashlib.blake2b(b"".join(parts), digest_size=_DIGEST_BYTES).digest()
 
 
-_EXACT_BEFORE = "byte_index_exact_"
-"""Former prefix of the exact ByteIndex's columns, when the plain name was the sampled one's."""
+_FORMER_EXACT_PREFIX = "byte_index_exact_"
+"""Prefix of the exact ByteIndex's columns in version 1, whose plain name was the sampled one's."""
 
 
 def renamed_row(row: str) -> str:
@@ -178,24 +183,28 @@ def renamed_row(row: str) -> str:
     '{"byte_index_sampled_all_ms": 200.0, "byte_index_all_ms": 150.5, "page": "p"}'
     """
     columns = json.loads(row).items()
-    return json.dumps({_column_now(name): value for name, value in columns})
+    return json.dumps({_present_name(name): value for name, value in columns})
 
 
-def _column_now(name: str) -> str:
-    if name.startswith(_EXACT_BEFORE):
-        return name.replace(_EXACT_BEFORE, "byte_index_", 1)
+def _present_name(name: str) -> str:
+    """Return the present name of a column of version 1."""
+    if name.startswith(_FORMER_EXACT_PREFIX):
+        return name.replace(_FORMER_EXACT_PREFIX, "byte_index_", 1)
     return name.replace("byte_index_", "byte_index_sampled_", 1)
 
 
 MEMORY = ":memory:"
+"""SQLite's name of a database without a file."""
 _BUSY_MS = 60_000
-_AGAIN_S = 0.01
-_CELL_BYTES = 64 << 20
+"""Longest wait for another process that is writing."""
+_RETRY_PAUSE_S = 0.01
+_MAX_VALUE_BYTES = 64 << 20
 """Longest text or blob that may be read or written."""
-_STEPS = 50_000
+_STEPS_BETWEEN_CHECKS = 50_000
 """Steps of SQLite's virtual machine, a few ms, between checks of the clock and signals."""
-_LEAST_S, _BYTES_PER_S = 5.0, 1_000_000
-"""Limit on a query's processor time per byte: SQLite scans files at least ten times as fast."""
+_MIN_QUERY_S, _MIN_BYTES_PER_S = 5.0, 1_000_000
+"""A query may take the former, and as long as scanning the file at the latter rate, a tenth of
+what SQLite reaches: a damaged or hostile file could make it run for ever."""
 Row = tuple[Any, ...]
 
 
@@ -203,13 +212,12 @@ class StoreInputError(StoreError, InputError):
     """Wrong input, such as a path to something that is not a store."""
 
     def __init__(self, problems: str | Iterable[ValidationIssue], source: str = "") -> None:
-        given = (
-            [ValidationIssue(key="", message=problems)] if isinstance(problems, str) else problems
-        )
-        InputError.__init__(self, given, source)
+        if isinstance(problems, str):
+            problems = [ValidationIssue(key="", message=problems)]
+        InputError.__init__(self, problems, source)
 
 
-class _Watch:
+class _Watchdog:
     """Watchdog that ends queries after a time limit or a signal.
 
     SQLite discards exceptions of its progress callback, so a generator keeps them: Python runs
@@ -217,20 +225,21 @@ class _Watch:
     """
 
     def __init__(self, size_bytes: int) -> None:
-        self.limit_s = _LEAST_S + size_bytes / _BYTES_PER_S
+        self.limit_s = _MIN_QUERY_S + size_bytes / _MIN_BYTES_PER_S
         self.raised: BaseException | None = None
-        self._give_up_at = 0.0
+        """Exception of a signal handler, to be raised by the query's caller."""
+        self._deadline_s = 0.0
 
-    def begin(self) -> None:
+    def restart(self) -> None:
         """Restart the time limit for a query or its next row."""
         # Processor time: waiting for a lock or a disk does not count.
-        self._give_up_at = time.thread_time() + self.limit_s
+        self._deadline_s = time.thread_time() + self.limit_s
 
-    def looks(self) -> Iterator[int]:
+    def checks(self) -> Iterator[int]:
         """Yield at each check whether the query must end."""
         while True:
             try:
-                yield time.thread_time() > self._give_up_at
+                yield time.thread_time() > self._deadline_s
             except GeneratorExit:
                 return
             except BaseException as error:  # noqa: BLE001 - raised again by the query's caller
@@ -238,16 +247,16 @@ class _Watch:
                 yield True
 
 
-def guarded(database: sqlite3.Connection, size_bytes: int) -> _Watch:
-    """Restrict *database* and its resources, and return the watchdog of its queries."""
+def guarded(database: sqlite3.Connection, size_bytes: int) -> _Watchdog:
+    """Protect against a hostile *database*, and return the watchdog of its queries."""
     database.text_factory = bytes  # decoded after the digest of the bytes is checked
-    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _CELL_BYTES)
-    watch = _Watch(size_bytes)
-    watch.begin()
-    database.set_progress_handler(watch.looks().__next__, _STEPS)
+    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_VALUE_BYTES)
+    watchdog = _Watchdog(size_bytes)
+    watchdog.restart()
+    database.set_progress_handler(watchdog.checks().__next__, _STEPS_BETWEEN_CHECKS)
     database.execute("PRAGMA trusted_schema = OFF")
     database.execute("PRAGMA cell_size_check = ON")
-    return watch
+    return watchdog
 
 
 def database_in(path: str, *, may_write: bool) -> sqlite3.Connection:
@@ -288,7 +297,7 @@ class StoreFile:
     def __init__(self, path: str, *, may_write: bool, may_be_unsealed: bool = False) -> None:
         self.path = path
         self._may_write = may_write
-        self._watch = _Watch(0)
+        self._watchdog = _Watchdog(0)
         try:
             self._open_database(may_be_unsealed)
         except BaseException:
@@ -306,7 +315,7 @@ class StoreFile:
                 raise
             except (ValueError, OSError) as error:
                 raise self.refused("cannot be the path of a file") from error
-            self._watch = guarded(self.db, size_bytes)
+            self._watchdog = guarded(self.db, size_bytes)
             self.db.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
             self.version = self._checked_version()
             if self.version == UNSEALED and not may_be_unsealed:
@@ -317,25 +326,25 @@ class StoreFile:
             self._prepare()
 
     def close(self) -> None:
-        """Close the file; what was written is in it."""
-        if hasattr(self, "db"):  # it could be opened
+        """Close the file; everything written is in it."""
+        if hasattr(self, "db"):  # opening may have failed
             self.db.close()
 
     def _checked_version(self) -> int:
         """Return the version of the format, 0 for an empty file; refuse other files."""
-        found = _schema(self.db)
-        if not found:
+        schema = _schema(self.db)
+        if not schema:
             return 0
-        (known,) = self.db.execute("PRAGMA application_id").fetchone()
+        (application_id,) = self.db.execute("PRAGMA application_id").fetchone()
         (version,) = self.db.execute("PRAGMA user_version").fetchone()
-        if known != APPLICATION_ID:
+        if application_id != APPLICATION_ID:
             raise self.refused("is not a store of studies: use another file")
         if version not in {UNSEALED, VERSION}:
             raise self.refused(
                 f"is h3sim-store/{version}, and this h3sim reads {FORMAT}:"
                 " use another file, or export its rows with the h3sim that made it"
             )
-        if found != _expected_schema(version):
+        if schema != _expected_schema(version):
             raise self.refused(
                 "does not have the tables of a store: it is damaged or from another program:"
                 " use another file"
@@ -350,62 +359,63 @@ class StoreFile:
             self.db.execute("PRAGMA query_only = ON")
             return
         if not self.version:
-            # First of all, so that a file that was begun is either empty or a store. Two may make
-            # one file at once: IMMEDIATE lets one wait, and then find the tables there.
+            # In one transaction, so that an interrupt leaves an empty file or a store. If two
+            # processes create one file at once, IMMEDIATE lets one wait until the tables exist.
             self.db.executescript(f"BEGIN IMMEDIATE;{script()}COMMIT;")
             self.version = VERSION
         if self.path != MEMORY:
-            self._log_ahead()
+            self._enable_write_ahead_log()
             # With WAL, commits survive the death of a process without waiting for the disk.
             self.db.execute("PRAGMA synchronous = NORMAL")
 
-    def _log_ahead(self) -> None:
+    def _enable_write_ahead_log(self) -> None:
         """Enable write-ahead logging (WAL), so that readers and a writer do not block each other.
 
         If two processes switch one new file at once, SQLite refuses the second regardless of its
         time-out, to avoid a deadlock. So it is retried.
         """
-        give_up_at = time.monotonic() + _BUSY_MS / 1000
+        deadline_s = time.monotonic() + _BUSY_MS / 1000
         while True:
             try:
                 self.db.execute("PRAGMA journal_mode = WAL")
             except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                # The lowest byte of an extended error code is the primary code.
+                is_busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+                if not is_busy or time.monotonic() > deadline_s:
                     raise
-                if time.monotonic() > give_up_at:
-                    raise
-                time.sleep(_AGAIN_S)
+                time.sleep(_RETRY_PAUSE_S)
             else:
                 return
 
     def refused(self, message: str) -> StoreInputError:
-        """Return the error that the file is unsuitable."""
+        """Return an error about an unsuitable file."""
         return _refused(self.path, message)
 
-    def damaged(self, what: str) -> StoreError:
-        """Return the error that *what* is damaged, with advice."""
-        return StoreError(f"{shown_path(self.path)}: {what}{_REPAIR_ADVICE}")
+    def damaged(self, message: str) -> StoreError:
+        """Return an error about a damaged file, with advice."""
+        return StoreError(f"{shown_path(self.path)}: {message}{_REPAIR_ADVICE}")
 
     @contextmanager
     def with_advice(self) -> Iterator[None]:
         """Convert errors of SQLite into errors with advice."""
-        self._watch.begin()
+        self._watchdog.restart()
         try:
             yield
-        except UnicodeDecodeError as error:  # in a quotation by SQLite
+        except UnicodeDecodeError as error:  # in a message of SQLite, which quotes the file
             raise self.damaged("its tables are not valid text") from error
         except sqlite3.Error as error:
-            if (raised := self._watch.raised) is not None:
-                self._watch.raised = None
+            if (raised := self._watchdog.raised) is not None:
+                self._watchdog.raised = None
                 raise raised from None
             name = getattr(error, "sqlite_errorname", "")
-            advice = _ADVICE.get(name, "")
+            advice = _ADVICE_BY_ERROR.get(name, "")
             if name == "SQLITE_NOTADB":
                 raise self.refused(f"{escape_control(str(error))}{advice}") from error
             if name == "SQLITE_INTERRUPT":
-                took = f"a query took more than {self._watch.limit_s:,.0f} s of processor time"
-                raise self.damaged(took) from error
-            # For a damaged file SQLite quotes arbitrary bytes that it could not read.
+                limit_s = self._watchdog.limit_s
+                message = f"a query took more than {limit_s:,.0f} s of processor time"
+                raise self.damaged(message) from error
+            # The message may quote any bytes of a damaged file.
             message = f"{escape_control(str(error))}{advice}; finished loads are kept"
             raise StoreError(f"{shown_path(self.path)}: {message}") from error
 
@@ -414,7 +424,7 @@ class StoreFile:
         with self.with_advice():
             for row in self.db.execute(query, arguments):
                 yield row
-                self._watch.begin()
+                self._watchdog.restart()
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -424,42 +434,45 @@ class StoreFile:
             yield
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
+    def exclusive_lock(self) -> Iterator[None]:
         """Lock the file exclusively; wait until others release it."""
         self.db.execute("PRAGMA locking_mode = EXCLUSIVE")
         self.db.execute("BEGIN EXCLUSIVE")
         self.db.commit()  # keeps the lock
-        self.version = self._checked_version()
+        self.version = self._checked_version()  # another process may have changed it meanwhile
         try:
             yield
         finally:
             self.db.execute("PRAGMA locking_mode = NORMAL")
             self.db.execute("SELECT count(*) FROM sqlite_master")  # releases the lock
 
-    def go_on(self) -> None:
+    def restart_time_limit(self) -> None:
         """Restart the time limit for the next row of a query."""
-        self._watch.begin()
+        self._watchdog.restart()
 
-    def is_ended_by(self, error: sqlite3.Error) -> bool:
+    def is_interrupted_by(self, error: sqlite3.Error) -> bool:
         """Return whether *error* interrupts an operation rather than reporting damage."""
         return getattr(error, "sqlite_errorname", "") in {"SQLITE_INTERRUPT", "SQLITE_BUSY"}
 
     def size_bytes(self) -> int:
-        """Return the size of the file in bytes."""
-        (n,), (size,) = (
-            self.db.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "page_size")
-        )
-        return int(n * size)
+        """Return the size of the database in bytes."""
+        (n_pages,) = self.db.execute("PRAGMA page_count").fetchone()
+        (page_bytes,) = self.db.execute("PRAGMA page_size").fetchone()
+        return int(n_pages * page_bytes)
 
 
 def _refused(path: str, message: str) -> StoreInputError:
     return StoreInputError(message, shown_path(path))
 
 
-def _schema(database: sqlite3.Connection, n_most: int = 100) -> list[Row]:
+_MAX_SCHEMA_ROWS = 100
+"""Most rows of a schema that are read; that of a store has fewer."""
+
+
+def _schema(database: sqlite3.Connection) -> list[Row]:
     """Return names and SQL of all tables, indexes, views and triggers of a database."""
     query = "SELECT type, name, tbl_name, sql FROM sqlite_master"
-    return sorted(database.execute(query).fetchmany(n_most), key=repr)
+    return sorted(database.execute(query).fetchmany(_MAX_SCHEMA_ROWS), key=repr)
 
 
 @cache
@@ -468,32 +481,34 @@ def _expected_schema(version: int) -> list[Row]:
     database = sqlite3.connect(MEMORY)
     database.text_factory = bytes
     database.executescript(script(version))
-    found = _schema(database)
+    schema = _schema(database)
     database.close()
-    return found
+    return schema
 
 
 _REPAIR_ADVICE = (
     ": `h3sim store verify` shows where, and `h3sim store repair` keeps the intact rows"
 )
-_ADVICE = {
+_ADVICE_BY_ERROR = {
     "SQLITE_FULL": ": the disk is full: free some space, then run the same again",
     "SQLITE_READONLY": ": the file or its folder is read-only: use another file",
     "SQLITE_CANTOPEN": ": cannot be opened: its folder must exist and be writable",
     "SQLITE_NOTADB": ": use another file",
     "SQLITE_BUSY": ": another process is writing to it: wait, or use another file",
     "SQLITE_IOERR_WRITE": ": the disk may be full: free some space, then run the same again",
-    "SQLITE_TOOBIG": f": texts are limited to {_CELL_BYTES >> 20} MiB",
+    "SQLITE_TOOBIG": f": texts are limited to {_MAX_VALUE_BYTES >> 20} MiB",
     "SQLITE_CORRUPT": f": the file is damaged{_REPAIR_ADVICE}",
 }
 
 
 Keep: TypeAlias = Callable[[StoreTable, Sequence[Any]], object]
+"""Function that receives the intact rows of a store, each with its table."""
 
 
-_CHUNK = 500
+_KEYS_PER_QUERY = 500
 """Number of keys in a query: SQLite before 3.32 allows 999 parameters."""
-_CELL, _STUDY = (", ".join(table.names) for table in TABLES[:2])
+_CELLS, _STUDIES, _STUDY_CELLS = TABLES
+_CELL_COLUMNS, _STUDY_COLUMNS = ", ".join(_CELLS.names), ", ".join(_STUDIES.names)
 
 
 class CellOutcome(NamedTuple):
@@ -537,23 +552,23 @@ class Store:
 
     def begin_study(self, token: str, name: str, n: int, axes: Sequence[str]) -> int:
         """Return the number of the study identified by *token*, new or existing."""
-        texts = [text.encode() for text in (token, name, json.dumps(list(axes)))]
         with self._file.writing():
-            known = {values[1]: values[0] for values in self._studies()}
-            if texts[0] in known:
-                return int(known[texts[0]])
-            study = max(known.values(), default=0) + 1
-            values = (study, texts[0], texts[1], n, texts[2])
+            study_by_token = {known_token: study for study, known_token, *_ in self._studies()}
+            if token.encode() in study_by_token:
+                return int(study_by_token[token.encode()])
+            study = max(study_by_token.values(), default=0) + 1
+            axes_text = json.dumps(list(axes))
+            digest = digest_of(study, token.encode(), name.encode(), n, axes_text.encode())
             self._file.db.execute(
                 "INSERT INTO studies VALUES (?, ?, ?, ?, ?, ?)",
-                (study, token, name, n, texts[2].decode(), digest_of(*values)),
+                (study, token, name, n, axes_text, digest),
             )
         return study
 
     def register_keys(self, study: int, first: int, keys: Iterable[bytes]) -> None:
         """Register *keys* as the study's cells from *first* on."""
-        entries = ((study, first + n, key) for n, key in enumerate(keys))
-        rows = ((*register_keys, digest_of(*register_keys)) for register_keys in entries)
+        entries = ((study, position, key) for position, key in enumerate(keys, first))
+        rows = ((*entry, digest_of(*entry)) for entry in entries)
         with self._file.writing():
             # OR IGNORE: another process may run the same study and have registered them.
             self._file.db.executemany("INSERT OR IGNORE INTO study_cells VALUES (?, ?, ?, ?)", rows)
@@ -568,10 +583,11 @@ class Store:
             "SELECT study, position, key, digest FROM study_cells"
             " WHERE study = ? AND position >= ? AND position < ? ORDER BY position"
         )
-        keys, before = [], -1
-        for register_keys in self._file.rows(query, (study, first, first + n)):
-            before = self._checked_entry(register_keys, study, before)
-            keys.append(register_keys[2])
+        keys, last_position = [], -1
+        for entry in self._file.rows(query, (study, first, first + n)):
+            last_position = self._checked_position(entry, study, last_position)
+            _, _, key, _ = entry
+            keys.append(key)
         return keys
 
     def known(self, keys: Sequence[bytes]) -> dict[bytes, CellOutcome]:
@@ -580,14 +596,15 @@ class Store:
         Raises:
             StoreError: if one is damaged.
         """
-        found: dict[bytes, CellOutcome] = {}
-        for start in range(0, len(keys), _CHUNK):
-            some = keys[start : start + _CHUNK]
-            marks = ",".join("?" * len(some))
-            query = f"SELECT {_CELL} FROM cells WHERE key IN ({marks})"  # noqa: S608 - marks
-            for values in self._file.rows(query, some):
-                found[values[0]] = self._outcome(values)
-        return found
+        outcomes: dict[bytes, CellOutcome] = {}
+        for start in range(0, len(keys), _KEYS_PER_QUERY):
+            query_keys = keys[start : start + _KEYS_PER_QUERY]
+            marks = ",".join("?" * len(query_keys))
+            query = f"SELECT {_CELL_COLUMNS} FROM cells WHERE key IN ({marks})"  # noqa: S608 - marks
+            for values in self._file.rows(query, query_keys):
+                outcome = self._outcome(values)
+                outcomes[outcome.key] = outcome
+        return outcomes
 
     def put(self, outcomes: Iterable[CellOutcome]) -> None:
         """Store outcomes of cells in one transaction.
@@ -595,7 +612,7 @@ class Store:
         Better outcomes that another process stored meanwhile are kept: a failure does not replace
         a row, nor does a row without resources replace one with them.
         """
-        query = f"SELECT {_CELL} FROM cells WHERE key = ?"  # noqa: S608 - our names
+        query = f"SELECT {_CELL_COLUMNS} FROM cells WHERE key = ?"  # noqa: S608 - our names
         with self._file.writing():
             for outcome in outcomes:
                 values = self._file.db.execute(query, (outcome.key,)).fetchone()
@@ -618,13 +635,21 @@ class Store:
         Raises:
             StoreError: if one, or a cell of one, is damaged.
         """
-        found = []
+        studies = []
         for study, _, name, n, axes in self._studies():
-            outcomes = [row is not None for row, _, _ in self.rows(study)]
-            done, names = sum(outcomes), tuple(json.loads(axes))
-            counts = {"done": done, "failed": len(outcomes) - done}
-            found.append(StoredStudy(id=study, name=name.decode(), n=n, axes=names, **counts))
-        return found
+            succeeded = [row is not None for row, _, _ in self.rows(study)]
+            n_done = sum(succeeded)
+            studies.append(
+                StoredStudy(
+                    id=study,
+                    name=name.decode(),
+                    n=n,
+                    axes=tuple(json.loads(axes)),
+                    done=n_done,
+                    failed=len(succeeded) - n_done,
+                )
+            )
+        return studies
 
     def axes_of(self, study: int | None = None) -> tuple[int, tuple[str, ...]]:
         """Return the number and the axes of a *study* (default: the last).
@@ -632,28 +657,32 @@ class Store:
         Raises:
             StoreError: if there is no such study, or one is damaged.
         """
-        known = {values[0]: values[4] for values in self._studies()}
-        number = max(known, default=0) if study is None else study
-        if number not in known:
-            message = f"has no study {number}; there are {', '.join(map(str, known)) or 'none'}"
+        axes_by_study = {number: axes for number, _, _, _, axes in self._studies()}
+        number = max(axes_by_study, default=0) if study is None else study
+        if number not in axes_by_study:
+            known = ", ".join(map(str, axes_by_study)) or "none"
+            message = f"has no study {number}; there are {known}"
             raise StoreInputError(message, shown_path(self.path))
-        return number, tuple(json.loads(known[number]))
+        return number, tuple(json.loads(axes_by_study[number]))
 
     def _studies(self) -> list[tuple[Any, ...]]:
         """Return the rows of all studies, without digests."""
         file = self._file
         if [*file.rows("PRAGMA integrity_check(studies)")] != [(b"ok",)]:
             raise file.damaged("the list of its studies is damaged")
-        found = []
-        for values in file.rows(f"SELECT {_STUDY} FROM studies ORDER BY id"):  # noqa: S608 - ours
-            if not is_sealed(values) or study_problem(values[:-1]):
-                raise file.damaged(f"study {values[0]} is damaged")
-            found.append(values[:-1])
-        # The number of a lost study, and with it its cells, would pass to a new one.
+        studies = {}
+        query = f"SELECT {_STUDY_COLUMNS} FROM studies ORDER BY id"  # noqa: S608 - ours
+        for values in file.rows(query):
+            *study, _ = values
+            number = values[0]
+            if not is_sealed(values) or study_problem(study):
+                raise file.damaged(f"study {number} is damaged")
+            studies[number] = tuple(study)
+        # A new study would get the number of a lost one, and with it its cells.
         ((last,),) = file.rows("SELECT max(study) FROM study_cells")
-        if last is not None and last not in {values[0] for values in found}:
+        if last is not None and last not in studies:
             raise file.damaged(f"study {last} is lost")
-        return found
+        return list(studies.values())
 
     def rows(self, study: int) -> Iterator[tuple[str | None, str | None, str | None]]:
         """Yield row, resources and error of each finished cell, in the order of the study.
@@ -661,34 +690,39 @@ class Store:
         Raises:
             StoreError: if one is damaged.
         """
-        cell = ", ".join(f"cells.{name}" for name in TABLES[0].names)
+        cell_columns = ", ".join(f"cells.{name}" for name in _CELLS.names)
         query = (
             "SELECT study, position, study_cells.key, study_cells.digest,"  # noqa: S608 - ours
-            f" {cell} FROM study_cells LEFT JOIN cells ON cells.key = study_cells.key"
+            f" {cell_columns} FROM study_cells LEFT JOIN cells ON cells.key = study_cells.key"
             " WHERE study = ? ORDER BY position"
         )
-        before = -1
+        position, n_entry_columns = -1, len(_STUDY_CELLS.names)
         for values in self._file.rows(query, (study,)):
-            before = self._checked_entry(values[:4], study, before)
-            if values[4] is not None:
-                outcome = self._outcome(values[4:])
-                if outcome.key != values[2]:
-                    raise self._file.damaged(f"load {before} of study {study} is damaged")
-                yield outcome.row, outcome.resources, outcome.error
+            entry, cell = values[:n_entry_columns], values[n_entry_columns:]
+            position = self._checked_position(entry, study, position)
+            cell_key, *_ = cell
+            if cell_key is None:  # the load has not run yet
+                continue
+            outcome = self._outcome(cell)
+            _, _, entry_key, _ = entry
+            if outcome.key != entry_key:
+                raise self._file.damaged(f"load {position} of study {study} is damaged")
+            yield outcome.row, outcome.resources, outcome.error
 
-    def _checked_entry(self, register_keys: Sequence[Any], study: int, before: int) -> int:
-        """Return the position in a row of `study_cells`, which must exceed the one *before*."""
+    def _checked_position(self, entry: Sequence[Any], study: int, last_position: int) -> int:
+        """Return the position in a row of `study_cells`, which must exceed *last_position*."""
+        entry_study, position, _, _ = entry
         # Damaged pages may refer to others twice: then rows are valid but repeated.
-        if not is_sealed(register_keys) or register_keys[0] != study or register_keys[1] <= before:
+        if not is_sealed(entry) or entry_study != study or position <= last_position:
             raise self._file.damaged(f"the list of loads of study {study} is damaged")
-        return int(register_keys[1])
+        return int(position)
 
     def _outcome(self, values: Sequence[Any]) -> CellOutcome:
         """Return the outcome in a row of `cells` after checking its digest."""
-        cell = values[:-1]
-        if not is_sealed(values) or cell_problem(cell):
-            raise self._file.damaged(f"cell {key_text(cell[0])} is damaged")
+        *cell, _ = values
         key, model, *texts, seconds = cell
+        if not is_sealed(values) or cell_problem(cell):
+            raise self._file.damaged(f"cell {key_text(key)} is damaged")
         row, resources, error = (None if text is None else text.decode() for text in texts)
         return CellOutcome(key, model.decode(), row, resources, error, seconds)
 
@@ -698,26 +732,28 @@ class Store:
         Raises:
             StoreError: if a cell is damaged.
         """
-        found: dict[str, list[Any]] = {}
-        before = b""
-        for values in self._file.rows(f"SELECT {_CELL} FROM cells ORDER BY key"):  # noqa: S608
+        done: Counter[str] = Counter()
+        failed: Counter[str] = Counter()
+        seconds: defaultdict[str, float] = defaultdict(float)
+        last_key = b""
+        query = f"SELECT {_CELL_COLUMNS} FROM cells ORDER BY key"  # noqa: S608 - our names
+        for values in self._file.rows(query):
             outcome = self._outcome(values)
-            if outcome.key <= before:
+            if outcome.key <= last_key:  # a damaged page repeats cells
                 raise self._file.damaged(f"cell {key_text(outcome.key)} is damaged")
-            before = outcome.key
-            sums = found.setdefault(outcome.model, [0, 0, 0.0])
-            sums[outcome.error is not None] += 1
-            sums[2] += outcome.seconds
-        return [(model, *sums) for model, sums in sorted(found.items())]
+            last_key = outcome.key
+            (done if outcome.error is None else failed)[outcome.model] += 1
+            seconds[outcome.model] += outcome.seconds
+        return [(model, done[model], failed[model], seconds[model]) for model in sorted(seconds)]
 
-    def damaged(self, what: str) -> StoreError:
-        """Return the error that *what* is damaged, with advice."""
-        return self._file.damaged(what)
+    def damaged(self, message: str) -> StoreError:
+        """Return an error about damage of the file, with advice."""
+        return self._file.damaged(message)
 
     def verify(self) -> list[str]:
         """Return the damage, one line per row of any table; an empty list if there is none."""
         with self._file.with_advice():
-            return _examined(self._file, lambda _table, _values: None)
+            return _damage(self._file, lambda _table, _values: None)
 
     def prune(self, *, keep_model: str | None = None, failed: bool = False) -> int:
         """Delete cells of models other than *keep_model* and, with *failed*, failed cells.
@@ -753,9 +789,7 @@ class Store:
         self.close()
 
 
-_CELLS, _STUDIES, _ENTRIES = TABLES
-_MISMATCH = "does not match its digest"
-_ENTRY_BYTES = 4
+_MIN_ROW_BYTES = 4
 """Smallest size of a table row in the file."""
 
 
@@ -832,7 +866,7 @@ def repair_store(path: str) -> list[str]:
     StoreFile(path, may_write=False, may_be_unsealed=True).close()  # a missing store is not created
     file = StoreFile(path, may_write=True, may_be_unsealed=True)
     try:
-        return _rewritten(file)
+        return _rewrite(file)
     finally:
         file.close()
 
@@ -843,32 +877,33 @@ def seal(file: StoreFile) -> None:
     Raises:
         StoreError: if a row is damaged.
     """
-    _rewritten(file, may_drop=False)
+    _rewrite(file, may_drop=False)
 
 
-def _rewritten(file: StoreFile, *, may_drop: bool = True) -> list[str]:
+def _rewrite(file: StoreFile, *, may_drop: bool = True) -> list[str]:
     """Rewrite the store with its intact rows if necessary; return the dropped rows."""
-    with file.with_advice(), file.alone(), _fresh_store(file) as fresh:
+    with file.with_advice(), file.exclusive_lock(), _fresh_store(file) as fresh:
 
         def keep(table: StoreTable, values: Sequence[Any]) -> None:
-            if file.version == UNSEALED and table is _CELLS and values[2] is not None:
+            if file.version == UNSEALED and table is _CELLS:
                 key, model, row, *others = values
-                values = (key, model, renamed_row(row.decode()).encode(), *others)
+                if row is not None:
+                    values = (key, model, renamed_row(row.decode()).encode(), *others)
             marks = ", ".join("?" * len(table.columns))
-            # OR IGNORE: the pass from the other end meets the same rows again.
+            # OR IGNORE: `_entries` reads a damaged table from both ends, and may repeat rows.
             fresh.execute(
                 f"INSERT OR IGNORE INTO {table.name} VALUES ({marks})",  # noqa: S608 - ours
                 (*_as_declared(table, values), digest_of(*values)),
             )
 
-        found = _examined(file, keep)
-        if found and not may_drop:
-            raise file.damaged(found[0])
+        damage = _damage(file, keep)
+        if damage and not may_drop:
+            raise file.damaged(damage[0])
         fresh.commit()
-        if found or file.version != VERSION:
+        if damage or file.version != VERSION:
             fresh.backup(file.db)
             file.version = VERSION
-    return found
+    return damage
 
 
 @contextmanager
@@ -897,38 +932,43 @@ def _as_declared(table: StoreTable, values: Sequence[Any]) -> list[Any]:
     ]
 
 
-def _examined(file: StoreFile, keep: Keep) -> list[str]:
-    """Return the damage of a store, and pass each intact row to *keep*."""
-    lines = (line for line in _integrity_lines(file) if line != b"ok")
-    found = [escape_control(line.decode(errors="replace")) for line in lines]
+def _damage(file: StoreFile, keep: Keep) -> list[str]:
+    """Return the damage of a store, one line each, and pass each intact row to *keep*."""
+    integrity_lines = (line for line in _integrity_lines(file) if line != b"ok")
+    lines = [escape_control(line.decode(errors="replace")) for line in integrity_lines]
     studies: set[int] = set()
     for values, problem in _entries(file, _STUDIES, study_problem):
+        number, *_ = values
         if problem is None:
-            studies.add(values[0])
+            studies.add(number)
             keep(_STUDIES, values)
         else:
-            found.append(f"study {key_text(values[0])}: {problem}")
-    bad: dict[bytes, str] = {}
+            lines.append(f"study {key_text(number)}: {problem}")
+    damaged_cells: dict[bytes, str] = {}
     for values, problem in _entries(file, _CELLS, cell_problem):
         problem = problem or _content_problem(values)
         if problem is None:
             keep(_CELLS, values)
         else:
-            bad[values[0]] = problem
-    entries: dict[bytes, str] = {}
-    for values, problem in _entries(file, _ENTRIES, _entry_problem):
+            cell_key, *_ = values
+            damaged_cells[cell_key] = problem
+    load_of_cell: dict[bytes, str] = {}
+    for values, problem in _entries(file, _STUDY_CELLS, _entry_problem):
         study, position, key = values
-        name = f"load {key_text(position)} of study {key_text(study)}"
+        load = f"load {key_text(position)} of study {key_text(study)}"
         if problem is None and study not in studies:
             problem = "belongs to no study"
         if problem is None:
-            keep(_ENTRIES, values)
-            if key in bad:
-                entries.setdefault(key, f"{name}, ")
+            keep(_STUDY_CELLS, values)
+            if key in damaged_cells:
+                load_of_cell.setdefault(key, f"{load}, ")
         else:
-            found.append(f"{name}: {problem}")
-    found += (f"{entries.get(key, '')}cell {key_text(key)}: {text}" for key, text in bad.items())
-    return list(dict.fromkeys(found))
+            lines.append(f"{load}: {problem}")
+    lines += (
+        f"{load_of_cell.get(key, '')}cell {key_text(key)}: {problem}"
+        for key, problem in damaged_cells.items()
+    )
+    return list(dict.fromkeys(lines))  # a row may be read twice
 
 
 def _integrity_lines(file: StoreFile) -> Iterator[Any]:
@@ -937,7 +977,7 @@ def _integrity_lines(file: StoreFile) -> Iterator[Any]:
         for (line,) in file.db.execute("PRAGMA integrity_check"):
             yield from line.splitlines()
     except sqlite3.DatabaseError as error:
-        if file.is_ended_by(error):
+        if file.is_interrupted_by(error):
             raise
         yield str(error).encode()
 
@@ -945,31 +985,33 @@ def _integrity_lines(file: StoreFile) -> Iterator[Any]:
 def _entries(
     file: StoreFile, table: StoreTable, problem_of: Callable[[Sequence[Any]], str | None]
 ) -> Iterator[tuple[Row, str | None]]:
-    """Yield the readable rows of a table without digests, each with its error or None."""
-    is_sealed_store = file.version != UNSEALED
-    # Damaged pages may form cycles.
-    n_most = file.size_bytes() // _ENTRY_BYTES
-    names = table.names if is_sealed_store else table.names[:-1]
-    key = names[:2] if table is _ENTRIES else names[:1]
-    # From each end: an unreadable page ends a pass.
+    """Yield the readable rows of a table without their digests, each with its error or None.
+
+    If a page of the table is unreadable, rows may be yielded twice.
+    """
+    has_digests = file.version != UNSEALED
+    max_rows = file.size_bytes() // _MIN_ROW_BYTES  # damaged pages may form cycles
+    names = table.names if has_digests else table.names[:-1]
+    primary_key = names[:2] if table is _STUDY_CELLS else names[:1]
+    # From the start and, if an unreadable page ends that pass, also from the end.
     for direction in ("", " DESC"):
-        order = ", ".join(f"{name}{direction}" for name in key)
+        order = ", ".join(f"{name}{direction}" for name in primary_key)
         query = f"SELECT {', '.join(names)} FROM {table.name} ORDER BY {order}"  # noqa: S608 - ours
         try:
-            for row in itertools.islice(file.db.execute(query), n_most):
-                file.go_on()
-                values = row[:-1] if is_sealed_store else row
+            for row in itertools.islice(file.db.execute(query), max_rows):
+                file.restart_time_limit()
+                values = row[:-1] if has_digests else row
                 problem = problem_of(values)
-                if problem is None and is_sealed_store and not is_sealed(row):
-                    problem = _MISMATCH
+                if problem is None and has_digests and not is_sealed(row):
+                    problem = "does not match its digest"
                 yield values, problem
             else:
                 return
         except sqlite3.DatabaseError as error:
-            if file.is_ended_by(error):
+            if file.is_interrupted_by(error):
                 raise
 
 
 def key_text(value: Any) -> str:
-    """Return the display form of a key of any type."""
+    """Return the display form of a key; in a damaged file it may be of any type."""
     return value.hex() if isinstance(value, bytes) else escape_control(str(value))

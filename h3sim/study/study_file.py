@@ -32,7 +32,7 @@ from h3sim.study.run import resolve_pages, resolve_schemes
 from h3sim.study.sweep import SEEDS_ARE_ADDED, Study, load_study
 
 FORMAT = "h3sim-study/1"
-_FINDS: dict[str, Callable[[str], object]] = {
+_RESOLVER_BY_KEY: dict[str, Callable[[str], object]] = {
     "pages": resolve_pages,
     "schemes": resolve_schemes,
     "network": lambda name: LoadConfig(network=name),
@@ -40,9 +40,9 @@ _FINDS: dict[str, Callable[[str], object]] = {
     "cc": lambda name: LoadConfig(cc=name),
 }
 """Functions that resolve names, by key."""
-_FILES = tuple(key for key in _FINDS if key != "cc")
+_FILE_KEYS = tuple(key for key in _RESOLVER_BY_KEY if key != "cc")
 """Keys that may name files, which are looked up next to the study file."""
-_KINDS = {entry.attribute: entry.kind for entry in fields_of(LoadConfig)}
+_TYPE_BY_OPTION = {entry.attribute: entry.kind for entry in fields_of(LoadConfig)}
 _NAMES = OneOrMore(Text(), "names")
 
 
@@ -201,26 +201,31 @@ class StudyFile:
         """Yield issues between its values."""
         if self.until is not None and self.seeds is not None:
             yield ValidationIssue(key="seeds", message=SEEDS_ARE_ADDED)
-        description = dict.fromkeys(
+        # Messages about the options that a table must not have: those of tables before it, too.
+        refusals = dict.fromkeys(
             keys_of(StudyFile), "is not an option of a load: move it to the top level"
         )
         ranges = () if self.samples is None else self.samples.ranges
-        for table, names, message in (
+        for table, names, refusal_in_later_tables in (
             ("settings", self.settings, "is fixed in settings"),
             ("axes", self.axes, "varies in axes"),
             ("samples.ranges", ranges, ""),
             *((f"cells[{n}]", cell, "") for n, cell in enumerate(self.cells or ())),
         ):
             for name in names:
-                if name in description:
-                    yield ValidationIssue(key=f"{table}.{name}", message=description[name])
+                if name in refusals:
+                    yield ValidationIssue(key=f"{table}.{name}", message=refusals[name])
                 elif name not in OPTIONS:
                     unknown = unknown_option(name, (*OPTIONS, *keys_of(StudyFile)))
                     yield ValidationIssue(key=f"{table}.{name}", message=unknown.message)
-                if message:
-                    description[name] = message
-        given = ((key, name, value) for key, name, value in self._given() if name in OPTIONS)
-        yield from collected((key, _KINDS[name].accept, value) for key, name, value in given)[1]
+                if refusal_in_later_tables:
+                    refusals[name] = refusal_in_later_tables
+        _, problems = collected(
+            (key, _TYPE_BY_OPTION[name].accept, value)
+            for key, name, value in self._option_values()
+            if name in OPTIONS
+        )
+        yield from problems
 
     def study(self, folder: Path | None = None, *, source: str = "study") -> Study:
         """Return the study; files that it names are looked up in *folder* first.
@@ -232,17 +237,18 @@ class StudyFile:
         try:
             study = load_study(**self._arguments(folder))
         except (UnknownNameError, InputError) as error:
-            known = getattr(error, "problems", ()) or [ValidationIssue(key="", message=str(error))]
-            # Raise it again with the keys of this file.
+            issues = getattr(error, "problems", ()) or [ValidationIssue(key="", message=str(error))]
+            # The same issues of names, with the keys of this file.
             unknown = self.unknown_names(folder)
-            # Only a file that it names is wrong: the error names that file's keys.
-            if getattr(error, "source", "") and len(unknown) <= len(known):
+            # If only a file that the study names is wrong, the error already has its keys.
+            if getattr(error, "source", "") and len(unknown) <= len(issues):
                 raise
-            others = (found for found in known if not (unknown and found.key in ("", *_FINDS)))
+            replaced_keys = ("", *_RESOLVER_BY_KEY) if unknown else ()
+            others = (issue for issue in issues if issue.key not in replaced_keys)
             raise StudyError([*unknown, *others], source) from error
         return replace(study, stopping=self.until)
 
-    def _given(self) -> Iterator[tuple[str, str, Any]]:
+    def _option_values(self) -> Iterator[tuple[str, str, Any]]:
         """Yield key path, option and value of each option."""
         for name, value in self.settings.items():
             yield f"settings.{name}", name, value
@@ -256,48 +262,51 @@ class StudyFile:
     def _arguments(self, folder: Path) -> dict[str, Any]:
         """Return the arguments of `load_study`."""
 
-        def named(key: str, value: Any) -> Any:
+        def located(key: str, value: Any) -> Any:
             return _in_folder(folder, key, value)
 
-        drawn: dict[str, Any] = {}
+        sampling: dict[str, Any] = {}
         if self.samples is not None:
-            drawn = {"samples": self.samples.n, "sampling": self.samples.method}
-            drawn |= {"sampling_seed": self.samples.seed, **self.samples.ranges}
+            sampling = {"samples": self.samples.n, "sampling": self.samples.method}
+            sampling |= {"sampling_seed": self.samples.seed, **self.samples.ranges}
         return {
-            "pages": [named("pages", name) for name in self.pages],
-            "schemes": [named("schemes", name) for name in self.schemes],
+            "pages": [located("pages", name) for name in self.pages],
+            "schemes": [located("schemes", name) for name in self.schemes],
             "seeds": 1 if self.seeds is None else self.seeds,
-            **{key: getattr(self, key) for key in ("name", "resources", "metrics", "timeout_s")},
+            "name": self.name,
+            "resources": self.resources,
+            "metrics": self.metrics,
+            "timeout_s": self.timeout_s,
             "cells": self.cells
-            and [{key: named(key, value) for key, value in cell.items()} for cell in self.cells],
-            **{key: named(key, value) for key, value in self.settings.items()},
-            **{key: [named(key, value) for value in values] for key, values in self.axes.items()},
-            **drawn,
+            and [{key: located(key, value) for key, value in cell.items()} for cell in self.cells],
+            **{key: located(key, value) for key, value in self.settings.items()},
+            **{key: [located(key, value) for value in values] for key, values in self.axes.items()},
+            **sampling,
         }
 
     def unknown_names(self, folder: Path) -> list[ValidationIssue]:
         """Return an issue for each unknown name or invalid file that the study names."""
-        named = [
+        subjects = [
             (f"{key}[{number}]", key, name)
             for key, names in (("pages", self.pages), ("schemes", self.schemes))
             for number, name in enumerate(names)
         ]
-        found: list[ValidationIssue] = []
-        for where, key, name in (*named, *self._given()):
-            if key not in _FINDS or not isinstance(name, str):
+        issues: list[ValidationIssue] = []
+        for path, key, name in (*subjects, *self._option_values()):
+            if key not in _RESOLVER_BY_KEY or not isinstance(name, str):
                 continue
             try:
-                _FINDS[key](_in_folder(folder, key, name))
+                _RESOLVER_BY_KEY[key](_in_folder(folder, key, name))
             except (UnknownNameError, InputError) as error:
-                found += (
-                    ValidationIssue(key=where, message=line) for line in str(error).splitlines()
+                issues += (
+                    ValidationIssue(key=path, message=line) for line in str(error).splitlines()
                 )
-        return found
+        return issues
 
 
 def _in_folder(folder: Path, key: str, value: Any) -> Any:
     """Return the path of the file of that name in *folder*, or *value* if there is none."""
-    if key not in _FILES or not isinstance(value, str):
+    if key not in _FILE_KEYS or not isinstance(value, str):
         return value
     path = str(folder / value)
     # os.path, unlike pathlib, returns False for invalid paths.

@@ -1,11 +1,11 @@
 """Sweeps: every load of a study, planned, run, stored as it finishes, and resumed.
 
 Sequential sweeps add seeds until each interval is narrow enough, at a valid level. The width of an
-interval depends on the spread of the seeds. Where that tells little of their mean, stopping at a
-narrow one makes it only a little too short (Chow and Robbins 1965), for which
-`StoppingRule.level` makes up; skewed seeds, of which few look alike by chance, need the first
-analysis to be late. docs/validation.md has the coverage. A sensitivity analysis says which share of
-a metric's variance each setting explains.
+interval depends on the spread of the seeds. If the spread is nearly independent of the mean,
+stopping at a narrow interval makes its coverage only a little too low (Chow and Robbins 1965), for
+which `StoppingRule.level` compensates; a late first analysis keeps a few seeds of a skewed
+distribution, which are alike by chance, from stopping it. docs/validation.md has the coverage. A
+sensitivity analysis estimates the share of a metric's variance that each setting explains.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from h3sim import catalog
 from h3sim.config import LoadConfig
 from h3sim.config.load_config import (
-    RECORDED,
     config_for,
     recorded_network,
     refuse_options,
@@ -30,6 +29,7 @@ from h3sim.config.load_config import (
 from h3sim.config.options import SEED, ReorderOption, check_running, refuse
 from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue, needing_extra
 from h3sim.headers.base import HeaderLists
+from h3sim.page.recording import RECORDED_NETWORK
 from h3sim.results.figures import FIGURES, ON_DEMAND
 from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
 from h3sim.schema.errors import plain_number, plain_values
@@ -62,10 +62,12 @@ if TYPE_CHECKING:
     from h3sim.study.rows import StudyRows
 
 
-_CHUNK = 1000
-_PROBED, _PROBE_S = 24, 2.0
-_GOLDEN = 0.618033988749895
-"""Golden ratio: the fractional parts of its multiples are evenly spread (Weyl)."""
+_CELLS_PER_QUERY = 1000
+"""Number of cells that are looked up in a store together."""
+_MAX_TRIAL_LOADS, _MAX_TRIAL_S = 24, 2.0
+"""Limits of the loads that `Study.plan` times."""
+_GOLDEN_RATIO = 0.618033988749895
+"""The fractional parts of its multiples are evenly spread (Weyl)."""
 
 
 class StudyPlan(NamedTuple):
@@ -79,46 +81,68 @@ class StudyPlan(NamedTuple):
     """Estimated time on one worker, from a few trial loads."""
 
     def __str__(self) -> str:
-        long = self.seconds / self.workers
-        shown = f"{long:.1f} s" if long < 90 else f"{long / 60:,.0f} min"
+        seconds = self.seconds / self.workers
+        duration = f"{seconds:.1f} s" if seconds < 90 else f"{seconds / 60:,.0f} min"
         return (
             f"{self.loads:,} loads: {self.reused:,} stored, {self.to_run:,} to run,"
-            f" about {shown} on {self.workers} workers"
+            f" about {duration} on {self.workers} workers"
         )
 
 
 def _count_missing(cells: Cells, store: str | Path) -> int:
     """Return the number of *cells* missing in the store; all if there is no store."""
-    # A missing store would be refused, as it is opened read-only.
+    # Opening it would fail, as it is opened read-only.
     if not os.path.exists(store):  # noqa: PTH110 - text or path
         return len(cells)
     keys, n_missing = cells.keys(), 0
-    with Store(store, may_write=False) as known:
-        for first in range(0, len(cells), _CHUNK):
-            some = [keys.key(n) for n in range(first, min(first + _CHUNK, len(cells)))]
-            done = known.known(some)
+    with Store(store, may_write=False) as opened:
+        for first in range(0, len(cells), _CELLS_PER_QUERY):
+            indices = range(first, min(first + _CELLS_PER_QUERY, len(cells)))
+            query_keys = [keys.key(index) for index in indices]
+            done = opened.known(query_keys)
             if cells.has_resources:
                 done = {key: row for key, row in done.items() if row.error or row.resources}
-            n_missing += sum(key not in done for key in some)
+            n_missing += sum(key not in done for key in query_keys)
     return n_missing
 
 
-_ARGUMENTS = (
-    *("schemes", "scheduler", "signals", "seeds", "cells", "samples", "sampling"),
-    *("sampling_seed", "store", "executor", "workers", "resources", "metrics"),
-    *("retry_failed", "timeout_s", "progress", "name"),
+_SWEEP_ARGUMENTS = (
+    "schemes",
+    "scheduler",
+    "signals",
+    "seeds",
+    "cells",
+    "samples",
+    "sampling",
+    "sampling_seed",
+    "store",
+    "executor",
+    "workers",
+    "resources",
+    "metrics",
+    "retry_failed",
+    "timeout_s",
+    "progress",
+    "name",
 )
+"""Arguments of `sweep` besides options of a load: suggestions for a misspelt one."""
 _COLUMNS_AS_GIVEN = (
-    *("network", "header_compression", "transport", "rate_mbps", "rtt_ms", "loss"),
+    "network",
+    "header_compression",
+    "transport",
+    "rate_mbps",
+    "rtt_ms",
+    "loss",
 )
 """Options with a column of the same name for the value as given."""
-_CHECKED = 2000
+_MAX_CHECKED_SETTINGS = 2000
 """Most settings that are validated before anything runs; in larger studies loads fail singly."""
 _MAX_ISSUES = 20
+"""Most invalid seeds that an error lists."""
 
 
-_MOST_SEEDS = 10**9
-_CELLS = Predicate(
+_MAX_SEEDS = 10**9
+_OPTION_TABLES = Predicate(
     "a list of tables of options",
     lambda value: (
         isinstance(value, Sequence)
@@ -126,15 +150,15 @@ _CELLS = Predicate(
         and all(isinstance(cell, Mapping) for cell in value)
     ),
 )
-_TAKEN = {
-    "cells": OrNone(_CELLS),
+_ARGUMENT_TYPES = {
+    "cells": OrNone(_OPTION_TABLES),
     "sampling_seed": SEED,
     "resources": Flag(),
     "metrics": ListOf(Choice(ON_DEMAND), "figures"),
     "timeout_s": OrNone(Number(low=0, is_above=True)),
     "name": Text(),
 }
-"""Validators of the arguments of `load_study`."""
+"""Field types of arguments of `load_study`."""
 
 
 @dataclass(kw_only=True)
@@ -217,8 +241,12 @@ class Study:
 
     def work(self) -> LoadWork:
         """Return the data that a worker needs."""
-        names = ("design", "has_resources", "timeout_s", "stand_in")
-        return LoadWork(**{name: getattr(self, name) for name in names})
+        return LoadWork(
+            design=self.design,
+            has_resources=self.has_resources,
+            timeout_s=self.timeout_s,
+            stand_in=self.stand_in,
+        )
 
     def plan(self, *, store: str | Path | None = None, workers: int | None = None) -> StudyPlan:
         """Plan a run after timing a few loads from all over the study; nothing is stored.
@@ -230,22 +258,23 @@ class Study:
         """
         n_loads = len(self)
         n_missing = n_loads if store is None else _count_missing(self, store)
-        work, spent, n_tried = self.work(), 0.0, 0
-        while n_tried < min(_PROBED, n_loads) and spent <= _PROBE_S:
-            spent += work.run(int(n_tried * _GOLDEN % 1 * n_loads)).seconds
+        work, spent_s, n_tried = self.work(), 0.0, 0
+        while n_tried < min(_MAX_TRIAL_LOADS, n_loads) and spent_s <= _MAX_TRIAL_S:
+            # Indices evenly spread over the study, however many there will be.
+            spent_s += work.run(int(n_tried * _GOLDEN_RATIO % 1 * n_loads)).seconds
             n_tried += 1
-        seconds = spent / n_tried * n_missing
+        seconds = spent_s / n_tried * n_missing
         return StudyPlan(n_loads, n_loads - n_missing, n_missing, worker_count(workers), seconds)
 
     @with_fields(Execution)
-    def run(self, *, retry_failed: bool = False, **how: Any) -> Results:
+    def run(self, *, retry_failed: bool = False, **execution: Any) -> Results:
         """Run the loads missing in the store, and return all rows; arguments as for `sweep`.
 
         Raises:
             StoreError: if the store cannot be read or written; finished loads are kept.
         """
         check_running(retry_failed=retry_failed)
-        with Runner(Execution(**how)) as runner:
+        with Runner(Execution(**execution)) as runner:
             source, counts = runner.run_cells(self, retry_failed=retry_failed)
         return Results(source, axes=self.axes, counts=counts)
 
@@ -280,14 +309,14 @@ def sweep(
     >>> [(row["rtt_ms"], row["scheme"], row["page_load_ms"]) for row in results][:2]
     [(0.0, 'rr', 4580.0), (0.0, 'fifo', 4580.0)]
     """
-    how, study = split_options(options)
+    execution, study_options = split_options(options)
     with ErrorCollector() as errors:
-        errors.collect("", lambda: Execution(**how))
+        errors.collect("", lambda: Execution(**execution))
         errors.collect("", lambda: check_running(retry_failed=retry_failed))
-        planned = errors.collect(
-            "", lambda: load_study(pages, schemes=schemes, seeds=seeds, **study)
+        study = errors.collect(
+            "", lambda: load_study(pages, schemes=schemes, seeds=seeds, **study_options)
         )
-    return planned.run(retry_failed=retry_failed, **how)
+    return study.run(retry_failed=retry_failed, **execution)
 
 
 def load_study(
@@ -324,26 +353,37 @@ def load_study(
         UnknownNameError: if the only error is an unknown name.
         UnknownOptionError: if an axis is unknown.
     """
-    taken = {"resources": resources, "metrics": metrics, "timeout_s": timeout_s, "name": name}
-    drawing: dict[str, Any] = {"samples": samples, "sampling": sampling, "seed": sampling_seed}
-    usual = () if scheduler is not None else "marx-2019"
+    simple = {"resources": resources, "metrics": metrics, "timeout_s": timeout_s, "name": name}
+    sampling_options: dict[str, Any] = {
+        "samples": samples,
+        "sampling": sampling,
+        "seed": sampling_seed,
+    }
+    default_schemes = () if scheduler is not None else "marx-2019"
     with ErrorCollector() as errors:
-        errors.collect("", lambda: _check(**taken))
+        errors.collect("", lambda: _check(**simple))
+        # The defaults let the other arguments be checked as well before the block raises.
         requested = errors.collect(
-            "", lambda: add_schedulers(schemes, scheduler, signals, usual=usual), default=["rr"]
+            "",
+            lambda: add_schedulers(schemes, scheduler, signals, default=default_schemes),
+            default=["rr"],
         )
-        found = errors.collect("", lambda: resolve_swept(pages, requested), default=([], []))
+        subjects, resolved_schemes = errors.collect(
+            "", lambda: resolve_swept(pages, requested), default=([], [])
+        )
         chosen = errors.collect("", lambda: resolve_seeds(seeds))
-        settings = errors.collect("", lambda: _settings(axes, cells, found[0], **drawing))
-    subjects, by = found
-    design = Design(pages=tuple(subjects), schemes=tuple(by), settings=settings, seeds=chosen)
+        settings = errors.collect("", lambda: _settings(axes, cells, subjects, **sampling_options))
+    design = Design(
+        pages=tuple(subjects), schemes=tuple(resolved_schemes), settings=settings, seeds=chosen
+    )
     study = Study(design=design, name=name, has_resources=resources, timeout_s=timeout_s)
     study.ask_for(metrics)
     return study
 
 
 def _check(**given: Any) -> None:
-    check_arguments(InputError, **{key: (_TAKEN[key], value) for key, value in given.items()})
+    typed = {key: (_ARGUMENT_TYPES[key], value) for key, value in given.items()}
+    check_arguments(InputError, **typed)
 
 
 def _settings(
@@ -361,24 +401,24 @@ def _settings(
     names = dict.fromkeys(name for table in (axes, *(cells or ())) for name in table)
     unknown = [name for name in names if name not in OPTIONS]
     listed = tuple({name: cell[name] for name in cell if name in OPTIONS} for cell in cells or ())
-    plain = {name: axes[name] for name in axes if name in OPTIONS and name not in ranges}
+    fixed = {name: axes[name] for name in axes if name in OPTIONS and name not in ranges}
     with ErrorCollector() as errors:
-        errors.collect("", lambda: refuse_options(unknown, (*OPTIONS, *_ARGUMENTS)))
+        errors.collect("", lambda: refuse_options(unknown, (*OPTIONS, *_SWEEP_ARGUMENTS)))
         errors.collect("", lambda: _check_exclusive(axes, cells, ranges, samples))
         listed = ({},) if cells is None else listed
         if ranges and samples is not None:
-            drawn = errors.collect(
+            points = errors.collect(
                 "", lambda: sampled(ranges, samples, method=sampling, seed=seed), default=({},)
             )
-            listed = tuple({**cell, **point} for cell in listed for point in drawn)
+            listed = tuple({**cell, **point} for cell in listed for point in points)
         values = {
             name: errors.collect("", partial(values_of_axis, name, value), default=())
-            for name, value in plain.items()
+            for name, value in fixed.items()
         }
-        known = {name: value for name, value in values.items() if value}
-        given = FactorialDesign(listed=listed, axes=known)
-        errors.collect("", lambda: _check_settings(given, pages))
-        return errors.collect("", lambda: _named(given))
+        valid = {name: value for name, value in values.items() if value}
+        settings = FactorialDesign(listed=listed, axes=valid)
+        errors.collect("", lambda: _check_settings(settings, pages))
+        return errors.collect("", lambda: _with_resolved_names(settings))
 
 
 def _check_exclusive(
@@ -394,22 +434,22 @@ def _check_exclusive(
     if samples is None:
         message = "a range needs samples=, the number of settings to draw"
         problems += (ValidationIssue(key=key, message=message) for key in ranges)
-    # An argument would silently override the cells.
-    twice = dict.fromkeys(name for cell in cells or () for name in cell if name in axes)
+    # The argument would silently override the value in the cells.
+    duplicates = dict.fromkeys(name for cell in cells or () for name in cell if name in axes)
     message = "is given both in cells and as an argument: give it once"
-    refuse([*problems, *(ValidationIssue(key=name, message=message) for name in twice)])
+    refuse([*problems, *(ValidationIssue(key=name, message=message) for name in duplicates)])
 
 
 def resolve_seeds(seeds: int | Iterable[int]) -> Sequence[int]:
-    """Return the seeds: those listed, or so many from 0 on.
+    """Return the seeds: those listed, or a number of seeds from 0 on.
 
     Raises:
         InputError: if there are none, or one is not a valid seed.
     """
     seeds = plain_values(seeds)
     if isinstance(seeds, int) and not isinstance(seeds, bool):
-        if seeds > _MOST_SEEDS:
-            raise InputError.at("seeds", f"must be at most {_MOST_SEEDS:,}")
+        if seeds > _MAX_SEEDS:
+            raise InputError.at("seeds", f"must be at most {_MAX_SEEDS:,}")
         seeds = range(max(0, seeds))
     given = seeds if isinstance(seeds, Iterable) else (seeds,)
     chosen = given if isinstance(given, range) else tuple(map(plain_number, given))
@@ -421,79 +461,86 @@ def resolve_seeds(seeds: int | Iterable[int]) -> Sequence[int]:
         for seed in ([chosen[0], chosen[-1]] if isinstance(chosen, range) else chosen)
         if type(seed) is not int or seed < 0
     ]
-    # By `repr`, so that values reported already, like True next to 1, are not duplicates.
+    # By `repr`, so that True next to 1, which is reported above, is no duplicate.
     if not isinstance(chosen, range) and len(set(map(repr, chosen))) < len(chosen):
         problems.append(ValidationIssue(key="seeds", message="one is duplicated"))
     refuse(problems[:_MAX_ISSUES])
     return chosen
 
 
-_FINDS: dict[str, Callable[[Any], Any]] = {
+_RESOLVER_BY_OPTION: dict[str, Callable[[Any], Any]] = {
     "network": catalog.load_network,
     "transport_profile": catalog.load_profile,
     "reorder": ReorderOption().accept,
 }
-"""Functions that resolve names, by option."""
+"""Functions that resolve a name, a path or a table, by option."""
 
 
-def _named(given: FactorialDesign) -> FactorialDesign:
-    """Return the settings with names resolved: files are read once, and cache keys use contents."""
+def _with_resolved_names(settings: FactorialDesign) -> FactorialDesign:
+    """Return *settings* with names and paths replaced by values.
+
+    So files are read once, and cache keys depend on their contents.
+    """
     with ErrorCollector() as errors:
 
-        def meant(key: str, value: Any) -> Any:
-            # Paths as well: a file that changes later gives other cells.
-            is_name = isinstance(value, str | Path | Mapping) and value != RECORDED
-            if key not in _FINDS or not is_name:
+        def resolved(key: str, value: Any) -> Any:
+            is_name = isinstance(value, str | Path | Mapping) and value != RECORDED_NETWORK
+            if key not in _RESOLVER_BY_OPTION or not is_name:
                 return value
-            return errors.collect(key, lambda: _FINDS[key](value))
+            return errors.collect(key, lambda: _RESOLVER_BY_OPTION[key](value))
 
-        named = FactorialDesign(
-            listed=tuple({key: meant(key, cell[key]) for key in cell} for cell in given.listed),
-            axes={key: tuple(meant(key, v) for v in values) for key, values in given.axes.items()},
+        result = FactorialDesign(
+            listed=tuple(
+                {key: resolved(key, cell[key]) for key in cell} for cell in settings.listed
+            ),
+            axes={
+                key: tuple(resolved(key, value) for value in values)
+                for key, values in settings.axes.items()
+            },
         )
-    # Those given as values, since rows have only their names.
+    networks, profiles = _values_of(result, "network"), _values_of(result, "transport_profile")
+    # Rows have only names, which must therefore be unique.
     check_names(
-        network=[v for v in _given_values(named, "network") if isinstance(v, Network)],
-        transport_profile=[
-            v for v in _given_values(named, "transport_profile") if isinstance(v, TransportProfile)
-        ],
+        network=[value for value in networks if isinstance(value, Network)],
+        transport_profile=[value for value in profiles if isinstance(value, TransportProfile)],
     )
-    _check_controllers(named)
-    return named
+    _check_controllers(result)
+    return result
 
 
 def _check_controllers(settings: FactorialDesign) -> None:
-    """Refuse two controllers of one name, which rows could not tell apart."""
-    names = [controller_named(cc)[0] for cc in _given_values(settings, "cc") if callable(cc)]
-    twice = dict.fromkeys(name for name in names if names.count(name) > 1)
-    messages = (f"two controllers are called {name!r}" for name in twice)
+    """Refuse two controllers of one name, which rows could not distinguish."""
+    controllers = [controller_named(cc) for cc in _values_of(settings, "cc") if callable(cc)]
+    names = [name for name, _ in controllers]
+    duplicates = dict.fromkeys(name for name in names if names.count(name) > 1)
+    messages = (f"two controllers are called {name!r}" for name in duplicates)
     refuse(ValidationIssue(key="cc", message=message) for message in messages)
 
 
-def _given_values(settings: FactorialDesign, key: str) -> list[Any]:
+def _values_of(settings: FactorialDesign, key: str) -> list[Any]:
     """Return all values of an option in *settings*, each once."""
     listed = [cell[key] for cell in settings.listed if key in cell]
-    found: list[Any] = []
+    distinct: list[Any] = []  # values need not be hashable
     for value in (*listed, *settings.axes.get(key, ())):
-        if value not in found:
-            found.append(value)
-    return found
+        if value not in distinct:
+            distinct.append(value)
+    return distinct
 
 
 def _check_settings(
     settings: Sequence[Mapping[str, Any]], pages: Sequence[Page | HeaderLists]
 ) -> None:
     """Refuse invalid settings, each error once."""
-    # Pages without a recorded network share one: the first represents them.
-    # Backwards, so that the first of equal pages remains.
-    differing = {repr(recorded_network(page)): page for page in reversed(pages)}
-    if len(settings) > _CHECKED:
+    if len(settings) > _MAX_CHECKED_SETTINGS:
         return
+    # Errors depend on a page only by its recorded network: one page of each is checked, the first
+    # (hence reversed).
+    representatives = {repr(recorded_network(page)): page for page in reversed(pages)}
 
     def check(options: Mapping[str, Any]) -> None:
         config = LoadConfig(**options)
         with ErrorCollector() as errors:
-            for page in differing.values():
+            for page in representatives.values():
                 errors.collect("", partial(config_for, page, config))
 
     with ErrorCollector() as errors:
@@ -535,9 +582,9 @@ class Sequential(RichDisplay):
         """Describe the outcome in a sentence."""
         n_seeds = max(row.seeds for row in self.rows)
         width = f"{100 * self.rule.width:g} %"
-        are = "are" if self.is_narrow else "are not all"
-        of = f"speedups of {self.rule.value} to {self.rule.baseline}"
-        return f"After {n_seeds} seeds, the intervals of {of} {are} narrower than {width}."
+        verb = "are" if self.is_narrow else "are not all"
+        speedups = f"speedups of {self.rule.value} to {self.rule.baseline}"
+        return f"After {n_seeds} seeds, the intervals of {speedups} {verb} narrower than {width}."
 
     def __repr__(self) -> str:
         return f"<Sequential: {self.describe()}>"
@@ -582,37 +629,39 @@ def sequential_sweep(
     >>> found.is_narrow, found.rows[0].seeds
     (True, 20)
     """
-    requested: dict[str, Any] = {"width": width, "baseline": baseline, "value": value}
-    requested |= {"confidence": confidence, "most_seeds": most_seeds}
-    how, of_study = split_options(options)
-    own = {name: given for name, given in of_study.items() if name != "seeds"}
-    seeds = [ValidationIssue(key=key, message=SEEDS_ARE_ADDED) for key in options if key == "seeds"]
+    rule_fields: dict[str, Any] = {"width": width, "baseline": baseline, "value": value}
+    rule_fields |= {"confidence": confidence, "most_seeds": most_seeds}
+    execution, study_options = split_options(options)
+    issues = []
+    if "seeds" in study_options:
+        del study_options["seeds"]
+        issues.append(ValidationIssue(key="seeds", message=SEEDS_ARE_ADDED))
     with ErrorCollector() as errors:
-        rule = errors.collect("", lambda: StoppingRule(**requested))
-        errors.collect("", lambda: refuse(seeds))
-        errors.collect("", lambda: Execution(**how))
-        study = errors.collect("", lambda: load_study(pages, schemes=schemes, **own))
-    return run_until(study, rule, **how)
+        rule = errors.collect("", lambda: StoppingRule(**rule_fields))
+        errors.collect("", lambda: refuse(issues))
+        errors.collect("", lambda: Execution(**execution))
+        study = errors.collect("", lambda: load_study(pages, schemes=schemes, **study_options))
+    return run_until(study, rule, **execution)
 
 
 @with_fields(Execution)
-def run_until(study: Study, rule: StoppingRule, **how: Any) -> Sequential:
+def run_until(study: Study, rule: StoppingRule, **execution: Any) -> Sequential:
     """Run *study* with more and more seeds until *rule* is met.
 
-    *how* are the fields of `Execution`. Raises the errors of `sequential_sweep`.
+    *execution* are the fields of `Execution`. Raises the errors of `sequential_sweep`.
     """
     n_compared = _check_study(study, rule)
-    # Each analysis includes all earlier seeds: without a store in memory they would run again.
-    path = how.get("store")
+    # Each analysis includes all earlier seeds, which would run again without a store.
+    path = execution.get("store")
     store = Store(":memory:" if path is None else path)
-    ran = 0
+    n_ran = 0  # in all analyses
     for n_seeds in rule.looks:
-        results = study.with_seeds(range(n_seeds)).run(**{**how, "store": store})
+        results = study.with_seeds(range(n_seeds)).run(**{**execution, "store": store})
         if results.counts is not None:
-            ran += results.counts.ran
+            n_ran += results.counts.ran
             # Loads of an earlier analysis count as run, not as reused.
-            done = results.counts.reused + results.counts.ran
-            results.counts = results.counts._replace(reused=done - ran, ran=ran)
+            n_done = results.counts.reused + results.counts.ran
+            results.counts = results.counts._replace(reused=n_done - n_ran, ran=n_ran)
         rows = _sequential_rows(results, rule)
         # A scheme whose loads failed has no interval yet.
         is_narrow = len(rows) == n_compared and all(
@@ -620,8 +669,9 @@ def run_until(study: Study, rule: StoppingRule, **how: Any) -> Sequential:
         )
         if is_narrow:
             break
-    found = Rows(SequentialRow, rows)
-    return Sequential(rule=rule, rows=found, results=results, is_narrow=is_narrow)
+    return Sequential(
+        rule=rule, rows=Rows(SequentialRow, rows), results=results, is_narrow=is_narrow
+    )
 
 
 def _check_study(study: Study, rule: StoppingRule) -> int:
@@ -656,12 +706,12 @@ def _means_of_seeds(pairs: Iterable[Pair]) -> list[float]:
     logs: dict[int, list[float]] = {}
     for pair in pairs:
         logs.setdefault(pair.seed, []).append(math.log(pair.speedup))
-    most = max(map(len, logs.values()))
+    n_pairs = max(map(len, logs.values()))
     # A seed with a failed load covers fewer pages, so its mean would not be comparable.
-    return [math.fsum(own) / most for own in logs.values() if len(own) == most]
+    return [math.fsum(own) / n_pairs for own in logs.values() if len(own) == n_pairs]
 
 
-_OWN = ("cells", "seeds")
+_SET_BY_SENSITIVITY = ("cells", "seeds")
 """Arguments of `load_study` that a sensitivity analysis sets itself."""
 
 
@@ -695,8 +745,8 @@ def sensitivity(
     """Return the Sobol' indices of *value* for each of *options* that is a `Range`.
 
     Other options are fixed. With d ranges, (d + 2) * *samples* loads run; *samples* is a power of
-    2. Ranges are sampled independently and uniformly, or log-uniformly. Estimators of Saltelli, by
-    scipy.stats.sobol_indices; more samples give narrower intervals.
+    2. Ranges are sampled independently and uniformly, or log-uniformly. The estimators are those of
+    Saltelli, in scipy.stats.sobol_indices; more samples give narrower intervals.
 
     Raises:
         InputError: listing every error in the arguments.
@@ -711,37 +761,43 @@ def sensitivity(
     True
     """
     ranges = {name: limits for name, limits in options.items() if isinstance(limits, Range)}
-    fixed = {name: given for name, given in options.items() if name not in (*ranges, *_OWN)}
-    own = {"samples": (_SAMPLES, samples), "seed": (SEED, seed)}
+    reserved = [name for name in _SET_BY_SENSITIVITY if name in options]
+    fixed = {name: given for name, given in options.items() if name not in (*ranges, *reserved)}
+    typed = {"samples": (_SAMPLES, samples), "seed": (SEED, seed)}
     lowest: dict[str, Any] = {name: limits.low for name, limits in ranges.items()}
     with ErrorCollector() as errors:
         errors.collect("", lambda: check_running(store=store, executor=executor, workers=workers))
         errors.collect("", lambda: _check_ranges(ranges))
-        taken = errors.collect("", lambda: check_arguments(InputError, **own))
-        errors.collect("", lambda: refuse_options([name for name in _OWN if name in options], ()))
+        valid = errors.collect("", lambda: check_arguments(InputError, **typed))
+        errors.collect("", lambda: refuse_options(reserved, ()))
+        # Checks the other options, at one point of the ranges.
         errors.collect("", lambda: load_study(page, schemes=[scheme], **lowest, **fixed))
 
-    def figures_at(points: list[dict[str, float]]) -> list[float]:
-        study = load_study(page, schemes=[scheme], seeds=[taken["seed"]], cells=points, **fixed)
+    def metric_at(points: list[dict[str, float]]) -> list[float]:
+        study = load_study(page, schemes=[scheme], seeds=[valid["seed"]], cells=points, **fixed)
         results = study.run(store=store, executor=executor, workers=workers, progress=False)
-        return _column(results, value, len(points))
+        return _complete_column(results, value, len(points))
 
-    rows = _indices(figures_at, ranges, int(taken["samples"]), taken["seed"])
-    # The indices are shares of the variance; without variance they would be 0 / 0.
+    rows = _sensitivity_rows(metric_at, ranges, int(valid["samples"]), valid["seed"])
+    # Indices are shares of the variance, and undefined without any.
     if not all(math.isfinite(row.total) for row in rows):
         raise NothingToMeasureError(f"{value} is the same in all loads")
     return Rows(SensitivityRow, rows)
 
 
-def _column(results: StudyRows, value: str, n: int) -> list[float]:
-    """Return the *value* of all *n* loads."""
+def _complete_column(results: StudyRows, value: str, n: int) -> list[float]:
+    """Return the *value* of all *n* loads.
+
+    Raises:
+        NothingToMeasureError: if a load failed, or has no such value.
+    """
     if len(results):
         check_columns(results, value=value)
-    found = results.column(value)
-    if len(found) < n or None in found:
-        why = "".join(f": {error}" for error in results.errors[:1])
-        raise NothingToMeasureError(f"not all loads have {value}{why}")
-    return found
+    column = results.column(value)
+    if len(column) < n or None in column:
+        reason = "".join(f": {error}" for error in results.errors[:1])
+        raise NothingToMeasureError(f"not all loads have {value}{reason}")
+    return column
 
 
 def _check_ranges(ranges: Mapping[str, Range]) -> None:
@@ -750,50 +806,49 @@ def _check_ranges(ranges: Mapping[str, Range]) -> None:
         raise InputError.at("options", message)
 
 
-def _is_balanced(samples: Any) -> bool:
+def _is_power_of_two(samples: Any) -> bool:
     number = plain_number(samples)
     return type(number) is int and number >= 2 and not number & (number - 1)
 
 
-# Only powers of two of Sobol' points are balanced; scipy refuses other numbers.
-_SAMPLES = Predicate("a power of two of at least 2", _is_balanced)
+# Other numbers of Sobol' points are not balanced, and scipy refuses them.
+_SAMPLES = Predicate("a power of two of at least 2", _is_power_of_two)
 
 
-def _indices(
-    figures_at: Callable[[list[dict[str, float]]], list[float]],
+def _sensitivity_rows(
+    metric_at: Callable[[list[dict[str, float]]], list[float]],
     ranges: Mapping[str, Range],
     samples: int,
     seed: int,
 ) -> list[SensitivityRow]:
-    """Return the indices of each of *ranges*, estimated with *figures_at* the sampled points."""
+    """Return the indices of each of *ranges*; *metric_at* returns the metric at sampled points."""
     with needing_extra("scipy", "study"):
         import numpy as np  # lazy: optional dependencies
         from scipy import stats
 
-    def figures(shares: Any) -> Any:
+    def metric_at_shares(shares: Any) -> Any:
         """Return the metric at each column of *shares*, whose rows are the ranges."""
-        # Quantiles are drawn uniformly and mapped here, so that log-uniform and integer ranges need
-        # no distributions of their own.
+        # Quantiles are sampled uniformly and mapped here, so that log-uniform and integer ranges
+        # need no distributions of their own.
         points = [at_shares(ranges, column) for column in shares.T]
-        # All points in one study, so that its workers run in parallel; scipy expects one row per
-        # metric.
-        return np.array([figures_at(points)])
+        # All points are one study, whose loads run in parallel; scipy expects one row per metric.
+        return np.array([metric_at(points)])
 
-    outputs: list[Any] = []
+    outputs: list[Any] = []  # the metric at the samples A, B and AB of scipy, for the intervals
 
     def estimate(f_A: Any, f_B: Any, f_AB: Any) -> Any:  # noqa: N803 - as scipy names them
         outputs[:] = f_A, f_B, f_AB
         return _sobol_indices(f_A, f_B, f_AB)
 
     stats.sobol_indices(
-        func=figures,
+        func=metric_at_shares,
         n=samples,
         dists=[stats.uniform()] * len(ranges),
         method=estimate,
         rng=seed,
     )
-    parts = zip(ranges, *_with_intervals(outputs, seed), strict=True)
-    return [SensitivityRow(name, *map(float, ends)) for name, *ends in parts]
+    rows = zip(ranges, *_indices_with_intervals(outputs, seed), strict=True)
+    return [SensitivityRow(name, *map(float, numbers)) for name, *numbers in rows]
 
 
 def _sobol_indices(at_a: Any, at_b: Any, at_ab: Any) -> Any:
@@ -810,8 +865,8 @@ def _sobol_indices(at_a: Any, at_b: Any, at_ab: Any) -> Any:
     return first.T, total.T
 
 
-def _with_intervals(outputs: Sequence[Any], seed: int) -> list[Any]:
-    """Return first-order and total indices, each with the ends of its interval."""
+def _indices_with_intervals(outputs: Sequence[Any], seed: int) -> list[Any]:
+    """Return first-order and total indices, each followed by the low and high ends of intervals."""
     import warnings
 
     import numpy as np
@@ -820,7 +875,7 @@ def _with_intervals(outputs: Sequence[Any], seed: int) -> list[Any]:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # about constant metrics, which have no interval
         indices = _sobol_indices(*outputs)
-        # As `SobolResult.bootstrap`, which cannot be seeded.
+        # Like `SobolResult.bootstrap`, which cannot be seeded.
         interval = stats.bootstrap(
             [np.arange(outputs[0].shape[-1])],
             lambda rows: np.array(_sobol_indices(*(each[..., rows] for each in outputs))),
@@ -828,8 +883,8 @@ def _with_intervals(outputs: Sequence[Any], seed: int) -> list[Any]:
             method="BCa",
             rng=seed,
         ).confidence_interval
-    parts = []
-    for found, low, high in zip(indices, interval.low, interval.high, strict=True):
-        ends = [np.where(np.isnan(end), found, end) for end in (low, high)]
-        parts += [np.ravel(part) for part in (found, *ends)]
-    return parts
+    columns = []
+    for index, low, high in zip(indices, interval.low, interval.high, strict=True):
+        ends = [np.where(np.isnan(end), index, end) for end in (low, high)]
+        columns += [np.ravel(column) for column in (index, *ends)]
+    return columns

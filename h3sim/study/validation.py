@@ -38,11 +38,12 @@ if TYPE_CHECKING:
 LATE_KINDS = ("stylesheet", "script", "font", "image")
 """Kinds of late resources: clients rank each above images; a late image ranks high as visible."""
 N_EARLY, N_LATE = 30, 2
+"""Numbers of unimportant resources and of urgent ones."""
 _EARLY_BYTES, _LATE_BYTES = 50_000, 30_000
 _LATE_AFTER_MS = 1000
-_MOST_MEANWHILE = 0.1
+_MAX_EARLY_SHARE = 0.1
 """Largest share of early bytes that may precede the late ones: data already under way."""
-_TOO_FAST = (
+_TOO_FAST_MESSAGE = (
     f"the network is too fast for this test: the {N_EARLY} images were complete before the late"
     f" requests, {_LATE_AFTER_MS} ms after the document, so there is nothing to overtake"
 )
@@ -107,7 +108,7 @@ class PrioritizationTest:
     def to_dict(self) -> dict[str, Any]:
         """Return the result as a document, h3sim-server-check/1."""
         surveyed = {"servers": SURVEYED, "passed": SURVEYED_GOOD, "year": 2018}
-        return SERVER_CHECK.write(self, most_meanwhile=_MOST_MEANWHILE, surveyed=surveyed)
+        return SERVER_CHECK.write(self, most_meanwhile=_MAX_EARLY_SHARE, surveyed=surveyed)
 
     def __repr__(self) -> str:
         return f"<PrioritizationTest: {self.n_passed} of {len(self.rows)} pass>"
@@ -138,7 +139,7 @@ def prioritization_test(
     """
     with ErrorCollector() as errors:
         errors.collect("", lambda: check_arguments(InputError, late=(Choice(LATE_KINDS), late)))
-        execution, given = errors.collect(
+        execution, base_config = errors.collect(
             "", lambda: read_options(prioritization_test, options, config), default=(None, None)
         )
         selected = errors.collect("schemes", lambda: resolve_schemes(schemes), default=(None,))
@@ -146,20 +147,21 @@ def prioritization_test(
     pages = server_test_page(late), server_test_page(late, n_early=0)
     with LoadRunner(execution, _measured) as runner:
         measured = runner.run(
-            [LoadTask(page, scheme, given) for scheme in selected for page in pages]
+            [LoadTask(page, scheme, base_config) for scheme in selected for page in pages]
         )
+    of_test, of_late_alone = measured[::2], measured[1::2]
     rows = [
         _test_row(scheme.name, together, alone)
-        for scheme, together, alone in zip(selected, measured[::2], measured[1::2], strict=True)
+        for scheme, together, alone in zip(selected, of_test, of_late_alone, strict=True)
     ]
     if not all(row.waiting_bytes for row in rows):
-        raise InputError.at("", _TOO_FAST)
+        raise InputError.at("", _TOO_FAST_MESSAGE)
     return PrioritizationTest(
         rows=Rows(PrioritizationTestRow, rows),
         late=late,
         version=__version__,
-        configuration=measured[-2]["configuration"],
-        words=measured[-2]["words"],
+        configuration=of_test[-1]["configuration"],
+        words=of_test[-1]["words"],
     )
 
 
@@ -186,8 +188,8 @@ def server_test_page(late: str = "stylesheet", *, n_early: int = N_EARLY) -> Pag
 
 
 def _measured(load: Load, _: str) -> dict[str, Any]:
-    """Return when the late responses came, and which bytes of early ones came meanwhile."""
-    asked_at_ns, late_ids = _late(load)
+    """Return the times of the late responses, and the bytes of early ones that came meanwhile."""
+    requested_at_ns, late_ids = _late_requests(load)
     delivered = [
         (delivered_at_ns, stream_id, n_bytes)
         for _, _, stream_id, _, n_bytes, _, delivered_at_ns in load.trace.packet_rows
@@ -197,11 +199,11 @@ def _measured(load: Load, _: str) -> dict[str, Any]:
     waiting = [
         (at_ns, n_bytes)
         for at_ns, stream_id, n_bytes in delivered
-        if stream_id not in late_ids and at_ns > asked_at_ns
+        if stream_id not in late_ids and at_ns > requested_at_ns
     ]
     return {
-        "first_byte_ns": min(late_ns) - asked_at_ns,
-        "complete_ns": max(late_ns) - asked_at_ns,
+        "first_byte_ns": min(late_ns) - requested_at_ns,
+        "complete_ns": max(late_ns) - requested_at_ns,
         "meanwhile_bytes": sum(n_bytes for at_ns, n_bytes in waiting if at_ns <= max(late_ns)),
         "waiting_bytes": sum(n_bytes for _, n_bytes in waiting),
     }
@@ -210,11 +212,11 @@ def _measured(load: Load, _: str) -> dict[str, Any]:
 def _test_row(
     scheme: str, together: Mapping[str, Any], alone: Mapping[str, Any]
 ) -> PrioritizationTestRow:
-    """Return the verdict on a scheme: urgent alone and behind others."""
+    """Return the row of a scheme, from the load of the test and that of the late resources."""
     meanwhile_bytes, waiting_bytes = together["meanwhile_bytes"], together["waiting_bytes"]
     return PrioritizationTestRow(
         scheme=scheme,
-        passes=meanwhile_bytes <= _MOST_MEANWHILE * waiting_bytes,
+        passes=meanwhile_bytes <= _MAX_EARLY_SHARE * waiting_bytes,
         first_byte_ms=to_ms(together["first_byte_ns"]),
         complete_ms=to_ms(together["complete_ns"]),
         alone_ms=to_ms(alone["complete_ns"]),
@@ -223,7 +225,7 @@ def _test_row(
     )
 
 
-def _late(load: Load) -> tuple[int, set[int]]:
+def _late_requests(load: Load) -> tuple[int, set[int]]:
     """Return the time of the late requests, and their streams."""
     late = [
         request
@@ -288,10 +290,8 @@ class SchemeValidation:
     @property
     def total(self) -> SchemeValidationRow:
         """Sum over all kinds."""
-        recorded, agree = (
-            sum(getattr(row, name) for row in self.rows) for name in SchemeValidationRow._fields[1:]
-        )
-        return SchemeValidationRow("all", recorded, agree)
+        recorded = sum(row.recorded for row in self.rows)
+        return SchemeValidationRow("all", recorded, sum(row.agree for row in self.rows))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as a document, h3sim-rule-check/1."""
@@ -304,13 +304,13 @@ class SchemeValidation:
 
 @with_fields(Execution)
 def validate_scheme(
-    pages: PageLike | Iterable[PageLike], *, scheme: SchemeLike = "chrome-eps", **how: Any
+    pages: PageLike | Iterable[PageLike], *, scheme: SchemeLike = "chrome-eps", **execution: Any
 ) -> SchemeValidation:
     """Compare *scheme*'s rules with the recorded priorities of each request in *pages*.
 
     Only priorities of the browser that the scheme is named after are used, or of any if there is
     none. Rules about the first of several images are evaluated in the request order of a replay.
-    *how* are fields of `Execution`.
+    *execution* are fields of `Execution`.
 
     Raises:
         InputError: if the scheme's clients send no signals of a recorded kind.
@@ -320,51 +320,55 @@ def validate_scheme(
     <SchemeValidation of chrome-eps: 0 of 0 agree>
     """
     with ErrorCollector() as errors:
-        selected = errors.collect("scheme", lambda: _ruled(scheme))
-        found = errors.collect("pages", lambda: resolve_pages(pages))
-        execution = errors.collect("", lambda: Execution(**how))
-    # Recorded priorities take precedence: the page without them follows the rules.
-    plain = replace(selected, recorded=None)
-    theirs = replace(selected, recorded=_browser_of(selected))
-    recorded = [page for page in found if any(each.recorded for each in page.resources)]
+        selected = errors.collect("scheme", lambda: _scheme_with_rules(scheme))
+        resolved_pages = errors.collect("pages", lambda: resolve_pages(pages))
+        run_with = errors.collect("", lambda: Execution(**execution))
+    # A scheme uses either its rules or recorded priorities, which take precedence.
+    by_rules = replace(selected, recorded=None)
+    by_recording = replace(selected, recorded=_browser_of(selected))
+    recorded = [page for page in resolved_pages if any(each.recorded for each in page.resources)]
     fifo = resolve_scheme("fifo")
-    with LoadRunner(execution, _requested) as runner:
-        replayed = runner.run([LoadTask(page, fifo, LoadConfig()) for page in recorded])
+    with LoadRunner(run_with, _requested) as runner:
+        replays = runner.run([LoadTask(page, fifo, LoadConfig()) for page in recorded])
     by_page = [
-        [*_compared(page, replay["resources"], plain, theirs)]
-        for page, replay in zip(recorded, replayed, strict=True)
+        [*_priorities(page, replay["resources"], by_rules, by_recording)]
+        for page, replay in zip(recorded, replays, strict=True)
     ]
     compared = [*itertools.chain(*by_page)]
     disagreements = [row for row in compared if row.recorded != row.rules]
-    n_of, n_wrong = (Counter(row.kind for row in rows) for rows in (compared, disagreements))
-    kinds = [kind.value for kind in Kind if n_of[kind.value]]
-    rows = [SchemeValidationRow(kind, n_of[kind], n_of[kind] - n_wrong[kind]) for kind in kinds]
+    n_compared = Counter(row.kind for row in compared)
+    n_wrong = Counter(row.kind for row in disagreements)
+    rows = [
+        SchemeValidationRow(kind.value, n, n - n_wrong[kind.value])
+        for kind in Kind
+        if (n := n_compared[kind.value])
+    ]
     return SchemeValidation(
         scheme=selected.name,
         rows=Rows(SchemeValidationRow, rows),
         disagreements=Rows(Disagreement, disagreements),
-        n_pages=len(found),
+        n_pages=len(resolved_pages),
         n_recorded_pages=sum(map(bool, by_page)),
         n_changed=sum(
             any(entry.when is not None for entry in resource.recorded)
-            for page in found
+            for page in resolved_pages
             for resource in page.resources
         ),
     )
 
 
-def _ruled(scheme: SchemeLike) -> Scheme:
+def _scheme_with_rules(scheme: SchemeLike) -> Scheme:
     """Return the scheme after checking that it has rules for recorded signals."""
     selected = resolve_scheme(scheme)
     kinds = (SignalKind.EPS, SignalKind.TREE)
     if selected.mechanism.signal_kind not in kinds or not selected.rules:
-        what = "for urgencies or a dependency tree, the recorded signals"
-        message = f"{selected.name!r} has no rules {what}"
-        raise InputError.at("scheme", message)
+        signals = "for urgencies or a dependency tree, the recorded signals"
+        raise InputError.at("scheme", f"{selected.name!r} has no rules {signals}")
     return selected
 
 
 def _browser_of(scheme: Scheme) -> RecordedBy:
+    """Return the browser after which a scheme is named, or any if there is none."""
     return next(
         (by for by in RecordedBy if by is not RecordedBy.ANY and scheme.name.startswith(by.value)),
         RecordedBy.ANY,
@@ -376,27 +380,29 @@ def _requested(load: Load, _: str) -> dict[str, Any]:
     return {"resources": [request.resource for request in load.trace.requests]}
 
 
-def _compared(
-    page: Page, requested: Iterable[int], plain: Scheme, theirs: Scheme
+def _priorities(
+    page: Page, requested: Iterable[int], by_rules: Scheme, by_recording: Scheme
 ) -> Iterator[Disagreement]:
-    """Yield the recorded priority of each resource that has one, and that of the rules."""
+    """Yield the recorded priority of each resource that has one, and that of the rules.
+
+    Rows with equal priorities are no disagreements.
+    """
     for number in requested:
         resource = page.resources[number]
-        stated = recorded_class(theirs, resource, UNCHANGED)
-        # The parent of a stream is not part of its class.
-        if stated is not None and not isinstance(stated, RecordedTreeClass):
-            ruled = plain.classify(resource, images_before=page.images_before[resource.id])
-            texts = _describe(plain, stated), _describe(plain, ruled)
+        recorded = recorded_class(by_recording, resource, UNCHANGED)
+        # A class of a recorded tree cannot be compared: it lacks the parent of the stream.
+        if recorded is not None and not isinstance(recorded, RecordedTreeClass):
+            ruled = by_rules.classify(resource, images_before=page.images_before[resource.id])
+            texts = _describe(by_rules, recorded), _describe(by_rules, ruled)
             yield Disagreement(page.name, resource.id, resource.kind.value, *texts)
 
 
 def _describe(scheme: Scheme, entry: PriorityClass) -> str:
     """Return a short text for a class, equal for equal signals."""
     if scheme.mechanism.signal_kind is SignalKind.EPS:
-        # By field value, which omits defaults: u=3 equals no signal.
-        selected = Eps(urgency=entry.urgency, incremental=entry.incremental)
-        return selected.field_value or "u=3"
-    # A chain has no meaningful weights: its classes differ by their names.
+        signal = Eps(urgency=entry.urgency, incremental=entry.incremental)
+        return signal.field_value or "u=3"  # the field omits defaults
+    # The weights of an exclusive chain are meaningless: its classes differ by their names.
     if entry.arrangement.is_exclusive:
         return entry.name
     return f"{entry.group or 'root'} {entry.weight}"

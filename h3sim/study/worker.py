@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from h3sim.study.design import Design, DesignPoint
 
 
-_KEPT = 4
-"""Number of studies that a worker caches."""
-_known: OrderedDict[str, StudyWork] = OrderedDict()
+_MAX_CACHED_STUDIES = 4
+_work_by_token: OrderedDict[str, StudyWork] = OrderedDict()
+"""Studies that this worker process has received, by `StudyKeys.token`, oldest first."""
 
 
 class StudyKeys(Protocol):
@@ -101,7 +101,7 @@ class StudyWork(ABC):
 
     timeout_s: float | None = None
     is_strict: bool = False
-    """True if an error is raised as it is, which only this process can do."""
+    """True if errors are raised instead of being returned as text; not in other processes."""
 
     @abstractmethod
     def row(self, index: int) -> tuple[str, str | None]:
@@ -112,10 +112,9 @@ class StudyWork(ABC):
         began = time.perf_counter()
         row = resources = error = None
         try:
-            with _at_most(self.timeout_s):
+            with _time_limit(self.timeout_s):
                 row, resources = self.row(index)
-        # An interrupt is not a failure of the cell: stored as one, it would not run again.
-        except Terminated:
+        except Terminated:  # not a failure of the cell, which would not run again if stored as one
             raise
         except (Exception, SystemExit) as caught:
             if self.is_strict:
@@ -129,21 +128,21 @@ def run_batch(token: str, indices: Sequence[int], payload: bytes | None) -> list
 
     A worker without the study returns None; *payload* then provides it, once.
     """
-    work = _known.get(token)
+    work = _work_by_token.get(token)
     if work is None:
         if payload is None:
             return None
         work = pickle.loads(payload)  # noqa: S301 - from our own driver
-        _known[token] = work
+        _work_by_token[token] = work
         # A pool may serve many studies, whose pages would fill the worker's memory.
-        while len(_known) > _KEPT:
-            _known.popitem(last=False)
+        while len(_work_by_token) > _MAX_CACHED_STUDIES:
+            _work_by_token.popitem(last=False)
     return [work.run(index) for index in indices]
 
 
 @contextlib.contextmanager
-def _at_most(seconds: float | None) -> Iterator[None]:
-    """Stop the block after *seconds*, where supported: in a main thread."""
+def _time_limit(seconds: float | None) -> Iterator[None]:
+    """Stop the block after *seconds*, if that is possible: by a signal, in a main thread."""
     is_main = threading.current_thread() is threading.main_thread()
     if seconds is None or not is_main or not hasattr(signal, "setitimer"):
         yield
@@ -152,14 +151,14 @@ def _at_most(seconds: float | None) -> Iterator[None]:
     def stop(*_: object) -> None:
         raise TimedOutError(f"took longer than {seconds:g} s")
 
-    before = signal.signal(signal.SIGALRM, stop)
+    previous_handler = signal.signal(signal.SIGALRM, stop)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
     finally:
-        # The timer before the handler: an alarm in between would call the old handler.
+        # The timer first: otherwise an alarm in between would call the previous handler.
         signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.signal(signal.SIGALRM, previous_handler)
 
 
 @dataclass(kw_only=True)
@@ -173,54 +172,59 @@ class LoadWork(StudyWork):
     _resolved: tuple[tuple[int, int], LoadConfig | Exception] | None = field(
         default=None, repr=False
     )
+    """The last result of `_config`, with its arguments."""
 
     def row(self, index: int) -> tuple[str, str | None]:
         """Return the row of the load at *index*, and those of its resources if they are kept."""
         if self.stand_in is not None:
             return json.dumps(self.stand_in(self.design[index])), None
-        page, setting, scheme, seed = self.design.indices(index)
-        config, seeded = self._config(setting, page), self.design.seeds[seed]
-        subject, scheme_of = self.design.pages[page], self.design.schemes[scheme]
-        named = _as_named(self.design.settings[setting], config)
+        page, setting, _, _ = self.design.indices(index)
+        config, cell = self._config(setting, page), self.design[index]
+        names = _columns_as_given(cell.options, config)
         timings: Sequence[Mapping[str, Any]] | None
-        if isinstance(subject, HeaderLists):
+        if isinstance(cell.page, HeaderLists):
             from h3sim.study.header_models import header_row  # lazy: most studies load pages
 
-            row, timings = header_row(subject, scheme_of, config, named, seed=seeded)
+            row, timings = header_row(cell.page, cell.scheme, config, names, seed=cell.seed)
         else:
-            load = engine.simulate(replace(resolve_config(subject, scheme_of, config), seed=seeded))
-            row = row_of(load, metrics=self.design.metrics) | named
+            spec = resolve_config(cell.page, cell.scheme, config)
+            load = engine.simulate(replace(spec, seed=cell.seed))
+            row = row_of(load, metrics=self.design.metrics) | names
             timings = [timing._asdict() for timing in load.timings] if self.has_resources else None
         resources = json.dumps(timings, allow_nan=False) if self.has_resources else None
         return json.dumps(row, allow_nan=False), resources
 
-    def _config(self, index: int, page: int) -> LoadConfig:
-        """Return the config at *index* for the page's network, cached for neighbouring cells."""
-        # Cells of a batch are neighbours: seeds and schemes vary faster than settings.
-        if self._resolved is None or self._resolved[0] != (index, page):
-            found: LoadConfig | Exception
+    def _config(self, setting: int, page: int) -> LoadConfig:
+        """Return the config of a setting for a page: indices in the design.
+
+        The last one is cached: seeds and schemes vary faster than settings, so that the cells of a
+        batch mostly share it.
+        """
+        if self._resolved is None or self._resolved[0] != (setting, page):
+            result: LoadConfig | Exception
             try:
-                given = LoadConfig(**self.design.settings[index])
-                found = config_for(self.design.pages[page], given)
-            except Exception as caught:  # noqa: BLE001 - reported for each cell with it
-                # Cached like a result: the neighbours have the same error.
-                found = caught
-            self._resolved = ((index, page), found)
-        known = self._resolved[1]
-        if isinstance(known, Exception):
-            raise known
-        return known
+                config = LoadConfig(**self.design.settings[setting])
+                result = config_for(self.design.pages[page], config)
+            except Exception as caught:  # noqa: BLE001 - raised again below, for each of these cells
+                result = caught
+            self._resolved = ((setting, page), result)
+        _, result = self._resolved
+        if isinstance(result, Exception):
+            raise result
+        return result
 
 
-def _as_named(given: dict[str, Any], setting: LoadConfig) -> dict[str, Any]:
-    """Return the columns with the values as given, so that rows can be found by them."""
-    network = given.get("network", setting.network)
-    named = {"network": getattr(network, "name", str(network))}
-    # For "none" a load has no codec, but an axis of codecs needs a name for it.
-    codec = setting.header_compression
+def _columns_as_given(options: dict[str, Any], config: LoadConfig) -> dict[str, Any]:
+    """Return the columns that have the names given in the design, by which rows are found.
+
+    A load itself has a name for a changed network, and none for the codec "none".
+    """
+    network = options.get("network", config.network)
+    columns = {"network": getattr(network, "name", str(network))}
+    codec = config.header_compression
     if codec is not None:
-        named["header_compression"] = getattr(codec, "name", codec)
-    return named
+        columns["header_compression"] = getattr(codec, "name", codec)
+    return columns
 
 
 def row_of(load: Load, *, metrics: Collection[str] = ()) -> dict[str, Any]:
@@ -236,5 +240,5 @@ def row_of(load: Load, *, metrics: Collection[str] = ()) -> dict[str, Any]:
         "scheme": load.scheme.name,
         **load.configuration,
         "version": __version__,
-        **columns_of(load, asked=metrics),
+        **columns_of(load, on_demand=metrics),
     }

@@ -14,6 +14,7 @@ from h3sim.page import Page, page_from_dict
 from h3sim.schema import write_atomically
 from h3sim.signals import Eps, H2Priority, Signal
 from h3sim.study.send_order import SendOrder, Step, StepKind
+from h3sim.units import NS_PER_MS
 
 if TYPE_CHECKING:
     from h3sim.study.identification import Mechanism
@@ -50,33 +51,35 @@ def describe_signal(signal: Signal) -> str:
     return repr(signal)
 
 
-_SIZE_BYTES = 400_000
+_LARGE_BYTES, _SMALL_BYTES = 400_000, 20_000
+"""Sizes of responses: large ones overlap for long, small ones only show when they are sent."""
 _LATE_MS, _UPDATE_AT_MS = 60, 200
+"""Times of later requests, when early responses are being sent, and of the changed priority."""
 
 
 def _request(
-    name: str, signal: Signal, *, size_bytes: int = _SIZE_BYTES, **how: Any
+    name: str, signal: Signal, *, size_bytes: int = _LARGE_BYTES, **fields: Any
 ) -> WorkloadRequest:
-    return WorkloadRequest(path=f"{name}.bin", size_bytes=size_bytes, signal=signal, **how)
+    return WorkloadRequest(path=f"{name}.bin", size_bytes=size_bytes, signal=signal, **fields)
 
 
 def _pair(urgency: int, *, at_ms: int = 0) -> tuple[WorkloadRequest, WorkloadRequest]:
     """Return a request that is not incremental, and one that is."""
-    kinds = {"": Eps(urgency=urgency), "i-": Eps(urgency=urgency, incremental=True)}
-    first, second = (
-        _request(f"u{urgency}-{kind}pair", signal, size_bytes=20_000, at_ms=at_ms)
-        for kind, signal in kinds.items()
+    sequential, incremental = Eps(urgency=urgency), Eps(urgency=urgency, incremental=True)
+    size_bytes = _SMALL_BYTES
+    return (
+        _request(f"u{urgency}-pair", sequential, size_bytes=size_bytes, at_ms=at_ms),
+        _request(f"u{urgency}-i-pair", incremental, size_bytes=size_bytes, at_ms=at_ms),
     )
-    return first, second
 
 
-_LATE_I, _LATE = Eps(urgency=2, incremental=True), Eps(urgency=2)
+_URGENT_INCREMENTAL, _URGENT = Eps(urgency=2, incremental=True), Eps(urgency=2)
 
 
-_FIRST = WorkloadRequest(path="index.html", size_bytes=2_000, signal=Eps(urgency=0))
+_DOCUMENT = WorkloadRequest(path="index.html", size_bytes=2_000, signal=Eps(urgency=0))
 """Requested alone, so that its delay shows how long the server takes to answer."""
 EPS_WORKLOAD = (
-    _FIRST,
+    _DOCUMENT,
     _request("u3-i-a", Eps(incremental=True)),
     _request("u3-a", Eps()),
     _request("u3-i-b", Eps(incremental=True)),
@@ -85,23 +88,29 @@ EPS_WORKLOAD = (
     _request("u5-i-a", Eps(urgency=5, incremental=True)),
     _request("u5-i-b", Eps(urgency=5, incremental=True)),
     _request("u6-to-u1", Eps(urgency=6), update=Eps(urgency=1)),
-    *(_request(f"u2-i-late-{letter}", _LATE_I, at_ms=_LATE_MS) for letter in "abc"),
-    # Each meets incremental responses that have begun: that tells the orders of both kinds apart.
+    *(_request(f"u2-i-late-{letter}", _URGENT_INCREMENTAL, at_ms=_LATE_MS) for letter in "abc"),
+    # Incremental responses of the same urgency have begun by then: whether each of these waits
+    # distinguishes how a server orders both kinds.
     *(
-        _request(f"u2-later-{number}", _LATE, size_bytes=20_000, at_ms=_LATE_MS + 12 * number)
+        _request(
+            f"u2-later-{number}", _URGENT, size_bytes=_SMALL_BYTES, at_ms=_LATE_MS + 12 * number
+        )
         for number in range(1, 9)
     ),
-    *(_request(f"u2-i-later-{letter}", _LATE_I, at_ms=_LATE_MS + 40) for letter in "abc"),
-    # Both of a pair wait for more urgent ones, so their first packet shows which kind begins.
+    *(
+        _request(f"u2-i-later-{letter}", _URGENT_INCREMENTAL, at_ms=_LATE_MS + 40)
+        for letter in "abc"
+    ),
+    # Both of a pair wait for more urgent ones, so that the first packet shows which kind begins.
     *_pair(4),
     *_pair(6),
     *_pair(7),
-    _request("u0-late", Eps(urgency=0), size_bytes=20_000, at_ms=2 * _LATE_MS),
+    _request("u0-late", Eps(urgency=0), size_bytes=_SMALL_BYTES, at_ms=2 * _LATE_MS),
     *_pair(1, at_ms=2 * _LATE_MS),
     _request("u1-last", Eps(urgency=1), at_ms=4 * _LATE_MS),
 )
 TREE_WORKLOAD = (
-    replace(_FIRST, signal=H2Priority()),
+    replace(_DOCUMENT, signal=H2Priority()),
     _request("w16", H2Priority(weight=16)),
     _request("w32", H2Priority(weight=32)),
     _request("w200", H2Priority(weight=200)),
@@ -114,53 +123,58 @@ BASE_URL = "https://localhost:4433/"
 WORKLOADS = {"eps": EPS_WORKLOAD, "h2": TREE_WORKLOAD}
 _PACKET_BYTES = 1250
 _PACKETS_PER_MS = 2
-_FIRST_MS = 1
-"""Time that the first response takes."""
+_DOCUMENT_MS = 1
+"""Time that the document takes: other requests are made so much later."""
 
 
 def order_by(mechanism: Mechanism, requests: tuple[WorkloadRequest, ...]) -> SendOrder:
     """Return the order in which a server with that mechanism sends the responses."""
     scheduler = mechanism.new(_PACKET_BYTES)
     steps: list[Step] = []
-    left: dict[int, int] = {}
-    waiting = [*enumerate(requests)]
-    updates = [(index, each) for index, each in waiting if each.update is not None]
-    waiting.sort(key=lambda row: row[1].at_ms)
+    bytes_left: dict[int, int] = {}  # of the responses that have begun, by stream
+    by_stream = {STREAM_ID_STEP * index: request for index, request in enumerate(requests)}
+    updates = [stream_id for stream_id, each in by_stream.items() if each.update is not None]
+    waiting = sorted(by_stream, key=lambda stream_id: by_stream[stream_id].at_ms)
     tick = 0
 
-    def note(kind: StepKind, stream_id: int, **what: Any) -> None:
-        steps.append(Step(kind, tick * 1_000_000 // _PACKETS_PER_MS, stream_id, **what))
+    def record(kind: StepKind, stream_id: int, **fields: Any) -> None:
+        steps.append(Step(kind, tick * NS_PER_MS // _PACKETS_PER_MS, stream_id, **fields))
 
-    while left or waiting:
+    while bytes_left or waiting:
         at_ms = tick // _PACKETS_PER_MS
-        while waiting and (waiting[0][1].at_ms + _FIRST_MS <= at_ms or not left):
-            index, request = waiting.pop(0)
-            stream_id = STREAM_ID_STEP * index
-            left[stream_id] = request.size_bytes
+        while waiting:
+            request = by_stream[waiting[0]]
+            # If the server is idle, time is skipped until the next request.
+            if request.at_ms + _DOCUMENT_MS > at_ms and bytes_left:
+                break
+            stream_id = waiting.pop(0)
+            bytes_left[stream_id] = request.size_bytes
             signal = mechanism.signal(request.signal)
             assert signal is not None  # noqa: S101 - each request has one
             scheduler.open(stream_id, signal)
             scheduler.activate(stream_id)
-            note(StepKind.OPEN, stream_id, signal=request.signal)
-            note(StepKind.ACTIVATE, stream_id)
-            note(StepKind.READY, stream_id)
+            record(StepKind.OPEN, stream_id, signal=request.signal)
+            record(StepKind.ACTIVATE, stream_id)
+            record(StepKind.READY, stream_id)
         while updates and at_ms >= _UPDATE_AT_MS:
-            index, request = updates.pop(0)
-            stream_id, signal = STREAM_ID_STEP * index, mechanism.signal(request.update)
-            if stream_id in left and signal is not None:
-                note(StepKind.UPDATE, stream_id, signal=request.update)
+            stream_id = updates.pop(0)
+            update = by_stream[stream_id].update
+            signal = mechanism.signal(update)
+            if stream_id in bytes_left and signal is not None:
+                record(StepKind.UPDATE, stream_id, signal=update)
                 if mechanism.heeds_updates:
                     scheduler.update(stream_id, signal)
         picked = scheduler.pick()
         assert picked is not None  # noqa: S101 - shipped schedulers are work-conserving
-        n_bytes = min(_PACKET_BYTES, left[picked])
-        note(StepKind.SENT, picked, n_bytes=n_bytes, number=tick, is_choice=len(left) > 1)
+        n_bytes = min(_PACKET_BYTES, bytes_left[picked])
+        is_choice = len(bytes_left) > 1
+        record(StepKind.SENT, picked, n_bytes=n_bytes, number=tick, is_choice=is_choice)
         scheduler.charge(picked, n_bytes)
-        left[picked] -= n_bytes
-        if not left[picked]:
-            del left[picked]
+        bytes_left[picked] -= n_bytes
+        if not bytes_left[picked]:
+            del bytes_left[picked]
             scheduler.deactivate(picked)
-            note(StepKind.DEACTIVATE, picked)
+            record(StepKind.DEACTIVATE, picked)
         tick += 1
     return SendOrder(
         title=f"workload for {mechanism.name}",
@@ -169,9 +183,9 @@ def order_by(mechanism: Mechanism, requests: tuple[WorkloadRequest, ...]) -> Sen
         packet_bytes=_PACKET_BYTES,
         turn_bytes=_PACKET_BYTES,
         knows_losses=False,
-        paths={STREAM_ID_STEP * index: each.path for index, each in enumerate(requests)},
+        paths={stream_id: each.path for stream_id, each in by_stream.items()},
         unknown=(),
-        signals={STREAM_ID_STEP * index: each.signal for index, each in enumerate(requests)},
+        signals={stream_id: each.signal for stream_id, each in by_stream.items()},
         has_signals=True,
         n_updates=sum(step.kind is StepKind.UPDATE for step in steps),
     )
@@ -185,8 +199,9 @@ def workload_page(requests: tuple[WorkloadRequest, ...] = EPS_WORKLOAD) -> Page:
         entry: dict[str, Any] = {"id": request.path, "bytes": request.size_bytes}
         entry["kind"] = "document" if request is first else "other"
         if request is not first:
-            found: dict[str, Any] = {"by": first.path, "at": "complete"}
-            entry["discovered"] = {**found, "delay_ms": request.at_ms} if request.at_ms else found
+            entry["discovered"] = {"by": first.path, "at": "complete"}
+            if request.at_ms:
+                entry["discovered"]["delay_ms"] = request.at_ms
         entry["recorded"] = [_recorded(request.signal, requests)]
         if request.update is not None:
             when = {"by": first.path, "at": "complete", "delay_ms": _UPDATE_AT_MS}
@@ -197,12 +212,13 @@ def workload_page(requests: tuple[WorkloadRequest, ...] = EPS_WORKLOAD) -> Page:
 
 
 def _recorded(signal: Signal, requests: tuple[WorkloadRequest, ...]) -> dict[str, Any]:
+    """Return a signal as the recorded priority of a page file."""
     if isinstance(signal, Eps):
         return {"browser": "chrome", "urgency": signal.urgency, "incremental": signal.incremental}
     assert isinstance(signal, H2Priority)  # noqa: S101 - the two kinds of workloads
     parent = signal.depends_on
-    above = "" if parent is None else requests[parent // STREAM_ID_STEP].path
-    return {"browser": "firefox", "weight": signal.weight, "depends_on": above}
+    parent_path = "" if parent is None else requests[parent // STREAM_ID_STEP].path
+    return {"browser": "firefox", "weight": signal.weight, "depends_on": parent_path}
 
 
 def write_workload(
@@ -236,7 +252,7 @@ def _write_bytes(content: bytes, file: BinaryIO) -> None:
 
 
 def _urls(requests: tuple[WorkloadRequest, ...], base_url: str) -> str:
-    """Return a line per request: when, its priority, its URL; and a line per change."""
+    """Return a line per request (time, priority, URL), and a line per changed priority."""
     base = base_url.rstrip("/")
     rows = [(each.at_ms, each.signal, f"{base}/{each.path}") for each in requests]
     rows += [

@@ -1,7 +1,7 @@
 """In-order delivery of received bytes to the application, and its times.
 
-The receiver records a time per row of `Trace.packet_rows`, for the first copy of its bytes. Rows of
-lost bytes, and of duplicates, which were delivered before or wait already, have None.
+The receiver records a time per row of `Trace.packet_rows`. It is None for rows of lost packets and
+of duplicates, whose bytes another row delivers.
 
 The path in `docs/reading.md` ends here; that page says where to go next.
 """
@@ -25,17 +25,20 @@ DeliveryTimes = list[int | None]
 Delivered = tuple[int, int]
 """A stream, and its contiguous bytes delivered so far."""
 
-_NOTHING: tuple[Delivered, ...] = ()
+_NOTHING_DELIVERED: tuple[Delivered, ...] = ()
 
 
 class Receiver(Protocol):
     """A receiver: records delivery times, and reports the progress of streams."""
 
     delivered_at_ns: DeliveryTimes
-    """A time per row of the trace; the sender appends None."""
+    """A time per row of the trace; the sender appends None for each row."""
 
     def watch(self, stream_id: int, n_bytes: int) -> None:
-        """Report nothing of the stream before *n_bytes* of it have been delivered."""
+        """Report no progress of the stream until *n_bytes* of it have been delivered.
+
+        That is the next point at which the browser reacts; earlier reports would be in vain.
+        """
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -53,58 +56,65 @@ class StreamOrder:
     def __init__(self, delivered_at_ns: DeliveryTimes) -> None:
         self.delivered_at_ns = delivered_at_ns
         self._contiguous: dict[int, int] = {}
-        self._watched: dict[int, int] = {}
-        self._ahead: dict[int, Ranges] = {}
-        self._ended: dict[int, None] = {}
+        """Contiguous bytes received, by stream."""
+        self._report_from: dict[int, int] = {}
+        """Delivered bytes from which on progress is reported, by stream."""
+        self._received: dict[int, Ranges] = {}
+        """Received bytes of the streams that have a hole."""
+        self._has_bare_end: set[int] = set()
         """Streams whose end arrived in a row without bytes."""
         self._waiting: dict[int, list[tuple[int, int]]] = {}
         """Streams with a hole: a heap of the rows that wait behind it, as (end, row)."""
 
     def watch(self, stream_id: int, n_bytes: int) -> None:
-        """Report nothing of the stream before *n_bytes* of it have been delivered."""
-        self._watched[stream_id] = n_bytes
+        """Report no progress of the stream until *n_bytes* of it have been delivered."""
+        self._report_from[stream_id] = n_bytes
 
     def on_packet(
         self, row: int, stream_id: int, offset: int, n_bytes: int, now_ns: int
     ) -> Sequence[Delivered]:
         """Deliver the row's bytes, and those waiting behind them, unless a hole precedes."""
         known = self._contiguous.get(stream_id, 0)
-        if offset == known and n_bytes and stream_id not in self._ahead:
+        if offset == known and n_bytes and stream_id not in self._received:
             contiguous = known + n_bytes
             self.delivered_at_ns[row] = now_ns
         elif n_bytes:
             contiguous = self._reassemble(row, stream_id, known, (offset, offset + n_bytes), now_ns)
             if contiguous == known:
-                return _NOTHING
-        elif not self._is_end(row, stream_id, offset, now_ns):
-            return _NOTHING
+                return _NOTHING_DELIVERED
+        elif not self._delivers_bare_end(row, stream_id, offset, now_ns):
+            return _NOTHING_DELIVERED
         else:
             contiguous = known
         self._contiguous[stream_id] = contiguous
-        if contiguous < self._watched.get(stream_id, 0):
-            return _NOTHING
+        if contiguous < self._report_from.get(stream_id, 0):
+            return _NOTHING_DELIVERED
         return ((stream_id, contiguous),)
 
     def on_packets(self, arrivals: Iterable[tuple[int, int, int, int, int]]) -> None:
         """Deliver many rows, each with the arguments of `on_packet`, without reports."""
-        contiguous, ahead, delivered_at_ns = self._contiguous, self._ahead, self.delivered_at_ns
-        on_packet, known = self.on_packet, self._contiguous.get
+        contiguous, received, delivered_at_ns = (
+            self._contiguous,
+            self._received,
+            self.delivered_at_ns,
+        )
+        on_packet, get_contiguous = self.on_packet, self._contiguous.get
         for row, stream_id, offset, n_bytes, now_ns in arrivals:
             # Nearly all are the next bytes of their stream, which are handled without a call.
-            if n_bytes and offset == known(stream_id, 0) and stream_id not in ahead:
+            if n_bytes and offset == get_contiguous(stream_id, 0) and stream_id not in received:
                 contiguous[stream_id] = offset + n_bytes
                 delivered_at_ns[row] = now_ns
             else:
                 on_packet(row, stream_id, offset, n_bytes, now_ns)
 
-    def _is_end(self, row: int, stream_id: int, offset: int, now_ns: int) -> bool:
-        """Return whether a row without bytes delivers the end of its stream now, at most once.
+    def _delivers_bare_end(self, row: int, stream_id: int, offset: int, now_ns: int) -> bool:
+        """Receive a row without bytes; return whether it delivers the end of its stream now.
 
         Such rows belong to empty responses, and to stacks that send the FIN in a frame of its own.
         """
-        if stream_id in self._ended:
+        if stream_id in self._has_bare_end:
             return False
-        self._ended[stream_id] = None
+        self._has_bare_end.add(stream_id)
         if offset > self._contiguous.get(stream_id, 0):
             heappush(self._waiting.setdefault(stream_id, []), (offset, row))
             return False
@@ -115,20 +125,20 @@ class StreamOrder:
         self, row: int, stream_id: int, contiguous: int, span: tuple[int, int], now_ns: int
     ) -> int:
         """Return the contiguous bytes of the stream with *span*; deliver rows up to there."""
-        got = self._ahead.get(stream_id)
-        if got is None:
-            got = self._ahead[stream_id] = Ranges()
-            got.add(0, contiguous)
+        received = self._received.get(stream_id)
+        if received is None:
+            received = self._received[stream_id] = Ranges()
+            received.add(0, contiguous)
         waiting = self._waiting.setdefault(stream_id, [])
-        # A duplicate row has no time: the first copy that arrived has it.
-        if got.add(*span):
-            heappush(waiting, (span[1], row))
-        contiguous = got.contiguous
+        start, end = span
+        if received.add(start, end):  # otherwise a duplicate, which gets no time
+            heappush(waiting, (end, row))
+        contiguous = received.contiguous
         while waiting and waiting[0][0] <= contiguous:
-            self.delivered_at_ns[heappop(waiting)[1]] = now_ns
-        # Without a hole the next bytes need no ranges any more.
-        if contiguous == got.end:
-            del self._ahead[stream_id]
+            _, delivered_row = heappop(waiting)
+            self.delivered_at_ns[delivered_row] = now_ns
+        if contiguous == received.end:  # there is no hole any more
+            del self._received[stream_id]
         return contiguous
 
 
@@ -146,39 +156,45 @@ class ConnectionOrder:
 
     def __init__(self, delivered_at_ns: DeliveryTimes) -> None:
         self.delivered_at_ns = delivered_at_ns
-        self._next = 0
-        self._ahead: dict[int, Delivered] = {}
-        self._watched: dict[int, int] = {}
+        self._next_row = 0
+        self._waiting: dict[int, Delivered] = {}
+        """Rows that arrived before one sent earlier."""
+        self._report_from: dict[int, int] = {}
+        """Delivered bytes from which on progress is reported, by stream."""
 
     def watch(self, stream_id: int, n_bytes: int) -> None:
-        """Report nothing of the stream before *n_bytes* of it have been delivered."""
-        self._watched[stream_id] = n_bytes
+        """Report no progress of the stream until *n_bytes* of it have been delivered."""
+        self._report_from[stream_id] = n_bytes
 
     def on_packet(
         self, row: int, stream_id: int, offset: int, n_bytes: int, now_ns: int
     ) -> Sequence[Delivered]:
         """Deliver the row, and those waiting behind it, once all before it have arrived."""
-        if row != self._next:
-            self._ahead[row] = (stream_id, offset + n_bytes)
-            return _NOTHING
+        if row != self._next_row:
+            self._waiting[row] = (stream_id, offset + n_bytes)
+            return _NOTHING_DELIVERED
         delivered = [(stream_id, offset + n_bytes)]
         self.delivered_at_ns[row] = now_ns
-        self._next += 1
-        while self._next in self._ahead:
-            delivered.append(self._ahead.pop(self._next))
-            self.delivered_at_ns[self._next] = now_ns
-            self._next += 1
-        return [entry for entry in delivered if entry[1] >= self._watched.get(entry[0], 0)]
+        self._next_row += 1
+        while self._next_row in self._waiting:
+            delivered.append(self._waiting.pop(self._next_row))
+            self.delivered_at_ns[self._next_row] = now_ns
+            self._next_row += 1
+        return [
+            (stream_id, contiguous)
+            for stream_id, contiguous in delivered
+            if contiguous >= self._report_from.get(stream_id, 0)
+        ]
 
 
-class _Waiting:
-    """The received rows of one stream that wait, by their ends, rising."""
+class _WaitingRows:
+    """The received rows of one stream that wait for their record, sorted by their ends."""
 
-    __slots__ = ("delivered", "ends", "rows")
+    __slots__ = ("delivered_bytes", "ends", "rows")
 
     def __init__(self) -> None:
-        self.delivered = -1
-        """The delivered bytes; -1 before the first delivery, which may be empty."""
+        self.delivered_bytes = -1
+        """The bytes delivered before; -1 before the first delivery, which may be empty."""
         self.ends: list[int] = []
         self.rows: list[int] = []
 
@@ -198,46 +214,46 @@ class RecordOrder:
 
     def __init__(self, delivered_at_ns: DeliveryTimes) -> None:
         self.delivered_at_ns = delivered_at_ns
-        self._watched: dict[int, int] = {}
-        self._streams: dict[int, _Waiting] = {}
+        self._report_from: dict[int, int] = {}
+        """Delivered bytes from which on progress is reported, by stream."""
+        self._waiting: dict[int, _WaitingRows] = {}
 
     def watch(self, stream_id: int, n_bytes: int) -> None:
-        """Report nothing of the stream before *n_bytes* of it have been delivered."""
-        self._watched[stream_id] = n_bytes
+        """Report no progress of the stream until *n_bytes* of it have been delivered."""
+        self._report_from[stream_id] = n_bytes
 
     def on_row(self, row: int, stream_id: int, offset: int, n_bytes: int) -> None:
         """Record that a segment carries the bytes of a row.
 
         A retransmitted segment carries the same rows, so the end of a row identifies it.
         """
-        stream = self._streams.get(stream_id)
-        if stream is None:
-            stream = self._streams[stream_id] = _Waiting()
-        end, ends = offset + n_bytes, stream.ends
-        # A duplicate of delivered bytes.
-        if end <= stream.delivered:
+        waiting = self._waiting.get(stream_id)
+        if waiting is None:
+            waiting = self._waiting[stream_id] = _WaitingRows()
+        end, ends = offset + n_bytes, waiting.ends
+        if end <= waiting.delivered_bytes:  # a duplicate
             return
         if not ends or end > ends[-1]:
             ends.append(end)
-            stream.rows.append(row)
+            waiting.rows.append(row)
             return
-        at = bisect_left(ends, end)
-        # An equal end is a retransmission: the row that arrived first has the time.
-        if ends[at] != end:
-            ends.insert(at, end)
-            stream.rows.insert(at, row)
+        position = bisect_left(ends, end)
+        # An equal end is that of a retransmission: the row that arrived first gets the time.
+        if ends[position] != end:
+            ends.insert(position, end)
+            waiting.rows.insert(position, row)
 
     def on_frame(
         self, stream_id: int, offset: int, n_bytes: int, now_ns: int
     ) -> Sequence[Delivered]:
-        """Deliver a frame of a complete record; return it if it is watched."""
+        """Deliver a frame of a complete record; return the progress unless `watch` forbids it."""
         contiguous = offset + n_bytes
-        stream, delivered_at_ns = self._streams[stream_id], self.delivered_at_ns
-        stream.delivered = contiguous
-        n_rows = bisect_right(stream.ends, contiguous)
-        for row in stream.rows[:n_rows]:
+        waiting, delivered_at_ns = self._waiting[stream_id], self.delivered_at_ns
+        waiting.delivered_bytes = contiguous
+        n_rows = bisect_right(waiting.ends, contiguous)
+        for row in waiting.rows[:n_rows]:
             delivered_at_ns[row] = now_ns
-        del stream.rows[:n_rows], stream.ends[:n_rows]
-        if contiguous < self._watched.get(stream_id, 0):
-            return _NOTHING
+        del waiting.rows[:n_rows], waiting.ends[:n_rows]
+        if contiguous < self._report_from.get(stream_id, 0):
+            return _NOTHING_DELIVERED
         return ((stream_id, contiguous),)

@@ -1,7 +1,7 @@
 """The trace of a load: requests, signals, packets and activities of all its connections.
 
-The engine writes traces and knows no metrics; metrics read traces and know no engine. So the log of
-a real stack, converted to this form, is measured by the same code.
+The engine writes traces and knows nothing of metrics; metrics read them and know nothing of the
+engine. The log of a real stack, converted to this form, is therefore measured by the same code.
 """
 
 from __future__ import annotations
@@ -85,7 +85,10 @@ class Delivery(enum.Enum):
 
 
 class Request(NamedTuple):
-    """A request: *resource* is an index in the page, *length_bytes* the size of its stream."""
+    """A request: *resource* is an index in the page, *length_bytes* the size of the response.
+
+    *arrived_at_ns* is when the request reached the server.
+    """
 
     stream_id: int
     resource: int
@@ -122,7 +125,7 @@ class Packet(NamedTuple):
 
 
 class ConnectionPacket(NamedTuple):
-    """A `Packet` of a load with several connections, and the number of its own."""
+    """A `Packet` of a load with several connections, and the number of its connection."""
 
     sent_at_ns: int
     arrived_at_ns: int | None
@@ -225,21 +228,21 @@ class Trace(RichDisplay):
         """Return the SHA-256 of the complete trace: equal for equal loads, in any process."""
         import hashlib  # on use: importing h3sim should stay quick
 
-        hashed = hashlib.sha256()
-        for part in self._digested():
-            hashed.update(part.encode())
-        return hashed.hexdigest()
+        sha256 = hashlib.sha256()
+        for part in self._digest_parts():
+            sha256.update(part.encode())
+        return sha256.hexdigest()
 
-    def _digested(self) -> Iterator[str]:
-        """Yield, part by part, the text of a tuple of all tables."""
+    def _digest_parts(self) -> Iterator[str]:
+        """Yield the parts of a text: the `repr` of a tuple of all tables, too large for memory."""
         yield f"({self.delivery.value!r}, {self.requests!r}, {self.signals!r}, ("
         separator = ""
         for row in self.packet_rows:
             yield f"{separator}{row!r}"
             separator = ", "
-        # As `repr` formats a tuple of one. Tables that most loads lack are omitted below, so that
-        # digests of equal loads are stable from version to version.
-        yield ",)" if len(self.packet_rows) == 1 else ")"
+        yield ",)" if len(self.packet_rows) == 1 else ")"  # as `repr` formats a tuple
+        # Tables that most loads lack are omitted if empty, so that the digests of most loads do not
+        # change when such a table is added.
         if self.connection_of:
             yield f", {self.connection_of!r}"
         yield f", {self.activities!r})" if self.activities else ")"
@@ -247,6 +250,8 @@ class Trace(RichDisplay):
 
 def in_order_requested(trace: Trace, asked_for: Sequence[int]) -> Trace:
     """Return the trace of one connection with its requests in the order of *asked_for*.
+
+    These are all resources of the load, in the order in which the browser requested them.
 
     A connection numbers its streams as requests leave. If several hosts share it, a request
     that waits for a DNS lookup leaves after others that were made later.
@@ -270,69 +275,74 @@ def merged_trace(
     """
     position = {resource: index for index, resource in enumerate(asked_for)}
     ordered = sorted(
-        (position[request.resource], number, request)
-        for number, trace in enumerate(traces)
+        (position[request.resource], connection, request)
+        for connection, trace in enumerate(traces)
         for request in trace.requests
     )
-    ids = {
-        (number, request.stream_id): STREAM_ID_STEP * index
-        for index, (_, number, request) in enumerate(ordered)
+    new_ids = {
+        (connection, request.stream_id): STREAM_ID_STEP * index
+        for index, (_, connection, request) in enumerate(ordered)
     }
-    elements = [_Elements(number, len(traces), ids) for number in range(len(traces))]
+    renumberings = [_Renumbering(number, len(traces), new_ids) for number in range(len(traces))]
     # `merge` breaks ties in favour of the connection that was opened first.
     signals = merge(
-        *(map(own.renamed, trace.signals) for own, trace in zip(elements, traces, strict=True)),
+        *(
+            map(renumbering.renumbered, trace.signals)
+            for renumbering, trace in zip(renumberings, traces, strict=True)
+        ),
         key=lambda signal: signal.at_ns,
     )
     return Trace(
         delivery=traces[0].delivery,
         requests=tuple(
-            request._replace(stream_id=ids[number, request.stream_id])
-            for _, number, request in ordered
+            request._replace(stream_id=new_ids[connection, request.stream_id])
+            for _, connection, request in ordered
         ),
         signals=tuple(signals),
-        packet_rows=PacketRows.of(_rows(traces, ids)),
+        packet_rows=PacketRows.of(_merged_rows(traces, new_ids)),
         activities=activities,
-        connection_of=tuple(number for _, number, _ in ordered),
+        connection_of=tuple(connection for _, connection, _ in ordered),
     )
 
 
-def _rows(traces: Sequence[Trace], ids: dict[tuple[int, int], int]) -> Iterator[PacketRow]:
-    """Yield the packets of all connections in the order sent, with IDs of the load."""
+def _merged_rows(
+    traces: Sequence[Trace], new_ids: dict[tuple[int, int], int]
+) -> Iterator[PacketRow]:
+    """Yield the packets of all connections in the order sent, renumbered."""
 
-    def numbered(number: int, trace: Trace) -> Iterator[tuple[int, int, PacketRow]]:
-        return ((row[0], number, row) for row in trace.packet_rows)
+    def with_connection(connection: int, trace: Trace) -> Iterator[tuple[int, int, PacketRow]]:
+        return ((row[0], connection, row) for row in trace.packet_rows)
 
-    rows = merge(*(numbered(*entry) for entry in enumerate(traces)), key=itemgetter(0))
-    packets: dict[tuple[int, int], int] = {}
-    for _, number, row in rows:
-        sent, arrived, stream_id, offset, n_bytes, packet, delivered = row
-        packet = packets.setdefault((number, packet), len(packets))
-        yield (sent, arrived, ids[number, stream_id], offset, n_bytes, packet, delivered)
+    by_time = itemgetter(0)
+    rows = merge(*(with_connection(*entry) for entry in enumerate(traces)), key=by_time)
+    new_numbers: dict[tuple[int, int], int] = {}
+    for _, connection, row in rows:
+        sent, arrived, stream_id, offset, n_bytes, number, delivered = row
+        new_number = new_numbers.setdefault((connection, number), len(new_numbers))
+        new_id = new_ids[connection, stream_id]
+        yield (sent, arrived, new_id, offset, n_bytes, new_number, delivered)
 
 
-class _Elements:
+class _Renumbering:
     """The mapping of stream and placeholder IDs of one connection to those of the load."""
 
-    def __init__(self, number: int, n_connections: int, ids: dict[tuple[int, int], int]) -> None:
-        self._number = number
+    def __init__(
+        self, connection: int, n_connections: int, new_ids: dict[tuple[int, int], int]
+    ) -> None:
+        self._connection = connection
         self._n_connections = n_connections
-        self._ids = ids
+        self._new_ids = new_ids
 
-    def renamed(self, sent: SignalSent) -> SignalSent:
+    def renumbered(self, sent: SignalSent) -> SignalSent:
         """Return a signal with the IDs of the load."""
-        return sent._replace(
-            element_id=self._id_of(sent.element_id), signal=self._signal(sent.signal)
-        )
-
-    def _signal(self, signal: Signal) -> Signal:
+        signal = sent.signal
         if isinstance(signal, H2Priority | StrictPriority) and signal.depends_on is not None:
-            return replace(signal, depends_on=self._id_of(signal.depends_on))
-        return signal
+            signal = replace(signal, depends_on=self._new_id(signal.depends_on))
+        return sent._replace(element_id=self._new_id(sent.element_id), signal=signal)
 
-    def _id_of(self, element_id: int) -> int:
-        """Return the ID in the load; placeholder IDs, below 0, stay unique as well."""
+    def _new_id(self, element_id: int) -> int:
+        """Return the ID in the load, of a placeholder (below 0) as well."""
         if element_id >= 0:
-            return self._ids[self._number, element_id]
+            return self._new_ids[self._connection, element_id]
         # Still below 0, and unique: connection numbers are below their count.
-        return element_id * self._n_connections + self._number
+        return element_id * self._n_connections + self._connection

@@ -24,18 +24,19 @@ if TYPE_CHECKING:
 
 SentRow = tuple[int, int | None, int, int, int, int]
 """A `Packet` without its delivery time."""
-_N_SENT: Final = 6
-"""The number of its fields."""
+_N_SENT_FIELDS: Final = 6
+"""The number of fields of a `SentRow`."""
 PacketRow = tuple[int, int | None, int, int, int, int, int | None]
-"""A `Packet` as a plain tuple, which costs a third of a named one."""
+"""A `Packet` as a plain tuple, which takes a third of the time of a named one."""
 
-_NEVER = -(2**63)
-"""The value for None in an array of times: no clock shows it."""
-_SHOWN = {_NEVER: None}
+_NONE_NS = -(2**63)
+"""The value that represents None in an array of times: it is no time of a load."""
+_NONE_BY_NUMBER = {_NONE_NS: None}
+"""Maps the number for None; a lookup of any other number returns the default, the number."""
 
 
 class PackedTimes(Sequence[int | None]):
-    """Times in 8 bytes each, of which some may be None.
+    """Times that may be None, in 8 bytes each.
 
     >>> times = PackedTimes([5, None])
     >>> list(times), times[1], len(times)
@@ -50,7 +51,7 @@ class PackedTimes(Sequence[int | None]):
 
     def extend(self, times: Iterable[int | None]) -> None:
         """Append *times*."""
-        self._numbers.extend(_NEVER if at_ns is None else at_ns for at_ns in times)
+        self._numbers.extend(_NONE_NS if at_ns is None else at_ns for at_ns in times)
 
     @overload
     def __getitem__(self, index: int) -> int | None: ...
@@ -58,9 +59,9 @@ class PackedTimes(Sequence[int | None]):
     def __getitem__(self, index: slice) -> list[int | None]: ...
     def __getitem__(self, index: int | slice) -> int | list[int | None] | None:
         if isinstance(index, slice):
-            return [None if number == _NEVER else number for number in self._numbers[index]]
+            return [None if number == _NONE_NS else number for number in self._numbers[index]]
         number = self._numbers[index]
-        return None if number == _NEVER else number
+        return None if number == _NONE_NS else number
 
     def set(self, index: int, at_ns: int) -> None:
         """Set a time."""
@@ -70,8 +71,8 @@ class PackedTimes(Sequence[int | None]):
         return len(self._numbers)
 
     def __iter__(self) -> Iterator[int | None]:
-        # No Python function per item: metrics iterate over all of them.
-        return map(_SHOWN.get, self._numbers, self._numbers)
+        # Without a Python function per item, since metrics iterate over all of them.
+        return map(_NONE_BY_NUMBER.get, self._numbers, self._numbers)
 
 
 class PacketColumns(NamedTuple):
@@ -89,7 +90,7 @@ class PacketColumns(NamedTuple):
 class PacketRows(Sequence[PacketRow]):
     """The rows of a trace, as an immutable sequence of plain tuples in the order sent.
 
-    *make_columns* is called once, on first use.
+    *make_columns* is called once, when the columns are first used.
 
     >>> rows = PacketRows.of([(0, 30, 0, 0, 10, 0, 30), (1, None, 4, 0, 10, 1, None)])
     >>> rows[1], rows.columns.stream_id, len(rows)
@@ -119,6 +120,7 @@ class PacketRows(Sequence[PacketRow]):
         """The columns of the table."""
         if self._columns is None:
             assert self._make_columns is not None  # noqa: S101 - one of the two is set
+            # The function is released with the rows that it refers to.
             self._columns, self._make_columns = self._make_columns(), None
         return self._columns
 
@@ -126,8 +128,8 @@ class PacketRows(Sequence[PacketRow]):
     def is_in_order(self) -> bool:
         """True if all packets arrived in the order sent, and were delivered on arrival.
 
-        Then there is no head-of-line blocking. This holds for most loads at a constant rate, and
-        saves computing metrics that are 0.
+        Then there is no head-of-line blocking, and metrics of it need no computation: so it is for
+        most loads at a constant rate.
         """
         if self._is_in_order is None:
             arrived = self.columns.arrived_at_ns
@@ -138,20 +140,20 @@ class PacketRows(Sequence[PacketRow]):
 
     @property
     def off_sequence(self) -> list[tuple[int, int]]:
-        """The rows that are not the next bytes of their stream, and the end sent before.
+        """The rows that are not the next bytes of their stream, which several metrics examine.
 
-        It is -1 for a new stream. They are retransmissions, bare ends of stream, and rows after a
-        part that a log omits: a few of many, which several metrics need.
+        Each is (index, highest offset of the stream sent before, or -1 for a new stream). They are
+        retransmissions, bare ends of stream, and rows after a part that a log omits.
         """
         if self._off_sequence is None:
             self._off_sequence = _off_sequence(self.columns)
         return self._off_sequence
 
     def first_and_last(self, requested: Collection[int]) -> tuple[dict[int, int], dict[int, int]]:
-        """Return when the first and the last bytes of each of the *requested* streams arrived.
+        """Return when the first and the last bytes of each *requested* stream were delivered.
 
-        A time is that of delivery. Streams without a delivery are omitted; there may be rows of
-        other streams, whose requests are missing in a log.
+        Streams without a delivery are omitted. The rows may include other streams, whose requests
+        a log lacks.
         """
         columns = self.columns
         streams, times = columns.stream_id, columns.delivered_at_ns
@@ -159,10 +161,9 @@ class PacketRows(Sequence[PacketRow]):
         if self.is_in_order:
             forward = zip(streams, times, strict=True)
             backward = zip(reversed(streams), reversed(times), strict=True)
-            return first_times_by_stream(forward, requested), first_times_by_stream(
-                backward, requested
-            )
-        first: dict[int, int] = {}
+            first = first_times_by_stream(forward, requested)
+            return first, first_times_by_stream(backward, requested)
+        first = {}
         last: dict[int, int] = {}
         for stream_id, at_ns in zip(streams, times, strict=True):
             if at_ns is None:
@@ -177,8 +178,11 @@ class PacketRows(Sequence[PacketRow]):
         return first, last
 
     @property
-    def is_apart(self) -> bool:
-        """True if no two packets were delivered at one instant, and all in the order sent."""
+    def has_distinct_deliveries(self) -> bool:
+        """True if all packets were delivered in the order sent, no two at one instant.
+
+        Then all stacks (`hol.stacks`) have a height of 1.
+        """
         times = self.columns.delivered_at_ns
         return self.is_in_order and all(map(ne, times, islice(times, 1, None)))
 
@@ -248,7 +252,10 @@ def rows_of(sent: Sequence[SentRow], delivered_at_ns: DeliveryTimes) -> PacketRo
 def first_times_by_stream(
     rows: Iterable[tuple[int, int | None]], requested: Collection[int]
 ) -> dict[int, int]:
-    """Return the first time of each requested stream, reading no more rows than needed."""
+    """Return the first time of each requested stream, given rows of (stream, time).
+
+    No more rows are read than needed.
+    """
     first: dict[int, int] = {}
     missing = set(requested)
     for stream_id, at_ns in rows:
@@ -261,47 +268,46 @@ def first_times_by_stream(
 
 
 def _off_sequence(columns: PacketColumns) -> list[tuple[int, int]]:
-    """Return rows that do not continue their stream, and how far it had come."""
+    """Return rows that do not continue their stream, as `PacketRows.off_sequence`."""
     off_rows: list[tuple[int, int]] = []
-    reached: dict[int, int] = {}
-    known = reached.get
+    sent_ends: dict[int, int] = {}
+    get_sent_end = sent_ends.get
     _, _, streams, offsets, lengths, *_ = columns
     rows = zip(streams, offsets, map(add, offsets, lengths), strict=True)
     for index, (stream_id, offset, end) in enumerate(rows):
-        before = known(stream_id, 0)
-        if before == offset < end:
-            reached[stream_id] = end
+        sent_end = get_sent_end(stream_id, 0)
+        if sent_end == offset < end:
+            sent_ends[stream_id] = end
         else:
-            # -1, so that an empty stream, which ends at 0, counts as new as well.
-            off_rows.append((index, known(stream_id, -1)))
-            reached[stream_id] = max(before, end)
+            # -1 distinguishes a new stream from an empty one, which ends at 0.
+            off_rows.append((index, get_sent_end(stream_id, -1)))
+            sent_ends[stream_id] = max(sent_end, end)
     return off_rows
 
 
 def _join_columns(sent: Sequence[SentRow], delivered_at_ns: DeliveryTimes) -> PacketColumns:
-    # Not `zip(*sent)`: it creates an iterator per row, and takes three times as long once these
-    # no longer fit into the cache.
-    columns = (list(map(itemgetter(number), sent)) for number in range(_N_SENT))
+    # `zip(*sent)` would create an iterator per row, and take three times as long once these no
+    # longer fit into the processor's cache.
+    columns = (list(map(itemgetter(number), sent)) for number in range(_N_SENT_FIELDS))
     return PacketColumns._make((*columns, delivered_at_ns))
 
 
 def _columns_of(rows: tuple[PacketRow, ...]) -> PacketColumns:
-    return PacketColumns._make(zip(*rows, strict=True) if rows else [()] * 7)
+    empty: list[tuple[()]] = [()] * len(PacketColumns._fields)
+    return PacketColumns._make(zip(*rows, strict=True) if rows else empty)
 
 
 def _is_rising(times: Sequence[int | None]) -> bool:
     """Return whether *times* never decrease and contain no None."""
-    later = iter(times)
-    next(later, None)
     try:
-        return all(map(le, times, later)) and None not in times  # type: ignore[arg-type]
-    except TypeError:  # a time is compared with None
+        return all(map(le, times, islice(times, 1, None))) and None not in times  # type: ignore[arg-type]
+    except TypeError:  # None cannot be compared
         return False
 
 
 _MAX_PENDING = 2**16
-"""The number of rows kept unpacked, about 20 MB; packing them earlier saves nothing, and takes a
-tenth of the time of the shortest loads."""
+"""The number of rows kept unpacked, about 20 MB: packing the few rows of a short load would take a
+tenth of its time, for no benefit."""
 
 Chunk = tuple[int, int, int]
 """Bytes of a stream: its ID, the offset, and their number."""
@@ -322,16 +328,18 @@ class RowRecorder:
     [(0, 30, 0, 0, 10, 0, 30), (1, None, 4, 0, 10, 1, None)]
     """
 
-    __slots__ = ("_arrived_at_ns", "_numbers", "delivered_at_ns", "max_pending", "pending")
+    __slots__ = ("_arrived_at_ns", "_packed", "delivered_at_ns", "max_pending", "pending")
 
     def __init__(self) -> None:
         self.max_pending = _MAX_PENDING
-        """The threshold for `pack`, compared by the sender: a call per packet costs too much."""
+        """The number of pending rows at which the sender calls `pack`: it compares them itself,
+        since a call per packet costs too much."""
         self.pending: list[SentRow] = []
         self.delivered_at_ns: DeliveryTimes = []
-        self._numbers = [array("q") for _ in range(5)]
-        """The columns that are never None: sent, stream, offset, length, number."""
+        self._packed = [array("q") for _ in range(5)]
+        """Packed columns that contain no None: sent, stream, offset, length, number."""
         self._arrived_at_ns = PackedTimes()
+        """Packed column of arrivals."""
 
     @property
     def n_packets(self) -> int:
@@ -347,7 +355,7 @@ class RowRecorder:
         """Move pending rows into columns."""
         sent, arrived, *others = zip(*self.pending, strict=True)
         self._arrived_at_ns.extend(arrived)
-        for column, values in zip(self._numbers, (sent, *others), strict=True):
+        for column, values in zip(self._packed, (sent, *others), strict=True):
             column.extend(values)
         self.pending.clear()
 
@@ -368,11 +376,9 @@ class RowRecorder:
             return rows_of(self.pending, self.delivered_at_ns)
         if self.pending:
             self.pack()
-        sent, *others = self._numbers
+        sent, stream_id, offset, length_bytes, number = self._packed
         times = PackedTimes(self.delivered_at_ns)
-        # Released before the columns are built: otherwise the load is in memory twice.
-        self.delivered_at_ns = []
-        stream_id, offset, length_bytes, number = others
+        self.delivered_at_ns = []  # releases its memory
         columns = PacketColumns(
             sent, self._arrived_at_ns, stream_id, offset, length_bytes, number, times
         )
@@ -380,23 +386,30 @@ class RowRecorder:
 
 
 class SteadyRecorder:
-    """A recorder of packets that all arrive *delay_ns* after sending, with the next bytes.
+    """A recorder of packets that arrive *delay_ns* after sending, each the next bytes of a stream.
 
-    The sender appends to both lists, and calls `pack` at `max_pending` rows. With *is_apart* no two
-    packets leave at one instant.
+    The sender appends to `sent_at_ns` and `chunks`, and calls `pack` at `max_pending` rows. With
+    *has_distinct_deliveries* no two packets leave at one instant.
 
-    >>> recorder = SteadyRecorder(50, is_apart=True)
+    >>> recorder = SteadyRecorder(50, has_distinct_deliveries=True)
     >>> recorder.sent_at_ns.append(10); recorder.chunks.append((4, 0, 1400))
     >>> recorder.rows()[0]
     (10, 60, 4, 0, 1400, 0, 60)
     """
 
-    __slots__ = ("_delay_ns", "_is_apart", "_packed", "chunks", "max_pending", "sent_at_ns")
+    __slots__ = (
+        "_delay_ns",
+        "_has_distinct_deliveries",
+        "_packed",
+        "chunks",
+        "max_pending",
+        "sent_at_ns",
+    )
 
-    def __init__(self, delay_ns: int, *, is_apart: bool) -> None:
+    def __init__(self, delay_ns: int, *, has_distinct_deliveries: bool) -> None:
         self.max_pending = _MAX_PENDING
         self._delay_ns = delay_ns
-        self._is_apart = is_apart
+        self._has_distinct_deliveries = has_distinct_deliveries
         self.sent_at_ns: list[int] = []
         self.chunks: list[Chunk] = []
         self._packed = [array("q") for _ in range(4)]
@@ -424,11 +437,13 @@ class SteadyRecorder:
     def rows(self) -> PacketRows:
         """Return the recorded table; nothing may be recorded afterwards."""
         if not self._packed[0]:
-            return _SteadyRows(self.sent_at_ns, self.chunks, self._delay_ns, self._is_apart)
+            return _SteadyRows(
+                self.sent_at_ns, self.chunks, self._delay_ns, self._has_distinct_deliveries
+            )
         if self.chunks:
             self.pack()
         sent_at_ns, *parts = self._packed
-        return _SteadyRows(sent_at_ns, parts, self._delay_ns, self._is_apart)
+        return _SteadyRows(sent_at_ns, parts, self._delay_ns, self._has_distinct_deliveries)
 
 
 class _SteadyRows(PacketRows):
@@ -438,7 +453,7 @@ class _SteadyRows(PacketRows):
     array.
     """
 
-    __slots__ = ("_chunks", "_delay_ns", "_is_apart", "_sent_at_ns")
+    __slots__ = ("_chunks", "_delay_ns", "_has_distinct_deliveries", "_sent_at_ns")
 
     is_sent_once = True
 
@@ -447,19 +462,19 @@ class _SteadyRows(PacketRows):
         sent_at_ns: Sequence[int],
         chunks: Sequence[Chunk] | Sequence[Sequence[int]],
         delay_ns: int,
-        is_apart: bool,
+        has_distinct_deliveries: bool,
     ) -> None:
         super().__init__(len(sent_at_ns), self._derive_numbers)
         self._sent_at_ns = sent_at_ns
         self._chunks = chunks
         self._delay_ns = delay_ns
         self._is_in_order = True
-        self._is_apart = is_apart
+        self._has_distinct_deliveries = has_distinct_deliveries
 
     @property
-    def is_apart(self) -> bool:
+    def has_distinct_deliveries(self) -> bool:
         """True if no two packets were delivered at one instant."""
-        return self._is_apart
+        return self._has_distinct_deliveries
 
     def first_and_last(self, requested: Collection[int]) -> tuple[dict[int, int], dict[int, int]]:
         """Return when the first and the last bytes of each stream were delivered."""
@@ -469,12 +484,10 @@ class _SteadyRows(PacketRows):
         if isinstance(sent_at_ns, array):
             forward, backward = iter(self._chunks[0]), reversed(self._chunks[0])
         else:
-            # Every load needs the streams, and only them.
+            # Without building all columns: every load needs these times, and few more than that.
             get_stream_id = itemgetter(0)
-            forward, backward = (
-                map(get_stream_id, self._chunks),
-                map(get_stream_id, self._chunks[::-1]),
-            )
+            forward = map(get_stream_id, self._chunks)
+            backward = map(get_stream_id, self._chunks[::-1])
         first = first_times_by_stream(zip(forward, sent_at_ns, strict=True), requested)
         last = first_times_by_stream(zip(backward, reversed(sent_at_ns), strict=True), requested)
         for times in (first, last):

@@ -87,7 +87,7 @@ def test_packets_that_keep_their_distance_are_rows_as_well(
 ) -> None:
     sent.sort()
     times = [at_ns for at_ns, _ in sent]
-    recorder = SteadyRecorder(delay_ns, is_apart=len(set(times)) == len(times))
+    recorder = SteadyRecorder(delay_ns, has_distinct_deliveries=len(set(times)) == len(times))
     for number, (at_ns, chunk) in enumerate(sent, 1):
         recorder.sent_at_ns.append(at_ns)
         recorder.chunks.append(chunk)

@@ -177,7 +177,7 @@ def test_the_least_way_is_that_of_the_densest_run_of_bytes(
     usable = [arrived for sent, arrived in byte_by_byte(slots) if sent >= ready_at_ns]
     runs = [usable[begin : begin + n_bytes] for begin in range(len(usable) - n_bytes + 1)]
     expected = min((run[-1] - sum(run) / n_bytes for run in runs if run), default=0.0)
-    [found] = lower_bounds._least_ways([TransmissionJob(ready_at_ns, n_bytes, 1)], slots)
+    [found] = lower_bounds._least_gaps([TransmissionJob(ready_at_ns, n_bytes, 1)], slots)
     assert found == pytest.approx(expected)
 
 

@@ -90,13 +90,13 @@ def test_bytes_that_are_no_text_are_refused(tmp_path: Path, content: bytes, star
 def test_what_does_not_fit_into_memory_is_refused_with_its_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(container, "_MAX_DOCUMENT", 1000)
+    monkeypatch.setattr(container, "_MAX_DOCUMENT_CHARS", 1000)
     one_line = json.dumps({"traces": [], "title": "x" * 990})
     for text in (one_line, f"{{\n{one_line[1:]}", f"\n{one_line}"):
         (line,) = lines_of(tmp_path, gzip.compress(text.encode(), mtime=0))
         assert "MB of JSON (unpacked), which must fit into memory" in line
     monkeypatch.undo()
-    monkeypatch.setattr(container, "_MAX_RECORD", 100)
+    monkeypatch.setattr(container, "_MAX_RECORD_CHARS", 100)
     head = '{"trace": {"vantage_point": {"type": "client"}}}'
     event = json.dumps({"time": 1, "x": "y" * 100})
     assert lines_of(tmp_path, f"{RS}{head}\n{RS}{event}\n") == [

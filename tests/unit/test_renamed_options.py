@@ -9,7 +9,7 @@ import pytest
 
 import h3sim
 from h3sim.cli.main import main
-from h3sim.config.load_config import FLAGS, OPTIONS
+from h3sim.config.load_config import RENAMED_FLAGS, RENAMED_OPTIONS
 from h3sim.errors import InputError, UnknownOptionError
 from h3sim.study.study_file import StudyError, study_from_dict
 
@@ -18,8 +18,8 @@ _STUDY = {"format": "h3sim-study/1", "pages": "davies-meenan"}
 
 def test_only_what_is_an_option_takes_the_place_of_an_old_one() -> None:
     known = {field.name for field in fields(h3sim.LoadConfig)}
-    assert set(OPTIONS.values()) - known == {"send_buffers_kb", "record_packets"}
-    assert not set(OPTIONS) & known
+    assert set(RENAMED_OPTIONS.values()) - known == {"send_buffers_kb", "record_packets"}
+    assert not set(RENAMED_OPTIONS) & known
 
 
 def test_an_old_option_is_refused_with_its_new_name() -> None:
@@ -35,14 +35,14 @@ def test_a_study_file_with_an_old_key_is_refused_with_the_new_one(table: str) ->
         study_from_dict(document)
 
 
-@pytest.mark.parametrize("flag", sorted(FLAGS))
+@pytest.mark.parametrize("flag", sorted(RENAMED_FLAGS))
 def test_an_old_flag_is_refused_with_its_new_name(
     flag: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["run", "davies-meenan", f"{flag}=1"])
     assert caught.value.code == 2
-    assert f"{flag} was renamed to {FLAGS[flag]}" in capsys.readouterr().err
+    assert f"{flag} was renamed to {RENAMED_FLAGS[flag]}" in capsys.readouterr().err
 
 
 def test_a_load_that_was_saved_with_old_names_runs_again() -> None:
@@ -56,7 +56,7 @@ def test_a_load_that_was_saved_with_old_names_runs_again() -> None:
         header_compression="qpack",
     )
     document = load.to_dict()
-    old_of = {new: old for old, new in OPTIONS.items()}
+    old_of = {new: old for old, new in RENAMED_OPTIONS.items()}
     old = {old_of.get(key, key): value for key, value in document["configuration"].items()}
     old |= {"send_buffer_refill": "when-empty", "connections": "per-host"}
     again = h3sim.study.load_from_dict({**document, "configuration": old}).run()

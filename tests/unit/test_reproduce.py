@@ -343,6 +343,8 @@ def test_a_buffer_is_reported_by_how_it_is_filled() -> None:
 def test_a_size_that_only_goes_with_the_share_has_no_information_next_to_it() -> None:
     speedups = {"fifo": {"a": 1.0, "b": 2.0, "c": 3.0, "d": 4.0, "e": 5.0, "f": 6.5}}
     shares = {"a": 0.9, "b": 0.8, "c": 0.7, "d": 0.5, "e": 0.6, "f": 0.3}
-    same = marx._what_helps(speedups, shares, {page: 10 - 9 * shares[page] for page in shares})
+    same = marx._speedup_correlations(
+        speedups, shares, {page: 10 - 9 * shares[page] for page in shares}
+    )
     assert same["rho.size"].value == pytest.approx(-same["rho.above-fold"].value)
     assert same["rho.size-given-share"].value == 0

@@ -458,7 +458,7 @@ ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELEC
 def test_a_query_that_takes_too_long_ends(store: Any) -> None:
     run(study(2), store)
     with Store(store, may_write=False) as kept:
-        kept._file._watch.limit_s = 0.05
+        kept._file._watchdog.limit_s = 0.05
         with pytest.raises(StoreError, match="processor time"):
             list(kept._file.rows(ENDLESS))
         assert len(kept.studies()) == 1
@@ -469,7 +469,7 @@ def test_a_query_that_takes_too_long_ends(store: Any) -> None:
 )
 def test_signals_end_a_query(store: Any, number: int, error: type[BaseException]) -> None:
     with Store(store) as kept, exits_on_sigterm():
-        kept._file._watch.limit_s = HANG_S
+        kept._file._watchdog.limit_s = HANG_S
         sender = threading.Timer(0.1, lambda: os.kill(os.getpid(), number))
         sender.start()
         with pytest.raises(error):

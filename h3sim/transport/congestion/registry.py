@@ -145,7 +145,7 @@ made; it must be a whole number of bytes, at least 1,200 (a packet) and below 2^
         if rate_bps is not None and (rate is None or not 1 <= rate < _PLUGIN_VALUE_LIMIT):
             requirement = "it must be None, or a whole number of bit/s, at least 1 and below 2^64"
             found = format_value(rate_bps)
-            raise self._guard.failed(f"pacing_rate_bps() returns {found}; {requirement}")
+            raise self._guard.make_error(f"pacing_rate_bps() returns {found}; {requirement}")
         return rate
 
     def _pass_on(self, method: str, *arguments: Any) -> Any:
@@ -161,18 +161,18 @@ made; it must be a whole number of bytes, at least 1,200 (a packet) and below 2^
         """
         for attribute in ("congestion_window", "ssthresh"):
             if not hasattr(self.controller, attribute):
-                raise self._guard.failed(f"has no {attribute} {when}")
+                raise self._guard.make_error(f"has no {attribute} {when}")
         window, ssthresh = self.controller.congestion_window, self.controller.ssthresh
         n_bytes, threshold = as_integer(window), as_integer(ssthresh)
         if n_bytes is None or not self._packet_bytes <= n_bytes < _PLUGIN_VALUE_LIMIT:
             limits = f"at least {self._packet_bytes:,} (a packet) and below 2^64"
             requirement = f"it must be a whole number of bytes, {limits}"
             found = format_value(window)
-            raise self._guard.failed(f"sets congestion_window to {found} {when}; {requirement}")
+            raise self._guard.make_error(f"sets congestion_window to {found} {when}; {requirement}")
         if ssthresh is not None and (threshold is None or not 0 <= threshold < _PLUGIN_VALUE_LIMIT):
             requirement = "it must be None, or a whole number of bytes below 2^64"
             found = format_value(ssthresh)
-            raise self._guard.failed(f"sets ssthresh to {found} {when}; {requirement}")
+            raise self._guard.make_error(f"sets ssthresh to {found} {when}; {requirement}")
         self.congestion_window, self.ssthresh = n_bytes, threshold
 
 
