@@ -48,11 +48,11 @@ test check: export PYTHONPYCACHEPREFIX := $(CURDIR)/build/pycache
 
 .PHONY: test
 test: lint ## lint, types, floors, then every test, on all cores: what a change must pass
-	$(BIN)/pytest --numprocesses auto
+	$(BIN)/pytest --numprocesses auto --dist worksteal
 
 .PHONY: check
 check: lint ## a minute before each commit: lint, types, floors, then recorded loads, closed forms, state machines and mutants
-	$(BIN)/pytest --numprocesses auto tests/golden tests/theory tests/stateful tests/mutants
+	$(BIN)/pytest --numprocesses auto --dist worksteal tests/golden tests/theory tests/stateful tests/mutants
 
 .PHONY: test-thorough
 test-thorough: $(DEV) ## what make test leaves out: every scheme in every law, fresh seeds, ten times the examples (most of an hour; ARGS="tests/stateful" for a part)

@@ -119,11 +119,12 @@ class _Kind(Generic[ValueT]):
         return Listing(map(self.shipped, names or sorted(self.files)), also=also)
 
 
+# Immutable values, named by each load of a study: parsed once per process, not once per load.
+@cache
 def _parse_page(text: str, *, source: str) -> Page:
     return page_from_dict(json.loads(text), source=source)
 
 
-# Immutable values, named by each load of a study: parsed once per process, not once per load.
 @cache
 def _parse_profile(text: str, *, source: str) -> TransportProfile:
     return transport.profile_from_toml(text, source=source)
@@ -131,7 +132,7 @@ def _parse_profile(text: str, *, source: str) -> TransportProfile:
 
 _PAGES = _Kind("page", "corpora", ".json", _parse_page)
 _NETWORKS = _Kind("network", "models/networks", ".toml", cache(network_from_toml))
-_SCHEMES = _Kind("scheme", "models/schemes", ".toml", scheme_from_toml)
+_SCHEMES = _Kind("scheme", "models/schemes", ".toml", cache(scheme_from_toml))
 _PROFILES = _Kind("profile", "models/profiles", ".toml", _parse_profile)
 
 
