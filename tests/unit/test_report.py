@@ -311,6 +311,7 @@ def test_a_study_whose_scheme_has_a_single_load_says_why_a_figure_is_missing() -
 # The command
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_the_command_writes_what_it_says(tmp_path: Path, capsys: Any) -> None:
     path = tmp_path / "report.html"
     arguments = ["report", "davies-meenan", "--scheme", "rr,fifo", "-o", str(path)]
@@ -410,6 +411,7 @@ def test_what_find_found_is_reported() -> None:
     assert ("seeds at most", 30) in made.made
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_a_load_that_was_saved_is_run_again_for_a_report(tmp_path: Path) -> None:
     load = h3sim.simulate("davies-meenan", scheme="fifo", record_packets=True)
     path = tmp_path / "load.json"
