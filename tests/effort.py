@@ -1,9 +1,10 @@
 """How hard the tests look: `make test` for minutes, `make test-thorough` for most of an hour.
 
-`make test` looks at the same examples in every run, so that none comes by luck, and where many
-things are alike at some of them. `HYPOTHESIS_PROFILE=thorough` looks at all, at ten times the
-examples, in runs of states ten times as long, and at others each time: the seed stands in the head
-of the output, and `--hypothesis-seed` brings it back.
+`make test` looks at the same examples in every run, so that none comes by luck, where many things
+are alike at some of them, and at fewer examples of laws whose examples take long.
+`HYPOTHESIS_PROFILE=thorough` looks at all, at ten times the examples, in runs of states ten times
+as long, and at others each time: the seed stands in the head of the output, and
+`--hypothesis-seed` brings it back.
 """
 
 from __future__ import annotations
