@@ -50,7 +50,7 @@ SHOWN = st.lists(
 names = st.sampled_from(["fifo", "rr", "dfifo", "bucket"])
 
 
-@law(120, usual=50)
+@law(120)
 @given(pages(), browsers, names)
 def test_every_load_keeps_the_laws_of_a_browser(page: Any, browser: Any, scheme: Any) -> None:
     def run() -> Any:

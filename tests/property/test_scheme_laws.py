@@ -116,7 +116,7 @@ STRICT: dict[str, list[Any]] = {
 
 
 @pytest.mark.parametrize("scheme", STRICT)
-@law(60, usual=20)
+@law(60, usual=40)
 @given(case=cases(send_buffers_kb=no_buffer))
 def test_a_strict_class_is_never_overtaken(scheme: str, case: Any) -> None:
     load = case.but(scheme=scheme).run()
