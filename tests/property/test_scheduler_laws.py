@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from random import Random
@@ -24,7 +23,7 @@ from h3sim.conformance import (
     parametrize_with_checks,
 )
 from h3sim.conformance.call_sequences import without
-from h3sim.conformance.runner import use_profile, usual_settings
+from h3sim.conformance.runner import usual_settings
 from h3sim.ranges import Ranges
 from h3sim.schedulers import (
     EpsScheduler,
@@ -53,8 +52,7 @@ RISING = event_scripts(st.just(H2Priority()), rising=True).map(of_full_packets)
 
 @parametrize_with_checks(map(candidate_of_kind, SchedulerKind))
 def test_every_mechanism_keeps_every_law_under_its_claims(scheduler: Any, check: Any) -> None:
-    with nullcontext() if IS_THOROUGH else use_profile("quick"):
-        check(scheduler)
+    check(scheduler)
 
 
 @pytest.mark.parametrize("scheme", DIFFERENT)
