@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import signal
 from functools import cache
 from importlib.util import find_spec
+from typing import BinaryIO
 
 import pytest
 from hypothesis import Phase, settings
@@ -35,6 +37,18 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# Modules and tests live to the end, so that a collection of garbage would only visit them in vain:
+# looked at so often it would take a tenth of the time.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage from here on, seldom, and without what was loaded."""
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
+    gc.enable()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Choose a seed for a thorough run, and hand it on to Hypothesis and to all workers."""
@@ -48,6 +62,19 @@ def pytest_report_header(config: pytest.Config) -> str | None:
         return None
     seed = config.getoption("--hypothesis-seed")
     return f"thorough: HYPOTHESIS_PROFILE=thorough pytest --hypothesis-seed={seed} looks again"
+
+
+@pytest.fixture
+def unpainted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have matplotlib lay out and paint nothing, where only what is said beside figures counts."""
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    def savefig(figure: Figure, file: BinaryIO, **options: object) -> None:
+        file.write(b"<svg></svg>")
+
+    monkeypatch.setattr(ConstrainedLayoutEngine, "execute", lambda *_: None)
+    monkeypatch.setattr(Figure, "savefig", savefig)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

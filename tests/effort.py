@@ -1,9 +1,10 @@
 """How hard the tests look: `make test` for minutes, `make test-thorough` for most of an hour.
 
-`make test` looks at the same examples in every run, so that none comes by luck, and where many
-things are alike at some of them. `HYPOTHESIS_PROFILE=thorough` looks at all, at ten times the
-examples, in runs of states ten times as long, and at others each time: the seed stands in the head
-of the output, and `--hypothesis-seed` brings it back.
+`make test` looks at the same examples in every run, so that none comes by luck, where many things
+are alike at some of them, and at fewer examples of laws whose examples take long.
+`HYPOTHESIS_PROFILE=thorough` looks at all, at ten times the examples, in runs of states ten times
+as long, and at others each time: the seed stands in the head of the output, and
+`--hypothesis-seed` brings it back.
 """
 
 from __future__ import annotations
@@ -32,26 +33,32 @@ def scaled(count: int) -> int:
     return _TIMES * count if IS_THOROUGH else count
 
 
-def law(max_examples: int) -> settings:
-    """Return the settings of a law that is tried on so many examples."""
+def law(max_examples: int, *, usual: int | None = None) -> settings:
+    """Return the settings of a law that is tried on so many examples.
+
+    A thorough run tries ten times as many; `make test` tries no more than *usual* of one whose
+    examples take long.
+    """
+    if usual is None or IS_THOROUGH:
+        usual = scaled(max_examples)
     return settings(
         derandomize=not IS_THOROUGH,
         deadline=None,
-        max_examples=scaled(max_examples),
+        max_examples=usual,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
         print_blob=IS_THOROUGH,
     )
 
 
-def states(max_examples: int) -> settings:
-    """Return the settings of a machine of 40 steps, tried so many times.
+def states(max_examples: int, *, usual: int) -> settings:
+    """Return the settings of a machine of 40 steps, which `make test` tries *usual* times.
 
-    In a thorough run steps are ten times as many, and so not the tries.
+    A thorough run tries it *max_examples* times, and steps are ten times as many.
     """
     calm = [*law(1).suppress_health_check, HealthCheck.large_base_example]
     return settings(
         law(max_examples),
-        max_examples=max_examples,
+        max_examples=max_examples if IS_THOROUGH else usual,
         stateful_step_count=scaled(40),
         suppress_health_check=calm,
     )

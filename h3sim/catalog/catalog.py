@@ -128,11 +128,14 @@ class _ShippedFolder(Generic[ValueT]):
         return Listing(map(self.shipped, names or sorted(self.files)), also=also)
 
 
+# Immutable values, named by each load of a study: parsed once per process, not once per load.
+@cache
 def _parse_page(text: str, *, source: str) -> Page:
     return page_from_dict(json.loads(text), source=source)
 
 
-# Profiles and networks are cached: they are immutable, and each load of a study looks them up.
+# Profiles, networks and schemes are cached: they are immutable, and each load of a study looks them
+# up.
 @cache
 def _parse_profile(text: str, *, source: str) -> TransportProfile:
     return transport.profile_from_toml(text, source=source)
@@ -140,7 +143,7 @@ def _parse_profile(text: str, *, source: str) -> TransportProfile:
 
 _PAGES = _ShippedFolder("page", "corpora", ".json", _parse_page)
 _NETWORKS = _ShippedFolder("network", "models/networks", ".toml", cache(network_from_toml))
-_SCHEMES = _ShippedFolder("scheme", "models/schemes", ".toml", scheme_from_toml)
+_SCHEMES = _ShippedFolder("scheme", "models/schemes", ".toml", cache(scheme_from_toml))
 _PROFILES = _ShippedFolder("profile", "models/profiles", ".toml", _parse_profile)
 
 

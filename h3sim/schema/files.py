@@ -124,8 +124,10 @@ def read_text(path: StrPath, error: type[InputError]) -> str:
         error: if it cannot be read, is too large, or is not a regular UTF-8 file.
     """
     with open_input(path, error) as file:
-        raw = file.read(_MAX_FILE_BYTES + 1)
-    if len(raw) > _MAX_FILE_BYTES:
+        # What is known to be too large is not read; some files, as those of /proc, state no size.
+        is_too_large = os.fstat(file.fileno()).st_size > _MAX_FILE_BYTES
+        raw = b"" if is_too_large else file.read(_MAX_FILE_BYTES + 1)
+    if is_too_large or len(raw) > _MAX_FILE_BYTES:
         message = f"is larger than {_MAX_FILE_BYTES >> 20} MiB"
         raise error([ValidationIssue(key="", message=message)], shown_path(path))
     try:

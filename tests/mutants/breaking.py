@@ -188,7 +188,7 @@ def stepping(machine: Any, mutant: Any) -> Any:
         class Machine(machine):  # type: ignore[misc]
             make_scheduler = staticmethod(part)
 
-        short = settings(budget(60), phases=[Phase.generate], report_multiple_bugs=False)
+        short = settings(budget(60, usual=25), phases=[Phase.generate], report_multiple_bugs=False)
         run_state_machine_as_test(Machine, settings=settings(short, stateful_step_count=40))
 
     return Mutation(machine, mutant, machine.make_scheduler, check)

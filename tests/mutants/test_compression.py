@@ -13,6 +13,7 @@ from h3sim.headers.early_qpack import EarlyQpackDecoder, EarlyQpackEncoder
 from h3sim.headers.hpack import HpackDecoder, HpackEncoder
 from h3sim.headers.qcram import QcramDecoder, QcramEncoder
 from h3sim.headers.qpack import QpackDecoder, QpackEncoder
+from tests.effort import IS_THOROUGH
 from tests.property import compression_laws as laws
 from tests.property.test_compression_laws import scripts
 
@@ -137,12 +138,16 @@ BROKEN = [
 NEVER_EVICTING = {laws.check_nothing_ever_waits: (65536,)}
 
 
-def tried(law: Any, make: Any) -> Any:
+def tried(law: Any, make: Any, max_examples: int = 150) -> Any:
     """Return the law as a test that looks at many scripts, and does not make a failure smaller."""
     tables = NEVER_EVICTING.get(law, (64, 100, 256, 512))
 
     @settings(
-        derandomize=True, deadline=None, max_examples=150, database=None, phases=[Phase.generate]
+        derandomize=True,
+        deadline=None,
+        max_examples=max_examples,
+        database=None,
+        phases=[Phase.generate],
     )
     @given(script=scripts(tables=tables, blocked=(0, 1, 3)))
     def run(script: Any) -> None:
@@ -161,7 +166,8 @@ def test_the_law_fails_on_the_broken_codec_and_holds_on_the_correct_one(
 ) -> None:
     with pytest.raises((AssertionError, CodecError, KeyError)):
         tried(law, make)()
-    tried(law, lambda allowed: make_codec(complete, allowed))()
+    # The laws of correct codecs are looked at for longer in `tests/property`.
+    tried(law, lambda allowed: make_codec(complete, allowed), 150 if IS_THOROUGH else 30)()
 
 
 def test_every_law_has_a_codec_that_breaks_it() -> None:

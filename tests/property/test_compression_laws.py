@@ -57,14 +57,14 @@ def scripts(
 
 
 @pytest.mark.parametrize("name", CODEC_NAMES)
-@law(120)
+@law(120, usual=40)
 @given(script=scripts())
 def test_sections_decode_to_what_was_encoded_in_any_order(name: str, script: Any) -> None:
     laws.check_sections_decode_to_what_was_encoded(make_codec(name, script.settings), script)
 
 
 @pytest.mark.parametrize("name", CODEC_NAMES)
-@law(60)
+@law(60, usual=30)
 @given(script=scripts())
 def test_nothing_waits_where_everything_arrives_in_order(name: str, script: Any) -> None:
     laws.check_nothing_waits_in_order(make_codec(name, script.settings), script)

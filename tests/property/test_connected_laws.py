@@ -114,7 +114,7 @@ def check_no_order_beats_what_arrived(load: h3sim.Load) -> None:
             assert index >= load.lower_bound(which) * (1 - 1e-9)
 
 
-@law(80)
+@law(80, usual=40)
 @given(page=pages(), setting=settings(), scheme=st.sampled_from(SCHEMES))
 def test_every_byte_comes_in_time_and_no_order_beats_what_arrived(
     page: h3sim.Page, setting: h3sim.LoadConfig, scheme: str
@@ -164,7 +164,7 @@ def test_handshake_bytes_that_come_late_complete_no_response() -> None:
 
 
 @pytest.mark.parametrize(("transport", "profile"), ENDS)
-@law(12)
+@law(12, usual=6)
 @given(page=pages(), setting=settings(), scheme=st.sampled_from(SCHEMES))
 def test_what_is_reported_is_what_the_browser_had(
     page: h3sim.Page, setting: h3sim.LoadConfig, transport: str, profile: str | None, scheme: str
@@ -182,7 +182,7 @@ def only_watches(env: Any) -> Generator[Any, Any, Any]:
         yield env.timeout(ms(5))
 
 
-@law(40)
+@law(40, usual=20)
 @given(page=pages(), setting=settings())
 def test_a_process_that_changes_nothing_changes_nothing(page: Any, setting: Any) -> None:
     from h3sim.study import run_config

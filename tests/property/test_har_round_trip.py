@@ -65,7 +65,7 @@ def recorded(load: Load, stream_id: int) -> tuple[RecordedPriority, ...]:
     return tuple(message)
 
 
-@law(60)
+@law(60, usual=30)
 @given(cases(), st.sampled_from(SCHEMES))
 def test_times_sizes_and_priorities_come_back(case: Any, scheme: str) -> None:
     load = case.but(scheme=scheme).run()

@@ -75,7 +75,7 @@ def check_blocks_are_read_in_the_order_sent(load: Any) -> None:
 
 @pytest.mark.parametrize("protocol", list(Protocol))
 @pytest.mark.parametrize("codec", CODEC_NAMES)
-@law(12)
+@law(12, usual=6)
 @given(page=pages(), network=paths(), scheme=st.sampled_from(SCHEMES), seed=st.integers(0, 9))
 def test_every_load_ends_with_all_that_was_sent(
     page: Any, network: Any, scheme: Any, seed: int, codec: Any, protocol: Any

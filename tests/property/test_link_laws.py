@@ -26,7 +26,7 @@ from h3sim.units import NS_PER_MS, NS_PER_S
 from tests.effort import law
 from tests.unit.fair_link_path import FairPath, Flow, NoCoDel
 
-LAW = law(150)
+LAW = law(150, usual=60)
 
 sizes = st.one_of(st.integers(1, 1514), st.sampled_from([1, 1250, 1500, 1514]))
 gaps_ns = st.one_of(

@@ -15,7 +15,7 @@ from tests.property.strategies import DIFFERENT, cases
 
 
 @pytest.mark.parametrize("scheme", DIFFERENT)
-@law(40)
+@law(40, usual=12)
 @given(cases())
 def test_a_load_ends_with_all_bytes_sent_in_time_and_no_scheme_beats_the_bounds(
     scheme: Any, case: Any
@@ -29,7 +29,7 @@ def test_a_load_ends_with_all_bytes_sent_in_time_and_no_scheme_beats_the_bounds(
     laws.check_no_scheme_beats_the_bound_of_the_page(load)
 
 
-@law(100)
+@law(100, usual=50)
 @given(cases())
 def test_what_is_counted_of_a_load_agrees_with_its_packets(case: Any) -> None:
     load = case.run()

@@ -68,7 +68,7 @@ def test_every_load_keeps_the_laws_of_a_browser(page: Any, browser: Any, scheme:
     assert load.timings[0].requested_ms == 0
 
 
-@law(80)
+@law(80, usual=40)
 @given(
     pages(),
     SHOWN,
@@ -117,7 +117,7 @@ def page_with(elements: list[dict[str, Any]], server_ms: float) -> Page:
     return Page.from_dict({"format": "h3sim-page/1", "name": "elements", "resources": entries})
 
 
-@law(120)
+@law(120, usual=50)
 @given(ELEMENTS, st.sampled_from([0, 20, 200]), browsers, names)
 def test_early_hints_unblock_nothing(
     elements: Any, server_ms: float, browser: Any, scheme: str

@@ -139,7 +139,7 @@ others = st.one_of(
 )
 
 
-@law(150)
+@law(150, usual=60)
 @given(data=st.data(), trace=traces(may_lose=True), dialect=dialects)
 def test_whatever_stands_in_a_log_it_is_measured_or_refused(
     data: Any, trace: Any, dialect: Any

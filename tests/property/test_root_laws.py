@@ -50,7 +50,7 @@ def test_the_parts_of_a_page_are_the_page(page: Page, after_ms: int) -> None:
     assert sorted((*first.indices, *second.indices)) == list(range(len(page.resources) + 2))
 
 
-@law(60)
+@law(60, usual=30)
 @given(pages(), pages(), BROWSERS, st.sampled_from(OpenMode))
 def test_a_page_beside_another_changes_nothing_of_one_that_is_over(
     page: Page, other: Page, browser: str, opened: OpenMode

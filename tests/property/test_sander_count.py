@@ -45,7 +45,7 @@ def by_definition(sent: Any) -> Any:
     return stream_bytes, connection_bytes
 
 
-@law(400)
+@law(400, usual=200)
 @given(packets)
 def test_the_count_is_that_of_the_definition(sent: Any) -> None:
     assert sander_count(sent) == by_definition(sent)

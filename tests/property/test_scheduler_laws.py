@@ -36,10 +36,10 @@ from h3sim.schedulers import (
 )
 from h3sim.schemes import SchedulerKind
 from h3sim.signals import Eps, H2Priority, Rank
-from tests.effort import law, scaled
+from tests.effort import IS_THOROUGH, law, scaled
 from tests.property import scheduler_laws
 from tests.property.candidates import candidate_of_kind, candidate_of_scheme
-from tests.property.strategies import SCHEMES
+from tests.property.strategies import DIFFERENT, SCHEMES
 
 
 def of_full_packets(history: History) -> Any:
@@ -55,15 +55,18 @@ def test_every_mechanism_keeps_every_law_under_its_claims(scheduler: Any, check:
     check(scheduler)
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("scheme", DIFFERENT)
 def test_every_scheme_passes_the_suite_under_its_claims(scheme: str) -> None:
     fewer = settings(usual_settings(), max_examples=scaled(5))
     candidate = candidate_of_scheme(SCHEMES[scheme])
+    if not IS_THOROUGH:
+        candidate = replace(candidate, skip={Law.SAME_IN_EVERY_PROCESS: "asked of mechanisms"})
     report = check_scheduler(candidate, settings=fewer)
     claimed = {claim.law for claim in candidate.claims}
     assert claimed <= set(report.passed)
     assert set(report.skipped.values()) <= {
         "not claimed",
+        "asked of mechanisms",
         "neither an order, shares nor waits that follow updates are claimed",
     }
 

@@ -116,7 +116,7 @@ STRICT: dict[str, list[Any]] = {
 
 
 @pytest.mark.parametrize("scheme", STRICT)
-@law(60)
+@law(60, usual=40)
 @given(case=cases(send_buffers_kb=no_buffer))
 def test_a_strict_class_is_never_overtaken(scheme: str, case: Any) -> None:
     load = case.but(scheme=scheme).run()
@@ -124,7 +124,7 @@ def test_a_strict_class_is_never_overtaken(scheme: str, case: Any) -> None:
         laws.check_none_is_overtaken(load, rank)
 
 
-@law(50)
+@law(50, usual=15)
 @given(cases(pages=pages(at=(TriggerEvent.TIME,)), jitters=no_jitter))
 def test_all_schemes_load_a_timed_page_in_the_same_time(case: Any) -> None:
     different = DIFFERENT
@@ -132,7 +132,7 @@ def test_all_schemes_load_a_timed_page_in_the_same_time(case: Any) -> None:
 
 
 @each_scheme
-@law(25)
+@law(25, usual=8)
 @given(case=cases(send_buffers_kb=st.just(1000)))
 def test_a_buffer_larger_than_the_page_makes_every_scheme_fifo(scheme: Any, case: Any) -> None:
     laws.check_large_buffers_hide_the_scheme(
@@ -165,7 +165,7 @@ def test_fifo_needs_no_buffer_to_send_in_the_order_of_the_requests(case: Any) ->
 
 
 @each_scheme
-@law(25)
+@law(25, usual=8)
 @given(case=cases())
 def test_pick_is_pure_and_each_pick_is_charged_once(scheme: Any, case: Any) -> None:
     check_pick_is_pure(case.but(scheme=scheme), usual_scheduler)
@@ -249,7 +249,7 @@ def test_images_of_one_urgency_share_equally(scheme: Any, n_images: int, n_packe
     laws.check_shares_follow_weights(turns, {4 * n: 1 for n in range(1, n_images + 1)})
 
 
-@law(60)
+@law(60, usual=30)
 @given(
     cases(pages=pages(at=(TriggerEvent.TIME,), sizes=full_packets, bare=True), jitters=no_jitter)
 )

@@ -70,7 +70,7 @@ def disorderly(draw: Any) -> Any:
     return replace(setting, handshake="none", network=replace(network, **links))
 
 
-@law(100)
+@law(100, usual=40)
 @given(page=pages(), scheme=st.sampled_from(SAID), setting=disorderly())
 def test_every_byte_comes_whatever_becomes_of_the_signals(
     page: Any, scheme: Any, setting: Any
@@ -91,7 +91,7 @@ def test_the_control_stream_keeps_its_order(page: Any, scheme: Any, setting: Any
     signalling_laws.check_the_control_stream_keeps_its_order(run_config(page, scheme, setting))
 
 
-@law(120)
+@law(120, usual=50)
 @given(page=pages(), scheme=st.sampled_from(AS_KNOWN), handshake=st.booleans())
 def test_signals_without_delay_are_as_good_as_known(page: Any, scheme: Any, handshake: Any) -> None:
     known = replace(scheme, signalling=Signalling.SERVER)
@@ -122,7 +122,7 @@ def test_the_chain_of_dfifo_lasts_longer_at_a_server_that_knows_by_itself() -> N
     assert last == ["b.js", "named"]
 
 
-@law(120)
+@law(120, usual=50)
 @given(
     page=pages(min_resources=2),
     scheme=st.sampled_from([made for made in SAID if made.signalling is Signalling.METADATA]),
@@ -168,7 +168,7 @@ send_buffers_kb = st.sampled_from([0, 0, 3])
 rtts_ms = st.sampled_from([0, 20, 75.3])
 
 
-@law(120)
+@law(120, usual=50)
 @given(
     page=pages(min_resources=2),
     scheme=st.sampled_from(EACH_BY_ITSELF),
@@ -188,7 +188,7 @@ def test_a_change_before_the_first_byte_is_as_good_as_said_at_once(
     signalling_laws.check_an_early_change_equals_an_initial_one(load)
 
 
-@law(120)
+@law(120, usual=50)
 @given(
     page=pages(min_resources=2),
     scheme=st.sampled_from(UPDATING),

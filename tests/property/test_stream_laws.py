@@ -85,7 +85,7 @@ WORDS = st.lists(
 )
 
 
-@law(150)
+@law(150, usual=80)
 @given(WORDS)
 def test_the_latest_word_of_a_stream_counts_and_two_are_kept_of_those_to_come(
     words: list[tuple[str, int, Eps]],

@@ -36,7 +36,7 @@ def fields(page: Page, ids: set[str]) -> dict[str, dict[str, Any]]:
     }
 
 
-@law(100)
+@law(100, usual=50)
 @given(pages(), st.sampled_from(sorted(OF_SOME)), st.data())
 def test_what_is_meant_changes_and_all_else_but_triggers_stays(
     page: Page, change: str, data: st.DataObject

@@ -21,5 +21,5 @@ class BucketMachine(SchedulerMachine):
     signals = st.one_of(signals(BucketPriority), CROWDED, UNKNOWN)
 
 
-BucketMachine.TestCase.settings = states(100)
+BucketMachine.TestCase.settings = states(100, usual=40)
 TestBuckets = BucketMachine.TestCase

@@ -86,5 +86,5 @@ class EpsMachine(RuleBasedStateMachine):
             assert self.eps.pick() == expected
 
 
-EpsMachine.TestCase.settings = states(100)
+EpsMachine.TestCase.settings = states(100, usual=40)
 TestEps = EpsMachine.TestCase

@@ -68,5 +68,5 @@ class TreeMachine(SchedulerMachine):
                 tree.open(node_id, H2Priority(exclusive=True))
 
 
-TreeMachine.TestCase.settings = states(100)
+TreeMachine.TestCase.settings = states(100, usual=40)
 TestTree = TreeMachine.TestCase

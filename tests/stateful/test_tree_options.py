@@ -118,5 +118,5 @@ class TreeOptionsMachine(RuleBasedStateMachine):
             assert sorted(node for node, it in message.items() if it[flag]) == sorted(nodes)
 
 
-TreeOptionsMachine.TestCase.settings = states(60)
+TreeOptionsMachine.TestCase.settings = states(60, usual=30)
 TestTreeOptions = TreeOptionsMachine.TestCase

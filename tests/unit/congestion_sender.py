@@ -49,6 +49,7 @@ class Sender:
         self.rtt = RttEstimator(initial_ns=ms(rtt_ms))
         self.rtt.on_sample(ms(rtt_ms))
         self.flying: dict[Any, Any] = {}
+        self._flying_bytes = 0
         self.next_number = 0
         self.others_bytes = 1000
 
@@ -58,18 +59,19 @@ class Sender:
 
     @property
     def in_flight(self) -> Any:
-        return self.others_bytes + sum(packet.size_bytes for packet in self.flying.values())
+        return self.others_bytes + self._flying_bytes
 
     def send(self, count: int = 1, *, at_ms: float, size: int = 1000) -> None:
         for _ in range(count):
             packet = Sent(self.next_number, ms(at_ms), size)
             self.flying[self.next_number] = packet
+            self._flying_bytes += size
             self.next_number += 1
             self.controller.on_sent(packet, bytes_in_flight=self.in_flight)
 
     def ack(self, *numbers: Any, at_ms: float, is_cwnd_underutilized: bool = False) -> Any:
         before = self.in_flight
-        packets = [self.flying.pop(number) for number in numbers]
+        packets = self._landed(numbers)
         self.controller.on_acked(
             packets,
             now_ns=ms(at_ms),
@@ -81,11 +83,22 @@ class Sender:
 
     def lose(self, *numbers: Any, at_ms: float) -> Any:
         before = self.in_flight
-        packets = [self.flying.pop(number) for number in numbers]
+        packets = self._landed(numbers)
         self.controller.on_lost(
             packets, now_ns=ms(at_ms), bytes_in_flight=before, next_number=self.next_number
         )
         return self.window
+
+    def forget(self) -> None:
+        """Leave nothing of its own in flight, and tell the controller nothing of that."""
+        self.flying.clear()
+        self._flying_bytes = 0
+
+    def _landed(self, numbers: tuple[Any, ...]) -> list[Any]:
+        """Return these packets, which are not in flight any more."""
+        packets = [self.flying.pop(number) for number in numbers]
+        self._flying_bytes -= sum(packet.size_bytes for packet in packets)
+        return packets
 
     def exchange(self, *, at_ms: float, count: int = 1, is_cwnd_underutilized: bool = False) -> Any:
         """Send so many packets, and acknowledge them at once."""

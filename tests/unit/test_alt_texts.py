@@ -31,6 +31,7 @@ from h3sim.reporting.study_plots import header_figure
 from h3sim.reporting.style import SMALL, WIDTHS_IN
 from h3sim.results.configuration import write_load_qlog
 from h3sim.study import Results
+from tests.effort import some
 from tests.helpers import page_of
 from tools.picture_check import errors_in
 
@@ -223,7 +224,7 @@ def test_what_is_no_axes_is_refused_and_drawn_on_is_what_is_one(picture: str) ->
     assert draw(*given, **options, ax=ax) is ax
 
 
-@pytest.mark.parametrize("width", WIDTHS_IN)
+@pytest.mark.parametrize("width", some(["column"], [*WIDTHS_IN]))
 @pytest.mark.parametrize("picture", _drawing())
 def test_whatever_is_drawn_can_be_printed_in_a_paper(picture: str, width: Any) -> None:
     made, name = _drawing()[picture]

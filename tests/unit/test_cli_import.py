@@ -61,7 +61,7 @@ def test_errors_are_a_line_each_and_nothing_is_written(
 def test_the_report_fits_the_terminal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hosts = [entry(f"https://host{n}.example/{n}", n, 60, time="long") for n in range(264)]
+    hosts = [entry(f"https://host{n}.example/{n}", n, 60, time="long") for n in range(64)]
     path = str(write_recording(tmp_path, har(entry("/", 0, 50, mime="text/html"), *hosts)))
     for width in (80, 40):
         monkeypatch.setenv("COLUMNS", str(width))

@@ -18,6 +18,7 @@ import h3sim
 from h3sim.cli import main
 from h3sim.table import Table, format_pairs
 from h3sim.text import cell_width, truncate, wrap
+from tests.effort import some
 from tests.helpers import page_file
 
 LISTS = ("schemes", "networks", "profiles", "controllers", "schedulers", "pages", "sets")
@@ -96,7 +97,7 @@ def test_every_list_fits_the_terminal(
     assert widest(printed(capsys, "list", what)) <= int(columns)
 
 
-@pytest.mark.parametrize("columns", ["80", "100"])
+@pytest.mark.parametrize("columns", some(["80"], ["80", "100"]))
 @pytest.mark.parametrize(
     "command",
     [

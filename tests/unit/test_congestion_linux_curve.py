@@ -184,6 +184,6 @@ def test_a_pause_is_left_out_from_when_the_last_segment_left_or_the_curve_began(
     assert sender.controller._epoch_at_ns == ms(700)
     sender.send(at_ms=900)  # another is in flight
     assert sender.controller._epoch_at_ns == ms(700)
-    sender.flying.clear()
+    sender.forget()
     sender.send(at_ms=1000)
     assert sender.controller._epoch_at_ns == ms(800)

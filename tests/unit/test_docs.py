@@ -44,6 +44,7 @@ from h3sim.transport.link_profile import LinkProfile
 from h3sim.transport.profile import profile_from_toml
 from h3sim.transport.quic import QuicSettings
 from h3sim.transport.tcp import TcpSettings
+from tests.effort import IS_THOROUGH
 from tests.schemas import SCHEMAS, schema_problems
 from tools import docs_tables, formats
 
@@ -52,6 +53,10 @@ README = ROOT / "README.md"
 DOCS = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 BROKEN = "broken"
 """The name of the page that shows mistakes."""
+
+
+TAKES_LONG = "h3sim optimality corpus "
+"""A command over all shipped pages, which a thorough run alone waits for."""
 
 
 class Block(NamedTuple):
@@ -126,6 +131,8 @@ def test_every_command_prints_what_is_shown(
     for command in commands_of(path):
         if not command.line.startswith(("h3sim ", "python -m validation.")):
             continue
+        if command.line.startswith(TAKES_LONG) and not IS_THOROUGH:
+            continue
         code, printed = output_of(command.line)
         is_refused = any(line.startswith("h3sim ") for line in command.shown)
         assert code == (2 if is_refused else 0), f"{command.line}: {printed}"
@@ -138,8 +145,11 @@ def test_every_command_prints_what_is_shown(
 
 @pytest.fixture
 def as_usual(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Try laws on the examples that a reader's are tried on, also in a thorough run."""
-    monkeypatch.setattr(runner, "_profile", "default")
+    """Try laws on the examples that a reader's are tried on in a thorough run, else on fewer.
+
+    What is printed is the same, down to the shortest history that breaks a law.
+    """
+    monkeypatch.setattr(runner, "_profile", "default" if IS_THOROUGH else "quick")
 
 
 @docs_with("python")

@@ -17,8 +17,8 @@ _BYTES = 30_000
 
 _PROCESSES = 2
 """Importing all readers takes as long as reading the files of a few."""
-(_STEP,) = some([4], [1])
-"""Every fourth file of each reader stands for all."""
+(_STEP,) = some([8], [1])
+"""Every eighth file of each reader stands for all."""
 
 
 @pytest.mark.parametrize("number", range(_PROCESSES))

@@ -17,6 +17,7 @@ from h3sim.conformance import (
 )
 from h3sim.schedulers import FifoScheduler, NextAdapter, RoundRobinScheduler
 from h3sim.signals import H2Priority, Rank, Signal
+from tests.effort import law
 
 
 class OneStep:
@@ -66,10 +67,11 @@ def one_turn(waiting: Signal, other: Signal) -> int:
 
 def test_what_is_adapted_keeps_all_laws_and_its_claims() -> None:
     claims = [BoundedWait(turns=one_turn, joining=1)]
-    report = check_scheduler(rounds, claims=claims)
+    report = check_scheduler(rounds, claims=claims, settings=law(30, usual=10))
     assert {Law.PURE_PICK, Law.PICKLES, Law.CHEAP_PICKS, Law.BOUNDED_WAIT} <= set(report.passed)
     order = [StrictOrder(rank=by_id), SameAs(reference=FifoScheduler)]
-    assert {Law.STRICT_ORDER, Law.SAME_AS} <= set(check_scheduler(in_order, claims=order).passed)
+    report = check_scheduler(in_order, claims=order, settings=law(30, usual=10))
+    assert {Law.STRICT_ORDER, Law.SAME_AS} <= set(report.passed)
 
 
 def test_without_the_adapter_asking_takes_a_turn() -> None:

@@ -3,12 +3,13 @@
 import ast
 import itertools
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.effort import HANG_S
+from tests.effort import HANG_S, IS_THOROUGH
 from tools import notebooks
 from tools.notebooks import NOTEBOOKS, NotebookError, RunningNotebook, read_notebook
 
@@ -56,17 +57,29 @@ WRONG_ANSWERS = {
 """By notebook, calls that a check must refuse in words of its own."""
 
 
+@pytest.fixture(scope="function" if IS_THOROUGH else "module")
+def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningNotebook]:
+    """A kernel; in the usual run one for all, which imports what they import once."""
+    folder = tmp_path_factory.mktemp("notebooks")
+    with RunningNotebook(folder, SMALL, patience_s=HANG_S) as running:
+        yield running
+
+
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 @pytest.mark.filterwarnings("ignore")  # what the kernel's client warns of is not ours
-def test_a_notebook_runs_and_its_exercises_refuse_wrong_answers(path: Path, tmp_path: Path) -> None:
+def test_a_notebook_runs_and_its_exercises_refuse_wrong_answers(
+    path: Path, kernel: RunningNotebook, tmp_path: Path
+) -> None:
     code = [cell.source for cell in cells_of(path) if cell.cell_type == "code"]
-    with RunningNotebook(tmp_path, SMALL, patience_s=HANG_S) as kernel:
-        printed = [output.get("text", "") for source in code for output in kernel.run(source)]
-        for number in numbers_of_exercises(path):
-            assert f"Exercise {number}: correct." in "".join(printed)
-        for wrong in WRONG_ANSWERS[path.stem]:
-            with pytest.raises(NotebookError, match=r"Exercise \d, not yet: \S"):
-                kernel.run(wrong)
+    kernel.run(f"import os\nos.chdir({str(tmp_path)!r})")
+    kernel.run("%reset -f")  # no name of another notebook is left, nor what `__main__` began with
+    kernel.run("__spec__ = None")
+    printed = [output.get("text", "") for source in code for output in kernel.run(source)]
+    for number in numbers_of_exercises(path):
+        assert f"Exercise {number}: correct." in "".join(printed)
+    for wrong in WRONG_ANSWERS[path.stem]:
+        with pytest.raises(NotebookError, match=r"Exercise \d, not yet: \S"):
+            kernel.run(wrong)
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -160,6 +160,13 @@ def test_what_is_compiled_is_there_once_and_in_order() -> None:
     assert [name for name in names if not (CHECKOUT / name).is_file()] == []
 
 
+def test_what_a_quick_check_leaves_out_is_there_once_and_in_order() -> None:
+    names = (CHECKOUT / "tests/long.txt").read_text("utf-8").split()
+    assert names == sorted(set(names))
+    files = [CHECKOUT / f"tests/unit/test_{name}.py" for name in names]
+    assert [file.name for file in files if not file.is_file()] == []
+
+
 def test_compiled_modules_hold_no_values_and_no_runtime_protocols() -> None:
     """mypyc checks the fields of dataclasses by their types, and `isinstance` knows no traits."""
     for name in (CHECKOUT / "compiled.txt").read_text("utf-8").split():

@@ -21,7 +21,7 @@ from h3sim.results.paint_bounds import (
     least_delay_ns,
     preemptive_makespan_ns,
 )
-from tests.effort import law, scaled
+from tests.effort import IS_THOROUGH, law
 from tests.helpers import AT_ONCE, page_of
 from validation.paint_bounds import all_orders, closeness, of_small_pages, small_page
 
@@ -164,8 +164,9 @@ def test_what_is_free_delays_nothing() -> None:
 
 
 def test_no_order_of_a_small_page_is_below_its_bounds_and_most_paints_reach_them() -> None:
-    found = of_small_pages(scaled(16), n_orders=400)
-    assert len(found) > scaled(16) / 2
+    n_pages = 160 if IS_THOROUGH else 8
+    found = of_small_pages(n_pages, n_orders=400)
+    assert len(found) > n_pages / 2
     for paint in ("first_paint", "largest_paint"):
         ratios = [row.ratios[paint] for row in found]
         assert sum(ratio < 1.0005 for ratio in ratios) > 0.6 * len(ratios), paint
@@ -199,7 +200,7 @@ def check_small_pages(**setting: Any) -> None:
         check_no_load_is_below_its_bounds(small_page(seed), scheme="fifo", **setting)
 
 
-@law(150)
+@law(150, usual=60)
 @given(
     pages(),
     schemes,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from pathlib import Path
@@ -14,6 +15,7 @@ from h3sim.qlog import qlog_document
 from h3sim.results.configuration import write_load_qlog
 from h3sim.signals import Eps
 from h3sim.trace import Delivery, SignalSent, Trace
+from tests.effort import some
 from validation.qlog_drafts import DRAFTS, LOADS, Checker, cddl_of
 
 OWN = Path(__file__).with_name("qlog_draft.cddl")
@@ -30,10 +32,16 @@ def checker() -> Checker:
     return Checker(cddl_of(path.read_text(encoding="utf-8") for path in paths))
 
 
-@pytest.mark.parametrize("options", LOADS, ids=lambda options: options["scheme"])
-@pytest.mark.parametrize("suffix", [".qlog", ".sqlog"])
+EACH = list(itertools.product([".qlog", ".sqlog"], LOADS))
+
+
+@pytest.mark.parametrize(
+    ("suffix", "options"),
+    some(EACH[: len(LOADS) + 1], EACH),
+    ids=lambda value: value if isinstance(value, str) else value["scheme"],
+)
 def test_each_part_of_a_log_is_as_the_drafts_describe_it(
-    options: dict[str, Any], suffix: str, checker: Checker, tmp_path: Path
+    suffix: str, options: dict[str, Any], checker: Checker, tmp_path: Path
 ) -> None:
     load = h3sim.simulate("davies-meenan", record_packets=True, **options)
     write_load_qlog(load, tmp_path / f"load{suffix}", dialect="draft")

@@ -108,8 +108,8 @@ def small_log(folder: Path) -> Any:
     return h3sim.measure(folder / "load.qlog")
 
 
-@pytest.fixture(params=["load", "comparison", "study", "log", "markup"])
-def made(request: Any, tmp_path: Path) -> Report:
+@pytest.fixture(scope="module", params=["load", "comparison", "study", "log", "markup"])
+def made(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Report:
     match request.param:
         case "load":
             of: Any = loads_of(page_of("small"), "rr", network="4g", record_packets=True)
@@ -118,7 +118,7 @@ def made(request: Any, tmp_path: Path) -> Report:
         case "study":
             of = small_study()
         case "log":
-            of = small_log(tmp_path)
+            of = small_log(tmp_path_factory.mktemp("log"))
         case _:
             of = loads_of(page_of(MARKUP), "rr", "fifo")
     return h3sim.report(of)
@@ -167,6 +167,7 @@ def test_each_figure_says_in_words_what_it_shows_and_has_its_data(made: Report) 
     }
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_waterfalls_beside_each_other_share_an_axis(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[Any] = []
 
@@ -190,6 +191,7 @@ def test_equal_things_give_equal_bytes() -> None:
     assert texts[0] == texts[1]
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_names_with_markup_are_text() -> None:
     made = h3sim.report(loads_of(page_of(MARKUP), "rr"), title=MARKUP, command=MARKUP)
     text = made.to_html()
@@ -203,6 +205,7 @@ def test_names_with_markup_are_text() -> None:
     assert parsed.text.count(MARKUP) >= 3
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_a_timeline_has_every_packet_and_resource_and_no_script_runs_in_notebooks() -> None:
     loads = loads_of(page_of("small"), "rr", "fifo", network="4g", record_packets=True)
     made = h3sim.report(loads)
@@ -226,6 +229,7 @@ def test_a_timeline_has_every_packet_and_resource_and_no_script_runs_in_notebook
     assert "<script" not in made._repr_html_()
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_the_verdict_names_the_fastest_scheme_and_the_ratio_to_the_baseline() -> None:
     loads = loads_of("davies-meenan", "rr", "fifo", "bucket-html")
     verdict = h3sim.report(loads).verdict
@@ -235,12 +239,14 @@ def test_the_verdict_names_the_fastest_scheme_and_the_ratio_to_the_baseline() ->
     assert "times as fast as fifo" in h3sim.report(loads, baseline="fifo").verdict[1]
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_where_all_are_equal_nobody_is_called_fastest() -> None:
     verdict = h3sim.report(loads_of("davies-meenan", "fifo", "fifo")).verdict
     assert all("the choice is free" in sentence for sentence in verdict[:2])
     assert not any("fastest" in sentence for sentence in verdict)
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_every_setting_of_a_load_is_told() -> None:
     (load,) = loads_of("davies-meenan", "rr", network="4g", seed=7)
     reported = settings_of(h3sim.report(load))
@@ -253,6 +259,7 @@ def test_every_setting_of_a_load_is_told() -> None:
     assert reported["page_digest"] == load.page.digest
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_what_loads_differ_in_is_told_load_by_load() -> None:
     reported = settings_of(h3sim.report(loads_of("davies-meenan", "rr", "fifo")))
     assert (reported["load 1"], reported["load 2"]) == ("scheme rr", "scheme fifo")
@@ -272,6 +279,7 @@ def test_what_is_no_result_is_refused(of: Any) -> None:
         h3sim.report(of)
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_a_baseline_that_was_not_loaded_is_refused() -> None:
     with pytest.raises(InputError, match="baseline"):
         h3sim.report(loads_of("davies-meenan", "rr"), baseline="fifo")
@@ -279,6 +287,7 @@ def test_a_baseline_that_was_not_loaded_is_refused() -> None:
         h3sim.report(small_study(), baseline="dfifo")
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_rows_that_are_no_loads_are_refused() -> None:
     study = h3sim.sweep("davies-meenan", schemes=["rr"], resources=True, executor="serial")
     assert h3sim.report(study).verdict[0].startswith("1 loads over ")
@@ -291,6 +300,7 @@ def test_a_comparison_without_its_loads_is_refused() -> None:
         h3sim.report(h3sim.compare("davies-meenan", schemes=["rr"], send_buffers_kb=[0]))
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_a_study_whose_scheme_has_a_single_load_says_why_a_figure_is_missing() -> None:
     study = h3sim.sweep("davies-meenan", schemes=["rr"], executor="serial", progress=False)
     made = h3sim.report(study)
@@ -301,6 +311,7 @@ def test_a_study_whose_scheme_has_a_single_load_says_why_a_figure_is_missing() -
 # The command
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_the_command_writes_what_it_says(tmp_path: Path, capsys: Any) -> None:
     path = tmp_path / "report.html"
     arguments = ["report", "davies-meenan", "--scheme", "rr,fifo", "-o", str(path)]
@@ -311,6 +322,7 @@ def test_the_command_writes_what_it_says(tmp_path: Path, capsys: Any) -> None:
     assert f"h3sim {' '.join(arguments)}" in Elements(path.read_text()).text
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_a_saved_load_a_study_and_a_log_are_told_apart(tmp_path: Path, capsys: Any) -> None:
     assert main(["run", "davies-meenan", "--scheme", "fifo", "--json"]) == 0
     (tmp_path / "load.json").write_text(capsys.readouterr().out)
@@ -373,6 +385,7 @@ def test_a_browser_shows_it_without_a_word_in_its_console(tmp_path: Path) -> Non
     assert parsed.of("img") == []
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_an_advice_is_reported_with_its_sentence_and_its_loads_beside_its_baseline() -> None:
     reported: dict[str, Any] = {"schemes": ["rr", "fifo"], "n_seeds": 2, "networks": []}
     plain, kept = (
@@ -389,6 +402,7 @@ def test_an_advice_is_reported_with_its_sentence_and_its_loads_beside_its_baseli
     assert complete.title == "h3sim: davies-meenan"
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_what_find_found_is_reported() -> None:
     found = h3sim.search("davies-meenan", schemes=["rr", "fifo"], networks=["cable"])
     made = h3sim.report(found)
@@ -397,6 +411,7 @@ def test_what_find_found_is_reported() -> None:
     assert ("seeds at most", 30) in made.made
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_a_load_that_was_saved_is_run_again_for_a_report(tmp_path: Path) -> None:
     load = h3sim.simulate("davies-meenan", scheme="fifo", record_packets=True)
     path = tmp_path / "load.json"
@@ -404,6 +419,7 @@ def test_a_load_that_was_saved_is_run_again_for_a_report(tmp_path: Path) -> None
     assert h3sim.report(h3sim.read_load(path)) == h3sim.report(load)
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_a_study_that_added_seeds_is_reported_as_its_rows() -> None:
     found = h3sim.sequential_sweep(
         "creative", width=0.5, schemes=["rr", "fifo"], rtt_ms=50, loss=0.02, executor="serial"

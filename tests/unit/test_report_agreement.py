@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from h3sim.reporting.document import Report
     from h3sim.table import Table
 
+pytestmark = pytest.mark.usefixtures("unpainted")
 PAGES = ["davies-meenan", "creative", "http2rulez"]
 LOSSY: dict[str, Any] = {"loss": 0.02, "rtt_ms": 50, "schemes": ["rr", "fifo"]}
 

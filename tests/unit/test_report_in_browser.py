@@ -35,6 +35,7 @@ def test_reports_and_animations_have_no_mistake_in_a_browser(tmp_path: Path) -> 
     assert found == {name: [] for name in found}
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_a_timeline_lights_up_a_resource_zooms_and_answers_to_keys(tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     h3sim.report([h3sim.simulate(hostile_page(), scheme=name) for name in ("rr", "fifo")]).save(
@@ -81,6 +82,7 @@ def _press(page: OpenPage, *keys: str) -> None:
         page.evaluate(f"document.querySelector('.timeline .stage').dispatchEvent({event})")
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_rows_of_a_large_page_fold_by_kind_and_open(tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     load = h3sim.simulate("dijit-bidi-inheritance", scheme="rr")
@@ -147,6 +149,7 @@ def test_a_race_plays_steps_and_finds_the_next_difference(tmp_path: Path) -> Non
         assert page.problems == []
 
 
+@pytest.mark.usefixtures("unpainted")
 def test_a_timeline_has_a_panel_of_the_wire_only_where_something_is_on_it(tmp_path: Path) -> None:
     heights = []
     with browser() as open_page:

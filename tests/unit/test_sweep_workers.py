@@ -24,7 +24,7 @@ from h3sim.study.runner import WorkerPool, pool_of, worker_count
 from h3sim.study.store import Store
 from h3sim.units import ms
 from tests import interrupting, standins
-from tests.effort import HANG_S
+from tests.effort import HANG_S, IS_THOROUGH
 from tests.helpers import page_of
 
 if TYPE_CHECKING:
@@ -238,7 +238,7 @@ def test_a_driver_that_is_ended_loses_nothing_and_leaves_no_worker(
 
 
 def test_sweeps_that_are_killed_at_random_moments_lose_nothing() -> None:
-    assert interrupting.kill_often(10) == []
+    assert interrupting.kill_often(10 if IS_THOROUGH else 4) == []
 
 
 @pytest.fixture(scope="module")
