@@ -35,15 +35,14 @@ from h3sim.schemes import SchedulerKind, Scheme
 from h3sim.signals import Eps, Signal
 from h3sim.study.identification import (
     FEW_PICKS,
-    HistorySearch,
     Identification,
     Mechanism,
-    SchedulerCall,
     candidates_for,
     identify,
     predictions,
     refutes,
 )
+from h3sim.study.send_history import HistorySearch, SchedulerCall
 from h3sim.study.send_order import SendOrder, Step, StepKind, send_orders
 
 if TYPE_CHECKING:

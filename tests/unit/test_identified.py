@@ -11,7 +11,8 @@ from h3sim.qlog import read_timeline
 from h3sim.results.configuration import write_load_qlog
 from h3sim.schedulers import Mixed, Quantum
 from h3sim.schemes import SchedulerKind
-from h3sim.study.identification import HistorySearch, Mechanism, SchedulerCall
+from h3sim.study.identification import Mechanism
+from h3sim.study.send_history import HistorySearch, SchedulerCall
 from h3sim.study.send_order import SendOrder, StepKind, send_orders
 from validation.identified import Case, history, is_history, seen_by_client, simulate
 
