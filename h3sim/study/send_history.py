@@ -8,13 +8,17 @@ import pickle
 from bisect import bisect_left
 from collections import Counter, deque
 from functools import cache
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from h3sim.constants import MAX_VARINT
 from h3sim.schedulers import Retransmit, SupportsRequeue
 from h3sim.signals import Eps
 from h3sim.study.send_order import SendOrder, Step, StepKind
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Iterator
+
     from h3sim.schedulers import Scheduler
     from h3sim.study.identification import Mechanism
 
@@ -29,6 +33,10 @@ class SchedulerCall(NamedTuple):
 
 _MOST_REQUEUED = 50
 """Most acknowledgements that are tried for one pick: more streams than that rarely compete."""
+_CALLS_PER_STATE = 24
+"""A state of the scheduler is kept after so many calls."""
+_MOST_EXCHANGED = 100
+"""Most lost packets that may have exchanged what they carried: longer bursts are rare."""
 
 
 @cache
@@ -50,6 +58,79 @@ def _pickled(scheduler: Scheduler) -> bytes:
     buffer = io.BytesIO()
     _Pickler(buffer).dump(scheduler)
     return buffer.getvalue()
+
+
+class _LostFrame(NamedTuple):
+    """Bytes of a stream that were lost, sent between packets *after* and *before*."""
+
+    stream_id: int
+    n_bytes: int
+    after: int
+    before: int
+
+
+class LostBytes:
+    """The bytes that a client's log places in lost packets, any of which may have carried any.
+
+    A gap of a stream only tells what was lost between two packets. Each lost packet between them
+    may have carried it, and what it was to carry by the log waits for a later one.
+    """
+
+    def __init__(self, order: SendOrder) -> None:
+        """Prepare the frames of each lost packet."""
+        lost = set(order.lost_packets)
+        self._packets: deque[tuple[int, list[_LostFrame]]] = deque()
+        last: dict[int, int] = {}
+        waiting: dict[int, list[tuple[list[_LostFrame], int]]] = {}
+        for step in order.steps:
+            if step.kind not in (StepKind.SENT, StepKind.RESENT):
+                continue
+            stream_id = step.stream_id
+            if step.number in lost and step.kind is StepKind.SENT:
+                if not self._packets or self._packets[-1][0] != step.number:
+                    self._packets.append((step.number, []))
+                frames = self._packets[-1][1]
+                frame = _LostFrame(stream_id, step.n_bytes, last.get(stream_id, -1), MAX_VARINT)
+                waiting.setdefault(stream_id, []).append((frames, len(frames)))
+                frames.append(frame)
+            elif step.number not in lost:
+                if step.kind is StepKind.SENT:
+                    last[stream_id] = step.number
+                for frames, index in waiting.pop(stream_id, ()):
+                    frames[index] = frames[index]._replace(before=step.number)
+
+    def take(
+        self, can_send: Container[int], picks: Callable[[], int | None]
+    ) -> Iterator[_LostFrame]:
+        """Yield the frames of the next lost packet, those that are picked first if they may be.
+
+        Of the others, each goes a packet later, so that they stay in the order of their deadlines.
+        """
+        number = self._packets[0][0]
+        index = self._index(number, picks(), can_send)
+        if index:
+            for at in range(index, 0, -1):
+                frames = self._packets[at][1]
+                self._packets[at] = self._packets[at][0], self._packets[at - 1][1]
+                self._packets[at - 1] = self._packets[at - 1][0], frames
+        frames = self._packets.popleft()[1]
+        while frames:
+            pick = picks()
+            at = next((i for i, each in enumerate(frames) if each.stream_id == pick), 0)
+            yield frames.pop(at)
+
+    def _index(self, number: int, pick: int | None, can_send: Container[int]) -> int:
+        """Return which packet's frames may be in the next one, with the stream that is picked."""
+        for index in range(min(len(self._packets), _MOST_EXCHANGED)):
+            later, frames = self._packets[index]
+            if any(each.stream_id == pick for each in frames):
+                fits = all(each.after < number and each.stream_id in can_send for each in frames)
+                return index if fits else 0
+            if index + 1 < len(self._packets):
+                later = self._packets[index + 1][0]
+                if any(each.before <= later for each in frames):
+                    return 0
+        return 0
 
 
 class HistorySearch:
@@ -91,14 +172,18 @@ class HistorySearch:
         self._closings: deque[tuple[int, int]] = deque()
         self._touched: deque[tuple[int, int]] = deque()
         """Streams that are to be requeued, and until when."""
+        self._lost = LostBytes(order)
+        self._lost_numbers = frozenset(order.lost_packets)
         self._left = Counter[int]()
         """The bytes of each stream that are sent from here on."""
         for step in order.steps:
             if step.kind is StepKind.SENT:
                 self._left[step.stream_id] += step.n_bytes
+        self._left_in_log = self._left.copy()
+        """The same if lost packets carried what the log places in them."""
         self._last_packet: dict[int, int] = {}
         """The last packet of each stream."""
-        self._previous: int | None = None
+        self._last_lost = -1
 
     def run(self) -> list[int | None]:
         """Return which stream the mechanism picks at each choice of the log."""
@@ -106,7 +191,12 @@ class HistorySearch:
         for step in self._order.steps:
             self._close_until(step.at_ns)
             match step.kind:
+                case StepKind.SENT if step.number in self._lost_numbers:
+                    self._left_in_log[step.stream_id] -= step.n_bytes
+                    if step.number != self._last_lost:
+                        self._send_lost(step)
                 case StepKind.SENT:
+                    self._left_in_log[step.stream_id] -= step.n_bytes
                     pick = self._send(step)
                     if step.is_choice:
                         predicted.append(pick)
@@ -164,6 +254,8 @@ class HistorySearch:
             case StepKind.READY if stream_id in self._requested and stream_id not in self._joined:
                 self._joined[stream_id] = len(self.calls)
                 self._activate(stream_id)
+            case StepKind.DEACTIVATE if self._left[stream_id] and not self._left_in_log[stream_id]:
+                pass  # a later packet carried its last bytes
             case StepKind.DEACTIVATE:
                 self._requested.pop(stream_id, None)
                 self._joined.pop(stream_id, None)
@@ -180,8 +272,21 @@ class HistorySearch:
         self._call("activate", stream_id)
 
     def _remember(self) -> None:
-        """Keep the state of the scheduler: a stream may turn out to have joined here."""
-        self._states.append((len(self.calls), _pickled(self._scheduler)))
+        """Keep the state of the scheduler now and then: a stream may turn out to have joined here.
+
+        States between them are found by replaying the calls, which is faster than to keep all.
+        """
+        if not self._states or len(self.calls) >= self._states[-1][0] + _CALLS_PER_STATE:
+            self._states.append((len(self.calls), _pickled(self._scheduler)))
+
+    def _state_before(self, index: int) -> Scheduler:
+        """Return the scheduler as it was before that call."""
+        at = bisect_left(self._states, index + 1, key=itemgetter(0)) - 1
+        start, pickled = self._states[at]
+        scheduler: Scheduler = pickle.loads(pickled)  # noqa: S301 - as pickled above
+        for call in self.calls[start:index]:
+            self._apply(scheduler, call)
+        return scheduler
 
     def _send(self, step: Step) -> int | None:
         """Replay bytes that were sent; return what is picked."""
@@ -204,17 +309,23 @@ class HistorySearch:
         self._begun[stream_id] = None
         self._left[stream_id] -= step.n_bytes
         self._last_packet[stream_id] = step.number
-        is_other = stream_id != self._previous
         if not self._requested:
             self._states.clear()
-        elif is_other:
-            self._remember()
         if stream_id in self._active:
             self._call("charge", stream_id, step.n_bytes)
-        if self._requested and is_other:
+            if not self._left[stream_id]:
+                del self._active[stream_id]
+                self._call("deactivate", stream_id)
+        if self._requested:
             self._remember()
-        self._previous = stream_id
         return pick
+
+    def _send_lost(self, step: Step) -> None:
+        """Replay a lost packet: the mechanism decides what it carried, as far as the log allows."""
+        self._last_lost = step.number
+        ready = {*self._active, *self._requested}
+        for frame in self._lost.take(ready, self._scheduler.pick):
+            self._send(step._replace(stream_id=frame.stream_id, n_bytes=frame.n_bytes))
 
     def _may_be_lost(self, stream_id: int, number: int) -> bool:
         """Return whether all that is left of a stream may have been in packets that were lost."""
@@ -236,23 +347,21 @@ class HistorySearch:
             self._activate(stream_id)
         if self._scheduler.pick() == stream_id:
             return
-        states = [state for state in self._states if requested <= state[0] <= joined]
-        low, high = 0, len(states)
+        low, high = requested, joined
         while low < high:
             middle = (low + high) // 2
-            found = self._first_pick(stream_id, states[middle], joined)
+            found = self._first_pick(stream_id, middle, joined)
             if found == len(self.calls):
-                self._join_at(stream_id, states[middle], joined)
+                self._join_at(stream_id, middle, joined)
                 return
             if found is None:  # not yet: it joined earlier
                 high = middle
             else:
                 low = middle + 1
 
-    def _first_pick(self, stream_id: int, state: tuple[int, bytes], joined: int) -> int | None:
-        """Return before which call a stream is next if it joins at that state."""
-        start, pickled = state
-        scheduler = pickle.loads(pickled)  # noqa: S301 - as pickled above
+    def _first_pick(self, stream_id: int, start: int, joined: int) -> int | None:
+        """Return before which call a stream is next if it joins before the call *start*."""
+        scheduler = self._state_before(start)
         scheduler.activate(stream_id)
         for index in range(start, len(self.calls)):
             call = self.calls[index]
@@ -263,19 +372,16 @@ class HistorySearch:
             self._apply(scheduler, call)
         return len(self.calls) if scheduler.pick() == stream_id else None
 
-    def _join_at(self, stream_id: int, state: tuple[int, bytes], joined: int) -> None:
-        """Replay the calls from a state on, with the stream in the scheduler."""
-        start, pickled = state
+    def _join_at(self, stream_id: int, start: int, joined: int) -> None:
+        """Replay the calls from *start* on, with the stream in the scheduler."""
+        self._scheduler = self._state_before(start)
         later = list(enumerate(self.calls[start:], start))
-        remembered = {index for index, _ in self._states if index > start}
         self._states = [each for each in self._states if each[0] <= start]
         del self.calls[start:]
-        self._scheduler = pickle.loads(pickled)  # noqa: S301 - as pickled above
         self._call("activate", stream_id)
         for index, call in later:
             if index != joined:
                 self._call(*call)
-            if index + 1 in remembered:
                 self._remember()
         for other, index in self._requested.items():
             self._requested[other] = index + (start < index <= joined)
