@@ -7,6 +7,7 @@ import io
 import pickle
 from bisect import bisect_left
 from collections import Counter, deque
+from copy import copy
 from functools import cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,7 +18,7 @@ from h3sim.signals import Eps
 from h3sim.study.send_order import SendOrder, Step, StepKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterator
+    from collections.abc import Container, Iterator
 
     from h3sim.schedulers import Scheduler
     from h3sim.study.identification import Mechanism
@@ -29,12 +30,33 @@ class SchedulerCall(NamedTuple):
     method: str
     stream_id: int
     argument: Any = None
+    number: int = -1
+    """The packet that a charge is for."""
 
 
 _MOST_REQUEUED = 50
 """Most acknowledgements that are tried for one pick: more streams than that rarely compete."""
 _CALLS_PER_STATE = 24
 """A state of the scheduler is kept after so many calls."""
+_STEPS_PER_POINT = 16
+"""The search may continue from one in so many steps."""
+_FAR_STEPS, _MOST_TAKEN_BACK, _MOST_REPAIRS = 400, 3, 30
+"""A guess is taken back at most so many steps later, so many for one miss, and so many in all."""
+_CHANGING = (
+    *("calls", "_states", "_requested", "_joined", "_ready", "_begun", "_active", "_open"),
+    *(
+        "_closings",
+        "_touched",
+        "_left_in_log",
+        "_upto",
+        "_last_packet",
+        "_index",
+        "_predicted",
+        "_n_missed",
+    ),
+    "_guessed",
+)
+"""What changes in a search, beside the scheduler and the lost packets."""
 _MOST_EXCHANGED = 100
 """Most lost packets that may have exchanged what they carried: longer bursts are rare."""
 
@@ -61,76 +83,125 @@ def _pickled(scheduler: Scheduler) -> bytes:
 
 
 class _LostFrame(NamedTuple):
-    """Bytes of a stream that were lost, sent between packets *after* and *before*."""
+    """Bytes of a stream in a lost packet, sent between packets *after* and *before*."""
 
     stream_id: int
+    stop: int
     n_bytes: int
     after: int
-    before: int
+    before: int = MAX_VARINT
+    is_sure: bool = False
+    """True if they must have been lost, as later bytes arrived before them."""
 
 
-class LostBytes:
-    """The bytes that a client's log places in lost packets, any of which may have carried any.
+class LostPackets:
+    """What the packets that a client never got may have carried.
 
-    A gap of a stream only tells what was lost between two packets. Each lost packet between them
-    may have carried it, and what it was to carry by the log waits for a later one.
+    A gap of a stream tells that its bytes were lost between two packets; any lost packet between
+    these may have carried them. And where the next bytes of a stream arrive a round trip later or
+    more, a lost packet may have carried them before.
     """
 
     def __init__(self, order: SendOrder) -> None:
-        """Prepare the frames of each lost packet."""
-        lost = set(order.lost_packets)
-        self._packets: deque[tuple[int, list[_LostFrame]]] = deque()
+        """Prepare what the log places in each lost packet, and when each byte arrives."""
+        self._numbers = order.lost_packets
+        self._capacity = order.packet_bytes
+        self._round_trip_ns = order.round_trip_ns
+        self._position = 0
+        index_of = {number: index for index, number in enumerate(self._numbers)}
+        self._frames: list[list[_LostFrame]] = [[] for _ in self._numbers]
+        self._arrivals: dict[int, list[tuple[int, int]]] = {}
+        """For each stream, up to where bytes have arrived, and when."""
+        waiting: dict[int, list[tuple[int, int]]] = {}
         last: dict[int, int] = {}
-        waiting: dict[int, list[tuple[list[_LostFrame], int]]] = {}
         for step in order.steps:
             if step.kind not in (StepKind.SENT, StepKind.RESENT):
                 continue
-            stream_id = step.stream_id
-            if step.number in lost and step.kind is StepKind.SENT:
-                if not self._packets or self._packets[-1][0] != step.number:
-                    self._packets.append((step.number, []))
-                frames = self._packets[-1][1]
-                frame = _LostFrame(stream_id, step.n_bytes, last.get(stream_id, -1), MAX_VARINT)
-                waiting.setdefault(stream_id, []).append((frames, len(frames)))
-                frames.append(frame)
-            elif step.number not in lost:
+            stream_id, stop = step.stream_id, step.offset + step.n_bytes
+            index = index_of.get(step.number)
+            if index is None:
+                self._arrive(step, waiting.get(stream_id, []))
                 if step.kind is StepKind.SENT:
                     last[stream_id] = step.number
-                for frames, index in waiting.pop(stream_id, ()):
-                    frames[index] = frames[index]._replace(before=step.number)
+            elif step.kind is StepKind.SENT:
+                frames = self._frames[index]
+                waiting.setdefault(stream_id, []).append((index, len(frames)))
+                frames.append(_LostFrame(stream_id, stop, step.n_bytes, last.get(stream_id, -1)))
 
-    def take(
-        self, can_send: Container[int], picks: Callable[[], int | None]
-    ) -> Iterator[_LostFrame]:
-        """Yield the frames of the next lost packet, those that are picked first if they may be.
+    def _arrive(self, step: Step, waiting: list[tuple[int, int]]) -> None:
+        """Note that bytes arrive, and what that tells of lost ones before them."""
+        stop = step.offset + step.n_bytes
+        arrivals = self._arrivals.setdefault(step.stream_id, [])
+        if not arrivals or stop > arrivals[-1][0]:
+            arrivals.append((stop, step.at_ns))
+        for at, (index, position) in reversed(list(enumerate(waiting))):
+            frame = self._frames[index][position]
+            if stop > frame.stop - frame.n_bytes:
+                is_sure = step.offset >= frame.stop
+                frame = frame._replace(before=step.number, is_sure=is_sure)
+                self._frames[index][position] = frame
+                del waiting[at]
 
-        Of the others, each goes a packet later, so that they stay in the order of their deadlines.
+    def take(self, number: int) -> Iterator[int]:
+        """Yield the lost packets before packet *number* that were not yet yielded."""
+        while self._position < len(self._numbers) and self._numbers[self._position] < number:
+            yield self._numbers[self._position]
+            self._position += 1
+
+    def frames(
+        self, can_send: Container[int], pick: int | None, upto: int, at_ns: int
+    ) -> list[_LostFrame]:
+        """Return what the next lost packet carried: bytes of the stream that is picked, if it may.
+
+        Those have been sent up to *upto*. Bytes that need not have been lost are left out, unless
+        they are of this stream, or of one that has not joined.
         """
-        number = self._packets[0][0]
-        index = self._index(number, picks(), can_send)
-        if index:
-            for at in range(index, 0, -1):
-                frames = self._packets[at][1]
-                self._packets[at] = self._packets[at][0], self._packets[at - 1][1]
-                self._packets[at - 1] = self._packets[at - 1][0], frames
-        frames = self._packets.popleft()[1]
-        while frames:
-            pick = picks()
-            at = next((i for i, each in enumerate(frames) if each.stream_id == pick), 0)
-            yield frames.pop(at)
+        position = self._position
+        if pick is None:
+            return list(self._frames[position])
+        number = self._numbers[position]
+        late = self._late_frame(pick, upto, at_ns)
+        for index in range(position, min(len(self._frames), position + _MOST_EXCHANGED)):
+            frames = self._frames[index]
+            is_sure = any(frame.is_sure for frame in frames)
+            if any(frame.stream_id == pick and (is_sure or not late) for frame in frames):
+                if all(each.after < number and each.stream_id in can_send for each in frames):
+                    self._move(index, frames)
+                break
+            if late and not is_sure:
+                self._move(index, [late])
+                break
+            sure = [frame for frame in frames if frame.is_sure]
+            n_room = self._capacity - sum(frame.n_bytes for frame in sure)
+            if late and index == position and late.n_bytes <= n_room:
+                return [late, *sure]
+            if index + 1 < len(self._numbers):
+                following = self._numbers[index + 1]
+                if any(frame.before <= following for frame in frames):
+                    break
+        return list(self._frames[position])
 
-    def _index(self, number: int, pick: int | None, can_send: Container[int]) -> int:
-        """Return which packet's frames may be in the next one, with the stream that is picked."""
-        for index in range(min(len(self._packets), _MOST_EXCHANGED)):
-            later, frames = self._packets[index]
-            if any(each.stream_id == pick for each in frames):
-                fits = all(each.after < number and each.stream_id in can_send for each in frames)
-                return index if fits else 0
-            if index + 1 < len(self._packets):
-                later = self._packets[index + 1][0]
-                if any(each.before <= later for each in frames):
-                    return 0
-        return 0
+    def _move(self, index: int, frames: list[_LostFrame]) -> None:
+        """Place frames in the next lost packet; what is in those up to *index* goes one later."""
+        self._frames[self._position + 1 : index + 1] = self._frames[self._position : index]
+        self._frames[self._position] = frames
+
+    def _late_frame(self, stream_id: int, upto: int, at_ns: int) -> _LostFrame | None:
+        """Return the next bytes of a stream if they may have been in a packet lost by *at_ns*."""
+        arrivals = self._arrivals.get(stream_id, [])
+        n_bytes = 0
+        for stop, arrived_ns in arrivals[bisect_left(arrivals, (upto + 1, 0)) :]:
+            if arrived_ns < at_ns + self._round_trip_ns or n_bytes >= self._capacity:
+                break
+            n_bytes = stop - upto
+        n_bytes = min(n_bytes, self._capacity)
+        return _LostFrame(stream_id, upto + n_bytes, n_bytes, -1) if n_bytes else None
+
+    def copy(self) -> LostPackets:
+        """Return a copy that can be changed."""
+        copied = copy(self)
+        copied._frames = self._frames.copy()
+        return copied
 
 
 class HistorySearch:
@@ -158,69 +229,122 @@ class HistorySearch:
         self._scheduler = mechanism.new(order.turn_bytes)
         self._can_requeue = isinstance(self._scheduler, SupportsRequeue)
         self._rejoins = rejoins
-        self._misses_left = len(order.steps) if most_misses is None else most_misses
+        self._most_misses = len(order.steps) if most_misses is None else most_misses
         self._waits_turn = mechanism.retransmit is Retransmit.TURN
-        self._states: list[tuple[int, bytes]] = []
+        self._states = [(0, _pickled(self._scheduler))]
         """Earlier states of the scheduler, each with the number of calls before it."""
         self._requested: dict[int, int] = {}
         """Streams that have sent nothing, and the number of calls before their requests."""
         self._joined: dict[int, int] = {}
         """Those of them that were ready, and the number of calls before they joined."""
+        self._ready: deque[tuple[int, int]] = deque()
+        """Streams that are to join if they are not sent before, and when."""
         self._begun: dict[int, None] = {}
         self._active: dict[int, None] = {}
         self._open: dict[int, None] = {}
         self._closings: deque[tuple[int, int]] = deque()
         self._touched: deque[tuple[int, int]] = deque()
         """Streams that are to be requeued, and until when."""
-        self._lost = LostBytes(order)
+        self._lost = LostPackets(order)
         self._lost_numbers = frozenset(order.lost_packets)
-        self._left = Counter[int]()
-        """The bytes of each stream that are sent from here on."""
+        self._end = Counter[int]()
+        """The length of each stream."""
+        self._left_in_log = Counter[int]()
+        """The bytes of each stream that the log has from here on."""
         for step in order.steps:
             if step.kind is StepKind.SENT:
-                self._left[step.stream_id] += step.n_bytes
-        self._left_in_log = self._left.copy()
-        """The same if lost packets carried what the log places in them."""
+                self._left_in_log[step.stream_id] += step.n_bytes
+                stop = step.offset + step.n_bytes
+                self._end[step.stream_id] = max(self._end[step.stream_id], stop)
+        self._upto = Counter[int]()
+        """The bytes of each stream that were sent so far."""
         self._last_packet: dict[int, int] = {}
         """The last packet of each stream."""
-        self._last_lost = -1
+        self._index = 0
+        """The next step."""
+        self._predicted: list[int | None] = []
+        self._n_missed = 0
+        self._guessed: list[tuple[int, int]] = []
+        """Lost packets that need not have carried what was picked, and the steps at them."""
+        self._kept: set[int] = set()
+        """Those of them that did not carry it."""
+        self._points: list[dict[str, Any]] = []
+        """Copies of all that changes, from which the search may continue."""
+        self._repairs_left = _MOST_REPAIRS
 
     def run(self) -> list[int | None]:
         """Return which stream the mechanism picks at each choice of the log."""
-        predicted: list[int | None] = []
-        for step in self._order.steps:
-            self._close_until(step.at_ns)
-            match step.kind:
-                case StepKind.SENT if step.number in self._lost_numbers:
-                    self._left_in_log[step.stream_id] -= step.n_bytes
-                    if step.number != self._last_lost:
-                        self._send_lost(step)
-                case StepKind.SENT:
-                    self._left_in_log[step.stream_id] -= step.n_bytes
-                    pick = self._send(step)
-                    if step.is_choice:
-                        predicted.append(pick)
-                        self._misses_left -= pick != step.stream_id
-                        if self._misses_left < 0:
-                            break
-                case StepKind.RESENT:
-                    if step.is_choice:
-                        predicted.append(~step.stream_id)
-                    if self._waits_turn and step.stream_id in self._active:
-                        self._call("charge", step.stream_id, step.n_bytes)
-                case StepKind.OPEN | StepKind.UPDATE:
-                    self._signal(step)
-                case _:
-                    self._change(step)
-        return predicted
+        while self._index < len(self._order.steps) and self._n_missed <= self._most_misses:
+            index, n_missed = self._index, self._n_missed
+            self._advance()
+            if self._n_missed > n_missed:
+                self._repair(index, n_missed)
+        return self._predicted
 
-    def _call(self, method: str, stream_id: int, argument: Any = None) -> None:
-        call = SchedulerCall(method, stream_id, argument)
+    def _advance(self) -> None:
+        """Replay the next step of the log."""
+        if not self._index % _STEPS_PER_POINT:
+            self._points.append(self._copies())
+        step = self._order.steps[self._index]
+        self._take(step)
+        self._index += 1
+
+    def _take(self, step: Step) -> None:
+        """Replay a step of the log."""
+        self._close_until(step.at_ns)
+        self._ready_until(step.at_ns)
+        match step.kind:
+            case StepKind.SENT | StepKind.RESENT:
+                pick = self._replay(step)
+                if step.is_choice:
+                    self._predicted.append(pick)
+                    sent = step.stream_id if step.kind is StepKind.SENT else ~step.stream_id
+                    self._n_missed += pick != sent
+            case StepKind.OPEN | StepKind.UPDATE:
+                self._signal(step)
+            case _:
+                self._change(step)
+
+    # Choices that are taken back
+
+    def _copies(self) -> dict[str, Any]:
+        """Return copies of all that changes."""
+        copies = {name: copy(getattr(self, name)) for name in _CHANGING}
+        return {**copies, "_lost": self._lost.copy(), "_scheduler": _pickled(self._scheduler)}
+
+    def _restore(self, copies: dict[str, Any]) -> None:
+        """Continue from what was copied."""
+        for name in _CHANGING:
+            setattr(self, name, copy(copies[name]))
+        self._lost = copies["_lost"].copy()
+        self._scheduler = pickle.loads(copies["_scheduler"])  # noqa: S301 - as pickled above
+
+    def _repair(self, index: int, n_missed: int) -> None:
+        """Take back a guess before the step at *index* if that leaves only *n_missed* misses."""
+        missed, points = self._copies(), self._points
+        for number, guessed in self._guessed[: -_MOST_TAKEN_BACK - 1 : -1]:
+            if index - guessed > _FAR_STEPS or not self._repairs_left:
+                break
+            self._repairs_left -= 1
+            at = guessed // _STEPS_PER_POINT
+            self._restore(points[at])
+            self._points = points[:at]
+            self._kept.add(number)
+            while self._index <= index:
+                self._advance()
+            if self._n_missed <= n_missed:
+                return
+            self._kept.discard(number)
+        self._restore(missed)
+        self._points = points
+
+    def _call(self, method: str, stream_id: int, argument: Any = None, number: int = -1) -> None:
+        call = SchedulerCall(method, stream_id, argument, number)
         self.calls.append(call)
         self._apply(self._scheduler, call)
 
     def _apply(self, scheduler: Any, call: SchedulerCall) -> None:
-        method, stream_id, argument = call
+        method, stream_id, argument, _ = call
         if argument is not None:
             getattr(scheduler, method)(stream_id, argument)
         elif method != "requeue" or self._can_requeue:
@@ -228,6 +352,14 @@ class HistorySearch:
         else:
             scheduler.deactivate(stream_id)
             scheduler.activate(stream_id)
+
+    def _ready_until(self, at_ns: int) -> None:
+        """Let streams join that have surely been ready for a round trip: that is an estimate."""
+        while self._ready and self._ready[0][0] < at_ns:
+            stream_id = self._ready.popleft()[1]
+            if stream_id in self._requested and stream_id not in self._joined:
+                self._joined[stream_id] = len(self.calls)
+                self._activate(stream_id)
 
     def _close_until(self, at_ns: int) -> None:
         while self._closings and self._closings[0][0] < at_ns:
@@ -251,11 +383,10 @@ class HistorySearch:
             case StepKind.ACTIVATE:
                 self._requested[stream_id] = len(self.calls)
                 self._remember()
-            case StepKind.READY if stream_id in self._requested and stream_id not in self._joined:
-                self._joined[stream_id] = len(self.calls)
-                self._activate(stream_id)
-            case StepKind.DEACTIVATE if self._left[stream_id] and not self._left_in_log[stream_id]:
-                pass  # a later packet carried its last bytes
+            case StepKind.READY if stream_id in self._requested:
+                self._ready.append((step.at_ns + self._order.round_trip_ns, stream_id))
+            case StepKind.DEACTIVATE if not self._left_in_log[stream_id]:
+                pass  # it is deactivated once its last bytes are sent, which may be later
             case StepKind.DEACTIVATE:
                 self._requested.pop(stream_id, None)
                 self._joined.pop(stream_id, None)
@@ -307,25 +438,54 @@ class HistorySearch:
         if pick != stream_id and self._rejoins:
             self._rejoin_until(stream_id)
         self._begun[stream_id] = None
-        self._left[stream_id] -= step.n_bytes
+        self._upto[stream_id] = max(self._upto[stream_id], step.offset + step.n_bytes)
         self._last_packet[stream_id] = step.number
-        if not self._requested:
-            self._states.clear()
         if stream_id in self._active:
-            self._call("charge", stream_id, step.n_bytes)
-            if not self._left[stream_id]:
+            self._call("charge", stream_id, step.n_bytes, step.number)
+            if self._upto[stream_id] >= self._end[stream_id]:
                 del self._active[stream_id]
                 self._call("deactivate", stream_id)
-        if self._requested:
-            self._remember()
+        self._remember()
         return pick
+
+    def _replay(self, step: Step) -> int | None:
+        """Replay bytes that a log shows; return what is picked, `~stream_id` for lost bytes."""
+        for number in self._lost.take(step.number + 1):
+            self._send_lost(step._replace(number=number))
+        if step.kind is StepKind.SENT:
+            self._left_in_log[step.stream_id] -= step.n_bytes
+        if step.number in self._lost_numbers:
+            return None
+        stream_id, stop = step.stream_id, step.offset + step.n_bytes
+        n_bytes = stop - max(step.offset, self._upto[stream_id])
+        if n_bytes > 0:
+            return self._send(step._replace(n_bytes=n_bytes, offset=stop - n_bytes))
+        if self._waits_turn and stream_id in self._active:
+            self._call("charge", stream_id, step.n_bytes, step.number)
+        return stream_id if step.kind is StepKind.SENT else ~stream_id
 
     def _send_lost(self, step: Step) -> None:
         """Replay a lost packet: the mechanism decides what it carried, as far as the log allows."""
-        self._last_lost = step.number
-        ready = {*self._active, *self._requested}
-        for frame in self._lost.take(ready, self._scheduler.pick):
-            self._send(step._replace(stream_id=frame.stream_id, n_bytes=frame.n_bytes))
+        pick = None if step.number in self._kept else self._scheduler.pick()
+        can_send = {*self._active, *self._requested}
+        upto = 0 if pick is None else self._upto[pick]
+        frames = self._lost.frames(can_send, pick, upto, step.at_ns)
+        if any(frame.stream_id == pick and not frame.is_sure for frame in frames):
+            self._guessed.append((step.number, self._index))
+        while frames:
+            pick = self._scheduler.pick()
+            at = next((at for at, each in enumerate(frames) if each.stream_id == pick), 0)
+            frame = frames.pop(at)
+            stream_id = frame.stream_id
+            n_bytes = min(frame.n_bytes, frame.stop - self._upto[stream_id])
+            if n_bytes <= 0 or not (
+                frame.is_sure
+                or stream_id == pick
+                or (stream_id in self._requested and self._joining(stream_id) is not None)
+            ):
+                continue
+            offset = frame.stop - n_bytes
+            self._send(step._replace(stream_id=stream_id, n_bytes=n_bytes, offset=offset))
 
     def _may_be_lost(self, stream_id: int, number: int) -> bool:
         """Return whether all that is left of a stream may have been in packets that were lost."""
@@ -334,30 +494,41 @@ class HistorySearch:
             return False
         lost = self._order.lost_packets
         n_lost = bisect_left(lost, number) - bisect_left(lost, last)
-        return self._left[stream_id] <= n_lost * self._order.packet_bytes
+        n_left = self._end[stream_id] - self._upto[stream_id]
+        return n_left <= n_lost * self._order.packet_bytes
 
     # When a stream joined
 
     def _join(self, stream_id: int) -> None:
         """Activate a stream when it must join to be next now; now, if there is no such time."""
-        requested = self._requested.pop(stream_id)
+        start = self._joining(stream_id)
+        del self._requested[stream_id]
         joined = self._joined.pop(stream_id, None)
-        if joined is None:
-            joined = len(self.calls)
-            self._activate(stream_id)
-        if self._scheduler.pick() == stream_id:
+        if start is None or start == joined:
+            if joined is None:
+                self._activate(stream_id)
             return
-        low, high = requested, joined
-        while low < high:
-            middle = (low + high) // 2
-            found = self._first_pick(stream_id, middle, joined)
+        self._active[stream_id] = None
+        self._join_at(stream_id, start, len(self.calls) if joined is None else joined)
+
+    def _joining(self, stream_id: int) -> int | None:
+        """Return before which call a stream must join to be next now; None if there is none."""
+        joined = self._joined.get(stream_id, len(self.calls))
+        if stream_id in self._joined and self._scheduler.pick() == stream_id:
+            return joined
+        low, high = self._requested[stream_id], joined
+        start = joined  # as late as possible
+        while True:
+            found = self._first_pick(stream_id, start, joined)
             if found == len(self.calls):
-                self._join_at(stream_id, middle, joined)
-                return
+                return start
             if found is None:  # not yet: it joined earlier
-                high = middle
+                high = start
             else:
-                low = middle + 1
+                low = start + 1
+            if low >= high:
+                return None
+            start = (low + high) // 2
 
     def _first_pick(self, stream_id: int, start: int, joined: int) -> int | None:
         """Return before which call a stream is next if it joins before the call *start*."""
@@ -374,19 +545,22 @@ class HistorySearch:
 
     def _join_at(self, stream_id: int, start: int, joined: int) -> None:
         """Replay the calls from *start* on, with the stream in the scheduler."""
-        self._scheduler = self._state_before(start)
-        later = list(enumerate(self.calls[start:], start))
-        self._states = [each for each in self._states if each[0] <= start]
-        del self.calls[start:]
-        self._call("activate", stream_id)
-        for index, call in later:
-            if index != joined:
-                self._call(*call)
-                self._remember()
+        activate = SchedulerCall("activate", stream_id)
+        later = [*self.calls[start:joined], *self.calls[joined + 1 :]]
+        self._replay_calls(self._state_before(start), start, [activate, *later])
         for other, index in self._requested.items():
             self._requested[other] = index + (start < index <= joined)
         for other, index in self._joined.items():  # the index of a call, which moves from there on
             self._joined[other] = index + (start <= index <= joined)
+
+    def _replay_calls(self, scheduler: Scheduler, start: int, calls: list[SchedulerCall]) -> None:
+        """Make these calls instead of those from *start* on."""
+        self._scheduler = scheduler
+        self._states = [each for each in self._states if each[0] <= start]
+        del self.calls[start:]
+        for call in calls:
+            self._call(*call)
+            self._remember()
 
     # When streams were requeued
 
