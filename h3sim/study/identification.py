@@ -129,7 +129,10 @@ def predictions(
     """
     if resync is Resync.HISTORY:
         rejoins = mechanism.kind not in _TREE_KINDS
-        return HistorySearch(order, mechanism, rejoins=rejoins).run()
+        n_choices = sum(step.is_choice for step in order.steps)
+        most_misses = round((1 - _LEAST_SHARE_ESTIMATED) * n_choices)
+        found = HistorySearch(order, mechanism, rejoins=rejoins, most_misses=most_misses).run()
+        return found + [None] * (n_choices - len(found))  # no more is named, whatever the rest
     return _Replay(order, mechanism, resync=resync).run()
 
 

@@ -38,8 +38,6 @@ _MOST_REQUEUED = 50
 """Most acknowledgements that are tried for one pick: more streams than that rarely compete."""
 _CALLS_PER_STATE = 24
 """A state of the scheduler is kept after so many calls."""
-_STEPS_PER_POINT = 16
-"""The search may continue from one in so many steps."""
 _FAR_STEPS, _MOST_TAKEN_BACK, _MOST_REPAIRS = 400, 3, 30
 """A guess is taken back at most so many steps later, so many for one miss, and so many in all."""
 _CHANGING = (
@@ -142,9 +140,13 @@ class LostPackets:
                 self._frames[index][position] = frame
                 del waiting[at]
 
+    def has_before(self, number: int) -> bool:
+        """Return whether a packet before packet *number* was lost and not yet taken."""
+        return self._position < len(self._numbers) and self._numbers[self._position] < number
+
     def take(self, number: int) -> Iterator[int]:
         """Yield the lost packets before packet *number* that were not yet yielded."""
-        while self._position < len(self._numbers) and self._numbers[self._position] < number:
+        while self.has_before(number):
             yield self._numbers[self._position]
             self._position += 1
 
@@ -268,8 +270,8 @@ class HistorySearch:
         """Lost packets that need not have carried what was picked, and the steps at them."""
         self._kept: set[int] = set()
         """Those of them that did not carry it."""
-        self._points: list[dict[str, Any]] = []
-        """Copies of all that changes, from which the search may continue."""
+        self._points: dict[int, dict[str, Any]] = {}
+        """Copies of all that changes, before the steps at lost packets."""
         self._repairs_left = _MOST_REPAIRS
 
     def run(self) -> list[int | None]:
@@ -283,9 +285,9 @@ class HistorySearch:
 
     def _advance(self) -> None:
         """Replay the next step of the log."""
-        if not self._index % _STEPS_PER_POINT:
-            self._points.append(self._copies())
         step = self._order.steps[self._index]
+        if self._lost.has_before(step.number + 1):
+            self._points[self._index] = self._copies()
         self._take(step)
         self._index += 1
 
@@ -321,14 +323,14 @@ class HistorySearch:
 
     def _repair(self, index: int, n_missed: int) -> None:
         """Take back a guess before the step at *index* if that leaves only *n_missed* misses."""
-        missed, points = self._copies(), self._points
-        for number, guessed in self._guessed[: -_MOST_TAKEN_BACK - 1 : -1]:
-            if index - guessed > _FAR_STEPS or not self._repairs_left:
-                break
+        guesses = self._guessed[: -_MOST_TAKEN_BACK - 1 : -1][: self._repairs_left]
+        guesses = [each for each in guesses if index - each[1] <= _FAR_STEPS]
+        if not guesses:
+            return
+        missed = self._copies()
+        for number, guessed in guesses:
             self._repairs_left -= 1
-            at = guessed // _STEPS_PER_POINT
-            self._restore(points[at])
-            self._points = points[:at]
+            self._restore(self._points[guessed])
             self._kept.add(number)
             while self._index <= index:
                 self._advance()
@@ -336,7 +338,6 @@ class HistorySearch:
                 return
             self._kept.discard(number)
         self._restore(missed)
-        self._points = points
 
     def _call(self, method: str, stream_id: int, argument: Any = None, number: int = -1) -> None:
         call = SchedulerCall(method, stream_id, argument, number)
@@ -445,7 +446,8 @@ class HistorySearch:
             if self._upto[stream_id] >= self._end[stream_id]:
                 del self._active[stream_id]
                 self._call("deactivate", stream_id)
-        self._remember()
+        if self._requested:
+            self._remember()
         return pick
 
     def _replay(self, step: Step) -> int | None:
