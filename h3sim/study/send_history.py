@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from h3sim.constants import MAX_VARINT
 from h3sim.schedulers import Retransmit, SupportsRequeue
 from h3sim.signals import Eps
-from h3sim.study.send_order import SendOrder, Step, StepKind
+from h3sim.study.send_order import LEAST_BYTES, SendOrder, Step, StepKind
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
@@ -47,7 +47,6 @@ _CHANGING = (
         "_touched",
         "_left_in_log",
         "_upto",
-        "_last_packet",
         "_index",
         "_predicted",
         "_n_missed",
@@ -80,7 +79,7 @@ def _pickled(scheduler: Scheduler) -> bytes:
     return buffer.getvalue()
 
 
-class _LostFrame(NamedTuple):
+class LostFrame(NamedTuple):
     """Bytes of a stream in a lost packet, sent between packets *after* and *before*."""
 
     stream_id: int
@@ -103,11 +102,12 @@ class LostPackets:
     def __init__(self, order: SendOrder) -> None:
         """Prepare what the log places in each lost packet, and when each byte arrives."""
         self._numbers = order.lost_packets
-        self._capacity = order.packet_bytes
+        self.capacity = order.packet_bytes
+        """The bytes of streams in a full packet."""
         self._round_trip_ns = order.round_trip_ns
         self._position = 0
         index_of = {number: index for index, number in enumerate(self._numbers)}
-        self._frames: list[list[_LostFrame]] = [[] for _ in self._numbers]
+        self._frames: list[list[LostFrame]] = [[] for _ in self._numbers]
         self._arrivals: dict[int, list[tuple[int, int]]] = {}
         """For each stream, up to where bytes have arrived, and when."""
         waiting: dict[int, list[tuple[int, int]]] = {}
@@ -124,7 +124,7 @@ class LostPackets:
             elif step.kind is StepKind.SENT:
                 frames = self._frames[index]
                 waiting.setdefault(stream_id, []).append((index, len(frames)))
-                frames.append(_LostFrame(stream_id, stop, step.n_bytes, last.get(stream_id, -1)))
+                frames.append(LostFrame(stream_id, stop, step.n_bytes, last.get(stream_id, -1)))
 
     def _arrive(self, step: Step, waiting: list[tuple[int, int]]) -> None:
         """Note that bytes arrive, and what that tells of lost ones before them."""
@@ -152,7 +152,7 @@ class LostPackets:
 
     def frames(
         self, can_send: Container[int], pick: int | None, upto: int, at_ns: int
-    ) -> list[_LostFrame]:
+    ) -> list[LostFrame]:
         """Return what the next lost packet carried: bytes of the stream that is picked, if it may.
 
         Those have been sent up to *upto*. Bytes that need not have been lost are left out, unless
@@ -162,11 +162,11 @@ class LostPackets:
         if pick is None:
             return list(self._frames[position])
         number = self._numbers[position]
-        late = self._late_frame(pick, upto, at_ns)
+        late = self.late_frame(pick, upto, at_ns, self.capacity)
         for index in range(position, min(len(self._frames), position + _MOST_EXCHANGED)):
             frames = self._frames[index]
             is_sure = any(frame.is_sure for frame in frames)
-            if any(frame.stream_id == pick and (is_sure or not late) for frame in frames):
+            if any(each.stream_id == pick and (each.is_sure or not late) for each in frames):
                 if all(each.after < number and each.stream_id in can_send for each in frames):
                     self._move(index, frames)
                 break
@@ -174,7 +174,7 @@ class LostPackets:
                 self._move(index, [late])
                 break
             sure = [frame for frame in frames if frame.is_sure]
-            n_room = self._capacity - sum(frame.n_bytes for frame in sure)
+            n_room = self.capacity - sum(frame.n_bytes for frame in sure)
             if late and index == position and late.n_bytes <= n_room:
                 return [late, *sure]
             if index + 1 < len(self._numbers):
@@ -183,21 +183,23 @@ class LostPackets:
                     break
         return list(self._frames[position])
 
-    def _move(self, index: int, frames: list[_LostFrame]) -> None:
+    def _move(self, index: int, frames: list[LostFrame]) -> None:
         """Place frames in the next lost packet; what is in those up to *index* goes one later."""
         self._frames[self._position + 1 : index + 1] = self._frames[self._position : index]
         self._frames[self._position] = frames
 
-    def _late_frame(self, stream_id: int, upto: int, at_ns: int) -> _LostFrame | None:
+    def late_frame(
+        self, stream_id: int, upto: int, at_ns: int, most_bytes: int
+    ) -> LostFrame | None:
         """Return the next bytes of a stream if they may have been in a packet lost by *at_ns*."""
         arrivals = self._arrivals.get(stream_id, [])
         n_bytes = 0
         for stop, arrived_ns in arrivals[bisect_left(arrivals, (upto + 1, 0)) :]:
-            if arrived_ns < at_ns + self._round_trip_ns or n_bytes >= self._capacity:
+            if arrived_ns < at_ns + self._round_trip_ns or n_bytes >= most_bytes:
                 break
             n_bytes = stop - upto
-        n_bytes = min(n_bytes, self._capacity)
-        return _LostFrame(stream_id, upto + n_bytes, n_bytes, -1) if n_bytes else None
+        n_bytes = min(n_bytes, most_bytes)
+        return LostFrame(stream_id, upto + n_bytes, n_bytes, -1) if n_bytes else None
 
     def copy(self) -> LostPackets:
         """Return a copy that can be changed."""
@@ -260,8 +262,6 @@ class HistorySearch:
                 self._end[step.stream_id] = max(self._end[step.stream_id], stop)
         self._upto = Counter[int]()
         """The bytes of each stream that were sent so far."""
-        self._last_packet: dict[int, int] = {}
-        """The last packet of each stream."""
         self._index = 0
         """The next step."""
         self._predicted: list[int | None] = []
@@ -430,17 +430,12 @@ class HistorySearch:
         elif stream_id in self._begun and stream_id not in self._active:
             self._activate(stream_id)
         pick = self._scheduler.pick()
-        while pick is not None and pick != stream_id and self._may_be_lost(pick, step.number):
-            del self._active[pick]
-            self._call("deactivate", pick)
-            pick = self._scheduler.pick()
         if pick != stream_id and self._requeue_until(stream_id):
             pick = stream_id
         if pick != stream_id and self._rejoins:
             self._rejoin_until(stream_id)
         self._begun[stream_id] = None
         self._upto[stream_id] = max(self._upto[stream_id], step.offset + step.n_bytes)
-        self._last_packet[stream_id] = step.number
         if stream_id in self._active:
             self._call("charge", stream_id, step.n_bytes, step.number)
             if self._upto[stream_id] >= self._end[stream_id]:
@@ -468,36 +463,51 @@ class HistorySearch:
 
     def _send_lost(self, step: Step) -> None:
         """Replay a lost packet: the mechanism decides what it carried, as far as the log allows."""
-        pick = None if step.number in self._kept else self._scheduler.pick()
+        is_kept = step.number in self._kept
+        pick = None if is_kept else self._scheduler.pick()
         can_send = {*self._active, *self._requested}
         upto = 0 if pick is None else self._upto[pick]
         frames = self._lost.frames(can_send, pick, upto, step.at_ns)
         if any(frame.stream_id == pick and not frame.is_sure for frame in frames):
             self._guessed.append((step.number, self._index))
+        room, is_full = self._lost.capacity, False
         while frames:
             pick = self._scheduler.pick()
             at = next((at for at, each in enumerate(frames) if each.stream_id == pick), 0)
             frame = frames.pop(at)
-            stream_id = frame.stream_id
-            n_bytes = min(frame.n_bytes, frame.stop - self._upto[stream_id])
-            if n_bytes <= 0 or not (
-                frame.is_sure
-                or stream_id == pick
-                or (stream_id in self._requested and self._joining(stream_id) is not None)
-            ):
-                continue
-            offset = frame.stop - n_bytes
-            self._send(step._replace(stream_id=stream_id, n_bytes=n_bytes, offset=offset))
+            if frame.is_sure or self._can_be_next(frame.stream_id):
+                room -= self._send_frame(step, frame)
+                is_full = self._upto[frame.stream_id] < self._end[frame.stream_id]
+        # Where a stream ends, the next one follows in the same packet.
+        while not (is_kept or is_full) and room >= LEAST_BYTES:
+            late = self._late_frame(step.at_ns, room)
+            if late is None:
+                break
+            room -= self._send_frame(step, late)
 
-    def _may_be_lost(self, stream_id: int, number: int) -> bool:
-        """Return whether all that is left of a stream may have been in packets that were lost."""
-        last = self._last_packet.get(stream_id)
-        if last is None or stream_id not in self._active:
-            return False
-        lost = self._order.lost_packets
-        n_lost = bisect_left(lost, number) - bisect_left(lost, last)
-        n_left = self._end[stream_id] - self._upto[stream_id]
-        return n_left <= n_lost * self._order.packet_bytes
+    def _send_frame(self, step: Step, frame: LostFrame) -> int:
+        """Replay what is new of a frame in a lost packet; return its bytes."""
+        n_bytes = min(frame.n_bytes, frame.stop - self._upto[frame.stream_id])
+        if n_bytes > 0:
+            offset = frame.stop - n_bytes
+            sent = step._replace(stream_id=frame.stream_id, n_bytes=n_bytes, offset=offset)
+            self._send(sent)
+        return max(0, n_bytes)
+
+    def _late_frame(self, at_ns: int, room: int) -> LostFrame | None:
+        """Return the bytes of what is next that a packet may have carried which was lost then."""
+        pick = self._scheduler.pick()
+        if pick is not None:
+            return self._lost.late_frame(pick, self._upto[pick], at_ns, room)
+        late = (self._lost.late_frame(key, 0, at_ns, room) for key in self._requested)
+        return next((each for each in late if each and self._can_be_next(each.stream_id)), None)
+
+    def _can_be_next(self, stream_id: int) -> bool:
+        """Return whether a stream is next, or is if it joined at the right time."""
+        is_requested = stream_id in self._requested
+        return self._scheduler.pick() == stream_id or (
+            is_requested and self._joining(stream_id) is not None
+        )
 
     # When a stream joined
 
