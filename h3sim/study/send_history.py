@@ -165,28 +165,40 @@ class LostPackets:
         late = self.late_frame(pick, upto, at_ns, self.capacity)
         for index in range(position, min(len(self._frames), position + _MOST_EXCHANGED)):
             frames = self._frames[index]
-            is_sure = any(frame.is_sure for frame in frames)
+            sure = [frame for frame in frames if frame.is_sure]
             if any(each.stream_id == pick and (each.is_sure or not late) for each in frames):
                 if all(each.after < number and each.stream_id in can_send for each in frames):
                     self._move(index, frames)
                 break
-            if late and not is_sure:
-                self._move(index, [late])
+            if late and not sure and self._move(index, [late]):
                 break
-            sure = [frame for frame in frames if frame.is_sure]
             n_room = self.capacity - sum(frame.n_bytes for frame in sure)
             if late and index == position and late.n_bytes <= n_room:
                 return [late, *sure]
-            if index + 1 < len(self._numbers):
-                following = self._numbers[index + 1]
-                if any(frame.before <= following for frame in frames):
-                    break
         return list(self._frames[position])
 
-    def _move(self, index: int, frames: list[LostFrame]) -> None:
-        """Place frames in the next lost packet; what is in those up to *index* goes one later."""
-        self._frames[self._position + 1 : index + 1] = self._frames[self._position : index]
-        self._frames[self._position] = frames
+    def _move(self, index: int, frames: list[LostFrame]) -> bool:
+        """Place frames in the next lost packet if later ones up to *index* may have the others.
+
+        The most urgent ones go first; what need not have been lost is dropped.
+        """
+        position = self._position
+        others = [
+            (min(frame.before for frame in each), max(frame.after for frame in each), each)
+            for each in self._frames[position:index]
+            if any(frame.is_sure for frame in each)
+        ]
+        others.sort(key=itemgetter(0))
+        placed: list[list[LostFrame]] = []
+        for number in self._numbers[position + 1 : index + 1]:
+            at = next((at for at, each in enumerate(others) if each[1] < number), None)
+            if at is not None and others[at][0] <= number:
+                return False
+            placed.append([] if at is None else others.pop(at)[2])
+        if others:
+            return False
+        self._frames[position : index + 1] = [frames, *placed]
+        return True
 
     def late_frame(
         self, stream_id: int, upto: int, at_ns: int, most_bytes: int
