@@ -120,19 +120,22 @@ class Resync(enum.Enum):
 
 
 def predictions(
-    order: SendOrder, mechanism: Mechanism, *, resync: Resync = Resync.NONE
+    order: SendOrder,
+    mechanism: Mechanism,
+    *,
+    resync: Resync = Resync.NONE,
+    most_misses: int | None = None,
 ) -> list[int | None]:
     """Return which stream the mechanism would have sent at each choice.
 
     Bytes that are sent again count as another stream, `~stream_id`. A stream that may not have been
-    ready is not held against it.
+    ready is not held against it. The search for a history ends after *most_misses*.
     """
     if resync is Resync.HISTORY:
         rejoins = mechanism.kind not in _TREE_KINDS
-        n_choices = sum(step.is_choice for step in order.steps)
-        most_misses = round((1 - _LEAST_SHARE_ESTIMATED) * n_choices)
-        found = HistorySearch(order, mechanism, rejoins=rejoins, most_misses=most_misses).run()
-        return found + [None] * (n_choices - len(found))  # no more is named, whatever the rest
+        search = HistorySearch(order, mechanism, rejoins=rejoins, most_misses=most_misses)
+        found = search.run()
+        return found + [None] * (sum(step.is_choice for step in order.steps) - len(found))
     return _Replay(order, mechanism, resync=resync).run()
 
 
@@ -644,10 +647,20 @@ class _Comparison:
     def _scored(self, mechanism: Mechanism, resync: Resync = Resync.NONE) -> _Scored:
         found = self._known.get((mechanism, resync))
         if found is None:
-            predicted = predictions(self.order, mechanism, resync=resync)
+            predicted = predictions(
+                self.order, mechanism, resync=resync, most_misses=self._most_misses()
+            )
             hits = tuple(a == b for a, b in zip(predicted, self.picks, strict=True))
             found = self._known[mechanism, resync] = _Scored(mechanism, hits, resync)
         return found
+
+    def _most_misses(self) -> int:
+        """Return how many choices a mechanism may leave unexplained until the best one refutes it.
+
+        A search for a history is not continued after that: it takes its time.
+        """
+        n_hits = max((each.n_hits for each in self._known.values()), default=0)
+        return FEW_PICKS + 2 * (len(self.picks) - n_hits)
 
     def score(self, mechanism: Mechanism) -> _Scored:
         """Return which choices a mechanism explains."""
