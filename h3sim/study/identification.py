@@ -124,19 +124,39 @@ def predictions(
     mechanism: Mechanism,
     *,
     resync: Resync = Resync.NONE,
-    most_misses: int | None = None,
 ) -> list[int | None]:
     """Return which stream the mechanism would have sent at each choice.
 
     Bytes that are sent again count as another stream, `~stream_id`. A stream that may not have been
-    ready is not held against it. The search for a history ends after *most_misses*.
+    ready is not held against it.
     """
     if resync is Resync.HISTORY:
-        rejoins = mechanism.kind not in _TREE_KINDS
-        search = HistorySearch(order, mechanism, rejoins=rejoins, most_misses=most_misses)
-        found = search.run()
-        return found + [None] * (sum(step.is_choice for step in order.steps) - len(found))
+        return _history(order, mechanism)[0]
     return _Replay(order, mechanism, resync=resync).run()
+
+
+def _history(
+    order: SendOrder, mechanism: Mechanism, most_misses: int | None = None
+) -> tuple[list[int | None], int]:
+    """Return the picks in the best history that is found, and the deviations in it.
+
+    A deviation is another pick than that of the log, or a stream that goes behind its equals for no
+    reason.
+    """
+    n_choices = sum(step.is_choice for step in order.steps)
+    best: tuple[list[int | None], int] | None = None
+    n_deviations = n_choices
+    for rejoins in (False, True):
+        search = HistorySearch(order, mechanism, rejoins=rejoins, most_misses=most_misses)
+        n_left = n_choices - len(search.run())
+        n_missed = search.n_missed + n_left
+        n_deviations = min(n_deviations, n_missed + search.n_rejoined)
+        if best is None or n_missed < best[1]:
+            best = [*search.picks, *[None] * n_left], n_missed
+        if n_missed < FEW_PICKS or mechanism.kind in _TREE_KINDS:
+            break
+    assert best is not None  # noqa: S101 - one of them is
+    return best[0], n_deviations
 
 
 class _Replay:
@@ -349,13 +369,9 @@ def candidates_for(order: SendOrder) -> list[Mechanism]:
     ]
     if Eps in kinds:
         found += [replace(each, turn=turn) for each in _EPS for turn in quanta]
-        # One that no response reached shows in the order of both kinds only.
+        # One that no response reached.
         if _LONGEST_QUANTUM not in quanta:
-            found += [
-                replace(each, turn=_LONGEST_QUANTUM)
-                for each in _EPS
-                if each.mixed is not Mixed.ALL_SHARE
-            ]
+            found += [replace(each, turn=_LONGEST_QUANTUM) for each in _EPS]
         found.append(Mechanism(kind=SchedulerKind.EPS, is_sequential=True))
     if H2Priority in kinds:
         found += _TREES
@@ -525,6 +541,8 @@ class _Comparison:
             if step.is_choice
         ]
         self._known: dict[tuple[Mechanism, Resync], _Scored] = {}
+        self._deviations: dict[str, int] = {}
+        """The fewest deviations from a history of each mechanism of which one was searched."""
         kinds = {step.kind for step in order.steps}
         self._retransmits: tuple[Retransmit, ...] = (Retransmit.FIRST,)
         if StepKind.LOST in kinds:
@@ -542,7 +560,8 @@ class _Comparison:
         # Where one explains a server's log exactly, the others need no help.
         if not (self._is_server and self._is_exact()):
             self._help(variants)
-        self.best = max(self.groups.values(), key=lambda scored: scored.n_hits)
+        likely = [each for each in self.groups.values() if not self._deviates(each)]
+        self.best = max(likely, key=lambda scored: scored.n_hits)
 
     def _is_exact(self) -> bool:
         """Return whether a mechanism explains all choices."""
@@ -647,9 +666,12 @@ class _Comparison:
     def _scored(self, mechanism: Mechanism, resync: Resync = Resync.NONE) -> _Scored:
         found = self._known.get((mechanism, resync))
         if found is None:
-            predicted = predictions(
-                self.order, mechanism, resync=resync, most_misses=self._most_misses()
-            )
+            if resync is Resync.HISTORY:
+                predicted, n_deviations = _history(self.order, mechanism, self._most_misses())
+                known = self._deviations.get(mechanism.name, n_deviations)
+                self._deviations[mechanism.name] = min(known, n_deviations)
+            else:
+                predicted = predictions(self.order, mechanism, resync=resync)
             hits = tuple(a == b for a, b in zip(predicted, self.picks, strict=True))
             found = self._known[mechanism, resync] = _Scored(mechanism, hits, resync)
         return found
@@ -669,7 +691,16 @@ class _Comparison:
 
     def refuted(self, scored: _Scored) -> bool:
         """Return whether the best mechanism refutes another."""
-        return refutes(self.best.hits, scored.hits)
+        return refutes(self.best.hits, scored.hits) or self._deviates(scored)
+
+    def _deviates(self, scored: _Scored) -> bool:
+        """Return whether a history with few deviations refutes a mechanism that has none.
+
+        What explains a log with so few deviations was searched, and so is any other explanation.
+        """
+        fewest = min(self._deviations.values(), default=FEW_PICKS)
+        n_deviations = self._deviations.get(scored.mechanism.name, 0)
+        return fewest < FEW_PICKS and n_deviations >= FEW_PICKS + 2 * fewest
 
     def settled(self, variants: Iterable[Mechanism]) -> list[Mechanism]:
         """Return the variants of the best mechanism that are not refuted, the best ones first."""

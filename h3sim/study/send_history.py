@@ -9,6 +9,7 @@ from bisect import bisect_left
 from collections import Counter, deque
 from copy import copy
 from functools import cache
+from itertools import islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -42,18 +43,12 @@ _FAR_STEPS, _MOST_TAKEN_BACK, _MOST_REPAIRS = 400, 3, 30
 """A guess is taken back at most so many steps later, so many for one miss, and so many in all."""
 _CHANGING = (
     *("calls", "_states", "_requested", "_joined", "_ready", "_begun", "_active", "_open"),
-    *(
-        "_closings",
-        "_touched",
-        "_left_in_log",
-        "_upto",
-        "_index",
-        "_predicted",
-        "_n_missed",
-    ),
-    "_guessed",
+    *("_closings", "_touched", "_left_in_log", "_upto", "_index", "_guessed"),
+    *("picks", "n_missed", "n_rejoined"),
 )
 """What changes in a search, beside the scheduler and the lost packets."""
+_MOST_STARTED = 3
+"""So many streams are tried that may have begun in a lost packet."""
 _MOST_EXCHANGED = 100
 """Most lost packets that may have exchanged what they carried: longer bursts are rare."""
 
@@ -227,6 +222,10 @@ class HistorySearch:
     acknowledgements requeued streams, within a round trip's variation. Each is chosen as late as
     the picks allow: a stream joins once it is sent, or earlier if it is not next then. The earlier
     it joins, the earlier it is picked, so bisection finds the time.
+
+    Nor does a client know what lost packets carried. They carry what the mechanism picks, as far as
+    the log allows (`LostPackets`). Where bytes need not have been lost, that is a guess, which is
+    taken back if it leads to a pick that was not sent.
     """
 
     def __init__(
@@ -276,8 +275,12 @@ class HistorySearch:
         """The bytes of each stream that were sent so far."""
         self._index = 0
         """The next step."""
-        self._predicted: list[int | None] = []
-        self._n_missed = 0
+        self.picks: list[int | None] = []
+        """What was picked at the choices so far."""
+        self.n_missed = 0
+        """The choices so far at which something else was picked."""
+        self.n_rejoined = 0
+        """The streams so far that went behind their equals for no reason."""
         self._guessed: list[tuple[int, int]] = []
         """Lost packets that need not have carried what was picked, and the steps at them."""
         self._kept: set[int] = set()
@@ -288,12 +291,12 @@ class HistorySearch:
 
     def run(self) -> list[int | None]:
         """Return which stream the mechanism picks at each choice of the log."""
-        while self._index < len(self._order.steps) and self._n_missed <= self._most_misses:
-            index, n_missed = self._index, self._n_missed
+        while self._index < len(self._order.steps) and self.n_missed <= self._most_misses:
+            index, n_missed = self._index, self.n_missed
             self._advance()
-            if self._n_missed > n_missed:
+            if self.n_missed > n_missed:
                 self._repair(index, n_missed)
-        return self._predicted
+        return self.picks
 
     def _advance(self) -> None:
         """Replay the next step of the log."""
@@ -311,9 +314,9 @@ class HistorySearch:
             case StepKind.SENT | StepKind.RESENT:
                 pick = self._replay(step)
                 if step.is_choice:
-                    self._predicted.append(pick)
+                    self.picks.append(pick)
                     sent = step.stream_id if step.kind is StepKind.SENT else ~step.stream_id
-                    self._n_missed += pick != sent
+                    self.n_missed += pick != sent
             case StepKind.OPEN | StepKind.UPDATE:
                 self._signal(step)
             case _:
@@ -346,7 +349,7 @@ class HistorySearch:
             self._kept.add(number)
             while self._index <= index:
                 self._advance()
-            if self._n_missed <= n_missed:
+            if self.n_missed <= n_missed:
                 return
             self._kept.discard(number)
         self._restore(missed)
@@ -444,7 +447,7 @@ class HistorySearch:
         pick = self._scheduler.pick()
         if pick != stream_id and self._requeue_until(stream_id):
             pick = stream_id
-        if pick != stream_id and self._rejoins:
+        if pick != stream_id and self._rejoins and step.number not in self._lost_numbers:
             self._rejoin_until(stream_id)
         self._begun[stream_id] = None
         self._upto[stream_id] = max(self._upto[stream_id], step.offset + step.n_bytes)
@@ -511,8 +514,9 @@ class HistorySearch:
         pick = self._scheduler.pick()
         if pick is not None:
             return self._lost.late_frame(pick, self._upto[pick], at_ns, room)
-        late = (self._lost.late_frame(key, 0, at_ns, room) for key in self._requested)
-        return next((each for each in late if each and self._can_be_next(each.stream_id)), None)
+        frames = (self._lost.late_frame(key, 0, at_ns, room) for key in self._requested)
+        late = islice((frame for frame in frames if frame is not None), _MOST_STARTED)
+        return next((frame for frame in late if self._can_be_next(frame.stream_id)), None)
 
     def _can_be_next(self, stream_id: int) -> bool:
         """Return whether a stream is next, or is if it joined at the right time."""
@@ -614,6 +618,7 @@ class HistorySearch:
         pick = self._scheduler.pick()
         while pick is not None and pick != stream_id and pick not in vain:
             vain[pick] = None
+            self.n_rejoined += 1
             self._call("deactivate", pick)
             self._call("activate", pick)
             pick = self._scheduler.pick()
