@@ -334,7 +334,9 @@ def seen_by_client(
         if step.kind is StepKind.OPEN and step.stream_id in requested:
             requested.remove(step.stream_id)
             steps.append(Step(StepKind.ACTIVATE, step.at_ns, step.stream_id))
-    return replace(order, steps=tuple(steps), knows_losses=False)
+    sent = {step.number for step in steps if step.kind in (StepKind.SENT, StepKind.RESENT)}
+    lost = order.lost_packets or tuple(number for number in sorted(sent) if number not in received)
+    return replace(order, steps=tuple(steps), knows_losses=False, lost_packets=lost)
 
 
 def history(this: Case, seen: SendOrder, name: str) -> list[SchedulerCall] | None:

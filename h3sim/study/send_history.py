@@ -234,9 +234,14 @@ class HistorySearch:
         mechanism: Mechanism,
         *,
         rejoins: bool = False,
+        joins_when_ready: bool = False,
         most_misses: int | None = None,
     ) -> None:
-        """Prepare a search, which ends once it cannot explain more choices than *most_misses*."""
+        """Prepare a search, which ends once it cannot explain more choices than *most_misses*.
+
+        The log's estimate of when a stream surely had something to send is the time when it joined
+        at the latest if *joins_when_ready*; else that may be up to a round trip later.
+        """
         self.calls: list[SchedulerCall] = []
         """The calls of the scheduler so far; those of `pick` are left out."""
         self._order = order
@@ -244,6 +249,7 @@ class HistorySearch:
         self._scheduler = mechanism.new(order.turn_bytes)
         self._can_requeue = isinstance(self._scheduler, SupportsRequeue)
         self._rejoins = rejoins
+        self._ready_delay_ns = 0 if joins_when_ready else order.round_trip_ns
         self._most_misses = len(order.steps) if most_misses is None else most_misses
         self._waits_turn = mechanism.retransmit is Retransmit.TURN
         self._states = [(0, _pickled(self._scheduler))]
@@ -370,8 +376,8 @@ class HistorySearch:
             scheduler.activate(stream_id)
 
     def _ready_until(self, at_ns: int) -> None:
-        """Let streams join that have surely been ready for a round trip: that is an estimate."""
-        while self._ready and self._ready[0][0] < at_ns:
+        """Let streams join that have surely been ready for long enough."""
+        while self._ready and self._ready[0][0] <= at_ns:
             stream_id = self._ready.popleft()[1]
             if stream_id in self._requested and stream_id not in self._joined:
                 self._joined[stream_id] = len(self.calls)
@@ -400,7 +406,7 @@ class HistorySearch:
                 self._requested[stream_id] = len(self.calls)
                 self._remember()
             case StepKind.READY if stream_id in self._requested:
-                self._ready.append((step.at_ns + self._order.round_trip_ns, stream_id))
+                self._ready.append((step.at_ns + self._ready_delay_ns, stream_id))
             case StepKind.DEACTIVATE if not self._left_in_log[stream_id]:
                 pass  # it is deactivated once its last bytes are sent, which may be later
             case StepKind.DEACTIVATE:
