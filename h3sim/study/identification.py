@@ -146,14 +146,14 @@ def _history(
     n_choices = sum(step.is_choice for step in order.steps)
     best: tuple[list[int | None], int] | None = None
     n_deviations = n_choices
-    # In a tree the order of streams depends for long on when each joined.
     is_tree = mechanism.kind in _TREE_KINDS
-    for is_second in (False, True):
+    for rejoins in (False, True):
         search = HistorySearch(
             order,
             mechanism,
-            rejoins=is_second and not is_tree,
-            joins_when_ready=is_second and is_tree,
+            rejoins=rejoins,
+            # In a tree it shows for long when a stream joined: a late time is no better guess.
+            joins_when_ready=is_tree,
             most_misses=most_misses,
         )
         n_left = n_choices - len(search.run())
@@ -161,7 +161,7 @@ def _history(
         n_deviations = min(n_deviations, n_missed + search.n_rejoined)
         if best is None or n_missed < best[1]:
             best = [*search.picks, *[None] * n_left], n_missed
-        if n_missed < FEW_PICKS:
+        if n_missed < FEW_PICKS or is_tree:
             break
     assert best is not None  # noqa: S101 - one of them is
     return best[0], n_deviations
