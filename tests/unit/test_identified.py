@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -171,7 +171,7 @@ def _charge(calls: list[SchedulerCall], number: int) -> int:
     return next(index for index, call in enumerate(calls) if call.number == number)
 
 
-def _replaced(calls: list[SchedulerCall], index: int, **changes: int) -> list[SchedulerCall]:
+def _replaced(calls: list[SchedulerCall], index: int, **changes: Any) -> list[SchedulerCall]:
     return [*calls[:index], calls[index]._replace(**changes), *calls[index + 1 :]]
 
 
