@@ -35,15 +35,14 @@ from h3sim.schemes import SchedulerKind, Scheme
 from h3sim.signals import Eps, Signal
 from h3sim.study.identification import (
     FEW_PICKS,
-    HistorySearch,
     Identification,
     Mechanism,
-    SchedulerCall,
     candidates_for,
     identify,
     predictions,
     refutes,
 )
+from h3sim.study.send_history import HistorySearch, SchedulerCall
 from h3sim.study.send_order import SendOrder, Step, StepKind, send_orders
 
 if TYPE_CHECKING:
@@ -303,7 +302,12 @@ def client_views(
     for order in (known, found):
         for has_hints in (True, False):
             view = seen_by_client(order, received, has_hints=has_hints)
-            yield replace(view, ack_spread_ns=found.ack_spread_ns)
+            yield replace(
+                view,
+                ack_spread_ns=found.ack_spread_ns,
+                lost_packets=found.lost_packets,
+                round_trip_ns=found.round_trip_ns,
+            )
 
 
 def seen_by_client(
@@ -330,7 +334,9 @@ def seen_by_client(
         if step.kind is StepKind.OPEN and step.stream_id in requested:
             requested.remove(step.stream_id)
             steps.append(Step(StepKind.ACTIVATE, step.at_ns, step.stream_id))
-    return replace(order, steps=tuple(steps), knows_losses=False)
+    sent = {step.number for step in steps if step.kind in (StepKind.SENT, StepKind.RESENT)}
+    lost = order.lost_packets or tuple(number for number in sorted(sent) if number not in received)
+    return replace(order, steps=tuple(steps), knows_losses=False, lost_packets=lost)
 
 
 def history(this: Case, seen: SendOrder, name: str) -> list[SchedulerCall] | None:
@@ -360,81 +366,72 @@ _METHODS = {
 _AT_ONCE, _AT_ANY_TIME = -1, MAX_VARINT
 
 
-class _Gap:
-    """Lost bytes of a stream between packets *after* and *before*, in so many packets."""
-
-    def __init__(self, after: int) -> None:
-        self.after, self.before, self.n_packets = after, MAX_VARINT, 0
-
-
-def _gaps(seen: SendOrder) -> dict[int, list[_Gap]]:
-    """Return the gaps of each stream."""
-    gaps: dict[int, list[_Gap]] = {}
-    for step in seen.steps:
-        if step.kind is StepKind.SENT:
-            of_stream = gaps.setdefault(step.stream_id, [_Gap(-1)])
-            if step.is_choice:
-                of_stream[-1].before = step.number
-                of_stream.append(_Gap(step.number))
-            else:
-                of_stream[-1].n_packets += 1
-    return gaps
-
-
 class _DueCalls:
     """The calls of a scheduler that a client's view calls for, and until when each may be made."""
 
     def __init__(self, seen: SendOrder, mechanism: Mechanism) -> None:
+        self._seen = seen
         self._steps = deque(seen.steps)
         self._mechanism = mechanism
-        self._ack_spread_ns = seen.ack_spread_ns
+        self._lost = set(seen.lost_packets)
+        self._last_number = -1
+        self._lost_bytes = Counter[int]()
+        """The bytes in each lost packet so far."""
         self._due: dict[tuple[str, int], deque[int]] = {}
         self._begun: set[int] = set()
         self._active: set[int] = set()
         self._closed: set[int] = set()
-        self._gaps = _gaps(seen)
-        self._exchanged: set[int] = set()
+        self._sent = Counter[int]()
+        """The bytes of each stream that were sent so far; the same in the log, and in all."""
+        self._sent_in_log = Counter[int]()
+        self._end = Counter[int]()
+        self._arrivals: dict[int, list[tuple[int, int, int]]] = {}
+        """The first and last of bytes of each stream, and when the client got them."""
+        for step in seen.steps:
+            if step.kind in (StepKind.SENT, StepKind.RESENT):
+                stop = step.offset + step.n_bytes
+                self._end[step.stream_id] = max(self._end[step.stream_id], stop)
+                if step.number not in self._lost:
+                    arrivals = self._arrivals.setdefault(step.stream_id, [])
+                    arrivals.append((step.offset, stop, step.at_ns))
         self._advance()
 
     def _advance(self) -> None:
-        """Note what calls for a call up to the next bytes of a stream."""
-        while self._steps and self._steps[0].kind is not StepKind.SENT:
-            step = self._steps[0]
-            if step.kind is StepKind.RESENT and self._is_charged(step):
-                break
-            self._steps.popleft()
+        """Note what calls for a call up to the next bytes that were sent."""
+        while self._steps and self._steps[0].kind not in (StepKind.SENT, StepKind.RESENT):
+            step = self._steps.popleft()
             if step.kind in _METHODS and (until_ns := self._until_ns(step)) is not None:
                 key = _METHODS[step.kind], step.stream_id
                 self._due.setdefault(key, deque()).append(until_ns)
 
-    def _is_charged(self, step: Step) -> bool:
-        """Return whether the scheduler is charged for bytes that are sent again."""
-        return self._mechanism.retransmit is Retransmit.TURN and step.stream_id in self._active
-
     def _until_ns(self, step: Step) -> int | None:
         """Return when the call for a step must be made; None if there is none."""
+        stream_id = step.stream_id
         match step.kind:
-            case StepKind.ACTIVATE if step.stream_id not in self._begun:
+            case StepKind.ACTIVATE if stream_id not in self._begun:
                 return _AT_ANY_TIME  # until its first byte
+            case StepKind.DEACTIVATE if self._sent_in_log[stream_id] >= self._end[stream_id]:
+                return None  # it is due once its last byte was sent
             case StepKind.UPDATE if not self._mechanism.heeds_updates:
                 return None
-            case StepKind.UPDATE if step.stream_id in self._closed:
+            case StepKind.UPDATE if stream_id in self._closed:
                 return None
             case StepKind.CLOSE:
                 return _AT_ANY_TIME
             case StepKind.TOUCHED if not self._mechanism.requeues:
                 return None
             case StepKind.TOUCHED:
-                is_active = step.stream_id in self._active
-                return step.at_ns + self._ack_spread_ns if is_active else None
+                is_active = stream_id in self._active
+                return step.at_ns + self._seen.ack_spread_ns if is_active else None
         return _AT_ONCE
 
     def make(self, call: SchedulerCall) -> bool:
         """Make a call other than a charge; return whether it is due."""
-        due = self._due.get((call.method, call.stream_id))
-        if not due:
-            return False
-        due.popleft()
+        key = call.method, call.stream_id
+        while not self._due.get(key):
+            if not self._passes():
+                return False
+        self._due[key].popleft()
         match call.method:
             case "activate":
                 self._active.add(call.stream_id)
@@ -443,40 +440,93 @@ class _DueCalls:
                 self._due.pop(("requeue", call.stream_id), None)
             case "close":
                 self._closed.add(call.stream_id)
-        self._advance()
         return True
 
-    def exchanges(self, stream_id: int) -> bool:
-        """Return whether the next packet may have carried that stream instead, and note it.
-
-        A client knows what lost packets carried in total, but not which carried which: one may have
-        carried any bytes that were lost between the packets around it, and another the rest.
-        """
-        step = self._steps[0] if self._steps else None
-        if step is None or step.is_choice or step.number in self._exchanged:
+    def _passes(self) -> bool:
+        """Pass the next bytes of the log if they call for no charge; return whether they do not."""
+        if not self._steps:
             return False
-        for gap in self._gaps.get(stream_id, ()):
-            if gap.after < step.number < gap.before and gap.n_packets:
-                gap.n_packets -= 1
-                self._exchanged.add(step.number)
-                return True
-        return False
+        step = self._steps[0]
+        stop = step.offset + step.n_bytes
+        if step.number not in self._lost:
+            is_charged = self._mechanism.retransmit is Retransmit.TURN
+            if stop > self._sent[step.stream_id] or (is_charged and step.stream_id in self._active):
+                return False
+        self._pop()
+        return True
+
+    def _pop(self) -> Step:
+        step = self._steps.popleft()
+        stop = step.offset + step.n_bytes
+        self._sent_in_log[step.stream_id] = max(self._sent_in_log[step.stream_id], stop)
+        self._advance()
+        return step
 
     def charge(self, call: SchedulerCall) -> Step | None:
         """Make a charge; return the bytes that were sent then, None if it is not their turn."""
-        if not self._steps:
+        while self._steps and self._steps[0].number <= call.number:
+            is_it = self._steps[0].number == call.number and call.number in self._lost
+            if is_it or not self._passes():
+                break
+        if not self._steps or call.number < self._last_number:
             return None
-        step = self._steps.popleft()
-        if step.kind is StepKind.SENT:
-            self._begun.add(step.stream_id)
-            if any(due and due[0] < step.at_ns for due in self._due.values()):
+        self._last_number = call.number
+        is_late = any(due and due[0] < self._steps[0].at_ns for due in self._due.values())
+        if is_late or call.stream_id not in self._active:
+            return None
+        step = self._lost_step(call) if call.number in self._lost else self._received_step(call)
+        if step is not None:
+            self._begun.add(call.stream_id)
+            stop = step.offset + step.n_bytes
+            self._sent[call.stream_id] = max(self._sent[call.stream_id], stop)
+            if step.kind is StepKind.SENT and stop >= self._end[call.stream_id]:
+                self._due[("deactivate", call.stream_id)] = deque([_AT_ONCE])
+        return step
+
+    def _lost_step(self, call: SchedulerCall) -> Step | None:
+        """Return the next bytes of a stream if a lost packet may have carried them.
+
+        A client knows which bytes were lost, but not which packet carried which. Bytes ahead of
+        others that it got may have been in any lost packet before those; others if they arrived a
+        round trip later.
+        """
+        start = self._sent[call.stream_id]
+        stop, at_ns = start + call.argument, self._steps[0].at_ns
+        self._lost_bytes[call.number] += call.argument
+        if self._steps[0].number < call.number or self._lost_bytes[call.number] > self._most_bytes:
+            return None
+        has_gap = False
+        for first, last, arrived_ns in self._arrivals.get(call.stream_id, ()):
+            has_gap |= first >= stop and arrived_ns >= at_ns
+            is_early = arrived_ns < at_ns + self._seen.round_trip_ns
+            if first < stop and last > start and is_early and not has_gap:
                 return None
-        self._advance()
-        is_it = (step.stream_id, step.n_bytes) == (call.stream_id, call.argument)
-        return step if is_it and call.stream_id in self._active else None
+        kind = StepKind.SENT
+        return Step(kind, at_ns, call.stream_id, call.argument, call.number, offset=start)
+
+    @property
+    def _most_bytes(self) -> int:
+        """The most bytes in a packet."""
+        return self._seen.turn_bytes
+
+    def _received_step(self, call: SchedulerCall) -> Step | None:
+        """Return the bytes of a packet that the client got, as far as they are new."""
+        step = self._steps[0]
+        stream_id, sent = step.stream_id, self._sent[step.stream_id]
+        if min(self._sent_in_log[stream_id], step.offset) > sent:
+            return None  # what the log has in lost packets was not sent
+        step = self._pop()
+        stop = step.offset + step.n_bytes
+        if stop > sent:
+            start = max(step.offset, sent)
+            step = step._replace(kind=StepKind.SENT, offset=start, n_bytes=stop - start)
+        is_it = (step.number, stream_id, step.n_bytes) == (call.number, *call[1:3])
+        return step if is_it else None
 
     def is_over(self) -> bool:
         """Return whether all bytes were sent."""
+        while self._passes():
+            pass
         return not self._steps
 
 
@@ -485,8 +535,9 @@ def is_history(seen: SendOrder, mechanism: Mechanism, calls: Sequence[SchedulerC
 
     Each pick is that of the log. Each stream joins between its request and its first byte, and is
     requeued by an acknowledgement, no earlier than that and at most the spread later; all else is
-    called when the log has it. Lost packets may have exchanged what they carried. As few picks may
-    differ, or streams go behind others without a reason, as refute no mechanism of a server's log.
+    called when the log has it. Lost packets may have carried any bytes that were lost then. As few
+    picks may differ, or streams go behind others without a reason, as refute no mechanism of a
+    server's log.
     """
     scheduler: Any = mechanism.new(seen.turn_bytes)
     due = _DueCalls(seen, mechanism)
@@ -503,7 +554,7 @@ def is_history(seen: SendOrder, mechanism: Mechanism, calls: Sequence[SchedulerC
             rejoin = call._replace(method="activate")
             if call.method != "deactivate" or not waiting or waiting.popleft() != rejoin:
                 return False
-            n_wrong += not due.exchanges(call.stream_id)
+            n_wrong += 1
             scheduler.deactivate(call.stream_id)
             call = rejoin
         _make(scheduler, call)

@@ -73,6 +73,8 @@ class Step(NamedTuple):
     """The packet's number."""
     signal: Signal | None = None
     is_choice: bool = False
+    offset: int = 0
+    """The first of the bytes that were sent."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +97,8 @@ class SendOrder:
     unknown: tuple[str, ...]
     lost_packets: tuple[int, ...] = ()
     """The packets that a client never got, in order."""
+    round_trip_ns: int = 0
+    """The least time after which a client gets lost bytes again."""
     signals: Mapping[int, Signal] = field(default_factory=dict)
     """The last signal of each stream that has one."""
     has_signals: bool = False
@@ -401,6 +405,7 @@ def _order_of_arrivals(arrivals: _Arrivals, wait_ns: int) -> SendOrder:
         knows_losses=False,
         ack_spread_ns=spread_ns,
         lost_packets=tuple(arrivals.lost),
+        round_trip_ns=least_ns,
         paths=arrivals.paths,
         unknown=arrivals.unknown,
     )
@@ -455,7 +460,7 @@ class Missing(NamedTuple):
 _NEAR_PACKETS = 12
 """A response was lost at most so many packets behind the bytes before it, or ahead of those behind
 it."""
-_LEAST_BYTES = 32
+LEAST_BYTES = 32
 """The least bytes of a stream that are worth a frame in a packet that has others."""
 
 
@@ -469,19 +474,35 @@ class LostRoom:
         self._frames: dict[int, list[StreamFrame]] = {}
 
     def assign_gaps(self, gaps: Iterable[Missing]) -> None:
-        """Place each gap in the packets between those around it, the most urgent one first."""
+        """Place each gap in the packets between those around it, the most urgent one first.
+
+        A packet that does not end a stream is full of it, so each has bytes of one gap, as long as
+        there are packets for that.
+        """
         by_start = sorted((self._after(gap), gap) for gap in gaps)
+        if not self._place(by_start, is_shared=False):
+            self._left = dict.fromkeys(self._lost, self._capacity_bytes)
+            self._frames.clear()
+            self._place(by_start, is_shared=True)
+
+    def _place(self, by_start: list[tuple[int, Missing]], *, is_shared: bool) -> bool:
+        """Place gaps, in packets that they may share or not; return whether all were placed."""
         waiting: list[Missing] = []
         position = 0
+        is_placed = True
         for number in self._lost:
             while position < len(by_start) and by_start[position][0] < number:
                 heappush(waiting, by_start[position][1])
                 position += 1
-            while waiting and self._left[number] >= _LEAST_BYTES:
+            while waiting and self._left[number] >= LEAST_BYTES:
+                if number in self._frames and not is_shared:
+                    break
                 gap = heappop(waiting)
-                # Else it is more than its packets can have carried.
-                if gap.before > number and (rest := self._assign(number, gap)) is not None:
+                if gap.before <= number:  # it is more than its packets can have carried
+                    is_placed = False
+                elif (rest := self._assign(number, gap)) is not None:
                     heappush(waiting, rest)
+        return is_placed and not waiting and position == len(by_start)
 
     def _after(self, gap: Missing) -> int:
         """Return the packet that a gap comes after; a response begins just ahead of the rest."""
@@ -503,7 +524,7 @@ class LostRoom:
             # A burst of losses may be long: each packet of it need only be near the one before.
             first, last = (bisect_right(self._lost, at) for at in (after, assigned + _NEAR_PACKETS))
             n_bytes = end.stop - end.start
-            least = min(n_bytes, _LEAST_BYTES)  # an end of a few bytes leaves in any packet
+            least = min(n_bytes, LEAST_BYTES)  # an end of a few bytes leaves in any packet
             numbers = [number for number in self._lost[first:last] if self._left[number] >= least]
             if sum(self._left[number] for number in numbers) < n_bytes:
                 continue
@@ -801,6 +822,7 @@ class _Builder:
                 n_bytes=frame.n_bytes,
                 number=packet.number,
                 is_choice=is_choice and not packet.is_inferred,
+                offset=frame.offset,
             )
         )
 

@@ -310,18 +310,31 @@ def test_a_server_s_log_shows_when_responses_were_ready(tmp_path: Path) -> None:
     assert "eps, non-incremental-first" in found.candidates
 
 
+def _carried(room: LostRoom) -> list[tuple[int, int, int, int]]:
+    """Return packet, stream, offset and length of the frames in lost packets."""
+    return sorted(
+        (packet.number, frame.stream_id, frame.offset, frame.n_bytes)
+        for packet in room.packets()
+        for frame in packet.frames
+    )
+
+
 def test_bytes_of_lost_packets_fill_the_room_in_them_by_their_deadlines() -> None:
     room = LostRoom([5, 6, 7], 1000)
     room.assign_gaps([Missing(9, 4, 0, 3000, 4500), Missing(8, 4, 4, 0, 500)])
     # Of an end that did not fit, nothing is placed; what was sent soon after was not lost.
     room.assign_ends([Missing(40, 4, 8, 0, 1500), Missing(10, 4, 12, 0, 1)])
     room.assign_ends([Missing(40, 4, 16, 2000, 2900)])
-    carried = [
-        (packet.number, frame.stream_id, frame.offset, frame.n_bytes)
-        for packet in room.packets()
-        for frame in packet.frames
-    ]
-    assert carried == [(5, 4, 0, 500), (5, 0, 3000, 500), (6, 0, 3500, 1000), (7, 16, 2000, 900)]
+    gaps = [(5, 4, 0, 500), (6, 0, 3000, 1000), (7, 0, 4000, 500)]
+    assert _carried(room) == sorted([*gaps, (5, 16, 2000, 500), (7, 16, 2500, 400)])
+
+
+def test_gaps_share_a_lost_packet_only_if_there_are_too_few() -> None:
+    """A packet in which no stream ends is full of one stream."""
+    gaps = [Missing(9, 4, 0, 3000, 4500), Missing(8, 4, 4, 0, 500)]
+    room = LostRoom([5, 6], 1000)
+    room.assign_gaps(gaps)
+    assert _carried(room) == [(5, 0, 3000, 500), (5, 4, 0, 500), (6, 0, 3500, 1000)]
 
 
 def test_a_response_that_lost_its_beginning_began_just_ahead_of_the_rest() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -11,9 +11,19 @@ from h3sim.qlog import read_timeline
 from h3sim.results.configuration import write_load_qlog
 from h3sim.schedulers import Mixed, Quantum
 from h3sim.schemes import SchedulerKind
-from h3sim.study.identification import HistorySearch, Mechanism, SchedulerCall
-from h3sim.study.send_order import SendOrder, StepKind, send_orders
-from validation.identified import Case, history, is_history, seen_by_client, simulate
+from h3sim.signals import Eps
+from h3sim.study.identification import Mechanism
+from h3sim.study.send_history import HistorySearch, SchedulerCall
+from h3sim.study.send_order import SendOrder, Step, StepKind, send_orders
+from validation.identified import (
+    Case,
+    history,
+    is_history,
+    outcome,
+    seen_by_client,
+    simulate,
+)
+from validation.identified import case as random_case
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -90,6 +100,93 @@ def test_a_stream_is_requeued_only_by_an_acknowledgement(seen: SendOrder) -> Non
     joined = _index(calls, "activate")
     requeue = SchedulerCall("requeue", calls[joined].stream_id)
     assert not is_history(seen, TRUE, [*calls[: joined + 1], requeue, *calls[joined + 1 :]])
+
+
+def _sent(packets: str, *, round_trip_ns: int = 5, lost: tuple[int, ...] = ()) -> SendOrder:
+    """Return what a client saw of streams a (0) and b (4), a packet of 1,000 bytes per letter.
+
+    A dot is a lost packet of which the log says nothing.
+    """
+    steps: list[Step] = []
+    sent = {0: 0, 4: 0}
+    for stream_id in sent:
+        steps.append(Step(StepKind.OPEN, 0, stream_id, signal=Eps()))
+        steps.append(Step(StepKind.ACTIVATE, 0, stream_id))
+    for number, letter in enumerate(packets):
+        if letter != ".":
+            stream_id = 4 * "ab".index(letter)
+            step = Step(StepKind.SENT, number, stream_id, 1000, number, offset=sent[stream_id])
+            steps.append(step._replace(is_choice=number not in lost))
+            sent[stream_id] += 1000
+    return SendOrder(
+        title="by hand",
+        source="client",
+        steps=tuple(steps),
+        packet_bytes=1000,
+        turn_bytes=1000,
+        knows_losses=False,
+        paths={},
+        unknown=(),
+        lost_packets=lost,
+        round_trip_ns=round_trip_ns,
+    )
+
+
+ROUND_ROBIN = Mechanism(kind=SchedulerKind.ROUND_ROBIN, turn=Quantum())
+FIFO = Mechanism(kind=SchedulerKind.FIFO)
+
+
+@pytest.mark.parametrize(
+    ("packets", "lost", "n_missed"),
+    [
+        ("ababab", (), 0),
+        ("abbaab", (), 1),  # all of it arrived, so nothing may be exchanged
+        ("abbaab", (2, 3), 0),  # lost between others of both streams: either may have been first
+        ("ab.bbbbbba", (2,), 0),  # a round trip later: it may have been lost before
+        ("ab.ba", (2,), 1),  # too early for bytes that were lost
+    ],
+)
+def test_lost_packets_carry_what_is_picked_if_they_may(
+    packets: str, lost: tuple[int, ...], n_missed: int
+) -> None:
+    seen = _sent(packets, lost=lost)
+    search = HistorySearch(seen, ROUND_ROBIN)
+    search.run()
+    assert search.n_missed == n_missed
+    assert is_history(seen, ROUND_ROBIN, search.calls)  # fewer than four refute nothing
+
+
+def test_lost_packets_carry_no_more_than_was_lost() -> None:
+    seen = _sent("abbaab", lost=(2, 3))
+    calls = HistorySearch(seen, ROUND_ROBIN)
+    calls.run()
+    (first, second) = (_charge(calls.calls, number) for number in (2, 3))
+    assert is_history(seen, ROUND_ROBIN, _replaced(calls.calls, first, argument=1000))
+    assert not is_history(seen, ROUND_ROBIN, _replaced(calls.calls, first, argument=1001))
+    assert not is_history(seen, ROUND_ROBIN, _replaced(calls.calls, second, stream_id=0))
+    assert not is_history(seen, ROUND_ROBIN, _replaced(calls.calls, second, number=4))
+
+
+def _charge(calls: list[SchedulerCall], number: int) -> int:
+    return next(index for index, call in enumerate(calls) if call.number == number)
+
+
+def _replaced(calls: list[SchedulerCall], index: int, **changes: Any) -> list[SchedulerCall]:
+    return [*calls[:index], calls[index]._replace(**changes), *calls[index + 1 :]]
+
+
+@pytest.mark.parametrize(
+    ("number", "verdict"),
+    [
+        (40_319, "named"),  # the others need many more deviations from a history
+        (40_279, "named"),  # a burst of losses at the end of a response
+        (40_104, "cannot tell"),  # responses were ready later than it seems
+    ],
+)
+def test_logs_of_clients_with_losses_are_explained(number: int, verdict: str) -> None:
+    found = outcome(random_case(number))
+    assert found is not None
+    assert found.verdict == verdict
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,630 @@
+"""Histories of a server in which a mechanism sends what a client got."""
+
+from __future__ import annotations
+
+import copyreg
+import io
+import pickle
+from bisect import bisect_left
+from collections import Counter, deque
+from copy import copy
+from functools import cache
+from itertools import islice
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from h3sim.constants import MAX_VARINT
+from h3sim.schedulers import Retransmit, SupportsRequeue
+from h3sim.signals import Eps
+from h3sim.study.send_order import LEAST_BYTES, SendOrder, Step, StepKind
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterator
+
+    from h3sim.schedulers import Scheduler
+    from h3sim.study.identification import Mechanism
+
+
+class SchedulerCall(NamedTuple):
+    """One call of a scheduler in the history of a server."""
+
+    method: str
+    stream_id: int
+    argument: Any = None
+    number: int = -1
+    """The packet that a charge is for."""
+
+
+_MOST_REQUEUED = 50
+"""Most acknowledgements that are tried for one pick: more streams than that rarely compete."""
+_CALLS_PER_STATE = 24
+"""A state of the scheduler is kept after so many calls."""
+_FAR_STEPS, _MOST_TAKEN_BACK, _MOST_REPAIRS = 400, 3, 30
+"""A guess is taken back at most so many steps later, so many for one miss, and so many in all."""
+_CHANGING = (
+    *("calls", "_states", "_requested", "_joined", "_ready", "_begun", "_active", "_open"),
+    *("_closings", "_touched", "_left_in_log", "_upto", "_index", "_guessed"),
+    *("picks", "n_missed", "n_rejoined"),
+)
+"""What changes in a search, beside the scheduler and the lost packets."""
+_MOST_STARTED = 3
+"""So many streams are tried that may have begun in a lost packet."""
+_MOST_EXCHANGED = 100
+"""Most lost packets that may have exchanged what they carried: longer bursts are rare."""
+
+
+@cache
+def _eps(urgency: int, incremental: bool) -> Eps:
+    """Return a priority; cached, as states hold many of few."""
+    return Eps(urgency=urgency, incremental=incremental)
+
+
+class _Pickler(pickle.Pickler):
+    """Pickles schedulers; dataclasses would take most of the time."""
+
+    dispatch_table = {  # noqa: RUF012 - as pickle declares it
+        **copyreg.dispatch_table,
+        Eps: lambda signal: (_eps, (signal.urgency, signal.incremental)),
+    }
+
+
+def _pickled(scheduler: Scheduler) -> bytes:
+    buffer = io.BytesIO()
+    _Pickler(buffer).dump(scheduler)
+    return buffer.getvalue()
+
+
+class LostFrame(NamedTuple):
+    """Bytes of a stream in a lost packet, sent between packets *after* and *before*."""
+
+    stream_id: int
+    stop: int
+    n_bytes: int
+    after: int
+    before: int = MAX_VARINT
+    is_sure: bool = False
+    """True if they must have been lost, as later bytes arrived before them."""
+
+
+class LostPackets:
+    """What the packets that a client never got may have carried.
+
+    A gap of a stream tells that its bytes were lost between two packets; any lost packet between
+    these may have carried them. And where the next bytes of a stream arrive a round trip later or
+    more, a lost packet may have carried them before.
+    """
+
+    def __init__(self, order: SendOrder) -> None:
+        """Prepare what the log places in each lost packet, and when each byte arrives."""
+        self._numbers = order.lost_packets
+        self.capacity = order.packet_bytes
+        """The bytes of streams in a full packet."""
+        self._round_trip_ns = order.round_trip_ns
+        self._position = 0
+        index_of = {number: index for index, number in enumerate(self._numbers)}
+        self._frames: list[list[LostFrame]] = [[] for _ in self._numbers]
+        self._arrivals: dict[int, list[tuple[int, int]]] = {}
+        """For each stream, up to where bytes have arrived, and when."""
+        waiting: dict[int, list[tuple[int, int]]] = {}
+        last: dict[int, int] = {}
+        for step in order.steps:
+            if step.kind not in (StepKind.SENT, StepKind.RESENT):
+                continue
+            stream_id, stop = step.stream_id, step.offset + step.n_bytes
+            index = index_of.get(step.number)
+            if index is None:
+                self._arrive(step, waiting.get(stream_id, []))
+                if step.kind is StepKind.SENT:
+                    last[stream_id] = step.number
+            elif step.kind is StepKind.SENT:
+                frames = self._frames[index]
+                waiting.setdefault(stream_id, []).append((index, len(frames)))
+                frames.append(LostFrame(stream_id, stop, step.n_bytes, last.get(stream_id, -1)))
+
+    def _arrive(self, step: Step, waiting: list[tuple[int, int]]) -> None:
+        """Note that bytes arrive, and what that tells of lost ones before them."""
+        stop = step.offset + step.n_bytes
+        arrivals = self._arrivals.setdefault(step.stream_id, [])
+        if not arrivals or stop > arrivals[-1][0]:
+            arrivals.append((stop, step.at_ns))
+        for at, (index, position) in reversed(list(enumerate(waiting))):
+            frame = self._frames[index][position]
+            if stop > frame.stop - frame.n_bytes:
+                is_sure = step.offset >= frame.stop
+                frame = frame._replace(before=step.number, is_sure=is_sure)
+                self._frames[index][position] = frame
+                del waiting[at]
+
+    def has_before(self, number: int) -> bool:
+        """Return whether a packet before packet *number* was lost and not yet taken."""
+        return self._position < len(self._numbers) and self._numbers[self._position] < number
+
+    def take(self, number: int) -> Iterator[int]:
+        """Yield the lost packets before packet *number* that were not yet yielded."""
+        while self.has_before(number):
+            yield self._numbers[self._position]
+            self._position += 1
+
+    def frames(
+        self, can_send: Container[int], pick: int | None, upto: int, at_ns: int
+    ) -> list[LostFrame]:
+        """Return what the next lost packet carried: bytes of the stream that is picked, if it may.
+
+        Those have been sent up to *upto*. Bytes that need not have been lost are left out, unless
+        they are of this stream, or of one that has not joined.
+        """
+        position = self._position
+        if pick is None:
+            return list(self._frames[position])
+        number = self._numbers[position]
+        late = self.late_frame(pick, upto, at_ns, self.capacity)
+        for index in range(position, min(len(self._frames), position + _MOST_EXCHANGED)):
+            frames = self._frames[index]
+            sure = [frame for frame in frames if frame.is_sure]
+            if any(each.stream_id == pick and (each.is_sure or not late) for each in frames):
+                if all(each.after < number and each.stream_id in can_send for each in frames):
+                    self._move(index, frames)
+                break
+            if late and not sure and self._move(index, [late]):
+                break
+            n_room = self.capacity - sum(frame.n_bytes for frame in sure)
+            if late and index == position and late.n_bytes <= n_room:
+                return [late, *sure]
+        return list(self._frames[position])
+
+    def _move(self, index: int, frames: list[LostFrame]) -> bool:
+        """Place frames in the next lost packet if later ones up to *index* may have the others.
+
+        The most urgent ones go first; what need not have been lost is dropped.
+        """
+        position = self._position
+        others = [
+            (min(frame.before for frame in each), max(frame.after for frame in each), each)
+            for each in self._frames[position:index]
+            if any(frame.is_sure for frame in each)
+        ]
+        others.sort(key=itemgetter(0))
+        placed: list[list[LostFrame]] = []
+        for number in self._numbers[position + 1 : index + 1]:
+            at = next((at for at, each in enumerate(others) if each[1] < number), None)
+            if at is not None and others[at][0] <= number:
+                return False
+            placed.append([] if at is None else others.pop(at)[2])
+        if others:
+            return False
+        self._frames[position : index + 1] = [frames, *placed]
+        return True
+
+    def late_frame(
+        self, stream_id: int, upto: int, at_ns: int, most_bytes: int
+    ) -> LostFrame | None:
+        """Return the next bytes of a stream if they may have been in a packet lost by *at_ns*."""
+        arrivals = self._arrivals.get(stream_id, [])
+        n_bytes = 0
+        for stop, arrived_ns in arrivals[bisect_left(arrivals, (upto + 1, 0)) :]:
+            if arrived_ns < at_ns + self._round_trip_ns or n_bytes >= most_bytes:
+                break
+            n_bytes = stop - upto
+        n_bytes = min(n_bytes, most_bytes)
+        return LostFrame(stream_id, upto + n_bytes, n_bytes, -1) if n_bytes else None
+
+    def copy(self) -> LostPackets:
+        """Return a copy that can be changed."""
+        copied = copy(self)
+        copied._frames = self._frames.copy()
+        return copied
+
+
+class HistorySearch:
+    """A search for the history of a server in which a mechanism sends as a log shows.
+
+    A client knows neither when a stream joined, between its request and its first byte, nor when
+    acknowledgements requeued streams, within a round trip's variation. Each is chosen as late as
+    the picks allow: a stream joins once it is sent, or earlier if it is not next then. The earlier
+    it joins, the earlier it is picked, so bisection finds the time.
+
+    Nor does a client know what lost packets carried. They carry what the mechanism picks, as far as
+    the log allows (`LostPackets`). Where bytes need not have been lost, that is a guess, which is
+    taken back if it leads to a pick that was not sent.
+    """
+
+    def __init__(
+        self,
+        order: SendOrder,
+        mechanism: Mechanism,
+        *,
+        rejoins: bool = False,
+        joins_when_ready: bool = False,
+        most_misses: int | None = None,
+    ) -> None:
+        """Prepare a search, which ends once it cannot explain more choices than *most_misses*.
+
+        The log's estimate of when a stream surely had something to send is the time when it joined
+        at the latest if *joins_when_ready*; else that may be up to a round trip later.
+        """
+        self.calls: list[SchedulerCall] = []
+        """The calls of the scheduler so far; those of `pick` are left out."""
+        self._order = order
+        self._mechanism = mechanism
+        self._scheduler = mechanism.new(order.turn_bytes)
+        self._can_requeue = isinstance(self._scheduler, SupportsRequeue)
+        self._rejoins = rejoins
+        self._ready_delay_ns = 0 if joins_when_ready else order.round_trip_ns
+        self._most_misses = len(order.steps) if most_misses is None else most_misses
+        self._waits_turn = mechanism.retransmit is Retransmit.TURN
+        self._states = [(0, _pickled(self._scheduler))]
+        """Earlier states of the scheduler, each with the number of calls before it."""
+        self._requested: dict[int, int] = {}
+        """Streams that have sent nothing, and the number of calls before their requests."""
+        self._joined: dict[int, int] = {}
+        """Those of them that were ready, and the number of calls before they joined."""
+        self._ready: deque[tuple[int, int]] = deque()
+        """Streams that are to join if they are not sent before, and when."""
+        self._begun: dict[int, None] = {}
+        self._active: dict[int, None] = {}
+        self._open: dict[int, None] = {}
+        self._closings: deque[tuple[int, int]] = deque()
+        self._touched: deque[tuple[int, int]] = deque()
+        """Streams that are to be requeued, and until when."""
+        self._lost = LostPackets(order)
+        self._lost_numbers = frozenset(order.lost_packets)
+        self._end = Counter[int]()
+        """The length of each stream."""
+        self._left_in_log = Counter[int]()
+        """The bytes of each stream that the log has from here on."""
+        for step in order.steps:
+            if step.kind is StepKind.SENT:
+                self._left_in_log[step.stream_id] += step.n_bytes
+                stop = step.offset + step.n_bytes
+                self._end[step.stream_id] = max(self._end[step.stream_id], stop)
+        self._upto = Counter[int]()
+        """The bytes of each stream that were sent so far."""
+        self._index = 0
+        """The next step."""
+        self.picks: list[int | None] = []
+        """What was picked at the choices so far."""
+        self.n_missed = 0
+        """The choices so far at which something else was picked."""
+        self.n_rejoined = 0
+        """The streams so far that went behind their equals for no reason."""
+        self._guessed: list[tuple[int, int]] = []
+        """Lost packets that need not have carried what was picked, and the steps at them."""
+        self._kept: set[int] = set()
+        """Those of them that did not carry it."""
+        self._points: dict[int, dict[str, Any]] = {}
+        """Copies of all that changes, before the steps at lost packets."""
+        self._repairs_left = _MOST_REPAIRS
+
+    def run(self) -> list[int | None]:
+        """Return which stream the mechanism picks at each choice of the log."""
+        while self._index < len(self._order.steps) and self.n_missed <= self._most_misses:
+            index, n_missed = self._index, self.n_missed
+            self._advance()
+            if self.n_missed > n_missed:
+                self._repair(index, n_missed)
+        return self.picks
+
+    def _advance(self) -> None:
+        """Replay the next step of the log."""
+        step = self._order.steps[self._index]
+        if self._lost.has_before(step.number + 1):
+            self._points[self._index] = self._copies()
+        self._take(step)
+        self._index += 1
+
+    def _take(self, step: Step) -> None:
+        """Replay a step of the log."""
+        self._close_until(step.at_ns)
+        self._ready_until(step.at_ns)
+        match step.kind:
+            case StepKind.SENT | StepKind.RESENT:
+                pick = self._replay(step)
+                if step.is_choice:
+                    self.picks.append(pick)
+                    sent = step.stream_id if step.kind is StepKind.SENT else ~step.stream_id
+                    self.n_missed += pick != sent
+            case StepKind.OPEN | StepKind.UPDATE:
+                self._signal(step)
+            case _:
+                self._change(step)
+
+    # Choices that are taken back
+
+    def _copies(self) -> dict[str, Any]:
+        """Return copies of all that changes."""
+        copies = {name: copy(getattr(self, name)) for name in _CHANGING}
+        return {**copies, "_lost": self._lost.copy(), "_scheduler": _pickled(self._scheduler)}
+
+    def _restore(self, copies: dict[str, Any]) -> None:
+        """Continue from what was copied."""
+        for name in _CHANGING:
+            setattr(self, name, copy(copies[name]))
+        self._lost = copies["_lost"].copy()
+        self._scheduler = pickle.loads(copies["_scheduler"])  # noqa: S301 - as pickled above
+
+    def _repair(self, index: int, n_missed: int) -> None:
+        """Take back a guess before the step at *index* if that leaves only *n_missed* misses."""
+        guesses = self._guessed[: -_MOST_TAKEN_BACK - 1 : -1][: self._repairs_left]
+        guesses = [each for each in guesses if index - each[1] <= _FAR_STEPS]
+        if not guesses:
+            return
+        missed = self._copies()
+        for number, guessed in guesses:
+            self._repairs_left -= 1
+            self._restore(self._points[guessed])
+            self._kept.add(number)
+            while self._index <= index:
+                self._advance()
+            if self.n_missed <= n_missed:
+                return
+            self._kept.discard(number)
+        self._restore(missed)
+
+    def _call(self, method: str, stream_id: int, argument: Any = None, number: int = -1) -> None:
+        call = SchedulerCall(method, stream_id, argument, number)
+        self.calls.append(call)
+        self._apply(self._scheduler, call)
+
+    def _apply(self, scheduler: Any, call: SchedulerCall) -> None:
+        method, stream_id, argument, _ = call
+        if argument is not None:
+            getattr(scheduler, method)(stream_id, argument)
+        elif method != "requeue" or self._can_requeue:
+            getattr(scheduler, method)(stream_id)
+        else:
+            scheduler.deactivate(stream_id)
+            scheduler.activate(stream_id)
+
+    def _ready_until(self, at_ns: int) -> None:
+        """Let streams join that have surely been ready for long enough."""
+        while self._ready and self._ready[0][0] <= at_ns:
+            stream_id = self._ready.popleft()[1]
+            if stream_id in self._requested and stream_id not in self._joined:
+                self._joined[stream_id] = len(self.calls)
+                self._activate(stream_id)
+
+    def _close_until(self, at_ns: int) -> None:
+        while self._closings and self._closings[0][0] < at_ns:
+            stream_id = self._closings.popleft()[1]
+            if self._open.pop(stream_id, 0) is None:
+                self._call("close", stream_id)
+
+    def _signal(self, step: Step) -> None:
+        signal = self._mechanism.signal(step.signal)
+        if step.kind is StepKind.OPEN:
+            self._open[step.stream_id] = None
+            self._call("open", step.stream_id, signal)
+        elif step.stream_id in self._open and self._mechanism.heeds_updates:
+            self._call("update", step.stream_id, signal)
+
+    def _change(self, step: Step) -> None:
+        stream_id = step.stream_id
+        match step.kind:
+            case StepKind.ACTIVATE if stream_id in self._begun:
+                self._activate(stream_id)
+            case StepKind.ACTIVATE:
+                self._requested[stream_id] = len(self.calls)
+                self._remember()
+            case StepKind.READY if stream_id in self._requested:
+                self._ready.append((step.at_ns + self._ready_delay_ns, stream_id))
+            case StepKind.DEACTIVATE if not self._left_in_log[stream_id]:
+                pass  # it is deactivated once its last bytes are sent, which may be later
+            case StepKind.DEACTIVATE:
+                self._requested.pop(stream_id, None)
+                self._joined.pop(stream_id, None)
+                if self._active.pop(stream_id, 0) is None:
+                    self._call("deactivate", stream_id)
+            case StepKind.CLOSE:
+                retention_ns = self._mechanism.kind.retention_ns
+                self._closings.append((step.at_ns + retention_ns, stream_id))
+            case StepKind.TOUCHED if self._mechanism.requeues and stream_id in self._active:
+                self._touched.append((step.at_ns + self._order.ack_spread_ns, stream_id))
+
+    def _activate(self, stream_id: int) -> None:
+        self._active[stream_id] = None
+        self._call("activate", stream_id)
+
+    def _remember(self) -> None:
+        """Keep the state of the scheduler now and then: a stream may turn out to have joined here.
+
+        States between them are found by replaying the calls, which is faster than to keep all.
+        """
+        if not self._states or len(self.calls) >= self._states[-1][0] + _CALLS_PER_STATE:
+            self._states.append((len(self.calls), _pickled(self._scheduler)))
+
+    def _state_before(self, index: int) -> Scheduler:
+        """Return the scheduler as it was before that call."""
+        at = bisect_left(self._states, index + 1, key=itemgetter(0)) - 1
+        start, pickled = self._states[at]
+        scheduler: Scheduler = pickle.loads(pickled)  # noqa: S301 - as pickled above
+        for call in self.calls[start:index]:
+            self._apply(scheduler, call)
+        return scheduler
+
+    def _send(self, step: Step) -> int | None:
+        """Replay bytes that were sent; return what is picked."""
+        stream_id = step.stream_id
+        while self._touched and self._touched[0][0] < step.at_ns:
+            self._requeue_next()
+        if stream_id in self._requested:
+            self._join(stream_id)
+        elif stream_id in self._begun and stream_id not in self._active:
+            self._activate(stream_id)
+        pick = self._scheduler.pick()
+        if pick != stream_id and self._requeue_until(stream_id):
+            pick = stream_id
+        if pick != stream_id and self._rejoins and step.number not in self._lost_numbers:
+            self._rejoin_until(stream_id)
+        self._begun[stream_id] = None
+        self._upto[stream_id] = max(self._upto[stream_id], step.offset + step.n_bytes)
+        if stream_id in self._active:
+            self._call("charge", stream_id, step.n_bytes, step.number)
+            if self._upto[stream_id] >= self._end[stream_id]:
+                del self._active[stream_id]
+                self._call("deactivate", stream_id)
+        if self._requested:
+            self._remember()
+        return pick
+
+    def _replay(self, step: Step) -> int | None:
+        """Replay bytes that a log shows; return what is picked, `~stream_id` for lost bytes."""
+        for number in self._lost.take(step.number + 1):
+            self._send_lost(step._replace(number=number))
+        if step.kind is StepKind.SENT:
+            self._left_in_log[step.stream_id] -= step.n_bytes
+        if step.number in self._lost_numbers:
+            return None
+        stream_id, stop = step.stream_id, step.offset + step.n_bytes
+        n_bytes = stop - max(step.offset, self._upto[stream_id])
+        if n_bytes > 0:
+            return self._send(step._replace(n_bytes=n_bytes, offset=stop - n_bytes))
+        if self._waits_turn and stream_id in self._active:
+            self._call("charge", stream_id, step.n_bytes, step.number)
+        return stream_id if step.kind is StepKind.SENT else ~stream_id
+
+    def _send_lost(self, step: Step) -> None:
+        """Replay a lost packet: the mechanism decides what it carried, as far as the log allows."""
+        is_kept = step.number in self._kept
+        pick = None if is_kept else self._scheduler.pick()
+        can_send = {*self._active, *self._requested}
+        upto = 0 if pick is None else self._upto[pick]
+        frames = self._lost.frames(can_send, pick, upto, step.at_ns)
+        if any(frame.stream_id == pick and not frame.is_sure for frame in frames):
+            self._guessed.append((step.number, self._index))
+        room, is_full = self._lost.capacity, False
+        while frames:
+            pick = self._scheduler.pick()
+            at = next((at for at, each in enumerate(frames) if each.stream_id == pick), 0)
+            frame = frames.pop(at)
+            if frame.is_sure or self._can_be_next(frame.stream_id):
+                room -= self._send_frame(step, frame)
+                is_full = self._upto[frame.stream_id] < self._end[frame.stream_id]
+        # Where a stream ends, the next one follows in the same packet.
+        while not (is_kept or is_full) and room >= LEAST_BYTES:
+            late = self._late_frame(step.at_ns, room)
+            if late is None:
+                break
+            room -= self._send_frame(step, late)
+
+    def _send_frame(self, step: Step, frame: LostFrame) -> int:
+        """Replay what is new of a frame in a lost packet; return its bytes."""
+        n_bytes = min(frame.n_bytes, frame.stop - self._upto[frame.stream_id])
+        if n_bytes > 0:
+            offset = frame.stop - n_bytes
+            sent = step._replace(stream_id=frame.stream_id, n_bytes=n_bytes, offset=offset)
+            self._send(sent)
+        return max(0, n_bytes)
+
+    def _late_frame(self, at_ns: int, room: int) -> LostFrame | None:
+        """Return the bytes of what is next that a packet may have carried which was lost then."""
+        pick = self._scheduler.pick()
+        if pick is not None:
+            return self._lost.late_frame(pick, self._upto[pick], at_ns, room)
+        frames = (self._lost.late_frame(key, 0, at_ns, room) for key in self._requested)
+        late = islice((frame for frame in frames if frame is not None), _MOST_STARTED)
+        return next((frame for frame in late if self._can_be_next(frame.stream_id)), None)
+
+    def _can_be_next(self, stream_id: int) -> bool:
+        """Return whether a stream is next, or is if it joined at the right time."""
+        is_requested = stream_id in self._requested
+        return self._scheduler.pick() == stream_id or (
+            is_requested and self._joining(stream_id) is not None
+        )
+
+    # When a stream joined
+
+    def _join(self, stream_id: int) -> None:
+        """Activate a stream when it must join to be next now; now, if there is no such time."""
+        start = self._joining(stream_id)
+        del self._requested[stream_id]
+        joined = self._joined.pop(stream_id, None)
+        if start is None or start == joined:
+            if joined is None:
+                self._activate(stream_id)
+            return
+        self._active[stream_id] = None
+        self._join_at(stream_id, start, len(self.calls) if joined is None else joined)
+
+    def _joining(self, stream_id: int) -> int | None:
+        """Return before which call a stream must join to be next now; None if there is none."""
+        joined = self._joined.get(stream_id, len(self.calls))
+        if stream_id in self._joined and self._scheduler.pick() == stream_id:
+            return joined
+        low, high = self._requested[stream_id], joined
+        start = joined  # as late as possible
+        while True:
+            found = self._first_pick(stream_id, start, joined)
+            if found == len(self.calls):
+                return start
+            if found is None:  # not yet: it joined earlier
+                high = start
+            else:
+                low = start + 1
+            if low >= high:
+                return None
+            start = (low + high) // 2
+
+    def _first_pick(self, stream_id: int, start: int, joined: int) -> int | None:
+        """Return before which call a stream is next if it joins before the call *start*."""
+        scheduler = self._state_before(start)
+        scheduler.activate(stream_id)
+        for index in range(start, len(self.calls)):
+            call = self.calls[index]
+            if index == joined:
+                continue
+            if call.method == "charge" and scheduler.pick() == stream_id:
+                return index
+            self._apply(scheduler, call)
+        return len(self.calls) if scheduler.pick() == stream_id else None
+
+    def _join_at(self, stream_id: int, start: int, joined: int) -> None:
+        """Replay the calls from *start* on, with the stream in the scheduler."""
+        activate = SchedulerCall("activate", stream_id)
+        later = [*self.calls[start:joined], *self.calls[joined + 1 :]]
+        self._replay_calls(self._state_before(start), start, [activate, *later])
+        for other, index in self._requested.items():
+            self._requested[other] = index + (start < index <= joined)
+        for other, index in self._joined.items():  # the index of a call, which moves from there on
+            self._joined[other] = index + (start <= index <= joined)
+
+    def _replay_calls(self, scheduler: Scheduler, start: int, calls: list[SchedulerCall]) -> None:
+        """Make these calls instead of those from *start* on."""
+        self._scheduler = scheduler
+        self._states = [each for each in self._states if each[0] <= start]
+        del self.calls[start:]
+        for call in calls:
+            self._call(*call)
+            self._remember()
+
+    # When streams were requeued
+
+    def _requeue_next(self) -> None:
+        stream_id = self._touched.popleft()[1]
+        if stream_id in self._active:
+            self._call("requeue", stream_id)
+
+    def _requeue_until(self, stream_id: int) -> bool:
+        """Requeue what may be requeued by now until a stream is next; return whether it is."""
+        if not self._touched:
+            return False
+        n_calls, pickled = len(self.calls), _pickled(self._scheduler)
+        touched = self._touched.copy()
+        for _ in range(min(len(touched), _MOST_REQUEUED)):
+            self._requeue_next()
+            if self._scheduler.pick() == stream_id:
+                return True
+        del self.calls[n_calls:]
+        self._scheduler = pickle.loads(pickled)  # noqa: S301 - as pickled above
+        self._touched = touched
+        return False
+
+    def _rejoin_until(self, stream_id: int) -> None:
+        """Move picks behind their equals until a stream is next, or all were moved."""
+        vain: dict[int, None] = {}
+        pick = self._scheduler.pick()
+        while pick is not None and pick != stream_id and pick not in vain:
+            vain[pick] = None
+            self.n_rejoined += 1
+            self._call("deactivate", pick)
+            self._call("activate", pick)
+            pick = self._scheduler.pick()
