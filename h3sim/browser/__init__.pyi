@@ -5,7 +5,7 @@ from h3sim.browser.above_the_fold import needed_for_first_paint as needed_for_fi
 from h3sim.browser.above_the_fold import with_marks as with_marks
 from h3sim.browser.base import Browser as Browser
 from h3sim.browser.base import Scheduled as Scheduled
-from h3sim.browser.base import ScheduledChange as ScheduledChange
+from h3sim.browser.base import ScheduledPriorityChange as ScheduledPriorityChange
 from h3sim.browser.base import ScheduledRequest as ScheduledRequest
 from h3sim.browser.factory import make_browser as make_browser
 from h3sim.browser.model import BrowserMode as BrowserMode

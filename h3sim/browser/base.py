@@ -20,7 +20,7 @@ class ScheduledRequest(NamedTuple):
     resource: int | None
 
 
-class ScheduledChange(NamedTuple):
+class ScheduledPriorityChange(NamedTuple):
     """A state change at *at_ns*, of one resource or of all (None); it may change priorities."""
 
     at_ns: int
@@ -28,7 +28,7 @@ class ScheduledChange(NamedTuple):
     change: ResourceState
 
 
-Scheduled: TypeAlias = ScheduledRequest | ScheduledChange
+Scheduled: TypeAlias = ScheduledRequest | ScheduledPriorityChange
 """Something that a browser wants to happen at a time."""
 
 

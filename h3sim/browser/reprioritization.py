@@ -5,7 +5,7 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from h3sim.browser.base import Browser, ScheduledChange, ScheduledRequest
+from h3sim.browser.base import Browser, ScheduledPriorityChange, ScheduledRequest
 from h3sim.page import Kind, ResourceState, TriggerEvent
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class ChangeTrigger(NamedTuple):
         at_ns = event_ns + self.when.delay_ns
         if self.change is None:
             return ScheduledRequest(at_ns, self.resource)
-        return ScheduledChange(at_ns, self.resource, self.change)
+        return ScheduledPriorityChange(at_ns, self.resource, self.change)
 
 
 class Parsing(Protocol):
@@ -141,7 +141,7 @@ class ReprioritizingBrowser(Browser):
         ]
         if self._background_at_ns is not None:
             at_ns = max(now_ns, self._background_at_ns)
-            due.append(ScheduledChange(at_ns, None, ResourceState(hidden=True)))
+            due.append(ScheduledPriorityChange(at_ns, None, ResourceState(hidden=True)))
         # Changes first: what is known at the time of a request is signalled with it.
         return [*due, *self._inner.on_navigation(now_ns), *self._computed_changes(now_ns)]
 
@@ -161,7 +161,7 @@ class ReprioritizingBrowser(Browser):
         due: list[Scheduled] = [*self._fired(resource, TriggerEvent.REQUEST, now_ns)]
         if self._parsing is not None and _is_seen(self._page.resources[resource]):
             if self._parsing.has_laid_out(resource):
-                due.append(ScheduledChange(now_ns, resource, _VISIBLE))
+                due.append(ScheduledPriorityChange(now_ns, resource, _VISIBLE))
             else:
                 self._to_show[resource] = None
         return [*due, *self._inner.on_requested(resource, now_ns), *self._computed_changes(now_ns)]
@@ -218,7 +218,7 @@ class ReprioritizingBrowser(Browser):
         # A list of its own, as entries are removed from the dict meanwhile.
         for resource in [each for each in self._to_show if self._parsing.has_laid_out(each)]:
             del self._to_show[resource]
-            yield ScheduledChange(now_ns, resource, _VISIBLE)
+            yield ScheduledPriorityChange(now_ns, resource, _VISIBLE)
 
 
 def _later(resource: Resource, *, plays_recorded: bool) -> list[tuple[Discovery, ResourceState]]:

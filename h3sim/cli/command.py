@@ -117,7 +117,7 @@ _TYPE_DESCRIPTIONS = {
     "float": "a number",
     "share": "a share (0.02, or 2%)",
 }
-"""What messages call the values of argparse types, by the name of their function."""
+"""Names of the values of argparse types in messages, by the name of the type's function."""
 
 
 def _display_name(action: argparse.Action) -> str:

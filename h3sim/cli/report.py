@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _LOG_SUFFIXES = (".qlog", ".sqlog", ".qlog.gz", ".sqlog.gz")
 _SQLITE_MAGIC = b"SQLite format 3\0"
 _RESULTS_PREFIX = b'{"format": "h3sim-results/'
-"""How a store of a study and a file of its results begin."""
+"""The first bytes of a study's store, and of a file of its results."""
 
 
 def _read_subject(name: str, options: Options) -> Any:

@@ -50,7 +50,7 @@ class SchedulerMachine(RuleBasedStateMachine):
         self.reference = RecordingScheduler(self.make_reference())
         self.closed: set[int] = set()
 
-    def both(self, event: Event) -> None:
+    def apply_to_both(self, event: Event) -> None:
         """Pass *event* to the scheduler and the reference, unless the contract forbids it."""
         if self._is_allowed(event):
             event = without_self_dependency(event)
@@ -72,7 +72,7 @@ class SchedulerMachine(RuleBasedStateMachine):
     def send_signal(self, element_id: int, signal: Any) -> None:
         """Open a stream or placeholder, or update it if it is open."""
         is_open = element_id in self.scheduler.signals
-        self.both(Event(Call.UPDATE if is_open else Call.OPEN, element_id, signal))
+        self.apply_to_both(Event(Call.UPDATE if is_open else Call.OPEN, element_id, signal))
 
     @rule(data=st.data(), stream_id=st.sampled_from(STREAM_IDS))
     def open_or_update(self, data: st.DataObject, stream_id: int) -> None:
@@ -84,7 +84,7 @@ class SchedulerMachine(RuleBasedStateMachine):
         """Open or update streams that have data at once."""
         for stream_id in stream_ids:
             self.send_signal(stream_id, data.draw(self.signals))
-            self.both(Event(Call.ACTIVATE, stream_id))
+            self.apply_to_both(Event(Call.ACTIVATE, stream_id))
 
     @precondition(lambda self: self.has_placeholders)
     @rule(data=st.data(), placeholder=st.sampled_from(PLACEHOLDERS))
@@ -96,13 +96,15 @@ class SchedulerMachine(RuleBasedStateMachine):
     @rule(data=st.data(), call=st.sampled_from([Call.ACTIVATE, Call.ACTIVATE, Call.DEACTIVATE]))
     def gain_or_lose_data(self, data: st.DataObject, call: Call) -> None:
         """Activate or deactivate a stream, whatever it was before."""
-        self.both(Event(call, data.draw(st.sampled_from(sorted(self.scheduler.signals)))))
+        self.apply_to_both(Event(call, data.draw(st.sampled_from(sorted(self.scheduler.signals)))))
 
     @precondition(lambda self: len(self.scheduler.signals) > 1)
     @rule(data=st.data())
     def close(self, data: st.DataObject) -> None:
         """Close a stream, whether it has data left or not."""
-        self.both(Event(Call.CLOSE, data.draw(st.sampled_from(sorted(self.scheduler.signals)))))
+        self.apply_to_both(
+            Event(Call.CLOSE, data.draw(st.sampled_from(sorted(self.scheduler.signals))))
+        )
 
     @rule(n_bytes=st.sampled_from([1400, 1400, 1, 0, 20_000]), n_turns=st.integers(1, 12))
     def serve(self, n_bytes: int, n_turns: int) -> None:
@@ -110,21 +112,21 @@ class SchedulerMachine(RuleBasedStateMachine):
         for _ in range(n_turns):
             picked = self.agreed()
             if picked is not None:
-                self.both(Event(Call.CHARGE, picked, n_bytes=n_bytes))
+                self.apply_to_both(Event(Call.CHARGE, picked, n_bytes=n_bytes))
 
     @rule()
     def send_all(self) -> None:
         """Give every active stream its turn, and deactivate it then: none may be forgotten."""
         while (picked := self.agreed()) is not None:
-            self.both(Event(Call.CHARGE, picked))
-            self.both(Event(Call.DEACTIVATE, picked))
+            self.apply_to_both(Event(Call.CHARGE, picked))
+            self.apply_to_both(Event(Call.DEACTIVATE, picked))
 
     @precondition(lambda self: self.scheduler.active)
     @rule(data=st.data(), n_bytes=st.integers(0, 1400))
     def charge_another_than_the_one_picked(self, data: st.DataObject, n_bytes: int) -> None:
         """Charge any stream that is active."""
         stream_id = data.draw(st.sampled_from(sorted(self.scheduler.active)))
-        self.both(Event(Call.CHARGE, stream_id, n_bytes=n_bytes))
+        self.apply_to_both(Event(Call.CHARGE, stream_id, n_bytes=n_bytes))
 
     def agreed(self) -> int | None:
         """Return the stream that the scheduler, asked twice, and the reference pick.

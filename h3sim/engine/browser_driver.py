@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from h3sim.browser import BrowserModel, ScheduledChange, make_browser
+from h3sim.browser import BrowserModel, ScheduledPriorityChange, make_browser
 from h3sim.engine.environment import EventPriority, FifoEventQueue
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class BrowserDriver:
     def schedule(self, due: Iterable[Scheduled]) -> None:
         """Schedule the requests, changes and timers of the browser."""
         for item in due:
-            if isinstance(item, ScheduledChange):
+            if isinstance(item, ScheduledPriorityChange):
                 self._environment.at(item.at_ns, _REQUEST, self._on_changed, item)
             elif item.resource is None:
                 self._environment.at(item.at_ns, _REQUEST, self._on_woken, None)
@@ -88,7 +88,7 @@ class BrowserDriver:
         if self.browser.is_done:
             self._environment.stop()
 
-    def _on_changed(self, item: ScheduledChange, now_ns: int) -> None:
+    def _on_changed(self, item: ScheduledPriorityChange, now_ns: int) -> None:
         """Apply a change of a resource's state; open streams may be reprioritized."""
         resource = None if item.resource is None else self._page.resources[item.resource]
         self.requester.on_changed(resource, item.change, now_ns)

@@ -79,7 +79,7 @@ class _Direction:
         self._sections: dict[int, StreamPart] = {}
         """The encoded section of each stream."""
         self._times: dict[int, SectionTimes] = {}
-        """When the section of each stream was encoded, arrived and was decoded."""
+        """Times when the section of each stream was encoded, arrived and was decoded."""
         self._shared_bytes = shared_bytes
         # The packet that sections share at the moment: its time, and the bytes in it.
         self._packet_at_ns: int | None = None
@@ -165,7 +165,7 @@ class HeaderLayer:
         self._lists = headers.lists
         self._part_stream_ids = itertools.count(_CRITICAL, STREAM_ID_STEP)
         self._under_way: dict[int, Callable[[int], list[int]]] = {}
-        """What to call, with the time, when a part has arrived; by its stream."""
+        """The function to call with the time when a part has arrived, by its stream."""
         up, down = partial(self._send_part, send_up), partial(self._send_part, send_down)
         self.requests = _Direction(headers, up, down, shared_bytes=_MAX_SHARED_BYTES)
         self.responses = _Direction(headers, down, up, shared_bytes=0)

@@ -125,7 +125,7 @@ _RENDER_BLOCKING = "blocking"
 _NOT_RENDER_BLOCKING = frozenset(
     ("non_blocking", "nonblocking", "non_blocking_dynamic", "nonblockingdynamic")
 )
-"""What WebPageTest and Chrome call resources that do not block rendering, in lower case."""
+"""Words of WebPageTest and Chrome for resources that do not block rendering, in lower case."""
 _BLOCKING_IN_HEAD = {"in_head": True, "render_blocking": True}
 _HIGH_LEVELS = (Level.VERY_HIGH, Level.HIGH)
 """Chrome's priorities of resources that block the parser before the first image."""

@@ -28,7 +28,7 @@ _SECRET_FIELDS = {"authorization", "cookie", "proxy-authorization", "set-cookie"
 _URL_FIELDS = {"location", "referer"}
 """Fields whose query strings are not published: they may identify a user."""
 _HAR_PREFIXES = (b"{", GZIP_MAGIC, b"\xff\xfe", b"\xfe\xff")
-"""How a HAR may begin, and no QIF file does: as JSON, compressed, or with the mark of UTF-16."""
+"""First bytes of a HAR and of no QIF file: of JSON, of gzip, or a byte order mark of UTF-16."""
 _PEEKED_BYTES = 256
 """Bytes read to recognize a HAR, including blanks before its JSON."""
 

@@ -107,11 +107,11 @@ def picture_of(page: Page) -> ViewportPicture:
     """
     resources = page.resources
     recorded = () if page.layout is None else tuple(_recorded_boxes(page, page.layout))
-    placed = {box.resource for box in recorded}
+    recorded_ids = {box.resource for box in recorded}
     visible = [index for index, each in enumerate(resources) if each.above_the_fold]
-    unplaced = [index for index in visible or range(len(resources)) if index not in placed]
+    unplaced = [index for index in visible or range(len(resources)) if index not in recorded_ids]
     largest = sorted(unplaced, key=lambda index: (-resources[index].size_bytes, index))
-    chosen = sorted(largest[: MAX_BOXES - len(placed)])
+    chosen = sorted(largest[: MAX_BOXES - len(recorded_ids)])
     if page.layout is None or not recorded:
         areas = [
             _PICTURE_WIDTH * _PICTURE_HEIGHT * share for share in _viewport_shares(page, chosen)

@@ -151,7 +151,7 @@ class RoundRobinAll(NonIncrementalFirstLevel):
     """All streams round robin."""
 
     def join(self, stream_id: int, is_incremental: bool, is_new: bool) -> None:
-        """Let the stream share, whether it is incremental or not."""
+        """Add the stream to those that share, incremental or not."""
         self._shared[stream_id] = None
 
 

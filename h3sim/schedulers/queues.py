@@ -237,7 +237,7 @@ class DeficitCounter:
         self._quantum_size = turn.packets if turn.size_bytes is None else turn.size_bytes
         """The packets of a quantum, or its bytes where those are counted."""
         self._used: dict[int, int] = {}
-        """What each stream within a quantum has used of it, in the same unit."""
+        """The used part of its quantum by each stream within one, in the same unit."""
 
     def charge(self, stream_id: int, n_bytes: int) -> int:
         """Charge a packet of *n_bytes*; return the number of quanta it ends, usually 0 or 1.

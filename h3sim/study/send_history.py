@@ -41,12 +41,24 @@ _CALLS_PER_STATE = 24
 """A state of the scheduler is kept after so many calls."""
 _FAR_STEPS, _MOST_TAKEN_BACK, _MOST_REPAIRS = 400, 3, 30
 """A guess is taken back at most so many steps later, so many for one miss, and so many in all."""
-_CHANGING = (
-    *("calls", "_states", "_requested", "_joined", "_ready", "_begun", "_active", "_open"),
-    *("_closings", "_touched", "_left_in_log", "_upto", "_index", "_guessed"),
-    *("picks", "n_missed", "n_rejoined"),
+_CHANGING_ATTRIBUTES = (
+    "_requested",
+    "_joined",
+    "_ready",
+    "_begun",
+    "_active",
+    "_open",
+    "_closings",
+    "_touched",
+    "_left_in_log",
+    "_upto",
+    "_index",
+    "_guessed",
+    "picks",
+    "n_missed",
+    "n_rejoined",
 )
-"""What changes in a search, beside the scheduler and the lost packets."""
+"""Attributes that change during a search, apart from the scheduler and the lost packets."""
 _MOST_STARTED = 3
 """So many streams are tried that may have begun in a lost packet."""
 _MOST_EXCHANGED = 100
@@ -74,6 +86,11 @@ def _pickled(scheduler: Scheduler) -> bytes:
     return buffer.getvalue()
 
 
+def _unpickled(pickled: bytes) -> Scheduler:
+    scheduler: Scheduler = pickle.loads(pickled)  # noqa: S301 - as pickled above
+    return scheduler
+
+
 class LostFrame(NamedTuple):
     """Bytes of a stream in a lost packet, sent between packets *after* and *before*."""
 
@@ -87,7 +104,7 @@ class LostFrame(NamedTuple):
 
 
 class LostPackets:
-    """What the packets that a client never got may have carried.
+    """Packets that a client never got, and the bytes that they may have carried.
 
     A gap of a stream tells that its bytes were lost between two packets; any lost packet between
     these may have carried them. And where the next bytes of a stream arrive a round trip later or
@@ -184,15 +201,15 @@ class LostPackets:
             if any(frame.is_sure for frame in each)
         ]
         others.sort(key=itemgetter(0))
-        placed: list[list[LostFrame]] = []
+        exchanged: list[list[LostFrame]] = []
         for number in self._numbers[position + 1 : index + 1]:
             at = next((at for at, each in enumerate(others) if each[1] < number), None)
             if at is not None and others[at][0] <= number:
                 return False
-            placed.append([] if at is None else others.pop(at)[2])
+            exchanged.append([] if at is None else others.pop(at)[2])
         if others:
             return False
-        self._frames[position : index + 1] = [frames, *placed]
+        self._frames[position : index + 1] = [frames, *exchanged]
         return True
 
     def late_frame(
@@ -213,6 +230,91 @@ class LostPackets:
         copied = copy(self)
         copied._frames = self._frames.copy()
         return copied
+
+
+class RecordedScheduler:
+    """A scheduler with a record of its calls, so that a call can be inserted among earlier ones."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+        self._can_requeue = isinstance(scheduler, SupportsRequeue)
+        self.calls: list[SchedulerCall] = []
+        """The calls so far; those of `pick` are left out."""
+        self._states = [(0, _pickled(scheduler))]
+        """Earlier states of the scheduler, each with the number of calls before it."""
+
+    def pick(self) -> int | None:
+        """Return the stream that is next."""
+        return self._scheduler.pick()
+
+    def call(self, method: str, stream_id: int, argument: Any = None, number: int = -1) -> None:
+        """Make a call, and record it."""
+        call = SchedulerCall(method, stream_id, argument, number)
+        self.calls.append(call)
+        self._apply(self._scheduler, call)
+
+    def _apply(self, scheduler: Any, call: SchedulerCall) -> None:
+        method, stream_id, argument, _ = call
+        if argument is not None:
+            getattr(scheduler, method)(stream_id, argument)
+        elif method != "requeue" or self._can_requeue:
+            getattr(scheduler, method)(stream_id)
+        else:
+            scheduler.deactivate(stream_id)
+            scheduler.activate(stream_id)
+
+    def save(self) -> tuple[list[SchedulerCall], list[tuple[int, bytes]], bytes]:
+        """Return what `restore` goes back to."""
+        return self.calls.copy(), self._states.copy(), _pickled(self._scheduler)
+
+    def restore(self, saved: tuple[list[SchedulerCall], list[tuple[int, bytes]], bytes]) -> None:
+        """Go back to what was saved."""
+        calls, states, pickled = saved
+        self.calls, self._states = calls.copy(), states.copy()
+        self._scheduler = _unpickled(pickled)
+
+    def remember(self) -> None:
+        """Keep the state of the scheduler now and then: a stream may turn out to have joined here.
+
+        States between them are found by replaying the calls, which is faster than to keep all.
+        """
+        if not self._states or len(self.calls) >= self._states[-1][0] + _CALLS_PER_STATE:
+            self._states.append((len(self.calls), _pickled(self._scheduler)))
+
+    def _state_before(self, index: int) -> Scheduler:
+        """Return the scheduler as it was before that call."""
+        at = bisect_left(self._states, index + 1, key=itemgetter(0)) - 1
+        start, pickled = self._states[at]
+        scheduler = _unpickled(pickled)
+        for call in self.calls[start:index]:
+            self._apply(scheduler, call)
+        return scheduler
+
+    def first_pick(self, stream_id: int, start: int, joined: int) -> int | None:
+        """Return before which call a stream is next if it joins before the call *start*.
+
+        The call *joined*, by which it joined so far, is left out.
+        """
+        scheduler = self._state_before(start)
+        scheduler.activate(stream_id)
+        for index in range(start, len(self.calls)):
+            call = self.calls[index]
+            if index == joined:
+                continue
+            if call.method == "charge" and scheduler.pick() == stream_id:
+                return index
+            self._apply(scheduler, call)
+        return len(self.calls) if scheduler.pick() == stream_id else None
+
+    def insert_activation(self, stream_id: int, start: int, joined: int) -> None:
+        """Replay the calls from *start* on after an activation, which the call *joined* was."""
+        later = [*self.calls[start:joined], *self.calls[joined + 1 :]]
+        self._scheduler = self._state_before(start)
+        self._states = [each for each in self._states if each[0] <= start]
+        del self.calls[start:]
+        for call in (SchedulerCall("activate", stream_id), *later):
+            self.call(*call)
+            self.remember()
 
 
 class HistorySearch:
@@ -242,18 +344,13 @@ class HistorySearch:
         The log's estimate of when a stream surely had something to send is the time when it joined
         at the latest if *joins_when_ready*; else that may be up to a round trip later.
         """
-        self.calls: list[SchedulerCall] = []
-        """The calls of the scheduler so far; those of `pick` are left out."""
         self._order = order
         self._mechanism = mechanism
-        self._scheduler = mechanism.new(order.turn_bytes)
-        self._can_requeue = isinstance(self._scheduler, SupportsRequeue)
+        self._scheduler = RecordedScheduler(mechanism.new(order.turn_bytes))
         self._rejoins = rejoins
         self._ready_delay_ns = 0 if joins_when_ready else order.round_trip_ns
         self._most_misses = len(order.steps) if most_misses is None else most_misses
         self._waits_turn = mechanism.retransmit is Retransmit.TURN
-        self._states = [(0, _pickled(self._scheduler))]
-        """Earlier states of the scheduler, each with the number of calls before it."""
         self._requested: dict[int, int] = {}
         """Streams that have sent nothing, and the number of calls before their requests."""
         self._joined: dict[int, int] = {}
@@ -282,7 +379,7 @@ class HistorySearch:
         self._index = 0
         """The next step."""
         self.picks: list[int | None] = []
-        """What was picked at the choices so far."""
+        """Picks of the mechanism at the choices so far."""
         self.n_missed = 0
         """The choices so far at which something else was picked."""
         self.n_rejoined = 0
@@ -294,6 +391,11 @@ class HistorySearch:
         self._points: dict[int, dict[str, Any]] = {}
         """Copies of all that changes, before the steps at lost packets."""
         self._repairs_left = _MOST_REPAIRS
+
+    @property
+    def calls(self) -> list[SchedulerCall]:
+        """The calls of the scheduler so far; those of `pick` are left out."""
+        return self._scheduler.calls
 
     def run(self) -> list[int | None]:
         """Return which stream the mechanism picks at each choice of the log."""
@@ -332,15 +434,15 @@ class HistorySearch:
 
     def _copies(self) -> dict[str, Any]:
         """Return copies of all that changes."""
-        copies = {name: copy(getattr(self, name)) for name in _CHANGING}
-        return {**copies, "_lost": self._lost.copy(), "_scheduler": _pickled(self._scheduler)}
+        copies = {name: copy(getattr(self, name)) for name in _CHANGING_ATTRIBUTES}
+        return {**copies, "_lost": self._lost.copy(), "_scheduler": self._scheduler.save()}
 
     def _restore(self, copies: dict[str, Any]) -> None:
         """Continue from what was copied."""
-        for name in _CHANGING:
+        for name in _CHANGING_ATTRIBUTES:
             setattr(self, name, copy(copies[name]))
         self._lost = copies["_lost"].copy()
-        self._scheduler = pickle.loads(copies["_scheduler"])  # noqa: S301 - as pickled above
+        self._scheduler.restore(copies["_scheduler"])
 
     def _repair(self, index: int, n_missed: int) -> None:
         """Take back a guess before the step at *index* if that leaves only *n_missed* misses."""
@@ -360,23 +462,8 @@ class HistorySearch:
             self._kept.discard(number)
         self._restore(missed)
 
-    def _call(self, method: str, stream_id: int, argument: Any = None, number: int = -1) -> None:
-        call = SchedulerCall(method, stream_id, argument, number)
-        self.calls.append(call)
-        self._apply(self._scheduler, call)
-
-    def _apply(self, scheduler: Any, call: SchedulerCall) -> None:
-        method, stream_id, argument, _ = call
-        if argument is not None:
-            getattr(scheduler, method)(stream_id, argument)
-        elif method != "requeue" or self._can_requeue:
-            getattr(scheduler, method)(stream_id)
-        else:
-            scheduler.deactivate(stream_id)
-            scheduler.activate(stream_id)
-
     def _ready_until(self, at_ns: int) -> None:
-        """Let streams join that have surely been ready for long enough."""
+        """Activate streams that have surely been ready for long enough."""
         while self._ready and self._ready[0][0] <= at_ns:
             stream_id = self._ready.popleft()[1]
             if stream_id in self._requested and stream_id not in self._joined:
@@ -387,15 +474,15 @@ class HistorySearch:
         while self._closings and self._closings[0][0] < at_ns:
             stream_id = self._closings.popleft()[1]
             if self._open.pop(stream_id, 0) is None:
-                self._call("close", stream_id)
+                self._scheduler.call("close", stream_id)
 
     def _signal(self, step: Step) -> None:
         signal = self._mechanism.signal(step.signal)
         if step.kind is StepKind.OPEN:
             self._open[step.stream_id] = None
-            self._call("open", step.stream_id, signal)
+            self._scheduler.call("open", step.stream_id, signal)
         elif step.stream_id in self._open and self._mechanism.heeds_updates:
-            self._call("update", step.stream_id, signal)
+            self._scheduler.call("update", step.stream_id, signal)
 
     def _change(self, step: Step) -> None:
         stream_id = step.stream_id
@@ -404,7 +491,7 @@ class HistorySearch:
                 self._activate(stream_id)
             case StepKind.ACTIVATE:
                 self._requested[stream_id] = len(self.calls)
-                self._remember()
+                self._scheduler.remember()
             case StepKind.READY if stream_id in self._requested:
                 self._ready.append((step.at_ns + self._ready_delay_ns, stream_id))
             case StepKind.DEACTIVATE if not self._left_in_log[stream_id]:
@@ -413,7 +500,7 @@ class HistorySearch:
                 self._requested.pop(stream_id, None)
                 self._joined.pop(stream_id, None)
                 if self._active.pop(stream_id, 0) is None:
-                    self._call("deactivate", stream_id)
+                    self._scheduler.call("deactivate", stream_id)
             case StepKind.CLOSE:
                 retention_ns = self._mechanism.kind.retention_ns
                 self._closings.append((step.at_ns + retention_ns, stream_id))
@@ -422,24 +509,7 @@ class HistorySearch:
 
     def _activate(self, stream_id: int) -> None:
         self._active[stream_id] = None
-        self._call("activate", stream_id)
-
-    def _remember(self) -> None:
-        """Keep the state of the scheduler now and then: a stream may turn out to have joined here.
-
-        States between them are found by replaying the calls, which is faster than to keep all.
-        """
-        if not self._states or len(self.calls) >= self._states[-1][0] + _CALLS_PER_STATE:
-            self._states.append((len(self.calls), _pickled(self._scheduler)))
-
-    def _state_before(self, index: int) -> Scheduler:
-        """Return the scheduler as it was before that call."""
-        at = bisect_left(self._states, index + 1, key=itemgetter(0)) - 1
-        start, pickled = self._states[at]
-        scheduler: Scheduler = pickle.loads(pickled)  # noqa: S301 - as pickled above
-        for call in self.calls[start:index]:
-            self._apply(scheduler, call)
-        return scheduler
+        self._scheduler.call("activate", stream_id)
 
     def _send(self, step: Step) -> int | None:
         """Replay bytes that were sent; return what is picked."""
@@ -458,12 +528,12 @@ class HistorySearch:
         self._begun[stream_id] = None
         self._upto[stream_id] = max(self._upto[stream_id], step.offset + step.n_bytes)
         if stream_id in self._active:
-            self._call("charge", stream_id, step.n_bytes, step.number)
+            self._scheduler.call("charge", stream_id, step.n_bytes, step.number)
             if self._upto[stream_id] >= self._end[stream_id]:
                 del self._active[stream_id]
-                self._call("deactivate", stream_id)
+                self._scheduler.call("deactivate", stream_id)
         if self._requested:
-            self._remember()
+            self._scheduler.remember()
         return pick
 
     def _replay(self, step: Step) -> int | None:
@@ -479,7 +549,7 @@ class HistorySearch:
         if n_bytes > 0:
             return self._send(step._replace(n_bytes=n_bytes, offset=stop - n_bytes))
         if self._waits_turn and stream_id in self._active:
-            self._call("charge", stream_id, step.n_bytes, step.number)
+            self._scheduler.call("charge", stream_id, step.n_bytes, step.number)
         return stream_id if step.kind is StepKind.SENT else ~stream_id
 
     def _send_lost(self, step: Step) -> None:
@@ -553,7 +623,7 @@ class HistorySearch:
         low, high = self._requested[stream_id], joined
         start = joined  # as late as possible
         while True:
-            found = self._first_pick(stream_id, start, joined)
+            found = self._scheduler.first_pick(stream_id, start, joined)
             if found == len(self.calls):
                 return start
             if found is None:  # not yet: it joined earlier
@@ -564,57 +634,32 @@ class HistorySearch:
                 return None
             start = (low + high) // 2
 
-    def _first_pick(self, stream_id: int, start: int, joined: int) -> int | None:
-        """Return before which call a stream is next if it joins before the call *start*."""
-        scheduler = self._state_before(start)
-        scheduler.activate(stream_id)
-        for index in range(start, len(self.calls)):
-            call = self.calls[index]
-            if index == joined:
-                continue
-            if call.method == "charge" and scheduler.pick() == stream_id:
-                return index
-            self._apply(scheduler, call)
-        return len(self.calls) if scheduler.pick() == stream_id else None
-
     def _join_at(self, stream_id: int, start: int, joined: int) -> None:
         """Replay the calls from *start* on, with the stream in the scheduler."""
-        activate = SchedulerCall("activate", stream_id)
-        later = [*self.calls[start:joined], *self.calls[joined + 1 :]]
-        self._replay_calls(self._state_before(start), start, [activate, *later])
+        self._scheduler.insert_activation(stream_id, start, joined)
         for other, index in self._requested.items():
             self._requested[other] = index + (start < index <= joined)
         for other, index in self._joined.items():  # the index of a call, which moves from there on
             self._joined[other] = index + (start <= index <= joined)
-
-    def _replay_calls(self, scheduler: Scheduler, start: int, calls: list[SchedulerCall]) -> None:
-        """Make these calls instead of those from *start* on."""
-        self._scheduler = scheduler
-        self._states = [each for each in self._states if each[0] <= start]
-        del self.calls[start:]
-        for call in calls:
-            self._call(*call)
-            self._remember()
 
     # When streams were requeued
 
     def _requeue_next(self) -> None:
         stream_id = self._touched.popleft()[1]
         if stream_id in self._active:
-            self._call("requeue", stream_id)
+            self._scheduler.call("requeue", stream_id)
 
     def _requeue_until(self, stream_id: int) -> bool:
         """Requeue what may be requeued by now until a stream is next; return whether it is."""
         if not self._touched:
             return False
-        n_calls, pickled = len(self.calls), _pickled(self._scheduler)
+        saved = self._scheduler.save()
         touched = self._touched.copy()
         for _ in range(min(len(touched), _MOST_REQUEUED)):
             self._requeue_next()
             if self._scheduler.pick() == stream_id:
                 return True
-        del self.calls[n_calls:]
-        self._scheduler = pickle.loads(pickled)  # noqa: S301 - as pickled above
+        self._scheduler.restore(saved)
         self._touched = touched
         return False
 
@@ -625,6 +670,6 @@ class HistorySearch:
         while pick is not None and pick != stream_id and pick not in vain:
             vain[pick] = None
             self.n_rejoined += 1
-            self._call("deactivate", pick)
-            self._call("activate", pick)
+            self._scheduler.call("deactivate", pick)
+            self._scheduler.call("activate", pick)
             pick = self._scheduler.pick()

@@ -480,16 +480,16 @@ class LostRoom:
         there are packets for that.
         """
         by_start = sorted((self._after(gap), gap) for gap in gaps)
-        if not self._place(by_start, is_shared=False):
+        if not self._assign_gaps(by_start, is_shared=False):
             self._left = dict.fromkeys(self._lost, self._capacity_bytes)
             self._frames.clear()
-            self._place(by_start, is_shared=True)
+            self._assign_gaps(by_start, is_shared=True)
 
-    def _place(self, by_start: list[tuple[int, Missing]], *, is_shared: bool) -> bool:
-        """Place gaps, in packets that they may share or not; return whether all were placed."""
+    def _assign_gaps(self, by_start: list[tuple[int, Missing]], *, is_shared: bool) -> bool:
+        """Assign gaps to packets, which they may share or not; return whether all were assigned."""
         waiting: list[Missing] = []
         position = 0
-        is_placed = True
+        are_all_assigned = True
         for number in self._lost:
             while position < len(by_start) and by_start[position][0] < number:
                 heappush(waiting, by_start[position][1])
@@ -499,10 +499,10 @@ class LostRoom:
                     break
                 gap = heappop(waiting)
                 if gap.before <= number:  # it is more than its packets can have carried
-                    is_placed = False
+                    are_all_assigned = False
                 elif (rest := self._assign(number, gap)) is not None:
                     heappush(waiting, rest)
-        return is_placed and not waiting and position == len(by_start)
+        return are_all_assigned and not waiting and position == len(by_start)
 
     def _after(self, gap: Missing) -> int:
         """Return the packet that a gap comes after; a response begins just ahead of the rest."""

@@ -50,7 +50,7 @@ class TreeMachine(SchedulerMachine):
         node_id = data.draw(st.sampled_from(sorted(self.scheduler.signals)))
         parent = self.reference.scheduler.parent_of(node_id)  # type: ignore[attr-defined]
         signal = H2Priority(weight=weight, depends_on=parent)
-        self.both(Event(Call.UPDATE, node_id, signal))
+        self.apply_to_both(Event(Call.UPDATE, node_id, signal))
 
     @rule(node_id=NODES)
     def be_refused(self, node_id: int) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import h3sim
-from h3sim.browser import BrowserModel, ScheduledChange, TightMode, make_browser
+from h3sim.browser import BrowserModel, ScheduledPriorityChange, TightMode, make_browser
 from h3sim.browser.above_the_fold import (
     infer_above_the_fold,
     mark_critical_path,
@@ -478,7 +478,7 @@ def test_recorded_changes_are_made_unless_nobody_plays_them() -> None:
     for options, n_changes in (({}, 1), ({"plays_recorded": False}, 0)):
         browser = make_browser(of, BrowserModel(), **options)  # type: ignore[arg-type]
         due = browser.on_navigation(0)
-        assert sum(isinstance(item, ScheduledChange) for item in due) == n_changes
+        assert sum(isinstance(item, ScheduledPriorityChange) for item in due) == n_changes
 
 
 def test_an_image_that_is_loading_is_painted_once_a_second() -> None:

@@ -49,7 +49,7 @@ class Navigation:
     documents: dict[str, str] = field(default_factory=dict)
     """Texts of HTML documents, by request id."""
     measured: dict[str, Any] = field(default_factory=dict)
-    """What `visible.js` and `watch.js` measured, and the URLs of synchronous requests."""
+    """Measurements of `visible.js` and `watch.js`, and the URLs of synchronous requests."""
     fonts: list[dict[str, Any]] = field(default_factory=list)
     image_formats: dict[str, ImageFormat] = field(default_factory=dict)
     """Formats of JPEGs by request id, which their bytes show: baseline or progressive."""

@@ -180,7 +180,7 @@ _LARGEST_IMAGE = "LargestImagePaint::Candidate"
 _VIEWPORT = "PaintTimingVisualizer::Viewport"
 _IMAGE_PAINTED = "PaintTimingVisualizer::LayoutObjectPainted"
 _EVENT_LIST_PATHS = ((), ("traceEvents",))
-"""Where a file may have its list of events."""
+"""Keys under which a file may have its list of events; none if it is the list."""
 _SERVICE_WORKER_THREAD = "ServiceWorker thread"
 _REDIRECT_STATUS = 302
 """Stands for the status of any redirect, which a trace does not have."""

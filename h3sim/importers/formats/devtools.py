@@ -36,7 +36,9 @@ if TYPE_CHECKING:
 
 
 Headers = tuple[tuple[str, str], ...]
-_MAX_STACKS = 50
+_MAX_CALL_STACK_DEPTH = 50
+"""Asynchronous parents, and call frames of each, in which the script behind a request is sought: a
+hostile file may nest them without end."""
 """Most asynchronous stacks that are followed, and most frames of each."""
 
 
@@ -77,8 +79,8 @@ def read_initiator(given: Fields) -> Initiator:
 
 
 def _frames(stack: Fields) -> Iterator[CallFrame]:
-    for _ in range(_MAX_STACKS):
-        for call in stack.tables("callFrames")[:_MAX_STACKS]:
+    for _ in range(_MAX_CALL_STACK_DEPTH):
+        for call in stack.tables("callFrames")[:_MAX_CALL_STACK_DEPTH]:
             url, line = without_fragment(call.text("url")), call.integer("lineNumber") or 0
             yield CallFrame(url=url, line=line, function=call.text("functionName"))
         if not isinstance(stack.raw("parent"), dict):

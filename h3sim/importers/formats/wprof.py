@@ -133,18 +133,18 @@ class EploadGraph:
         for index, (source, _) in chosen.items():
             children[source.object_index].append(index)
         order: list[int] = []
-        is_placed = [False] * len(objects)
+        is_ordered = [False] * len(objects)
         roots = [index for index in range(len(objects)) if index not in chosen]
         # After the roots, only objects in a cycle, or with an ancestor in one, are left.
         for root in (*roots, *range(len(objects))):
-            if not is_placed[root] and root in chosen:
+            if not is_ordered[root] and root in chosen:
                 objects[root].request.trigger = None
                 recording.inferred["circles of parents, cut"] += 1
-            waiting = deque([] if is_placed[root] else [root])
+            waiting = deque([] if is_ordered[root] else [root])
             while waiting:
                 index = waiting.popleft()
-                if not is_placed[index]:
-                    is_placed[index] = True
+                if not is_ordered[index]:
+                    is_ordered[index] = True
                     order.append(index)
                     waiting += children[index]
         new_index = {index: number for number, index in enumerate(order)}

@@ -58,7 +58,7 @@ class _RttMonitor:
         self._floor_ns: int | None = None
         """The smallest maximum of 5 samples so far."""
         self._increases = 0
-        """How often the RTT was a quarter above the floor since it was last less above it."""
+        """Samples a quarter above the floor since the last one below that."""
 
     def is_rising(self, now_ns: int, latest_rtt_ns: int) -> bool:
         """Add a sample; return whether slow start is to end."""

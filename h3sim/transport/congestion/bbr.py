@@ -615,7 +615,7 @@ class BbrController(ModelBasedController):
             self._was_cwnd_limited, self._is_cwnd_limited = self._is_cwnd_limited, False
 
     def _start_round(self) -> None:
-        """Let a round end when a packet sent from now on is acknowledged."""
+        """Begin a round, which ends when a packet sent from now on is acknowledged."""
         self._round_ends_at_bytes = self._delivered_bytes
 
     def _update_latest(self) -> bool:
