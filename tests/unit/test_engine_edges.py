@@ -21,7 +21,7 @@ from h3sim.engine.host_connections import RequestPriorities
 from h3sim.engine.signalling import OracleSignalling, ServerPriorityPolicy
 from h3sim.errors import NetworkError, PageError, StalledError
 from h3sim.page import UNCHANGED, Host, Kind, Resource
-from h3sim.schemes import make_policy
+from h3sim.schemes import Policy, make_policy
 from h3sim.signals import Eps, H2Priority, Signal, StrictPriority, WithoutSignal
 from h3sim.trace import RowRecorder, SteadyRecorder, packets
 from h3sim.transport import HandshakeMode, LinkProfile, Network, Protocol, Role
@@ -501,7 +501,7 @@ def test_simultaneous_events_run_in_the_documented_order() -> None:
     assert log == [(5, name) for name in names]
 
 
-class _UntilSignal:
+class _UntilSignal(Policy):
     """A policy whose requests have no priority, and whose changes are empty updates of stream 0."""
 
     def on_requested(self, stream_id: int, resource: Resource) -> list[tuple[int, Signal]]:
@@ -515,8 +515,7 @@ class _UntilSignal:
 
 def test_an_update_is_a_signal_even_if_it_is_empty_and_a_request_without_a_field_is_none() -> None:
     streams: Any = SignalLog()
-    policy: Any = _UntilSignal()
-    signalling = OracleSignalling(policy, streams, WithoutSignal.INCREMENTAL_UNTIL_SIGNAL)
+    signalling = OracleSignalling(_UntilSignal(), streams, WithoutSignal.INCREMENTAL_UNTIL_SIGNAL)
     resource = Resource(id="r", kind=Kind.IMAGE, size_bytes=9)
     for stream_id in (0, 4):
         signalling.on_request_arrived(stream_id, resource, 1)
