@@ -24,6 +24,7 @@ OF_OTHERS = {
     *("--nthreads", "--nworkers"),  # of dask
     *(
         "--costs",
+        "--each",
         "--every",
         "--logs",
         "--mechanisms",

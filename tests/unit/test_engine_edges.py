@@ -20,9 +20,9 @@ from h3sim.engine.environment import EventPriority, FifoEventQueue, LinkControl,
 from h3sim.engine.host_connections import RequestPriorities
 from h3sim.engine.signalling import OracleSignalling, ServerPriorityPolicy
 from h3sim.errors import NetworkError, PageError, StalledError
-from h3sim.page import Host, Kind, Resource
-from h3sim.schemes import make_policy
-from h3sim.signals import Eps, H2Priority, Signal, StrictPriority
+from h3sim.page import UNCHANGED, Host, Kind, Resource
+from h3sim.schemes import Policy, make_policy
+from h3sim.signals import Eps, H2Priority, Signal, StrictPriority, WithoutSignal
 from h3sim.trace import RowRecorder, SteadyRecorder, packets
 from h3sim.transport import HandshakeMode, LinkProfile, Network, Protocol, Role
 from h3sim.units import ms
@@ -490,6 +490,38 @@ def test_a_connection_opens_when_its_first_request_is_due() -> None:
     assert second.opened_at_ns == ms(document.finished_ms) > 0
 
 
-def test_simultaneous_events_have_the_documented_ranks() -> None:
+def test_simultaneous_events_run_in_the_documented_order() -> None:
     # docs/architecture.md, "Event order": a user's process comes last.
     assert [each.value for each in EventPriority] == [0, 1, 2, 3, 4, 5, 6]
+    environment, log = LoadEnvironment(), Entries()
+    names = ["DELIVERY", "REQUEST", "ARRIVAL", "RESPONSE", "CLOSE", "SEND", "PROCESS"]
+    for name in reversed(names):
+        environment.at(5, EventPriority[name], noting(log), name)
+    environment.run_load()
+    assert log == [(5, name) for name in names]
+
+
+class _UntilSignal(Policy):
+    """A policy whose requests have no priority, and whose changes are empty updates of stream 0."""
+
+    def on_requested(self, stream_id: int, resource: Resource) -> list[tuple[int, Signal]]:
+        del resource
+        return [(stream_id, Eps())]
+
+    def on_changed(self, resource: Resource | None, change: Any) -> list[tuple[int, Signal]]:
+        del resource, change
+        return [(0, Eps())]
+
+
+def test_an_update_is_a_signal_even_if_it_is_empty_and_a_request_without_a_field_is_none() -> None:
+    streams: Any = SignalLog()
+    signalling = OracleSignalling(_UntilSignal(), streams, WithoutSignal.INCREMENTAL_UNTIL_SIGNAL)
+    resource = Resource(id="r", kind=Kind.IMAGE, size_bytes=9)
+    for stream_id in (0, 4):
+        signalling.on_request_arrived(stream_id, resource, 1)
+    signalling.on_changed(resource, UNCHANGED, 2)
+    signalling.on_request_arrived(8, resource, 3)
+    assert streams.calls == [
+        *[("open", 0, Eps(incremental=True)), ("open", 4, Eps(incremental=True))],
+        *[("update", 0, Eps()), ("open", 8, Eps())],
+    ]
