@@ -53,8 +53,8 @@ test: lint ## lint, types, floors, then every test, on all cores: what a change 
 LONG := $(patsubst %,--ignore=tests/unit/test_%.py,$(shell cat tests/long.txt))
 
 .PHONY: check
-check: lint ## a minute before each commit: lint, types, floors, then recorded loads, state machines, mutants, and the hand-worked tests that take no longer than a second a file
-	$(BIN)/pytest --numprocesses auto --dist worksteal tests/golden tests/stateful tests/mutants tests/unit $(LONG)
+check: lint ## a minute before each commit: lint, types, floors, then recorded loads, closed forms, state machines, mutants, and the hand-worked tests that take no longer than a second a file
+	$(BIN)/pytest --numprocesses auto --dist worksteal tests/golden tests/theory tests/stateful tests/mutants tests/unit $(LONG)
 
 .PHONY: test-thorough
 test-thorough: $(DEV) ## what make test leaves out: every scheme in every law, fresh seeds, ten times the examples (most of an hour; ARGS="tests/stateful" for a part)
