@@ -174,8 +174,9 @@ def _start_child(seed: str) -> subprocess.Popen[str]:
 
 
 _N_CROWD_STREAMS = 200
+"""Streams of the histories that must not raise an error, however many there are."""
 _N_CROWD_EVENTS = 1000
-"""Streams, and random events among them, of the histories that must not raise an error."""
+"""Random events among these streams."""
 
 
 @checks(Law.WORK_CONSERVING)
@@ -374,6 +375,7 @@ def _failure_of(candidate: Candidate, history: History) -> BrokenLawError | None
 _FEW_STREAMS, _MANY_STREAMS = 100, 1000
 """Numbers of active streams for which the work of turns is compared."""
 _N_TURNS = 20
+"""Turns whose operations are counted, with few and with many streams."""
 _MAX_WORK_GROWTH = 3
 """Largest factor of the work with many streams; a logarithm grows by 1.5."""
 _N_CLOSED_STREAMS = (100, 600)

@@ -123,6 +123,7 @@ class _Node(_TimedStream):
 
 
 _FIRST, _SHARING, _LAST = 0, 1, 2
+"""Bands of siblings by weight, for servers in which some weights do not share."""
 _BANDS: dict[Weights, dict[int, int]] = {
     Weights.SHARES: {},
     Weights.ZERO: {255: _FIRST, 0: _LAST},

@@ -112,6 +112,7 @@ STRATEGY = Predicate(
 STREAM_IDS = range(0, 12 * STREAM_ID_STEP, STREAM_ID_STEP)
 """The pool of stream ids: small, so that histories come back to the same streams."""
 PLACEHOLDERS = (-1, -2, -3)
+"""Ids of placeholders, which are negative: nodes of a tree that never send."""
 _PARENTS = st.sampled_from([None, None, None, *STREAM_IDS[:8], *PLACEHOLDERS])
 """Parents of nodes in a tree; most often none."""
 _CALL_BYTES = (PACKET_BYTES, PACKET_BYTES, PACKET_BYTES, 600, 1, 0, 20_000)

@@ -89,8 +89,9 @@ _DEPTH_CHANGE = {b"(": 1, b"[": 1, b"{": 1, b")": -1, b"]": -1, b"}": -1}
 _WEIGHT_BY_WORD = {"normal": NORMAL, "bold": BOLD, "bolder": BOLD}
 _ASSUMED_CONDITIONS = ("supports", "layer", "container", "scope", "starting-style")
 """At-rules whose conditions are assumed to hold."""
-_MIN_WEIGHT = 100
-_MAX_WEIGHT = 1000
+_MIN_FONT_WEIGHT = 100
+_MAX_FONT_WEIGHT = 1000
+"""Bounds of the numbers that are read as font weights."""
 _FONT_FORMATS = ("woff2", "woff", "truetype", "opentype")
 """Font formats that current browsers support."""
 _NOT_WEB_FONTS = frozenset(
@@ -279,7 +280,10 @@ def _weights_in(tokens: Iterable[Any]) -> Iterator[int]:
     for token in tokens:
         if token.type == "ident" and token.lower_value in _WEIGHT_BY_WORD:
             yield _WEIGHT_BY_WORD[token.lower_value]
-        elif token.type == "number" and _MIN_WEIGHT <= (token.int_value or 0) <= _MAX_WEIGHT:
+        elif (
+            token.type == "number"
+            and _MIN_FONT_WEIGHT <= (token.int_value or 0) <= _MAX_FONT_WEIGHT
+        ):
             yield token.int_value
 
 
@@ -565,6 +569,7 @@ _SRCSET_CANDIDATE = re.compile(r"[\s,]*+([^\s]++)([^,]*+)")
 _MAX_QUERY_CHARS = 10_000
 """Longest media query or `sizes` that is read, to bound the time of the patterns."""
 _MAX_SRCSET_CHARS = 100_000
+"""Characters of a `srcset` that are read: a hostile page may have megabytes of it."""
 
 
 def matches(query: str) -> bool:

@@ -75,6 +75,7 @@ _CONFIRMING_RATIO = 1.25
 MAX_RTT_MS = 600_000.0
 """Longer handshakes, waits and DNS lookups are mistakes of the recorder."""
 _MAX_RATE_BPS = 10**13
+"""Highest rate that is believed: above 10 Tbit/s, the recorded times are wrong."""
 
 
 class Transfer(NamedTuple):

@@ -536,7 +536,9 @@ def priorities_of(
 _CLOUDFLARE_PRIORITY = re.compile(r"(?:(\d{1,12}):)?(\d{1,2})/([01n])")
 """Cloudflare's priorities: optionally the byte from which it holds, priority, concurrency."""
 _LEVEL_BY_CONCURRENCY = {"0": 3, "1": 2, "n": 1}
+"""Concurrency levels of buckets by Cloudflare's letter: exclusive, sequential, shared."""
 _MAX_CLOUDFLARE_PRIORITY = 63
+"""Highest priority that Cloudflare's `cf-priority` header may have."""
 
 
 def priority_fields(request: RecordedRequest) -> tuple[ServerPriority, ...]:

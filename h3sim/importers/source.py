@@ -166,6 +166,7 @@ def opened(
 
 
 _READ_CHARS = 1 << 20
+"""Characters that are read at once."""
 _MAX_VALUE_CHARS = 64 << 20
 """Longest single JSON value that is read, to bound memory."""
 _MAX_VALUE_PARTS = 1_000_000

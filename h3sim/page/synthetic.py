@@ -47,7 +47,9 @@ _MIN_RESOURCES, _MAX_RESOURCES = 10, 214
 _MAX_BODY_BYTES = 4_000_000
 """Bound of a drawn size, since a log-normal distribution has none."""
 _RESPONSE_HEADER_BYTES = 200
+"""Size of the response headers of every synthetic resource, as compressed."""
 _REQUEST_BYTES = 100
+"""Size of the request for every synthetic resource, as compressed."""
 _ASYNC_SHARE = 0.25
 """Share of the document's scripts that are async."""
 _DEFER_SHARE = 0.10

@@ -29,6 +29,7 @@ _MIN_LARGE_BYTES = 600_000
 _MAX_LOAD_MS = 300_000
 """Time limit of a run in the paper, which repeated runs that took longer."""
 _LOSSES = {"2mbps": 0.0, "1pct": 0.01, "2pct": 0.02, "5pct": 0.05}
+"""Loss rates of the paper's networks, by their titles."""
 
 
 def cells(loads: Loads, _paper: Mapping[str, float]) -> Figures:

@@ -402,10 +402,12 @@ _BEFORE_PACKETS = 14
 _AFTER_PACKETS = 10
 """Number of send intervals shown after the last delivery."""
 _N_FRAMES = 120
+"""Frames of a GIF, whatever the length of the load."""
 _FRAME_MS = 100
 _LAST_FRAME_MS = 2000
 """The last frame stays for longer, before the animation starts again."""
 _GIF_COLOURS = 128
+"""Colours of the palette that all frames of a GIF share."""
 _PALETTE_FRAME_STEP = 10
 """Colours are chosen from every tenth frame."""
 _IN_FLIGHT_OPACITY = 0.45

@@ -346,6 +346,7 @@ CLASSES = (
 )
 """The colours of large pages: a hue per class, whose shades alternate from resource to resource."""
 _SHADES_PER_CLASS = 3
+"""Shades in which resources of one class are told apart."""
 HIGHLIGHT = Paint("#c2005f", "", LIGHT)
 """The paint of a highlighted resource; all others are pale."""
 _FADED_SHARE = 0.3

@@ -46,6 +46,7 @@ def byte_ranges_height_in(trace: Trace) -> float:
 
 
 _AXIS_MARGIN = 1.005
+"""Length of the time axis relative to the last packet, whose mark stays inside the frame."""
 _MAX_NAME_CHARS = 60
 _TIME_LABEL = "time since the log began in ms"
 

@@ -475,6 +475,7 @@ def _round_up(value: float) -> float:
 
 
 _MARKERS_PER_LINE = 6
+"""Markers on a line, about: they tell lines apart that are drawn on top of each other."""
 
 
 def curve(load: Load, which: Which) -> tuple[list[float], list[float]]:

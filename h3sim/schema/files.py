@@ -332,6 +332,7 @@ def parse_json(text: str, error: type[InputError], *, source: str) -> object:
 DIGEST = "digest"
 """Key of the digest of a document, by which damage and edits are noticed when it is read."""
 _DIGEST_BYTES = 8
+"""Length of the digest of a document: it guards against damage, not against an attacker."""
 
 
 def lines_digest(lines: Iterable[str]) -> str:

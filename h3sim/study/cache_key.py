@@ -276,6 +276,7 @@ _STUDY_MODULES_WITH_INFLUENCE = ("study/header_models.py", "study/run.py", "stud
 """Modules of the study package that affect results: they resolve loads and build rows."""
 _ENTRY_POINT_GROUPS = ("h3sim.schedulers", "h3sim.congestion")
 _KEY_BYTES = 16
+"""Length of the key of a load, without collisions in practice."""
 
 
 @cache

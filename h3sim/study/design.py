@@ -209,6 +209,7 @@ the mean in 94 to 96 % of studies, whatever the width (docs/studies.md)."""
 _UNNOTICED_SHARE = 0.1
 """Share of seeds that may differ from all others unnoticed."""
 _DEFAULT_MOST_SEEDS = 200
+"""Default maximum of seeds until a stopping rule is met."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 EARLY_HINTS = "early hints"
 """Kind of the edits whose worth depends on the server's think time."""
 _MAX_EDITS = 80
+"""Edits of a page that are tried, at most: each costs loads."""
 _SERVER_ACTIONS = {
     "chrome-eps": "send by the priorities that Chrome asks for",
     "fifo": "send responses one after the other",

@@ -123,7 +123,11 @@ HINTS = OutputSchema(
     Property("sentence", TEXT, "the best edit, as far as the replay fits", of="verdict"),
     Property("metric", Choice(METRICS), "the metric that ranks the edits"),
     Property("networks", ListOf(TEXT, "names"), "networks of the users, in turn"),
-    Property("network_within", Number(low=1), "by which factor RTT and rate vary"),
+    Property(
+        "network_within",
+        Number(low=1),
+        "largest factor by which each load multiplies or divides RTT and rates",
+    ),
     Property("n_tried", Integer(low=0), "edits that were loaded once"),
     Property("n_seeds", Integer(low=0), "seeds of each edit that was compared"),
     Property("confidence", LEVEL, "joint level of all intervals of a metric"),

@@ -61,7 +61,7 @@ ADVICE = OutputSchema(
     Property(
         "network_within",
         Number(low=1),
-        "by which factor RTT and rate may be wrong",
+        "largest factor by which each load multiplies or divides RTT and rates",
         of="found.network_within",
     ),
     Property("above_the_fold_from", TEXT, "who says what is", of="page.above_the_fold_from.value"),

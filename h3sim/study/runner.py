@@ -291,6 +291,7 @@ ProgressCallback: TypeAlias = "Callable[[int, int], None]"
 _BATCH_S = 0.5
 """Target duration of a batch: long compared with the cost of submitting one."""
 _MAX_BATCH_CELLS = 5000
+"""Cells that a worker receives at once, at most: what is unfinished is lost on an interrupt."""
 _MAX_TIMED_CELLS = 200
 """Most recent cells whose mean time is the expected time of a cell."""
 _CELLS_PER_QUERY = 1000
@@ -772,6 +773,7 @@ class _Progress:
 with_loads = with_fields(LoadConfig, Execution)
 """Add the options of a load, and how loads run, to the signature of a function."""
 _KEY_BYTES = 16
+"""Length of the keys by which finished cells are found again, without collisions in practice."""
 
 
 class LoadTask(NamedTuple):

@@ -212,7 +212,11 @@ FOUND = OutputSchema(
     Property("baseline", TEXT, "the scheme that the verdict compares with"),
     Property("confidence", LEVEL, "that of the intervals"),
     Property("n_seeds", COUNT, "how many seeds there were at most"),
-    Property("network_within", Number(low=1), "by which factor RTT and rate may be wrong"),
+    Property(
+        "network_within",
+        Number(low=1),
+        "largest factor by which each load multiplies or divides RTT and rates",
+    ),
     Property("n_loads", COUNT, "how many loads it took"),
     CONFIGURATION,
     PAGE_DIGESTS,
@@ -750,7 +754,9 @@ class _ValuesByKey(ValueType):
 
 
 _MAX_ARMS = 1000
+"""Configurations that may compete in a search."""
 _MAX_SEEDS = 10_000
+"""Seeds that a search may use."""
 FIRST_RESULT = Predicate("a callable or None", lambda value: value is None or callable(value))
 """Receiver of a sentence, before all loads have run."""
 _ARGUMENT_TYPES: dict[str, ValueType] = {

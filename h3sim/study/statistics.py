@@ -35,7 +35,9 @@ _MIN_STUDENTIZED_VALUES = 5
 _MIN_RESAMPLES = 9_999
 """(n + 1) times a tail is a whole number for the usual levels (Davison and Hinkley 1997, § 5.2)."""
 _BCA_RESAMPLES = 2_000
+"""Bootstrap samples of a BCa interval."""
 _MAX_RESAMPLES = 99_999
+"""Bootstrap samples of a studentized interval, at most, however small its tails are."""
 _MIN_RESAMPLES_PER_TAIL = 20
 """Fewest resamples beyond each end of an interval, so that it does not depend on a few of them."""
 _MAX_DRAWN_VALUES = 1_000_000
@@ -311,6 +313,7 @@ _SMALL_WIN, _LARGE_WIN = 0.05, 0.25
 _FIELLER_VARIANCE = 0.437
 """Factor of 1 / (n - 4) in the variance of atanh(tau) (Fieller, Hartley and Pearson 1957)."""
 _MIN_ROWS_FOR_TAU_INTERVAL = 10
+"""Rows from which on the normal approximation of Kendall's tau is used."""
 _METHOD = Predicate(" or ".join(METHODS), lambda value: isinstance(value, str) and value in METHODS)
 
 

@@ -44,6 +44,7 @@ APPLICATION_ID = 0x68337331  # "h3s1"
 
 
 _DIGEST_BYTES = 8
+"""Length of the digest of a cell: it guards against damage, not against an attacker."""
 Value: TypeAlias = "bytes | int | float | None"
 """Values in SQLite; texts are their bytes in UTF-8."""
 
@@ -198,6 +199,7 @@ MEMORY = ":memory:"
 _BUSY_MS = 60_000
 """Longest wait for another process that is writing."""
 _RETRY_PAUSE_S = 0.01
+"""Pause before a locked database is tried again."""
 _MAX_VALUE_BYTES = 64 << 20
 """Longest text or blob that may be read or written."""
 _STEPS_BETWEEN_CHECKS = 50_000

@@ -142,6 +142,7 @@ _MAX_ISSUES = 20
 
 
 _MAX_SEEDS = 10**9
+"""Seeds that a sweep may have: more would only be a typing error."""
 _OPTION_TABLES = Predicate(
     "a list of tables of options",
     lambda value: (

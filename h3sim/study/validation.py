@@ -41,6 +41,7 @@ N_EARLY, N_LATE = 30, 2
 """Numbers of unimportant resources and of urgent ones."""
 _EARLY_BYTES, _LATE_BYTES = 50_000, 30_000
 _LATE_AFTER_MS = 1000
+"""Delay of the urgent request: by then, the early responses are being sent."""
 _MAX_EARLY_SHARE = 0.1
 """Largest share of early bytes that may precede the late ones: data already under way."""
 _TOO_FAST_MESSAGE = (

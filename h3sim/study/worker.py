@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 
 _MAX_CACHED_STUDIES = 4
+"""Studies whose inputs a worker process keeps, for batches that alternate between them."""
 _work_by_token: OrderedDict[str, StudyWork] = OrderedDict()
 """Studies that this worker process has received, by `StudyKeys.token`, oldest first."""
 

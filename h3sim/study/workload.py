@@ -123,6 +123,7 @@ BASE_URL = "https://localhost:4433/"
 WORKLOADS = {"eps": EPS_WORKLOAD, "h2": TREE_WORKLOAD}
 _PACKET_BYTES = 1250
 _PACKETS_PER_MS = 2
+"""Pace of the simulated server by which a workload is checked to tell mechanisms apart."""
 _DOCUMENT_MS = 1
 """Time that the document takes: other requests are made so much later."""
 

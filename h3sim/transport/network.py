@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 _MAX_PACKET_BYTES = 65_507
 """The payload of the largest UDP datagram over IPv4."""
 _MIN_INTERVAL_NS = 1
+"""Shortest interval between packets at a constant rate: the resolution of time."""
 _MAX_INTERVAL_NS = 60 * NS_PER_S
-"""The bounds of the time between packets."""
+"""Longest interval between packets at a constant rate."""
 _MAX_PRINTED_NS = 2**63
 """Larger intervals are not printed in an error: converting them to float might overflow."""
 _FULL_PACKET_BYTES = 1500

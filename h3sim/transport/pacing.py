@@ -146,11 +146,13 @@ class Pacer:
 # The constants of aioquic's pacer.
 _MIN_BURST_PACKETS: Final = 2
 _MAX_BURST_PACKETS: Final = 16
+"""Packets of a burst, at most."""
 _WINDOW_PER_BURST: Final = 4
 """The window in bursts: a quarter of it may leave at once."""
 _MIN_PACKET_NS: Final = NS_PER_MS // 1000
+"""Shortest time that the pacer reckons for a packet: a microsecond."""
 _MAX_PACKET_NS: Final = NS_PER_S
-"""The bounds of a packet's time."""
+"""Longest time that it reckons for a packet."""
 
 
 class BucketPacer:

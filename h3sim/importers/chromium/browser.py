@@ -37,7 +37,9 @@ INSTALL_PATHS = (
 )
 """Paths on macOS, where browsers are not on the search path."""
 _START_TIMEOUT_S = 30.0
+"""Time in which Chromium must write the port of its DevTools server."""
 _EXIT_TIMEOUT_S = 5.0
+"""Time in which Chromium must end when asked to; after it, it is killed."""
 _CHROMIUM_FLAGS = (
     "--headless=new",
     # Chromium chooses a free port, so that concurrent recordings do not collide.
@@ -159,7 +161,9 @@ def _socket_address(file: Path, process: subprocess.Popen[bytes], program: str) 
 
 
 _ANSWER_TIMEOUT_S = 60.0
+"""Time in which a DevTools command must be answered."""
 _CONNECT_TIMEOUT_S = 20.0
+"""Time in which the WebSocket of DevTools must open."""
 
 
 class ProtocolEvent(NamedTuple):

@@ -23,6 +23,7 @@ _SYNCHRONOUS_URLS_EXPRESSION = "globalThis.__h3sim_waited ?? []"
 _BODY_BUFFER_BYTES = 200 * 2**20
 """Room for response bodies in Chromium; its default drops those of large pages."""
 _TRACE_TIMEOUT_S = 60.0
+"""Time in which Chromium must hand over its trace once tracing has ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,6 +31,7 @@ DIALECT = "http-archive"
 """Name of the format."""
 _PARQUET_MAGIC = b"PAR1"
 _BATCH_ROWS = 64
+"""Rows that are read at once: a row may hold the text of a response."""
 _MAX_NAME_CHARS = 80
 _MAX_UNPACKED_BYTES = 1 << 40
 """More than any export has; only the rows of one load are in memory."""

@@ -322,6 +322,7 @@ _PACING_SHARE: Final = 0.99
 _MAX_DRAIN_ROUNDS: Final = 3
 """The rounds after which Drain ends even if a queue is left (§ 5.3.2)."""
 _MAX_RENO_ROUNDS: Final = 63
+"""Rounds after which bandwidth is probed, at the latest, to coexist with Reno (§ 5.3.3.8)."""
 _MIN_PROBE_WAIT_NS: Final = 2 * NS_PER_S
 """The limits of the time between probes for bandwidth, of which the earlier counts."""
 _MAX_QUANTUM_BYTES: Final = 65_536

@@ -257,9 +257,10 @@ class ProbeRtt:
 
 _SLOW_BPS: Final = 1_200_000
 _FAST_BPS: Final = 24_000_000
+"""Below the first rate packets leave one by one, below the second in pairs, and above it in bursts of
+a millisecond (send_quantum, § 4.2.2)."""
 _MAX_QUANTUM_BYTES: Final = 65_536
-"""The limits of send_quantum (§ 4.2.2): what is slow leaves packet by packet, what is fast in
-bursts of a millisecond, 64 KB at most."""
+"""The largest burst."""
 
 
 # Looking up a member of an enum costs as much as the comparison with it, and `min` and `max` as

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
 _K_INITIAL_WINDOW_PACKETS = 10
 _K_INITIAL_WINDOW_BYTES = 14_720
+"""kInitialWindow (RFC 9002 § 7.2): ten datagrams, but not more than these bytes."""
 _K_MINIMUM_WINDOW_PACKETS = 2
-"""RFC 9002 § 7.2: ten packets, 14,720 bytes unless two packets are more; never below two."""
+"""kMinimumWindow (RFC 9002 § 7.2), and the least of the initial window."""
 MAX_WINDOW_BYTES = 2**30
 """A bound above the bandwidth-delay product of any path (RFC 7323 § 2.3)."""
 

@@ -30,8 +30,9 @@ _NO_LIMIT = 2**62
 _PACING_GAIN = Number(low=0.01, high=100)
 """The type of a pacing rate in windows per round trip."""
 _INITIAL_SEGMENTS = 10
+"""Segments of the initial window (RFC 6928 § 2), at most."""
 _INITIAL_BYTES = 14_600
-"""RFC 6928 § 2: ten segments, 14,600 bytes unless two segments are more."""
+"""Bytes of the initial window (RFC 6928 § 2), at most unless two segments are more."""
 
 
 class LossDetection(enum.StrEnum):
