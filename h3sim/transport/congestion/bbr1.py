@@ -257,8 +257,8 @@ class ProbeRtt:
 
 _SLOW_BPS: Final = 1_200_000
 _FAST_BPS: Final = 24_000_000
-"""Below the first rate packets leave one by one, below the second in pairs, and above it in bursts of
-a millisecond (send_quantum, § 4.2.2)."""
+"""Below the first rate packets leave one by one, below the second in pairs, and above it in bursts
+of a millisecond (send_quantum, § 4.2.2)."""
 _MAX_QUANTUM_BYTES: Final = 65_536
 """The largest burst."""
 
