@@ -106,7 +106,7 @@ class Limit(NamedTuple):
     """Criterion with its limit."""
 
     criterion: Criterion
-    of: float | str
+    threshold: float | str
     """The limit as a number, or as the name of a figure."""
 
 
@@ -134,7 +134,7 @@ class _Limits(ValueType):
         return self.accept(tuple(limits))
 
     def write(self, value: Any) -> dict[str, float | str]:
-        return {limit.criterion.value: limit.of for limit in value}
+        return {limit.criterion.value: limit.threshold for limit in value}
 
     def schema(self) -> dict[str, Any]:
         return {key: {"type": ["number", "string"]} for key in self.keys}
@@ -169,7 +169,9 @@ class Claim:
         def full_name(name: Any) -> Any:
             return f"{study}:{name}" if isinstance(name, str) and ":" not in name else name
 
-        limits = tuple(limit._replace(of=full_name(limit.of)) for limit in self.limits)
+        limits = tuple(
+            limit._replace(threshold=full_name(limit.threshold)) for limit in self.limits
+        )
         return replace(self, figure=full_name(self.figure), limits=limits)
 
     def judged(self, figures: Mapping[str, Estimate]) -> Judged:
@@ -249,7 +251,10 @@ class Finding:
         """The studies whose figures its claims are about."""
         names = [claim.figure for claim in self.claims]
         names += [
-            limit.of for claim in self.claims for limit in claim.limits if isinstance(limit.of, str)
+            limit.threshold
+            for claim in self.claims
+            for limit in claim.limits
+            if isinstance(limit.threshold, str)
         ]
         studies = [self.study]
         for name in names:

@@ -116,7 +116,10 @@ def _draw_box(
     dashes: str = "-",
     is_on_chain: bool = False,
 ) -> None:
-    """Draw a box with its text, and at its left edge a band in the colour of *look*."""
+    """Draw a box with its text, and at its left edge a band in the colour of *look*.
+
+    A thick frame marks boxes on the chain that decided when the load ended.
+    """
     from matplotlib.patches import Rectangle
 
     low = at.row - _BOX_HEIGHT / 2

@@ -81,7 +81,7 @@ def resolve_swept(
         InputError: listing every error: unknown names, empty lists, duplicate names.
     """
     several: Any = [pages] if isinstance(pages, HeaderLists) else pages
-    if not isinstance(several, list | tuple):
+    if not isinstance(several, list | tuple):  # looking through an iterator would use it up
         return resolve_subjects(several, schemes)
     lists = [one for one in several if isinstance(one, HeaderLists)]
     if not lists:

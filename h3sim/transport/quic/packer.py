@@ -83,13 +83,13 @@ class Packer:
             # One byte is enough for the first frame: a stream's last bytes must not wait for
             # others.
             left_bytes = self.fill(frames, left_bytes, 1)
-        used = room - left_bytes - reserved_bytes
+        used_bytes = room - left_bytes - reserved_bytes
         if self.probes:
-            return self._probe(now_ns, frames, crypto, used)
+            return self._probe(now_ns, frames, crypto, used_bytes)
         if not frames and not crypto and not self.limits:
             return None
         self._recovery.is_cwnd_underutilized = False
-        return self._pack(now_ns, frames, crypto, used)
+        return self._pack(now_ns, frames, crypto, used_bytes)
 
     def fill(self, frames: list[StreamBytes], left_bytes: int, min_bytes: int) -> int:
         """Append frames from the source to *frames*, up to *left_bytes*; return the bytes left.
@@ -123,7 +123,11 @@ class Packer:
         return packet
 
     def _probe(
-        self, now_ns: int, frames: list[StreamBytes], crypto: list[tuple[int, int]], used: int
+        self,
+        now_ns: int,
+        frames: list[StreamBytes],
+        crypto: list[tuple[int, int]],
+        used_bytes: int,
     ) -> QuicPacket | None:
         """Return a probe with these frames, or else with those of the oldest packet in flight."""
         if not frames and not crypto and not self.limits:
@@ -131,9 +135,9 @@ class Packer:
             allowance = self._handshake.allowance_bytes - _RESERVED_ACK_BYTES
             oldest = self._recovery.oldest
             if oldest is not None:  # RFC 9002 § 6.2.4
-                used = _resend_data(oldest, frames, crypto, used, allowance)
+                used_bytes = _resend_data(oldest, frames, crypto, used_bytes, allowance)
             if not frames and not crypto:
-                if allowance <= used:
+                if allowance <= used_bytes:
                     return None
                 # Without data one PING elicits an ACK as well as two.
                 self.probes = 0
@@ -143,34 +147,38 @@ class Packer:
                 must_probe = self._recovery.bytes_in_flight or self._handshake.may_deadlock
                 return self._ping(now_ns) if must_probe else None
         self.probes -= 1
-        return self._pack(now_ns, frames, crypto, used)
+        return self._pack(now_ns, frames, crypto, used_bytes)
 
     def _pack(
-        self, now_ns: int, frames: list[StreamBytes], crypto: Sequence[tuple[int, int]], used: int
+        self,
+        now_ns: int,
+        frames: list[StreamBytes],
+        crypto: Sequence[tuple[int, int]],
+        used_bytes: int,
     ) -> QuicPacket:
         """Return a packet with these frames, waiting limits, and an ACK if one is ready."""
         limits: Sequence[tuple[int | None, int]] = ()
         if self.limits:
             limits = [*self.limits.items()]
             self.limits.clear()
-            used += _LIMIT_FRAME_BYTES * len(limits)
+            used_bytes += _LIMIT_FRAME_BYTES * len(limits)
         is_eliciting = bool(frames or crypto or limits)
         ack = None
         number = self._take_number()
         if self._is_ack_ready(now_ns):  # always so for a bare ACK
             ack = self._acks.take()
-            used += self._acks.frame_bytes(ack)
+            used_bytes += self._acks.frame_bytes(ack)
             every = self._ack_ping_every
             # Without an ACK of an ACK the older spans would be reported for ever (RFC 9000 §
             # 13.2.4).
             if every and not number % every and len(ack) > 1:
                 is_eliciting = True
-                used += 1
+                used_bytes += 1
         if not self._handshake.is_over:
-            used = self._handshake.padded(crypto, used)
+            used_bytes = self._handshake.padded(crypto, used_bytes)
         delay_ns = now_ns - self._acks.largest_at_ns
         packet = QuicPacket(
-            number, now_ns, used, frames, ack, limits, is_eliciting, crypto, delay_ns
+            number, now_ns, used_bytes, frames, ack, limits, is_eliciting, crypto, delay_ns
         )
         packet.ce_count = self._acks.ce_count
         return packet
@@ -179,8 +187,8 @@ class Packer:
         """Return a probe that carries only a PING."""
         # Padded to a full datagram (RFC 9000 § 14.1): the server may then send three times as much.
         min_bytes = self._initial_bytes if self._handshake.may_deadlock else 0
-        used = max(self._header_bytes + 1, min_bytes)
-        return QuicPacket(self._take_number(), now_ns, used, [], None, (), True)
+        used_bytes = max(self._header_bytes + 1, min_bytes)
+        return QuicPacket(self._take_number(), now_ns, used_bytes, [], None, (), True)
 
     def _take_number(self) -> int:
         """Return the number of the next packet, and advance."""
@@ -199,18 +207,18 @@ def _resend_data(
     oldest: QuicPacket,
     frames: list[StreamBytes],
     crypto: list[tuple[int, int]],
-    used: int,
+    used_bytes: int,
     max_used: int,
 ) -> int:
-    """Append the data of *oldest* to both lists, cut at *max_used* bytes; return the bytes used."""
+    """Append the data of *oldest* to both lists, cut at *max_used* bytes; return the bytes used then."""
     for stream_id, offset, length in oldest.frames:
-        n_bytes = min(length, max_used - used - _RESENT_HEADER_BYTES)
+        n_bytes = min(length, max_used - used_bytes - _RESENT_HEADER_BYTES)
         if n_bytes > 0 or n_bytes == length:  # a frame without bytes carries the end of a stream
             frames.append((stream_id, offset, n_bytes))
-            used += n_bytes + _RESENT_HEADER_BYTES
+            used_bytes += n_bytes + _RESENT_HEADER_BYTES
     for offset, length in oldest.crypto:
-        n_bytes = min(length, max_used - used - _RESENT_HEADER_BYTES)
+        n_bytes = min(length, max_used - used_bytes - _RESENT_HEADER_BYTES)
         if n_bytes > 0:
             crypto.append((offset, n_bytes))
-            used += n_bytes + _RESENT_HEADER_BYTES
-    return used
+            used_bytes += n_bytes + _RESENT_HEADER_BYTES
+    return used_bytes
