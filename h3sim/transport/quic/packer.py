@@ -210,7 +210,7 @@ def _resend_data(
     used_bytes: int,
     max_used: int,
 ) -> int:
-    """Append the data of *oldest* to both lists, up to *max_used* bytes in all; return their number."""
+    """Append the data of *oldest* to both lists, up to *max_used* bytes; return the used bytes."""
     for stream_id, offset, length in oldest.frames:
         n_bytes = min(length, max_used - used_bytes - _RESENT_HEADER_BYTES)
         if n_bytes > 0 or n_bytes == length:  # a frame without bytes carries the end of a stream
