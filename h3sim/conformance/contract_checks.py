@@ -215,6 +215,7 @@ def picks_only_ready(candidate: Candidate, budget: settings) -> None:
 
 
 _RESPONSES = st.lists(
+    # No bytes, a part of a packet of 1400 bytes, whole packets, and several with a rest.
     st.tuples(st.integers(0, 3), st.sampled_from([0, 1, 600, 1400, 2800, 4000, 9000])),
     min_size=1,
     max_size=8,

@@ -85,7 +85,11 @@ class _SentPiece(NamedTuple):
 
 
 def _preemptive_schedule(jobs: Iterable[_LinkJob], begins_ns: int) -> Iterator[_SentPiece]:
-    """Yield the pieces in which the link, free from *begins_ns* on, sends *jobs*."""
+    """Yield the pieces in which the link, free from *begins_ns* on, sends *jobs*.
+
+    It always sends the released job with the least key, and interrupts it for a lesser one,
+    whatever the packets are: a relaxation of what a server could do, so the result is a bound.
+    """
     by_release = sorted(jobs)
     ready: list[tuple[float, int]] = []  # a heap of keys and remaining lengths
     now_ns, n_released = begins_ns, 0

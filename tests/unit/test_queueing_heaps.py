@@ -88,16 +88,16 @@ class TestRoom:
             queue.reweigh(child, 16)
             child.parent, child.has_data = root, True
             root.children[child.id] = child
-            queue.wake(child)
+            queue.list_ready(child)
         # The first stays, so none of the others' entries comes to the front.
         longest = 0
         for _ in range(10):
             for child in children[1:]:
                 child.has_data = False
-                queue.sleep(child)
+                queue.unlist_idle(child)
                 longest = max(longest, len(root.heap))
                 child.has_data = True
-                queue.wake(child)
+                queue.list_ready(child)
         assert len({entry[2].id for entry in root.heap}) == N_SIBLINGS
         assert N_SIBLINGS + 16 <= longest <= 2 * N_SIBLINGS + 16
 

@@ -68,14 +68,14 @@ class FairQueueing:
             relist(parent, entry, moved)
             node = parent
 
-    def wake(self, node: Node) -> None:
+    def list_ready(self, node: Node) -> None:
         """List the node, and each ancestor that was not listed."""
         # The ancestors of a listed node are listed, so this ascends only as far as needed.
         while node.parent is not None and node.entry is None:
             self.enlist(node)
             node = node.parent
 
-    def sleep(self, node: Node) -> None:
+    def unlist_idle(self, node: Node) -> None:
         """Unlist the node, and each ancestor without data in its subtree."""
         while node.parent is not None and node.entry is not None:
             if node.has_data or node.heap:
@@ -86,7 +86,7 @@ class FairQueueing:
 
     def finish(self, node: Node) -> None:
         """Unlist a stream that has just sent its last data."""
-        self.sleep(node)
+        self.unlist_idle(node)
 
     def defer(self, root: Node, blocked: dict[int, None]) -> None:
         """Unlist the blocked streams that are next in order.
@@ -109,7 +109,7 @@ class FairQueueing:
                 above.parent.last_served_time = above.entry[0]
                 above = above.parent
             node.has_data = False
-            self.sleep(node)
+            self.unlist_idle(node)
             node = root
 
     def enlist(self, node: Node) -> None:
@@ -485,12 +485,12 @@ class H2oCalendar(FairQueueing):
         # The highest number is its own: it was listed by the quantum that has just ended, and no
         # other child since.
         if parent is not None and entry is not None and entry[1] == parent.n_listed:  # its tie
-            self.sleep(node)
+            self.unlist_idle(node)
             # If a descendant still has data it stays listed, and the charge stands.
             if node.entry is None:
                 node.remainder = node.remainder_before
             return
-        self.sleep(node)
+        self.unlist_idle(node)
 
     def reweigh(self, node: Node, weight: int) -> None:
         """List the node anew if its weight differs."""
@@ -586,7 +586,7 @@ class StrictGroup:
         """Activate an element."""
         level = self._levels[strict]
         was_idle = not level.heap
-        self._queueing.wake(level.children[element_id])
+        self._queueing.list_ready(level.children[element_id])
         if was_idle:
             # The heap returns the lowest rank first, and the highest strict priority goes first.
             self._active.put(strict, -strict)

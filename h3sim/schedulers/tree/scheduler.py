@@ -271,10 +271,10 @@ class TreeScheduler:
             KeyError: if it is not open.
         """
         node = self._tree.open_node(stream_id)
-        # If its window opened before it was next, it is still listed, and `wake` does nothing.
+        # If its window opened before it was next, it is still listed, and is not listed again.
         self._blocked.pop(stream_id, None)
         node.has_data = True
-        self._queueing.wake(node)
+        self._queueing.list_ready(node)
 
     def deactivate(self, stream_id: int) -> None:
         """Deactivate a stream; its descendants stay active.
