@@ -12,18 +12,18 @@ from collections import defaultdict
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from h3sim.page import UNCHANGED
+from h3sim.page import UNCHANGED, Resource
 from h3sim.schemes.model import RecordedTreeClass, with_recorded_groups
 from h3sim.schemes.policy_base import Policy
 from h3sim.schemes.ranks import RankPolicy
 from h3sim.schemes.registry import SignalKind
-from h3sim.schemes.rules import Arrangement
+from h3sim.schemes.rules import Arrangement, PriorityClass
 from h3sim.signals import BucketPriority, Eps, H2Priority, StrictPriority, placeholder_id
 
 if TYPE_CHECKING:
-    from h3sim.page import Page, Resource, ResourceState
+    from h3sim.page import Page, ResourceState
     from h3sim.schemes.model import Scheme
-    from h3sim.schemes.rules import Placeholder, PriorityClass
+    from h3sim.schemes.rules import Placeholder
     from h3sim.signals import Signal, SignalChange
 
 
