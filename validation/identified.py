@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Sequence
 
 _N_LOGS = 500
-_FIRST = 40_000
+_FIRST = 70_000
 """The number of the first log: no rule or threshold was chosen by these."""
 _RESULTS = Path(__file__).parents[1] / "build" / "identified.jsonl"
 _SERVER, _CLIENT = 1, 2
