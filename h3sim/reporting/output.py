@@ -253,9 +253,9 @@ def render(figure: Figure, file: BinaryIO, kind: str) -> None:
     if not alt:
         raise ValueError("what is drawn is not told in words: `say` keeps them with the axes")
     metadata = _METADATA_WITHOUT_DATE[kind] | {_ALT_TEXT_KEYS[kind]: alt}
-    with in_style(), _settled_layout(figure):
+    dpi = PAPER_DPI if getattr(figure, "is_for_paper", False) else DPI
+    with in_style(), _settled_layout(figure, dpi if kind == "png" else _VECTOR_DPI):
         if kind != "svg":
-            dpi = PAPER_DPI if getattr(figure, "is_for_paper", False) else DPI
             figure.savefig(file, format=kind, dpi=dpi, metadata=metadata)
             return
         drawn = io.BytesIO()
@@ -274,14 +274,22 @@ _POSITION_DECIMALS = 9
 """Decimals of positions of axes, as shares of the figure."""
 
 
+_VECTOR_DPI = 72
+"""Resolution at which matplotlib measures text for SVG and PDF: a pixel is a point."""
+
+
 @contextmanager
-def _settled_layout(figure: Figure) -> Iterator[None]:
+def _settled_layout(figure: Figure, dpi: int) -> Iterator[None]:
     """Lay *figure* out with rounded positions, since their last bits differ from run to run."""
     engine = figure.get_layout_engine()
     if engine is None:
         yield
         return
+    figure_dpi = figure.dpi
+    # Hinted text is wider at some resolutions: laid out at another one, long labels are cut off.
+    figure.set_dpi(dpi)
     engine.execute(figure)
+    figure.set_dpi(figure_dpi)
     figure.set_layout_engine("none")
     for ax in figure.axes:
         is_in_layout = ax.get_in_layout()

@@ -176,6 +176,7 @@ class _Replay:
         self._mechanism = mechanism
         self._scheduler = mechanism.new(order.turn_bytes)
         self._lost_scheduler: Scheduler | None = None
+        """Orders lost bytes among themselves, if these go before all new ones."""
         if mechanism.retransmit is Retransmit.PRIORITY:
             self._lost_scheduler = mechanism.new(order.turn_bytes)
         self._waits_turn = mechanism.retransmit is Retransmit.TURN

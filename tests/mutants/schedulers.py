@@ -46,7 +46,7 @@ class ForgetfulTree(TreeScheduler):
         node = self._nodes[stream_id]
         for child in list(node.children.values()):
             child.has_data = False
-            self._queueing.unlist_idle(child)
+            self._queueing.unlist_if_idle(child)
         super().close(stream_id)
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import re
 import sys
 from collections import defaultdict
@@ -9,6 +10,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from matplotlib import image
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
@@ -482,6 +484,20 @@ def test_labels_do_not_overlap() -> None:
     for number, box in enumerate(boxes):
         assert figure.bbox.x0 <= box.x0 < box.x1 <= figure.bbox.x1
         assert not any(box.overlaps(other) for other in boxes[number + 1 :])
+
+
+def test_the_longest_label_of_a_file_lies_within_the_picture() -> None:
+    figure = output.new_figure(2.0)
+    ax = figure.subplots()
+    ax.set_yticks([0, 1], ["m" * 60, "a.css"])
+    output.set_alt_text(ax, "Two rows.")
+    file = io.BytesIO()
+    output.render(figure, file, "png")
+    file.seek(0)
+    pixels = image.imread(file)
+    assert pixels.shape[1] == 12 * output.DPI
+    assert np.all(pixels[:, :4] == 1.0)
+    assert not np.all(pixels[:, :20] == 1.0), "the label begins at the edge"
 
 
 @pytest.mark.parametrize("method", ["multiplexing", "byte_index", "waterfall"])

@@ -94,7 +94,7 @@ class TestRoom:
         for _ in range(10):
             for child in children[1:]:
                 child.has_data = False
-                queue.unlist_idle(child)
+                queue.unlist_if_idle(child)
                 longest = max(longest, len(root.heap))
                 child.has_data = True
                 queue.list_ready(child)

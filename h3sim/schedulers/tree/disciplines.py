@@ -75,7 +75,7 @@ class FairQueueing:
             self.enlist(node)
             node = node.parent
 
-    def unlist_idle(self, node: Node) -> None:
+    def unlist_if_idle(self, node: Node) -> None:
         """Unlist the node, and each ancestor without data in its subtree."""
         while node.parent is not None and node.entry is not None:
             if node.has_data or node.heap:
@@ -86,7 +86,7 @@ class FairQueueing:
 
     def finish(self, node: Node) -> None:
         """Unlist a stream that has just sent its last data."""
-        self.unlist_idle(node)
+        self.unlist_if_idle(node)
 
     def defer(self, root: Node, blocked: dict[int, None]) -> None:
         """Unlist the blocked streams that are next in order.
@@ -109,7 +109,7 @@ class FairQueueing:
                 above.parent.last_served_time = above.entry[0]
                 above = above.parent
             node.has_data = False
-            self.unlist_idle(node)
+            self.unlist_if_idle(node)
             node = root
 
     def enlist(self, node: Node) -> None:
@@ -485,12 +485,12 @@ class H2oCalendar(FairQueueing):
         # The highest number is its own: it was listed by the quantum that has just ended, and no
         # other child since.
         if parent is not None and entry is not None and entry[1] == parent.n_listed:  # its tie
-            self.unlist_idle(node)
+            self.unlist_if_idle(node)
             # If a descendant still has data it stays listed, and the charge stands.
             if node.entry is None:
                 node.remainder = node.remainder_before
             return
-        self.unlist_idle(node)
+        self.unlist_if_idle(node)
 
     def reweigh(self, node: Node, weight: int) -> None:
         """List the node anew if its weight differs."""

@@ -103,7 +103,7 @@ class Nghttp2Tree(DependencyTree):
             return
         # RFC 7540 § 5.3.4 recommends to retain it: signals in flight may still refer to it, and
         # would otherwise give their streams the default priority.
-        self._queueing.unlist_idle(node)
+        self._queueing.unlist_if_idle(node)
         node.is_closed = True
         self._closed[node_id] = None
         self._n_open -= 1
@@ -161,7 +161,7 @@ class Nghttp2Tree(DependencyTree):
         """Detach a node with its subtree; it starts anew wherever it is attached."""
         old_parent = self._detach(node)
         self._queueing.forget(node)
-        self._queueing.unlist_idle(old_parent)
+        self._queueing.unlist_if_idle(old_parent)
 
     def _insert(self, node: Node, parent: Node, *, is_exclusive: bool) -> None:
         """Adopt siblings newest first; they follow the node's own children.
@@ -190,7 +190,7 @@ class Nghttp2Tree(DependencyTree):
         for child in reversed(children):
             weight = self._orphans.weight(child.weight, node.weight, total)
             self._move(child, parent, weight=weight)
-        self._queueing.unlist_idle(self._detach(node))
+        self._queueing.unlist_if_idle(self._detach(node))
         if children:
             # `_move` has appended the children; nghttp2 puts them in the position of the removed
             # node.
@@ -226,7 +226,7 @@ class H2oTree(DependencyTree):
         if is_below(parent, node):
             self._move(parent, parent_of(node))
         old_parent = self._detach(node)
-        self._queueing.unlist_idle(old_parent)
+        self._queueing.unlist_if_idle(old_parent)
         self._queueing.reweigh(node, priority.weight)
         self._insert(node, parent, is_exclusive=priority.exclusive)
 
@@ -242,7 +242,7 @@ class H2oTree(DependencyTree):
         old_parent = self._detach(node)
         node.is_exclusive = False
         # Before `_attach`, unlike in the base class: a group may lose its quantum and start again.
-        self._queueing.unlist_idle(old_parent)
+        self._queueing.unlist_if_idle(old_parent)
         if weight is not None:
             self._queueing.reweigh(node, weight)
         self._attach(node, parent)

@@ -149,7 +149,8 @@ class DependencyTree:
         if not self._max_retained:
             self._remove(node)
             return
-        self._queueing.unlist_idle(node)
+        # It stays in the tree above its children, and is listed for their sake only.
+        self._queueing.unlist_if_idle(node)
         node.is_closed = True
         self._retained[node_id] = None
         if len(self._retained) > self._max_retained:
@@ -247,7 +248,7 @@ class DependencyTree:
         self._queueing.reweigh(node, priority.weight)
         self._insert(node, parent, is_exclusive=priority.exclusive)
         # After the node is listed again: a group above both never becomes inactive.
-        self._queueing.unlist_idle(old_parent)
+        self._queueing.unlist_if_idle(old_parent)
         for each in (*may_be_childless, old_parent):
             self._prune(each)
 
@@ -276,7 +277,7 @@ class DependencyTree:
         if weight is not None:
             self._queueing.reweigh(node, weight)
         self._attach(node, parent)
-        self._queueing.unlist_idle(old_parent)
+        self._queueing.unlist_if_idle(old_parent)
 
     def _attach(self, node: Node, parent: Node) -> None:
         """Make the node a child of *parent*, listed if its subtree has data."""
@@ -310,7 +311,7 @@ class DependencyTree:
             for child in children:
                 weight = self._orphans.weight(child.weight, node.weight, total)
                 self._move(child, parent, weight=weight)
-        self._queueing.unlist_idle(self._detach(node))
+        self._queueing.unlist_if_idle(self._detach(node))
         self._remember(node.id, parent)
         self._prune(parent)
 
