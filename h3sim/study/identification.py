@@ -120,10 +120,7 @@ class Resync(enum.Enum):
 
 
 def predictions(
-    order: SendOrder,
-    mechanism: Mechanism,
-    *,
-    resync: Resync = Resync.NONE,
+    order: SendOrder, mechanism: Mechanism, *, resync: Resync = Resync.NONE
 ) -> list[int | None]:
     """Return which stream the mechanism would have sent at each choice.
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from h3sim.constants import MAX_VARINT
 from h3sim.schedulers import Retransmit, SupportsRequeue
 from h3sim.signals import Eps
-from h3sim.study.send_order import LEAST_BYTES, SendOrder, Step, StepKind
+from h3sim.study.send_order import MIN_FRAME_BYTES, SendOrder, Step, StepKind
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
@@ -35,12 +35,16 @@ class SchedulerCall(NamedTuple):
     """The packet that a charge is for."""
 
 
-_MOST_REQUEUED = 50
-"""Most acknowledgements that are tried for one pick: more streams than that rarely compete."""
+_MAX_REQUEUED = 50
+"""Acknowledgements that are tried for one pick: more streams than that rarely compete."""
 _CALLS_PER_STATE = 24
-"""A state of the scheduler is kept after so many calls."""
-_FAR_STEPS, _MOST_TAKEN_BACK, _MOST_REPAIRS = 400, 3, 30
-"""A guess is taken back at most so many steps later, so many for one miss, and so many in all."""
+"""Calls between states of the scheduler that are kept, to replay few calls at little memory."""
+_MAX_STEPS_BACK = 400
+"""Steps of the log after which a guess is not taken back any more."""
+_MAX_GUESSES_PER_MISS = 3
+"""Guesses that are taken back, one by one, to explain one pick."""
+_MAX_REPAIRS = 30
+"""Guesses that are taken back in a whole search: each costs a replay."""
 _CHANGING_ATTRIBUTES = (
     "_requested",
     "_joined",
@@ -51,7 +55,7 @@ _CHANGING_ATTRIBUTES = (
     "_closings",
     "_touched",
     "_left_in_log",
-    "_upto",
+    "_sent_bytes",
     "_index",
     "_guessed",
     "picks",
@@ -59,10 +63,10 @@ _CHANGING_ATTRIBUTES = (
     "n_rejoined",
 )
 """Attributes that change during a search, apart from the scheduler and the lost packets."""
-_MOST_STARTED = 3
-"""So many streams are tried that may have begun in a lost packet."""
-_MOST_EXCHANGED = 100
-"""Most lost packets that may have exchanged what they carried: longer bursts are rare."""
+_MAX_STARTED = 3
+"""Streams that are tried as those that may have begun in a lost packet."""
+_MAX_EXCHANGED = 100
+"""Lost packets that may have exchanged what they carried: longer bursts are rare."""
 
 
 @cache
@@ -106,22 +110,22 @@ class LostFrame(NamedTuple):
 class LostPackets:
     """Packets that a client never got, and the bytes that they may have carried.
 
-    A gap of a stream tells that its bytes were lost between two packets; any lost packet between
-    these may have carried them. And where the next bytes of a stream arrive a round trip later or
-    more, a lost packet may have carried them before.
+    A gap in a stream means that its bytes were lost between two packets, and any lost packet
+    between these may have carried them. If the next bytes of a stream arrive at least a round trip
+    later, a lost packet may also have carried them first.
     """
 
     def __init__(self, order: SendOrder) -> None:
-        """Prepare what the log places in each lost packet, and when each byte arrives."""
+        """Assign to each lost packet the bytes that the log infers, and index all arrivals."""
         self._numbers = order.lost_packets
-        self.capacity = order.packet_bytes
+        self.capacity_bytes = order.packet_bytes
         """The bytes of streams in a full packet."""
         self._round_trip_ns = order.round_trip_ns
         self._position = 0
         index_of = {number: index for index, number in enumerate(self._numbers)}
         self._frames: list[list[LostFrame]] = [[] for _ in self._numbers]
         self._arrivals: dict[int, list[tuple[int, int]]] = {}
-        """For each stream, up to where bytes have arrived, and when."""
+        """Ends of the bytes of each stream that have arrived, with the time of arrival in ns."""
         waiting: dict[int, list[tuple[int, int]]] = {}
         last: dict[int, int] = {}
         for step in order.steps:
@@ -139,7 +143,7 @@ class LostPackets:
                 frames.append(LostFrame(stream_id, stop, step.n_bytes, last.get(stream_id, -1)))
 
     def _arrive(self, step: Step, waiting: list[tuple[int, int]]) -> None:
-        """Note that bytes arrive, and what that tells of lost ones before them."""
+        """Record an arrival of bytes, which bounds when earlier bytes of its stream were lost."""
         stop = step.offset + step.n_bytes
         arrivals = self._arrivals.setdefault(step.stream_id, [])
         if not arrivals or stop > arrivals[-1][0]:
@@ -163,19 +167,19 @@ class LostPackets:
             self._position += 1
 
     def frames(
-        self, can_send: Container[int], pick: int | None, upto: int, at_ns: int
+        self, can_send: Container[int], pick: int | None, sent_bytes: int, at_ns: int
     ) -> list[LostFrame]:
         """Return what the next lost packet carried: bytes of the stream that is picked, if it may.
 
-        Those have been sent up to *upto*. Bytes that need not have been lost are left out, unless
-        they are of this stream, or of one that has not joined.
+        *sent_bytes* of that stream have been sent. Bytes that need not have been lost are left out,
+        unless they are of this stream, or of one that has not joined.
         """
         position = self._position
         if pick is None:
             return list(self._frames[position])
         number = self._numbers[position]
-        late = self.late_frame(pick, upto, at_ns, self.capacity)
-        for index in range(position, min(len(self._frames), position + _MOST_EXCHANGED)):
+        late = self.late_frame(pick, sent_bytes, at_ns, self.capacity_bytes)
+        for index in range(position, min(len(self._frames), position + _MAX_EXCHANGED)):
             frames = self._frames[index]
             sure = [frame for frame in frames if frame.is_sure]
             if any(each.stream_id == pick and (each.is_sure or not late) for each in frames):
@@ -184,7 +188,7 @@ class LostPackets:
                 break
             if late and not sure and self._move(index, [late]):
                 break
-            n_room = self.capacity - sum(frame.n_bytes for frame in sure)
+            n_room = self.capacity_bytes - sum(frame.n_bytes for frame in sure)
             if late and index == position and late.n_bytes <= n_room:
                 return [late, *sure]
         return list(self._frames[position])
@@ -213,17 +217,17 @@ class LostPackets:
         return True
 
     def late_frame(
-        self, stream_id: int, upto: int, at_ns: int, most_bytes: int
+        self, stream_id: int, sent_bytes: int, at_ns: int, most_bytes: int
     ) -> LostFrame | None:
         """Return the next bytes of a stream if they may have been in a packet lost by *at_ns*."""
         arrivals = self._arrivals.get(stream_id, [])
         n_bytes = 0
-        for stop, arrived_ns in arrivals[bisect_left(arrivals, (upto + 1, 0)) :]:
+        for stop, arrived_ns in arrivals[bisect_left(arrivals, (sent_bytes + 1, 0)) :]:
             if arrived_ns < at_ns + self._round_trip_ns or n_bytes >= most_bytes:
                 break
-            n_bytes = stop - upto
+            n_bytes = stop - sent_bytes
         n_bytes = min(n_bytes, most_bytes)
-        return LostFrame(stream_id, upto + n_bytes, n_bytes, -1) if n_bytes else None
+        return LostFrame(stream_id, sent_bytes + n_bytes, n_bytes, -1) if n_bytes else None
 
     def copy(self) -> LostPackets:
         """Return a copy that can be changed."""
@@ -271,6 +275,16 @@ class RecordedScheduler:
         """Go back to what was saved."""
         calls, states, pickled = saved
         self.calls, self._states = calls.copy(), states.copy()
+        self._scheduler = _unpickled(pickled)
+
+    def mark(self) -> tuple[int, bytes]:
+        """Return what `rewind` goes back to, as long as no state is remembered in between."""
+        return len(self.calls), _pickled(self._scheduler)
+
+    def rewind(self, mark: tuple[int, bytes]) -> None:
+        """Take back the calls since *mark*."""
+        n_calls, pickled = mark
+        del self.calls[n_calls:]
         self._scheduler = _unpickled(pickled)
 
     def remember(self) -> None:
@@ -374,7 +388,7 @@ class HistorySearch:
                 self._left_in_log[step.stream_id] += step.n_bytes
                 stop = step.offset + step.n_bytes
                 self._end[step.stream_id] = max(self._end[step.stream_id], stop)
-        self._upto = Counter[int]()
+        self._sent_bytes = Counter[int]()
         """The bytes of each stream that were sent so far."""
         self._index = 0
         """The next step."""
@@ -390,7 +404,7 @@ class HistorySearch:
         """Those of them that did not carry it."""
         self._points: dict[int, dict[str, Any]] = {}
         """Copies of all that changes, before the steps at lost packets."""
-        self._repairs_left = _MOST_REPAIRS
+        self._repairs_left = _MAX_REPAIRS
 
     @property
     def calls(self) -> list[SchedulerCall]:
@@ -446,8 +460,8 @@ class HistorySearch:
 
     def _repair(self, index: int, n_missed: int) -> None:
         """Take back a guess before the step at *index* if that leaves only *n_missed* misses."""
-        guesses = self._guessed[: -_MOST_TAKEN_BACK - 1 : -1][: self._repairs_left]
-        guesses = [each for each in guesses if index - each[1] <= _FAR_STEPS]
+        guesses = self._guessed[: -_MAX_GUESSES_PER_MISS - 1 : -1][: self._repairs_left]
+        guesses = [each for each in guesses if index - each[1] <= _MAX_STEPS_BACK]
         if not guesses:
             return
         missed = self._copies()
@@ -526,10 +540,10 @@ class HistorySearch:
         if pick != stream_id and self._rejoins and step.number not in self._lost_numbers:
             self._rejoin_until(stream_id)
         self._begun[stream_id] = None
-        self._upto[stream_id] = max(self._upto[stream_id], step.offset + step.n_bytes)
+        self._sent_bytes[stream_id] = max(self._sent_bytes[stream_id], step.offset + step.n_bytes)
         if stream_id in self._active:
             self._scheduler.call("charge", stream_id, step.n_bytes, step.number)
-            if self._upto[stream_id] >= self._end[stream_id]:
+            if self._sent_bytes[stream_id] >= self._end[stream_id]:
                 del self._active[stream_id]
                 self._scheduler.call("deactivate", stream_id)
         if self._requested:
@@ -545,7 +559,7 @@ class HistorySearch:
         if step.number in self._lost_numbers:
             return None
         stream_id, stop = step.stream_id, step.offset + step.n_bytes
-        n_bytes = stop - max(step.offset, self._upto[stream_id])
+        n_bytes = stop - max(step.offset, self._sent_bytes[stream_id])
         if n_bytes > 0:
             return self._send(step._replace(n_bytes=n_bytes, offset=stop - n_bytes))
         if self._waits_turn and stream_id in self._active:
@@ -557,41 +571,41 @@ class HistorySearch:
         is_kept = step.number in self._kept
         pick = None if is_kept else self._scheduler.pick()
         can_send = {*self._active, *self._requested}
-        upto = 0 if pick is None else self._upto[pick]
-        frames = self._lost.frames(can_send, pick, upto, step.at_ns)
+        sent_bytes = 0 if pick is None else self._sent_bytes[pick]
+        frames = self._lost.frames(can_send, pick, sent_bytes, step.at_ns)
         if any(frame.stream_id == pick and not frame.is_sure for frame in frames):
             self._guessed.append((step.number, self._index))
-        room, is_full = self._lost.capacity, False
+        room_bytes, is_full = self._lost.capacity_bytes, False
         while frames:
             pick = self._scheduler.pick()
             at = next((at for at, each in enumerate(frames) if each.stream_id == pick), 0)
             frame = frames.pop(at)
             if frame.is_sure or self._can_be_next(frame.stream_id):
-                room -= self._send_frame(step, frame)
-                is_full = self._upto[frame.stream_id] < self._end[frame.stream_id]
+                room_bytes -= self._send_frame(step, frame)
+                is_full = self._sent_bytes[frame.stream_id] < self._end[frame.stream_id]
         # Where a stream ends, the next one follows in the same packet.
-        while not (is_kept or is_full) and room >= LEAST_BYTES:
-            late = self._late_frame(step.at_ns, room)
+        while not (is_kept or is_full) and room_bytes >= MIN_FRAME_BYTES:
+            late = self._late_frame(step.at_ns, room_bytes)
             if late is None:
                 break
-            room -= self._send_frame(step, late)
+            room_bytes -= self._send_frame(step, late)
 
     def _send_frame(self, step: Step, frame: LostFrame) -> int:
         """Replay what is new of a frame in a lost packet; return its bytes."""
-        n_bytes = min(frame.n_bytes, frame.stop - self._upto[frame.stream_id])
+        n_bytes = min(frame.n_bytes, frame.stop - self._sent_bytes[frame.stream_id])
         if n_bytes > 0:
             offset = frame.stop - n_bytes
             sent = step._replace(stream_id=frame.stream_id, n_bytes=n_bytes, offset=offset)
             self._send(sent)
         return max(0, n_bytes)
 
-    def _late_frame(self, at_ns: int, room: int) -> LostFrame | None:
+    def _late_frame(self, at_ns: int, room_bytes: int) -> LostFrame | None:
         """Return the bytes of what is next that a packet may have carried which was lost then."""
         pick = self._scheduler.pick()
         if pick is not None:
-            return self._lost.late_frame(pick, self._upto[pick], at_ns, room)
-        frames = (self._lost.late_frame(key, 0, at_ns, room) for key in self._requested)
-        late = islice((frame for frame in frames if frame is not None), _MOST_STARTED)
+            return self._lost.late_frame(pick, self._sent_bytes[pick], at_ns, room_bytes)
+        frames = (self._lost.late_frame(key, 0, at_ns, room_bytes) for key in self._requested)
+        late = islice((frame for frame in frames if frame is not None), _MAX_STARTED)
         return next((frame for frame in late if self._can_be_next(frame.stream_id)), None)
 
     def _can_be_next(self, stream_id: int) -> bool:
@@ -653,22 +667,22 @@ class HistorySearch:
         """Requeue what may be requeued by now until a stream is next; return whether it is."""
         if not self._touched:
             return False
-        saved = self._scheduler.save()
+        mark = self._scheduler.mark()
         touched = self._touched.copy()
-        for _ in range(min(len(touched), _MOST_REQUEUED)):
+        for _ in range(min(len(touched), _MAX_REQUEUED)):
             self._requeue_next()
             if self._scheduler.pick() == stream_id:
                 return True
-        self._scheduler.restore(saved)
+        self._scheduler.rewind(mark)
         self._touched = touched
         return False
 
     def _rejoin_until(self, stream_id: int) -> None:
         """Move picks behind their equals until a stream is next, or all were moved."""
-        vain: dict[int, None] = {}
+        moved: dict[int, None] = {}
         pick = self._scheduler.pick()
-        while pick is not None and pick != stream_id and pick not in vain:
-            vain[pick] = None
+        while pick is not None and pick != stream_id and pick not in moved:
+            moved[pick] = None
             self.n_rejoined += 1
             self._scheduler.call("deactivate", pick)
             self._scheduler.call("activate", pick)

@@ -460,7 +460,7 @@ class Missing(NamedTuple):
 _NEAR_PACKETS = 12
 """A response was lost at most so many packets behind the bytes before it, or ahead of those behind
 it."""
-LEAST_BYTES = 32
+MIN_FRAME_BYTES = 32
 """The least bytes of a stream that are worth a frame in a packet that has others."""
 
 
@@ -494,7 +494,7 @@ class LostRoom:
             while position < len(by_start) and by_start[position][0] < number:
                 heappush(waiting, by_start[position][1])
                 position += 1
-            while waiting and self._left[number] >= LEAST_BYTES:
+            while waiting and self._left[number] >= MIN_FRAME_BYTES:
                 if number in self._frames and not is_shared:
                     break
                 gap = heappop(waiting)
@@ -524,7 +524,7 @@ class LostRoom:
             # A burst of losses may be long: each packet of it need only be near the one before.
             first, last = (bisect_right(self._lost, at) for at in (after, assigned + _NEAR_PACKETS))
             n_bytes = end.stop - end.start
-            least = min(n_bytes, LEAST_BYTES)  # an end of a few bytes leaves in any packet
+            least = min(n_bytes, MIN_FRAME_BYTES)  # an end of a few bytes leaves in any packet
             numbers = [number for number in self._lost[first:last] if self._left[number] >= least]
             if sum(self._left[number] for number in numbers) < n_bytes:
                 continue

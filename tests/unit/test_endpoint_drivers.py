@@ -195,8 +195,12 @@ class TestSending:
         assert link.n_drained == n_drained
 
     def test_a_link_without_a_queue_has_nothing_to_drain(self) -> None:
-        _, driver, _, _ = driven(DelayLink())
+        link = DelayLink()
+        environment, driver, _, log = driven(link)
         driver.drain()
+        environment.run_load()
+        assert link.sizes == []
+        assert log == []
 
     def test_flushes_of_an_instant_are_one_and_the_last_of_it(self) -> None:
         environment, driver, _, log = driven()

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 ROOT = {"id": "/", "kind": "document", "bytes": 1400}
 CHROME = h3sim.load_scheme("chrome-eps")
+MUTE = replace(
+    CHROME, name="mute", signalling=Signalling.SERVER, rules=(), otherwise="low-incremental"
+)
+"""Chrome's classes, for a client that sends no priorities."""
 
 
 def image(id_: str, **keys: Any) -> dict[str, Any]:
@@ -189,31 +193,16 @@ class TestDoubts:
         assert judge.on_update(0, Eps()) is None
 
     def test_a_client_without_signals_gets_a_server_priority(self) -> None:
-        mute = replace(
-            CHROME,
-            name="mute",
-            signalling=Signalling.SERVER,
-            rules=(),
-            otherwise="low-incremental",
-        )
         steps = [(0, "image", 9), (25, "stylesheet", 2)]
-        believed = replay(steps, mute)  # type: ignore[arg-type]
-        doubted = replay(steps, replace(mute, validates_client_priorities=True))  # type: ignore[arg-type]
+        believed = replay(steps, MUTE)  # type: ignore[arg-type]
+        doubted = replay(steps, replace(MUTE, validates_client_priorities=True))  # type: ignore[arg-type]
         assert believed.trace.order == [0, 0, 0, 4, 0, 4] + [0] * 5
         assert doubted.trace.order == [0, 0, 4, 4] + [0] * 7
 
     def test_a_response_that_has_left_the_scheduler_casts_no_doubt(self) -> None:
-        mute = replace(
-            CHROME,
-            name="mute",
-            signalling=Signalling.SERVER,
-            rules=(),
-            otherwise="low-incremental",
-            validates_client_priorities=True,
-            retention_ns=0,
-        )
+        doubting = replace(MUTE, validates_client_priorities=True, retention_ns=0)
         steps = [(0, "image", 1), (25, "stylesheet", 2)]
-        signals = replay(steps, mute).trace.signals  # type: ignore[arg-type]
+        signals = replay(steps, doubting).trace.signals  # type: ignore[arg-type]
         assert [signal.element_id for signal in signals] == [0, 4]
 
 
