@@ -37,9 +37,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# Modules and tests live to the end, so that a collection of garbage would only visit them in vain:
-# looked at so often it would take a tenth of the time.
-gc.disable()
+# What workers load lives to the end: scanning it again and again took a tenth of the time.
+# The process that only hands out tests does not collect them, so nothing would enable it again.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    gc.disable()
 
 
 def pytest_collection_finish() -> None:

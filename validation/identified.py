@@ -524,7 +524,7 @@ class _DueCalls:
         return step if is_it else None
 
     def is_over(self) -> bool:
-        """Return whether all bytes were sent."""
+        """Return whether nothing is left that the client received and no call has sent."""
         while self._passes():
             pass
         return not self._steps

@@ -128,14 +128,12 @@ class _ShippedFolder(Generic[ValueT]):
         return Listing(map(self.shipped, names or sorted(self.files)), also=also)
 
 
-# Immutable values, named by each load of a study: parsed once per process, not once per load.
+# All four kinds are cached: their values are immutable, and parsed once per process, not per load.
 @cache
 def _parse_page(text: str, *, source: str) -> Page:
     return page_from_dict(json.loads(text), source=source)
 
 
-# Profiles, networks and schemes are cached: they are immutable, and each load of a study looks them
-# up.
 @cache
 def _parse_profile(text: str, *, source: str) -> TransportProfile:
     return transport.profile_from_toml(text, source=source)

@@ -138,11 +138,12 @@ class LoadEnvironment(Environment):
         heappush(queue, marker)
         while True:
             entry = heappop(queue)
-            self._now = at_ns = entry[0]
+            now_ns: Any = entry[0]  # not typed as a number, which compiled code would convert twice
+            self._now = now_ns
             if entry is marker:
                 return
             call, value = entry[3], entry[4]
-            call(value, at_ns)
+            call(value, now_ns)
 
     def stop(self) -> None:
         """Make `run_load` return; this call itself does not return."""

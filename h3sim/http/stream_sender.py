@@ -415,7 +415,7 @@ class StreamSender(Source):
             return None
         stream = self._outgoing[stream_id]
         lost = stream.lost
-        offset, _ = lost[0] if lost else (stream.next, 0)
+        offset = lost[0][0] if lost else stream.next  # the start of the first lost span
         if header is not None:
             max_bytes -= header.measure(stream_id, offset)
             if max_bytes < min_bytes:

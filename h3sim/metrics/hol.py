@@ -75,7 +75,8 @@ def _blocked(rows: PacketRows, delivered: Sequence[int | None]) -> tuple[int, in
 def stacks(trace: Trace) -> dict[int, int]:
     """Return the number of stacks of each height in *trace*, lowest first.
 
-    A stack is a number of packets whose data is delivered at the same instant.
+    A stack is the set of packets whose data is delivered at one instant, and its height their
+    number.
     """
     rows = trace.packet_rows
     if rows.has_distinct_deliveries:
@@ -319,7 +320,7 @@ def loss_bursts(rows: Iterable[SentRow | PacketRow]) -> dict[int, int]:
     if isinstance(rows, PacketRows):
         arrivals = dict(zip(rows.columns.number, rows.columns.arrived_at_ns, strict=True))
     else:
-        arrivals = {number: arrived_at_ns for _, arrived_at_ns, _, _, _, number, *_ in rows}
+        arrivals = {row[5]: row[1] for row in rows}  # by packet number
     lost = [number for number, arrived_at_ns in arrivals.items() if arrived_at_ns is None]
     if not lost:
         return {}

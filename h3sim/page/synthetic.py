@@ -61,15 +61,15 @@ _VISIBLE_IMAGE_SHARE = 0.3
 """The share of images, from the start of the document, that are above the fold."""
 _MAX_VIEWPORT_SHARE = 0.05
 """Largest share of the viewport of an image that is not the hero."""
-_IS_BODY_SIZE = Integer(low=0, high=MAX_STREAM_BYTES)
+_BODY_SIZE = Integer(low=0, high=MAX_STREAM_BYTES)
 _ARGUMENT_BOUNDS = {
     "seed": Integer(low=0),
     "n_resources": Integer(low=1, high=100_000),
-    "total_bytes": _IS_BODY_SIZE,
+    "total_bytes": _BODY_SIZE,
     "max_depth": Integer(low=1, high=len(_DEPTH_WEIGHTS)),
     "script_share": Number(low=0, high=1),
-    "html_bytes": _IS_BODY_SIZE,
-    "hero_bytes": _IS_BODY_SIZE,
+    "html_bytes": _BODY_SIZE,
+    "hero_bytes": _BODY_SIZE,
 }
 """The bounds of the arguments of `synthetic`."""
 _DRAWN_ARGUMENTS = ("n_resources", "total_bytes", "html_bytes", "hero_bytes")

@@ -53,7 +53,10 @@ class Published(NamedTuple):
 def published(
     reproduction: Reproduction, full_verdicts: Mapping[str, str] | None = None
 ) -> dict[str, Published]:
-    """Return the verdict to publish by finding: if it has one, that of *full_verdicts*."""
+    """Return the verdict to publish by finding.
+
+    That of *full_verdicts*, if it has one, replaces the verdict of an incomplete run.
+    """
     full_verdicts = full_verdicts or {}
     verdicts = {}
     for judgement in reproduction.judgements:

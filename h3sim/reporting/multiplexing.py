@@ -106,7 +106,7 @@ MERGED_GUIDE = (
 )
 _FOLD_GUIDE = "; dashed line: all above the fold is complete"
 _LOST_GUIDE = "\n\N{MULTIPLICATION SIGN} sent and lost"
-_RESENT_GUIDE = "; \N{WHITE UP-POINTING TRIANGLE} sent resent, arrived"
+_RESENT_GUIDE = "; \N{WHITE UP-POINTING TRIANGLE} sent again, arrived"
 
 MAX_VECTORS = 5000
 """Lanes of more rectangles are images in SVG and PDF files, which would grow to 100 MB."""

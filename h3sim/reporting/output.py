@@ -272,8 +272,6 @@ def rendered(figure: Figure, kind: str) -> bytes:
 
 _POSITION_DECIMALS = 9
 """Decimals of positions of axes, as shares of the figure."""
-
-
 _VECTOR_DPI = 72
 """Resolution at which matplotlib measures text for SVG and PDF: a pixel is a point."""
 
@@ -288,8 +286,10 @@ def _settled_layout(figure: Figure, dpi: int) -> Iterator[None]:
     figure_dpi = figure.dpi
     # Hinted text is wider at some resolutions: laid out at another one, long labels are cut off.
     figure.set_dpi(dpi)
-    engine.execute(figure)
-    figure.set_dpi(figure_dpi)
+    try:
+        engine.execute(figure)
+    finally:
+        figure.set_dpi(figure_dpi)
     figure.set_layout_engine("none")
     for ax in figure.axes:
         is_in_layout = ax.get_in_layout()

@@ -87,7 +87,7 @@ class Visual(NamedTuple):
     last_change_ms: float
 
 
-_PARTS_OF_TIME = ("network", "bandwidth", "computation", "blocking")
+PARTS_OF_TIME = ("network", "bandwidth", "computation", "blocking")
 """Parts into which the time of each step of a critical path is split."""
 _VISUAL_SHARES = tuple(Fraction(percent, 100) for percent in (0, 85, 95, 99, 100))
 """Shares of the viewport at which the times of `Visual` are taken, in its order."""
@@ -227,7 +227,7 @@ class WithMilestones:
             raise ValueError(f"by must be policy, kind or part, is {by!r}")
         times_by_group: defaultdict[str, list[int]] = defaultdict(list)
         for step in self._critical_steps(Work.LOAD):
-            parts = {name: getattr(step, f"{name}_ns") for name in _PARTS_OF_TIME}
+            parts = {name: getattr(step, f"{name}_ns") for name in PARTS_OF_TIME}
             if by == "part":
                 for name, part_ns in parts.items():
                     if part_ns:
@@ -344,7 +344,7 @@ class WithMilestones:
             id=self._id(step.resource),
             began_ms=to_ms(step.began_at_ns),
             ended_ms=to_ms(step.ended_at_ns),
-            **{f"{name}_ms": to_ms(getattr(step, f"{name}_ns")) for name in _PARTS_OF_TIME},
+            **{f"{name}_ms": to_ms(getattr(step, f"{name}_ns")) for name in PARTS_OF_TIME},
         )
 
     def _id(self, resource: int | None) -> str | None:

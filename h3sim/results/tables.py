@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from h3sim.metrics import SAMPLE_MS
+from h3sim.results.milestones import PARTS_OF_TIME
 from h3sim.table import MISSING, Column, Table
 from h3sim.text import plural
 
@@ -52,10 +53,6 @@ def navigations_table(load: Load) -> Table[Any]:
     )
 
 
-_PARTS_OF_TIME = ("network", "bandwidth", "computation", "blocking")
-"""Parts into which the time of each step of a critical path is split."""
-
-
 def critical_path_table(load: Load) -> Table[Any]:
     """Return the critical path to the load event."""
     headings = ("from ms", "to ms", "network ms", "bandwidth ms", "compute ms", "blocking ms")
@@ -66,7 +63,7 @@ def critical_path_table(load: Load) -> Table[Any]:
 def critical_path_sums(load: Load) -> str:
     """Return the time of the critical path, split into network, bandwidth and so on."""
     path = load.critical_path()
-    sums_ms = {part: sum(path.column(f"{part}_ms")) for part in _PARTS_OF_TIME}
+    sums_ms = {part: sum(path.column(f"{part}_ms")) for part in PARTS_OF_TIME}
     return ", ".join(f"{part} {_in_ms(sum_ms)} ms" for part, sum_ms in sums_ms.items())
 
 

@@ -90,7 +90,7 @@ class EpsScheduler:
         """Move the stream behind others of its new urgency; an unchanged one keeps its quantum."""
         before, self._priorities[stream_id] = self._priorities[stream_id], _eps(signal)
         # An unchanged signal must not cost the quantum: a client could repeat it (RFC 9218 § 7 lets
-        # it send any index of updates).
+        # it send any number of updates).
         if stream_id in self._active and self._priorities[stream_id] != before:
             has_begun = self._levels[before.urgency].has_begun(stream_id)
             self.deactivate(stream_id)

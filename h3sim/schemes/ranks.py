@@ -33,11 +33,11 @@ class RankPolicy(Policy):
     def __init__(self, by: RankBy, page: Page) -> None:
         self._page = page
         self._follows_chains = by is RankBy.CRITICAL_PATH
+        # By index, higher is more important: the length of a chain, or 1 on the way above the fold.
         if self._follows_chains:
             self._importance = chain_lengths(page)
         else:
             self._importance = [int(leads) for leads in leads_above_the_fold(page)]
-        # By index, the most important first: the length of a chain, or 1 for above the fold.
         self._streams: dict[int, int] = {}
         """The stream of each resource that is open, by index."""
         self._indices: dict[int, int] = {}

@@ -302,7 +302,10 @@ def _p_value(logs: Sequence[float]) -> float:
 
 
 def _effects(trials: Sequence[_Trial], before: _MetricValues, alpha: float) -> Iterator[EffectRow]:
-    """Yield the effect of each edit on each metric; all intervals miss with chance *alpha*."""
+    """Yield the effect of each edit on each metric.
+
+    The probability that any interval of a metric misses is at most *alpha*.
+    """
     for name, title in _METRIC_TITLES.items():
         with_metric = [trial for trial in trials if name in before and name in trial.values]
         p_values = holm([_p_value(trial.log_ratios(before, name)) for trial in with_metric])
@@ -423,7 +426,7 @@ def _with_edit(users: Sequence[LoadTask], edit: Edit) -> Iterator[LoadTask]:
 def _user_task(task: LoadTask, configs: Sequence[LoadConfig], within: float, n: int) -> LoadTask:
     """Return the load of user *n*: one of *configs* in turn, its RTT and rate drawn by the seed.
 
-    User 0 only selects candidates, and has the network of user 1 without a draw.
+    User 0, whose loads are not compared, has the network of user 1 as it is, without a draw.
     """
     config = configs[max(0, n - 1) % len(configs)]
     config = config_for(task.page, replace(config, seed=config.seed + n))

@@ -169,11 +169,11 @@ class StudyRows:
         Raises:
             NothingToMeasureError: if they were not kept (use `sweep(..., resources=True)`).
         """
-        succeeded = [
+        # Failed loads have none. Some loads may have them from another study with the same store.
+        has_resources = {
             resources is not None for row, resources, _ in self._source() if row is not None
-        ]
-        # Some loads may have them from another study with the same store.
-        if not succeeded or not all(succeeded):
+        }
+        if has_resources != {True}:
             raise NothingToMeasureError(
                 "the resources were not kept: use sweep(..., resources=True)"
             )

@@ -307,7 +307,8 @@ class DropTail:
     def leaves_at_ns(self, now_ns: int, n_bytes: int) -> int | None:
         """Return the departure time of a packet that arrives now, or None if it is dropped."""
         waiting = self._waiting
-        self._remove_departed(now_ns)
+        if waiting and waiting[0][0] <= now_ns:  # pairs of departure time and size
+            self._remove_departed(now_ns)
         backlog_bytes = self._backlog_bytes + n_bytes
         # Checked before the bottleneck sees the packet, which would spend its tokens.
         if backlog_bytes > self._limit_bytes or len(waiting) >= self._limit_packets:
@@ -322,7 +323,7 @@ class DropTail:
     def _remove_departed(self, now_ns: int) -> None:
         """Remove the packets that have left the queue by now."""
         waiting = self._waiting
-        while waiting and waiting[0][0] <= now_ns:  # pairs of departure time and size
+        while waiting and waiting[0][0] <= now_ns:
             self._backlog_bytes -= waiting.popleft()[1]
 
 
@@ -355,7 +356,8 @@ class CoDelQueue(DropTail):
     def leaves_at_ns(self, now_ns: int, n_bytes: int) -> int | None:
         """Return the departure time of a packet that arrives now, or None if it is dropped."""
         waiting = self._waiting
-        self._remove_departed(now_ns)
+        if waiting and waiting[0][0] <= now_ns:  # pairs of departure time and size
+            self._remove_departed(now_ns)
         before_bytes = self._backlog_bytes
         self.has_marked = False
         if before_bytes + n_bytes > self._limit_bytes or len(waiting) >= self._limit_packets:

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 _SMALLEST_DRAW = 2.0**-53
 """The resolution of `random.Random.random`; replaces a draw of exactly 0."""
-_MAX_PACKET_COUNT = 10**9  # of any load, and as many digits as `Jitter.parse` reads
+_MAX_PACKET_COUNT = 10**9
+"""More packets than any load has; `Jitter.parse` reads up to nine digits."""
 _PACKET_COUNT = Integer(low=0, high=_MAX_PACKET_COUNT)
 """The type of `Jitter`'s bounds."""
 _HALF: Any = None

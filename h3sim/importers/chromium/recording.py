@@ -289,9 +289,7 @@ class Causes:
         """Return the document of the requesting frame, or the root."""
         # Backwards: of several documents of a frame the last one makes the request.
         earlier = (
-            exchange
-            for exchange in reversed(self._exchanges[:index])
-            if exchange.hop_id in self._documents
+            each for each in reversed(self._exchanges[:index]) if each.hop_id in self._documents
         )
         root = self._exchanges[0]
         document = next((each for each in earlier if each.frame_id == exchange.frame_id), root)
@@ -618,13 +616,11 @@ def _with_median_times(resource: Resource, pages: Sequence[Page]) -> Resource:
     recorded = [page.resources[page.index[resource.id]] for page in pages]
     discovery = resource.discovered
     if discovery is not None:
-        delays_ns = [
-            resource.discovered.delay_ns for resource in recorded if resource.discovered is not None
-        ]
+        delays_ns = [each.discovered.delay_ns for each in recorded if each.discovered is not None]
         discovery = replace(discovery, delay_ns=statistics.median_low(delays_ns))
     # The lower median, which is a recorded integer time.
     times_ns = {
-        name: statistics.median_low([getattr(resource, name) for resource in recorded])
+        name: statistics.median_low([getattr(each, name) for each in recorded])
         for name in ("parse_ns", "execute_ns", "server_ns")
     }
     return replace(resource, discovered=discovery, **times_ns)

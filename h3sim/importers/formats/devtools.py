@@ -37,9 +37,8 @@ if TYPE_CHECKING:
 
 Headers = tuple[tuple[str, str], ...]
 _MAX_CALL_STACK_DEPTH = 50
-"""Asynchronous parents, and call frames of each, in which the script behind a request is sought: a
-hostile file may nest them without end."""
-"""Most asynchronous stacks that are followed, and most frames of each."""
+"""Most asynchronous stacks that are followed, and most frames of each: a hostile file may nest them
+without end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -324,7 +324,7 @@ _MAX_DRAIN_ROUNDS: Final = 3
 _MAX_RENO_ROUNDS: Final = 63
 """Rounds after which bandwidth is probed, at the latest, to coexist with Reno (§ 5.3.3.8)."""
 _MIN_PROBE_WAIT_NS: Final = 2 * NS_PER_S
-"""The limits of the time between probes for bandwidth, of which the earlier counts."""
+"""The least time between probes for bandwidth, to which up to a second is added (§ 5.3.3.8)."""
 _MAX_QUANTUM_BYTES: Final = 65_536
 """The largest aggregate that is sent at once (send_quantum)."""
 _MAX_UP_ROUNDS: Final = 30

@@ -21,8 +21,6 @@ Spans: TypeAlias = tuple[tuple[int, int], ...]
 _ONE_BYTE_VALUES: Final = 1 << 6
 _TWO_BYTE_VALUES: Final = 1 << 14
 _FOUR_BYTE_VALUES: Final = 1 << 30
-"""Values from which on a variable-length integer takes more than 2 or 4 bytes, but for the two bits
-of its length (RFC 9000 § 16)."""
 
 
 def varint_bytes(value: int) -> int:

@@ -711,12 +711,11 @@ def _find_duplicate(ack: int, blocks: tuple[tuple[int, int], ...]) -> tuple[int,
 
     The first block is one if it lies below the acknowledgement or within the second block.
     """
-    first, *others = blocks
-    start, stop = first
+    start, stop = first = blocks[0]
     if stop <= ack:
         return first
-    if others:
-        outer_start, outer_stop = others[0]
+    if len(blocks) > 1:
+        outer_start, outer_stop = blocks[1]
         if outer_start <= start and stop <= outer_stop:
             return first
     return None
