@@ -6,15 +6,19 @@ import gc
 import os
 import random
 import signal
+from contextlib import nullcontext
 from functools import cache
 from importlib.util import find_spec
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import pytest
 from hypothesis import Phase, settings
 from hypothesis.internal.conjecture import providers
 
 from tests.effort import IS_THOROUGH, PROFILE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 settings.register_profile("ci", derandomize=True, deadline=None)
 settings.register_profile("thorough", max_examples=1000, deadline=None, print_blob=True)
@@ -76,6 +80,16 @@ def unpainted(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(ConstrainedLayoutEngine, "execute", lambda *_: None)
     monkeypatch.setattr(Figure, "savefig", savefig)
+
+
+@pytest.fixture(scope="module")
+def fewer_histories() -> Iterator[None]:
+    """Check laws on the histories of the "quick" profile by default; not in a thorough run."""
+    # On use: nearly all tests go without.
+    from h3sim.conformance.runner import use_profile
+
+    with nullcontext() if IS_THOROUGH else use_profile("quick"):
+        yield
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -29,7 +29,7 @@ from h3sim.schema.values import Choice, Integer, ListOf, Number, OrNone, ValueTy
 from h3sim.study.edits import EARLY_HINTS, Edit, edits_of, pair
 from h3sim.study.fidelity import FIDELITY, Fidelity, fidelity, gated
 from h3sim.study.recommendation import subject_of
-from h3sim.study.rows import COMMON, ResultTable
+from h3sim.study.rows import COMMON, NETWORK_WITHIN, ResultTable
 from h3sim.study.run import PageLike, SchemeLike, resolve_scheme, run_config
 from h3sim.study.runner import LoadRunner, LoadTask, read_options, with_loads
 from h3sim.study.search import ESTIMATED_WITHIN, FIRST_RESULT, varied_network, with_drawn_network
@@ -123,11 +123,7 @@ HINTS = OutputSchema(
     Property("sentence", TEXT, "the best edit, as far as the replay fits", of="verdict"),
     Property("metric", Choice(METRICS), "the metric that ranks the edits"),
     Property("networks", ListOf(TEXT, "names"), "networks of the users, in turn"),
-    Property(
-        "network_within",
-        Number(low=1),
-        "largest factor by which each load multiplies or divides RTT and rates",
-    ),
+    NETWORK_WITHIN,
     Property("n_tried", Integer(low=0), "edits that were loaded once"),
     Property("n_seeds", Integer(low=0), "seeds of each edit that was compared"),
     Property("confidence", LEVEL, "joint level of all intervals of a metric"),

@@ -18,9 +18,10 @@ from h3sim.page import Page
 from h3sim.schema import open_input
 from h3sim.schema.arguments import PATH, ErrorCollector, check_arguments
 from h3sim.schema.output import TEXT, VERSION, OutputSchema, Property
-from h3sim.schema.values import Flag, ListOf, Number, OrNone
+from h3sim.schema.values import Flag, ListOf, OrNone
 from h3sim.study.compare import COMPARISON, Comparison, baseline_of, compare
 from h3sim.study.fidelity import FIDELITY, Fidelity
+from h3sim.study.rows import NETWORK_WITHIN
 from h3sim.study.run import PageLike, SchedulersLike, SchemeLike, add_schedulers, resolve_schemes
 from h3sim.study.runner import read_options, with_loads
 from h3sim.study.search import (
@@ -58,12 +59,7 @@ ADVICE = OutputSchema(
     ),
     Property("best", TEXT, "the scheme that came in first", of="found.best"),
     Property("level_with_best", ListOf(TEXT, "names"), "those as good", of="found.level_with_best"),
-    Property(
-        "network_within",
-        Number(low=1),
-        "largest factor by which each load multiplies or divides RTT and rates",
-        of="found.network_within",
-    ),
+    NETWORK_WITHIN._replace(of="found.network_within"),
     Property("above_the_fold_from", TEXT, "who says what is", of="page.above_the_fold_from.value"),
     Property("fidelity", OrNone(FIDELITY, none=None), "how well its replay fits its recording"),
     Property("import", OrNone(IMPORT, none=None), "how it was made of a recording", of="imported"),

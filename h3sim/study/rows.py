@@ -14,7 +14,7 @@ from h3sim.schema import format_value, join_words
 from h3sim.schema.arguments import Predicate, check_arguments
 from h3sim.schema.errors import RejectedValueError, collected, plain_values
 from h3sim.schema.output import TEXT, VERSION, OutputSchema, Property
-from h3sim.schema.values import Choice, ListOf, OrNone, Scalar, TableOf, ValueType
+from h3sim.schema.values import Choice, ListOf, Number, OrNone, Scalar, TableOf, ValueType
 from h3sim.table import RichDisplay, Rows, Table
 
 if TYPE_CHECKING:
@@ -381,6 +381,11 @@ CONFIGURATION = Property(
 PAGE_DIGESTS = Property("page_digests", TableOf(TEXT), "digest of each page, by its name")
 COMMON = (VERSION, CONFIGURATION, PAGE_DIGESTS)
 """Keys that the documents of all result tables have."""
+NETWORK_WITHIN = Property(
+    "network_within",
+    Number(low=1),
+    "largest factor by which each load multiplies or divides RTT and rates",
+)
 WHICH = Choice(("all", "atf"))
 """All resources, or those above the fold."""
 

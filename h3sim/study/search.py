@@ -34,7 +34,7 @@ from h3sim.schema.values import Integer, Number, OrNone, TableOf, ValueType
 from h3sim.schemes import Scheme, scheme_from_dict, scheme_to_dict
 from h3sim.study.compare import Subjects, check_names, resolve_compared
 from h3sim.study.fidelity import FIDELITY, Fidelity, Grade, fidelities, gated
-from h3sim.study.rows import CONFIGURATION, PAGE_DIGESTS, WHICH, ResultTable
+from h3sim.study.rows import CONFIGURATION, NETWORK_WITHIN, PAGE_DIGESTS, WHICH, ResultTable
 from h3sim.study.run import PageLike, SchedulersLike, SchemeLike, add_schedulers
 from h3sim.study.runner import LoadRunner, LoadTask, read_options, with_loads
 from h3sim.study.statistics import ratio_end, student_interval
@@ -212,11 +212,7 @@ FOUND = OutputSchema(
     Property("baseline", TEXT, "the scheme that the verdict compares with"),
     Property("confidence", LEVEL, "that of the intervals"),
     Property("n_seeds", COUNT, "how many seeds there were at most"),
-    Property(
-        "network_within",
-        Number(low=1),
-        "largest factor by which each load multiplies or divides RTT and rates",
-    ),
+    NETWORK_WITHIN,
     Property("n_loads", COUNT, "how many loads it took"),
     CONFIGURATION,
     PAGE_DIGESTS,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import Phase, given, settings
@@ -45,7 +45,7 @@ from h3sim.conformance import (
 )
 from h3sim.conformance.call_sequences import valid_history
 from h3sim.conformance.contract_checks import operations_of, reachable
-from h3sim.conformance.runner import shortened, use_profile
+from h3sim.conformance.runner import shortened
 from h3sim.errors import H3SimError, InputError
 from h3sim.page import Page, Resource
 from h3sim.schedulers import (
@@ -57,22 +57,14 @@ from h3sim.schedulers import (
 )
 from h3sim.signals import BucketPriority, Eps, H2Priority
 from h3sim.transport.link_profile import LinkProfile
-from tests.effort import HANG_S, IS_THOROUGH, law
+from tests.effort import HANG_S, law
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+pytestmark = pytest.mark.usefixtures("fewer_histories")
 
 FEW = settings(max_examples=2, deadline=None, derandomize=True, database=None)
 OPENING = settings(FEW, phases=[Phase.generate], max_examples=40)
 USUAL = settings(max_examples=30, deadline=None, derandomize=True, database=None)
 SEEN = settings(max_examples=10, deadline=None, derandomize=True, database=None)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def quickly() -> Iterator[None]:
-    """Try laws on half the histories where nothing else is asked for, but for a thorough run."""
-    with nullcontext() if IS_THOROUGH else use_profile("quick"):
-        yield
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,26 +32,20 @@ from h3sim.conformance import (
     check_law,
     check_scheduler,
 )
-from h3sim.conformance.runner import use_profile
 from h3sim.errors import InputError
 from h3sim.schedulers import EpsScheduler, FifoScheduler, RoundRobinScheduler
 from h3sim.signals import Eps
-from tests.effort import HANG_S, IS_THOROUGH
+from tests.effort import HANG_S
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
+
+pytestmark = pytest.mark.usefixtures("fewer_histories")
 
 SOME = settings(
     max_examples=15, phases=[Phase.generate], deadline=None, derandomize=True, database=None
 )
-
-
-@pytest.fixture(scope="module", autouse=True)
-def quickly() -> Iterator[None]:
-    """Try laws on half the histories where nothing else is asked for, but for a thorough run."""
-    with nullcontext() if IS_THOROUGH else use_profile("quick"):
-        yield
 
 
 class Picks(FifoScheduler):

@@ -144,16 +144,16 @@ def test_every_command_prints_what_is_shown(
 
 
 @pytest.fixture
-def as_usual(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Try laws on the examples that a reader's are tried on in a thorough run, else on fewer.
+def at_most_default_histories(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check laws on as many histories as a reader's run does in a thorough run, else on fewer.
 
-    What is printed is the same, down to the shortest history that breaks a law.
+    The output is the same, down to the shortest history that breaks a law.
     """
     monkeypatch.setattr(runner, "_profile", "default" if IS_THOROUGH else "quick")
 
 
 @docs_with("python")
-@pytest.mark.usefixtures("as_usual")
+@pytest.mark.usefixtures("at_most_default_histories")
 def test_every_python_example_prints_what_is_shown(path: Any) -> None:
     blocks = [*blocks_of(path), None]
     text = path.read_text("utf-8")
