@@ -292,7 +292,7 @@ def group(title: str, *arguments: Argument, needs: str = "") -> Sequence[Argumen
 
 
 class Share(Number):
-    """Share from 0 to less than 1, on the command line also in per cent."""
+    """Share from 0 to less than 1, on the command line also as a percentage."""
 
     def __init__(self) -> None:
         super().__init__(low=0, high=1, is_below=True, example="0.02, or 2%")
@@ -303,7 +303,7 @@ def _number_parser(kind: Number) -> Callable[[str], float]:
 
 
 def _parse_number(value: Any, kind: Number) -> Any:
-    """Return the number that a word stands for, or the word, which is then refused."""
+    """Return the number that *value* spells, or *value* itself, which is then rejected."""
     try:
         return _number_parser(kind)(value) if isinstance(value, str) else value
     except ValueError:
@@ -311,7 +311,7 @@ def _parse_number(value: Any, kind: Number) -> Any:
 
 
 def share(text: str) -> float:
-    """Parse a share, "0.02" or "2%"; per cent is exact in decimals.
+    """Parse a share, "0.02" or "2%"; percentages are divided in decimal, without rounding errors.
 
     >>> share("2%"), share("0.02"), share("0.07%")
     (0.02, 0.02, 0.0007)
@@ -320,7 +320,8 @@ def share(text: str) -> float:
         return float(text)
     from decimal import Decimal  # lazy: keeps startup fast
 
-    # Dividing floats would give 0.0007000000000000001 for 0.07 %, which studies would not reuse.
+    # Dividing floats would turn 0.07 % into 0.0007000000000000001, and a study that has loads with
+    # 0.0007 would run them again.
     return float(Decimal(repr(float(text[:-1]))) / 100)
 
 

@@ -220,14 +220,12 @@ def _print_load(load: Load, options: Options) -> None:
     print(escape_control(f"{load.scheme.name}: {caveat}") + "\n" if caveat else "")
     print(format_pairs(metrics_of(load, sample_ms=options.sample_ms), width=width))
     print()
-    # Empty if the load has a single connection.
-    connection_of = load.trace.connection_of
+    connection_of = load.trace.connection_of  # empty if the load has a single connection
     if connection_of:
         print(f"{connections_table(load).to_text(width, shorten=True)}\n")
     if len(load.page.roots) > 1:
         print(f"{navigations_table(load).to_text(width, shorten=True)}\n")
-    # Without a column of connections, if there is only one.
-    connection_column = []
+    connection_column = []  # none for a single connection
     if connection_of:
         on = {row.id: each for row, each in zip(load.timings, connection_of, strict=True)}
         connection_column.append(("on", lambda row: on[row.id]))

@@ -307,10 +307,11 @@ def _run_sweep(options: Options, progress: output.Progress | None) -> int:
     The store keeps every finished load; if interrupted, run the same command again to resume.
     """
     study: Study = options.study
+    # A library that is missing is reported now, not after all loads have run.
     if options.compare is not None:
-        require_extra("scipy", "study")  # fails now, not after all loads have run
+        require_extra("scipy", "study")
     if options.parquet is not None:
-        require_extra("pyarrow", "study")  # as above
+        require_extra("pyarrow", "study")
     if options.dry_run:
         _print_plan(study, options)
         return 0

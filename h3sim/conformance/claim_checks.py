@@ -208,7 +208,7 @@ def check_updated_shares(candidate: Candidate, claim: WeightedShares, budget: se
 
     def check(joins: list[_Join], updates: list[tuple[int, Any]]) -> None:
         broken = _broken_shares(candidate, claim, joins, updates)
-        # An error without updates, too, is not due to them.
+        # An error that also occurs without updates is not due to them.
         if broken is not None and _broken_shares(candidate, claim, joins, []) is None:
             raise broken
 
@@ -301,16 +301,18 @@ class _ClaimFunction:
 def _check_order(
     candidate: Candidate, claim: StrictOrder, budget: settings, leave_out: tuple[Call, ...]
 ) -> None:
-    """Check the order in histories without calls to *leave_out*, in which updates may be."""
+    """Check the order in histories without the calls *leave_out*.
+
+    If updates are not left out, streams are also updated while they are inactive.
+    """
     law = Law.STRICT_ORDER if Call.UPDATE in leave_out else Law.UPDATES_AT_ONCE
     rank = _ClaimFunction("rank", claim.rank)
     claim = replace(claim, rank=rank)
 
     def check(history: History) -> None:
         if law is Law.STRICT_ORDER:
-            if (
-                broken := _broken_order(candidate.new_recording(), claim, history, law)
-            ) is not None:
+            broken = _broken_order(candidate.new_recording(), claim, history, law)
+            if broken is not None:
                 raise broken
             return
         for variant in (history, _with_updates_while_blocked(history)):
@@ -318,7 +320,7 @@ def _check_order(
             if broken is None:
                 continue
             without_updates = without(variant, Call.UPDATE)
-            # An error without updates, too, is not due to them.
+            # An error that also occurs without updates is not due to them.
             if not _broken_order(candidate.new_recording(), claim, without_updates, law):
                 raise broken
 
@@ -477,7 +479,7 @@ def _check_updated_waits(candidate: Candidate, claim: BoundedWait, budget: setti
     def check(history: History) -> None:
         for variant in (history, _with_updates_while_blocked(history)):
             error = broken(variant)
-            # An error without updates, too, is not due to them.
+            # An error that also occurs without updates is not due to them.
             if error is not None and broken(without(variant, Call.UPDATE)) is None:
                 raise error
 

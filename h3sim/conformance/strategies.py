@@ -297,7 +297,7 @@ def _resources(codes: list[_Code]) -> tuple[Resource, ...]:
         for call, high, low in codes
         if _CALL_BY_CODE[call % len(_CALL_BY_CODE)] in (_OPEN_AND_ACTIVATE, Call.OPEN)
     ]
-    # A load needs a root, even if no code opens one: flags and kind 0.
+    # A load needs a root even if no code opens one; it then has no flags.
     return tuple(_resource(n, packed) for n, packed in enumerate(packed_flags_and_kinds or [0]))
 
 

@@ -75,7 +75,7 @@ class BrowserDriver:
                 self._requests_due.put(item.at_ns, item.resource)
 
     def _on_due(self, resource: int, now_ns: int) -> None:
-        """Make a request of the browser, which may have others follow."""
+        """Make a request of the browser, and schedule what follows from it."""
         self.asked_for.append(resource)
         due = self.browser.on_requested(resource, now_ns)
         if due:
@@ -83,7 +83,7 @@ class BrowserDriver:
         self.requester.request(resource, now_ns)
 
     def _on_woken(self, _value: None, now_ns: int) -> None:
-        """Wake the browser as it has asked; end the load if nothing is left to do."""
+        """Wake the browser as it requested; end the load if nothing is left to do."""
         self.schedule(self.browser.on_wake(now_ns))
         if self.browser.is_done:
             self._environment.stop()

@@ -146,7 +146,7 @@ _PRIORITIES_BY_KIND = {
 _LEAST_IMPORTANT = Eps(urgency=3, incremental=True)
 """The priority of all other types."""
 _BLOCKING_KINDS = (Kind.DOCUMENT, Kind.STYLESHEET, Kind.FONT, Kind.SCRIPT)
-"""Types that nothing unimportant may share with or precede."""
+"""Types that must neither share bandwidth with unimportant responses nor wait for them."""
 
 
 class ClientPriorityValidator:

@@ -411,7 +411,7 @@ def server_times(
     """
     arrived = _Arrivals(transfers_of(requests, path.rtt_ms))
     connections = by_connection(requests)
-    busy = {key: _union(map(_arrival_time, each)) for key, each in connections.items()}
+    busy = {key: _union(map(_arrival_interval, each)) for key, each in connections.items()}
 
     def think_time_ms(request: RecordedRequest, rtt_ms: float) -> float | None:
         waited_ms = wait_ms(request)
@@ -426,15 +426,15 @@ def server_times(
     return [think_time_ms(*each) for each in zip(requests, rtts_ms, strict=True)]
 
 
-def _arrival_time(request: RecordedRequest) -> tuple[float, float]:
-    """Return start and end of a response's arrival; (0, 0), which is empty, if unknown."""
+def _arrival_interval(request: RecordedRequest) -> tuple[float, float]:
+    """Return the start and end of a response's arrival; (0, 0), an empty interval, if unknown."""
     if request.first_byte_ms is None or request.end_ms is None:
         return 0.0, 0.0
     return request.first_byte_ms, request.end_ms
 
 
 def _overlap(intervals: Sequence[tuple[float, float]], from_ms: float, to_ms: float) -> float:
-    """Return how much of the time between the two is in *intervals*, disjoint and in order."""
+    """Return the time from *from_ms* to *to_ms* that *intervals*, disjoint and in order, cover."""
     n_started = bisect_left(intervals, (to_ms, 0.0))
     total = 0.0
     for start_ms, end_ms in reversed(intervals[:n_started]):

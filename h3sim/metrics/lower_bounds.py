@@ -257,8 +257,8 @@ _N_STEPS = 200
 """Default number of steps of the ascent: more improve the bound little."""
 _MAX_VAIN_STEPS = 5
 """The number of steps without an improvement after which the step length is halved."""
-_LEAST_GAIN = 1e-9
-"""Least relative improvement of the bound that counts: smaller ones are rounding."""
+_MIN_RELATIVE_GAIN = 1e-9
+"""Relative improvement of the bound above which it counts: less may be a rounding error."""
 
 
 def mean_tick_bound(parts: Sequence[Part], *, n_steps: int = _N_STEPS) -> float | None:
@@ -309,7 +309,7 @@ def _ascend(parts: Sequence[Part], moved: list[float], n_steps: int) -> float:
         moved = _stepped(parts, moved, slopes, step_length * highest_density / steepest)
         bound, ends = _bound(parts, moved)
         n_vain_steps += 1
-        if bound > best * (1 + _LEAST_GAIN):
+        if bound > best * (1 + _MIN_RELATIVE_GAIN):
             best, best_moved, n_vain_steps = bound, moved, 0
         elif n_vain_steps == _MAX_VAIN_STEPS:
             moved, step_length, n_vain_steps = best_moved, step_length / 2, 0

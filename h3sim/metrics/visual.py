@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 Paint = tuple[int, Fraction]
-"""The time of a paint, and a share: of the element by then, of the element or viewport added."""
+"""Time of a paint, and a share of what it paints: the share painted by then, or the one added."""
 
 
 class Element(NamedTuple):

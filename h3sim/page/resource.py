@@ -687,7 +687,7 @@ UNCHANGED = ResourceState()
 
 def offset_in_parent(resource: Resource) -> int:
     """Return the offset of the parent's body that triggers a resource."""
-    found = resource.discovered
-    assert found is not None  # noqa: S101 - it has a parent
-    assert found.offset_bytes is not None  # noqa: S101 - as its trigger is an offset
-    return found.offset_bytes
+    trigger = resource.discovered
+    assert trigger is not None  # noqa: S101 - it has a parent
+    assert trigger.offset_bytes is not None  # noqa: S101 - as its trigger is an offset
+    return trigger.offset_bytes

@@ -237,7 +237,7 @@ class Painting:
 
     @property
     def _blocking_scripts(self) -> list[tuple[int, int]]:
-        """The scripts that block the parser: when each has run, and its offset."""
+        """The scripts that block the parser: the time when each has run, and its offset."""
         offsets = {
             index: offset
             for offset, index in references(self._page, self._document)
@@ -306,7 +306,7 @@ def frame_ns(browser: BrowserModel) -> int:
 
 
 def shown_at_ns(resource: Resource, timing: Timing, frame_ns: int) -> int:
-    """Return when text in a web font is painted; 0 if another font may replace it meanwhile."""
+    """Return when text in a web font is first painted; 0 if a fallback font shows it until then."""
     if not resource.font_display.hides_text:
         return 0
     return min(timing.finished_at_ns, timing.requested_at_ns + BLOCK_PERIOD_NS) + frame_ns

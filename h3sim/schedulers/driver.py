@@ -289,6 +289,7 @@ class _Process:
 
 
 def _quoted(answer: Any) -> str:
+    """Return an answer as a message shows it: bytes decoded, long ones cut."""
     text = answer.decode(errors="replace").strip() if isinstance(answer, bytes) else answer
     quoted = repr(text)
     is_short = len(quoted) <= _MAX_QUOTED_CHARACTERS
@@ -296,7 +297,7 @@ def _quoted(answer: Any) -> str:
 
 
 class _Pool:
-    """The idle drivers of one command, which later schedulers use: a process starts slowly."""
+    """The idle drivers of one command, kept for later schedulers: starting a process is slow."""
 
     def __init__(self, command: tuple[str, ...], timeout_s: float) -> None:
         self._command, self._timeout_s = command, timeout_s

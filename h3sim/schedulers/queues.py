@@ -75,7 +75,7 @@ class IndexedHeap:
         if self._entries.pop(stream_id, None) is None:
             return
         heap = self._heap
-        # Otherwise its entry is somewhere below, and that of another stream, first, is still valid.
+        # Otherwise the first entry is another stream's, and still valid.
         if heap[0][2] == stream_id:  # the stream of the first entry
             self._drop_stale()
         if len(heap) > 2 * len(self._entries) + _STALE_TOLERATED:

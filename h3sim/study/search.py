@@ -87,14 +87,14 @@ def with_drawn_network(config: LoadConfig, within: float) -> LoadConfig:
     return replace(config, network=drawn, **cleared)
 
 
-def _scaled_rate(part: Any, factor: float) -> Any:
-    """Return a constant rate or a link with *factor* times its rate; None and other links as is."""
-    if isinstance(part, ConstantRate):
-        rate_bps = max(1, round(part.rate_bps * factor))
-        return ConstantRate.at_rate(packet_bytes=part.packet_bytes, rate_bps=rate_bps)
-    if isinstance(part, LinkProfile) and part.rate_bps is not None:
-        return replace(part, rate_bps=max(1, round(part.rate_bps * factor)))
-    return part
+def _scaled_rate(link: Any, factor: float) -> Any:
+    """Return a link or constant rate with *factor* times its rate, or as it is if it has none."""
+    if isinstance(link, ConstantRate):
+        rate_bps = max(1, round(link.rate_bps * factor))
+        return ConstantRate.at_rate(packet_bytes=link.packet_bytes, rate_bps=rate_bps)
+    if isinstance(link, LinkProfile) and link.rate_bps is not None:
+        return replace(link, rate_bps=max(1, round(link.rate_bps * factor)))
+    return link
 
 
 def may_lose(config: LoadConfig) -> bool:
@@ -102,10 +102,10 @@ def may_lose(config: LoadConfig) -> bool:
     return _loss(config.path.network) > 0
 
 
-def elsewhere(
+def other_conditions(
     pages: Sequence[Page], config: LoadConfig, networks: Iterable[str]
 ) -> Iterator[tuple[str, ConfigOfPage, Sequence[Page]]]:
-    """Yield other settings in which the choice is tried: in words, the config of a page, the pages.
+    """Yield conditions under which the choice is tried again: name, config of a page, pages.
 
     Those of the search itself are left out: its own network, and loss if it has as much.
     """
@@ -647,7 +647,7 @@ class _SearchLoads:
         self, chosen: int, config: LoadConfig, networks: Iterable[str], confidence: float
     ) -> Iterator[RobustnessRow]:
         """Yield the loss of the arm *chosen* under other conditions."""
-        for name, config_of_page, pages in elsewhere(self.pages, config, networks):
+        for name, config_of_page, pages in other_conditions(self.pages, config, networks):
             logs = self._logs(pages, config_of_page)
             yield self._robustness_row(name, logs, chosen, confidence)
         if len(self.pages) >= _MIN_PAGES_TO_SPLIT:

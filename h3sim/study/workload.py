@@ -125,7 +125,7 @@ _PACKET_BYTES = 1250
 _PACKETS_PER_MS = 2
 """Pace of the simulated server by which a workload is checked to tell mechanisms apart."""
 _DOCUMENT_MS = 1
-"""Time that the document takes: other requests are made so much later."""
+"""Time that the document takes; the times of all other requests count from its end."""
 
 
 def order_by(mechanism: Mechanism, requests: tuple[WorkloadRequest, ...]) -> SendOrder:

@@ -146,13 +146,13 @@ class Pacer:
 # The constants of aioquic's pacer.
 _MIN_BURST_PACKETS: Final = 2
 _MAX_BURST_PACKETS: Final = 16
-"""Packets of a burst, at most."""
-_WINDOW_PER_BURST: Final = 4
-"""The window in bursts: a quarter of it may leave at once."""
+"""The limits of a burst, in packets."""
+_BURSTS_PER_WINDOW: Final = 4
+"""The divisor of the window that gives a burst: a quarter of the window may leave at once."""
 _MIN_PACKET_NS: Final = NS_PER_MS // 1000
-"""Shortest time that the pacer reckons for a packet: a microsecond."""
+"""The shortest time that a packet takes out of the bucket: a microsecond."""
 _MAX_PACKET_NS: Final = NS_PER_S
-"""Longest time that it reckons for a packet."""
+"""The longest time that it takes."""
 
 
 class BucketPacer:
@@ -185,7 +185,7 @@ class BucketPacer:
     def begin(self, *, window_bytes: int, rate_bps: int) -> None:
         """Update the window and the rate."""
         packet_bytes = self._datagram_bytes
-        burst_bytes = min(window_bytes // _WINDOW_PER_BURST, _MAX_BURST_PACKETS * packet_bytes)
+        burst_bytes = min(window_bytes // _BURSTS_PER_WINDOW, _MAX_BURST_PACKETS * packet_bytes)
         burst_bytes = max(_MIN_BURST_PACKETS * packet_bytes, burst_bytes)
         packet_ns = packet_bytes * _BIT_NS_PER_BYTE // rate_bps
         self._packet_ns = max(_MIN_PACKET_NS, min(packet_ns, _MAX_PACKET_NS))

@@ -59,7 +59,7 @@ class WindowedMaximum:
 
     def put(self, value: int, round_count: int) -> int:
         """Add *value* and return the maximum."""
-        # Pairs of round and value: rounds rise, and values fall, so that the first is the maximum.
+        # From the first pair to the last, rounds rise and values fall: the first has the maximum.
         candidates = self._candidates
         # Of equal values the newer one stays in the window longer.
         while candidates and candidates[-1][1] <= value:
@@ -153,7 +153,7 @@ _BIT_NS_PER_BYTE: Final = BITS_PER_BYTE * NS_PER_S
 _MIN_STARTUP_GROWTH: Final = 1.25
 """The growth of the rate per round below which the path may be full (§ 5.3.1.2)."""
 _PLATEAU_ROUNDS: Final = 3
-"""So many rounds in a row with less growth show that the path is full."""
+"""Consecutive rounds with less growth after which the path counts as full."""
 
 
 class FullPipeDetector:

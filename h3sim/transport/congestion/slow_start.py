@@ -8,11 +8,11 @@ from h3sim.units import NS_PER_MS
 
 # RFC 9406 § 4.3
 _MIN_RTT_THRESH_NS: Final = 4 * NS_PER_MS
-"""The least increase of the RTT that counts (MIN_RTT_THRESH)."""
+"""The lower limit of the threshold: smaller increases of the RTT never count (MIN_RTT_THRESH)."""
 _MAX_RTT_THRESH_NS: Final = 16 * NS_PER_MS
-"""The increase of the RTT that always counts (MAX_RTT_THRESH)."""
+"""The upper limit of the threshold: larger increases always count (MAX_RTT_THRESH)."""
 _MIN_RTT_DIVISOR: Final = 8
-"""The part of the RTT that is an increase in between (MIN_RTT_DIVISOR)."""
+"""The divisor of the RTT that gives the threshold between these limits (MIN_RTT_DIVISOR)."""
 _MIN_RTT_SAMPLES: Final = 8
 """The samples that a round needs (N_RTT_SAMPLE)."""
 _CSS_GROWTH_DIVISOR: Final = 4

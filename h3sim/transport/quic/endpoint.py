@@ -93,8 +93,8 @@ class FlowReceiver:
         """Return the last announced limit of a stream, or (None) of the connection."""
         if stream_id is None:
             return self._connection_threshold + self._connection_window // 2
-        half = self._stream_thresholds.get(stream_id, self._stream_threshold)
-        return half + self._stream_window // 2
+        threshold = self._stream_thresholds.get(stream_id, self._stream_threshold)
+        return threshold + self._stream_window // 2
 
     def _raise_limits(self, stream_id: int, end: int) -> list[tuple[int | None, int]]:
         """Raise the limits of which more than half is used; return them."""
