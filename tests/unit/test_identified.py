@@ -102,19 +102,28 @@ def test_a_stream_is_requeued_only_by_an_acknowledgement(seen: SendOrder) -> Non
     assert not is_history(seen, TRUE, [*calls[: joined + 1], requeue, *calls[joined + 1 :]])
 
 
-def _sent(packets: str, *, round_trip_ns: int = 5, lost: tuple[int, ...] = ()) -> SendOrder:
-    """Return what a client saw of streams a (0) and b (4), a packet of 1,000 bytes per letter.
+A, B = 0, 4
+
+
+def _sent(
+    packets: str,
+    *,
+    round_trip_ns: int = 5,
+    lost: tuple[int, ...] = (),
+    urgencies: tuple[int, int] = (3, 3),
+) -> SendOrder:
+    """Return what a client saw of streams a and b, a packet of 1,000 bytes per letter.
 
     A dot is a lost packet of which the log says nothing.
     """
     steps: list[Step] = []
-    sent = {0: 0, 4: 0}
-    for stream_id in sent:
-        steps.append(Step(StepKind.OPEN, 0, stream_id, signal=Eps()))
+    sent = {A: 0, B: 0}
+    for stream_id, urgency in zip(sent, urgencies, strict=True):
+        steps.append(Step(StepKind.OPEN, 0, stream_id, signal=Eps(urgency=urgency)))
         steps.append(Step(StepKind.ACTIVATE, 0, stream_id))
     for number, letter in enumerate(packets):
         if letter != ".":
-            stream_id = 4 * "ab".index(letter)
+            stream_id = (A, B)["ab".index(letter)]
             step = Step(StepKind.SENT, number, stream_id, 1000, number, offset=sent[stream_id])
             steps.append(step._replace(is_choice=number not in lost))
             sent[stream_id] += 1000
@@ -133,6 +142,7 @@ def _sent(packets: str, *, round_trip_ns: int = 5, lost: tuple[int, ...] = ()) -
 
 
 ROUND_ROBIN = Mechanism(kind=SchedulerKind.ROUND_ROBIN, turn=Quantum())
+TWO_EACH = Mechanism(kind=SchedulerKind.EPS, mixed=Mixed.ALL_SHARE, turn=Quantum(packets=2))
 FIFO = Mechanism(kind=SchedulerKind.FIFO)
 
 
@@ -154,6 +164,32 @@ def test_lost_packets_carry_what_is_picked_if_they_may(
     search.run()
     assert search.n_missed == n_missed
     assert is_history(seen, ROUND_ROBIN, search.calls)  # fewer than four refute nothing
+
+
+def test_a_stream_that_rejoins_puts_a_list_in_step_with_the_log() -> None:
+    """With turns of two packets, a is next after its first. If it goes behind b then, all fits."""
+    seen = _sent("abbaabba")
+    plain = HistorySearch(seen, TWO_EACH)
+    assert plain.run() == [A, A, A, A, B, B, B, A]  # a's turn ends with the fourth packet
+    assert (plain.n_missed, plain.n_rejoined) == (3, 0)
+    search = HistorySearch(seen, TWO_EACH, rejoins=True)
+    assert search.run() == [A, A, B, A, A, B, B, A]  # as sent, but for the second
+    assert (search.n_missed, search.n_rejoined) == (1, 1)
+    after_first = _charge(search.calls, 0) + 1
+    assert search.calls[after_first : after_first + 4] == [
+        SchedulerCall("activate", B),
+        SchedulerCall("deactivate", A),
+        SchedulerCall("activate", A),
+        SchedulerCall("charge", B, 1000, 1),
+    ]
+    assert is_history(seen, TWO_EACH, search.calls)  # fewer than four refute nothing
+
+
+def test_a_stream_that_rejoins_stays_before_less_urgent_ones() -> None:
+    """So a is moved only once for each packet of b, and each is missed."""
+    search = HistorySearch(_sent("abbbaa", urgencies=(3, 7)), TRUE, rejoins=True)
+    assert search.run() == [A, A, A, A, A, A]
+    assert (search.n_missed, search.n_rejoined) == (3, 3)
 
 
 def test_lost_packets_carry_no_more_than_was_lost() -> None:
