@@ -126,6 +126,44 @@ def test_who_has_nothing_to_send_and_whose_pace_is_not_yet_over_is_not_held_back
     assert server.recovery.is_cwnd_underutilized
 
 
+def test_an_aioquic_bucket_that_is_empty_holds_back_an_end_without_data_too() -> None:
+    """As above: 3 of 10 packets at once, the next 10 ms later unless something happens before."""
+    server = end(10 * FULL, pacing_gain=1.0, pacing_bucket="aioquic")
+    assert len(server.packets_to_send(ms(500))) == 3
+    source_of(server).has_data = False
+    assert server.packets_to_send(ms(500)) == []
+    assert (server.recovery.is_cwnd_underutilized, server.timer_at_ns()) == (False, ms(510))
+    assert server.packets_to_send(ms(500) + 1) == []
+    assert server.recovery.is_cwnd_underutilized
+
+
+def test_an_end_without_data_waits_at_the_current_pace() -> None:
+    """Of 20 ms in the bucket a packet takes 10, and 5 once the window has twice its size."""
+    server = end(10 * FULL, pacing_gain=1.0, pacing_burst_packets=2)
+    assert len(server.packets_to_send(0)) == 2
+    assert server.timer_at_ns() == ms(10)
+    source_of(server).has_data = False
+    server._controller.congestion_window = 20 * FULL
+    assert server.packets_to_send(ms(5)) == []
+    assert (server.recovery.is_cwnd_underutilized, server.timer_at_ns()) == (False, ms(15))
+
+
+@pytest.mark.parametrize("at_ms", [10, 20])
+def test_an_ack_that_asks_for_one_is_not_paced_by_an_end_without_data(at_ms: int) -> None:
+    """The bucket is empty at 10 ms; from then on an end without data does not pace."""
+    settings = {"pacing_gain": 1.0, "pacing_burst_packets": 1}
+    client = idle(10 * FULL, ack_every=1, ack_ping_every=1, **settings)
+    source_of(client).has_data = True
+    assert sizes(client.packets_to_send(0)) == [FULL]
+    source_of(client).has_data = False
+    for number in (0, 2):
+        client.on_packet(peer_packet(number), ms(at_ms))
+        (ack,) = client.packets_to_send(ms(at_ms))
+    assert ack.is_ack_eliciting
+    source_of(client).has_data = True
+    assert sizes(client.packets_to_send(ms(at_ms))) == [FULL]
+
+
 def test_a_lost_limit_is_announced_again_by_an_end_that_had_nothing_more_to_do() -> None:
     client = idle(9000, stream_window_bytes=100)
     sent = []
