@@ -69,7 +69,7 @@ class Browser:
     def on_delivered(
         self, resource: int, contiguous_bytes: int, now_ns: int
     ) -> Sequence[Scheduled]:
-        """Return the requests and changes that follow from that many delivered bytes."""
+        """Return what follows from that many delivered bytes; the end is reported only once."""
         raise NotImplementedError
 
     def on_wake(self, now_ns: int) -> Sequence[Scheduled]:

