@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from h3sim.errors import UnknownNameError, raised_words
+from h3sim.errors import SchedulerError, UnknownNameError, raised_words
 from h3sim.text import escape_control
 
 if TYPE_CHECKING:
@@ -49,6 +49,8 @@ class Guard:
         """Call *function* and return its result; *name* is its name in errors."""
         try:
             return function(*arguments)
+        except SchedulerError:  # of a driver, which it names itself
+            raise
         except (Exception, SystemExit) as error:
             shown = ", ".join(map(repr, arguments)) if self._shows_arguments else ""
             raise self.make_error(f"{name}({shown}) raised {raised_words(error)}") from error

@@ -38,6 +38,7 @@ LONG = {
     "Sander 2022": ("validation.sander",),
     "Recordings": ("validation.recordings",),
     "Replays of recordings": ("validation.recorded_hars",),
+    "Schedulers behind logs": ("validation.identified_servers",),
     "Drivers in other languages": ("validation.scheduler_drivers",),
     "Schedulers of deployed servers": (
         *("validation.server_drivers", "validation.go_handlers", "validation.server_orders"),

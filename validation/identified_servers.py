@@ -1,15 +1,19 @@
 """What `identify` makes of real servers: `python -m validation.identified_servers`.
 
-A client of aioquic loads the workload of `h3sim workload` over the loopback from servers of aioquic
-and of quic-go, and both ends write a qlog. Needs `pip install aioquic`, Go, and a certificate,
-which the openssl command makes.
+A client of aioquic loads the workload of `h3sim workload` over the loopback from servers of
+aioquic, quic-go, ngtcp2 with nghttp3, and h2o with quicly. All but h2o write a qlog, as the client
+does. Needs `pip install aioquic`, Go, Debian's package ngtcp2-server, a certificate, which the
+openssl command makes, and in `H3SIM_H2O` the path of h2o's program with HTTP/3, built from source.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import getpass
+import json
 import os
+import shutil
 import ssl
 import subprocess
 from pathlib import Path
@@ -27,7 +31,7 @@ from aioquic.quic.logger import QuicFileLogger
 
 import h3sim
 from h3sim.signals import Eps
-from h3sim.study.workload import EPS_WORKLOAD
+from h3sim.study.workload import EPS_WORKLOAD, write_workload
 from validation.server_drivers import SERVERS_GO, build
 
 if TYPE_CHECKING:
@@ -36,6 +40,8 @@ if TYPE_CHECKING:
     from aioquic.quic.events import QuicEvent
 
 _PORT = 14_433
+_SIDES = ("server", "client")
+"""Folders of the logs."""
 
 
 class AioquicServer(QuicConnectionProtocol):
@@ -123,9 +129,60 @@ async def _serve_quic_go(folder: Path, certificate: Path, key: Path) -> AsyncIte
         await process.wait()
 
 
+@contextlib.asynccontextmanager
+async def _serve_nghttp3(folder: Path, certificate: Path, key: Path) -> AsyncIterator[int]:
+    options = (f"--htdocs={_files_in(folder)}", f"--qlog-dir={folder}", "--quiet")
+    address = ("127.0.0.1", str(_PORT), str(key), str(certificate))
+    async with _running(_NGTCP2_SERVER, *options, *address):
+        yield _PORT
+
+
+@contextlib.asynccontextmanager
+async def _serve_h2o(folder: Path, certificate: Path, key: Path) -> AsyncIterator[int]:
+    ssl_files = {"key-file": str(key), "certificate-file": str(certificate)}
+    listen = {"type": "quic", "host": "127.0.0.1", "port": _PORT, "ssl": ssl_files}
+    paths = {"/": {"file.dir": str(_files_in(folder))}}
+    configuration = {
+        "user": getpass.getuser(),  # who may read the files
+        "num-threads": 1,
+        "listen": listen,
+        "hosts": {"default": {"paths": paths}},
+    }
+    path = folder.parent / "h2o.conf"
+    path.write_text(json.dumps(configuration), "utf-8")  # which is YAML, too
+    async with _running(os.environ[_H2O_VARIABLE], "-c", str(path)):
+        yield _PORT
+
+
+def _files_in(folder: Path) -> Path:
+    """Write the files of the workload next to *folder*, and return the folder that has them."""
+    root = folder.parent / "workload"
+    write_workload(root)
+    return root / "www"
+
+
+@contextlib.asynccontextmanager
+async def _running(*command: str) -> AsyncIterator[None]:
+    """Run a server within the block."""
+    output = asyncio.subprocess.DEVNULL
+    process = await asyncio.create_subprocess_exec(*command, stdout=output, stderr=output)
+    await asyncio.sleep(1)  # until it listens
+    try:
+        yield
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+_QUIC_GO, _NGHTTP3, _H2O = "quic-go 0.65.0", "nghttp3 0.8.0", "h2o of June 2026, quicly"
+_H2O_VARIABLE = "H3SIM_H2O"
+_NGTCP2_SERVER = "gtlsserver"
+"""The server of Debian's package ngtcp2-server, which schedules with nghttp3."""
 _SERVERS = {
     f"aioquic {aioquic.__version__}": _serve_aioquic,
-    "quic-go 0.65.0": _serve_quic_go,
+    _QUIC_GO: _serve_quic_go,
+    _NGHTTP3: _serve_nghttp3,
+    _H2O: _serve_h2o,
 }
 
 
@@ -139,7 +196,7 @@ async def load(server: str, folder: Path) -> None:
         check=True,
         capture_output=True,
     )
-    for side in ("server", "client"):
+    for side in _SIDES:
         (folder / side).mkdir()
     client_side = _configuration(folder / "client", is_client=True)
     async with _SERVERS[server](folder / "server", certificate, key) as port:
@@ -167,14 +224,20 @@ async def _request_all(client: Client) -> None:
 def main() -> None:
     """Print what `identify` says of the logs of both ends."""
     if reason := build("go"):
-        print(f"left out quic-go: {reason}")
-        del _SERVERS["quic-go 0.65.0"]
+        print(f"left out {_QUIC_GO}: {reason}")
+        del _SERVERS[_QUIC_GO]
+    if shutil.which(_NGTCP2_SERVER) is None:
+        print(f"left out {_NGHTTP3}: {_NGTCP2_SERVER} is not installed")
+        del _SERVERS[_NGHTTP3]
+    if _H2O_VARIABLE not in os.environ:
+        print(f"left out {_H2O}: {_H2O_VARIABLE} is not set")
+        del _SERVERS[_H2O]
     for server in _SERVERS:
         with TemporaryDirectory() as name:
             asyncio.run(load(server, Path(name)))
             print(server)
-            for side in ("server", "client"):
-                (log,) = (Path(name) / side).iterdir()
+            logs = [(side, log) for side in _SIDES for log in (Path(name) / side).iterdir()]
+            for side, log in logs:
                 print(f"{side:6}  {_describe(h3sim.identify(log))}")
 
 

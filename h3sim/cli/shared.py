@@ -6,7 +6,6 @@ The options of a load are generated from the declarations of `LoadConfig`; none 
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -332,7 +331,7 @@ def with_process(scheme: Scheme, driver: DriverScheduler) -> Scheme:
     """Return *scheme* scheduled by *driver* and named after it; the clients stay the same."""
     name = driver.start().get("name")
     name = name if isinstance(name, str) and name else Path(driver.command[0]).name
-    return replace(with_scheduler(scheme, driver), name=name)
+    return with_scheduler(scheme, driver, name=name)
 
 
 def scheduler_process(about: str, *, is_rare: bool = False) -> Argument:

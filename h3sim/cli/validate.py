@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim.cli import common, output, shared
 from h3sim.cli.command import FAILED, Argument, Options, command
-from h3sim.errors import needing_extra
+from h3sim.errors import InputError, needing_extra
 from h3sim.schedulers.driver import SIGNAL_TYPES, DriverScheduler
 from h3sim.schema.values import Number
 from h3sim.study.validation import (
@@ -197,6 +197,8 @@ def _run_conformance(options: Options) -> int:
     conformance = _conformance()
     from h3sim.conformance.runner import use_profile
 
+    if options.suggest and options.claim:
+        raise InputError.at("--suggest", "tries every claim; leave out --claim")
     driver = options.driver
     name = driver.start().get("name")
     candidate = conformance.Candidate(
@@ -206,11 +208,13 @@ def _run_conformance(options: Options) -> int:
         name=name if isinstance(name, str) else Path(driver.command[0]).name,
     )
     with use_profile(options.profile, seed=options.seed):
-        if options.suggest:
-            print(conformance.suggest_claims(candidate, signals=options.signals))
-            return 0
         try:
-            print(conformance.check_scheduler(candidate))
+            if options.suggest:
+                # A driver that fails keeps no claim.
+                conformance.check_law(candidate, conformance.Law.NEVER_RAISES)
+                print(conformance.suggest_claims(candidate, signals=options.signals))
+            else:
+                print(conformance.check_scheduler(candidate))
         except conformance.BrokenLawError as broken:
             print(f"{candidate.label}\n  broken   {broken}")
             return FAILED

@@ -17,8 +17,14 @@ from h3sim.conformance.call_sequences import (
     valid_history,
     without,
 )
-from h3sim.conformance.laws import BrokenLawError, Law, NotCheckedError, checks
-from h3sim.conformance.runner import check_all
+from h3sim.conformance.laws import (
+    BrokenLawError,
+    HistoryEndedError,
+    Law,
+    NotCheckedError,
+    checks,
+)
+from h3sim.conformance.runner import check_all, shortened
 from h3sim.conformance.subject import (
     BoundedWait,
     ByteShares,
@@ -31,6 +37,8 @@ from h3sim.conformance.subject import (
 )
 from h3sim.constants import STREAM_ID_STEP
 from h3sim.errors import InputError, ValidationIssue, raised_words
+from h3sim.schedulers import drivers_released
+from h3sim.signals import Eps
 from h3sim.units import as_integer
 
 if TYPE_CHECKING:
@@ -42,7 +50,6 @@ if TYPE_CHECKING:
     from h3sim.conformance.call_sequences import History
     from h3sim.conformance.subject import Candidate
     from h3sim.schedulers import Scheduler
-    from h3sim.signals import Eps
 
 
 _N_COUNTED_TURNS = 150
@@ -309,23 +316,75 @@ def _check_order(
     rank = _ClaimFunction("rank", claim.rank)
     claim = replace(claim, rank=rank)
 
-    def check(history: History) -> None:
-        if law is Law.STRICT_ORDER:
-            broken = _broken_order(candidate.new_recording(), claim, history, law)
-            if broken is not None:
-                raise broken
-            return
-        for variant in (history, _with_updates_while_blocked(history)):
-            broken = _broken_order(candidate.new_recording(), claim, variant, law)
-            if broken is None:
-                continue
-            without_updates = without(variant, Call.UPDATE)
-            # An error that also occurs without updates is not due to them.
-            if not _broken_order(candidate.new_recording(), claim, without_updates, law):
-                raise broken
+    def error_of(history: History) -> BrokenLawError | None:
+        return _broken_order(candidate.new_recording(), claim, history, law)
 
-    check_all(check, candidate.scripts(claim.signals, leave_out=leave_out), budget=budget)
+    def check(history: History) -> None:
+        if (broken := error_of(history)) is not None:
+            raise broken
+
+    histories = candidate.scripts(claim.signals, leave_out=leave_out)
+    if law is Law.STRICT_ORDER:
+        check_all(check, histories, budget=budget)
+    else:
+        _check_updates(error_of, histories, budget)
     rank.require_value()
+
+
+def _check_updates(
+    error_of: Callable[[History], BrokenLawError | None],
+    histories: SearchStrategy[History],
+    budget: settings,
+) -> None:
+    """Check histories, and variants of each with other updates.
+
+    *error_of* returns the error in a history that breaks the law of updates, or None.
+    """
+
+    def error_due_to_updates(history: History) -> BrokenLawError | None:
+        error = error_of(history)
+        if error is None or error_of(without(history, Call.UPDATE)) is not None:
+            return None
+        return error
+
+    failing: History = ()
+
+    def check(history: History) -> None:
+        nonlocal failing
+        variants = _with_updates_while_blocked(history), _with_updates_of_the_flag(history)
+        for variant in (history, *variants):
+            error = error_due_to_updates(variant)
+            if error is not None:
+                failing = variant
+                raise error
+
+    try:
+        check_all(check, histories, budget=budget)
+    except BrokenLawError as broken:
+        if broken.law is not Law.UPDATES_AT_ONCE:
+            raise
+        # Hypothesis found the shortest history, but not the shortest variant.
+        raise _shortest(failing, error_due_to_updates) or broken from None
+
+
+def _shortest(
+    history: History, error_of: Callable[[History], BrokenLawError | None]
+) -> BrokenLawError | None:
+    """Return the error in the shortest part of *history* that has one."""
+    shortest: BrokenLawError | None = None
+
+    def fails(part: History) -> bool:
+        nonlocal shortest
+        try:
+            with drivers_released():
+                error = error_of(part)
+        except (BrokenLawError, HistoryEndedError):  # an error of another kind
+            return False
+        shortest = error or shortest
+        return error is not None
+
+    shortened(history, fails)
+    return shortest
 
 
 def _with_updates_while_blocked(history: History) -> History:
@@ -338,6 +397,20 @@ def _with_updates_while_blocked(history: History) -> History:
             events += [before, event, after]
         else:
             events.append(event)
+    return tuple(events)
+
+
+def _with_updates_of_the_flag(history: History) -> History:
+    """Return the history with updates that change only the incremental flag of the stream."""
+    signals: dict[int, Any] = {}
+    events: list[Event] = []
+    for event in history:
+        before = signals.get(event.stream_id)
+        if event.call is Call.UPDATE and isinstance(before, Eps):
+            event = replace(event, signal=replace(before, incremental=not before.incremental))
+        if event.call in (Call.OPEN, Call.UPDATE):
+            signals[event.stream_id] = event.signal
+        events.append(event)
     return tuple(events)
 
 
@@ -439,25 +512,48 @@ def _check_turns(
     leave_out: tuple[Call, ...] = (Call.CHARGE,),
 ) -> None:
     """Count all turns of histories, and of the streams that are left at the end."""
+    checks_pauses = isinstance(claim, BoundedWait) and claim.pauses
 
     def check(history: History) -> None:
-        _count_turns(candidate.new_recording(), make_counter, history)
+        for pauses in (False, True) if checks_pauses else (False,):
+            _count_turns(candidate.new_recording(), make_counter, history, pauses=pauses)
 
     check_all(check, candidate.scripts(claim.signals, leave_out=leave_out), budget=budget)
 
 
 def _count_turns(
-    recording: RecordingScheduler, make_counter: _CounterFactory, history: History
+    recording: RecordingScheduler,
+    make_counter: _CounterFactory,
+    history: History,
+    *,
+    pauses: bool = False,
 ) -> None:
-    """Play *history* with packets of one size, as streams with short ones may have more turns."""
+    """Play *history* with packets of one size, as streams with short ones may have more turns.
+
+    With *pauses*, each stream is deactivated after its turn and activated again at once. Its buffer
+    was empty for a moment, which must not put it before the streams that wait.
+    """
     counter = make_counter(recording)
+
+    def turn() -> int | None:
+        picked = recording.turn(on_pick=counter.count)
+        if pauses and picked is not None and picked in recording.active:
+            for call in (Call.DEACTIVATE, Call.ACTIVATE):
+                recording.take(Event(call, picked))
+                counter.forget()
+        return picked
+
     for event in history:
-        same_size = [replace(event, n_bytes=PACKET_BYTES)]
-        recording.play(same_size, on_pick=counter.count, after=counter.forget)
+        if event.call is Call.SERVE:
+            for _ in range(event.n_turns):
+                turn()
+        else:
+            recording.take(event)
+        counter.forget()
     # Streams that are served are deactivated after a while, as the others may have to wait for
     # them.
     while recording.active:
-        served = {recording.turn(on_pick=counter.count) for _ in range(counter.n_final_turns)}
+        served = {turn() for _ in range(counter.n_final_turns)}
         done = [key for key in recording.active if key in served]
         if not done:
             return
@@ -470,20 +566,14 @@ def _check_updated_waits(candidate: Candidate, claim: BoundedWait, budget: setti
     """Check that waits follow the last signals."""
     make_counter = partial(_BypassCounter, claim, Law.UPDATES_AT_ONCE)
 
-    def broken(history: History) -> BrokenLawError | None:
+    def error_of(history: History) -> BrokenLawError | None:
         recording = candidate.new_recording()
         return _breach_of(
             Law.UPDATES_AT_ONCE, lambda: _count_turns(recording, make_counter, history)
         )
 
-    def check(history: History) -> None:
-        for variant in (history, _with_updates_while_blocked(history)):
-            error = broken(variant)
-            # An error that also occurs without updates is not due to them.
-            if error is not None and broken(without(variant, Call.UPDATE)) is None:
-                raise error
-
-    check_all(check, candidate.scripts(claim.signals, leave_out=(Call.CHARGE,)), budget=budget)
+    histories = candidate.scripts(claim.signals, leave_out=(Call.CHARGE,))
+    _check_updates(error_of, histories, budget)
 
 
 class _WaitCounter:

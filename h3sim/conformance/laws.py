@@ -117,6 +117,8 @@ class BrokenLawError(AssertionError):
 
     scheduler = "make_scheduler()"
     """The expression that makes the scheduler, as far as it is known."""
+    scheduler_import = ""
+    """The import that the expression needs, if it is of a module."""
 
     def __init__(self, law: Law, sentence: str, history: Sequence[str] = ()) -> None:
         self.law = law
@@ -152,9 +154,9 @@ class BrokenLawError(AssertionError):
         called_names = set(re.findall(r"\b[A-Z]\w+(?=\()", "\n".join(body)))
         signal_names = sorted(called_names.intersection(_SIGNAL_NAMES))
         imports = [f"from h3sim.signals import {', '.join(signal_names)}"] if signal_names else []
-        if self.scheduler.startswith("DriverScheduler("):
-            imports.insert(0, "from h3sim.schedulers import DriverScheduler")
-        imports += ["", ""] if imports else []
+        if self.scheduler_import:
+            imports.append(self.scheduler_import)
+        imports = [*sorted(imports), "", ""] if imports else []
         head = [f"def test_{self.law.value.replace('-', '_')}():"]
         body = [f"scheduler = {self.scheduler}", "picks = []", *body]
         return "\n".join([*imports, *head, *(f"    {line}" for line in body)])

@@ -70,7 +70,7 @@ _EPS_CLAIMS: dict[str, Claim] = {
     "urgency-order": UrgencyOrder(),
     "one-by-one-in-urgency": OneByOneInUrgency(),
     "round-robin-in-urgency": RoundRobinInUrgency(),
-    "interleaving-in-urgency": RoundRobinInUrgency(turns=_two_turns),
+    "interleaving-in-urgency": RoundRobinInUrgency(turns=_two_turns, pauses=False),
     "non-incremental-first": NonIncrementalFirst(),
     "incremental-first": IncrementalFirst(),
     "non-incremental-not-starved": NeitherFlagStarves(incremental=False),

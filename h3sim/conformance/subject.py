@@ -45,6 +45,7 @@ _SETTING_TYPES: dict[str, ValueType] = {
     "keeps": _NOT_NEGATIVE,
     "tolerance": Number(low=0),
     "follows_updates": Flag(),
+    "pauses": Flag(),
     "incremental": OrNone(Flag(), none=None),
 }
 """Types of the settings of claims; settings with one name have one type."""
@@ -162,7 +163,8 @@ class BoundedWait(Claim):
     Round robin keeps 1, and fair queueing `other.weight // waiting.weight + 1`. Until a stream that
     has become active has its first turn, *joining* more turns are allowed. *signals* draws the
     signals that the claim is about, if not all. With *follows_updates* the claim is also checked
-    with updates; a new signal of either stream resets the count.
+    with updates; a new signal of either stream resets the count. With *pauses* it is also checked
+    with streams that are inactive for a moment after each of their turns.
 
     >>> BoundedWait(turns=lambda waiting, other: 1).joining
     0
@@ -174,6 +176,7 @@ class BoundedWait(Claim):
     signals: SearchStrategy[Any] | None = None
     packets_per_turn: int = 1
     follows_updates: bool = False
+    pauses: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ All three check the laws in `Law`. The fixture of the pytest plugin calls the fu
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -135,16 +136,21 @@ def check_law(
         try:
             _CHECKS[law](candidate, settings or usual_settings())
         except BrokenLawError as broken:
-            broken.scheduler = _maker_expression(candidate, scheduler)
-            raise
+            broken.scheduler, broken.scheduler_import = _maker_source(candidate.factory, scheduler)
+            # Without the traceback, whose frames are all of the suite.
+            raise broken.with_traceback(None)  # noqa: B904 - the same error
 
 
-def _maker_expression(candidate: Candidate, scheduler: Scheduler) -> str:
-    """Return the expression by which a test makes the scheduler."""
+def _maker_source(factory: Any, scheduler: Scheduler) -> tuple[str, str]:
+    """Return the expression by which a test makes the scheduler, and the import that it needs."""
     if isinstance(scheduler, DriverScheduler):
-        return f"DriverScheduler({[*scheduler.command]!r})"
-    name = getattr(candidate.factory, "__name__", "")
-    return f"{name}()" if name.isidentifier() else BrokenLawError.scheduler
+        expression = f"DriverScheduler({[*scheduler.command]!r})"
+        return expression, "from h3sim.schedulers import DriverScheduler"
+    name, module = getattr(factory, "__name__", ""), getattr(factory, "__module__", "")
+    if not name.isidentifier():
+        return BrokenLawError.scheduler, ""
+    is_importable = module != "__main__" and getattr(sys.modules.get(module), name, None) is factory
+    return f"{name}()", f"from {module} import {name}" if is_importable else ""
 
 
 def _verdict(candidate: Candidate, law: Law, settings: hypothesis.settings | None) -> LawVerdict:

@@ -238,7 +238,8 @@ def _parse_json(text: str) -> tuple[Any, str]:
         if not text.strip():
             return None, "it is empty"
         line = f"line {error.lineno}, " if error.lineno > 1 else ""
-        return None, f"{error.msg} at {line}column {error.colno}"
+        what = error.msg.removesuffix(" at")  # as in "Unterminated string starting at"
+        return None, f"{what} at {line}column {error.colno}"
     except RecursionError:
         return None, "it is nested too deeply"
     except ValueError as error:

@@ -317,7 +317,8 @@ def parse_json(text: str, error: type[InputError], *, source: str) -> object:
     try:
         document: object = json.loads(text, object_pairs_hook=_Object, parse_constant=_NotANumber)
     except json.JSONDecodeError as caught:
-        message = f"is not JSON: {caught.msg} at line {caught.lineno}, column {caught.colno}"
+        what = caught.msg.removesuffix(" at")  # as in "Unterminated string starting at"
+        message = f"is not JSON: {what} at line {caught.lineno}, column {caught.colno}"
     except RecursionError:
         message = "is nested too deeply"
     except ValueError as caught:

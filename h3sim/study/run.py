@@ -233,14 +233,17 @@ def resolve_scheme(scheme: SchemeLike) -> Scheme:
     return with_scheduler(catalog.load_scheme("fifo"), scheme)
 
 
-def with_scheduler(scheme: Scheme, scheduler: SchedulerLike) -> Scheme:
+def with_scheduler(scheme: Scheme, scheduler: SchedulerLike, *, name: str = "") -> Scheme:
     """Return *scheme* with another scheduler and its name; the clients stay the same.
+
+    The scheduler is called *name*, or as its class or function if that is empty.
 
     Raises:
         InputError: if *scheduler* is neither a scheduler nor callable.
         UnknownNameError: if it is an unknown name.
     """
-    name, factory = scheduler_named(scheduler)
+    usual_name, factory = scheduler_named(scheduler)
+    name = name or usual_name
     replaced = scheme.mechanism
     mechanism = CustomScheduler(
         value=name, factory=factory, signal_kind=replaced.signal_kind, weights=replaced.weights

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -228,9 +229,11 @@ def write_workload(
     """Write a workload into *folder*: page.json, urls.txt, and www with a file for each response.
 
     Raises:
-        InputError: if the files cannot be written.
+        InputError: if *base_url* is not a URL of HTTP, or the files cannot be written.
     """
     root, requests = Path(folder), WORKLOADS[signals]
+    if re.match(r"https?://[^/\s]+(/\S*)?$", base_url) is None:
+        raise InputError.at("base_url", f"must be a URL like {BASE_URL}, is {base_url!r}")
     if root.exists() and not root.is_dir():
         raise InputError.at("folder", f"is a file: {str(root)!r}; a folder is needed")
     files = {"page.json": json.dumps(workload_page(requests).to_dict(), indent=1).encode() + b"\n"}

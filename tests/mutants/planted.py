@@ -1,4 +1,4 @@
-"""Seven bugs of real servers, planted in schedulers, and how soon the suite finds them.
+"""Nine bugs of real servers, planted in schedulers, and how soon the suite finds them.
 
 `python -m tests.mutants.planted` tries the default profile with 20 random seeds on each.
 """
@@ -56,6 +56,8 @@ PLANTED = (
     Planted("non-incremental ones starve", broken.StarvesNonIncremental, (NeitherFlagStarves(),)),
     Planted("virtual time reset on close", broken.ResetsItsClock, WEIGHTED),
     Planted("order by readiness, not id", broken.GoesByReadiness, EPS[:2]),
+    Planted("paused stream goes first", broken.JoinsInFront, EPS),
+    Planted("update of the flag lost", broken.IgnoresAnUpdatedFlag, EPS),
 )
 _LAWS = (
     *(Law.STRICT_ORDER, Law.WEIGHTED_SHARES, Law.NO_STARVATION, Law.BOUNDED_WAIT),

@@ -245,7 +245,10 @@ def in_turns_of(packets: Any, claim: Any) -> Any:
 
 def in_one_list(claim: Any) -> Any:
     """Return what is left of a claim where all of an urgency stand in one list of rounds."""
-    return replace(claim, turns=two_turns) if isinstance(claim, RoundRobinInUrgency) else claim
+    if not isinstance(claim, RoundRobinInUrgency):
+        return claim
+    # A stream that pauses after each of its turns goes first again and again.
+    return replace(claim, turns=two_turns, pauses=False)
 
 
 def candidate_of_scheme(scheme: Any) -> Any:

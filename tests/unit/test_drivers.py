@@ -7,6 +7,7 @@ import gc
 import json
 import os
 import pickle
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import jsonschema
 import pytest
 from hypothesis import Phase, given, settings
 
+import h3sim
 from h3sim.cli import main
 from h3sim.conformance import (
     BrokenLawError,
@@ -178,6 +180,23 @@ def test_a_bad_driver_is_a_finding(name: str) -> None:
     assert BAD[name][1][0] in caught.value.sentence
 
 
+def test_a_bad_driver_ends_a_load_with_its_own_words() -> None:
+    with pytest.raises(SchedulerError) as caught:
+        h3sim.simulate("http2rulez", scheduler=driver(BAD["ends"][0]), scheme="chrome-eps")
+    assert "raised" not in str(caught.value)
+    assert "exit code 3" in str(caught.value)
+
+
+def test_the_command_names_a_driver_that_picks_a_wrong_stream(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    program = PRELUDE.replace('"protocol": request["protocol"]', '**request, "name": "mine"')
+    command = shlex.join([sys.executable, "-c", f'{program}say({{"stream": 4000}})'])
+    words = ["run", "http2rulez", "--scheme", "chrome-eps", "--scheduler-process", command]
+    assert main(words) == 1
+    assert "'mine' picks stream 4000" in capsys.readouterr().err
+
+
 def test_an_id_that_is_no_stream_is_a_finding() -> None:
     body = 'say({"stream": 4000 if active else None})'
     with pytest.raises(BrokenLawError) as caught:
@@ -301,10 +320,19 @@ def test_the_command_suggests_claims(capsys: pytest.CaptureFixture[str]) -> None
     assert [line.split()[1] for line in kept] == ["first-in-first-out"]
 
 
+def test_a_driver_that_fails_has_no_claims_suggested(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["conform", "--profile", "quick", "--suggest", "--", sys.executable, "-c"]
+    assert main([*words, PRELUDE + BAD["ends"][0]]) == 1
+    out = capsys.readouterr().out
+    assert "exit code 3" in out
+    assert "breaks" not in out
+
+
 @pytest.mark.parametrize(
     ("words", "code"),
     [
         (["--claim", "urgncy-order", "--", "cat"], 2),
+        (["--claim", "urgency-order", "--suggest", "--", "cat"], 2),
         (["--", "/no/such/driver"], 2),
         (["--", "false"], 1),
         ([], 2),

@@ -233,6 +233,13 @@ def test_a_workload_is_a_page_urls_and_files(tmp_path: Path, signals: str, schem
     assert identify(tmp_path / "load.qlog").mechanism == names[signals]
 
 
+@pytest.mark.parametrize("url", ["a.example", "https://", "ftp://a.example", "https://a b/"])
+def test_a_workload_is_of_a_url_of_http(tmp_path: Path, url: str) -> None:
+    with pytest.raises(InputError, match="base_url: must be a URL like https://"):
+        write_workload(tmp_path, base_url=url)
+    assert not [*tmp_path.iterdir()]
+
+
 def test_the_command_prints_draws_and_writes_json(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

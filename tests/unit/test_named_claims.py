@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from h3sim.conformance import (
     Law,
     NonIncrementalFirst,
     ReferenceOrder,
+    RoundRobinInUrgency,
     UrgencyOrder,
     check_law,
     claim_named,
@@ -79,6 +81,19 @@ def test_a_scheduler_that_sends_incremental_ones_first_may_claim_that() -> None:
     other = Candidate(factory=make, claims=(NonIncrementalFirst(),), signals=signals(Eps))
     with pytest.raises(BrokenLawError):
         check_law(other, Law.STRICT_ORDER)
+
+
+def test_in_a_list_of_rounds_a_stream_that_pauses_goes_first_again_and_again() -> None:
+    claim = claim_named("interleaving-in-urgency")
+    assert isinstance(claim, RoundRobinInUrgency)
+    for pauses in (False, True):
+        claims = (replace(claim, pauses=pauses),)
+        candidate = Candidate(factory=DESIGNS["shared-list"], claims=claims, signals=signals(Eps))
+        if pauses:
+            with pytest.raises(BrokenLawError, match="stream 4 waits while stream 0 has 3 turns"):
+                check_law(candidate, Law.BOUNDED_WAIT)
+        else:
+            check_law(candidate, Law.BOUNDED_WAIT)
 
 
 def test_what_is_suggested_states_what_breaks_the_other_claims() -> None:

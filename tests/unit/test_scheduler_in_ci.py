@@ -80,8 +80,7 @@ def test_an_error_is_found_and_its_history_can_be_pasted(
     pasted = re.search(r"-- h3sim: the history as a test -+\n(.*?)^[=-]{5}", message, re.M | re.S)
     assert pasted is not None, message
     # What was printed, and what the page shows: both fail as long as the mistake is there.
-    printed = f"from my_scheduler import MyScheduler\n{pasted[1]}"
-    (tmp_path / "test_printed.py").write_text(printed, "utf-8")
+    (tmp_path / "test_printed.py").write_text(pasted[1], "utf-8")
     (tmp_path / "test_updates.py").write_text(steps["test_updates.py"], "utf-8")
     pastes = ("test_printed.py", "test_updates.py")
     assert "2 failed" in run(tmp_path, *SUITE, *pastes)[1]
