@@ -192,7 +192,7 @@ def _run_qlog(options: Options) -> None:
     "identify",
     Argument(
         "FILE",
-        "a qlog or a HAR (may be gzipped)",
+        "a qlog, a HAR or a network log of Chromium (may be gzipped)",
         read=lambda name, options: identify(name, trace=options.trace),
     ),
     Argument("--trace N", "use only trace N of a qlog with several traces", type=int),
@@ -210,7 +210,8 @@ def _run_identify(options: Options) -> None:
       h3sim identify shop.har --json
       h3sim workload test && h3sim run test/page.json --scheme recorded --qlog load.qlog
 
-    Reads a qlog (the server's side before the client's), or a HAR with the times of chunks.
+    Reads a qlog (the server's side before the client's), a HAR with the times of chunks, or a
+    network log (chrome --log-net-log=FILE).
     """
     found = options.file
     output.save_plot(found, options)

@@ -359,6 +359,8 @@ _LONG_QUANTUM = Quantum(packets=8)
 """A quantum to compare with: where it makes no difference, a log does not show the quantum."""
 _LONGEST_QUANTUM = Quantum(size_bytes=16_000)
 """The longest of a deployed server (google-quiche): no response need have reached it."""
+_NGHTTP3_QUANTUM = Quantum(size_bytes=800)
+"""The bytes of a turn in nghttp3: less than a packet, so few runs of packets show it."""
 _MOST_QUANTA = 3
 """Most quanta that are tried beside one packet."""
 
@@ -378,6 +380,10 @@ def candidates_for(order: SendOrder) -> list[Mechanism]:
         # One that no response reached.
         if _LONGEST_QUANTUM not in quanta:
             found += [replace(each, turn=_LONGEST_QUANTUM) for each in _EPS]
+        if _NGHTTP3_QUANTUM not in quanta:
+            found.append(
+                Mechanism(kind=SchedulerKind.EPS, mixed=Mixed.SHARED_LIST, turn=_NGHTTP3_QUANTUM)
+            )
         found.append(Mechanism(kind=SchedulerKind.EPS, is_sequential=True))
     if H2Priority in kinds:
         found += _TREES

@@ -19,6 +19,7 @@ from h3sim.constants import MAX_VARINT, STREAM_ID_STEP
 from h3sim.errors import InputError
 from h3sim.http import PriorityReceiver, StreamPriorities
 from h3sim.importers import read_recording
+from h3sim.importers.recorded_request import first_of
 from h3sim.qlog import EntryKind, read_timeline
 from h3sim.qlog.container import Findings, opened
 from h3sim.qlog.records import StreamFrame
@@ -121,7 +122,7 @@ their first bytes show that they are."""
 
 
 def send_orders(path: str | Path, *, trace: int | None = None) -> Iterator[SendOrder]:
-    """Yield the order in which the server of a log sent: of a qlog, or a HAR with chunk times.
+    """Yield the order in which the server of a qlog, or of a recording with chunk times, sent.
 
     A log rarely says when responses were ready. Each order allows for more time (`WAITS_MS`); a log
     that does say yields one.
@@ -129,11 +130,11 @@ def send_orders(path: str | Path, *, trace: int | None = None) -> Iterator[SendO
     Raises:
         InputError: if the file cannot be read, or listing the mistakes in it.
     """
-    if _is_har(path):
+    if _is_recording(path):
         if trace is not None:
-            message = "selects a log of a qlog, and this is a HAR"
+            message = "selects a log of a qlog, and this is a recording"
             raise InputError.at("trace", message)
-        arrivals = _har_arrivals(path)
+        arrivals = _recorded_arrivals(path)
         yield from (_order_of_arrivals(arrivals, ms(wait_ms)) for wait_ms in WAITS_MS)
         return
     log = read_timeline(path, trace=trace)
@@ -153,22 +154,23 @@ def _is_http2(log: TimelineLog) -> bool:
     return "TCP" in log.protocols
 
 
-_HAR_HEAD = re.compile(r'\s*\{\s*"log"\s*:')
+_RECORDING_HEAD = re.compile(r'\s*\{\s*"(log|constants)"\s*:')
+"""The first key of a HAR, or of Chromium's network log."""
 _HEAD_CHARS = 1000
 
 
-def _is_har(path: str | Path) -> bool:
+def _is_recording(path: str | Path) -> bool:
     if Path(path).name.casefold().endswith((".har", ".har.gz")):
         return True
     findings = Findings(str(path))
     with opened(path, findings) as stream:
-        return _HAR_HEAD.match(stream.read(_HEAD_CHARS)) is not None
+        return _RECORDING_HEAD.match(stream.read(_HEAD_CHARS)) is not None
 
 
-# HARs
+# HARs and network logs
 
 
-def _har_arrivals(path: str | Path) -> _Arrivals:
+def _recorded_arrivals(path: str | Path) -> _Arrivals:
     """Return the chunks of the connection with most of them."""
     recording = read_recording(path)
     by_connection: dict[str, list[RecordedRequest]] = {}
@@ -177,7 +179,7 @@ def _har_arrivals(path: str | Path) -> _Arrivals:
             name = request.reached.connection or request.reached.address
             by_connection.setdefault(name, []).append(request)
     if not by_connection:
-        message = "has no times of chunks (`_chunks`) over HTTP/2 or HTTP/3"
+        message = "has no times of chunks (in a HAR `_chunks`) over HTTP/2 or HTTP/3"
         raise InputError.at("", message, str(path))
     chosen = max(by_connection.values(), key=lambda found: sum(len(each.pieces) for each in found))
     chosen.sort(key=lambda request: request.asked_ms or request.start_ms or 0)
@@ -196,7 +198,8 @@ def _har_arrivals(path: str | Path) -> _Arrivals:
         _Packet(ms(at_ms), number, [StreamFrame(stream_id, offset, n_bytes, False)])
         for number, (at_ms, stream_id, offset, n_bytes) in enumerate(sorted(chunks))
     ]
-    unknown = ["packets: chunks of responses stand in for them"]
+    unknown = [str(problem) for problem in first_of(recording.problems, recording.n_problems)]
+    unknown.append("packets: chunks of responses stand in for them")
     if n_others := sum(map(len, by_connection.values())) - len(chosen):
         unknown.append(f"{n_others} requests of other connections, which are left out")
     return _Arrivals(
@@ -205,7 +208,7 @@ def _har_arrivals(path: str | Path) -> _Arrivals:
         lost=[],
         acked={},
         title=Path(path).name.partition(".")[0],
-        source="HAR",
+        source="network" if recording.dialect == "net-log" else "HAR",
         is_http2=False,
         paths={STREAM_ID_STEP * number: request.url for number, request in enumerate(chosen)},
         unknown=tuple(unknown),

@@ -25,6 +25,7 @@ from h3sim.study.identification import (
 from h3sim.study.send_order import LostRoom, Missing
 from h3sim.study.workload import EPS_WORKLOAD, TREE_WORKLOAD, order_by, write_workload
 from tests.effort import some
+from tests.recordings import net_event, net_log, net_request
 from tests.schemas import schema_problems
 
 if TYPE_CHECKING:
@@ -187,6 +188,44 @@ def test_the_chunks_of_a_har_are_enough(tmp_path: Path) -> None:
     assert (found.source, found.candidates) == ("HAR", ("round-robin",))
     with pytest.raises(InputError, match="trace"):
         identify(path, trace=1)
+
+
+def test_the_mistakes_in_a_har_are_listed(tmp_path: Path) -> None:
+    load = h3sim.simulate("http2rulez", scheme="rr", network="cable", transport="quic")
+    document = load.to_har()
+    document["log"]["entries"][1]["_chunks"][0]["ts"] = "soon"
+    document["log"]["entries"][2]["_chunks"] = 5
+    path = tmp_path / "load.har"
+    path.write_text(json.dumps(document))
+    unknown = identify(path).unknown
+    assert "log.entries[1]._chunks[0].ts: must be a number, is 'soon'" in unknown
+    assert "log.entries[2]._chunks: must be a list, is 5" in unknown
+
+
+def test_a_network_log_of_a_browser_is_read(tmp_path: Path) -> None:
+    events: list[dict[str, Any]] = []
+    for number in range(1, 5):
+        *request, first, last, body, alive = net_request(
+            number, f"/{number}", 1000, "text/html", type_="main frame" if number == 1 else "other"
+        )
+        events += request
+        del first, last, body, alive
+    for number in range(120):
+        window = net_event("HTTP2_STREAM_UPDATE_RECV_WINDOW", 1100, number % 4 + 1, delta=-1400)
+        events.append(window)
+    path = tmp_path / "net.json"
+    path.write_text(json.dumps(net_log(*events)))
+    found = identify(path)
+    # All have the same millisecond, and the order of the log.
+    assert (found.source, found.candidates, found.share) == ("network", ("round-robin",), 1.0)
+
+
+def test_a_client_of_nghttp3_shows_its_turns_of_800_bytes() -> None:
+    mechanism = Mechanism(
+        kind=SchedulerKind.EPS, mixed=Mixed.SHARED_LIST, turn=Quantum(size_bytes=800)
+    )
+    found = identification_of([order_by(mechanism, EPS_WORKLOAD)])
+    assert (found.mechanism, found.share) == ("eps, shared-list", 1.0)
 
 
 def test_updates_are_found_to_be_heeded_or_ignored() -> None:

@@ -141,10 +141,27 @@ def test_http3_frames_have_the_size_of_the_body(tmp_path: Path) -> None:
         net_event("HTTP3_DATA_FRAME_RECEIVED", 1070, 80, stream_id=0, payload_length=700),
         net_event("HTTP3_DATA_FRAME_RECEIVED", 1071, 80, stream_id=4, payload_length=99),
         net_event("HTTP3_DATA_FRAME_RECEIVED", 1080, 80, stream_id=0, payload_length=300),
+        *(
+            net_event(
+                *("QUIC_SESSION_STREAM_FRAME_RECEIVED", at_ms, 80),
+                stream_id=0,
+                offset=offset,
+                length=length,
+            )
+            # A gap is filled later, and the last frame comes twice.
+            for at_ms, offset, length in ((1070, 0, 250), (1070, 700, 350), (1080, 250, 450))
+        ),
+        net_event(
+            "QUIC_SESSION_STREAM_FRAME_RECEIVED", 1081, 80, stream_id=0, offset=250, length=450
+        ),
         *PAGE[-2:],
     ]
     (page,) = requests_of(tmp_path, *events)
     assert (page.protocol, page.body_bytes, page.reached.handshake_ms) == ("h3", 1000, 30)
+    # The first 50 bytes are the fields of the response.
+    assert [n_bytes for _, n_bytes in page.pieces] == [200, 350, 450]
+    # Frames of one millisecond keep their order.
+    assert [at_ms for at_ms, _ in page.pieces] == pytest.approx([1070, 1070 + 1e-6, 1080], abs=1e-7)
     assert page.reached.ip == "2001:db8::1"
 
 

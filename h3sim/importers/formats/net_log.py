@@ -30,7 +30,7 @@ from h3sim.importers.request_fields import (
 )
 from h3sim.importers.source import Fields, JsonPart
 from h3sim.page import Kind
-from h3sim.units import MS_PER_S
+from h3sim.units import MS_PER_S, NS_PER_MS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -78,6 +78,8 @@ class _Exchange(RecordedRequest):
     has_failed: bool = False
     quic_bytes: int = 0
     """Bytes in DATA frames over HTTP/3, for which a log has no windows."""
+    quic_frames: list[tuple[float, int, int]] = field(default_factory=list)
+    """Time, offset and length of each STREAM frame over HTTP/3."""
     chunks: list[tuple[float, int]] = field(default_factory=list)
     later_levels: list[tuple[float, str]] = field(default_factory=list)
     request_fields: dict[str, str] = field(default_factory=dict)
@@ -129,9 +131,26 @@ class _Exchange(RecordedRequest):
         if n_bytes > 0:
             self.chunks.append((event.at_ms, n_bytes))
 
+    def _quic_pieces(self) -> list[tuple[float, int]]:
+        """Return the bytes of the body by time, as far as they arrived once.
+
+        The stream begins with the fields of the response, which are no bytes of the body.
+        """
+        pieces: list[tuple[float, int]] = []
+        seen: set[int] = set()
+        end = max((offset + n_bytes for _, offset, n_bytes in self.quic_frames), default=0)
+        header_bytes = end - self.quic_bytes
+        for at_ms, offset, n_bytes in self.quic_frames:
+            n_body = n_bytes if offset >= header_bytes else offset + n_bytes - header_bytes
+            if offset not in seen and n_body > 0:
+                pieces.append((at_ms, n_body))
+            seen.add(offset)
+        return pieces
+
     def settle(self) -> None:
         """Set what depends on several events, once all are read."""
-        self.pieces, self.later_priorities = tuple(self.chunks), tuple(self.later_levels)
+        self.pieces = tuple(self.chunks or self._quic_pieces())
+        self.later_priorities = tuple(self.later_levels)
         self.read_fields(self.request_fields, self.response_fields)
         dest = self.request_fields.get("sec-fetch-dest", "")
         self.kind = self.kind or kind_of_word(dest)
@@ -146,7 +165,7 @@ class _Exchange(RecordedRequest):
             self.header_from = SizeSource.FIELDS
         self.set_body(
             (0 if self.redirect_to else None, SizeSource.RECORDED),
-            (None if self.pieces else self.quic_bytes or None, SizeSource.PIECES),
+            (None if self.chunks else self.quic_bytes or None, SizeSource.PIECES),
             content_length=self.response_fields.get("content-length", ""),
         )
 
@@ -199,6 +218,8 @@ class NetLog:
         self._handshake_by_source: defaultdict[str, _Handshake] = defaultdict(_Handshake)
         self._request_by_stream: dict[tuple[str, float | None], str] = {}
         """Source of the request on each stream (session, stream id) of HTTP/3."""
+        self._last_frame = (0.0, 0)
+        """Time of the last frame, and the number of frames before it with that time."""
 
     def add(self, part: JsonPart) -> None:
         """Process the constants, or an event."""
@@ -218,6 +239,8 @@ class NetLog:
             fields.wrong("time" if at_ms is None else "source", "skipped: is missing")
             return
         phase = fields.integer("phase") or 0
+        if name in _FRAME_EVENTS:
+            at_ms = self._time_of_frame(at_ms)
         event = _Event(name, at_ms, phase, source, fields.table("params"))
         if name in _KIND_BY_BINDING_EVENT:
             self._bound_source[_KIND_BY_BINDING_EVENT[name]][source] = event.bound_to
@@ -226,6 +249,16 @@ class NetLog:
                 _EXCHANGE_HANDLERS[name](exchange, event)
         else:
             _LOG_HANDLERS[name](self, event)
+
+    def _time_of_frame(self, at_ms: float) -> float:
+        """Return the time of a frame, a nanosecond after the frame before of the same millisecond.
+
+        A log has whole milliseconds, but its order is that in which frames arrived.
+        """
+        last_ms, n_frames = self._last_frame
+        n_frames = n_frames + 1 if at_ms == last_ms else 0
+        self._last_frame = at_ms, n_frames
+        return at_ms + n_frames / NS_PER_MS
 
     def _read_constants(self, constants: Fields) -> None:
         numbers = constants.table("logEventTypes")
@@ -330,6 +363,13 @@ class NetLog:
         if (exchange := self._open_by_source.get(request)) is not None:
             exchange.quic_bytes += event.params.size("payload_length") or 0
 
+    def _on_quic_frame(self, event: _Event) -> None:
+        request = self._request_by_stream.get((event.source, event.params.number("stream_id")), "")
+        offset, n_bytes = event.params.size("offset"), event.params.size("length")
+        exchange = self._open_by_source.get(request)
+        if exchange is not None and offset is not None and n_bytes:
+            exchange.quic_frames.append((event.at_ms, offset, n_bytes))
+
     # The load
 
     def finish(self) -> None:
@@ -391,6 +431,10 @@ def _fields(lines: Sequence[str]) -> dict[str, str]:
     return {name.lower(): value for name, value in field_lines(lines)}
 
 
+_WINDOW_EVENT = "HTTP2_STREAM_UPDATE_RECV_WINDOW"
+_QUIC_FRAME_EVENT = "QUIC_SESSION_STREAM_FRAME_RECEIVED"
+_FRAME_EVENTS = (_WINDOW_EVENT, _QUIC_FRAME_EVENT)
+"""Events of bytes that arrive."""
 _BOUND_KINDS = ("job", "socket", "connection")
 """Kinds of sources to which others are bound, on the way from a request to its socket."""
 _KIND_BY_BINDING_EVENT = {
@@ -409,7 +453,7 @@ _EXCHANGE_HANDLERS: dict[str, Callable[[_Exchange, _Event], None]] = {
     "HTTP_TRANSACTION_READ_RESPONSE_HEADERS": _Exchange.on_answer,
     "HTTP_TRANSACTION_READ_BODY": _Exchange.on_body,
     "URL_REQUEST_JOB_FILTERED_BYTES_READ": _Exchange.on_read,
-    "HTTP2_STREAM_UPDATE_RECV_WINDOW": _Exchange.on_window,
+    _WINDOW_EVENT: _Exchange.on_window,
 }
 """Handlers of the events of a request under way, by name."""
 _LOG_HANDLERS: dict[str, Callable[[NetLog, _Event], None]] = {
@@ -422,5 +466,6 @@ _LOG_HANDLERS: dict[str, Callable[[NetLog, _Event], None]] = {
     "QUIC_SESSION": NetLog._on_quic_session,
     "QUIC_SESSION_CRYPTO_HANDSHAKE_COMPLETE": NetLog._on_quic_ready,
     "HTTP3_DATA_FRAME_RECEIVED": NetLog._on_quic_data,
+    _QUIC_FRAME_EVENT: NetLog._on_quic_frame,
 }
 """Handlers of other events, by name."""
