@@ -130,6 +130,8 @@ class LostPackets:
         self._numbers = order.lost_packets
         self.capacity_bytes = order.packet_bytes
         """The bytes of streams in a full packet."""
+        self._spare_bytes = max(0, order.turn_bytes - order.packet_bytes)
+        """By how much more some full packets carry: headers differ in length."""
         self._round_trip_ns = order.round_trip_ns
         self._position = 0
         index_of = {number: index for index, number in enumerate(self._numbers)}
@@ -229,14 +231,19 @@ class LostPackets:
     def late_frame(
         self, stream_id: int, sent_bytes: int, at_ns: int, most_bytes: int
     ) -> LostFrame | None:
-        """Return the next bytes of a stream if they may have been in a packet lost by *at_ns*."""
+        """Return the next bytes of a stream if they may have been in a packet lost by *at_ns*.
+
+        They end where bytes end that arrive later, if the packet may have ended there: bytes that
+        are sent again are in frames of their own.
+        """
         arrivals = self._arrivals.get(stream_id, [])
         n_bytes = 0
         for stop, arrived_ns in arrivals[bisect_left(arrivals, (sent_bytes + 1, 0)) :]:
             if arrived_ns < at_ns + self._round_trip_ns or n_bytes >= most_bytes:
                 break
             n_bytes = stop - sent_bytes
-        n_bytes = min(n_bytes, most_bytes)
+        if n_bytes > most_bytes + self._spare_bytes:
+            n_bytes = most_bytes
         return LostFrame(stream_id, sent_bytes + n_bytes, n_bytes, -1) if n_bytes else None
 
     def copy(self) -> LostPackets:
