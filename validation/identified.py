@@ -307,6 +307,7 @@ def client_views(
                 ack_spread_ns=found.ack_spread_ns,
                 lost_packets=found.lost_packets,
                 round_trip_ns=found.round_trip_ns,
+                ready_spread_ns=found.ready_spread_ns,
             )
 
 

@@ -47,7 +47,7 @@ _MAX_REPAIRS = 30
 """Guesses that are taken back in a whole search: each costs a replay."""
 _MAX_MOVED = 4
 """Streams whose joining is moved to explain one pick, besides those that it is about."""
-_MAX_MOVES = 300
+_MAX_MOVES = 150
 """Times of joining that are tried in a whole search."""
 _MAX_POSITIONS = 6
 """Times of joining that are tried for one stream."""
@@ -607,7 +607,7 @@ class HistorySearch:
             case StepKind.ACTIVATE if stream_id not in self._requested:
                 self._request(stream_id)
             case StepKind.READY if stream_id in self._requested:
-                self._ready.append((step.at_ns + self._order.round_trip_ns, stream_id))
+                self._ready.append((step.at_ns + self._order.ready_spread_ns, stream_id))
                 self._ready_calls[stream_id] = len(self.calls)
             case StepKind.DEACTIVATE if not self._left_in_log[stream_id]:
                 pass  # it is deactivated once its last bytes are sent, which may be later

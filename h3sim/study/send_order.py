@@ -99,6 +99,8 @@ class SendOrder:
     """The packets that a client never got, in order."""
     round_trip_ns: int = 0
     """The least time after which a client gets lost bytes again."""
+    ready_spread_ns: int = 0
+    """The time by which responses may be ready later than in the steps."""
     signals: Mapping[int, Signal] = field(default_factory=dict)
     """The last signal of each stream that has one."""
     has_signals: bool = False
@@ -408,6 +410,7 @@ def _order_of_arrivals(arrivals: _Arrivals, wait_ns: int) -> SendOrder:
         ack_spread_ns=spread_ns,
         lost_packets=tuple(arrivals.lost),
         round_trip_ns=max(0, round_trip_ns),
+        ready_spread_ns=least_ns,
         paths=arrivals.paths,
         unknown=arrivals.unknown,
     )
