@@ -421,7 +421,7 @@ class HistorySearch:
         self._moves: dict[int, tuple[int, list[int]]] = {}
         """Streams that joined, the steps of their first bytes, and the other times for that."""
         self._moved: dict[int, int] = {}
-        """The numbers of calls before which streams are to join, in order to explain later picks."""
+        """Streams that join at another time, and the number of calls before that."""
         self._begun: dict[int, None] = {}
         self._active: dict[int, None] = {}
         self._open: dict[int, None] = {}
@@ -776,7 +776,9 @@ class HistorySearch:
 
         first = bisect_left(range(start), True, self._requested[stream_id], key=is_late)
         last = bisect_left(range(joined + 1), True, start + 1, key=is_too_late) - 1
-        after_charge = [at for at in range(first + 1, last) if self.calls[at - 1].method == "charge"]
+        after_charge = [
+            at for at in range(first + 1, last) if self.calls[at - 1].method == "charge"
+        ]
         step = -(-len(after_charge) // (_MAX_POSITIONS - 2)) or 1
         positions = [*dict.fromkeys([first, *after_charge[::step], last])]
         estimate = self._ready_calls.get(stream_id, last)
