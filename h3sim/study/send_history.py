@@ -49,6 +49,9 @@ _MAX_MOVED = 4
 """Streams whose joining is moved to explain one pick, besides those that it is about."""
 _MAX_MOVES = 150
 """Times of joining that are tried in a whole search."""
+_MAX_IN_VAIN = 5
+"""Picks in a row that no other time of joining explains, until none is tried: all that is wrong
+with them is something else."""
 _MAX_POSITIONS = 6
 """Times of joining that are tried for one stream."""
 _STEPS_AHEAD = 60
@@ -457,6 +460,8 @@ class HistorySearch:
         """Copies of all that changes, before the steps at lost packets."""
         self._repairs_left = _MAX_REPAIRS
         self._moves_left = _MAX_MOVES
+        self._n_in_vain = 0
+        """The picks in a row that no repair explained."""
 
     @property
     def calls(self) -> list[SchedulerCall]:
@@ -531,6 +536,7 @@ class HistorySearch:
             if not repair.is_move and best is not None:
                 break
         self._points = points
+        self._n_in_vain = self._n_in_vain + 1 if best is None else 0
         if best is None:
             self._restore(missed)
             return
@@ -543,7 +549,7 @@ class HistorySearch:
         guesses = self._guessed[: -_MAX_GUESSES_PER_MISS - 1 : -1][: self._repairs_left]
         self._repairs_left -= len(guesses)
         repairs = [_Repair(start, number) for number, start in guesses]
-        if not self._moves_joins:
+        if not self._moves_joins or self._n_in_vain >= _MAX_IN_VAIN:
             return repairs
         recent = sorted(self._moves, key=lambda key: -self._moves[key][0])[:_MAX_MOVED]
         about = (self.picks[-1], self._order.steps[index].stream_id)
