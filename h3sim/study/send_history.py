@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.constants import MAX_VARINT
 from h3sim.schedulers import Retransmit, SupportsRequeue
-from h3sim.signals import Eps
+from h3sim.signals import Eps, H2Priority
 from h3sim.study.send_order import MIN_FRAME_BYTES, SendOrder, Step, StepKind
 
 if TYPE_CHECKING:
@@ -411,6 +411,9 @@ class HistorySearch:
         self._scheduler = RecordedScheduler(mechanism.new(order.turn_bytes))
         self._rejoins = rejoins
         self._moves_joins = moves_joins
+        # Where trees are compared with other mechanisms, all have the same help.
+        signals = order.signals.values()
+        self._postpones = moves_joins or any(isinstance(each, H2Priority) for each in signals)
         self._most_misses = len(order.steps) if most_misses is None else most_misses
         self._waits_turn = mechanism.retransmit is Retransmit.TURN
         self._requested: dict[int, int] = {}
@@ -649,7 +652,7 @@ class HistorySearch:
         pick = self._scheduler.pick()
         if pick != stream_id and self._requeue_until(stream_id):
             pick = stream_id
-        if pick != stream_id and self._moves_joins and step.number not in self._lost_numbers:
+        if pick != stream_id and self._postpones and step.number not in self._lost_numbers:
             self._postpone()
         if pick != stream_id and self._rejoins and step.number not in self._lost_numbers:
             self._rejoin_until(stream_id)

@@ -212,6 +212,18 @@ def test_a_stream_that_seems_ready_too_early_joins_once_it_is_sent() -> None:
     assert is_history(seen, TREE, search.calls)  # fewer than four refute nothing
 
 
+def test_other_mechanisms_have_the_same_help_where_trees_are_candidates() -> None:
+    both = [Step(StepKind.ACTIVATE, 0, stream_id) for stream_id in (0, 4)]
+    steps = [*both, *_packets("a", 1), Step(StepKind.READY, 1, 4), *_packets("aaaababab", 2)]
+    signals = {stream_id: H2Priority() for stream_id in (0, 4)}
+    opened = [Step(StepKind.OPEN, 0, stream_id, signal=signals[stream_id]) for stream_id in signals]
+    seen = _tree(*_with_offsets([*opened, *steps]))
+    for known, n_missed in (({}, 2), (signals, 1)):
+        search = HistorySearch(replace(seen, signals=known), ROUND_ROBIN)
+        search.run()
+        assert min(search.n_missed, 2) == n_missed
+
+
 def test_a_stream_is_moved_to_explain_later_picks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each share of a tree depends on when its stream joined, more exactly than its first pick."""
     weights, joins = (32, 100, 64), (0, 12, 19)
