@@ -307,6 +307,7 @@ def client_views(
                 ack_spread_ns=found.ack_spread_ns,
                 lost_packets=found.lost_packets,
                 round_trip_ns=found.round_trip_ns,
+                ready_spread_ns=found.ready_spread_ns,
             )
 
 
@@ -347,8 +348,14 @@ def history(this: Case, seen: SendOrder, name: str) -> list[SchedulerCall] | Non
     """
     variants = _variants(this, seen, name, (Retransmit.FIRST, Retransmit.TURN))
     for mechanism in dict.fromkeys(variants):
-        for rejoins in (False, mechanism.kind not in _TREES):
-            search = HistorySearch(seen, mechanism, rejoins=rejoins, most_misses=FEW_PICKS - 1)
+        is_tree = mechanism.kind in _TREES
+        for rejoins in (False, not is_tree):
+            search = HistorySearch(
+                *(seen, mechanism),
+                rejoins=rejoins,
+                moves_joins=is_tree,
+                most_misses=FEW_PICKS - 1,
+            )
             search.run()
             if is_history(seen, mechanism, search.calls):
                 return search.calls

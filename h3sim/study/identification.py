@@ -149,8 +149,7 @@ def _history(
             order,
             mechanism,
             rejoins=rejoins,
-            # In a tree it shows for long when a stream joined: a late time is no better guess.
-            joins_when_ready=is_tree,
+            moves_joins=is_tree,
             most_misses=most_misses,
         )
         n_left = n_choices - len(search.run())

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.constants import MAX_VARINT
 from h3sim.schedulers import Retransmit, SupportsRequeue
-from h3sim.signals import Eps
+from h3sim.signals import Eps, H2Priority
 from h3sim.study.send_order import MIN_FRAME_BYTES, SendOrder, Step, StepKind
 
 if TYPE_CHECKING:
@@ -45,10 +45,23 @@ _MAX_GUESSES_PER_MISS = 3
 """Guesses that are taken back, one by one, to explain one pick."""
 _MAX_REPAIRS = 30
 """Guesses that are taken back in a whole search: each costs a replay."""
+_MAX_MOVED = 4
+"""Streams whose joining is moved to explain one pick, besides those that it is about."""
+_MAX_MOVES = 150
+"""Times of joining that are tried in a whole search."""
+_MAX_IN_VAIN = 5
+"""Picks in a row that no other time of joining explains, until none is tried: all that is wrong
+with them is something else."""
+_MAX_POSITIONS = 6
+"""Times of joining that are tried for one stream."""
+_STEPS_AHEAD = 60
+"""Steps behind a pick by which the ways to explain it are compared."""
 _CHANGING_ATTRIBUTES = (
     "_requested",
     "_joined",
     "_ready",
+    "_ready_calls",
+    "_moves",
     "_begun",
     "_active",
     "_open",
@@ -120,6 +133,8 @@ class LostPackets:
         self._numbers = order.lost_packets
         self.capacity_bytes = order.packet_bytes
         """The bytes of streams in a full packet."""
+        self._spare_bytes = max(0, order.turn_bytes - order.packet_bytes)
+        """By how much more some full packets carry: headers differ in length."""
         self._round_trip_ns = order.round_trip_ns
         self._position = 0
         index_of = {number: index for index, number in enumerate(self._numbers)}
@@ -219,14 +234,19 @@ class LostPackets:
     def late_frame(
         self, stream_id: int, sent_bytes: int, at_ns: int, most_bytes: int
     ) -> LostFrame | None:
-        """Return the next bytes of a stream if they may have been in a packet lost by *at_ns*."""
+        """Return the next bytes of a stream if they may have been in a packet lost by *at_ns*.
+
+        They end where bytes end that arrive later, if the packet may have ended there: bytes that
+        are sent again are in frames of their own.
+        """
         arrivals = self._arrivals.get(stream_id, [])
         n_bytes = 0
         for stop, arrived_ns in arrivals[bisect_left(arrivals, (sent_bytes + 1, 0)) :]:
             if arrived_ns < at_ns + self._round_trip_ns or n_bytes >= most_bytes:
                 break
             n_bytes = stop - sent_bytes
-        n_bytes = min(n_bytes, most_bytes)
+        if n_bytes > most_bytes + self._spare_bytes:
+            n_bytes = most_bytes
         return LostFrame(stream_id, sent_bytes + n_bytes, n_bytes, -1) if n_bytes else None
 
     def copy(self) -> LostPackets:
@@ -330,6 +350,33 @@ class RecordedScheduler:
             self.call(*call)
             self.remember()
 
+    def remove(self, index: int) -> None:
+        """Replay the calls without that one."""
+        later = self.calls[index + 1 :]
+        self._scheduler = self._state_before(index)
+        self._states = [each for each in self._states if each[0] <= index]
+        del self.calls[index:]
+        for call in later:
+            self.call(*call)
+            self.remember()
+
+
+class _Repair(NamedTuple):
+    """A guess at the step *start* that may have been wrong: a lost packet, or a stream that joined.
+
+    The lost packet *key* did not carry what was picked; or else the stream *key* joined before the
+    call *position*.
+    """
+
+    start: int
+    key: int
+    position: int = -1
+
+    @property
+    def is_move(self) -> bool:
+        """True if it is another time of joining."""
+        return self.position >= 0
+
 
 class HistorySearch:
     """A search for the history of a server in which a mechanism sends as a log shows.
@@ -350,19 +397,23 @@ class HistorySearch:
         mechanism: Mechanism,
         *,
         rejoins: bool = False,
-        joins_when_ready: bool = False,
+        moves_joins: bool = False,
         most_misses: int | None = None,
     ) -> None:
         """Prepare a search, which ends once it cannot explain more choices than *most_misses*.
 
-        The log's estimate of when a stream surely had something to send is the time when it joined
-        at the latest if *joins_when_ready*; else that may be up to a round trip later.
+        In a tree the shares depend for long on when a stream joined, more exactly than its first
+        pick shows. With *moves_joins* it joins when it was ready by the log's estimate, as far as
+        that pick allows, and is moved if a later pick was not sent.
         """
         self._order = order
         self._mechanism = mechanism
         self._scheduler = RecordedScheduler(mechanism.new(order.turn_bytes))
         self._rejoins = rejoins
-        self._ready_delay_ns = 0 if joins_when_ready else order.round_trip_ns
+        self._moves_joins = moves_joins
+        # Where trees are compared with other mechanisms, all have the same help.
+        signals = order.signals.values()
+        self._postpones = moves_joins or any(isinstance(each, H2Priority) for each in signals)
         self._most_misses = len(order.steps) if most_misses is None else most_misses
         self._waits_turn = mechanism.retransmit is Retransmit.TURN
         self._requested: dict[int, int] = {}
@@ -371,6 +422,12 @@ class HistorySearch:
         """Those of them that were ready, and the number of calls before they joined."""
         self._ready: deque[tuple[int, int]] = deque()
         """Streams that are to join if they are not sent before, and when."""
+        self._ready_calls: dict[int, int] = {}
+        """Streams that were ready, by the log's estimate, and the number of calls before that."""
+        self._moves: dict[int, tuple[int, list[int]]] = {}
+        """Streams that joined, the steps of their first bytes, and the other times for that."""
+        self._moved: dict[int, int] = {}
+        """Streams that join at another time, and the number of calls before that."""
         self._begun: dict[int, None] = {}
         self._active: dict[int, None] = {}
         self._open: dict[int, None] = {}
@@ -405,6 +462,9 @@ class HistorySearch:
         self._points: dict[int, dict[str, Any]] = {}
         """Copies of all that changes, before the steps at lost packets."""
         self._repairs_left = _MAX_REPAIRS
+        self._moves_left = _MAX_MOVES
+        self._n_in_vain = 0
+        """The picks in a row that no repair explained."""
 
     @property
     def calls(self) -> list[SchedulerCall]:
@@ -423,7 +483,8 @@ class HistorySearch:
     def _advance(self) -> None:
         """Replay the next step of the log."""
         step = self._order.steps[self._index]
-        if self._lost.has_before(step.number + 1):
+        joins = self._moves_joins and step.stream_id in self._requested
+        if self._lost.has_before(step.number + 1) or (joins and step.kind is StepKind.SENT):
             self._points[self._index] = self._copies()
         self._take(step)
         self._index += 1
@@ -459,22 +520,69 @@ class HistorySearch:
         self._scheduler.restore(copies["_scheduler"])
 
     def _repair(self, index: int, n_missed: int) -> None:
-        """Take back a guess before the step at *index* if that leaves only *n_missed* misses."""
-        guesses = self._guessed[: -_MAX_GUESSES_PER_MISS - 1 : -1][: self._repairs_left]
-        guesses = [each for each in guesses if index - each[1] <= _MAX_STEPS_BACK]
-        if not guesses:
+        """Take back a guess before the step at *index* if that leaves only *n_missed* misses.
+
+        Of several such guesses it is the one with which most of the next picks are right.
+        """
+        repairs = [each for each in self._repairs(index) if index - each.start <= _MAX_STEPS_BACK]
+        if not repairs:
             return
-        missed = self._copies()
-        for number, guessed in guesses:
-            self._repairs_left -= 1
-            self._restore(self._points[guessed])
-            self._kept.add(number)
-            while self._index <= index:
-                self._advance()
-            if self.n_missed <= n_missed:
-                return
-            self._kept.discard(number)
-        self._restore(missed)
+        missed, points = self._copies(), self._points
+        best, furthest = None, index
+        for repair in repairs:
+            self._points = points.copy()
+            before = self._begin(repair)
+            reached = self._reached(index, n_missed)
+            if reached > furthest:
+                best, furthest = repair, reached
+            self._kept, self._moved = before
+            if not repair.is_move and best is not None:
+                break
+        self._points = points
+        self._n_in_vain = self._n_in_vain + 1 if best is None else 0
+        if best is None:
+            self._restore(missed)
+            return
+        self._begin(best)
+        while self._index <= index:
+            self._advance()
+
+    def _repairs(self, index: int) -> list[_Repair]:
+        """Return what may be done in order to explain the pick at the step *index*."""
+        guesses = self._guessed[: -_MAX_GUESSES_PER_MISS - 1 : -1][: self._repairs_left]
+        self._repairs_left -= len(guesses)
+        repairs = [_Repair(start, number) for number, start in guesses]
+        if not self._moves_joins or self._n_in_vain >= _MAX_IN_VAIN:
+            return repairs
+        recent = sorted(self._moves, key=lambda key: -self._moves[key][0])[:_MAX_MOVED]
+        about = (self.picks[-1], self._order.steps[index].stream_id)
+        moves: list[_Repair] = []
+        for stream_id in dict.fromkeys([*about, *recent]):
+            if stream_id in self._moves:
+                start, positions = self._moves[stream_id]
+                moves += [_Repair(start, stream_id, position) for position in positions]
+        del moves[self._moves_left :]
+        self._moves_left -= len(moves)
+        return repairs + moves
+
+    def _begin(self, repair: _Repair) -> tuple[set[int], dict[int, int]]:
+        """Go back to a guess, and guess something else; return what was guessed before."""
+        before = self._kept.copy(), self._moved.copy()
+        self._restore(self._points[repair.start])
+        if repair.is_move:
+            self._moved[repair.key] = repair.position
+        else:
+            self._kept.add(repair.key)
+        return before
+
+    def _reached(self, index: int, n_missed: int) -> int:
+        """Return the first step at which more choices are missed, or one behind *index*."""
+        last = min(index + _STEPS_AHEAD, len(self._order.steps) - 1) if self._moves_joins else index
+        while self._index <= last:
+            self._advance()
+            if self.n_missed > n_missed:
+                return self._index - 1
+        return self._index
 
     def _ready_until(self, at_ns: int) -> None:
         """Activate streams that have surely been ready for long enough."""
@@ -495,6 +603,8 @@ class HistorySearch:
         if step.kind is StepKind.OPEN:
             self._open[step.stream_id] = None
             self._scheduler.call("open", step.stream_id, signal)
+            if self._left_in_log[step.stream_id]:
+                self._request(step.stream_id)  # it may join at once, whenever the log has it
         elif step.stream_id in self._open and self._mechanism.heeds_updates:
             self._scheduler.call("update", step.stream_id, signal)
 
@@ -503,11 +613,11 @@ class HistorySearch:
         match step.kind:
             case StepKind.ACTIVATE if stream_id in self._begun:
                 self._activate(stream_id)
-            case StepKind.ACTIVATE:
-                self._requested[stream_id] = len(self.calls)
-                self._scheduler.remember()
+            case StepKind.ACTIVATE if stream_id not in self._requested:
+                self._request(stream_id)
             case StepKind.READY if stream_id in self._requested:
-                self._ready.append((step.at_ns + self._ready_delay_ns, stream_id))
+                self._ready.append((step.at_ns + self._order.ready_spread_ns, stream_id))
+                self._ready_calls[stream_id] = len(self.calls)
             case StepKind.DEACTIVATE if not self._left_in_log[stream_id]:
                 pass  # it is deactivated once its last bytes are sent, which may be later
             case StepKind.DEACTIVATE:
@@ -520,6 +630,11 @@ class HistorySearch:
                 self._closings.append((step.at_ns + retention_ns, stream_id))
             case StepKind.TOUCHED if self._mechanism.requeues and stream_id in self._active:
                 self._touched.append((step.at_ns + self._order.ack_spread_ns, stream_id))
+
+    def _request(self, stream_id: int) -> None:
+        """Note that a stream may join from here on."""
+        self._requested[stream_id] = len(self.calls)
+        self._scheduler.remember()
 
     def _activate(self, stream_id: int) -> None:
         self._active[stream_id] = None
@@ -537,6 +652,8 @@ class HistorySearch:
         pick = self._scheduler.pick()
         if pick != stream_id and self._requeue_until(stream_id):
             pick = stream_id
+        if pick != stream_id and self._postpones and step.number not in self._lost_numbers:
+            self._postpone()
         if pick != stream_id and self._rejoins and step.number not in self._lost_numbers:
             self._rejoin_until(stream_id)
         self._begun[stream_id] = None
@@ -620,7 +737,10 @@ class HistorySearch:
     def _join(self, stream_id: int) -> None:
         """Activate a stream when it must join to be next now; now, if there is no such time."""
         start = self._joining(stream_id)
+        if start is not None and self._moves_joins:
+            start = self._best_joining(stream_id, start)
         del self._requested[stream_id]
+        self._ready_calls.pop(stream_id, None)
         joined = self._joined.pop(stream_id, None)
         if start is None or start == joined:
             if joined is None:
@@ -648,11 +768,52 @@ class HistorySearch:
                 return None
             start = (low + high) // 2
 
+    def _best_joining(self, stream_id: int, start: int) -> int:
+        """Return before which call a stream joins that is next now if it joins before *start*.
+
+        Among all such times it is the one at which the stream was ready by the log's estimate, or
+        the nearest one to it.
+        """
+        joined = self._joined.get(stream_id, len(self.calls))
+
+        def is_late(at: int) -> bool:
+            found = self._scheduler.first_pick(stream_id, at, joined)
+            return found is None or found == len(self.calls)
+
+        def is_too_late(at: int) -> bool:
+            return self._scheduler.first_pick(stream_id, at, joined) is None
+
+        first = bisect_left(range(start), True, self._requested[stream_id], key=is_late)
+        last = bisect_left(range(joined + 1), True, start + 1, key=is_too_late) - 1
+        after_charge = [
+            at for at in range(first + 1, last) if self.calls[at - 1].method == "charge"
+        ]
+        step = -(-len(after_charge) // (_MAX_POSITIONS - 2)) or 1
+        positions = [*dict.fromkeys([first, *after_charge[::step], last])]
+        estimate = self._ready_calls.get(stream_id, last)
+        chosen = min(max(self._moved.get(stream_id, estimate), first), last)
+        others = [at for at in positions if at != chosen]
+        self._moves[stream_id] = self._index, others
+        return chosen
+
+    def _postpone(self) -> None:
+        """Take streams out that are next and have joined only by the log's estimate."""
+        pick = self._scheduler.pick()
+        while pick in self._joined:
+            index = self._joined.pop(pick)
+            del self._active[pick]
+            self._scheduler.remove(index)
+            for indices in (self._requested, self._joined, self._ready_calls):
+                for other, at in indices.items():
+                    indices[other] = at - (at > index)
+            pick = self._scheduler.pick()
+
     def _join_at(self, stream_id: int, start: int, joined: int) -> None:
         """Replay the calls from *start* on, with the stream in the scheduler."""
         self._scheduler.insert_activation(stream_id, start, joined)
-        for other, index in self._requested.items():
-            self._requested[other] = index + (start < index <= joined)
+        for indices in (self._requested, self._ready_calls):
+            for other, index in indices.items():
+                indices[other] = index + (start < index <= joined)
         for other, index in self._joined.items():  # the index of a call, which moves from there on
             self._joined[other] = index + (start <= index <= joined)
 

@@ -100,6 +100,8 @@ class SendOrder:
     """The packets that a client never got, in order."""
     round_trip_ns: int = 0
     """The least time after which a client gets lost bytes again."""
+    ready_spread_ns: int = 0
+    """The time by which responses may be ready later than in the steps."""
     signals: Mapping[int, Signal] = field(default_factory=dict)
     """The last signal of each stream that has one."""
     has_signals: bool = False
@@ -354,11 +356,13 @@ def _order_of_arrivals(arrivals: _Arrivals, wait_ns: int) -> SendOrder:
     least_ns = max(0, min(delays, default=0))
     alone_ns = max(_uncontended_delays(requested, packets), default=least_ns)
     numbers = [packet.number for packet in packets]
-    spread_ns = 0
+    spread_ns, round_trip_ns = 0, least_ns
     for stream_id, number in acked.items():
         if stream_id in requested:
             known_ns = due_ns[min(bisect_left(numbers, number), len(due_ns) - 1)]
             spread_ns = max(spread_ns, known_ns - requested[stream_id] - least_ns)
+            # An acknowledgement need not wait for a response.
+            round_trip_ns = min(round_trip_ns, known_ns - requested[stream_id])
 
     def ready_index(stream_id: int, at_ns: int) -> int:
         if stream_id in acked:
@@ -408,7 +412,8 @@ def _order_of_arrivals(arrivals: _Arrivals, wait_ns: int) -> SendOrder:
         knows_losses=False,
         ack_spread_ns=spread_ns,
         lost_packets=tuple(arrivals.lost),
-        round_trip_ns=least_ns,
+        round_trip_ns=max(0, round_trip_ns),
+        ready_spread_ns=least_ns,
         paths=arrivals.paths,
         unknown=arrivals.unknown,
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,9 +13,10 @@ from h3sim.qlog import read_timeline
 from h3sim.results.configuration import write_load_qlog
 from h3sim.schedulers import Mixed, Quantum
 from h3sim.schemes import SchedulerKind
-from h3sim.signals import Eps
+from h3sim.signals import Eps, H2Priority
+from h3sim.study import send_history
 from h3sim.study.identification import Mechanism
-from h3sim.study.send_history import HistorySearch, SchedulerCall
+from h3sim.study.send_history import HistorySearch, LostPackets, SchedulerCall
 from h3sim.study.send_order import SendOrder, Step, StepKind, send_orders
 from validation.identified import (
     Case,
@@ -26,6 +29,7 @@ from validation.identified import (
 from validation.identified import case as random_case
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 TRUE = Mechanism(kind=SchedulerKind.EPS, mixed=Mixed.NON_INCREMENTAL_FIRST, turn=Quantum())
@@ -141,6 +145,7 @@ def _sent(
     )
 
 
+TREE = Mechanism(kind=SchedulerKind.TREE)
 ROUND_ROBIN = Mechanism(kind=SchedulerKind.ROUND_ROBIN, turn=Quantum())
 TWO_EACH = Mechanism(kind=SchedulerKind.EPS, mixed=Mixed.ALL_SHARE, turn=Quantum(packets=2))
 FIFO = Mechanism(kind=SchedulerKind.FIFO)
@@ -192,6 +197,92 @@ def test_a_stream_that_rejoins_stays_before_less_urgent_ones() -> None:
     assert (search.n_missed, search.n_rejoined) == (3, 3)
 
 
+def _tree(*steps: Step) -> SendOrder:
+    """Return what a client saw of these steps."""
+    return replace(_sent(""), steps=steps, ready_spread_ns=0)
+
+
+def _packets(letters: str, start: int) -> list[Step]:
+    """Return choices from packet *start* on, of 1,000 bytes per letter."""
+    return [
+        Step(StepKind.SENT, number, 4 * "abc".index(letter), 1000, number, is_choice=True)
+        for number, letter in enumerate(letters, start)
+    ]
+
+
+def _with_offsets(steps: Iterable[Step]) -> Iterator[Step]:
+    """Yield the steps with the offsets of bytes that are sent."""
+    sent: Counter[int] = Counter()
+    for step in steps:
+        yield step._replace(offset=sent[step.stream_id])
+        sent[step.stream_id] += step.n_bytes
+
+
+def _opened(stream_id: int, weight: int) -> Step:
+    return Step(StepKind.OPEN, 0, stream_id, signal=H2Priority(weight=weight))
+
+
+def _missed(seen: SendOrder, *, moves_joins: bool) -> int:
+    search = HistorySearch(seen, TREE, moves_joins=moves_joins)
+    search.run()
+    return search.n_missed
+
+
+def test_a_stream_joins_from_its_request_on() -> None:
+    """b joins before the packet that the log has between its request and its activation."""
+    joins = Step(StepKind.ACTIVATE, 0, 4)
+    steps = [_opened(0, 16), joins._replace(stream_id=0), *_packets("a", 0), _opened(4, 16)]
+    seen = _tree(*_with_offsets([*steps, *_packets("a", 1), joins, *_packets("bababa", 2)]))
+    assert _missed(seen, moves_joins=False) == _missed(seen, moves_joins=True) == 0
+
+
+def test_a_stream_that_seems_ready_too_early_joins_once_it_is_sent() -> None:
+    """It costs the one pick that shows that it was not ready."""
+    both = [Step(StepKind.ACTIVATE, 0, stream_id) for stream_id in (0, 4)]
+    steps = [_opened(0, 16), _opened(4, 16), *both, Step(StepKind.READY, 0, 4)]
+    seen = _tree(*_with_offsets([*steps, *_packets("aaaaaaabababab", 1)]))
+    assert _missed(seen, moves_joins=False) > 1
+    search = HistorySearch(seen, TREE, moves_joins=True)
+    search.run()
+    assert search.n_missed == 1
+    assert is_history(seen, TREE, search.calls)  # fewer than four refute nothing
+
+
+def test_other_mechanisms_have_the_same_help_where_trees_are_candidates() -> None:
+    both = [Step(StepKind.ACTIVATE, 0, stream_id) for stream_id in (0, 4)]
+    steps = [*both, *_packets("a", 1), Step(StepKind.READY, 1, 4), *_packets("aaaababab", 2)]
+    signals = {stream_id: H2Priority() for stream_id in (0, 4)}
+    opened = [Step(StepKind.OPEN, 0, stream_id, signal=signals[stream_id]) for stream_id in signals]
+    seen = _tree(*_with_offsets([*opened, *steps]))
+    for known, n_missed in (({}, 2), (signals, 1)):
+        search = HistorySearch(replace(seen, signals=known), ROUND_ROBIN)
+        search.run()
+        assert min(search.n_missed, 2) == n_missed
+
+
+def test_a_stream_is_moved_to_explain_later_picks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each share of a tree depends on when its stream joined, more exactly than its first pick."""
+    weights, joins = (32, 100, 64), (0, 12, 19)
+    scheduler = TREE.new(1000)
+    steps: list[Step] = []
+    for stream_id, weight in zip((0, 4, 8), weights, strict=True):
+        scheduler.open(stream_id, H2Priority(weight=weight))
+        steps += [_opened(stream_id, weight), Step(StepKind.ACTIVATE, 0, stream_id)]
+    for number in range(40):
+        for stream_id, joined in zip((0, 4, 8), joins, strict=True):
+            if number == joined:
+                scheduler.activate(stream_id)
+        stream_id = scheduler.pick() or 0
+        scheduler.charge(stream_id, 1000)
+        steps += _packets("abc"[stream_id // 4], number)
+    seen = _tree(*_with_offsets(steps))
+    assert _missed(seen, moves_joins=True) == 0
+    monkeypatch.setattr(send_history, "_MAX_MOVES", 0)
+    search = HistorySearch(seen, TREE, moves_joins=True)
+    search.run()
+    assert search.n_missed > 0
+
+
 def test_lost_packets_carry_no_more_than_was_lost() -> None:
     seen = _sent("abbaab", lost=(2, 3))
     calls = HistorySearch(seen, ROUND_ROBIN)
@@ -201,6 +292,20 @@ def test_lost_packets_carry_no_more_than_was_lost() -> None:
     assert not is_history(seen, ROUND_ROBIN, _replaced(calls.calls, first, argument=1001))
     assert not is_history(seen, ROUND_ROBIN, _replaced(calls.calls, second, stream_id=0))
     assert not is_history(seen, ROUND_ROBIN, _replaced(calls.calls, second, number=4))
+
+
+@pytest.mark.parametrize(("turn_bytes", "n_bytes"), [(1004, 1002), (1000, 1000)])
+def test_a_lost_packet_ends_where_bytes_end_that_are_sent_again(
+    turn_bytes: int, n_bytes: int
+) -> None:
+    """Full packets differ by their headers: by 4 bytes here, or not at all."""
+    steps = [step for step in _sent("abab.babbba").steps if step.number < 4]
+    again = Step(StepKind.SENT, 20, 0, 602, 20, offset=2000)
+    rest = again._replace(offset=2602, n_bytes=400), again._replace(offset=3002, n_bytes=900)
+    seen = replace(_sent("", lost=(4,)), steps=(*steps, again, *rest), turn_bytes=turn_bytes)
+    frame = LostPackets(seen).late_frame(0, 2000, 5, 1000)
+    assert frame is not None
+    assert frame.n_bytes == n_bytes
 
 
 def _charge(calls: list[SchedulerCall], number: int) -> int:
