@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+from bisect import bisect_left
 from collections import Counter, deque
 from dataclasses import dataclass, replace
 from functools import cache
@@ -295,11 +296,12 @@ def client_views(
 ) -> Iterator[SendOrder]:
     """Yield what a client knows of an order, as the server knew it and as the client found it.
 
-    Both have the packets *received* in their order. The first has what the others carried and when
-    requests arrived, the second what a client takes for that: both may have been. Each comes with
-    the times when responses were ready, as a hint for the search, and without.
+    All have the packets *received* in their order. The first has what the others carried,
+    when requests arrived, and when acknowledgements did; in the second these may be later; the
+    third has what a client takes for all that. Each may have been. Each comes with the times when
+    responses were ready, as a hint for the search, and without.
     """
-    for order in (known, found):
+    for order in (_with_exact_times(known), known, found):
         for has_hints in (True, False):
             view = seen_by_client(order, received, has_hints=has_hints)
             yield replace(
@@ -309,6 +311,18 @@ def client_views(
                 round_trip_ns=found.round_trip_ns,
                 ready_spread_ns=found.ready_spread_ns,
             )
+
+
+def _with_exact_times(known: SendOrder) -> SendOrder:
+    """Return a server's order whose acknowledgements come just when they did."""
+    number = MAX_VARINT
+    steps: list[Step] = []
+    for step in reversed(known.steps):
+        if step.kind in (StepKind.SENT, StepKind.RESENT):
+            number = step.number
+        is_touched = step.kind is StepKind.TOUCHED
+        steps.append(step._replace(number=number) if is_touched else step)
+    return replace(known, steps=tuple(reversed(steps)))
 
 
 def seen_by_client(
@@ -394,6 +408,9 @@ class _DueCalls:
         self._end = Counter[int]()
         self._arrivals: dict[int, list[tuple[int, int, int]]] = {}
         """The first and last of bytes of each stream, and when the client got them."""
+        sent = [each for each in seen.steps if each.kind in (StepKind.SENT, StepKind.RESENT)]
+        self._numbers = [each.number for each in sent]
+        self._times_ns = [each.at_ns for each in sent]
         for step in seen.steps:
             if step.kind in (StepKind.SENT, StepKind.RESENT):
                 stop = step.offset + step.n_bytes
@@ -428,9 +445,15 @@ class _DueCalls:
             case StepKind.TOUCHED if not self._mechanism.requeues:
                 return None
             case StepKind.TOUCHED:
-                is_active = stream_id in self._active
-                return step.at_ns + self._seen.ack_spread_ns if is_active else None
+                return self._until_requeued_ns(step) if stream_id in self._active else None
         return _AT_ONCE
+
+    def _until_requeued_ns(self, step: Step) -> int:
+        """Return when the acknowledgement of a step had arrived at the server."""
+        if step.number < 0:
+            return step.at_ns + self._seen.ack_spread_ns
+        index = bisect_left(self._numbers, step.number)
+        return self._times_ns[index] if index < len(self._numbers) else _AT_ANY_TIME
 
     def make(self, call: SchedulerCall) -> bool:
         """Make a call other than a charge; return whether it is due."""

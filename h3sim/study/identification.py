@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -30,6 +30,7 @@ from h3sim.schema.output import (
 from h3sim.schema.values import Flag, Integer, ListOf, OrNone
 from h3sim.schemes import SchedulerKind
 from h3sim.signals import Eps, H2Priority, Signal, StrictPriority
+from h3sim.study.ack_times import AckTimes, AckTimeSearch, with_ack_times, with_lost_frames
 from h3sim.study.send_history import HistorySearch
 from h3sim.study.send_order import SendOrder, Step, StepKind, send_orders
 from h3sim.study.workload import EPS_WORKLOAD, TREE_WORKLOAD, describe_signal, order_by
@@ -186,6 +187,8 @@ class _Replay:
         self._closed = 0
         self._open: dict[int, None] = {}
         self._previous: int | None = None
+        self._touched: deque[Step] = deque()
+        """Streams that are to be requeued before a later packet."""
         # A protocol's check takes longer than a pick.
         self._requeue = (
             self._scheduler.requeue
@@ -198,6 +201,9 @@ class _Replay:
         retention_ns = self._mechanism.kind.retention_ns
         for step in self._order.steps:
             self._close_until(step.at_ns)
+            if step.kind in (StepKind.SENT, StepKind.RESENT):
+                while self._touched and self._touched[0].number <= step.number:
+                    self._requeue_active(self._touched.popleft().stream_id)
             match step.kind:
                 case StepKind.RESENT if step.stream_id not in self._lost:
                     # When the server learnt of the loss is not known: it shows nothing of others.
@@ -216,7 +222,7 @@ class _Replay:
                 case StepKind.CLOSE:
                     self._closings.append((step.at_ns + retention_ns, step.stream_id))
                 case _:
-                    self._change(step.kind, step.stream_id)
+                    self._change(step)
         return predicted
 
     def _resynchronize(self, pick: int | None, stream_id: int) -> bool:
@@ -265,8 +271,9 @@ class _Replay:
             if scheduler is not None:
                 (scheduler.open if is_new else scheduler.update)(step.stream_id, signal)
 
-    def _change(self, kind: StepKind, stream_id: int) -> None:
-        match kind:
+    def _change(self, step: Step) -> None:
+        stream_id = step.stream_id
+        match step.kind:
             case StepKind.ACTIVATE:
                 self._active[stream_id] = None
                 self._scheduler.activate(stream_id)
@@ -284,14 +291,19 @@ class _Replay:
                     self._scheduler.activate(stream_id)
                 if self._lost_scheduler is not None:
                     self._lost_scheduler.activate(stream_id)
+            case StepKind.TOUCHED if self._mechanism.requeues and step.number >= 0:
+                self._touched.append(step)
             case StepKind.TOUCHED if self._mechanism.requeues:
-                if stream_id in self._active:
-                    self._requeue(stream_id)
+                self._requeue_active(stream_id)
             case StepKind.REPAIRED if self._lost.pop(stream_id, 0) is None:
                 if self._waits_turn and stream_id not in self._active:
                     self._scheduler.deactivate(stream_id)
                 if self._lost_scheduler is not None:
                     self._lost_scheduler.deactivate(stream_id)
+
+    def _requeue_active(self, stream_id: int) -> None:
+        if stream_id in self._active:
+            self._requeue(stream_id)
 
     def _release(self) -> None:
         """Activate again what was held: it may be ready from now on."""
@@ -700,6 +712,17 @@ class _Comparison:
         found = (self._scored(mechanism, resync) for resync in self._resyncs)
         return max(found, key=lambda scored: scored.n_hits)
 
+    def requeuing_variants(self) -> list[Mechanism]:
+        """Return the candidates if they requeue streams: the best of each name first."""
+        scored = sorted(self._known.values(), key=lambda each: -each.n_hits)
+        variants = dict.fromkeys(
+            replace(each.mechanism, requeues=True, retransmit=self.best.mechanism.retransmit)
+            for each in scored
+            if not (each.mechanism.is_sequential or each.mechanism.kind is SchedulerKind.FIFO)
+        )
+        first = {each.name: each for each in reversed(variants)}
+        return list(dict.fromkeys([*reversed(first.values()), *variants]))
+
     def refuted(self, scored: _Scored) -> bool:
         """Return whether the best mechanism refutes another."""
         return refutes(self.best.hits, scored.hits) or self._deviates(scored)
@@ -898,7 +921,51 @@ def identification_of(orders: Iterable[SendOrder]) -> Identification:
         if found.share >= _WELL_EXPLAINED or n_missed < FEW_PICKS:
             break
     assert compared is not None  # noqa: S101 - there is one order at least
-    return _identification(compared)
+    return _identification(_with_ack_times(compared))
+
+
+_EXPLAINED_WITHOUT_TIMES = 0.95
+"""The share of the choices from which on times of acknowledgements are not searched."""
+_MOST_TIMED = 10
+"""The most candidates with which the times of acknowledgements are searched."""
+
+
+def _with_ack_times(known: _Comparison) -> _Comparison:
+    """Return the comparison with the times at which the server got a client's acknowledgements.
+
+    They are searched where streams that are requeued by them may explain more.
+    """
+    if not known.order.acknowledgements or known.share >= _EXPLAINED_WITHOUT_TIMES:
+        return known
+    order = _order_with_ack_times(known.order, known.requeuing_variants()[:_MOST_TIMED])
+    found = known if order is None else _Comparison(order)
+    return found if found is known or _explains_more(found, known) else known
+
+
+def _order_with_ack_times(order: SendOrder, mechanisms: Iterable[Mechanism]) -> SendOrder | None:
+    """Return the order with the times of acknowledgements that suit the best of the mechanisms.
+
+    The history that they lead to shows what lost packets carried, and so the times once more. None
+    if no mechanism explains enough of the order.
+    """
+    best: tuple[Mechanism, AckTimes] | None = None
+    for mechanism in mechanisms:
+        times = AckTimeSearch(order, mechanism).run(math.inf if best is None else best[1].cost)
+        if times is not None:
+            best = mechanism, times
+    if best is None:
+        return None
+    mechanism, times = best
+    found = with_ack_times(order, times.first_packets)
+    search = HistorySearch(found, mechanism)
+    search.run()
+    again = AckTimeSearch(with_lost_frames(order, search.calls), mechanism).run()
+    if again is None:
+        return found
+    refined = with_ack_times(order, again.first_packets)
+    refined_search = HistorySearch(refined, mechanism)
+    refined_search.run()
+    return refined if refined_search.n_missed < search.n_missed else found
 
 
 def _explains_more(found: _Comparison, known: _Comparison) -> bool:

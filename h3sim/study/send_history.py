@@ -97,14 +97,16 @@ class _Pickler(pickle.Pickler):
     }
 
 
-def _pickled(scheduler: Scheduler) -> bytes:
+def pickled(scheduler: Scheduler) -> bytes:
+    """Return the state of a scheduler."""
     buffer = io.BytesIO()
     _Pickler(buffer).dump(scheduler)
     return buffer.getvalue()
 
 
-def _unpickled(pickled: bytes) -> Scheduler:
-    scheduler: Scheduler = pickle.loads(pickled)  # noqa: S301 - as pickled above
+def unpickled(state: bytes) -> Scheduler:
+    """Return a scheduler in that state, as `pickled` returned it."""
+    scheduler: Scheduler = pickle.loads(state)  # noqa: S301 - as pickled above
     return scheduler
 
 
@@ -264,7 +266,7 @@ class RecordedScheduler:
         self._can_requeue = isinstance(scheduler, SupportsRequeue)
         self.calls: list[SchedulerCall] = []
         """The calls so far; those of `pick` are left out."""
-        self._states = [(0, _pickled(scheduler))]
+        self._states = [(0, pickled(scheduler))]
         """Earlier states of the scheduler, each with the number of calls before it."""
 
     def pick(self) -> int | None:
@@ -289,23 +291,23 @@ class RecordedScheduler:
 
     def save(self) -> tuple[list[SchedulerCall], list[tuple[int, bytes]], bytes]:
         """Return what `restore` goes back to."""
-        return self.calls.copy(), self._states.copy(), _pickled(self._scheduler)
+        return self.calls.copy(), self._states.copy(), pickled(self._scheduler)
 
     def restore(self, saved: tuple[list[SchedulerCall], list[tuple[int, bytes]], bytes]) -> None:
         """Go back to what was saved."""
-        calls, states, pickled = saved
+        calls, states, state = saved
         self.calls, self._states = calls.copy(), states.copy()
-        self._scheduler = _unpickled(pickled)
+        self._scheduler = unpickled(state)
 
     def mark(self) -> tuple[int, bytes]:
         """Return what `rewind` goes back to, as long as no state is remembered in between."""
-        return len(self.calls), _pickled(self._scheduler)
+        return len(self.calls), pickled(self._scheduler)
 
     def rewind(self, mark: tuple[int, bytes]) -> None:
         """Take back the calls since *mark*."""
-        n_calls, pickled = mark
+        n_calls, state = mark
         del self.calls[n_calls:]
-        self._scheduler = _unpickled(pickled)
+        self._scheduler = unpickled(state)
 
     def remember(self) -> None:
         """Keep the state of the scheduler now and then: a stream may turn out to have joined here.
@@ -313,13 +315,13 @@ class RecordedScheduler:
         States between them are found by replaying the calls, which is faster than to keep all.
         """
         if not self._states or len(self.calls) >= self._states[-1][0] + _CALLS_PER_STATE:
-            self._states.append((len(self.calls), _pickled(self._scheduler)))
+            self._states.append((len(self.calls), pickled(self._scheduler)))
 
     def _state_before(self, index: int) -> Scheduler:
         """Return the scheduler as it was before that call."""
         at = bisect_left(self._states, index + 1, key=itemgetter(0)) - 1
-        start, pickled = self._states[at]
-        scheduler = _unpickled(pickled)
+        start, state = self._states[at]
+        scheduler = unpickled(state)
         for call in self.calls[start:index]:
             self._apply(scheduler, call)
         return scheduler
@@ -432,8 +434,8 @@ class HistorySearch:
         self._active: dict[int, None] = {}
         self._open: dict[int, None] = {}
         self._closings: deque[tuple[int, int]] = deque()
-        self._touched: deque[tuple[int, int]] = deque()
-        """Streams that are to be requeued, and until when."""
+        self._touched: deque[Step] = deque()
+        """The steps by which streams are to be requeued, sooner or later."""
         self._lost = LostPackets(order)
         self._lost_numbers = frozenset(order.lost_packets)
         self._end = Counter[int]()
@@ -629,7 +631,7 @@ class HistorySearch:
                 retention_ns = self._mechanism.kind.retention_ns
                 self._closings.append((step.at_ns + retention_ns, stream_id))
             case StepKind.TOUCHED if self._mechanism.requeues and stream_id in self._active:
-                self._touched.append((step.at_ns + self._order.ack_spread_ns, stream_id))
+                self._touched.append(step)
 
     def _request(self, stream_id: int) -> None:
         """Note that a stream may join from here on."""
@@ -643,8 +645,7 @@ class HistorySearch:
     def _send(self, step: Step) -> int | None:
         """Replay bytes that were sent; return what is picked."""
         stream_id = step.stream_id
-        while self._touched and self._touched[0][0] < step.at_ns:
-            self._requeue_next()
+        self._requeue_due(step)
         if stream_id in self._requested:
             self._join(stream_id)
         elif stream_id in self._begun and stream_id not in self._active:
@@ -680,6 +681,7 @@ class HistorySearch:
         if n_bytes > 0:
             return self._send(step._replace(n_bytes=n_bytes, offset=stop - n_bytes))
         if self._waits_turn and stream_id in self._active:
+            self._requeue_due(step)
             self._scheduler.call("charge", stream_id, step.n_bytes, step.number)
         return stream_id if step.kind is StepKind.SENT else ~stream_id
 
@@ -819,8 +821,19 @@ class HistorySearch:
 
     # When streams were requeued
 
+    def _requeue_due(self, step: Step) -> None:
+        """Requeue the streams that were requeued before these bytes."""
+        while self._touched and self._is_due(self._touched[0], step):
+            self._requeue_next()
+
+    def _is_due(self, touched: Step, step: Step) -> bool:
+        """Return whether an acknowledgement must have come before the bytes of *step*."""
+        if touched.number >= 0:
+            return touched.number <= step.number
+        return touched.at_ns + self._order.ack_spread_ns < step.at_ns
+
     def _requeue_next(self) -> None:
-        stream_id = self._touched.popleft()[1]
+        stream_id = self._touched.popleft().stream_id
         if stream_id in self._active:
             self._scheduler.call("requeue", stream_id)
 

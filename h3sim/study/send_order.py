@@ -29,7 +29,7 @@ from h3sim.signals import Signalling
 from h3sim.units import ms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from h3sim.importers.recorded_request import RecordedRequest
     from h3sim.qlog import SenderView, TimelineLog
@@ -71,11 +71,22 @@ class Step(NamedTuple):
     stream_id: int
     n_bytes: int = 0
     number: int = -1
-    """The packet's number."""
+    """The packet's number; of `TOUCHED` the first that was surely sent after it, if known."""
     signal: Signal | None = None
     is_choice: bool = False
     offset: int = 0
     """The first of the bytes that were sent."""
+
+
+class Acknowledgement(NamedTuple):
+    """An acknowledgement of a client."""
+
+    acked: tuple[int, ...]
+    """The packets that it acknowledged first."""
+    lost: tuple[int, ...]
+    """The packets that it made the server declare lost (RFC 9002 § 6.1.1)."""
+    earliest: int
+    """The first packet that the server may have sent after it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +109,8 @@ class SendOrder:
     unknown: tuple[str, ...]
     lost_packets: tuple[int, ...] = ()
     """The packets that a client never got, in order."""
+    acknowledgements: tuple[Acknowledgement, ...] = ()
+    """What a client acknowledged, in order."""
     round_trip_ns: int = 0
     """The least time after which a client gets lost bytes again."""
     ready_spread_ns: int = 0
@@ -394,6 +407,7 @@ def _order_of_arrivals(arrivals: _Arrivals, wait_ns: int) -> SendOrder:
     rows.sort(key=lambda row: row[:2])
     builder = _Builder(packets, entries, is_http2=arrivals.is_http2, is_written=False)
     position = 0
+    acks: list[tuple[Sequence[int], int]] = []
     for index, packet in enumerate(packets):
         while position < len(rows) and rows[position][0] <= index:
             event = rows[position][2]
@@ -402,6 +416,7 @@ def _order_of_arrivals(arrivals: _Arrivals, wait_ns: int) -> SendOrder:
             elif event.kind is EntryKind.ACKED:
                 for number in event.value:
                     builder.acked(packet.at_ns, frames_of[number])
+                acks.append((event.value, packet.number))
             else:
                 builder.entry(event._replace(at_ns=packet.at_ns))
             position += 1
@@ -412,11 +427,30 @@ def _order_of_arrivals(arrivals: _Arrivals, wait_ns: int) -> SendOrder:
         knows_losses=False,
         ack_spread_ns=spread_ns,
         lost_packets=tuple(arrivals.lost),
+        acknowledgements=tuple(_acknowledgements(acks, arrivals.lost)),
         round_trip_ns=max(0, round_trip_ns),
         ready_spread_ns=least_ns,
         paths=arrivals.paths,
         unknown=arrivals.unknown,
     )
+
+
+_LOSS_THRESHOLD_PACKETS = 3
+"""A packet is declared lost once one sent so much later was acknowledged (RFC 9002 § 6.1.1)."""
+
+
+def _acknowledgements(
+    acks: Iterable[tuple[Sequence[int], int]], lost: Iterable[int]
+) -> Iterator[Acknowledgement]:
+    """Yield acknowledgements, given as packets and the first packet that may have been after."""
+    undetected = deque(lost)
+    largest = -1
+    for numbers, earliest in acks:
+        largest = max(largest, *numbers)
+        detected: list[int] = []
+        while undetected and undetected[0] + _LOSS_THRESHOLD_PACKETS <= largest:
+            detected.append(undetected.popleft())
+        yield Acknowledgement(tuple(numbers), tuple(detected), earliest)
 
 
 def _with_lost_frames(packets: list[_Packet], lost: list[int]) -> list[_Packet]:
