@@ -1,4 +1,4 @@
-"""When a server got a client's acknowledgements, as far as the client's log shows it.
+"""Times at which a server got a client's acknowledgements, as far as the client's log shows them.
 
 A client knows when it sent an acknowledgement, but not which packets the server had sent by then:
 those wait in the bottleneck's queue. It shows in the order of streams if acknowledgements requeue
@@ -65,15 +65,16 @@ packets are counted whole."""
 
 
 class AckTimes(NamedTuple):
-    """For each acknowledgement of a client the first packet that was sent after it."""
+    """Times at which a server got a client's acknowledgements."""
 
     first_packets: tuple[int, ...]
+    """The first packet that was sent after each acknowledgement."""
     cost: float
     """The less, the better they explain the order of streams."""
 
 
 class _Ack(NamedTuple):
-    """What an acknowledgement does at the server."""
+    """The effect of an acknowledgement at the server."""
 
     stream_ids: tuple[int, ...]
     """The streams that are requeued, in order."""
@@ -329,17 +330,17 @@ class AckTimeSearch:
     def _keep_best(self, variants: list[_Variant]) -> None:
         variants.sort(key=lambda each: each.hypothesis.cost)
         most = variants[0].hypothesis.cost + _MAX_EXTRA_COST
-        kept: dict[tuple[int, int, int, float], _Hypothesis] = {}
+        selected: dict[tuple[int, int, int, float], _Hypothesis] = {}
         for each, source in variants:
-            if len(kept) >= _MAX_HYPOTHESES or each.cost > most:
+            if len(selected) >= _MAX_HYPOTHESES or each.cost > most:
                 break
             key = each.n_acks, each.due, each.phase, round(each.share_left or 0.0, 2)
-            if key not in kept:
+            if key not in selected:
                 if source is not None:
                     state = source if isinstance(source, bytes) else pickled(source)
                     each.scheduler = unpickled(state)
-                kept[key] = each
-        self._beam = list(kept.values())
+                selected[key] = each
+        self._beam = list(selected.values())
 
     def _charge_miss(self, each: _Hypothesis, stream_id: int) -> bool:
         """Return whether another stream is picked, which costs; the second time it is blocked."""

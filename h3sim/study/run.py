@@ -234,9 +234,7 @@ def resolve_scheme(scheme: SchemeLike) -> Scheme:
 
 
 def with_scheduler(scheme: Scheme, scheduler: SchedulerLike, *, name: str = "") -> Scheme:
-    """Return *scheme* with another scheduler and its name; the clients stay the same.
-
-    The scheduler is called *name*, or as its class or function if that is empty.
+    """Return *scheme* with another scheduler and its name, or *name*; the clients stay the same.
 
     Raises:
         InputError: if *scheduler* is neither a scheduler nor callable.

@@ -57,10 +57,7 @@ _MAX_POSITIONS = 6
 _STEPS_AHEAD = 60
 """Steps behind a pick by which the ways to explain it are compared."""
 _CHANGING_ATTRIBUTES = (
-    "_requested",
-    "_joined",
     "_ready",
-    "_ready_calls",
     "_moves",
     "_begun",
     "_active",
@@ -75,7 +72,7 @@ _CHANGING_ATTRIBUTES = (
     "n_missed",
     "n_rejoined",
 )
-"""Attributes that change during a search, apart from the scheduler and the lost packets."""
+"""Attributes that change during a search, apart from those that copy themselves."""
 _MAX_STARTED = 3
 """Streams that are tried as those that may have begun in a lost packet."""
 _MAX_EXCHANGED = 100
@@ -363,6 +360,121 @@ class RecordedScheduler:
             self.remember()
 
 
+class JoinTimes:
+    """Times at which streams joined: to a client, any between their requests and first bytes.
+
+    Times are numbers of calls of the scheduler before them.
+    """
+
+    def __init__(self, scheduler: RecordedScheduler) -> None:
+        self._scheduler = scheduler
+        self.requested: dict[int, int] = {}
+        """Streams that have sent nothing, and when they were requested."""
+        self.joined: dict[int, int] = {}
+        """Those of them that were surely ready, and when they joined for that."""
+        self._ready: dict[int, int] = {}
+        """Those that were ready, by the log's estimate, and when."""
+
+    def copy(self) -> JoinTimes:
+        """Return a copy that can be changed; both record calls of the same scheduler."""
+        copied = JoinTimes(self._scheduler)
+        copied.requested, copied.joined = self.requested.copy(), self.joined.copy()
+        copied._ready = self._ready.copy()
+        return copied
+
+    def request(self, stream_id: int) -> None:
+        """Note that a stream may join from here on."""
+        self.requested[stream_id] = len(self._scheduler.calls)
+        self._scheduler.remember()
+
+    def ready(self, stream_id: int) -> None:
+        """Note that a stream is ready by now, by the log's estimate."""
+        self._ready[stream_id] = len(self._scheduler.calls)
+
+    def join_ready(self, stream_id: int) -> None:
+        """Activate a stream that has surely been ready for long enough."""
+        self.joined[stream_id] = len(self._scheduler.calls)
+        self._scheduler.call("activate", stream_id)
+
+    def forget(self, stream_id: int) -> None:
+        """Forget a stream that is deactivated."""
+        self.requested.pop(stream_id, None)
+        self.joined.pop(stream_id, None)
+
+    def join(self, stream_id: int, start: int | None) -> None:
+        """Activate a stream at that time, or now if there is none."""
+        del self.requested[stream_id]
+        self._ready.pop(stream_id, None)
+        joined = self.joined.pop(stream_id, None)
+        if start is None or start == joined:
+            if joined is None:
+                self._scheduler.call("activate", stream_id)
+            return
+        joined = len(self._scheduler.calls) if joined is None else joined
+        self._scheduler.insert_activation(stream_id, start, joined)
+        for times in (self.requested, self._ready):
+            for other, at in times.items():
+                times[other] = at + (start < at <= joined)
+        for other, at in self.joined.items():  # the index of a call, which moves from there on
+            self.joined[other] = at + (start <= at <= joined)
+
+    def latest(self, stream_id: int) -> int | None:
+        """Return when a stream must join at the latest to be next now; None if at no time."""
+        joined = self.joined.get(stream_id, len(self._scheduler.calls))
+        if stream_id in self.joined and self._scheduler.pick() == stream_id:
+            return joined
+        low, high = self.requested[stream_id], joined
+        start = joined
+        while True:
+            found = self._scheduler.first_pick(stream_id, start, joined)
+            if found == len(self._scheduler.calls):
+                return start
+            if found is None:  # not yet: it joined earlier
+                high = start
+            else:
+                low = start + 1
+            if low >= high:
+                return None
+            start = (low + high) // 2
+
+    def near_ready(self, stream_id: int, start: int, moved: int | None) -> tuple[int, list[int]]:
+        """Return when a stream joins that is next now if it joins at *start*, and other such times.
+
+        It is *moved*, or the time at which the stream was ready by the log's estimate, or else the
+        nearest one.
+        """
+        calls = self._scheduler.calls
+        joined = self.joined.get(stream_id, len(calls))
+
+        def is_late(at: int) -> bool:
+            found = self._scheduler.first_pick(stream_id, at, joined)
+            return found is None or found == len(calls)
+
+        def is_too_late(at: int) -> bool:
+            return self._scheduler.first_pick(stream_id, at, joined) is None
+
+        first = bisect_left(range(start), True, self.requested[stream_id], key=is_late)
+        last = bisect_left(range(joined + 1), True, start + 1, key=is_too_late) - 1
+        after_charge = [at for at in range(first + 1, last) if calls[at - 1].method == "charge"]
+        step = -(-len(after_charge) // (_MAX_POSITIONS - 2)) or 1
+        positions = [*dict.fromkeys([first, *after_charge[::step], last])]
+        estimate = self._ready.get(stream_id, last) if moved is None else moved
+        chosen = min(max(estimate, first), last)
+        return chosen, [at for at in positions if at != chosen]
+
+    def postpone(self) -> Iterator[int]:
+        """Take streams out that are next and joined only by the log's estimate; yield them."""
+        pick = self._scheduler.pick()
+        while pick is not None and pick in self.joined:
+            index = self.joined.pop(pick)
+            yield pick
+            self._scheduler.remove(index)
+            for times in (self.requested, self.joined, self._ready):
+                for other, at in times.items():
+                    times[other] = at - (at > index)
+            pick = self._scheduler.pick()
+
+
 class _Repair(NamedTuple):
     """A guess at the step *start* that may have been wrong: a lost packet, or a stream that joined.
 
@@ -418,14 +530,9 @@ class HistorySearch:
         self._postpones = moves_joins or any(isinstance(each, H2Priority) for each in signals)
         self._most_misses = len(order.steps) if most_misses is None else most_misses
         self._waits_turn = mechanism.retransmit is Retransmit.TURN
-        self._requested: dict[int, int] = {}
-        """Streams that have sent nothing, and the number of calls before their requests."""
-        self._joined: dict[int, int] = {}
-        """Those of them that were ready, and the number of calls before they joined."""
+        self._joins = JoinTimes(self._scheduler)
         self._ready: deque[tuple[int, int]] = deque()
         """Streams that are to join if they are not sent before, and when."""
-        self._ready_calls: dict[int, int] = {}
-        """Streams that were ready, by the log's estimate, and the number of calls before that."""
         self._moves: dict[int, tuple[int, list[int]]] = {}
         """Streams that joined, the steps of their first bytes, and the other times for that."""
         self._moved: dict[int, int] = {}
@@ -485,7 +592,7 @@ class HistorySearch:
     def _advance(self) -> None:
         """Replay the next step of the log."""
         step = self._order.steps[self._index]
-        joins = self._moves_joins and step.stream_id in self._requested
+        joins = self._moves_joins and step.stream_id in self._joins.requested
         if self._lost.has_before(step.number + 1) or (joins and step.kind is StepKind.SENT):
             self._points[self._index] = self._copies()
         self._take(step)
@@ -512,13 +619,14 @@ class HistorySearch:
     def _copies(self) -> dict[str, Any]:
         """Return copies of all that changes."""
         copies = {name: copy(getattr(self, name)) for name in _CHANGING_ATTRIBUTES}
-        return {**copies, "_lost": self._lost.copy(), "_scheduler": self._scheduler.save()}
+        copies |= {"_lost": self._lost.copy(), "_joins": self._joins.copy()}
+        return {**copies, "_scheduler": self._scheduler.save()}
 
     def _restore(self, copies: dict[str, Any]) -> None:
         """Continue from what was copied."""
         for name in _CHANGING_ATTRIBUTES:
             setattr(self, name, copy(copies[name]))
-        self._lost = copies["_lost"].copy()
+        self._lost, self._joins = copies["_lost"].copy(), copies["_joins"].copy()
         self._scheduler.restore(copies["_scheduler"])
 
     def _repair(self, index: int, n_missed: int) -> None:
@@ -590,9 +698,9 @@ class HistorySearch:
         """Activate streams that have surely been ready for long enough."""
         while self._ready and self._ready[0][0] <= at_ns:
             stream_id = self._ready.popleft()[1]
-            if stream_id in self._requested and stream_id not in self._joined:
-                self._joined[stream_id] = len(self.calls)
-                self._activate(stream_id)
+            if stream_id in self._joins.requested and stream_id not in self._joins.joined:
+                self._joins.join_ready(stream_id)
+                self._active[stream_id] = None
 
     def _close_until(self, at_ns: int) -> None:
         while self._closings and self._closings[0][0] < at_ns:
@@ -606,7 +714,7 @@ class HistorySearch:
             self._open[step.stream_id] = None
             self._scheduler.call("open", step.stream_id, signal)
             if self._left_in_log[step.stream_id]:
-                self._request(step.stream_id)  # it may join at once, whenever the log has it
+                self._joins.request(step.stream_id)  # it may join at once, whenever the log has it
         elif step.stream_id in self._open and self._mechanism.heeds_updates:
             self._scheduler.call("update", step.stream_id, signal)
 
@@ -615,16 +723,15 @@ class HistorySearch:
         match step.kind:
             case StepKind.ACTIVATE if stream_id in self._begun:
                 self._activate(stream_id)
-            case StepKind.ACTIVATE if stream_id not in self._requested:
-                self._request(stream_id)
-            case StepKind.READY if stream_id in self._requested:
+            case StepKind.ACTIVATE if stream_id not in self._joins.requested:
+                self._joins.request(stream_id)
+            case StepKind.READY if stream_id in self._joins.requested:
                 self._ready.append((step.at_ns + self._order.ready_spread_ns, stream_id))
-                self._ready_calls[stream_id] = len(self.calls)
+                self._joins.ready(stream_id)
             case StepKind.DEACTIVATE if not self._left_in_log[stream_id]:
                 pass  # it is deactivated once its last bytes are sent, which may be later
             case StepKind.DEACTIVATE:
-                self._requested.pop(stream_id, None)
-                self._joined.pop(stream_id, None)
+                self._joins.forget(stream_id)
                 if self._active.pop(stream_id, 0) is None:
                     self._scheduler.call("deactivate", stream_id)
             case StepKind.CLOSE:
@@ -632,11 +739,6 @@ class HistorySearch:
                 self._closings.append((step.at_ns + retention_ns, stream_id))
             case StepKind.TOUCHED if self._mechanism.requeues and stream_id in self._active:
                 self._touched.append(step)
-
-    def _request(self, stream_id: int) -> None:
-        """Note that a stream may join from here on."""
-        self._requested[stream_id] = len(self.calls)
-        self._scheduler.remember()
 
     def _activate(self, stream_id: int) -> None:
         self._active[stream_id] = None
@@ -646,7 +748,7 @@ class HistorySearch:
         """Replay bytes that were sent; return what is picked."""
         stream_id = step.stream_id
         self._requeue_due(step)
-        if stream_id in self._requested:
+        if stream_id in self._joins.requested:
             self._join(stream_id)
         elif stream_id in self._begun and stream_id not in self._active:
             self._activate(stream_id)
@@ -654,7 +756,8 @@ class HistorySearch:
         if pick != stream_id and self._requeue_until(stream_id):
             pick = stream_id
         if pick != stream_id and self._postpones and step.number not in self._lost_numbers:
-            self._postpone()
+            for postponed in self._joins.postpone():
+                del self._active[postponed]
         if pick != stream_id and self._rejoins and step.number not in self._lost_numbers:
             self._rejoin_until(stream_id)
         self._begun[stream_id] = None
@@ -664,7 +767,7 @@ class HistorySearch:
             if self._sent_bytes[stream_id] >= self._end[stream_id]:
                 del self._active[stream_id]
                 self._scheduler.call("deactivate", stream_id)
-        if self._requested:
+        if self._joins.requested:
             self._scheduler.remember()
         return pick
 
@@ -689,7 +792,7 @@ class HistorySearch:
         """Replay a lost packet: the mechanism decides what it carried, as far as the log allows."""
         is_kept = step.number in self._kept
         pick = None if is_kept else self._scheduler.pick()
-        can_send = {*self._active, *self._requested}
+        can_send = {*self._active, *self._joins.requested}
         sent_bytes = 0 if pick is None else self._sent_bytes[pick]
         frames = self._lost.frames(can_send, pick, sent_bytes, step.at_ns)
         if any(frame.stream_id == pick and not frame.is_sure for frame in frames):
@@ -723,101 +826,26 @@ class HistorySearch:
         pick = self._scheduler.pick()
         if pick is not None:
             return self._lost.late_frame(pick, self._sent_bytes[pick], at_ns, room_bytes)
-        frames = (self._lost.late_frame(key, 0, at_ns, room_bytes) for key in self._requested)
+        frames = (self._lost.late_frame(key, 0, at_ns, room_bytes) for key in self._joins.requested)
         late = islice((frame for frame in frames if frame is not None), _MAX_STARTED)
         return next((frame for frame in late if self._can_be_next(frame.stream_id)), None)
 
     def _can_be_next(self, stream_id: int) -> bool:
         """Return whether a stream is next, or is if it joined at the right time."""
-        is_requested = stream_id in self._requested
+        is_requested = stream_id in self._joins.requested
         return self._scheduler.pick() == stream_id or (
-            is_requested and self._joining(stream_id) is not None
+            is_requested and self._joins.latest(stream_id) is not None
         )
-
-    # When a stream joined
 
     def _join(self, stream_id: int) -> None:
         """Activate a stream when it must join to be next now; now, if there is no such time."""
-        start = self._joining(stream_id)
+        start = self._joins.latest(stream_id)
         if start is not None and self._moves_joins:
-            start = self._best_joining(stream_id, start)
-        del self._requested[stream_id]
-        self._ready_calls.pop(stream_id, None)
-        joined = self._joined.pop(stream_id, None)
-        if start is None or start == joined:
-            if joined is None:
-                self._activate(stream_id)
-            return
+            moved = self._moved.get(stream_id)
+            start, others = self._joins.near_ready(stream_id, start, moved)
+            self._moves[stream_id] = self._index, others
+        self._joins.join(stream_id, start)
         self._active[stream_id] = None
-        self._join_at(stream_id, start, len(self.calls) if joined is None else joined)
-
-    def _joining(self, stream_id: int) -> int | None:
-        """Return before which call a stream must join to be next now; None if there is none."""
-        joined = self._joined.get(stream_id, len(self.calls))
-        if stream_id in self._joined and self._scheduler.pick() == stream_id:
-            return joined
-        low, high = self._requested[stream_id], joined
-        start = joined  # as late as possible
-        while True:
-            found = self._scheduler.first_pick(stream_id, start, joined)
-            if found == len(self.calls):
-                return start
-            if found is None:  # not yet: it joined earlier
-                high = start
-            else:
-                low = start + 1
-            if low >= high:
-                return None
-            start = (low + high) // 2
-
-    def _best_joining(self, stream_id: int, start: int) -> int:
-        """Return before which call a stream joins that is next now if it joins before *start*.
-
-        Among all such times it is the one at which the stream was ready by the log's estimate, or
-        the nearest one to it.
-        """
-        joined = self._joined.get(stream_id, len(self.calls))
-
-        def is_late(at: int) -> bool:
-            found = self._scheduler.first_pick(stream_id, at, joined)
-            return found is None or found == len(self.calls)
-
-        def is_too_late(at: int) -> bool:
-            return self._scheduler.first_pick(stream_id, at, joined) is None
-
-        first = bisect_left(range(start), True, self._requested[stream_id], key=is_late)
-        last = bisect_left(range(joined + 1), True, start + 1, key=is_too_late) - 1
-        after_charge = [
-            at for at in range(first + 1, last) if self.calls[at - 1].method == "charge"
-        ]
-        step = -(-len(after_charge) // (_MAX_POSITIONS - 2)) or 1
-        positions = [*dict.fromkeys([first, *after_charge[::step], last])]
-        estimate = self._ready_calls.get(stream_id, last)
-        chosen = min(max(self._moved.get(stream_id, estimate), first), last)
-        others = [at for at in positions if at != chosen]
-        self._moves[stream_id] = self._index, others
-        return chosen
-
-    def _postpone(self) -> None:
-        """Take streams out that are next and have joined only by the log's estimate."""
-        pick = self._scheduler.pick()
-        while pick in self._joined:
-            index = self._joined.pop(pick)
-            del self._active[pick]
-            self._scheduler.remove(index)
-            for indices in (self._requested, self._joined, self._ready_calls):
-                for other, at in indices.items():
-                    indices[other] = at - (at > index)
-            pick = self._scheduler.pick()
-
-    def _join_at(self, stream_id: int, start: int, joined: int) -> None:
-        """Replay the calls from *start* on, with the stream in the scheduler."""
-        self._scheduler.insert_activation(stream_id, start, joined)
-        for indices in (self._requested, self._ready_calls):
-            for other, index in indices.items():
-                indices[other] = index + (start < index <= joined)
-        for other, index in self._joined.items():  # the index of a call, which moves from there on
-            self._joined[other] = index + (start <= index <= joined)
 
     # When streams were requeued
 

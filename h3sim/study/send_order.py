@@ -110,7 +110,7 @@ class SendOrder:
     lost_packets: tuple[int, ...] = ()
     """The packets that a client never got, in order."""
     acknowledgements: tuple[Acknowledgement, ...] = ()
-    """What a client acknowledged, in order."""
+    """The acknowledgements of a client, in order."""
     round_trip_ns: int = 0
     """The least time after which a client gets lost bytes again."""
     ready_spread_ns: int = 0
@@ -369,13 +369,7 @@ def _order_of_arrivals(arrivals: _Arrivals, wait_ns: int) -> SendOrder:
     least_ns = max(0, min(delays, default=0))
     alone_ns = max(_uncontended_delays(requested, packets), default=least_ns)
     numbers = [packet.number for packet in packets]
-    spread_ns, round_trip_ns = 0, least_ns
-    for stream_id, number in acked.items():
-        if stream_id in requested:
-            known_ns = due_ns[min(bisect_left(numbers, number), len(due_ns) - 1)]
-            spread_ns = max(spread_ns, known_ns - requested[stream_id] - least_ns)
-            # An acknowledgement need not wait for a response.
-            round_trip_ns = min(round_trip_ns, known_ns - requested[stream_id])
+    ack_delays = list(_ack_delays(arrivals, requested, due_ns))
 
     def ready_index(stream_id: int, at_ns: int) -> int:
         if stream_id in acked:
@@ -425,14 +419,26 @@ def _order_of_arrivals(arrivals: _Arrivals, wait_ns: int) -> SendOrder:
         title=arrivals.title,
         source=arrivals.source,
         knows_losses=False,
-        ack_spread_ns=spread_ns,
+        ack_spread_ns=max(0, max(ack_delays, default=0) - least_ns),
         lost_packets=tuple(arrivals.lost),
         acknowledgements=tuple(_acknowledgements(acks, arrivals.lost)),
-        round_trip_ns=max(0, round_trip_ns),
+        # An acknowledgement need not wait for a response.
+        round_trip_ns=max(0, min([*ack_delays, least_ns])),
         ready_spread_ns=least_ns,
         paths=arrivals.paths,
         unknown=arrivals.unknown,
     )
+
+
+def _ack_delays(
+    arrivals: _Arrivals, requested: Mapping[int, int], due_ns: Sequence[int]
+) -> Iterator[int]:
+    """Yield the time from each request to the first packet with its acknowledgement."""
+    numbers = [packet.number for packet in arrivals.packets]
+    for stream_id, number in arrivals.acked.items():
+        if stream_id in requested:
+            index = min(bisect_left(numbers, number), len(due_ns) - 1)
+            yield due_ns[index] - requested[stream_id]
 
 
 _LOSS_THRESHOLD_PACKETS = 3
