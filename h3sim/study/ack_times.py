@@ -43,6 +43,8 @@ _SHIFT_COST = 2.5
 
 _MAX_HYPOTHESES = 48
 """A recovery may end with any of so many acknowledgements: the next picks show with which."""
+_SETTLED_PACKETS = 24
+"""Packets after which the order of streams follows from the acknowledgements since then."""
 _MAX_EXTRA_COST = 30.0
 """Hypotheses that cost so much more than the best one are given up."""
 _N_VARIED = 4
@@ -52,9 +54,10 @@ _N_VARIED_AFTER_MISS = 8
 _N_SHIFTED = 3
 """The best ones, which are continued elsewhere where they pick another stream."""
 _SHIFTS_PACKETS = (4, 12, 32)
+"""The distances by which they are."""
 _HOPELESS_SHARE = 0.25
 """The share of picks that are missed from which on the search is given up..."""
-_FEW_PICKS = 50
+_HOPELESS_PICKS = 50
 """... in addition to so many."""
 _MAX_EARLY = 8
 """Acknowledgements that may come earlier than expected with one packet."""
@@ -96,7 +99,7 @@ class _OtherPhase(NamedTuple):
 class _Node(NamedTuple):
     """The acknowledgements before a packet, and the packets before it."""
 
-    previous: Any
+    previous: _Node | None
     number: int
     n_acks: int
 
@@ -106,6 +109,7 @@ class _Hypothesis:
     """A possible past of a server up to a packet, and when it expects the next acknowledgement."""
 
     scheduler: Any
+    """The scheduler, or its state, or None as long as it is that of another hypothesis."""
     due: int
     """The first packet after the next acknowledgement."""
     cost: float = 0.0
@@ -125,6 +129,8 @@ class _Hypothesis:
     missed: int | None = None
     """The stream that was picked last when another one was sent."""
     node: _Node | None = None
+    moved_at: int = -_SETTLED_PACKETS
+    """The last packet before which acknowledgements came at another time than expected."""
 
     def copy(self, scheduler: Any) -> _Hypothesis:
         """Return a copy with that scheduler; `dataclasses.replace` takes ten times as long."""
@@ -141,6 +147,7 @@ class _Hypothesis:
             self.blocked,
             self.missed,
             self.node,
+            self.moved_at,
         )
 
 
@@ -176,12 +183,6 @@ class AckTimeSearch:
         for ack in self._acks:
             self._left.append(self._left[-1] + ack.n_packets)
         self._first_number = next(step.number for step in order.steps if step.number >= 0)
-        self._end = Counter[int]()
-        for step in order.steps:
-            if step.kind is StepKind.SENT:
-                stop = step.offset + step.n_bytes
-                self._end[step.stream_id] = max(self._end[step.stream_id], stop)
-        self._sent_bytes = Counter[int]()
         self._open: set[int] = set()
         self._active: set[int] = set()
         self._begun: set[int] = set()
@@ -218,7 +219,7 @@ class AckTimeSearch:
 
     def _hopeless_cost(self) -> float:
         """Return the cost from which on the mechanism explains too little to show any times."""
-        return _MISS_COST * (_FEW_PICKS + _HOPELESS_SHARE * self._n_shown)
+        return _MISS_COST * (_HOPELESS_PICKS + _HOPELESS_SHARE * self._n_shown)
 
     # Steps of the log, which are the same for all hypotheses
 
@@ -306,9 +307,10 @@ class AckTimeSearch:
         """Extend all hypotheses by a packet, or by more bytes in it, and keep the best."""
         variants: list[_Variant] = []
         for rank, each in enumerate(self._beam):
-            before = None
-            if shows_pick and is_next_packet and each.n_acks < self._n_possible:
-                before = each.copy(pickled(each.scheduler)) if rank < _N_VARIED_AFTER_MISS else None
+            is_varied = shows_pick and is_next_packet and rank < _N_VARIED_AFTER_MISS
+            before: _Hypothesis | None = None
+            if is_varied and each.n_acks < self._n_possible:
+                before = each.copy(pickled(each.scheduler))
             phases: list[tuple[_Hypothesis, float]] = []
             if is_next_packet:
                 phases = list(self._receive_due(each, step, variants, shows_pick=shows_pick))
@@ -328,13 +330,17 @@ class AckTimeSearch:
         self._keep_best(variants)
 
     def _keep_best(self, variants: list[_Variant]) -> None:
+        """Keep the best of those that expect something else; copy the schedulers of others."""
         variants.sort(key=lambda each: each.hypothesis.cost)
         most = variants[0].hypothesis.cost + _MAX_EXTRA_COST
-        selected: dict[tuple[int, int, int, float], _Hypothesis] = {}
+        selected: dict[tuple[int, int, int, float, bool], _Hypothesis] = {}
         for each, source in variants:
             if len(selected) >= _MAX_HYPOTHESES or each.cost > most:
                 break
-            key = each.n_acks, each.due, each.phase, round(each.share_left or 0.0, 2)
+            # Two pasts that expect the same differ in the order of streams for a while.
+            is_settled = self._number - each.moved_at >= _SETTLED_PACKETS
+            share_left = round(each.share_left or 0.0, 2)
+            key = each.n_acks, each.due, each.phase, share_left, is_settled
             if key not in selected:
                 if source is not None:
                     state = source if isinstance(source, bytes) else pickled(source)
@@ -407,8 +413,11 @@ class AckTimeSearch:
                 cost = _STAY_COST if share < share_left + _SIMILAR_CUT else _PHASE_COST
                 others = [_OtherPhase(_AVOIDANCE, share_left, cost)]
         else:
-            other = _AVOIDANCE if phase == _SLOW_START else _SLOW_START
-            others = [_OtherPhase(each, share_left, _PHASE_COST) for each in (_RECOVERY, other)]
+            growing = _AVOIDANCE if phase == _SLOW_START else _SLOW_START
+            others = [
+                _OtherPhase(_RECOVERY, share_left, _PHASE_COST),
+                _OtherPhase(growing, share_left, _PHASE_COST),
+            ]
         if each.phase == _AVOIDANCE:
             each.growth += ack.n_packets / n_in_flight - (each.growth >= 1)
         self._expect_next(each)
@@ -440,9 +449,8 @@ class AckTimeSearch:
         """Set when the next acknowledgement is expected, if the one before arrived just now."""
         each.due = MAX_VARINT
         if each.n_acks < len(self._acks):
-            ack = self._acks[each.n_acks]
-            n_packets = each.phase * ack.n_packets + (each.growth >= 1)
-            each.due = max(ack.earliest, self._number + n_packets)
+            n_packets = each.phase * self._acks[each.n_acks - 1].n_packets + (each.growth >= 1)
+            each.due = max(self._acks[each.n_acks].earliest, self._number + n_packets)
 
     def _moved(self, before: _Hypothesis, n_acks: int, stream_id: int) -> Iterator[_Variant]:
         """Yield variants in which acknowledgements come now, or one later, and that pick right.
@@ -467,6 +475,7 @@ class AckTimeSearch:
             if each.n_acks != n_acks and each.scheduler.pick() == stream_id:
                 variant = each.copy(None)
                 variant.cost = before.cost + _distance_cost(n_moved)
+                variant.moved_at = self._number
                 self._mark(variant)
                 yield _Variant(variant, pickled(each.scheduler))
 
@@ -474,13 +483,15 @@ class AckTimeSearch:
         """Yield variants that expect the next acknowledgements later, or that got them earlier."""
         if each.n_acks == len(self._acks):
             return
+        number = self._number
         for n_packets in _SHIFTS_PACKETS:
             cost = each.cost + _distance_cost(n_packets) + _SHIFT_COST
             later = each.copy(None)
             later.due, later.cost = each.due + n_packets, cost
+            later.moved_at = number
             yield _Variant(later, each.scheduler)
             earlier = each.copy(unpickled(pickled(each.scheduler)))
-            number = self._number
+            earlier.moved_at = number
             while earlier.n_acks < self._n_possible and earlier.due <= number + n_packets:
                 self._number = max(earlier.due, number)
                 self._receive(earlier)

@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections import Counter, deque
 from copy import copy
 from functools import cache
-from itertools import islice
+from itertools import combinations, islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -476,20 +476,16 @@ class JoinTimes:
 
 
 class _Repair(NamedTuple):
-    """A guess at the step *start* that may have been wrong: a lost packet, or a stream that joined.
+    """Guesses from the step *start* on that may have been wrong.
 
-    The lost packet *key* did not carry what was picked; or else the stream *key* joined before the
-    call *position*.
+    The *lost_packets* did not carry what was picked; or else the stream *moved_id* joined before
+    the call *position*.
     """
 
     start: int
-    key: int
+    lost_packets: tuple[int, ...] = ()
+    moved_id: int | None = None
     position: int = -1
-
-    @property
-    def is_move(self) -> bool:
-        """True if it is another time of joining."""
-        return self.position >= 0
 
 
 class HistorySearch:
@@ -640,13 +636,15 @@ class HistorySearch:
         missed, points = self._copies(), self._points
         best, furthest = None, index
         for repair in repairs:
+            self._repairs_left -= repair.moved_id is None
+            self._moves_left -= repair.moved_id is not None
             self._points = points.copy()
             before = self._begin(repair)
             reached = self._reached(index, n_missed)
             if reached > furthest:
                 best, furthest = repair, reached
             self._kept, self._moved = before
-            if not repair.is_move and best is not None:
+            if repair.moved_id is None and best is not None:
                 break
         self._points = points
         self._n_in_vain = self._n_in_vain + 1 if best is None else 0
@@ -659,9 +657,12 @@ class HistorySearch:
 
     def _repairs(self, index: int) -> list[_Repair]:
         """Return what may be done in order to explain the pick at the step *index*."""
-        guesses = self._guessed[: -_MAX_GUESSES_PER_MISS - 1 : -1][: self._repairs_left]
-        self._repairs_left -= len(guesses)
-        repairs = [_Repair(start, number) for number, start in guesses]
+        guesses = self._guessed[: -_MAX_GUESSES_PER_MISS - 1 : -1]
+        repairs = [
+            _Repair(min(start for _, start in chosen), tuple(number for number, _ in chosen))
+            for n_chosen in (1, 2)
+            for chosen in combinations(guesses, n_chosen)
+        ][: self._repairs_left]
         if not self._moves_joins or self._n_in_vain >= _MAX_IN_VAIN:
             return repairs
         recent = sorted(self._moves, key=lambda key: -self._moves[key][0])[:_MAX_MOVED]
@@ -670,19 +671,18 @@ class HistorySearch:
         for stream_id in dict.fromkeys([*about, *recent]):
             if stream_id in self._moves:
                 start, positions = self._moves[stream_id]
-                moves += [_Repair(start, stream_id, position) for position in positions]
-        del moves[self._moves_left :]
-        self._moves_left -= len(moves)
-        return repairs + moves
+                moves += [
+                    _Repair(start, moved_id=stream_id, position=position) for position in positions
+                ]
+        return repairs + moves[: self._moves_left]
 
     def _begin(self, repair: _Repair) -> tuple[set[int], dict[int, int]]:
         """Go back to a guess, and guess something else; return what was guessed before."""
         before = self._kept.copy(), self._moved.copy()
         self._restore(self._points[repair.start])
-        if repair.is_move:
-            self._moved[repair.key] = repair.position
-        else:
-            self._kept.add(repair.key)
+        self._kept |= {*repair.lost_packets}
+        if repair.moved_id is not None:
+            self._moved[repair.moved_id] = repair.position
         return before
 
     def _reached(self, index: int, n_missed: int) -> int:
