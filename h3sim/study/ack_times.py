@@ -1,15 +1,16 @@
 """Times at which a server got a client's acknowledgements, as far as the client's log shows them.
 
-A client knows when it sent an acknowledgement, but not which packets the server had sent by then:
-those wait in the bottleneck's queue. It shows in the order of streams if acknowledgements requeue
-them (quicly), and it follows from the congestion window: a server that fills it sends as many
-packets per acknowledgement as left the network, in slow start twice as many, and none for a while
-once packets were lost (RFC 9002 § 7.3).
+A client knows when it sent an acknowledgement, but not which packets the server had sent when it
+got it: those wait in the bottleneck's queue. It shows in the order of streams if acknowledgements
+requeue them (quicly), and it follows from the congestion window: a server that fills it sends as
+many packets per acknowledgement as left the network, in slow start twice as many, and none for a
+while once packets were lost (RFC 9002 § 7.3).
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import Counter, deque
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -29,38 +30,41 @@ if TYPE_CHECKING:
 _RECOVERY, _AVOIDANCE, _SLOW_START = 0, 1, 2
 """Packets that are sent for each one that leaves the network, by the phase of the window."""
 
-# Costs are about the logarithm of how often something happens, relative to the expected.
+# Costs are about the negative logarithm of how often something happens.
 _MISS_COST = 4.0
 """Cost of a stream that is sent and not picked."""
 _LEAVE_COST = 0.5
 """Cost of a first recovery that ends now: how far the window is cut is not known by then."""
 _STAY_COST = 1.5
-"""Cost of a loss that does not cut the window, or of a recovery as long as no other."""
+"""Cost of a loss that does not cut the window, or of leaving recovery somewhat earlier or later
+than the first time."""
 _PHASE_COST = 4.0
 """Cost of another phase without a reason."""
 _SHIFT_COST = 2.5
 """Cost of continuing at another place after a miss, in addition to that of the distance."""
 
 _MAX_HYPOTHESES = 48
-"""A recovery may end with any of so many acknowledgements: the next picks show with which."""
+"""Width of the beam: recovery may end with any of about so many acknowledgements, and only later
+picks show with which."""
 _SETTLED_PACKETS = 24
 """Packets after which the order of streams follows from the acknowledgements since then."""
 _MAX_EXTRA_COST = 30.0
 """Hypotheses that cost so much more than the best one are given up."""
 _N_VARIED = 4
-"""The best hypotheses, which are varied with each packet."""
+"""Number of best hypotheses that are varied at each pick."""
 _N_VARIED_AFTER_MISS = 8
-"""The best ones, which are varied where they pick another stream than was sent."""
+"""Number that are varied at a pick that they miss."""
 _N_SHIFTED = 3
-"""The best ones, which are continued elsewhere where they pick another stream."""
+"""Number that are also shifted there."""
 _SHIFTS_PACKETS = (4, 12, 32)
-"""The distances by which they are."""
+"""Shifts, in packets."""
 _HOPELESS_SHARE = 0.25
-"""The share of picks that are missed from which on the search is given up..."""
 _HOPELESS_PICKS = 50
-"""... in addition to so many."""
+"""The search ends once the cost exceeds that of missing this share of the picks, and so many
+more."""
 _MAX_EARLY = 8
-"""Acknowledgements that may come earlier than expected with one packet."""
+"""Steps by which acknowledgements are moved forward at one packet; each receives all that are
+due."""
 _EQUAL_CUT = 0.01
 _SIMILAR_CUT = 0.1
 """The differences of two cuts of the window, relative to it, that count as equal, and as similar:
@@ -88,20 +92,25 @@ class _Ack(NamedTuple):
     """The first packet that may have been sent after it."""
 
 
-class _OtherPhase(NamedTuple):
+class _PhaseChange(NamedTuple):
     """A phase of the window that may follow an acknowledgement, but for a cost."""
 
     phase: int
-    share_left: float | None
+    exit_share: float | None
     cost: float
+    cut_packets: int | None = None
+    """The packets in flight, if this is a cut of the window for no reason."""
 
 
-class _Node(NamedTuple):
-    """The acknowledgements before a packet, and the packets before it."""
+class _Arrivals(NamedTuple):
+    """The acknowledgements that were received by a packet: a linked list, shared by hypotheses."""
 
-    previous: _Node | None
+    previous: _Arrivals | None
+    """Those by an earlier packet."""
     number: int
+    """The packet."""
     n_acks: int
+    """The number of acknowledgements before it."""
 
 
 @dataclass(slots=True)
@@ -109,28 +118,29 @@ class _Hypothesis:
     """A possible past of a server up to a packet, and when it expects the next acknowledgement."""
 
     scheduler: Any
-    """The scheduler, or its state, or None as long as it is that of another hypothesis."""
+    """The scheduler; its state, in a saved copy; None until `_keep_best` copies it."""
     due: int
-    """The first packet after the next acknowledgement."""
+    """The packet before which the next acknowledgement is expected."""
     cost: float = 0.0
     n_acks: int = 0
     """The acknowledgements so far."""
     phase: int = _SLOW_START
     cut_at: int = -1
-    """The last packet before the window was cut: losses before it do not cut it again."""
+    """The last packet before the window was cut; no loss up to it cuts it again."""
     cut_packets: int = 0
     """The packets in flight at that moment."""
-    share_left: float | None = None
-    """The share of them in flight when the first recovery ended."""
+    exit_share: float | None = None
+    """The packets in flight when the first recovery ended, relative to `cut_packets`."""
     growth: float = 0.0
-    """The part of a packet by which the window grew in congestion avoidance."""
+    """The packets by which the window grew in congestion avoidance, still to be sent."""
     blocked: frozenset[int] = frozenset()
     """Active streams that have proven to have nothing to send."""
     missed: int | None = None
-    """The stream that was picked last when another one was sent."""
-    node: _Node | None = None
+    """The wrong pick at the last choice; None if that was right."""
+    arrivals: _Arrivals | None = None
+    """The acknowledgements by each packet so far."""
     moved_at: int = -_SETTLED_PACKETS
-    """The last packet before which acknowledgements came at another time than expected."""
+    """The packet at which acknowledgements were last moved."""
 
     def copy(self, scheduler: Any) -> _Hypothesis:
         """Return a copy with that scheduler; `dataclasses.replace` takes ten times as long."""
@@ -142,11 +152,11 @@ class _Hypothesis:
             self.phase,
             self.cut_at,
             self.cut_packets,
-            self.share_left,
+            self.exit_share,
             self.growth,
             self.blocked,
             self.missed,
-            self.node,
+            self.arrivals,
             self.moved_at,
         )
 
@@ -167,8 +177,9 @@ def _distance_cost(n_packets: int) -> float:
 class AckTimeSearch:
     """A search for the times at which a server got acknowledgements, if *mechanism* made the log.
 
-    It is a beam search: of the possible pasts of the server, those are followed that explain the
-    picks so far with the fewest misses and the plainest course of the congestion window.
+    Times are numbers of packets. It is a beam search: of the possible pasts of the server, those
+    are followed that explain the picks so far with the fewest misses, and with the fewest changes
+    of the congestion window that nothing explains.
     """
 
     def __init__(self, order: SendOrder, mechanism: Mechanism) -> None:
@@ -178,21 +189,23 @@ class AckTimeSearch:
         self._waits_turn = mechanism.retransmit is Retransmit.TURN
         self._lost = frozenset(order.lost_packets)
         self._acks = list(_acks(order))
-        self._left = [0]
+        self._n_departed = [0]
         """The packets that have left the network after so many acknowledgements."""
         for ack in self._acks:
-            self._left.append(self._left[-1] + ack.n_packets)
-        self._first_number = next(step.number for step in order.steps if step.number >= 0)
+            self._n_departed.append(self._n_departed[-1] + ack.n_packets)
+        sent = {step.number for step in order.steps if step.number >= 0}
+        self._numbers = sorted(sent | self._lost)
+        """The packets with bytes of streams, which are the ones in flight."""
         self._open: set[int] = set()
         self._active: set[int] = set()
         self._begun: set[int] = set()
         self._closings: deque[tuple[int, int]] = deque()
-        self._number = -1
-        """The last packet."""
         self._n_shown = 0
         """The picks that the log showed so far."""
+        self._number = -1
+        """The last packet."""
         self._n_possible = 0
-        """The acknowledgements that may have arrived before it."""
+        """The acknowledgements that may have arrived by that packet."""
         first = self._acks[0].earliest if self._acks else MAX_VARINT
         scheduler = mechanism.new(order.turn_bytes)
         self._can_requeue = isinstance(scheduler, SupportsRequeue)
@@ -202,17 +215,17 @@ class AckTimeSearch:
     def run(self, most_cost: float = math.inf) -> AckTimes | None:
         """Return the best times; None once all cost more than *most_cost*."""
         for step in self._order.steps:
-            self._take(step)
+            self._replay(step)
             if self._beam[0].cost > min(most_cost, self._hopeless_cost()):
                 return None
-        best = min(self._beam, key=lambda each: each.cost)
-        nodes: list[_Node] = []
-        node = best.node
-        while node is not None:
-            nodes.append(node)
-            node = node.previous
+        best = self._beam[0]
+        found_arrivals: list[_Arrivals] = []
+        arrivals = best.arrivals
+        while arrivals is not None:
+            found_arrivals.append(arrivals)
+            arrivals = arrivals.previous
         found: list[int] = []
-        for each in reversed(nodes):
+        for each in reversed(found_arrivals):
             found += [each.number] * (each.n_acks - len(found))
         found += [MAX_VARINT] * (len(self._acks) - len(found))
         return AckTimes(tuple(found), best.cost)
@@ -223,7 +236,7 @@ class AckTimeSearch:
 
     # Steps of the log, which are the same for all hypotheses
 
-    def _take(self, step: Step) -> None:
+    def _replay(self, step: Step) -> None:
         stream_id = step.stream_id
         while self._closings and self._closings[0][0] < step.at_ns:
             closed = self._closings.popleft()[1]
@@ -256,7 +269,7 @@ class AckTimeSearch:
             self._call("activate", stream_id)
 
     def _call(self, method: str, stream_id: int, argument: Any = None) -> None:
-        """Make a call of all schedulers; a blocked stream is inactive in its own."""
+        """Call a method of all schedulers; a stream that is blocked in one stays inactive there."""
         for each in self._beam:
             if stream_id in each.blocked:
                 if method in ("deactivate", "close"):
@@ -267,7 +280,10 @@ class AckTimeSearch:
             call(stream_id) if argument is None else call(stream_id, argument)
 
     def _send(self, step: Step) -> None:
-        stream_id, is_next_packet = step.stream_id, step.number != self._number
+        stream_id = step.stream_id
+        if step.kind is StepKind.SENT and stream_id not in self._open:
+            return
+        is_next_packet = step.number != self._number
         self._number = step.number
         while (
             self._n_possible < len(self._acks)
@@ -279,8 +295,6 @@ class AckTimeSearch:
                 self._extend(step, shows_pick=False, is_next_packet=True)
             if self._waits_turn and stream_id in self._active:
                 self._call("charge", stream_id, step.n_bytes)
-            return
-        if stream_id not in self._open:
             return
         # The first bytes of a stream show no pick: when it joined is not known.
         shows_pick = step.is_choice and stream_id in self._begun
@@ -316,35 +330,40 @@ class AckTimeSearch:
                 phases = list(self._receive_due(each, step, variants, shows_pick=shows_pick))
             is_missed = shows_pick and self._charge_miss(each, step.stream_id)
             if is_next_packet:
-                self._mark(each)
+                self._record_arrivals(each)
             variants.append(_Variant(each))
             for other, cost in phases:
                 other.cost = cost + is_missed * _MISS_COST
                 other.blocked, other.missed = each.blocked, each.missed
-                self._mark(other)
+                self._record_arrivals(other)
                 variants.append(_Variant(other, each.scheduler))
             if before is not None and (is_missed or rank < _N_VARIED):
-                variants += self._moved(before, each.n_acks, step.stream_id)
+                variants += self._moved_variants(before, each.n_acks, step.stream_id)
             if is_missed and rank < _N_SHIFTED:
-                variants += self._shifted(each)
+                variants += self._shifted_variants(each)
         self._keep_best(variants)
 
     def _keep_best(self, variants: list[_Variant]) -> None:
         """Keep the best of those that expect something else; copy the schedulers of others."""
         variants.sort(key=lambda each: each.hypothesis.cost)
         most = variants[0].hypothesis.cost + _MAX_EXTRA_COST
+        states: dict[int, bytes] = {}
+        """The states of schedulers that several variants share, by `id`."""
         selected: dict[tuple[int, int, int, float, bool], _Hypothesis] = {}
         for each, source in variants:
             if len(selected) >= _MAX_HYPOTHESES or each.cost > most:
                 break
             # Two pasts that expect the same differ in the order of streams for a while.
             is_settled = self._number - each.moved_at >= _SETTLED_PACKETS
-            share_left = round(each.share_left or 0.0, 2)
-            key = each.n_acks, each.due, each.phase, share_left, is_settled
+            exit_share = round(each.exit_share or 0.0, 2)
+            key = each.n_acks, each.due, each.phase, exit_share, is_settled
             if key not in selected:
                 if source is not None:
-                    state = source if isinstance(source, bytes) else pickled(source)
-                    each.scheduler = unpickled(state)
+                    if not isinstance(source, bytes):
+                        if id(source) not in states:
+                            states[id(source)] = pickled(source)
+                        source = states[id(source)]
+                    each.scheduler = unpickled(source)
                 selected[key] = each
         self._beam = list(selected.values())
 
@@ -363,12 +382,12 @@ class AckTimeSearch:
                 each.missed = pick
         return True
 
-    def _mark(self, each: _Hypothesis) -> None:
+    def _record_arrivals(self, each: _Hypothesis) -> None:
         """Note that the acknowledgements so far were before this packet."""
-        previous = each.node
+        previous = each.arrivals
         if previous is not None and previous.number == self._number:
             previous = previous.previous
-        each.node = _Node(previous, self._number, each.n_acks)
+        each.arrivals = _Arrivals(previous, self._number, each.n_acks)
 
     def _receive_due(
         self, each: _Hypothesis, step: Step, variants: list[_Variant], *, shows_pick: bool
@@ -383,57 +402,63 @@ class AckTimeSearch:
                 if other.due > self._number:
                     is_missed = shows_pick and each.scheduler.pick() != step.stream_id
                     other.cost = cost + is_missed * _MISS_COST
-                    self._mark(other)
+                    self._record_arrivals(other)
                     variants.append(_Variant(other, pickled(each.scheduler)))
-            phases = list(self._phases(each, self._receive(each)))
+            changes = self._receive(each, self._number)
+            phases = list(self._phases(each, changes, self._number))
         for other, cost in phases:
             if (other.due, other.phase) != (each.due, each.phase):
                 yield other, cost
 
-    def _receive(self, each: _Hypothesis) -> list[_OtherPhase]:
-        """Receive the next acknowledgement; return the other phases that may follow."""
+    def _receive(self, each: _Hypothesis, number: int) -> list[_PhaseChange]:
+        """Receive the next acknowledgement before a packet; return what else may follow."""
         ack = self._acks[each.n_acks]
         self._requeue(each, ack)
-        n_in_flight = max(1, self._number - self._first_number - self._left[each.n_acks])
+        n_sent = bisect_left(self._numbers, number)
+        # Before those leave that it acknowledges or that are lost.
+        n_in_flight = max(1, n_sent - self._n_departed[each.n_acks])
         each.n_acks += 1
-        phase, share_left = each.phase, each.share_left
-        others: list[_OtherPhase]
-        if any(number > each.cut_at for number in ack.lost):
-            others = [_OtherPhase(phase, None, _STAY_COST)]
-            each.cut_packets, each.cut_at = n_in_flight + ack.n_packets, self._number
-            each.phase = _RECOVERY
+        phase, exit_share = each.phase, each.exit_share
+        changes: list[_PhaseChange]
+        if any(lost > each.cut_at for lost in ack.lost):
+            changes = [_PhaseChange(phase, exit_share, _STAY_COST)]
+            self._cut(each, n_in_flight, number)
         elif phase == _RECOVERY:
             share = n_in_flight / max(1, each.cut_packets)
-            if share_left is None:
-                others = [_OtherPhase(_AVOIDANCE, share, _LEAVE_COST)]
-            elif share <= share_left + _EQUAL_CUT:
+            if exit_share is None:
+                changes = [_PhaseChange(_AVOIDANCE, share, _LEAVE_COST)]
+            elif share <= exit_share + _EQUAL_CUT:
                 each.phase = _AVOIDANCE
-                others = [_OtherPhase(_RECOVERY, share_left, _STAY_COST)]
+                changes = [_PhaseChange(_RECOVERY, exit_share, _STAY_COST)]
             else:
-                cost = _STAY_COST if share < share_left + _SIMILAR_CUT else _PHASE_COST
-                others = [_OtherPhase(_AVOIDANCE, share_left, cost)]
+                cost = _STAY_COST if share < exit_share + _SIMILAR_CUT else _PHASE_COST
+                changes = [_PhaseChange(_AVOIDANCE, exit_share, cost)]
         else:
             growing = _AVOIDANCE if phase == _SLOW_START else _SLOW_START
-            others = [
-                _OtherPhase(_RECOVERY, share_left, _PHASE_COST),
-                _OtherPhase(growing, share_left, _PHASE_COST),
+            changes = [
+                _PhaseChange(_RECOVERY, exit_share, _PHASE_COST, n_in_flight),
+                _PhaseChange(growing, exit_share, _PHASE_COST),
             ]
         if each.phase == _AVOIDANCE:
             each.growth += ack.n_packets / n_in_flight - (each.growth >= 1)
-        self._expect_next(each)
-        return others
+        self._expect_next(each, number)
+        return changes
+
+    def _cut(self, each: _Hypothesis, n_in_flight: int, number: int) -> None:
+        """Begin a recovery before a packet."""
+        each.cut_packets, each.cut_at = n_in_flight, number - 1
+        each.phase, each.growth = _RECOVERY, 0.0
 
     def _phases(
-        self, each: _Hypothesis, others: list[_OtherPhase]
+        self, each: _Hypothesis, changes: list[_PhaseChange], number: int
     ) -> Iterator[tuple[_Hypothesis, float]]:
         """Yield variants in other phases, without a scheduler, and their costs."""
-        for phase, share_left, cost in others:
+        for phase, exit_share, cost, cut_packets in changes:
             variant = each.copy(None)
-            if phase == _RECOVERY and each.phase != _RECOVERY:
-                n_left = self._left[each.n_acks - 1]
-                variant.cut_packets = max(1, self._number - self._first_number - n_left)
-            variant.phase, variant.share_left = phase, share_left
-            self._expect_next(variant)
+            if cut_packets is not None:
+                self._cut(variant, cut_packets, number)
+            variant.phase, variant.exit_share = phase, exit_share
+            self._expect_next(variant, number)
             yield variant, each.cost + cost
 
     def _requeue(self, each: _Hypothesis, ack: _Ack) -> None:
@@ -445,17 +470,21 @@ class AckTimeSearch:
                     each.scheduler.deactivate(stream_id)
                     each.scheduler.activate(stream_id)
 
-    def _expect_next(self, each: _Hypothesis) -> None:
-        """Set when the next acknowledgement is expected, if the one before arrived just now."""
+    def _expect_next(self, each: _Hypothesis, number: int) -> None:
+        """Set when the next acknowledgement is expected, if the one before came before *number*."""
         each.due = MAX_VARINT
         if each.n_acks < len(self._acks):
-            n_packets = each.phase * self._acks[each.n_acks - 1].n_packets + (each.growth >= 1)
-            each.due = max(self._acks[each.n_acks].earliest, self._number + n_packets)
+            n_packets = each.phase * self._acks[each.n_acks - 1].n_packets
+            n_packets += each.phase == _AVOIDANCE and each.growth >= 1
+            each.due = max(self._acks[each.n_acks].earliest, number + n_packets)
 
-    def _moved(self, before: _Hypothesis, n_acks: int, stream_id: int) -> Iterator[_Variant]:
-        """Yield variants in which acknowledgements come now, or one later, and that pick right.
+    def _moved_variants(
+        self, before: _Hypothesis, n_acks: int, stream_id: int
+    ) -> Iterator[_Variant]:
+        """Yield variants that get more acknowledgements now, or those due a packet later.
 
-        *before* is the hypothesis before this packet, by which *n_acks* are before it.
+        Only those are yielded that pick the stream. *before* is the hypothesis before this packet,
+        by which *n_acks* are before it.
         """
         each = before.copy(unpickled(before.scheduler))
         rate = max(before.phase, 1)
@@ -466,39 +495,38 @@ class AckTimeSearch:
             elif each.n_acks >= self._n_possible:
                 break
             else:
-                n_left = self._left[each.n_acks] - self._left[before.n_acks]
-                n_moved = before.due - self._number + n_left * rate
+                n_departed = self._n_departed[each.n_acks] - self._n_departed[before.n_acks]
+                n_moved = before.due - self._number + n_departed * rate
                 while True:
-                    self._receive(each)
+                    self._receive(each, self._number)
                     if each.n_acks >= self._n_possible or each.due > self._number:
                         break
             if each.n_acks != n_acks and each.scheduler.pick() == stream_id:
                 variant = each.copy(None)
                 variant.cost = before.cost + _distance_cost(n_moved)
-                variant.moved_at = self._number
-                self._mark(variant)
+                variant.moved_at, variant.missed = self._number, None
+                self._record_arrivals(variant)
                 yield _Variant(variant, pickled(each.scheduler))
 
-    def _shifted(self, each: _Hypothesis) -> Iterator[_Variant]:
+    def _shifted_variants(self, each: _Hypothesis) -> Iterator[_Variant]:
         """Yield variants that expect the next acknowledgements later, or that got them earlier."""
         if each.n_acks == len(self._acks):
             return
-        number = self._number
         for n_packets in _SHIFTS_PACKETS:
             cost = each.cost + _distance_cost(n_packets) + _SHIFT_COST
             later = each.copy(None)
             later.due, later.cost = each.due + n_packets, cost
-            later.moved_at = number
+            later.moved_at = self._number
             yield _Variant(later, each.scheduler)
             earlier = each.copy(unpickled(pickled(each.scheduler)))
-            earlier.moved_at = number
-            while earlier.n_acks < self._n_possible and earlier.due <= number + n_packets:
-                self._number = max(earlier.due, number)
-                self._receive(earlier)
-            self._number = number
+            earlier.moved_at = self._number
+            while earlier.n_acks < self._n_possible and earlier.due <= self._number + n_packets:
+                self._receive(earlier, max(earlier.due, self._number))
             if earlier.n_acks > each.n_acks:
-                earlier.due, earlier.cost = max(earlier.due - n_packets, number + 1), cost
-                self._mark(earlier)
+                earlier.due = max(earlier.due - n_packets, self._number + 1)
+                earlier.cost = cost
+                earlier.cut_at = min(earlier.cut_at, self._number - 1)
+                self._record_arrivals(earlier)
                 yield _Variant(earlier)
 
 
@@ -520,7 +548,8 @@ _SLACK_PACKETS = 4
 def with_ack_times(order: SendOrder, first_packets: tuple[int, ...]) -> SendOrder:
     """Return the order with acknowledgements no later than those packets, and not much earlier.
 
-    What they declare lost is touched with what they acknowledge.
+    What they declare lost is touched with what they acknowledge. Those at `MAX_VARINT` came after
+    the last packet, and are left out. Streams close as early as may be, as before.
     """
     touched: deque[tuple[int, int, int]] = deque()
     for number, ack in zip(first_packets, _acks(order), strict=True):
@@ -563,6 +592,8 @@ def with_lost_frames(order: SendOrder, calls: Iterable[SchedulerCall]) -> SendOr
         is_new = stop > sent_bytes[step.stream_id]
         if step.kind is StepKind.SENT and not is_new:
             step = step._replace(kind=StepKind.RESENT, is_choice=False)
+        elif step.kind is StepKind.RESENT and is_new:  # the lost packet carried something else
+            step = step._replace(kind=StepKind.SENT)
         sent_bytes[step.stream_id] = max(sent_bytes[step.stream_id], stop)
         steps.append(step)
     return replace(order, steps=tuple(steps))

@@ -390,7 +390,8 @@ def candidates_for(order: SendOrder) -> list[Mechanism]:
         found += [replace(each, turn=turn) for each in _EPS for turn in quanta]
         # One that no response reached.
         if _LONGEST_QUANTUM not in quanta:
-            found += [replace(each, turn=_LONGEST_QUANTUM) for each in _EPS]
+            round_robin = [each for each in found if each.kind is SchedulerKind.ROUND_ROBIN][:2]
+            found += [replace(each, turn=_LONGEST_QUANTUM) for each in (*round_robin, *_EPS)]
         if _NGHTTP3_QUANTUM not in quanta:
             found.append(
                 Mechanism(kind=SchedulerKind.EPS, mixed=Mixed.SHARED_LIST, turn=_NGHTTP3_QUANTUM)
@@ -720,8 +721,10 @@ class _Comparison:
             for each in scored
             if not (each.mechanism.is_sequential or each.mechanism.kind is SchedulerKind.FIFO)
         )
-        first = {each.name: each for each in reversed(variants)}
-        return list(dict.fromkeys([*reversed(first.values()), *variants]))
+        first: dict[str, Mechanism] = {}
+        for each in variants:
+            first.setdefault(each.name, each)
+        return list(dict.fromkeys([*first.values(), *variants]))
 
     def refuted(self, scored: _Scored) -> bool:
         """Return whether the best mechanism refutes another."""
@@ -924,9 +927,9 @@ def identification_of(orders: Iterable[SendOrder]) -> Identification:
     return _identification(_with_ack_times(compared))
 
 
-_EXPLAINED_WITHOUT_TIMES = 0.95
+_EXPLAINED_WITHOUT_TIMES = 0.99
 """The share of the choices from which on times of acknowledgements are not searched."""
-_MOST_TIMED = 10
+_MAX_TIMED = 10
 """The most candidates with which the times of acknowledgements are searched."""
 
 
@@ -937,7 +940,7 @@ def _with_ack_times(known: _Comparison) -> _Comparison:
     """
     if not known.order.acknowledgements or known.share >= _EXPLAINED_WITHOUT_TIMES:
         return known
-    order = _order_with_ack_times(known.order, known.requeuing_variants()[:_MOST_TIMED])
+    order = _order_with_ack_times(known.order, known.requeuing_variants()[:_MAX_TIMED])
     found = known if order is None else _Comparison(order)
     return found if found is known or _explains_more(found, known) else known
 
@@ -951,7 +954,7 @@ def _order_with_ack_times(order: SendOrder, mechanisms: Iterable[Mechanism]) -> 
     best: tuple[Mechanism, AckTimes] | None = None
     for mechanism in mechanisms:
         times = AckTimeSearch(order, mechanism).run(math.inf if best is None else best[1].cost)
-        if times is not None:
+        if times is not None and (best is None or times.cost < best[1].cost):
             best = mechanism, times
     if best is None:
         return None

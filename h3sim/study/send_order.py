@@ -452,7 +452,7 @@ def _acknowledgements(
     undetected = deque(lost)
     largest = -1
     for numbers, earliest in acks:
-        largest = max(largest, *numbers)
+        largest = max((largest, *numbers))
         detected: list[int] = []
         while undetected and undetected[0] + _LOSS_THRESHOLD_PACKETS <= largest:
             detected.append(undetected.popleft())
