@@ -9,15 +9,16 @@ import pytest
 
 import h3sim
 from h3sim.constants import MAX_VARINT
-from h3sim.qlog import read_timeline
 from h3sim.results.configuration import write_load_qlog
 from h3sim.schedulers import Mixed, Quantum
 from h3sim.schemes import SchedulerKind
 from h3sim.signals import Eps
+from h3sim.study import identification
 from h3sim.study.ack_times import AckTimeSearch, with_ack_times, with_lost_frames
-from h3sim.study.identification import Mechanism, identify
+from h3sim.study.identification import Mechanism, identify, predictions
 from h3sim.study.send_history import HistorySearch, SchedulerCall
 from h3sim.study.send_order import Acknowledgement, SendOrder, Step, StepKind, send_orders
+from validation.identified import is_history
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -136,14 +137,34 @@ def _earliest(order: SendOrder) -> tuple[int, ...]:
     return tuple(ack.earliest for ack in order.acknowledgements)
 
 
-def test_acknowledgements_move_behind_the_packet_that_they_may_come_after() -> None:
-    order = _sent([5, 9], n_packets=10)
-    moved = with_ack_times(order, (5, 9))
+def test_acknowledgements_come_up_to_four_packets_before_the_one_that_was_found() -> None:
+    order = _sent([5, 12], n_packets=14)
+    moved = with_ack_times(order, (5, 12))
     touched = [step for step in moved.steps if step.kind is StepKind.TOUCHED]
-    assert [(step.stream_id, step.number) for step in touched] == [(0, 5), (0, 9)]
-    assert [_next_packet(moved, step) for step in touched] == [4, 5]  # up to four packets earlier
+    assert [(step.stream_id, step.number) for step in touched] == [(0, 5), (0, 12)]
+    assert [_next_packet(moved, step) for step in touched] == [4, 8]  # packet 4 is the earliest
     unknown = with_ack_times(order, (5, MAX_VARINT))  # the second came after the last packet
     assert sum(step.kind is StepKind.TOUCHED for step in unknown.steps) == 1
+
+
+def test_predictions_requeue_streams_at_the_times_that_were_found() -> None:
+    times = _slow_start(20, window=4)
+    order = _sent(times, n_packets=60)
+    sent = [step.stream_id for step in order.steps if step.is_choice]
+    assert predictions(with_ack_times(order, tuple(times)), REQUEUING) == sent
+    assert predictions(with_ack_times(order, _earliest(order)), REQUEUING) != sent
+
+
+def test_a_history_requeues_a_stream_no_later_than_the_packet_that_was_found() -> None:
+    times = _slow_start(20, window=4)
+    order = with_ack_times(_sent(times, n_packets=60), tuple(times))
+    search = HistorySearch(order, REQUEUING)
+    search.run()
+    assert is_history(order, REQUEUING, search.calls)
+    first = next(at for at, call in enumerate(search.calls) if call.method == "requeue")
+    later = next(at for at, call in enumerate(search.calls) if call.number == times[0] + 8)
+    calls = [*search.calls[:first], *search.calls[first + 1 : later], search.calls[first]]
+    assert not is_history(order, REQUEUING, [*calls, *search.calls[later:]])
 
 
 def _next_packet(order: SendOrder, step: Step) -> int:
@@ -175,10 +196,10 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path: Path = tmp_path_factory.mktemp("log") / "load.qlog"
     load = h3sim.simulate(
         "shards-agency",
-        scheme="chrome-eps",
+        scheme="rr",
         network="sander-10mbps-100ms",
         transport_profile="quicly",
-        loss=0.01,
+        loss=0.02,
         seed=3,
         record_packets=True,
     )
@@ -188,20 +209,22 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_packet_declares_those_lost_that_were_sent_three_before_it(log: Path) -> None:
     order = next(send_orders(log, trace=2))
-    client = read_timeline(log, trace=2).client
-    assert client is not None
     declared = [number for ack in order.acknowledgements for number in ack.lost]
-    assert declared == [
-        number for number in order.lost_packets if number + 3 <= max(client.packets)
-    ]
+    last = max(max(ack.acked) for ack in order.acknowledgements)
+    assert declared == [number for number in order.lost_packets if number + 3 <= last]
+    assert declared
     largest = -1
     for ack in order.acknowledgements:
-        largest = max(largest, *ack.acked)
-        assert all(number + 3 <= largest for number in ack.lost)
+        previous, largest = largest, max(largest, *ack.acked)
+        assert all(previous < number + 3 <= largest for number in ack.lost)
     assert all(a.earliest <= b.earliest for a, b in pairwise(order.acknowledgements))
 
 
-def test_requeuing_is_identified_from_the_client_s_side(log: Path) -> None:
+def test_requeuing_is_identified_from_the_client_s_side(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found = identify(log, trace=2)
-    assert found.requeues is True
-    assert found.share > 0.97
+    assert (found.mechanism, found.requeues) == ("round-robin", True)
+    assert found.share > 0.99
+    monkeypatch.setattr(identification, "_EXPLAINED_WITHOUT_TIMES", 0.0)
+    assert identify(log, trace=2).share < 0.9
