@@ -46,10 +46,13 @@ class Guard:
         self._shows_arguments = shows_arguments
 
     def call(self, name: str, function: Callable[..., Any], *arguments: object) -> Any:
-        """Call *function* and return its result; *name* is its name in errors."""
+        """Call *function* and return its result; *name* is its name in errors.
+
+        A `SchedulerError`, as a driver raises, is passed on: it already names its scheduler.
+        """
         try:
             return function(*arguments)
-        except SchedulerError:  # of a driver, which it names itself
+        except SchedulerError:
             raise
         except (Exception, SystemExit) as error:
             shown = ", ".join(map(repr, arguments)) if self._shows_arguments else ""

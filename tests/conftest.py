@@ -85,8 +85,7 @@ def unpainted(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def fewer_histories() -> Iterator[None]:
     """Check laws on the histories of the "quick" profile by default; not in a thorough run."""
-    # On use: nearly all tests go without.
-    from h3sim.conformance.runner import use_profile
+    from h3sim.conformance.runner import use_profile  # lazy: most tests do not need it
 
     with nullcontext() if IS_THOROUGH else use_profile("quick"):
         yield

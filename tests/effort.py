@@ -2,9 +2,9 @@
 
 `make test` looks at the same examples in every run, so that none comes by luck, where many things
 are alike at some of them, and at fewer examples of laws whose examples take long.
-`HYPOTHESIS_PROFILE=thorough` looks at all, at ten times the examples of a law or more, in runs of
-states ten times as long, and at other examples each time: the seed is in the head of the output,
-and `--hypothesis-seed` repeats them.
+`HYPOTHESIS_PROFILE=thorough` looks at all, at ten times as many examples of each law, or more, in
+runs of states ten times as long, and at other examples each time: the seed is in the head of the
+output, and `--hypothesis-seed` repeats them.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
 A client of aioquic loads the workload of `h3sim workload` over the loopback from servers of
 aioquic, quic-go, ngtcp2 with nghttp3, and h2o with quicly. All but h2o write a qlog, as the client
-does. Needs `pip install aioquic`, Go, Debian's package ngtcp2-server, a certificate, which the
-openssl command makes, and in `H3SIM_H2O` the path of h2o's program with HTTP/3, built from source.
+does. Needs aioquic (`pip install aioquic`), Go, openssl (for a certificate) and Debian's package
+ngtcp2-server. `H3SIM_H2O` is the path of an h2o with HTTP/3, built from source. Servers that are
+missing are left out.
 """
 
 from __future__ import annotations
@@ -20,19 +21,22 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-import aioquic
-from aioquic.asyncio.client import connect
-from aioquic.asyncio.protocol import QuicConnectionProtocol
-from aioquic.asyncio.server import serve
-from aioquic.h3.connection import H3_ALPN, H3Connection
-from aioquic.h3.events import DataReceived, HeadersReceived
-from aioquic.quic.configuration import QuicConfiguration
-from aioquic.quic.logger import QuicFileLogger
-
 import h3sim
 from h3sim.signals import Eps
 from h3sim.study.workload import EPS_WORKLOAD, write_workload
 from validation.server_drivers import SERVERS_GO, build
+
+try:
+    import aioquic
+    from aioquic.asyncio.client import connect
+    from aioquic.asyncio.protocol import QuicConnectionProtocol
+    from aioquic.asyncio.server import serve
+    from aioquic.h3.connection import H3_ALPN, H3Connection
+    from aioquic.h3.events import DataReceived, HeadersReceived
+    from aioquic.quic.configuration import QuicConfiguration
+    from aioquic.quic.logger import QuicFileLogger
+except ModuleNotFoundError:
+    raise SystemExit("identified_servers needs aioquic: pip install aioquic") from None
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -125,8 +129,7 @@ async def _serve_quic_go(folder: Path, certificate: Path, key: Path) -> AsyncIte
     try:
         yield int(await process.stdout.readline())
     finally:
-        process.terminate()
-        await process.wait()
+        await _end(process)
 
 
 @contextlib.asynccontextmanager
@@ -167,14 +170,21 @@ async def _running(*command: str) -> AsyncIterator[None]:
     output = asyncio.subprocess.DEVNULL
     process = await asyncio.create_subprocess_exec(*command, stdout=output, stderr=output)
     await asyncio.sleep(1)  # until it listens
+    if process.returncode is not None:
+        raise RuntimeError(f"{command[0]} ended with exit code {process.returncode}")
     try:
         yield
     finally:
+        await _end(process)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    if process.returncode is None:
         process.terminate()
-        await process.wait()
+    await process.wait()
 
 
-_QUIC_GO, _NGHTTP3, _H2O = "quic-go 0.65.0", "nghttp3 0.8.0", "h2o of June 2026, quicly"
+_QUIC_GO, _NGHTTP3, _H2O = "quic-go 0.65.0", "nghttp3 (ngtcp2-server)", "h2o"
 _H2O_VARIABLE = "H3SIM_H2O"
 _NGTCP2_SERVER = "gtlsserver"
 """The server of Debian's package ngtcp2-server, which schedules with nghttp3."""
@@ -236,9 +246,12 @@ def main() -> None:
         with TemporaryDirectory() as name:
             asyncio.run(load(server, Path(name)))
             print(server)
-            logs = [(side, log) for side in _SIDES for log in (Path(name) / side).iterdir()]
-            for side, log in logs:
-                print(f"{side:6}  {_describe(h3sim.identify(log))}")
+            for side in _SIDES:
+                logs = sorted((Path(name) / side).iterdir())
+                if side == "client" and not logs:
+                    raise RuntimeError(f"the client of {server} wrote no log")
+                for log in logs:
+                    print(f"{side:6}  {_describe(h3sim.identify(log))}")
 
 
 def _describe(found: h3sim.Identification) -> str:

@@ -69,7 +69,10 @@ class Browser:
     def on_delivered(
         self, resource: int, contiguous_bytes: int, now_ns: int
     ) -> Sequence[Scheduled]:
-        """Return what follows from that many delivered bytes; the end is reported only once."""
+        """Return the requests and changes that follow from that many delivered bytes.
+
+        The end of a response must be reported only once.
+        """
         raise NotImplementedError
 
     def on_wake(self, now_ns: int) -> Sequence[Scheduled]:

@@ -11,7 +11,7 @@ from h3sim.qlog import read_qlog
 from h3sim.results.qlog_metrics import Measurement, measured_to_dict
 from h3sim.results.tables import batches
 from h3sim.study.identification import identify
-from h3sim.study.workload import BASE_URL, WORKLOADS, write_workload
+from h3sim.study.workload import BASE_URL, WORKLOADS, check_base_url, write_workload
 from h3sim.table import Column, Table, format_pairs
 from h3sim.text import escape_control, plural
 
@@ -232,7 +232,12 @@ def _run_identify(options: Options) -> None:
         default="eps",
         choices=tuple(WORKLOADS),
     ),
-    Argument("--base-url URL", "server", default=BASE_URL),
+    Argument(
+        "--base-url URL",
+        "server",
+        default=BASE_URL,
+        read=lambda url, _: check_base_url(url, key="--base-url"),
+    ),
 )
 def _run_workload(options: Options) -> None:
     """Write a page, URLs and files on which the mechanisms of servers differ.

@@ -181,6 +181,7 @@ class RecordingScheduler:
 
     def pick(self) -> int | None:
         """Return what the scheduler picks."""
+        __tracebackhide__ = True
         try:
             picked = self.scheduler.pick()
         except _SCHEDULER_ERRORS as error:
@@ -196,6 +197,7 @@ class RecordingScheduler:
 
     def take(self, event: Event) -> None:
         """Pass on an event that is not a turn."""
+        __tracebackhide__ = True
         self._calls.append(("", event))
         try:
             getattr(self.scheduler, event.call.value)(*event.arguments)

@@ -352,7 +352,8 @@ def _check_updates(
     def check(history: History) -> None:
         nonlocal failing
         variants = _with_updates_while_blocked(history), _with_updates_of_the_flag(history)
-        for variant in (history, *variants):
+        changed = (variant for variant in variants if variant != history)
+        for variant in (history, *changed):
             error = error_due_to_updates(variant)
             if error is not None:
                 failing = variant
@@ -401,13 +402,14 @@ def _with_updates_while_blocked(history: History) -> History:
 
 
 def _with_updates_of_the_flag(history: History) -> History:
-    """Return the history with updates that change only the incremental flag of the stream."""
+    """Return the history with updates of the incremental flag alone."""
     signals: dict[int, Any] = {}
     events: list[Event] = []
     for event in history:
         before = signals.get(event.stream_id)
-        if event.call is Call.UPDATE and isinstance(before, Eps):
-            event = replace(event, signal=replace(before, incremental=not before.incremental))
+        after = event.signal
+        if event.call is Call.UPDATE and isinstance(before, Eps) and isinstance(after, Eps):
+            event = replace(event, signal=replace(before, incremental=after.incremental))
         if event.call in (Call.OPEN, Call.UPDATE):
             signals[event.stream_id] = event.signal
         events.append(event)
@@ -530,8 +532,8 @@ def _count_turns(
 ) -> None:
     """Play *history* with packets of one size, as streams with short ones may have more turns.
 
-    With *pauses*, each stream is deactivated after its turn and activated again at once. Its buffer
-    was empty for a moment, which must not put it before the streams that wait.
+    With *pauses*, each stream is deactivated after each of its packets and activated again at once.
+    Its buffer was empty for a moment, which must not put it before the streams that wait.
     """
     counter = make_counter(recording)
 

@@ -118,7 +118,7 @@ class BrokenLawError(AssertionError):
     scheduler = "make_scheduler()"
     """The expression that makes the scheduler, as far as it is known."""
     scheduler_import = ""
-    """The import that the expression needs, if it is of a module."""
+    """The import statement that the expression needs; empty if none is known."""
 
     def __init__(self, law: Law, sentence: str, history: Sequence[str] = ()) -> None:
         self.law = law

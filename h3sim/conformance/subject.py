@@ -164,7 +164,7 @@ class BoundedWait(Claim):
     has become active has its first turn, *joining* more turns are allowed. *signals* draws the
     signals that the claim is about, if not all. With *follows_updates* the claim is also checked
     with updates; a new signal of either stream resets the count. With *pauses* it is also checked
-    with streams that are inactive for a moment after each of their turns.
+    with streams that are inactive for a moment after each of their packets.
 
     >>> BoundedWait(turns=lambda waiting, other: 1).joining
     0

@@ -382,7 +382,10 @@ def transfers_of(requests: Iterable[RecordedRequest], rtt_ms: float) -> list[Tra
         # arrived before that.
         sent_ms = first_ms if request.sent_ms is None else request.sent_ms
         at_ms = min(first_ms, sent_ms + rtt_ms)
-        for piece_ms, piece_bytes in request.pieces:
+        for exact_ms, piece_bytes in request.pieces:
+            # Frames of one millisecond of a network log are a nanosecond apart, only for their
+            # order.
+            piece_ms = round(exact_ms, 3)
             if piece_ms >= at_ms:
                 found.append(Transfer(at_ms, piece_ms, piece_bytes))
                 at_ms = piece_ms

@@ -45,7 +45,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.importers.result import RecordingError
 from h3sim.schema import format_value, is_quantity, open_input
-from h3sim.schema.files import GZIP_MAGIC
+from h3sim.schema.files import GZIP_MAGIC, json_error_message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -347,10 +347,10 @@ class JsonCursor:
         if len(self._text) - self._position > _MAX_VALUE_CHARS:
             raise self._error("one value has more than 64 million characters")
         if not may_be_cut:
-            raise self._error(error.msg.removesuffix(" at"), error.pos)
+            raise self._error(json_error_message(error), error.pos)
         at = self._n_dropped + error.pos
         if not self._read_more():
-            raise BrokenJsonError(f"is cut off: {error.msg.removesuffix(' at')} at character {at}")
+            raise BrokenJsonError(f"is cut off: {json_error_message(error)} at character {at}")
 
     def _error(self, what: str, at: int | None = None) -> BrokenJsonError:
         at = self._n_dropped + (self._position if at is None else at)

@@ -258,7 +258,7 @@ _N_STEPS = 200
 _MAX_VAIN_STEPS = 5
 """The number of steps without an improvement after which the step length is halved."""
 _MIN_RELATIVE_GAIN = 1e-9
-"""Relative improvement of the bound above which it counts: less may be a rounding error."""
+"""Smallest relative improvement of the bound that counts; less may be a rounding error."""
 
 
 def mean_tick_bound(parts: Sequence[Part], *, n_steps: int = _N_STEPS) -> float | None:

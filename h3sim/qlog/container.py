@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TextIO
 from h3sim.constants import MAX_VARINT
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.schema import open_input
-from h3sim.schema.files import GZIP_MAGIC
+from h3sim.schema.files import GZIP_MAGIC, json_error_message
 from h3sim.units import NS_PER_DAY, NS_PER_MS, NS_PER_US
 
 if TYPE_CHECKING:
@@ -238,8 +238,7 @@ def _parse_json(text: str) -> tuple[Any, str]:
         if not text.strip():
             return None, "it is empty"
         line = f"line {error.lineno}, " if error.lineno > 1 else ""
-        what = error.msg.removesuffix(" at")  # as in "Unterminated string starting at"
-        return None, f"{what} at {line}column {error.colno}"
+        return None, f"{json_error_message(error)} at {line}column {error.colno}"
     except RecursionError:
         return None, "it is nested too deeply"
     except ValueError as error:

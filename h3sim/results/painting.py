@@ -306,7 +306,7 @@ def frame_ns(browser: BrowserModel) -> int:
 
 
 def shown_at_ns(resource: Resource, timing: Timing, frame_ns: int) -> int:
-    """Return when text in a web font is first painted; 0 if a fallback font shows it until then."""
+    """Return when text in a web font is first painted; 0 if a fallback font shows it at once."""
     if not resource.font_display.hides_text:
         return 0
     return min(timing.finished_at_ns, timing.requested_at_ns + BLOCK_PERIOD_NS) + frame_ns

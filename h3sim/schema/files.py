@@ -308,6 +308,15 @@ def parse_toml(text: str, error: type[InputError], *, source: str) -> dict[str, 
     raise error([ValidationIssue(key="", message=message)], source)
 
 
+def json_error_message(error: json.JSONDecodeError) -> str:
+    """Return the message of *error*, after which " at" and a position can follow.
+
+    >>> json_error_message(json.JSONDecodeError("Unterminated string starting at", "x", 0))
+    'Unterminated string starting'
+    """
+    return error.msg.removesuffix(" at")
+
+
 def parse_json(text: str, error: type[InputError], *, source: str) -> object:
     """Parse *text* as JSON; its objects have the duplicate keys in their attribute `twice`.
 
@@ -317,7 +326,7 @@ def parse_json(text: str, error: type[InputError], *, source: str) -> object:
     try:
         document: object = json.loads(text, object_pairs_hook=_Object, parse_constant=_NotANumber)
     except json.JSONDecodeError as caught:
-        what = caught.msg.removesuffix(" at")  # as in "Unterminated string starting at"
+        what = json_error_message(caught)
         message = f"is not JSON: {what} at line {caught.lineno}, column {caught.colno}"
     except RecursionError:
         message = "is nested too deeply"

@@ -223,17 +223,27 @@ def _recorded(signal: Signal, requests: tuple[WorkloadRequest, ...]) -> dict[str
     return {"browser": "firefox", "weight": signal.weight, "depends_on": parent_path}
 
 
+def check_base_url(base_url: str, *, key: str = "base_url") -> str:
+    """Return *base_url*; *key* names it in errors.
+
+    Raises:
+        InputError: if *base_url* is not an http or https URL, or has a query or a fragment.
+    """
+    if re.fullmatch(r"(?i:https?)://[^/?#\s]+(/[^?#\s]*)?", base_url) is None:
+        raise InputError.at(key, f"must be a URL like {BASE_URL}, is {base_url!r}")
+    return base_url
+
+
 def write_workload(
     folder: str | Path, *, signals: str = "eps", base_url: str = BASE_URL
 ) -> list[Path]:
     """Write a workload into *folder*: page.json, urls.txt, and www with a file for each response.
 
     Raises:
-        InputError: if *base_url* is not a URL of HTTP, or the files cannot be written.
+        InputError: if *base_url* is not an http or https URL, or the files cannot be written.
     """
     root, requests = Path(folder), WORKLOADS[signals]
-    if re.match(r"https?://[^/\s]+(/\S*)?$", base_url) is None:
-        raise InputError.at("base_url", f"must be a URL like {BASE_URL}, is {base_url!r}")
+    check_base_url(base_url)
     if root.exists() and not root.is_dir():
         raise InputError.at("folder", f"is a file: {str(root)!r}; a folder is needed")
     files = {"page.json": json.dumps(workload_page(requests).to_dict(), indent=1).encode() + b"\n"}

@@ -145,6 +145,33 @@ def test_one_that_other_processes_cannot_import_is_skipped_and_not_accused(
     assert "1 skipped" in done.stdout
 
 
+def test_pytest_shows_no_frames_of_the_suite_above_an_exception(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from h3sim.schedulers import FifoScheduler\n"
+        "class NoPick(FifoScheduler):\n    def pick(self): raise KeyError(7)\n"
+        "class NoOpen(FifoScheduler):\n    def open(self, *_): raise KeyError(8)\n"
+    )
+    (tmp_path / "test_mine.py").write_text(
+        "from h3sim.conformance import Candidate, Law, check_law\n"
+        "from mine import NoOpen, NoPick\n"
+        "def test_pick(): check_law(Candidate(factory=NoPick), Law.WORK_CONSERVING)\n"
+        "def test_open(): check_law(Candidate(factory=NoOpen), Law.WORK_CONSERVING)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTEST_ADDOPTS": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=HANG_S,
+    )
+    assert "2 failed" in done.stdout
+    assert "mine.py:3: KeyError" in done.stdout
+    assert "mine.py:5: KeyError" in done.stdout
+    assert "call_sequences.py" not in done.stdout
+
+
 WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "rank": (lambda: StrictOrder(rank=5), "StrictOrder: rank: must be a callable"),  # type: ignore[arg-type]
     "packets": (

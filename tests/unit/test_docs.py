@@ -145,7 +145,7 @@ def test_every_command_prints_what_is_shown(
 
 @pytest.fixture
 def at_most_default_histories(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Check laws on as many histories as a reader's run does in a thorough run, else on fewer.
+    """Check laws on the default number of histories in a thorough run, and on fewer otherwise.
 
     The output is the same, down to the shortest history that breaks a law.
     """

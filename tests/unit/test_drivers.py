@@ -184,7 +184,8 @@ def test_a_bad_driver_ends_a_load_with_its_own_words() -> None:
     with pytest.raises(SchedulerError) as caught:
         h3sim.simulate("http2rulez", scheduler=driver(BAD["ends"][0]), scheme="chrome-eps")
     assert "raised" not in str(caught.value)
-    assert "exit code 3" in str(caught.value)
+    assert str(caught.value).count("exit code 3") == 1
+    assert str(caught.value).endswith("' ends with exit code 3: 'no room'")
 
 
 def test_the_command_names_a_driver_that_picks_a_wrong_stream(

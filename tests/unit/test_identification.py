@@ -272,11 +272,26 @@ def test_a_workload_is_a_page_urls_and_files(tmp_path: Path, signals: str, schem
     assert identify(tmp_path / "load.qlog").mechanism == names[signals]
 
 
-@pytest.mark.parametrize("url", ["a.example", "https://", "ftp://a.example", "https://a b/"])
-def test_a_workload_is_of_a_url_of_http(tmp_path: Path, url: str) -> None:
-    with pytest.raises(InputError, match="base_url: must be a URL like https://"):
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("a.example", "https://", "ftp://a.example", "https://a b/"),
+        *("https://x\n", "https://a?b", "https://a/b?c", "https://a#b"),
+    ],
+)
+def test_a_workload_is_of_a_url_of_http(
+    tmp_path: Path, url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(InputError, match=r"^base_url: must be a URL like https://"):
         write_workload(tmp_path, base_url=url)
+    assert main(["workload", str(tmp_path), "--base-url", url]) == 2
+    assert capsys.readouterr().err.startswith("h3sim workload: --base-url: must be a URL like")
     assert not [*tmp_path.iterdir()]
+
+
+def test_the_scheme_of_a_url_may_be_in_capitals(tmp_path: Path) -> None:
+    write_workload(tmp_path, base_url="HTTPS://a.example/b/")
+    assert "HTTPS://a.example/b/index.html" in (tmp_path / "urls.txt").read_text()
 
 
 def test_the_command_prints_draws_and_writes_json(

@@ -54,6 +54,11 @@ def outcome_of(folder: Path, document: Any) -> tuple[list[str], list[str]]:
         ("[]", "contains no request with an HTTP response"),
         ("[{}]", "[0]: must have method, ph or objs, has none"),
         ('{"a": tru', "is cut off: Expecting value at character 6"),
+        ('{"format": "a', "is cut off: Unterminated string starting at character 11"),
+        (
+            '{"format": "a\n' + " " * 99 + '"}',
+            "is not JSON: Invalid control character at character 13",
+        ),
         ('{"a" 1}', "is not JSON: expected ':', found '1' at character 5"),
         ('{"format": "h3sim-page/1"}', "is already a page file: use it directly"),
         (har(), "contains no request with an HTTP response"),

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import Phase, settings
 
 from h3sim.conformance import (
+    BoundedWait,
     BrokenLawError,
     Candidate,
     IncrementalFirst,
@@ -94,6 +95,14 @@ def test_in_a_list_of_rounds_a_stream_that_pauses_goes_first_again_and_again() -
                 check_law(candidate, Law.BOUNDED_WAIT)
         else:
             check_law(candidate, Law.BOUNDED_WAIT)
+
+
+def test_updates_of_the_flag_draw_only_signals_of_the_claim() -> None:
+    only_incremental = signals(Eps).filter(lambda signal: signal.incremental)
+    same_urgency = only_incremental.map(lambda signal: replace(signal, urgency=3))
+    claim = BoundedWait(turns=lambda _, __: 1, signals=same_urgency, follows_updates=True)
+    candidate = Candidate(factory=EpsScheduler, claims=(claim,), signals=signals(Eps))
+    check_law(candidate, Law.UPDATES_AT_ONCE)
 
 
 def test_what_is_suggested_states_what_breaks_the_other_claims() -> None:

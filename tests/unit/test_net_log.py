@@ -16,6 +16,7 @@ from h3sim.importers.chromium.browser import find_chromium, running_chromium
 from h3sim.importers.chromium.navigation import visit
 from h3sim.importers.chromium.web_server import Site, address_of, served
 from h3sim.importers.detect import read_recording
+from h3sim.importers.path_estimation import path_of
 from h3sim.importers.recorded_request import RequestOutcome
 from tests.recordings import (
     SAMPLES,
@@ -127,10 +128,18 @@ def test_what_was_not_sent_came_from_the_cache(tmp_path: Path) -> None:
     assert requests_of(tmp_path, *PAGE, *cached)[1].outcome is RequestOutcome.CACHE
 
 
-def test_http3_frames_have_the_size_of_the_body(tmp_path: Path) -> None:
+def over_http3(
+    data: list[tuple[int, int, int]], frames: list[tuple[int, int, int]]
+) -> list[dict[str, Any]]:
+    """Return the events of a request over HTTP/3.
+
+    *data* are the times, streams and sizes of DATA frames, and *frames* the times, offsets and
+    lengths of STREAM frames.
+    """
     sent = net_event("HTTP_TRANSACTION_QUIC_SEND_REQUEST_HEADERS", 1005, 1, headers=["a: b"])
     sent["params"]["quic_stream_id"] = 0
-    events = [
+    end_ms = max(at_ms for at_ms, *_ in data)
+    return [
         net_event("QUIC_SESSION", 970, 80, 1, peer_address="[2001:db8::1]:443"),
         net_event("QUIC_SESSION_CRYPTO_HANDSHAKE_COMPLETE", 1000, 80),
         *PAGE[:2],
@@ -138,9 +147,12 @@ def test_http3_frames_have_the_size_of_the_body(tmp_path: Path) -> None:
         | {"params": {"source_dependency": {"id": 80}}},
         sent,
         PAGE[6],
-        net_event("HTTP3_DATA_FRAME_RECEIVED", 1070, 80, stream_id=0, payload_length=700),
-        net_event("HTTP3_DATA_FRAME_RECEIVED", 1071, 80, stream_id=4, payload_length=99),
-        net_event("HTTP3_DATA_FRAME_RECEIVED", 1080, 80, stream_id=0, payload_length=300),
+        *(
+            net_event(
+                *("HTTP3_DATA_FRAME_RECEIVED", at_ms, 80), stream_id=stream_id, payload_length=size
+            )
+            for at_ms, stream_id, size in data
+        ),
         *(
             net_event(
                 *("QUIC_SESSION_STREAM_FRAME_RECEIVED", at_ms, 80),
@@ -148,21 +160,71 @@ def test_http3_frames_have_the_size_of_the_body(tmp_path: Path) -> None:
                 offset=offset,
                 length=length,
             )
-            # A gap is filled later, and the last frame comes twice.
-            for at_ms, offset, length in ((1070, 0, 250), (1070, 700, 350), (1080, 250, 450))
+            for at_ms, offset, length in frames
         ),
-        net_event(
-            "QUIC_SESSION_STREAM_FRAME_RECEIVED", 1081, 80, stream_id=0, offset=250, length=450
-        ),
-        *PAGE[-2:],
+        net_event("HTTP_TRANSACTION_READ_BODY", end_ms, 1, 2),
+        net_event("REQUEST_ALIVE", end_ms + 1, 1, 2),
     ]
-    (page,) = requests_of(tmp_path, *events)
+
+
+DATA = [(1070, 0, 700), (1071, 4, 99), (1080, 0, 300)]
+
+
+def test_http3_frames_have_the_size_of_the_body(tmp_path: Path) -> None:
+    # A gap is filled later, and the last frame comes twice.
+    frames = [(1070, 0, 250), (1070, 700, 350), (1080, 250, 450), (1081, 250, 450)]
+    (page,) = requests_of(tmp_path, *over_http3(DATA, frames))
     assert (page.protocol, page.body_bytes, page.reached.handshake_ms) == ("h3", 1000, 30)
     # The first 50 bytes are the fields of the response.
     assert [n_bytes for _, n_bytes in page.pieces] == [200, 350, 450]
-    # Frames of one millisecond keep their order.
-    assert [at_ms for at_ms, _ in page.pieces] == pytest.approx([1070, 1070 + 1e-6, 1080], abs=1e-7)
     assert page.reached.ip == "2001:db8::1"
+
+
+def test_bytes_that_are_sent_again_in_other_frames_count_once(tmp_path: Path) -> None:
+    frames = [(1070, 0, 250), (1070, 700, 350), (1080, 150, 400), (1081, 450, 500)]
+    (page,) = requests_of(tmp_path, *over_http3(DATA, frames))
+    assert [n_bytes for _, n_bytes in page.pieces] == [200, 350, 300, 150]
+
+
+def test_frames_of_one_millisecond_keep_their_order(tmp_path: Path) -> None:
+    frames = [(1070, 0, 250), (1070, 700, 350), (1080, 250, 450)]
+    (page,) = requests_of(tmp_path, *over_http3(DATA, frames))
+    assert [at_ms for at_ms, _ in page.pieces] == pytest.approx([1070, 1070 + 1e-6, 1080], abs=1e-7)
+
+
+def test_the_rate_is_that_of_all_frames_of_a_millisecond(tmp_path: Path) -> None:
+    times = [1070 + number // 4 for number in range(400)]
+    frames = [(at_ms, 1200 * number, 1200) for number, at_ms in enumerate(times)]
+    requests = requests_of(tmp_path, *over_http3([(times[-1], 0, 480_000)], frames))
+    path = path_of(requests, 0)
+    assert path is not None
+    # Four packets of 1,200 bytes and their headers.
+    assert path.rate_bps == pytest.approx(40e6, rel=0.02)
+
+
+def test_the_rate_of_http2_is_that_of_all_frames_of_a_millisecond(tmp_path: Path) -> None:
+    windows = [
+        net_event("HTTP2_STREAM_UPDATE_RECV_WINDOW", 1070 + number // 4, 1, delta=-8000)
+        for number in range(400)
+    ]
+    ends = [
+        net_event("HTTP_TRANSACTION_READ_BODY", 1170, 1, 2),
+        net_event("REQUEST_ALIVE", 1171, 1, 2),
+    ]
+    path = path_of(requests_of(tmp_path, *PAGE[:8], *windows, *ends), 0)
+    assert path is not None
+    # Four records of 8,000 bytes, which take 22 packets with headers of 58 bytes.
+    assert path.rate_bps == pytest.approx(266e6, rel=0.02)
+
+
+def test_bytes_of_the_millisecond_of_a_request_arrived_before_it(tmp_path: Path) -> None:
+    windows = [
+        net_event("HTTP2_STREAM_UPDATE_RECV_WINDOW", at_ms, 1, delta=-200)
+        for at_ms in (1080, 1080, 1080, 1090, 1100)
+    ]
+    image = net_request(2, "/a.png", 1080, "image/png", f"referer: {SITE}/")
+    page = resources_of(tmp_path, net_log(*PAGE[:8], *windows, *image, *PAGE[-2:]))
+    assert page["a.png"]["discovered"]["offset_bytes"] == 600
 
 
 def test_a_log_that_was_cut_off_has_what_came_before(tmp_path: Path) -> None:

@@ -342,12 +342,16 @@ def test_a_duplicated_key_of_an_object_is_reported(tmp_path: Path) -> None:
         (b'{"format": ', "not JSON"),
         (b"", "not JSON"),
         (b"<html>", "not JSON: Expecting value at line 1, column 1"),
+        (b'{"format', "not JSON: Unterminated string starting at line 1, column 2"),
         (b"[]", "must be an object"),
         (b"[" * 100_000, "nested too deeply"),
         (b'{"a": ' * 100_000, "nested too deeply"),
         (b'{"a": ' + b"1" * 5000 + b"}", "not JSON"),
     ],
-    ids=["bytes", "cut off", "empty", "html", "list", "deep list", "deep object", "long number"],
+    ids=[
+        *("bytes", "cut off", "empty", "html", "cut string"),
+        *("list", "deep list", "deep object", "long number"),
+    ],
 )
 def test_what_is_no_page_is_reported_in_one_line(
     tmp_path: Path, content: bytes, shown_text: str

@@ -53,6 +53,7 @@ FILES = {
     "": "is not JSON: it is empty",
     "{": "is not JSON: Expecting property name enclosed in double quotes at column 2",
     '{"a': "is not JSON: Unterminated string starting at column 2",
+    '{"a\n": 1}': "is not JSON: Invalid control character at column 4",
     '{"traces":\n[1 2]}': "is not JSON: Expecting ',' delimiter at line 2, column 4",
     '{"traces": [NaN]}': "is not JSON: NaN is no number",
     "[" * 100_000: "is not JSON: it is nested too deeply",

@@ -30,6 +30,7 @@ from h3sim.importers.request_fields import (
 )
 from h3sim.importers.source import Fields, JsonPart
 from h3sim.page import Kind
+from h3sim.ranges import Ranges
 from h3sim.units import MS_PER_S, NS_PER_MS
 
 if TYPE_CHECKING:
@@ -132,19 +133,18 @@ class _Exchange(RecordedRequest):
             self.chunks.append((event.at_ms, n_bytes))
 
     def _quic_pieces(self) -> list[tuple[float, int]]:
-        """Return the bytes of the body by time, as far as they arrived once.
+        """Return the bytes of the body by time of arrival, each byte once.
 
-        The stream begins with the fields of the response, which are no bytes of the body.
+        The stream begins with the fields of the response, which do not count.
         """
         pieces: list[tuple[float, int]] = []
-        seen: set[int] = set()
+        received = Ranges()
         end = max((offset + n_bytes for _, offset, n_bytes in self.quic_frames), default=0)
-        header_bytes = end - self.quic_bytes
+        body_offset = end - self.quic_bytes
         for at_ms, offset, n_bytes in self.quic_frames:
-            n_body = n_bytes if offset >= header_bytes else offset + n_bytes - header_bytes
-            if offset not in seen and n_body > 0:
-                pieces.append((at_ms, n_body))
-            seen.add(offset)
+            start, stop = max(offset, body_offset), offset + n_bytes
+            if start < stop and (n_new := received.add(start, stop)):
+                pieces.append((at_ms, n_new))
         return pieces
 
     def settle(self) -> None:
