@@ -78,9 +78,9 @@ def _sent(first_packets: list[int], *, lost: tuple[int, ...] = (), n_packets: in
                 for gone in (*ack.acked, *ack.lost):
                     scheduler.deactivate(carried[gone])
                     scheduler.activate(carried[gone])
-        stream_id = scheduler.pick()
-        assert stream_id is not None
-        carried[number] = stream_id
+        pick = scheduler.pick()
+        assert pick is not None
+        stream_id = carried[number] = pick
         scheduler.charge(stream_id, 1000)
         step = Step(StepKind.SENT, number, stream_id, 1000, number, offset=offsets[stream_id])
         steps.append(step._replace(is_choice=number not in lost))
