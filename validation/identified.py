@@ -296,10 +296,10 @@ def client_views(
 ) -> Iterator[SendOrder]:
     """Yield what a client knows of an order, as the server knew it and as the client found it.
 
-    All have the packets *received* in their order. The first has what the others carried,
-    when requests arrived, and when acknowledgements did; in the second these may be later; the
-    third has what a client takes for all that. Each may have been. Each comes with the times when
-    responses were ready, as a hint for the search, and without.
+    All have the packets *received* in their order. The first has what the others carried, when
+    requests arrived, and when acknowledgements did; in the second the acknowledgements may have
+    come later; the third has what a client takes for all that. Each may have been. Each comes with
+    the times when responses were ready, as a hint for the search, and without.
     """
     for order in (_with_exact_times(known), known, found):
         for has_hints in (True, False):

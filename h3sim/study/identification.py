@@ -788,7 +788,7 @@ IDENTIFICATION = OutputSchema(
     "The scheduler that explains a log",
     VERSION,
     Property("title", TEXT, "title of the log"),
-    Property("source", TEXT, "log that the order is from: server, client or HAR"),
+    Property("source", TEXT, "log that the order is from: server, client, HAR or network"),
     Property("mechanism", TEXT_OR_NONE, "the mechanism; null if the log does not decide"),
     Property(
         "candidates", ListOf(TEXT, "names"), "mechanisms that explain the log alike; none, if none"
@@ -818,7 +818,7 @@ class Identification:
 
     title: str
     source: str
-    """The log that the order is from: "server", "client" or "HAR"."""
+    """The log that the order is from: "server", "client", "HAR" or "network" (Chromium's)."""
     candidates: tuple[str, ...]
     """The mechanisms that explain the log alike, the best first; none, if none explains it."""
     quantum: str
@@ -841,7 +841,8 @@ class Identification:
     """Responses that would tell apart mechanisms that explain the log alike."""
     unknown: tuple[str, ...]
     order: SendOrder
-    """The order of bytes that was explained."""
+    """The order of bytes that was explained; of a client's log maybe with estimated times at which
+    acknowledgements requeued streams."""
 
     @property
     def mechanism(self) -> str | None:
@@ -873,7 +874,9 @@ class Identification:
 
 
 def identify(path: str | Path, *, trace: int | None = None) -> Identification:
-    """Identify the scheduler that made the log at *path*: a qlog, or a HAR with chunk times.
+    """Identify the scheduler that made the log at *path*.
+
+    That is a qlog, a HAR with chunk times, or a network log of Chromium.
 
     Each mechanism that h3sim ships predicts every pick of the log from the ones before it. Of a
     qlog with both ends' logs the server's is used; *trace* selects one log of several, from 1 on.
@@ -905,7 +908,7 @@ def identify(path: str | Path, *, trace: int | None = None) -> Identification:
 
 _WELL_EXPLAINED = 0.995
 _LEAST_GAIN = 0.02
-"""The share that a longer time for responses to be ready must explain in addition..."""
+"""The share that longer waits, or times of acknowledgements, must explain in addition..."""
 _LESS_UNEXPLAINED = 0.5
 """... or the share of the unexplained choices that may remain with it."""
 _LEAST_CHOICES = 0.5
@@ -948,8 +951,8 @@ def _with_ack_times(known: _Comparison) -> _Comparison:
 def _order_with_ack_times(order: SendOrder, mechanisms: Iterable[Mechanism]) -> SendOrder | None:
     """Return the order with the times of acknowledgements that suit the best of the mechanisms.
 
-    The history that they lead to shows what lost packets carried, and so the times once more. None
-    if no mechanism explains enough of the order.
+    The history that they lead to shows what lost packets carried, so the times are searched once
+    more with that, and kept if fewer picks are missed. None if every search was given up.
     """
     best: tuple[Mechanism, AckTimes] | None = None
     for mechanism in mechanisms:
@@ -972,7 +975,7 @@ def _order_with_ack_times(order: SendOrder, mechanisms: Iterable[Mechanism]) -> 
 
 
 def _explains_more(found: _Comparison, known: _Comparison) -> bool:
-    """Return whether a longer time for responses to be ready explains a log better."""
+    """Return whether *found* explains a log better, by so much as its greater freedom must gain."""
     if found.share >= known.share + _LEAST_GAIN:
         return True
     keeps_choices = len(found.picks) >= _LEAST_CHOICES * len(known.picks)

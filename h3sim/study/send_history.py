@@ -50,8 +50,8 @@ _MAX_MOVED = 4
 _MAX_MOVES = 150
 """Times of joining that are tried in a whole search."""
 _MAX_IN_VAIN = 5
-"""Picks in a row that no other time of joining explains, until none is tried: all that is wrong
-with them is something else."""
+"""Picks in a row that no other time of joining explains, until none is tried before another repair
+succeeds: what is wrong with them is something else."""
 _MAX_POSITIONS = 6
 """Times of joining that are tried for one stream."""
 _STEPS_AHEAD = 60
@@ -628,7 +628,8 @@ class HistorySearch:
     def _repair(self, index: int, n_missed: int) -> None:
         """Take back a guess before the step at *index* if that leaves only *n_missed* misses.
 
-        Of several such guesses it is the one with which most of the next picks are right.
+        The first such guess at lost packets is taken, but of streams that joined the one with which
+        most of the next picks are right.
         """
         repairs = [each for each in self._repairs(index) if index - each.start <= _MAX_STEPS_BACK]
         if not repairs:

@@ -95,7 +95,7 @@ class SendOrder:
 
     title: str
     source: str
-    """The log that they are from: "server", "client" or "HAR"."""
+    """The log that they are from: "server", "client", "HAR" or "network" (Chromium's)."""
     steps: tuple[Step, ...]
     packet_bytes: int
     """The usual number of stream bytes in a packet."""
