@@ -19,7 +19,7 @@ from h3sim.signals import Eps, H2Priority
 from h3sim.study.send_order import MIN_FRAME_BYTES, SendOrder, Step, StepKind
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from h3sim.schedulers import Scheduler
     from h3sim.study.identification import Mechanism
@@ -488,6 +488,29 @@ class _Repair(NamedTuple):
     position: int = -1
 
 
+def _at_lost_packets(guessed: Sequence[tuple[int, int]]) -> list[_Repair]:
+    """Return that one or two of the last lost packets did not carry what was picked."""
+    guesses = guessed[: -_MAX_GUESSES_PER_MISS - 1 : -1]
+    return [
+        _Repair(min(start for _, start in chosen), tuple(number for number, _ in chosen))
+        for n_chosen in (1, 2)
+        for chosen in combinations(guesses, n_chosen)
+    ]
+
+
+def _at_joins(
+    moves: Mapping[int, tuple[int, list[int]]], about: Iterable[int | None]
+) -> list[_Repair]:
+    """Return the other times at which the streams *about* or those begun last may have joined."""
+    recent = sorted(moves, key=lambda key: -moves[key][0])[:_MAX_MOVED]
+    return [
+        _Repair(moves[stream_id][0], moved_id=stream_id, position=position)
+        for stream_id in dict.fromkeys([*about, *recent])
+        if stream_id is not None and stream_id in moves
+        for position in moves[stream_id][1]
+    ]
+
+
 class HistorySearch:
     """A search for the history of a server in which a mechanism sends as a log shows.
 
@@ -658,24 +681,11 @@ class HistorySearch:
 
     def _repairs(self, index: int) -> list[_Repair]:
         """Return what may be done in order to explain the pick at the step *index*."""
-        guesses = self._guessed[: -_MAX_GUESSES_PER_MISS - 1 : -1]
-        repairs = [
-            _Repair(min(start for _, start in chosen), tuple(number for number, _ in chosen))
-            for n_chosen in (1, 2)
-            for chosen in combinations(guesses, n_chosen)
-        ][: self._repairs_left]
-        if not self._moves_joins or self._n_in_vain >= _MAX_IN_VAIN:
-            return repairs
-        recent = sorted(self._moves, key=lambda key: -self._moves[key][0])[:_MAX_MOVED]
-        about = (self.picks[-1], self._order.steps[index].stream_id)
-        moves: list[_Repair] = []
-        for stream_id in dict.fromkeys([*about, *recent]):
-            if stream_id in self._moves:
-                start, positions = self._moves[stream_id]
-                moves += [
-                    _Repair(start, moved_id=stream_id, position=position) for position in positions
-                ]
-        return repairs + moves[: self._moves_left]
+        repairs = _at_lost_packets(self._guessed)[: self._repairs_left]
+        if self._moves_joins and self._n_in_vain < _MAX_IN_VAIN:
+            about = (self.picks[-1], self._order.steps[index].stream_id)
+            repairs += _at_joins(self._moves, about)[: self._moves_left]
+        return repairs
 
     def _begin(self, repair: _Repair) -> tuple[set[int], dict[int, int]]:
         """Go back to a guess, and guess something else; return what was guessed before."""
