@@ -390,8 +390,15 @@ def candidates_for(order: SendOrder) -> list[Mechanism]:
         found += [replace(each, turn=turn) for each in _EPS for turn in quanta]
         # One that no response reached.
         if _LONGEST_QUANTUM not in quanta:
-            round_robin = [each for each in found if each.kind is SchedulerKind.ROUND_ROBIN][:2]
-            found += [replace(each, turn=_LONGEST_QUANTUM) for each in (*round_robin, *_EPS)]
+            found += [replace(each, turn=_LONGEST_QUANTUM) for each in _EPS]
+            # In a client's log its times explain too much, as those that are missing are searched.
+            if order.source == "server":
+                found += [
+                    Mechanism(
+                        kind=SchedulerKind.ROUND_ROBIN, turn=_LONGEST_QUANTUM, is_list=is_list
+                    )
+                    for is_list in (False, True)
+                ]
         if _NGHTTP3_QUANTUM not in quanta:
             found.append(
                 Mechanism(kind=SchedulerKind.EPS, mixed=Mixed.SHARED_LIST, turn=_NGHTTP3_QUANTUM)

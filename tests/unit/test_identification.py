@@ -17,12 +17,13 @@ from h3sim.schedulers import Mixed, Quantum
 from h3sim.schemes import SchedulerKind
 from h3sim.study.identification import (
     Mechanism,
+    candidates_for,
     identification_of,
     identify,
     needed_responses,
     predictions,
 )
-from h3sim.study.send_order import LostRoom, Missing
+from h3sim.study.send_order import LostRoom, Missing, send_orders
 from h3sim.study.workload import EPS_WORKLOAD, TREE_WORKLOAD, order_by, write_workload
 from tests.effort import some
 from tests.recordings import net_event, net_log, net_request
@@ -402,3 +403,13 @@ def test_a_response_that_lost_its_beginning_began_just_ahead_of_the_rest() -> No
     room = LostRoom([5, 60], 1000)
     room.assign_gaps([Missing(61, -1, 0, 0, 800)])
     assert [packet.number for packet in room.packets()] == [60]
+
+
+@pytest.mark.parametrize(("trace", "is_tried"), [(1, True), (2, False)])
+def test_a_quantum_that_no_response_reached_is_tried_on_servers_logs(
+    tmp_path: Path, trace: int, is_tried: bool
+) -> None:
+    log = logged(tmp_path / "load.qlog", scheme="chrome-eps")
+    order = next(send_orders(log, trace=trace))
+    turns = [each.turn for each in candidates_for(order) if each.kind is SchedulerKind.ROUND_ROBIN]
+    assert (Quantum(size_bytes=16_000) in turns) is is_tried
