@@ -22,6 +22,7 @@ DOCS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").gl
 OF_OTHERS = {
     *("--directory", "--h3sim-profile", "--hypothesis-seed"),  # of python and pytest
     *("--nthreads", "--nworkers"),  # of dask
+    "--log-net-log",  # of Chromium
     *(
         "--costs",
         "--each",
