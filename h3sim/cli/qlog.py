@@ -111,6 +111,8 @@ def _describe_mechanism(found: Identification) -> str:
         return "cannot tell: at no time were two responses ready"
     best = _describe_explanation(found.rows[0], found.n_choices)
     match found.candidates:
+        case () if not found.order.has_signals:
+            return f"none that ignores priorities, and this log has none; the nearest is {best}"
         case ():
             return f"none that h3sim ships; the nearest is {best}"
         case (_,):

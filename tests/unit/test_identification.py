@@ -146,6 +146,16 @@ def test_an_order_that_no_mechanism_has_is_not_named(tmp_path: Path) -> None:
     assert found.mechanism is None
 
 
+def test_a_log_without_priorities_is_not_taken_for_one_of_an_unknown_scheduler(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    newest_first = "aa" + "b" * 3 + "".join(f"{letter}" * 20 for letter in "gfedc")
+    log = server_log(tmp_path / "last.qlog", newest_first)
+    assert not identify(log).order.has_signals
+    assert main(["identify", str(log)]) == 0
+    assert "this log has none" in capsys.readouterr().out
+
+
 def test_one_response_at_a_time_decides_nothing(tmp_path: Path) -> None:
     found = identify(server_log(tmp_path / "one.qlog", "a" * 20))
     assert found.n_choices == 0
