@@ -1,4 +1,4 @@
-"""Builders of small qlogs."""
+"""Builders of small qlogs, and of orders as from a client's."""
 
 from __future__ import annotations
 
@@ -6,14 +6,19 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from h3sim.qlog import read_qlog
+from h3sim.study.send_order import SendOrder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
     from h3sim.qlog import MeasuredLog
+    from h3sim.study.send_order import Step
 
-__all__ = ["MS", "RS", "document", "frame", "headers", "packet", "reading", "save", "trace"]
+__all__ = [
+    *("MS", "RS", "client_order", "document", "frame", "headers", "packet", "reading", "save"),
+    "trace",
+]
 
 RS = "\x1e"
 """What each record of a JSON text sequence begins with."""
@@ -65,3 +70,18 @@ def save(path: Path, content: object) -> Path:
 
 def reading(folder: Path, *traces: dict[str, Any]) -> MeasuredLog:
     return read_qlog(save(folder / "log.qlog", document(*traces)))
+
+
+def client_order(steps: Iterable[Step], **about: Any) -> SendOrder:
+    """Return a client's order made by hand, of packets of 1,000 bytes."""
+    return SendOrder(
+        title="by hand",
+        source="client",
+        steps=tuple(steps),
+        packet_bytes=1000,
+        turn_bytes=1000,
+        knows_losses=False,
+        paths={},
+        unknown=(),
+        **about,
+    )

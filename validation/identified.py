@@ -656,7 +656,22 @@ def _write_results(path: Path, numbers: Iterable[int]) -> None:
                 file.write(json.dumps(row) + "\n")
 
 
-def _table(rows: Iterable[dict[str, Any]]) -> str:
+def _client_groups(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """Yield how many clients' logs are right by what makes them hard."""
+    n_logs, n_right = Counter[str](), Counter[str]()
+    for row in rows:
+        this = case(row["number"])
+        if this.trace == _CLIENT:
+            is_requeuing = this.options.get("transport_profile") == "quicly"
+            name = "requeued streams" if is_requeuing else "others"
+            name = "dependency trees" if this.mechanism.kind in _TREES else name
+            n_logs[name] += 1
+            n_right[name] += row["verdict"] in VERDICTS[:_N_RIGHT]
+    for name in sorted(n_logs):
+        yield f"client, {name}: {n_right[name]} of {n_logs[name]} right"
+
+
+def _table(rows: Sequence[dict[str, Any]]) -> str:
     """Return how many logs of each side had which outcome."""
     table = {"server": Counter[str](), "client": Counter[str]()}
     wrong_quanta, retransmissions = 0, Counter[str]()
@@ -674,6 +689,7 @@ def _table(rows: Iterable[dict[str, Any]]) -> str:
     return "\n".join(
         [
             *lines,
+            *_client_groups(rows),
             f"wrong quanta: {wrong_quanta}",
             f"orders of retransmissions: {retransmissions['right']} of {shown} right",
         ]

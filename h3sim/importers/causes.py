@@ -32,7 +32,13 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.importers.html import read_markup, scan
-from h3sim.importers.recorded_request import MULTIPLEXED, NON_BLOCKING_SCRIPT_LEVELS, QUIC, level_of
+from h3sim.importers.recorded_request import (
+    MULTIPLEXED,
+    NON_BLOCKING_SCRIPT_LEVELS,
+    QUIC,
+    level_of,
+    recorded_ms,
+)
 from h3sim.importers.request_fields import without_fragment
 from h3sim.page import FetchPriority, Kind, Level, TriggerEvent
 from h3sim.units import ms
@@ -547,10 +553,9 @@ def _arrival_ms(offset: int, parent: RecordedRequest) -> float | None:
 
 def _received_before(parent: RecordedRequest, child: RecordedRequest) -> tuple[int, float]:
     """Return the bytes of *parent* received before the request of *child*, and the time since."""
-    now_ms, size = round(child.start_ms or 0.0, 3), parent.body_bytes or 0
+    now_ms, size = recorded_ms(child.start_ms or 0.0), parent.body_bytes or 0
     first_ms, end_ms = parent.first_byte_ms, parent.end_ms
-    # Frames of one millisecond of a network log are a nanosecond apart, only for their order.
-    pieces = [(round(at_ms, 3), n_bytes) for at_ms, n_bytes in parent.pieces]
+    pieces = [(recorded_ms(at_ms), n_bytes) for at_ms, n_bytes in parent.pieces]
     received = [(at_ms, n_bytes) for at_ms, n_bytes in pieces if at_ms <= now_ms]
     n_received = min(size, sum(n_bytes for _, n_bytes in received))
     if n_received:

@@ -28,7 +28,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from h3sim.importers.recorded_request import MULTIPLEXED, RecordedRequest, recorded_ns
+from h3sim.importers.recorded_request import MULTIPLEXED, RecordedRequest, recorded_ms, recorded_ns
 from h3sim.page import Host
 from h3sim.page.hosts import host_groups
 from h3sim.units import BITS_PER_BYTE, MS_PER_S, ms
@@ -383,9 +383,7 @@ def transfers_of(requests: Iterable[RecordedRequest], rtt_ms: float) -> list[Tra
         sent_ms = first_ms if request.sent_ms is None else request.sent_ms
         at_ms = min(first_ms, sent_ms + rtt_ms)
         for exact_ms, piece_bytes in request.pieces:
-            # Frames of one millisecond of a network log are a nanosecond apart, only for their
-            # order.
-            piece_ms = round(exact_ms, 3)
+            piece_ms = recorded_ms(exact_ms)
             if piece_ms >= at_ms:
                 found.append(Transfer(at_ms, piece_ms, piece_bytes))
                 at_ms = piece_ms

@@ -61,9 +61,20 @@ _MAX_TEXTS = 50
 """Number of documents whose text is kept, to bound the time to parse them."""
 
 
+def recorded_ms(time_ms: float) -> float:
+    """Return a time rounded to the microsecond: recorders' clocks are no finer.
+
+    Frames of one millisecond of a network log are a nanosecond apart, only for their order.
+
+    >>> recorded_ms(1121.000003)
+    1121.0
+    """
+    return round(time_ms, 3)
+
+
 def recorded_ns(time_ms: float) -> int:
-    """Return a time in whole ns, rounded to the microsecond: recorders' clocks are no finer."""
-    return ms(round(time_ms, 3))
+    """Return a time in whole ns, rounded as `recorded_ms` does."""
+    return ms(recorded_ms(time_ms))
 
 
 def by_time(requests: Sequence[RecordedRequest]) -> list[int]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.constants import MAX_VARINT
 from h3sim.schedulers import Retransmit, SupportsRequeue
-from h3sim.study.send_history import pickled, unpickled
+from h3sim.study.send_history import pickled, requeue, unpickled
 from h3sim.study.send_order import SendOrder, Step, StepKind
 
 if TYPE_CHECKING:
@@ -40,6 +40,9 @@ _STAY_COST = 1.5
 than the first time."""
 _PHASE_COST = 4.0
 """Cost of another phase without a reason."""
+_MOVE_COST = 0.5
+"""Cost of an acknowledgement that comes at another packet than expected, and once more for each
+factor e in the distance."""
 _SHIFT_COST = 2.5
 """Cost of continuing at another place after a miss, in addition to that of the distance."""
 
@@ -93,19 +96,20 @@ class _Ack(NamedTuple):
 
 
 class _PhaseChange(NamedTuple):
-    """A phase of the window that may follow an acknowledgement, but for a cost."""
+    """Another phase of the window that may follow an acknowledgement, at a cost."""
 
     phase: int
     exit_share: float | None
+    """As of the hypothesis in which it follows."""
     cost: float
     cut_packets: int | None = None
     """The packets in flight, if this is a cut of the window for no reason."""
 
 
-class _Arrivals(NamedTuple):
-    """The acknowledgements that were received by a packet: a linked list, shared by hypotheses."""
+class _Received(NamedTuple):
+    """The acknowledgements received by a packet: a linked list, shared by hypotheses."""
 
-    previous: _Arrivals | None
+    previous: _Received | None
     """Those by an earlier packet."""
     number: int
     """The packet."""
@@ -137,7 +141,7 @@ class _Hypothesis:
     """Active streams that have proven to have nothing to send."""
     missed: int | None = None
     """The wrong pick at the last choice; None if that was right."""
-    arrivals: _Arrivals | None = None
+    received: _Received | None = None
     """The acknowledgements by each packet so far."""
     moved_at: int = -_SETTLED_PACKETS
     """The packet at which acknowledgements were last moved."""
@@ -156,7 +160,7 @@ class _Hypothesis:
             self.growth,
             self.blocked,
             self.missed,
-            self.arrivals,
+            self.received,
             self.moved_at,
         )
 
@@ -171,7 +175,7 @@ class _Variant(NamedTuple):
 
 def _distance_cost(n_packets: int) -> float:
     """Return the cost of an acknowledgement so many packets from where it is expected."""
-    return 0.5 + 0.5 * math.log(1 + abs(n_packets)) if n_packets else 0.0
+    return _MOVE_COST * (1 + math.log(1 + abs(n_packets))) if n_packets else 0.0
 
 
 class AckTimeSearch:
@@ -208,7 +212,7 @@ class AckTimeSearch:
         """The acknowledgements that may have arrived by that packet."""
         first = self._acks[0].earliest if self._acks else MAX_VARINT
         scheduler = mechanism.new(order.turn_bytes)
-        self._can_requeue = isinstance(scheduler, SupportsRequeue)
+        self._has_requeue = isinstance(scheduler, SupportsRequeue)
         self._beam = [_Hypothesis(scheduler, first)]
         """The hypotheses, the best ones first."""
 
@@ -219,13 +223,13 @@ class AckTimeSearch:
             if self._beam[0].cost > min(most_cost, self._hopeless_cost()):
                 return None
         best = self._beam[0]
-        found_arrivals: list[_Arrivals] = []
-        arrivals = best.arrivals
-        while arrivals is not None:
-            found_arrivals.append(arrivals)
-            arrivals = arrivals.previous
+        chain: list[_Received] = []
+        received = best.received
+        while received is not None:
+            chain.append(received)
+            received = received.previous
         found: list[int] = []
-        for each in reversed(found_arrivals):
+        for each in reversed(chain):
             found += [each.number] * (each.n_acks - len(found))
         found += [MAX_VARINT] * (len(self._acks) - len(found))
         return AckTimes(tuple(found), best.cost)
@@ -330,12 +334,12 @@ class AckTimeSearch:
                 phases = list(self._receive_due(each, step, variants, shows_pick=shows_pick))
             is_missed = shows_pick and self._charge_miss(each, step.stream_id)
             if is_next_packet:
-                self._record_arrivals(each)
+                self._record_received(each)
             variants.append(_Variant(each))
             for other, cost in phases:
                 other.cost = cost + is_missed * _MISS_COST
                 other.blocked, other.missed = each.blocked, each.missed
-                self._record_arrivals(other)
+                self._record_received(other)
                 variants.append(_Variant(other, each.scheduler))
             if before is not None and (is_missed or rank < _N_VARIED):
                 variants += self._moved_variants(before, each.n_acks, step.stream_id)
@@ -382,12 +386,12 @@ class AckTimeSearch:
                 each.missed = pick
         return True
 
-    def _record_arrivals(self, each: _Hypothesis) -> None:
+    def _record_received(self, each: _Hypothesis) -> None:
         """Note that the acknowledgements so far were before this packet."""
-        previous = each.arrivals
+        previous = each.received
         if previous is not None and previous.number == self._number:
             previous = previous.previous
-        each.arrivals = _Arrivals(previous, self._number, each.n_acks)
+        each.received = _Received(previous, self._number, each.n_acks)
 
     def _receive_due(
         self, each: _Hypothesis, step: Step, variants: list[_Variant], *, shows_pick: bool
@@ -402,7 +406,7 @@ class AckTimeSearch:
                 if other.due > self._number:
                     is_missed = shows_pick and each.scheduler.pick() != step.stream_id
                     other.cost = cost + is_missed * _MISS_COST
-                    self._record_arrivals(other)
+                    self._record_received(other)
                     variants.append(_Variant(other, pickled(each.scheduler)))
             changes = self._receive(each, self._number)
             phases = list(self._phases(each, changes, self._number))
@@ -419,7 +423,6 @@ class AckTimeSearch:
         n_in_flight = max(1, n_sent - self._n_departed[each.n_acks])
         each.n_acks += 1
         phase, exit_share = each.phase, each.exit_share
-        changes: list[_PhaseChange]
         if any(lost > each.cut_at for lost in ack.lost):
             changes = [_PhaseChange(phase, exit_share, _STAY_COST)]
             self._cut(each, n_in_flight, number)
@@ -464,11 +467,7 @@ class AckTimeSearch:
     def _requeue(self, each: _Hypothesis, ack: _Ack) -> None:
         for stream_id in ack.stream_ids:
             if stream_id in self._active and stream_id not in each.blocked:
-                if self._can_requeue:
-                    each.scheduler.requeue(stream_id)
-                else:
-                    each.scheduler.deactivate(stream_id)
-                    each.scheduler.activate(stream_id)
+                requeue(each.scheduler, stream_id, has_requeue=self._has_requeue)
 
     def _expect_next(self, each: _Hypothesis, number: int) -> None:
         """Set when the next acknowledgement is expected, if the one before came before *number*."""
@@ -505,7 +504,7 @@ class AckTimeSearch:
                 variant = each.copy(None)
                 variant.cost = before.cost + _distance_cost(n_moved)
                 variant.moved_at, variant.missed = self._number, None
-                self._record_arrivals(variant)
+                self._record_received(variant)
                 yield _Variant(variant, pickled(each.scheduler))
 
     def _shifted_variants(self, each: _Hypothesis) -> Iterator[_Variant]:
@@ -526,7 +525,7 @@ class AckTimeSearch:
                 earlier.due = max(earlier.due - n_packets, self._number + 1)
                 earlier.cost = cost
                 earlier.cut_at = min(earlier.cut_at, self._number - 1)
-                self._record_arrivals(earlier)
+                self._record_received(earlier)
                 yield _Variant(earlier)
 
 
@@ -548,8 +547,9 @@ _SLACK_PACKETS = 4
 def with_ack_times(order: SendOrder, first_packets: tuple[int, ...]) -> SendOrder:
     """Return the order with acknowledgements no later than those packets, and not much earlier.
 
-    What they declare lost is touched with what they acknowledge. Those at `MAX_VARINT` came after
-    the last packet, and are left out. Streams close as early as may be, as before.
+    They touch the streams of the packets that they acknowledge or declare lost. Those at
+    `MAX_VARINT` came after the last packet, and are left out. Streams close as early as may be, as
+    before.
     """
     touched: deque[tuple[int, int, int]] = deque()
     for number, ack in zip(first_packets, _acks(order), strict=True):

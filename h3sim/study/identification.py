@@ -391,7 +391,7 @@ def candidates_for(order: SendOrder) -> list[Mechanism]:
         # One that no response reached.
         if _LONGEST_QUANTUM not in quanta:
             found += [replace(each, turn=_LONGEST_QUANTUM) for each in _EPS]
-            # In a client's log its times explain too much, as those that are missing are searched.
+            # It explains a client's log too easily, as the times that the log lacks are searched.
             if order.source == "server":
                 found += [
                     Mechanism(

@@ -107,6 +107,18 @@ def unpickled(state: bytes) -> Scheduler:
     return scheduler
 
 
+def requeue(scheduler: Any, stream_id: int, *, has_requeue: bool) -> None:
+    """Requeue a stream; a scheduler without `requeue` has it leave and join.
+
+    Whether it has one is asked once, as a protocol's check takes longer than a pick.
+    """
+    if has_requeue:
+        scheduler.requeue(stream_id)
+    else:
+        scheduler.deactivate(stream_id)
+        scheduler.activate(stream_id)
+
+
 class LostFrame(NamedTuple):
     """Bytes of a stream in a lost packet, sent between packets *after* and *before*."""
 
@@ -260,7 +272,7 @@ class RecordedScheduler:
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
-        self._can_requeue = isinstance(scheduler, SupportsRequeue)
+        self._has_requeue = isinstance(scheduler, SupportsRequeue)
         self.calls: list[SchedulerCall] = []
         """The calls so far; those of `pick` are left out."""
         self._states = [(0, pickled(scheduler))]
@@ -280,11 +292,10 @@ class RecordedScheduler:
         method, stream_id, argument, _ = call
         if argument is not None:
             getattr(scheduler, method)(stream_id, argument)
-        elif method != "requeue" or self._can_requeue:
-            getattr(scheduler, method)(stream_id)
+        elif method == "requeue":
+            requeue(scheduler, stream_id, has_requeue=self._has_requeue)
         else:
-            scheduler.deactivate(stream_id)
-            scheduler.activate(stream_id)
+            getattr(scheduler, method)(stream_id)
 
     def save(self) -> tuple[list[SchedulerCall], list[tuple[int, bytes]], bytes]:
         """Return what `restore` goes back to."""
@@ -515,7 +526,8 @@ class HistorySearch:
     """A search for the history of a server in which a mechanism sends as a log shows.
 
     A client knows neither when a stream joined, between its request and its first byte, nor when
-    acknowledgements requeued streams, within a round trip's variation. Each is chosen as late as
+    acknowledgements requeued streams, within a round trip's variation, or within a few packets if
+    their times were searched (`ack_times`). Each is chosen as late as
     the picks allow: a stream joins once it is sent, or earlier if it is not next then. The earlier
     it joins, the earlier it is picked, so bisection finds the time.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,6 +18,7 @@ from h3sim.study.ack_times import AckTimeSearch, with_ack_times, with_lost_frame
 from h3sim.study.identification import Mechanism, identify, predictions
 from h3sim.study.send_history import HistorySearch, SchedulerCall
 from h3sim.study.send_order import Acknowledgement, SendOrder, Step, StepKind, send_orders
+from tests.logs import client_order
 from validation.identified import is_history
 
 if TYPE_CHECKING:
@@ -29,22 +30,6 @@ REQUEUING = Mechanism(
 STREAMS = (0, 4, 8)
 SPARE_PACKETS = 4
 """Packets from one that is acknowledged to the first that may know of it."""
-
-
-def _order(steps: list[Step], **about: Any) -> SendOrder:
-    return SendOrder(
-        title="by hand",
-        source="client",
-        steps=tuple(steps),
-        packet_bytes=1000,
-        turn_bytes=1000,
-        knows_losses=False,
-        paths={},
-        unknown=(),
-        signals={stream_id: Eps() for stream_id in STREAMS},
-        has_signals=True,
-        **about,
-    )
 
 
 def _sent(first_packets: list[int], *, lost: tuple[int, ...] = (), n_packets: int) -> SendOrder:
@@ -85,7 +70,7 @@ def _sent(first_packets: list[int], *, lost: tuple[int, ...] = (), n_packets: in
         step = Step(StepKind.SENT, number, stream_id, 1000, number, offset=offsets[stream_id])
         steps.append(step._replace(is_choice=number not in lost))
         offsets[stream_id] += 1000
-    return _order(steps, lost_packets=lost, acknowledgements=tuple(acknowledgements))
+    return client_order(steps, lost_packets=lost, acknowledgements=tuple(acknowledgements))
 
 
 def _slow_start(n_acks: int, window: int) -> list[int]:
@@ -182,7 +167,7 @@ def test_lost_packets_carry_what_they_did_in_a_history() -> None:
         Step(StepKind.SENT, 2, 4, 1000, 2, is_choice=True),
         Step(StepKind.SENT, 3, 4, 1000, 3, is_choice=True, offset=1000),
     ]
-    order = _order(steps, lost_packets=(1,))
+    order = client_order(steps, lost_packets=(1,))
     calls = [SchedulerCall("charge", 0, 1000, 0), SchedulerCall("charge", 4, 1000, 1)]
     assert with_lost_frames(order, calls).steps == (
         steps[0],

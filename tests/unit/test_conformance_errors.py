@@ -132,17 +132,9 @@ def test_one_that_other_processes_cannot_import_is_skipped_and_not_accused(
     # Not `python -m pytest`, which puts the folder where modules are looked for.
     program = "import sys, pytest; sys.path.remove(''); sys.exit(pytest.main(sys.argv[1:]))"
     options = ["-rs", "-p", "no:cacheprovider", "--import-mode=importlib", "-k", "every_process"]
-    done = subprocess.run(
-        [sys.executable, "-c", program, *options],
-        cwd=tmp_path,
-        env={**os.environ, "PYTEST_ADDOPTS": "", "COLUMNS": "200"},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=HANG_S,
-    )
-    assert "another process cannot make it: ModuleNotFoundError: No module named" in done.stdout
-    assert "1 skipped" in done.stdout
+    output = _output(tmp_path, "-c", program, *options)
+    assert "another process cannot make it: ModuleNotFoundError: No module named" in output
+    assert "1 skipped" in output
 
 
 def test_pytest_shows_no_frames_of_the_suite_above_an_exception(tmp_path: Path) -> None:
@@ -157,19 +149,25 @@ def test_pytest_shows_no_frames_of_the_suite_above_an_exception(tmp_path: Path) 
         "def test_pick(): check_law(Candidate(factory=NoPick), Law.WORK_CONSERVING)\n"
         "def test_open(): check_law(Candidate(factory=NoOpen), Law.WORK_CONSERVING)\n"
     )
+    output = _output(tmp_path, "-m", "pytest", "-p", "no:cacheprovider")
+    assert "2 failed" in output
+    assert "mine.py:3: KeyError" in output
+    assert "mine.py:5: KeyError" in output
+    assert "call_sequences.py" not in output
+
+
+def _output(folder: Path, *words: str) -> str:
+    """Return what Python prints in a folder, in wide lines."""
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTEST_ADDOPTS": ""},
+        [sys.executable, *words],
+        cwd=folder,
+        env={**os.environ, "PYTEST_ADDOPTS": "", "COLUMNS": "200"},
         capture_output=True,
         text=True,
         check=False,
         timeout=HANG_S,
     )
-    assert "2 failed" in done.stdout
-    assert "mine.py:3: KeyError" in done.stdout
-    assert "mine.py:5: KeyError" in done.stdout
-    assert "call_sequences.py" not in done.stdout
+    return done.stdout
 
 
 WRONG: dict[str, tuple[Callable[[], Any], str]] = {

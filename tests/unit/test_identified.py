@@ -18,6 +18,7 @@ from h3sim.study import send_history
 from h3sim.study.identification import Mechanism
 from h3sim.study.send_history import HistorySearch, LostPackets, SchedulerCall
 from h3sim.study.send_order import SendOrder, Step, StepKind, send_orders
+from tests.logs import client_order
 from validation.identified import (
     Case,
     history,
@@ -131,18 +132,7 @@ def _sent(
             step = Step(StepKind.SENT, number, stream_id, 1000, number, offset=sent[stream_id])
             steps.append(step._replace(is_choice=number not in lost))
             sent[stream_id] += 1000
-    return SendOrder(
-        title="by hand",
-        source="client",
-        steps=tuple(steps),
-        packet_bytes=1000,
-        turn_bytes=1000,
-        knows_losses=False,
-        paths={},
-        unknown=(),
-        lost_packets=lost,
-        round_trip_ns=round_trip_ns,
-    )
+    return client_order(steps, lost_packets=lost, round_trip_ns=round_trip_ns)
 
 
 TREE = Mechanism(kind=SchedulerKind.TREE)

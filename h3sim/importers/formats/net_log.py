@@ -253,7 +253,8 @@ class NetLog:
     def _time_of_frame(self, at_ms: float) -> float:
         """Return the time of a frame, a nanosecond after the frame before of the same millisecond.
 
-        A log has whole milliseconds, but its order is that in which frames arrived.
+        A log has whole milliseconds, but its order is that in which frames arrived (`recorded_ms`
+        takes the nanoseconds off again).
         """
         last_ms, n_frames = self._last_frame
         n_frames = n_frames + 1 if at_ms == last_ms else 0
