@@ -9,7 +9,8 @@ from heapq import heappop, heappush
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from h3sim.engine._simpy import Environment, StopSimulation
+from simpy.core import Environment, StopSimulation
+
 from h3sim.errors import InputError, NetworkError, ValidationIssue
 
 if TYPE_CHECKING:

@@ -89,22 +89,6 @@ def test_whoever_calls_the_command_line_as_a_function_keeps_its_garbage_collecto
     assert (gc.get_freeze_count(), gc.isenabled()) == before
 
 
-@pytest.mark.parametrize("first", ["import simpy", "import h3sim; h3sim.simulate('davies-meenan')"])
-def test_simpy_is_complete_for_others_that_import_it_before_or_after(first: str) -> None:
-    code = (
-        f"{first}; import simpy, simpy.core, h3sim.engine.environment as ours;"
-        " from simpy import Store, Environment; print(Environment is simpy.core.Environment,"
-        " issubclass(ours.LoadEnvironment, Environment), Store, sorted(dir(simpy)),"
-        " simpy.__version__)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    plain = "import simpy; print(True, True, simpy.Store, sorted(dir(simpy)), simpy.__version__)"
-    expected = subprocess.run(
-        [sys.executable, "-c", plain], capture_output=True, text=True, check=True
-    )
-    assert done.stdout == expected.stdout
-
-
 def test_a_function_goes_before_the_module_of_its_name() -> None:
     code = (
         "import h3sim.study.compare as module; from h3sim.study import compare;"

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-import sys
 from dataclasses import replace
-from importlib.machinery import ModuleSpec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -28,10 +24,6 @@ from h3sim.transport import HandshakeMode, LinkProfile, Network, Protocol, Role
 from h3sim.units import ms
 from tests.helpers import page_of
 from tests.unit.test_engine_reports import SignalLog
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 ROOT = {"id": "/", "kind": "document", "bytes": 1000}
 Entries = list[tuple[int, Any]]
@@ -423,53 +415,6 @@ def test_a_single_connection_is_number_0() -> None:
     (connection,) = engine.simulate(spec).connections
     assert connection.number == 0
     assert connection.opened_at_ns == 0
-
-
-@pytest.fixture
-def without_simpy() -> Iterator[None]:
-    """Forget SimPy, and the module that registers it; put both back afterwards."""
-
-    def loaded() -> list[str]:
-        names = ("simpy", "h3sim.engine._simpy")
-        return [name for name in sys.modules if name in names or name.startswith("simpy.")]
-
-    before = {name: sys.modules.pop(name) for name in loaded()}
-    yield
-    for name in loaded():
-        del sys.modules[name]
-    sys.modules.update(before)
-    engine_package: Any = engine
-    engine_package._simpy = before["h3sim.engine._simpy"]
-
-
-@pytest.mark.usefixtures("without_simpy")
-class TestSimPy:
-    def test_its_package_is_executed_when_it_is_used(self) -> None:
-        own: Any = importlib.import_module("h3sim.engine._simpy")
-        package = sys.modules["simpy"]
-        assert "AllOf" not in vars(package)
-        from simpy import AllOf, Environment
-
-        assert AllOf.__name__ == "AllOf"
-        assert Environment is own.Environment
-        assert "__getattr__" not in vars(package)
-        assert sys.modules["simpy"] is package
-
-    def test_a_program_that_has_it_keeps_it(self) -> None:
-        package = importlib.import_module("simpy")
-        own: Any = importlib.import_module("h3sim.engine._simpy")
-        assert sys.modules["simpy"] is package
-        assert own.Environment is package.Environment
-
-    @pytest.mark.parametrize("spec", [None, ModuleSpec("simpy", None)])
-    def test_where_it_is_not_found_the_import_itself_reports_that(
-        self, spec: ModuleSpec | None, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(importlib.util, "find_spec", lambda name: spec)
-        own: Any = importlib.import_module("h3sim.engine._simpy")
-        # Which finds it here, in its own way.
-        assert "AllOf" in vars(sys.modules["simpy"])
-        assert own.Environment is sys.modules["simpy"].Environment
 
 
 def test_a_load_of_too_many_events_names_their_number(monkeypatch: pytest.MonkeyPatch) -> None:
