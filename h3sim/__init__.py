@@ -20,31 +20,6 @@ Importing this is quick: each name is loaded when it is first used. Simulating l
 standard library only; figures and tables load what they need when they are made.
 """
 
-import importlib
-
-from h3sim.lazy import attach, register_accessor
+from h3sim.lazy import attach
 
 __getattr__, __dir__, __all__ = attach(__name__)
-
-# Figures are on a higher floor than the values that they show, and import matplotlib: a provider
-# is a function, so that this happens only when a figure is drawn.
-register_accessor(
-    "load.plot", lambda load: importlib.import_module("h3sim.reporting").LoadPlots([load])
-)
-register_accessor(
-    "measured.plot", lambda log: importlib.import_module("h3sim.reporting").LogPlots([log])
-)
-register_accessor(
-    "identification.plot",
-    lambda found: importlib.import_module("h3sim.reporting").IdentificationPlots(found),
-)
-register_accessor(
-    "page.plot", lambda page: importlib.import_module("h3sim.reporting").PagePlots(page)
-)
-register_accessor(
-    "optimality.plot",
-    lambda optimality: importlib.import_module("h3sim.reporting").OptimalityPlots(optimality),
-)
-register_accessor(
-    "results.plot", lambda results: importlib.import_module("h3sim.reporting").StudyPlots(results)
-)

@@ -105,23 +105,9 @@ def gc_paused() -> Iterator[None]:
             gc.enable()
 
 
-_PROVIDERS: dict[str, Callable[[Any], Any]] = {}
-"""Functions from an owner to its attribute, by the attribute's name, such as "load.plot"."""
+def reporting() -> Any:
+    """Return `h3sim.reporting`, which imports matplotlib and is above what it draws.
 
-
-def register_accessor(name: str, provider: Callable[[Any], Any]) -> None:
-    """Register *provider*, a function of the owner, for an attribute such as "load.plot".
-
-    A lower floor can thus have an attribute that a higher floor, which it must not import, defines.
+    Results return its figures as their attribute `plot`.
     """
-    _PROVIDERS[name] = provider
-
-
-def accessor(name: str, value: Any) -> Any:
-    """Return the registered attribute *name* of its owner *value*.
-
-    >>> register_accessor("text.length", len)
-    >>> accessor("text.length", "four")
-    4
-    """
-    return _PROVIDERS[name](value)
+    return importlib.import_module("h3sim.reporting")

@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.errors import InputError, PageError, UnknownNameError, ValidationIssue
-from h3sim.lazy import accessor
+from h3sim.lazy import reporting
 from h3sim.page.hosts import Host, host_problems
 from h3sim.page.recording import (
     Layout,
@@ -564,7 +564,7 @@ class Page(Graph, RichDisplay):
     @property
     def plot(self) -> Any:
         """Figures of this page: `plot.dependencies()`, `plot.kinds()`."""
-        return accessor("page.plot", self)
+        return reporting().PagePlots(self)
 
     @property
     def graph(self) -> nx.DiGraph[str]:

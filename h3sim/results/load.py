@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from h3sim import metrics
 from h3sim._version import __version__
 from h3sim.errors import InputError, NothingToMeasureError
-from h3sim.lazy import accessor
+from h3sim.lazy import reporting
 from h3sim.page import Kind
 from h3sim.results.configuration import configuration, hol_figures, identity, in_words, notes
 from h3sim.results.connections import Connection, PacketCount
@@ -258,7 +258,7 @@ class Load(WithMilestones, RichDisplay):
     @property
     def plot(self) -> Any:
         """Figures of this load: `plot.multiplexing()`, `plot.byte_index()`, `plot.waterfall()`."""
-        return accessor("load.plot", self)
+        return reporting().LoadPlots([self])
 
     def to_pandas(self) -> pd.DataFrame:
         """Return `timings` as a pandas DataFrame; its `attrs` describe the run.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim import metrics
 from h3sim._version import __version__
-from h3sim.lazy import accessor
+from h3sim.lazy import reporting
 from h3sim.qlog import read_qlog
 from h3sim.results.configuration import FORMAT, LoadIdentity, hol_figures
 from h3sim.results.connections import PacketCount
@@ -46,7 +46,7 @@ class Measurement:
     @property
     def plot(self) -> Any:
         """Figures of this log: `plot.byte_ranges()`, `plot.progress()`."""
-        return accessor("measured.plot", self)
+        return reporting().LogPlots([self])
 
     @property
     def trace(self) -> Trace:

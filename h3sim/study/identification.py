@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim._version import __version__
 from h3sim.errors import InputError
-from h3sim.lazy import accessor
+from h3sim.lazy import reporting
 from h3sim.schedulers import EpsScheduler, Mixed, Quantum, Retransmit, SupportsRequeue
 from h3sim.schema.arguments import PATH, ErrorCollector, check_arguments
 from h3sim.schema.output import (
@@ -869,7 +869,7 @@ class Identification:
     @property
     def plot(self) -> Any:
         """Figures: `plot.picks()`."""
-        return accessor("identification.plot", self)
+        return reporting().IdentificationPlots(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as a document, h3sim-identification/1."""

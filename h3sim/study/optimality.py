@@ -13,7 +13,7 @@ from h3sim._version import __version__
 from h3sim.browser import BrowserMode
 from h3sim.config.load_config import LoadConfig, config_for, over_networks
 from h3sim.errors import InputError, NothingToMeasureError, needing_extra
-from h3sim.lazy import accessor
+from h3sim.lazy import reporting
 from h3sim.page.categories import PAGE_CLASSES, classes_of
 from h3sim.page.transforms import with_cached
 from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
@@ -330,7 +330,7 @@ class Optimality(ResultTable):
     @property
     def plot(self) -> Any:
         """Figures, by the methods of `h3sim.reporting.OptimalityPlots`: `plot.schemes()`, ..."""
-        return accessor("optimality.plot", self)
+        return reporting().OptimalityPlots(self)
 
 
 class _Summary(TypedDict):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, overload
 from h3sim._version import __version__
 from h3sim.config.options import file_key
 from h3sim.errors import InputError, ValidationIssue, needing_extra
-from h3sim.lazy import accessor
+from h3sim.lazy import reporting
 from h3sim.results.figures import FIGURES
 from h3sim.schema import format_value, parse_json, read_text, write_atomically
 from h3sim.schema.arguments import PATH, check_arguments
@@ -194,7 +194,7 @@ class Results(StudyRows, RichDisplay):
     @property
     def plot(self) -> Any:
         """Plots, as methods of `h3sim.reporting.StudyPlots`: `plot.cdf()`, `plot.ranks()`."""
-        return accessor("results.plot", self)
+        return reporting().StudyPlots(self)
 
     # Conversion
 

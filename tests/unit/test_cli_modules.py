@@ -32,10 +32,10 @@ ENDPOINTS = (
 )
 
 RARE = (
-    *("h3sim.headers.registry", "h3sim.browser.rendering", "h3sim.page.synthetic", "random"),
-    *("importlib.metadata", "importlib.resources", "difflib", "html", "email"),
+    *("h3sim.headers.registry", "h3sim.browser.rendering", "h3sim.page.synthetic"),
+    *("difflib", "html"),
 )
-"""What few loads need."""
+"""What few loads need. SimPy itself imports modules that read packages and mails."""
 OVER_LINKS = (
     *("h3sim.transport.profile", "h3sim.transport.quic.settings", "h3sim.transport.tcp.settings"),
     *("h3sim.engine.endpoints", "h3sim.http.header_senders", "h3sim.http.header_senders"),
@@ -84,9 +84,11 @@ def test_a_small_page_takes_few_modules() -> None:
 
 
 def test_whoever_calls_the_command_line_as_a_function_keeps_its_garbage_collector() -> None:
-    before = gc.get_freeze_count(), gc.isenabled()
+    n_frozen, was_enabled = gc.get_freeze_count(), gc.isenabled()
     assert main(["list", "sets"]) == 0
-    assert (gc.get_freeze_count(), gc.isenabled()) == before
+    # Objects that the tests froze may be freed meanwhile; the command freezes none.
+    assert gc.get_freeze_count() <= n_frozen
+    assert gc.isenabled() == was_enabled
 
 
 def test_a_function_goes_before_the_module_of_its_name() -> None:
