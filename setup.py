@@ -3,10 +3,8 @@
 setup.cfg says everything else.
 """
 
-import ast
 import configparser
 import os
-import re
 import runpy
 import sys
 from pathlib import Path
@@ -47,60 +45,7 @@ def extensions() -> list:
     options = ["--config-file=", "--ignore-missing-imports", "--follow-imports=silent"]
     # Tests of what it computes are as good without optimization, which takes most of the time.
     level = os.environ.get("H3SIM_OPT_LEVEL", "2")
-    found = mypycify([*options, *names], opt_level=level, debug_level="0")
-    docstrings = docstrings_of(names)
-    for source in {Path(name) for extension in found for name in extension.sources}:
-        text = source.read_text(encoding="utf-8")
-        source.write_text(with_docstrings(text, docstrings), encoding="utf-8")
-    return found
-
-
-def docstrings_of(names: list[str]) -> dict[str, str]:
-    """Return the docstrings of modules, classes and functions by what mypyc calls these in C.
-
-    That is the end of the module's name that no other module has, the class and the function; here
-    are all ends, of which those of several modules are never asked for.
-    """
-    found = {}
-    for name in names:
-        tree = ast.parse((FOLDER / name).read_text(encoding="utf-8"))
-        parts = name.removesuffix(".py").split("/")
-        ends = ["___".join(parts[place:]) for place in range(len(parts))]
-        found[".".join(parts)] = ast.get_docstring(tree) or ""
-        for node in tree.body:
-            inner = node.body if isinstance(node, ast.ClassDef) else []
-            for path in ((node,), *((node, below) for below in inner)):
-                if isinstance(path[-1], ast.FunctionDef | ast.ClassDef):
-                    own = "___".join(each.name for each in path)
-                    found |= {f"{end}___{own}": ast.get_docstring(path[-1]) or "" for end in ends}
-    return found
-
-
-def with_docstrings(text: str, docstrings: dict[str, str]) -> str:
-    """Return C code of mypyc, which leaves docstrings out, with those of its tables filled in."""
-
-    def behind(match: re.Match[str]) -> str:
-        return f'{match[1]}{in_c(docstrings.get(match[2], ""))}")'
-
-    def instead(match: re.Match[str]) -> str:
-        told = docstrings.get(match[2].replace("_get_", "___", 1), "")
-        return f'{match[1]}"{in_c(told)}"{match[3]}' if told else match[0]
-
-    # There is no signature where a default cannot be written as text.
-    text = text.replace("PyDoc_STR(NULL)", 'PyDoc_STR("")')
-    string = r'PyDoc_STR\("(?:[^"\\]|\\.)*'
-    text = re.sub(rf'(\(PyCFunction\)CPyPy_(\w+),[\w|\s]+,\s*{string})"\)', behind, text)
-    text = re.sub(rf'(CPyType_(\w+)_template_ = {{[^}}]*?\.tp_doc = {string})"\)', behind, text)
-    text = re.sub(r"(\(getter\)(\w+),\s*(?:NULL|\(setter\)\w+),\s*)NULL(,\s*NULL})", instead, text)
-    return re.sub(r'("([\w.]+)",\s*)NULL(, /\* docstring \*/)', instead, text)
-
-
-def in_c(text: str) -> str:
-    """Return text as it stands between the quotes of a string in C."""
-    return "".join(
-        chr(byte) if 32 <= byte < 127 and byte not in b'"\\?' else f"\\{byte:03o}"
-        for byte in text.encode("utf-8")
-    )
+    return mypycify([*options, *names], opt_level=level, debug_level="0")
 
 
 def write_commit(package: Path) -> None:

@@ -9,7 +9,6 @@ import os
 import re
 import sys
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 import pytest
 
@@ -184,37 +183,3 @@ def test_what_is_compiled_passes_no_options_on_to_the_class_above() -> None:
 def test_a_run_that_is_meant_for_the_compiled_build_is_one_of_it() -> None:
     if os.environ.get("H3SIM_COMPILE") == "1":
         assert h3sim.build() == "compiled"
-
-
-def method_of(owner: type, name: str) -> Any:
-    """Return the method, property or static method as it was written."""
-    found = vars(owner)[name]
-    return getattr(found, "__func__", found)
-
-
-def test_what_is_compiled_keeps_its_docstrings() -> None:
-    """mypyc leaves them out, and setup.py writes them into its C code: `help()` is one in both."""
-    lost = []
-    for name in (CHECKOUT / "compiled.txt").read_text("utf-8").split():
-        module = importlib.import_module(name.removesuffix(".py").replace("/", "."))
-        tree = ast.parse((CHECKOUT / name).read_text("utf-8"))
-        documented: list[tuple[str, Any, Any]] = [(name, module, tree)]
-        for node in tree.body:
-            if isinstance(node, ast.ClassDef | ast.FunctionDef):
-                owner = getattr(module, node.name)
-                documented.append((f"{name} {node.name}", owner, node))
-                documented += [
-                    (f"{name} {node.name}.{below.name}", method_of(owner, below.name), below)
-                    for below in (node.body if isinstance(node, ast.ClassDef) else ())
-                    if isinstance(below, ast.FunctionDef) and not below.name.startswith("__")
-                ]
-        lost += [
-            position
-            for position, found, node in documented
-            # Named tuples, enumerations and protocols stay classes of Python, to which mypyc gives
-            # words of its own.
-            if not isinstance(found, property)
-            and found.__doc__ != "mypyc filler docstring"
-            and (ast.get_docstring(node) or "").partition("\n")[0] not in (found.__doc__ or "")
-        ]
-    assert lost == []
