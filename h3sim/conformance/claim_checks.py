@@ -22,9 +22,8 @@ from h3sim.conformance.laws import (
     HistoryEndedError,
     Law,
     NotCheckedError,
-    checks,
 )
-from h3sim.conformance.runner import check_all, shortened
+from h3sim.conformance.runner import check_all, checks, shortened
 from h3sim.conformance.subject import (
     BoundedWait,
     ByteShares,

@@ -25,8 +25,8 @@ from h3sim.conformance.call_sequences import (
     RecordingScheduler,
     valid_history,
 )
-from h3sim.conformance.laws import BrokenLawError, HistoryEndedError, Law, NotCheckedError, checks
-from h3sim.conformance.runner import check_all, shortened
+from h3sim.conformance.laws import BrokenLawError, HistoryEndedError, Law, NotCheckedError
+from h3sim.conformance.runner import check_all, checks, shortened
 from h3sim.conformance.subject import FreesMemory
 from h3sim.constants import STREAM_ID_STEP
 from h3sim.errors import SchedulerTimeoutError

@@ -6,15 +6,10 @@ import enum
 import json
 import re
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from hypothesis import settings
-
-    from h3sim.conformance.subject import Candidate
+    from collections.abc import Sequence
 
 
 class Law(enum.Enum):
@@ -82,28 +77,6 @@ class Law(enum.Enum):
         "ten times the streams do not take three times the work for a turn",
     )
     NEVER_RAISES = "never-raises", "no history that keeps the contract raises an exception"
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """Check of *law*, called with a candidate and the settings that limit the search.
-
-    It raises `BrokenLawError` if the law is broken, and `NotCheckedError` if it is not claimed or
-    cannot be checked.
-    """
-
-    law: Law
-    function: Callable[[Candidate, settings], None]
-
-    def __call__(self, candidate: Candidate, budget: settings) -> None:
-        """Check the law for *candidate*."""
-        __tracebackhide__ = True
-        self.function(candidate, budget)
-
-
-def checks(law: Law) -> Callable[[Callable[[Candidate, settings], None]], Check]:
-    """Return a decorator that marks a function as the check of *law*."""
-    return partial(Check, law)
 
 
 class BrokenLawError(AssertionError):

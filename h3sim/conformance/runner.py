@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -18,6 +20,29 @@ if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
     from h3sim.conformance.call_sequences import Event, History
+    from h3sim.conformance.subject import Candidate
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Check of *law*, called with a candidate and the settings that limit the search.
+
+    It raises `BrokenLawError` if the law is broken, and `NotCheckedError` if it is not claimed or
+    cannot be checked.
+    """
+
+    law: Law
+    function: Callable[[Candidate, settings], None]
+
+    def __call__(self, candidate: Candidate, budget: settings) -> None:
+        """Check the law for *candidate*."""
+        __tracebackhide__ = True
+        self.function(candidate, budget)
+
+
+def checks(law: Law) -> Callable[[Callable[[Candidate, settings], None]], Check]:
+    """Return a decorator that marks a function as the check of *law*."""
+    return partial(Check, law)
 
 
 PROFILES = {"quick": 15, "default": 30, "thorough": 1000}

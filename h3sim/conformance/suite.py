@@ -15,13 +15,12 @@ import hypothesis
 from h3sim.conformance import claim_checks, contract_checks
 from h3sim.conformance.laws import (
     BrokenLawError,
-    Check,
     ConformanceReport,
     Law,
     LawVerdict,
     NotCheckedError,
 )
-from h3sim.conformance.runner import keeping_failures_as, usual_settings
+from h3sim.conformance.runner import Check, keeping_failures_as, usual_settings
 from h3sim.conformance.subject import Candidate
 from h3sim.errors import InputError, ValidationIssue, needing_extra
 from h3sim.schedulers import DriverScheduler, drivers_released

@@ -12,7 +12,7 @@ from h3sim.engine.browser_driver import BrowserDriver
 from h3sim.engine.constant_rate import ConstantRateTransport
 from h3sim.engine.environment import LoadEnvironment
 from h3sim.engine.http_connection import HttpConnection
-from h3sim.engine.signalling import has_thresholds
+from h3sim.engine.signalling import UnsignalledRequests, has_thresholds
 from h3sim.errors import PageError
 from h3sim.http import StreamSender
 from h3sim.results.requests import request_sizer
@@ -195,8 +195,6 @@ class LinkBuilder(_Connector):
                 self.environment, endpoints, streams, spec.page, spec.header_compression
             )
         if on_idle is not None:
-            from h3sim.engine.host_connections import UnsignalledRequests
-
             signalling = UnsignalledRequests(streams, on_idle)
             return self._build_connection(transport, None, signalling=signalling)
         return self._build_connection(transport, thresholds)

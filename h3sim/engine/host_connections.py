@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from h3sim.constants import STREAM_ID_STEP
 from h3sim.engine.environment import EventPriority
-from h3sim.engine.signalling import PrioritySignalling
 from h3sim.page.hosts import HostGroup, host_groups, host_names, known_hosts
 from h3sim.schemes import make_policy
 from h3sim.signals import BucketPriority, Eps, H2Priority, Rank, StrictPriority
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from h3sim.engine.builders import LinkBuilder
     from h3sim.engine.environment import LoadEnvironment
     from h3sim.engine.http_connection import HttpConnection
-    from h3sim.engine.signalling import PriorityTarget
     from h3sim.page import Page, Resource, ResourceState
     from h3sim.results import LoadSpec
     from h3sim.schemes import Scheme
@@ -217,41 +215,6 @@ def make_connections(spec: LoadSpec, builder: LinkBuilder) -> HostConnections:
 def rtt_to(spec: LoadSpec, group: HostGroup) -> int | None:
     """Return the round-trip time to hosts if it is not the network's."""
     return None if spec.hosts is None else group.rtt_ns
-
-
-class UnsignalledRequests(PrioritySignalling):
-    """The absence of priority signals in HTTP/1.1; *on_idle* is called after each response."""
-
-    def __init__(self, streams: PriorityTarget, on_idle: Callable[[], None]) -> None:
-        self._streams = streams
-        self._on_idle = on_idle
-        self.record: list[tuple[int, int, Signal]] = []
-
-    def on_connected(self) -> None:
-        """Do nothing."""
-
-    def on_requested(self, stream_id: int, resource: Resource) -> None:
-        """Do nothing: requests have no priority."""
-
-    def on_changed(self, resource: Resource | None, change: ResourceState, now_ns: int) -> None:
-        """Do nothing: a request cannot be reprioritized once it is sent."""
-
-    def on_finished(self, stream_id: int) -> None:
-        """Report that the connection is idle."""
-        del stream_id
-        self._on_idle()
-
-    def on_request_arrived(self, stream_id: int, resource: Resource, now_ns: int) -> None:
-        """Open the stream of the response."""
-        # With any priority: a connection of HTTP/1.1 has one response at a time.
-        del resource, now_ns
-        self._streams.open(stream_id, H2Priority())
-
-    def on_message_arrived(self, number: int, now_ns: int) -> None:
-        """Do nothing: no frames are sent."""
-
-    def on_closed(self, stream_id: int, now_ns: int) -> None:
-        """Do nothing."""
 
 
 class RequestPriorities:

@@ -10,7 +10,7 @@ from h3sim import http
 from h3sim._mypyc import mypyc_attr
 from h3sim.http import DefaultPriority, PriorityReceiver
 from h3sim.page import UNCHANGED
-from h3sim.signals import DEFAULT_WEIGHT, Eps, WithoutSignal
+from h3sim.signals import DEFAULT_WEIGHT, Eps, H2Priority, WithoutSignal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -426,3 +426,38 @@ class ServerPriorityPolicy:
         self._client_signals[element_id] = signal
         self.record.append((self._now_ns(), element_id, signal))
         self._streams.update(element_id, signal)
+
+
+class UnsignalledRequests(PrioritySignalling):
+    """The absence of priority signals in HTTP/1.1; *on_idle* is called after each response."""
+
+    def __init__(self, streams: PriorityTarget, on_idle: Callable[[], None]) -> None:
+        self._streams = streams
+        self._on_idle = on_idle
+        self.record: list[tuple[int, int, Signal]] = []
+
+    def on_connected(self) -> None:
+        """Do nothing."""
+
+    def on_requested(self, stream_id: int, resource: Resource) -> None:
+        """Do nothing: requests have no priority."""
+
+    def on_changed(self, resource: Resource | None, change: ResourceState, now_ns: int) -> None:
+        """Do nothing: a request cannot be reprioritized once it is sent."""
+
+    def on_finished(self, stream_id: int) -> None:
+        """Report that the connection is idle."""
+        del stream_id
+        self._on_idle()
+
+    def on_request_arrived(self, stream_id: int, resource: Resource, now_ns: int) -> None:
+        """Open the stream of the response."""
+        # With any priority: a connection of HTTP/1.1 has one response at a time.
+        del resource, now_ns
+        self._streams.open(stream_id, H2Priority())
+
+    def on_message_arrived(self, number: int, now_ns: int) -> None:
+        """Do nothing: no frames are sent."""
+
+    def on_closed(self, stream_id: int, now_ns: int) -> None:
+        """Do nothing."""
