@@ -20,6 +20,7 @@ Importing this is quick: each name is loaded when it is first used. Simulating l
 standard library only; figures and tables load what they need when they are made.
 """
 
+import functools
 import importlib
 
 from h3sim.lazy import attach, register_accessor
@@ -30,6 +31,12 @@ __getattr__, __dir__, __all__ = attach(__name__)
 # is a function, so that this happens only when a figure is drawn.
 register_accessor(
     "load.plot", lambda load: importlib.import_module("h3sim.reporting").LoadPlots([load])
+)
+register_accessor(
+    "network.with_",
+    lambda network: functools.partial(
+        importlib.import_module("h3sim.config.load_config").network_with, network
+    ),
 )
 register_accessor(
     "measured.plot", lambda log: importlib.import_module("h3sim.reporting").LogPlots([log])
