@@ -435,11 +435,11 @@ def _one_of(kind: str, name: str) -> Any:
 def _metric_parts(name: str, width: int | None) -> Iterator[str]:
     figure: Figure = _one_of("metric", name)
     yield _heading(name, figure.title, width)
-    places = ["columns of studies" + (" on request (metrics=...)" if figure.is_on_demand else "")]
-    places += [f"JSON of a load ({'.'.join(figure.key)})"] if figure.key else []
-    places += ["tables of speedups over seeds"] if figure.is_compared else []
-    places += [f"h3sim compare --metric {name}"]
-    rows = [("what it is", figure.about), ("where", "; ".join(places))]
+    uses = ["columns of studies" + (" on request (metrics=...)" if figure.is_on_demand else "")]
+    uses += [f"JSON of a load ({'.'.join(figure.key)})"] if figure.key else []
+    uses += ["tables of speedups over seeds"] if figure.is_compared else []
+    uses += [f"h3sim compare --metric {name}"]
+    rows = [("what it is", figure.about), ("where", "; ".join(uses))]
     if figure.is_computed:
         rows.append(("needs", "a page that the browser computes (--browser parse)"))
     yield format_pairs(rows, width=width)

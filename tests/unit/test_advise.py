@@ -99,7 +99,7 @@ def test_what_is_not_there_is_reported(
 def test_advice_as_json_holds_the_sentence_and_what_it_rests_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["recommend", str(har_file(tmp_path)), *SHORT, "--json", "--plot", "none"]) == 0
+    assert main(["recommend", str(har_file(tmp_path)), *SHORT, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["format"], document["above_the_fold_from"]) == ("h3sim-advice/2", "heuristic")
     assert document["sentence"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import h3sim
@@ -93,8 +95,9 @@ def test_a_word_of_the_field_leads_to_the_option(
         main(["run", "creative", f"--{word}", "5"])
     assert exited.value.code == 2
     assert f"did you mean --{option}?" in capsys.readouterr().err
+    options: dict[str, Any] = {word.replace("-", "_"): 5}
     with pytest.raises(UnknownOptionError, match=f"did you mean {option.replace('-', '_')}[ ?]"):
-        h3sim.simulate("creative", **{word.replace("-", "_"): 5})
+        h3sim.simulate("creative", **options)
 
 
 def test_a_word_leads_to_a_setting_where_the_option_is_rare(
