@@ -68,6 +68,10 @@ class ValidationIssue:
         return escape_control(f"{key}: {self.message}" if key else self.message)
 
 
+class NotReusedWarning(UserWarning):
+    """A scheduler or controller cannot be identified: a store does not reuse its loads."""
+
+
 class InputError(H3SimError, ValueError):
     """Invalid input; `problems` lists every error in `source`.
 

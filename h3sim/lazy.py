@@ -111,3 +111,8 @@ def reporting() -> Any:
     Results return its figures as their attribute `plot`.
     """
     return importlib.import_module("h3sim.reporting")
+
+
+def load_options() -> Any:
+    """Return the module of a load's options, which is above the networks that they change."""
+    return importlib.import_module("h3sim.config.load_config")

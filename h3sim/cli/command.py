@@ -18,7 +18,7 @@ from h3sim.cli.output import progress_bar as progress_bar  # validation/ imports
 from h3sim.errors import InputError, UnknownNameError, ValidationIssue
 from h3sim.schema import format_value
 from h3sim.schema.arguments import ErrorCollector, check_arguments
-from h3sim.schema.values import Integer, Number
+from h3sim.schema.values import Integer, Number, Share, share
 from h3sim.text import escape_control
 
 if TYPE_CHECKING:
@@ -131,17 +131,21 @@ def _display_name(action: argparse.Action) -> str:
 def _hint_for_flag(flag: str, known: Mapping[str, Any]) -> str:
     """Return a hint on an unknown flag for the end of a message: its new form, or similar flags."""
     # Lazy, like the next import: for errors only.
-    from h3sim.config.load_config import RENAMED_FLAGS, LoadConfig
+    from h3sim.config.load_config import RENAMED_FLAGS, LoadConfig, meant_by
     from h3sim.config.options import flags_of
 
     if flag in RENAMED_FLAGS:
         return f"; {flag} was renamed to {RENAMED_FLAGS[flag]}"
+    if meant := meant_by(flag, (name for name in known if name.startswith("--"))):
+        return f"; did you mean {' or '.join(meant)}?"
     if flag == "--set" and "--help-all" in known:
         return "; each option of a load is an option of its own here: see --help-all"
     if "--set" in known:
         for key, values in flags_of(LoadConfig).items():
             if flag in values:
                 return f"; use --set {key}={values[flag] or 'VALUE'}"
+        if meant := meant_by(flag, flags_of(LoadConfig)):
+            return f"; did you mean --set {meant[0]}=VALUE?"
     return _did_you_mean(flag, known)
 
 
@@ -291,13 +295,6 @@ def group(title: str, *arguments: Argument, needs: str = "") -> Sequence[Argumen
     return arguments
 
 
-class Share(Number):
-    """Share from 0 to less than 1, on the command line also as a percentage."""
-
-    def __init__(self) -> None:
-        super().__init__(low=0, high=1, is_below=True, example="0.02, or 2%")
-
-
 def _number_parser(kind: Number) -> Callable[[str], float]:
     return share if isinstance(kind, Share) else int if isinstance(kind, Integer) else float
 
@@ -308,21 +305,6 @@ def _parse_number(value: Any, kind: Number) -> Any:
         return _number_parser(kind)(value) if isinstance(value, str) else value
     except ValueError:
         return value
-
-
-def share(text: str) -> float:
-    """Parse a share, "0.02" or "2%"; percentages are divided in decimal, without rounding errors.
-
-    >>> share("2%"), share("0.02"), share("0.07%")
-    (0.02, 0.02, 0.0007)
-    """
-    if not text.endswith("%"):
-        return float(text)
-    from decimal import Decimal  # lazy: keeps startup fast
-
-    # Dividing floats would turn 0.07 % into 0.0007000000000000001, and a study that has loads with
-    # 0.0007 would run them again.
-    return float(Decimal(repr(float(text[:-1]))) / 100)
 
 
 class ArgumentSet:

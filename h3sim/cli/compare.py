@@ -14,17 +14,16 @@ from h3sim.results.figures import FIGURES
 from h3sim.results.tables import sampled_every
 from h3sim.schema.values import Integer, Number
 from h3sim.study import baseline_of, compare
-from h3sim.study.compare import SeedComparison
+from h3sim.study.compare import HOL_METRICS, Comparison, SeedComparison, resolve_metrics
 from h3sim.study.statistics import NO_SEED_MATTERS
-from h3sim.table import FINE_TOLERANCE, Column, Table, decimals_of
+from h3sim.table import FINE_TOLERANCE, MISSING, Column, Table, decimals_of
 from h3sim.text import escape_control, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from h3sim.schemes import Scheme
-    from h3sim.study import Comparison
-    from h3sim.study.compare import ComparisonRow, SeedComparisonRow
+    from h3sim.study.compare import ComparisonRow, MetricRow, SeedComparisonRow, SeedMetricRow
     from h3sim.study.statistics import SchemeRow
 
 
@@ -42,6 +41,24 @@ _SPEEDUP_HEADS = (
 )
 _SPEEDUP_NAMES = {"atf": "above the fold"}
 """Headings of speedups whose names are abbreviated."""
+_HOL_TABLES = (
+    (
+        "bytes of head-of-line blocking",
+        {"within streams": "hol_stream_bytes", "across streams": "hol_connection_bytes"},
+    ),
+    (
+        "bytes of head-of-line blocking, Sander's count",
+        {
+            "within streams": "hol_sander_stream_bytes",
+            "across streams": "hol_sander_connection_bytes",
+        },
+    ),
+)
+"""Tables of head-of-line blocking: titles, and the metric of each column."""
+_NO_HOL = (
+    "No head-of-line blocking: no byte waited for a gap in any load. It takes losses or"
+    " reordering: --loss 1% --rtt-ms 50, for example, or --network wifi-lossy"
+)
 _MAX_DETAILED_PAGES = 4
 """Largest number of pages whose own tables are shown by default; beyond it, only means are."""
 _NON_FILE_CHARS = re.compile(r"[^A-Za-z0-9._+-]+")
@@ -61,11 +78,11 @@ def _run_compare(options: Options) -> Comparison | SeedComparison:
         workers=options.workers,
         progress=options.progress,
     )
-    if isinstance(comparison, SeedComparison):
-        if options.csv is not None:
-            comparison.results.to_csv(options.csv)
-            output.report_written(options.csv)
-    else:
+    if options.csv is not None:
+        rows = comparison.results if isinstance(comparison, SeedComparison) else comparison
+        rows.to_csv(options.csv)
+        output.report_written(options.csv)
+    if isinstance(comparison, Comparison):
         _write_figures(comparison, options)
     return comparison
 
@@ -78,13 +95,13 @@ def _print_over_seeds(comparison: SeedComparison, options: Options) -> int:
     for page, judged in comparison.fidelity.items():
         for line in judged.lines():
             output.show(width, f"{page}: {line}")
-    for text in _speedup_tables(comparison, options):
+    for text in (*_speedup_tables(comparison, options), *_mean_tables(comparison, options)):
         print(f"\n{text}")
     note = (
         f"Speedups to {comparison.baseline} with the same buffer: geometric means over pages, each"
         " the mean of its seeds; intervals: studentized bootstrap over pages (over seeds, if there"
         " is one page); p: Wilcoxon, corrected for the number of schemes; wins and losses count"
-        " loads."
+        " loads. Means are those of pages, or of seeds if there is one page."
     )
     print(f"\n{output.fitted(note, width)}")
     return 1 if counts and counts.failed else 0
@@ -109,6 +126,65 @@ def _speedup_tables(comparison: SeedComparison, options: Options) -> Iterator[st
         else:
             shown = Table(_SPEEDUP_HEADS, cells).to_text(width, shorten=True)
             yield f"{heading}:\n\n{shown}{note and output.fitted(note, width)}"
+
+
+def _mean_tables(comparison: SeedComparison, options: Options) -> Iterator[str]:
+    """Yield tables of means, with intervals: of head-of-line blocking, and those requested."""
+    tables = _tables_of(comparison.metrics, options.metrics or ())
+    for kb in options.send_buffers_kb:
+        for title, columns in tables:
+            rows = {
+                (row.metric, row.scheme): row
+                for row in comparison.metrics
+                if row.send_buffer_kb == kb
+            }
+            schemes = dict.fromkeys(scheme for _, scheme in rows)
+            heads: list[str | Column] = ["scheme"]
+            cells: list[list[str]] = [[scheme] for scheme in schemes]
+            for head, metric in columns.items():
+                heads += [head, "95 % interval"]
+                of_metric = [rows[metric, scheme] for scheme in schemes]
+                numbers = [number for row in of_metric for number in (row.mean, row.low, row.high)]
+                texts = _column(head, metric).format(numbers)
+                for line, mean, low, high in zip(
+                    cells, texts[::3], texts[1::3], texts[2::3], strict=True
+                ):
+                    line += [mean, f"{low} to {high}" if low != MISSING else MISSING]
+            heading = f"{title}, {kb:g} kB buffer: means"
+            shown = Table(heads, cells)
+            if options.markdown:
+                yield f"**{heading}**\n\n{shown.to_markdown()}"
+            else:
+                yield f"{heading}:\n\n{shown.to_text(options.width, shorten=True)}"
+    if not _has_hol(comparison.metrics):
+        yield output.fitted(_NO_HOL, options.width)
+
+
+def _has_hol(rows: Iterable[MetricRow | SeedMetricRow]) -> bool:
+    """Return whether a byte was blocked in any load."""
+    values = (
+        getattr(row, "value", getattr(row, "mean", None))
+        for row in rows
+        if row.metric in HOL_METRICS
+    )
+    return any(values)
+
+
+def _tables_of(
+    rows: Iterable[MetricRow | SeedMetricRow], requested: Sequence[str]
+) -> list[tuple[str, dict[str, str]]]:
+    """Return title and columns of each table of metrics; without blocking, only those requested."""
+    tables = [*_HOL_TABLES] if _has_hol(rows) else []
+    shown = {metric for _, columns in tables for metric in columns.values()}
+    others = {name: name for name in requested if name not in shown}
+    return [*tables, *([("metrics requested", others)] if others else ())]
+
+
+def _column(head: str, metric: str) -> Column:
+    """Return the column of a metric: whole bytes, and times with a decimal."""
+    if metric.endswith("_bytes"):
+        return Column(head, 0)
+    return Column.ms(head) if metric.endswith("_ms") else Column(head)
 
 
 def too_few(rows: Sequence[SchemeRow | SeedComparisonRow], noun: str) -> str:
@@ -175,6 +251,28 @@ def _print_pages(comparison: Comparison, options: Options) -> None:
             ]
             print(f"a send buffer of {buffer_kb:g} kB:\n" if buffer_kb else "no send buffer:\n")
             _print_page_tables(rows, comparison.sample_ms, width)
+            metrics = [
+                row
+                for row in comparison.metrics
+                if (row.page, row.send_buffer_kb) == (page.name, buffer_kb)
+            ]
+            for text in _metric_tables(comparison, metrics, options):
+                print(f"{text}\n")
+
+
+def _metric_tables(
+    comparison: Comparison, rows: Sequence[MetricRow], options: Options, *, of: str = ""
+) -> Iterator[str]:
+    """Yield the tables of metrics of *rows*, which are of one page, or means."""
+    values = {(row.metric, row.scheme): row.value for row in rows}
+    schemes = dict.fromkeys(scheme for _, scheme in values)
+    for title, columns in _tables_of(comparison.metrics, options.metrics or ()):
+        cells = (
+            [scheme, *(values[name, scheme] for name in columns.values())] for scheme in schemes
+        )
+        heads = (_column(head, metric) for head, metric in columns.items())
+        shown = Table(["scheme", *heads], cells).to_text(options.width, shorten=True)
+        yield f"{title}{of}:\n\n{shown}"
 
 
 def _print_notes(comparison: Comparison, page: str, width: int | None) -> None:
@@ -207,6 +305,12 @@ def _print_means(comparison: Comparison, options: Options) -> None:
     ]
     names = dict.fromkeys(scheme for scheme, _ in means)
     output.show(width, output.of(names, ("scheme", str), *columns), shorten=False)
+    if len(options.pages) > 1:
+        for kb in buffers_kb:
+            rows = [row for row in comparison.metric_means if row.send_buffer_kb == kb]
+            of = f", {kb:g} kB buffer: means {over}"
+            for text in _metric_tables(comparison, rows, options, of=of):
+                print(f"\n{text}")
 
 
 def _print_versions(
@@ -357,7 +461,16 @@ def plot_paths(path: str, names: Sequence[str]) -> list[Path]:
         not_with="--seeds",
     ),
     Argument("--mean MEAN", "mean over pages", default="arithmetic", choices=tuple(_MEAN_BY_NAME)),
+    Argument(
+        "--metric NAMES",
+        "also show these metrics (repeatable, or comma-separated; `h3sim list metrics`)",
+        action="append",
+        many="commas",
+        read=lambda name, _: resolve_metrics([name])[-1],
+        dest="metrics",
+    ),
     common.JSON("print h3sim-comparison/2 instead", not_with="--seeds"),
+    Argument("--csv FILE", "write one row per load", output=()),
     common.SAMPLE_MS(),
     Argument(
         "--by-page",
@@ -378,7 +491,6 @@ def plot_paths(path: str, names: Sequence[str]) -> list[Path]:
     *group(
         "many seeds",
         Argument("-j --workers N", "worker processes", Integer(low=1)),
-        Argument("--csv FILE", "write one row per load", output=()),
         Argument("--markdown", "print the tables as Markdown"),
         Argument("--sort", "sort by speedup, fastest first (default: as given)"),
         needs="--seeds",
@@ -394,6 +506,7 @@ def _print_comparison(found: Comparison | SeedComparison, options: Options) -> i
       h3sim compare papers --scheme fifo,bucket-html --baseline dfifo
       h3sim compare my-page.json --send-buffer-kb 0,14,280,1000 --mean geometric
       h3sim compare davies-meenan --plot schemes.png
+      h3sim compare davies-meenan --network wifi-lossy --metric packets_lost,page_load_ms
       h3sim compare davies-meenan --scheme rr,bucket-html --race race.html
       h3sim compare corpus:small --scheme chrome-eps,h2o --scheduler-process ./driver
       h3sim compare corpus:small --loss 1% --rtt-ms 50 --seeds 30 --send-buffer-kb 0
@@ -401,7 +514,8 @@ def _print_comparison(found: Comparison | SeedComparison, options: Options) -> i
 
     A speedup is the ByteIndex of the baseline without a send buffer, divided by the ByteIndex of
     the scheme: 2.00 is twice as fast, 0.50 half as fast. Several versions of one page are also
-    compared with the first version.
+    compared with the first version. Where bytes were lost or reordered, further tables have the
+    bytes of head-of-line blocking: within streams, as over QUIC, and across them, as over TCP.
     """
     if isinstance(found, SeedComparison):
         return _print_over_seeds(found, options)
@@ -417,5 +531,8 @@ def _print_comparison(found: Comparison | SeedComparison, options: Options) -> i
         _print_versions(found, buffers_kb, width)
     else:
         _print_means(found, options)
+    if not _has_hol(found.metrics):
+        print()
+        output.show(width, _NO_HOL)
     _print_caveats(options.schemes, width)
     return 0

@@ -211,10 +211,11 @@ def _format_warning(
     lineno: int,
     line: str | None = None,
 ) -> str:
-    """Return a warning as Python formats it; a plug-in's on one line, without source location."""
-    from h3sim.plugins import PluginWarning  # lazy: most commands give no warning
+    """Return a warning as Python formats it; h3sim's own on one line, without source location."""
+    from h3sim.errors import NotReusedWarning  # lazy, like the next: few commands give a warning
+    from h3sim.plugins import PluginWarning
 
-    if issubclass(category, PluginWarning):
+    if issubclass(category, PluginWarning | NotReusedWarning):
         return f"h3sim: {message}\n"
     return _default_formatwarning(message, category, filename, lineno, line)
 

@@ -153,7 +153,12 @@ def _make_figures_folder(folder: str, _: Options) -> str:
 
 @command(
     "reproduce",
-    Argument("NAME", "experiments or findings, or all (see --list)", dest="names", nargs="*"),
+    Argument(
+        "NAME",
+        "experiments, findings, papers (such as marx-2019), or all (see --list)",
+        dest="names",
+        nargs="*",
+    ),
     Argument("--list", "list the experiments"),
     Argument(
         "--full", "use all pages, and as many seeds as the paper had runs (hours; default: minutes)"
@@ -201,13 +206,15 @@ each finding with the figures behind it.
 examples:
   h3sim reproduce --list
   h3sim reproduce marx-2019-table-2
+  h3sim reproduce marx-2019
   h3sim reproduce marx-7 koshiba-2016 --figures figures --format pdf
   h3sim reproduce all --store papers.db -j 2 --json > findings.json
   h3sim reproduce all --full --dry-run
   h3sim reproduce sander-2022-fig-6 --full --pages my-pages --store papers.db
 
-Findings are named as in docs/findings.md; all experiments that they need are run. The store keeps
-every finished load; if interrupted, run the same command again to resume.
+Findings are named as in docs/findings.md (`h3sim list findings` lists them); all experiments that
+they need are run. The store keeps every finished load; if interrupted, run the same command again
+to resume.
 """,
 )
 def _run_reproduce(options: Options) -> int:

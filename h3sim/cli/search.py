@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h3sim.browser.above_the_fold import HEURISTIC
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from h3sim.page import Page
 
 
-_PLOT_NOTHING = "none"
 _MARKUP_INDENT = "    "
 _MIN_VISIBLE_DIFFERENCE = 1e-6
 """Ratios that differ by more are printed differently, so that no worse one looks like 1.00."""
@@ -73,17 +71,6 @@ def read_subject_into(name: str, options: Options) -> Page:
         name, host=options.host, page=options.number, above_the_fold=options.above_the_fold
     )
     return page
-
-
-def _plot_path(name: str, options: Options) -> str | None:
-    """Return the path of the figure, by default named after the recording; None for no figure."""
-    if name == _PLOT_NOTHING:
-        return None
-    if "plot" not in options.given:
-        stem = Path(options.source).name.partition(".har")[0].removesuffix(".json")
-        name = f"{stem or 'page'}-advice.png"
-    output.check_output_path(name, output.PLOT, key="--plot")
-    return name
 
 
 def _call_with_early_result(function: Any, options: Options, **more: Any) -> Any:
@@ -288,14 +275,8 @@ def _print_search(found: SearchResult, options: Options) -> None:
     *_SEARCH_ARGUMENTS,
     common.WORKERS,
     shared.LoadOptions(),
-    Argument(
-        "--plot FILE",
-        "where the picture goes: FILE.png, .svg or .pdf; none draws none (default: the name"
-        " of the recording with -advice.png)",
-        default="",
-        read=_plot_path,
-    ),
-    common.FigureOptions(needs=""),
+    common.PLOT("plot the page's loads by scheme: FILE.png, .svg or .pdf"),
+    common.FigureOptions(),
     Argument("--report FILE", "write a report, too: FILE.html", output=output.HTML),
     common.JSON("print h3sim-advice/2 instead"),
     common.NO_TRUNCATE,
@@ -306,7 +287,7 @@ def _print_recommendation(advice: Recommendation, options: Options) -> None:
 
     Examples:
       h3sim recommend shop.har
-      h3sim recommend shop.har --report shop.html --plot none
+      h3sim recommend shop.har --plot shop.png --report shop.html
       h3sim recommend shop.har --scheme rr,chrome-eps,my-server.toml --baseline chrome-eps
       h3sim recommend shop.har --network cable --loss 1% --network-uncertainty 1
       h3sim recommend shop.json --above-the-fold seen.txt --json

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim import catalog, study
 from h3sim.cli import output
-from h3sim.cli.command import Argument, ArgumentSet, Options, share
+from h3sim.cli.command import Argument, ArgumentSet, Options
 from h3sim.config import LoadConfig
 from h3sim.config.load_config import NETWORK_WITHOUT_RECORDING, config_for, unknown_option
 from h3sim.config.options import flags_of, option_of, switch_of
@@ -21,7 +21,7 @@ from h3sim.page import Page
 from h3sim.page.recording import RECORDED_NETWORK
 from h3sim.schema import read_text
 from h3sim.schema.fields import fields_of
-from h3sim.schema.values import Choice, Flag, Integer, Number
+from h3sim.schema.values import Choice, Flag, Integer, Number, Share, share
 from h3sim.study import resolve_pages, resolve_schemes
 from h3sim.study.run import resolve_page, resolve_scheme, with_scheduler
 from h3sim.table import format_pairs
@@ -157,7 +157,7 @@ def _parse_value(entry: FieldSpec, text: Any) -> Any:
     """Return the value of *text*, or *text* itself if it is invalid: the config then refuses it."""
     if not isinstance(text, str):
         return text
-    if option_of(LoadConfig, entry.attribute).is_share:
+    if isinstance(entry.kind, Share):
         read: Any = share
     elif isinstance(entry.kind, Number):
         read = int if isinstance(entry.kind, Integer) else float

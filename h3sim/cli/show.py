@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from functools import partial
 from operator import attrgetter
@@ -12,8 +13,8 @@ from h3sim._mypyc import doc_of
 from h3sim._version import __version__
 from h3sim.cli import common, output
 from h3sim.cli.command import Argument, Options, command, refuse
-from h3sim.errors import InputError
-from h3sim.schema import parse_toml
+from h3sim.errors import InputError, UnknownNameError
+from h3sim.schema import format_value, parse_toml
 from h3sim.table import Table, format_pairs
 from h3sim.text import escape_control, plural
 from h3sim.units import to_mbps, to_ms
@@ -22,7 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from h3sim.page import Page, Resource
+    from h3sim.papers.experiments import Experiment
+    from h3sim.papers.findings import Finding
     from h3sim.plugins import Listed, PluginRegistry
+    from h3sim.results.figures import Figure
     from h3sim.transport import LinkProfile, Network
 
 
@@ -155,6 +159,24 @@ def _first_names(names: Sequence[str]) -> str:
     return ", ".join(names[:_MAX_LISTED_NAMES]) + more
 
 
+def _metrics() -> Iterable[Figure]:
+    from h3sim.results.figures import FIGURES  # lazy: the other lists need no metric
+
+    return (figure for figure in FIGURES if figure.is_column)
+
+
+def _findings() -> Iterable[Finding]:
+    from h3sim.papers.findings import list_findings  # lazy: the other lists need no paper
+
+    return list_findings()
+
+
+def _experiments() -> Iterator[Experiment]:
+    from h3sim.papers.experiments import experiment_names, load_experiment  # lazy, as above
+
+    yield from map(load_experiment, experiment_names())
+
+
 _SOURCE_COLUMN = _Column("source", "source")
 _PART_COLUMNS = (_Column("what it does", "title"), _Column("from", "from", "origin"))
 # With functions, so that the catalog imports only what the requested list needs.
@@ -215,6 +237,24 @@ _LISTINGS = {
         ),
         shown=4,
     ),
+    "experiments": _Listing(
+        _experiments,
+        (_Column("experiment", "name"), _Column("what it is", "title"), _SOURCE_COLUMN),
+    ),
+    "findings": _Listing(
+        _findings,
+        (
+            _Column("finding", "name", "id"),
+            _Column("what was published", "statement"),
+            _SOURCE_COLUMN,
+            _Column("experiment", "experiment", "study"),
+        ),
+    ),
+    "metrics": _Listing(
+        _metrics,
+        (_Column("metric", "name"), _Column("what it is", "about"), _Column("title", "title")),
+        shown=2,
+    ),
     "sets": _Listing(
         _sets,
         (
@@ -229,17 +269,59 @@ _LISTINGS = {
 }
 
 
-_SHOWABLE_TYPES = ("page", "scheme", "network", "profile")
+_FILE_TYPES = ("page", "scheme", "network", "profile")
+"""Kinds of what is shown from a file, which can also be printed."""
+_SHOWABLE_TYPES = (*_FILE_TYPES, "experiment", "finding", "metric")
 _HEADING_KEYS = ("format", "name", "title")
 """Keys shown in the heading, or not at all."""
 _RESULT_KEY = "class"
 """Key with the result of a scheme's rule, which is shown after the rule's conditions."""
 
 
+def _names_of(kind: str) -> list[str]:
+    """Return the names of all that is shipped of a kind."""
+    listing = _LISTINGS[f"{kind}s"]
+    (name,) = (column for column in listing.columns if column.key == "name")
+    return [name.value_of(item) for item in listing.items()]
+
+
+def _resolve_kind(options: Options) -> None:
+    """Find the kind of a name that is given alone.
+
+    Raises:
+        InputError: if the name is missing, or several things have it.
+        UnknownNameError: if nothing has it.
+    """
+    if options.what in _SHOWABLE_TYPES:
+        if options.name is None:
+            message = f"is missing: `h3sim list {options.what}s` shows all"
+            raise InputError.at("NAME", message)
+        return
+    if options.name is not None:
+        message = f"must be one of {', '.join(_SHOWABLE_TYPES)}, is {format_value(options.what)}"
+        raise InputError.at("WHAT", message)
+    name = options.what
+    names = {kind: _names_of(kind) for kind in _SHOWABLE_TYPES}
+    kinds = [kind for kind in _SHOWABLE_TYPES if name in names[kind]]
+    if len(kinds) > 1:
+        commands = " or ".join(f"`h3sim show {kind} {name}`" for kind in kinds)
+        message = f"is the name of {' and of '.join(f'a {kind}' for kind in kinds)}: use {commands}"
+        raise InputError.at(name, message)
+    if not kinds:
+        every = list(dict.fromkeys(itertools.chain(*names.values())))
+        kind = "shipped " + ", ".join(_SHOWABLE_TYPES[:-1]) + f" or {_SHOWABLE_TYPES[-1]}"
+        raise UnknownNameError(kind, name, every, "h3sim list WHAT")
+    options.what, options.name = kinds[0], name
+
+
 def _check_form(options: Options) -> None:
+    _resolve_kind(options)
     what = options.what
     if what == "page":
         refuse([("--toml", "a page is JSON: use --json")] if options.toml else [])
+    elif what not in _FILE_TYPES:
+        given = ("--toml", options.toml), ("--json", options.json), ("--plot", options.plot)
+        refuse([(flag, f"does not go with a {what}") for flag, value in given if value])
     elif options.plot is not None:
         refuse([("--plot", f"is valid only with a page, not with a {what}")])
     elif options.json:
@@ -338,6 +420,76 @@ def _requested(resource: Resource) -> str:
     return f"{when} + {delay}" if found.delay_ns else when
 
 
+def _one_of(kind: str, name: str) -> Any:
+    """Return the item of that name in a list.
+
+    Raises:
+        UnknownNameError: if there is none.
+    """
+    found = dict(zip(_names_of(kind), _LISTINGS[f"{kind}s"].items(), strict=True))
+    if name not in found:
+        raise UnknownNameError(kind, name, list(found))
+    return found[name]
+
+
+def _metric_parts(name: str, width: int | None) -> Iterator[str]:
+    figure: Figure = _one_of("metric", name)
+    yield _heading(name, figure.title, width)
+    uses = ["columns of studies" + (" on request (metrics=...)" if figure.is_on_demand else "")]
+    uses += [f"JSON of a load ({'.'.join(figure.key)})"] if figure.key else []
+    uses += ["tables of speedups over seeds"] if figure.is_compared else []
+    uses += [f"h3sim compare --metric {name}"]
+    rows = [("what it is", figure.about), ("where", "; ".join(uses))]
+    if figure.is_computed:
+        rows.append(("needs", "a page that the browser computes (--browser parse)"))
+    yield format_pairs(rows, width=width)
+
+
+def _finding_parts(name: str, width: int | None) -> Iterator[str]:
+    finding: Finding = _one_of("finding", name)
+    yield _heading(finding.id, finding.statement, width)
+    pairs = [("source", finding.source), ("experiment", finding.study or _MISSING_VALUE)]
+    pairs += [("cannot be judged", finding.cannot)] if finding.cannot else []
+    pairs += [("reason", finding.reason)] if finding.reason else []
+    yield format_pairs(pairs, width=width)
+    if finding.claims:
+        rows = (
+            (
+                claim.statement,
+                claim.figure.removeprefix(f"{finding.study}:"),
+                " and ".join(
+                    limit.criterion.describe(str(limit.threshold)) for limit in claim.limits
+                ),
+            )
+            for claim in finding.claims
+        )
+        yield Table(("claim", "figure", "holds if it is"), rows).to_text(width)
+        yield f"`h3sim reproduce {finding.id}` judges it."
+
+
+def _experiment_parts(name: str, width: int | None) -> Iterator[str]:
+    experiment: Experiment = _one_of("experiment", name)
+    yield _heading(name, experiment.title, width)
+    judged = [finding.id for finding in _findings() if name in finding.studies]
+    quick = _MISSING_VALUE if experiment.is_about_headers else str(experiment.quick)
+    pairs = [
+        ("source", experiment.source),
+        ("quick variant", quick),
+        ("findings", ", ".join(judged) or _MISSING_VALUE),
+    ]
+    yield format_pairs(pairs, width=width)
+    if experiment.paper:
+        yield Table(("figure", "in the paper"), experiment.paper.items()).to_text(width)
+    yield f"`h3sim reproduce {name}` repeats it."
+
+
+_PARTS: Mapping[str, Callable[[str, int | None], Iterator[str]]] = {
+    "experiment": _experiment_parts,
+    "finding": _finding_parts,
+    "metric": _metric_parts,
+}
+
+
 @command(
     "list",
     Argument("WHAT", f"one of {', '.join(_LISTINGS)}", dest="what", choices=tuple(_LISTINGS)),
@@ -351,6 +503,7 @@ def _print_list(options: Options) -> None:
       h3sim list schemes
       h3sim list pages --no-truncate | less -S
       h3sim list sets
+      h3sim list findings
       h3sim list schemes --json > schemes.json
 
     `h3sim show` shows one of them in full.
@@ -372,9 +525,11 @@ def _print_list(options: Options) -> None:
 @command(
     "show",
     Argument(
-        "WHAT", f"one of {', '.join(_SHOWABLE_TYPES)}", dest="what", choices=tuple(_SHOWABLE_TYPES)
+        "WHAT",
+        f"one of {', '.join(_SHOWABLE_TYPES)}; or a name alone, if only one of these has it",
+        dest="what",
     ),
-    Argument("NAME", "a shipped name, or a file"),
+    Argument("NAME", "a shipped name, or a file", nargs="?"),
     Argument("--toml", "print the TOML file", not_with="--json"),
     common.JSON("print the JSON file of a page"),
     common.PLOT("plot a page's sizes and dependencies: FILE.png, .svg or .pdf"),
@@ -383,10 +538,13 @@ def _print_list(options: Options) -> None:
     checks=(_check_form,),
 )
 def _show(options: Options) -> None:
-    """Show one page, scheme, network or transport profile in full.
+    """Show one page, scheme, network, transport profile, experiment, finding or metric in full.
 
     Examples:
       h3sim show scheme dfifo
+      h3sim show nghttp3
+      h3sim show finding marx-2
+      h3sim show metric hol_stream_bytes
       h3sim show page davies-meenan
       h3sim show scheme chrome-eps --toml > mine.toml && h3sim run http2rulez --scheme mine.toml
       h3sim show page davies-meenan --plot page.png
@@ -395,6 +553,9 @@ def _show(options: Options) -> None:
     --toml and --json print the file itself: pages are JSON; schemes, networks and profiles are
     TOML.
     """
+    if options.what not in _FILE_TYPES:
+        print("\n\n".join(_PARTS[options.what](options.name, options.width)))
+        return
     found: Any = getattr(catalog, f"load_{options.what}")(options.name)
     output.save_plot(found, options)
     text, width = catalog.text_of(options.what, options.name), options.width

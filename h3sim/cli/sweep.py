@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h3sim.cli import common, output, shared
-from h3sim.cli.command import COMMANDS, FAILED, Argument, Command, Options, command, refuse, share
+from h3sim.cli.command import COMMANDS, FAILED, Argument, Command, Options, command, refuse
 from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue, require_extra
 from h3sim.page import Page
 from h3sim.results.figures import FIGURES, ON_DEMAND
 from h3sim.schema import format_value
+from h3sim.schema.values import share
 from h3sim.study import Store, read_results
 from h3sim.study.cache_key import model_version
 from h3sim.study.design import StoppingRule

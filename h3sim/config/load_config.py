@@ -36,16 +36,21 @@ from h3sim.page.hosts import host_names
 from h3sim.page.recording import RECORDED_NETWORK
 from h3sim.results import MAX_LOAD_NS
 from h3sim.schedulers import Retransmit
-from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
+from h3sim.schema.arguments import (
+    ErrorCollector,
+    Predicate,
+    check_arguments,
+    refuse_keywords,
+)
 from h3sim.schema.fields import fields_of, validation_errors
-from h3sim.schema.values import Flag, Integer, Number
+from h3sim.schema.values import Flag, Integer, Number, Share
 from h3sim.signals import Signalling
 from h3sim.transport import ConstantRate, HandshakeMode, Jitter, Network, Protocol, congestion
 from h3sim.transport.link_profile import LinkProfile, QueueDiscipline
 from h3sim.units import BITS_PER_BYTE, NS_PER_S, mbps, ms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from h3sim.headers import HeaderCompression
@@ -338,10 +343,7 @@ class LoadConfig:
     )
     rtt_ms: float | None = common_option(Number(low=0, high=600_000), "round-trip time", "MS")
     loss: float | None = common_option(
-        Number(low=0, high=1, is_below=True, example="0.02 is 2 %"),
-        "packet loss rate in each direction: 0.02, or 2%",
-        "SHARE",
-        is_share=True,
+        Share(), "packet loss rate in each direction: 0.02, or 2%", "SHARE"
     )
     mean_loss_burst: float | None = option(
         Number(low=1, high=1e6), "mean number of consecutive losses", "PACKETS"
@@ -761,15 +763,73 @@ with_options = with_fields(LoadConfig)
 """Add the options of a load to the signature of a function."""
 
 
+def network_with(network: Network, *, name: str | None = None, **options: Any) -> Network:
+    """Return *network* with changes by `NETWORK_OPTIONS`; see `Network.with_`."""
+    known = (*NETWORK_OPTIONS, "name")
+    with ErrorCollector() as errors:
+        errors.collect("", partial(refuse_keywords, "with_", options, known))
+        given = {key: options[key] for key in options if key in NETWORK_OPTIONS}
+        config = errors.collect("", lambda: LoadConfig(network=network, **given))
+    changed: Network = config.path.network
+    return changed if name is None else replace(changed, name=name, title="")
+
+
 def unknown_option(name: str, known: tuple[str, ...]) -> ValidationIssue:
     """Return the issue of an unknown option, with similar names."""
     if name in RENAMED_OPTIONS:
         return ValidationIssue(key=name, message=f"was renamed to {RENAMED_OPTIONS[name]}")
     import difflib  # lazy: keeps imports fast
 
-    alike = difflib.get_close_matches(name, known, n=2, cutoff=0.4)
+    alike = meant_by(name, known) or difflib.get_close_matches(name, known, n=2, cutoff=0.4)
     hint = f"; did you mean {' or '.join(alike)}?" if alike else ""
     return ValidationIssue(key=name, message=f"there is no such option{hint}")
+
+
+_OPTIONS_BY_WORD = {
+    "rate_mbps": ("bandwidth", "throughput", "speed", "rate", "bitrate", "capacity", "bw", "down"),
+    "rtt_ms": ("latency", "delay", "ping", "rtt", "round_trip_time", "propagation_delay"),
+    "loss": ("packet_loss", "loss_rate", "plr", "drop", "drop_rate", "loss_pct", "drops"),
+    "mean_loss_burst": ("burst_length", "gilbert"),
+    "reorder": ("reordering", "out_of_order", "jitter"),
+    "queue_bdp": ("queue", "queue_size", "bottleneck_buffer", "buffer_bdp"),
+    "queue_discipline": ("aqm", "qdisc"),
+    "send_buffer_kb": ("buffer", "socket_buffer", "send_buffer"),
+    "send_buffers_kb": ("buffer", "socket_buffer", "send_buffer"),
+    "packet_bytes": ("mtu", "mss", "packet_size", "datagram_size"),
+    "cc": ("congestion_control", "congestion", "controller", "congestion_controller"),
+    "transport": ("protocol", "http", "http_version", "quic", "tcp"),
+    "transport_profile": ("stack", "server", "profile"),
+    "network": ("link", "access", "connection", "path"),
+    "scheme": ("prioritization", "priority", "priorities", "strategy", "algorithm", "scheduling"),
+    "schemes": ("prioritization", "priority", "priorities", "strategy", "algorithm", "scheme"),
+    "scheduler": ("policy",),
+    "seeds": ("runs", "repetitions", "repeat", "trials", "iterations", "replications", "samples"),
+    "seed": ("random_seed", "rng"),
+    "workers": ("jobs", "parallel", "cores", "threads", "processes"),
+    "cpu_slowdown": ("cpu", "cpu_throttling", "throttling"),
+    "time_limit_s": ("timeout", "max_time"),
+    "handshake": ("zero_rtt", "early_data", "resumption"),
+    "output": ("out", "file", "save"),
+    "plot": ("figure", "picture", "png", "svg"),
+    "metric": ("metrics", "measure", "value"),
+}
+"""Other words of the field for options and arguments, for messages about unknown ones."""
+_UNITS = ("_mbps", "_mbit", "_kbps", "_bps", "_ms", "_s", "_percent", "_pct", "_bytes", "_kb")
+
+
+def meant_by(word: str, known: Iterable[str]) -> list[str]:
+    """Return the options among *known* that an unknown *word* means, whatever its unit.
+
+    >>> meant_by("bandwidth", ["rtt_ms", "rate_mbps"]), meant_by("delay_ms", ["rtt_ms"])
+    (['rate_mbps'], ['rtt_ms'])
+    """
+    plain = word.strip("-").replace("-", "_").lower()
+    words = {plain, *(plain.removesuffix(unit) for unit in _UNITS)}
+    return [
+        name
+        for name in known
+        if words & {*_OPTIONS_BY_WORD.get(name.strip("-").replace("-", "_"), ())}
+    ]
 
 
 RENAMED_OPTIONS = {

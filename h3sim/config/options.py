@@ -32,8 +32,6 @@ class Option(NamedTuple):
     group: str = "network and transport"
     switches: tuple[tuple[str, Any, str], ...] = ()
     """Flags that set the option: each with the value that it sets, and a line of help."""
-    is_share: bool = False
-    """True if the command line also accepts a percentage: 2%."""
     is_common: bool = False
 
 

@@ -283,7 +283,7 @@ def load_experiment(name: str) -> Experiment:
     1.93
     """
     if name not in experiment_names():
-        raise UnknownNameError("experiment", name, experiment_names(), "h3sim reproduce --list")
+        raise UnknownNameError("experiment", name, experiment_names())
     path = Path(str(root("models") / "studies" / f"{name}.toml"))
     document = parse_toml(read_text(path, StudyError), StudyError, source=str(path))
     is_about_headers = document.get("format") == FORMAT

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -185,10 +186,11 @@ def reproduce(
 ) -> Reproduction:
     """Reproduce experiments of the papers, and judge their findings.
 
-    *names* are experiments, findings, or "all"; other experiments that their findings need are
-    reproduced, too. The quick variant takes some minutes; *full* has as many pages and seeds as the
-    papers. *pages* is a folder of page files in place of the shipped corpus. With a *store*, a
-    file, only missing loads run. *workers*, *executor* and *progress* are as in `h3sim.sweep`.
+    *names* are experiments, findings, papers ("marx-2019": all of that paper), or "all"; other
+    experiments that their findings need are reproduced, too. The quick variant takes some minutes;
+    *full* has as many pages and seeds as the papers. *pages* is a folder of page files in place of
+    the shipped corpus. With a *store*, a file, only missing loads run. *workers*, *executor* and
+    *progress* are as in `h3sim.sweep`.
 
     The figures are the same, digit for digit, on every machine and for any division of the loads.
 
@@ -258,6 +260,9 @@ def chosen_experiments(names: Iterable[str]) -> list[str]:
             selected.update(experiment_names())
         elif name in studies_by_finding:
             selected.update(studies_by_finding[name])
+        elif of_paper := [each for each in list_findings() if paper_of(each.source) == name]:
+            selected.update(study for finding in of_paper for study in finding.studies)
+            selected.update(each for each in experiment_names() if each.startswith(f"{name}-"))
         else:
             selected.add(load_experiment(name).name)
     if not selected:
@@ -269,6 +274,16 @@ def chosen_experiments(names: Iterable[str]) -> list[str]:
         for study in finding.studies
     }
     return sorted(selected | needed, key=experiment_names().index)
+
+
+def paper_of(source: str) -> str:
+    """Return the name of the paper that a finding is from, author and year; "" if there is none.
+
+    >>> paper_of("Marx 2019 § 5.1, Fig. 12"), paper_of("Davies and Meenan 2018")
+    ('marx-2019', '')
+    """
+    found = re.match(r"(\w+) (\d{4})\b", source)
+    return "-".join(found.groups()).lower() if found else ""
 
 
 def _run_experiment(

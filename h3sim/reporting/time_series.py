@@ -17,6 +17,7 @@ from h3sim.reporting.output import check_choice
 from h3sim.reporting.style import SIDE_LEGEND, SMALL, finish_axes, line
 from h3sim.schema import format_value
 from h3sim.table import decimals_of
+from h3sim.trace import Delivery
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
@@ -523,13 +524,19 @@ def draw_progress(
     shown = shown_set(loads[0], which)
     indexes = [load.byte_index_or_none(shown, sample_ms=sample_ms) for load in loads]
     decimals = decimals_of(indexes, least=0)
+    blocked = [_blocked_bytes(load) for load in loads]
     sampled = "" if sample_ms is None else f"sampled every {sample_ms:g} ms"
     stated = []
     for number, (load, label, index_ms) in enumerate(zip(loads, labels, indexes, strict=True)):
         if index_ms is not None:
             index = f"{index_ms:,.{decimals}f} ms"
             stated.append(f"{label} has a ByteIndex of {index}{sampled and f' ({sampled})'}")
-            _draw_line(ax, number, len(loads), curve(load, shown), f"{folded(label)}: BI {index}")
+            name = f"{folded(label)}: BI {index}"
+            if len(loads) > 1 and any(blocked):
+                held = f"{blocked[number] / 1000:,.0f} kB"
+                stated[-1] += f" and blocks {held}"
+                name = f"{folded(label)}: {index}, {held}"
+            _draw_line(ax, number, len(loads), curve(load, shown), name)
     title = "ByteIndex of " + (
         "the resources above the fold" if shown == "atf" else "all resources"
     )
@@ -541,6 +548,8 @@ def draw_progress(
         title += f": {indexes[0]:,.0f} ms{sampled and f', {sampled}'}"
     if len(lines) > 1:
         name = f"BI: ByteIndex{sampled and f',{chr(10)}{sampled}'}"
+        if any(blocked):
+            name = f"ByteIndex{sampled and f', {sampled}'},\nbytes held back (HOL)"
         look = {"title": name, "title_fontsize": SMALL, "alignment": "left", "handlelength": 4}
         ax.legend(handles=lines, **SIDE_LEGEND | look)
     elif not lines:
@@ -551,6 +560,13 @@ def draw_progress(
     ax.set_ylim(0, 1.03)
     description = ", ".join(stated) or "none has a byte to weigh"
     return f"A line per load rises from 0 to 1: {description}."
+
+
+def _blocked_bytes(load: Load) -> int:
+    """Return the bytes that waited for a gap, in the order in which the transport delivers."""
+    hol = load.hol
+    is_tcp = load.connections[0].trace.delivery is Delivery.CONNECTION
+    return hol.connection_bytes if is_tcp else hol.stream_bytes
 
 
 def _draw_line(

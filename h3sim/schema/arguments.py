@@ -10,7 +10,7 @@ from h3sim.schema.errors import RejectedValueError, collected, format_value
 from h3sim.schema.values import ValueType
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from types import TracebackType
 
 
@@ -108,3 +108,21 @@ class Predicate(ValueType):
 
 PATH = Predicate("a path", lambda value: isinstance(value, str | PathLike))
 CALLABLE = Predicate("a callable", callable)
+
+
+def refuse_keywords(function: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse the arguments *given* to *function* that are not among the *known*, listing these.
+
+    Raises:
+        UnknownOptionError: with one issue per argument.
+
+    >>> refuse_keywords("with_", {"cc": "bbr", "delay": 3}, ["cc", "name"])
+    Traceback (most recent call last):
+    ...
+    h3sim.errors.UnknownOptionError: delay: is no argument of with_: they are cc, name
+    """
+    names = list(known)
+    message = f"is no argument of {function}: they are {', '.join(names)}"
+    issues = [ValidationIssue(key=key, message=message) for key in given if key not in names]
+    if issues:
+        raise UnknownOptionError(issues)

@@ -196,6 +196,40 @@ def _bound(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) and abs(value) <= 2**30 else f"{value:g}"
 
 
+class Share(Number):
+    """Share from 0 to less than 1, also as the text of a percentage: "2%".
+
+    >>> Share().accept("2%"), Share().accept(0.02)
+    (0.02, 0.02)
+    """
+
+    def __init__(self) -> None:
+        super().__init__(low=0, high=1, is_below=True, example="0.02, or 2%")
+
+    def accept(self, value: Any) -> float:
+        if isinstance(value, str) and value.endswith("%"):
+            try:
+                value = share(value)
+            except ValueError:  # refused as text
+                return super().accept(value)
+        return super().accept(value)
+
+
+def share(text: str) -> float:
+    """Parse a share, "0.02" or "2%"; percentages are divided in decimal, without rounding errors.
+
+    >>> share("2%"), share("0.02"), share("0.07%")
+    (0.02, 0.02, 0.0007)
+    """
+    if not text.endswith("%"):
+        return float(text)
+    from decimal import Decimal  # lazy: keeps startup fast
+
+    # Dividing floats would turn 0.07 % into 0.0007000000000000001, and a study that has loads with
+    # 0.0007 would run them again.
+    return float(Decimal(repr(float(text[:-1]))) / 100)
+
+
 class Integer(Number):
     """Whole number; in a file it may be 12.0."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -12,8 +13,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 from h3sim._version import __version__
 from h3sim.config.load_config import LoadConfig
 from h3sim.config.options import SAMPLE_MS, check_known, check_some, refuse
-from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue, require_extra
-from h3sim.results.figures import FIGURES
+from h3sim.errors import (
+    InputError,
+    NothingToMeasureError,
+    UnknownNameError,
+    ValidationIssue,
+    require_extra,
+)
+from h3sim.results.figures import FIGURES, ON_DEMAND
+from h3sim.schema import format_value
 from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
 from h3sim.schema.output import NUMBER_OR_NONE, TEXT, VERSION, OutputSchema, Property, rows_of
 from h3sim.schema.values import Flag, ListOf, TableOf
@@ -24,6 +32,8 @@ from h3sim.study.runner import LoadRunner, LoadTask, read_options, with_loads
 from h3sim.table import RichDisplay, Rows, Table
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from h3sim.page import Page
     from h3sim.results import Load, Which
     from h3sim.schemes import Scheme
@@ -69,6 +79,16 @@ class MeanRow(NamedTuple):
     mean_atf: float | None
 
 
+class MetricRow(NamedTuple):
+    """One metric of one load; *metric* is a column of a study, and *value* None if undefined."""
+
+    page: str
+    scheme: str
+    send_buffer_kb: float
+    metric: str
+    value: float | None
+
+
 class VersionRow(NamedTuple):
     """Comparison of a version of a page with the first version, for one scheme and send buffer.
 
@@ -100,6 +120,11 @@ COMPARISON = OutputSchema(
     Property("rows", rows_of(ComparisonRow), "one a load"),
     Property("means", rows_of(MeanRow), "one a scheme and send buffer, over pages"),
     Property(
+        "metrics",
+        rows_of(MetricRow),
+        "one a load and metric: bytes of head-of-line blocking, and the metrics requested",
+    ),
+    Property(
         "versions",
         rows_of(VersionRow),
         "each other page beside the first, where they are versions of one page",
@@ -116,6 +141,8 @@ class Comparison(ResultTable):
     displayed = ("rows", "means")
     baseline: str
     rows: Rows[ComparisonRow]
+    metrics: Rows[MetricRow]
+    """Values of metrics: bytes of head-of-line blocking, and the metrics requested."""
     loads: tuple[Load, ...]
     sample_ms: float | None
     """Sampling interval of `byte_index_sampled_*`; None if they were not requested."""
@@ -168,6 +195,33 @@ class Comparison(ResultTable):
         pairs = ((first[row.scheme, row.send_buffer_kb], row) for row in others)
         return Rows(VersionRow, (_compare_versions(one, other) for one, other in pairs))
 
+    @cached_property
+    def metric_means(self) -> Rows[MetricRow]:
+        """The mean over the pages that have a value, by scheme, buffer and metric; no page."""
+        groups: dict[tuple[str, float, str], list[float]] = {}
+        for row in self.metrics:
+            values = groups.setdefault((row.scheme, row.send_buffer_kb, row.metric), [])
+            values += () if row.value is None else (row.value,)
+        means = (
+            MetricRow("", *group, math.fsum(values) / len(values) if values else None)
+            for group, values in groups.items()
+        )
+        return Rows(MetricRow, means)
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write one row per load, with a column for each of its `metrics`, as CSV.
+
+        Raises:
+            InputError: if the file cannot be written.
+        """
+        values: dict[tuple[str, str, float], dict[str, float | None]] = {}
+        for metric in self.metrics:
+            page, scheme, send_buffer_kb, name, value = metric
+            values.setdefault((page, scheme, send_buffer_kb), {})[name] = value
+        from h3sim.study.results import Results  # lazy: it uses this package
+
+        Results.of(row._asdict() | values[row[:3]] for row in self.rows).to_csv(path)
+
     def loads_of(self, page: str, *, send_buffer_kb: float) -> list[Load]:
         """Return the loads of one page with one send buffer, in the order of the schemes.
 
@@ -219,12 +273,31 @@ class SeedComparisonRow(NamedTuple):
     losses_25: int
 
 
+class SeedMetricRow(NamedTuple):
+    """Mean of a metric over clusters (pages, or seeds of a single page), with a 95 % interval.
+
+    Unlike a speedup, it is defined where values are 0, as those of head-of-line blocking often are.
+    The interval is None for fewer than three clusters, and if all have the same value.
+    """
+
+    metric: str
+    send_buffer_kb: float
+    scheme: str
+    loads: int
+    clusters: int
+    mean: float | None
+    low: float | None
+    high: float | None
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class SeedComparison(RichDisplay):
     """Comparison over seeds: speedups with intervals and tests, by metric, buffer and scheme."""
 
     baseline: str
     rows: Rows[SeedComparisonRow]
+    metrics: Rows[SeedMetricRow]
+    """Means of metrics: bytes of head-of-line blocking, and the metrics requested."""
     results: Results
     """Rows of a study, one per load: to filter, to save, or to compare otherwise."""
     fidelity: dict[str, Fidelity]
@@ -256,6 +329,7 @@ class SeedComparison(RichDisplay):
     def _display(self) -> Iterable[str | Table[Any]]:
         yield from _fidelity_lines(self.fidelity)
         yield self.rows
+        yield self.metrics
 
 
 def _fidelity_lines(fidelity: Mapping[str, Fidelity]) -> Iterator[str]:
@@ -265,6 +339,15 @@ def _fidelity_lines(fidelity: Mapping[str, Fidelity]) -> Iterator[str]:
             yield f"{page}: {line}"
 
 
+HOL_METRICS = (
+    "hol_stream_bytes",
+    "hol_connection_bytes",
+    "hol_sander_stream_bytes",
+    "hol_sander_connection_bytes",
+)
+"""Metrics of every comparison beside the ByteIndexes: bytes of head-of-line blocking."""
+METRICS = {figure.name: figure for figure in FIGURES if figure.is_column}
+"""All metrics that a comparison can have, by name."""
 _SELECTIONS: tuple[Which, ...] = ("all", "atf")
 """Resources of which a ByteIndex is taken."""
 _NUMBER_LIST = Predicate(
@@ -295,6 +378,7 @@ def compare(
     config: LoadConfig | None = None,
     send_buffers_kb: Sequence[float] = (0, 1000),
     baseline: SchemeLike = "rr",
+    metrics: Iterable[str] = (),
     sample_ms: float | None = None,
     keep_loads: bool = False,
     seeds: int | Iterable[int] | None = None,
@@ -305,7 +389,9 @@ def compare(
     The baseline, which may be one of *schemes* by its name, is loaded without a send buffer,
     whatever *send_buffers_kb* are: with a large one every scheme, the baseline too, turns into
     fifo. The loads themselves are kept only with *keep_loads*, since their traces are large, and
-    then run in this process. With *sample_ms*, rows also have ByteIndexes that are sampled
+    then run in this process. *metrics* names further metrics, as in the columns of a study
+    (`h3sim list metrics`), whose values are beside the bytes of head-of-line blocking in
+    `Comparison.metrics`. With *sample_ms*, rows also have ByteIndexes that are sampled
     so often: 100 as in Marx 2019, for comparison with that paper only. Each *scheduler* of your
     own (a class, function, object or name, or a list) joins the schemes, with clients that send
     the *signals* of a scheme; the schemes are by default "marx-2019", or none beside them. The
@@ -313,8 +399,8 @@ def compare(
     `Execution`.
 
     With *seeds*, a list or a number of seeds from *seed* on, the result is a `SeedComparison`:
-    speedups to the baseline with the same send buffer, with intervals and tests, as from
-    `h3sim compare --seeds`.
+    speedups to the baseline with the same send buffer, with intervals and tests, and means of the
+    metrics with intervals, as from `h3sim compare --seeds`.
 
     Raises:
         InputError: listing every mistake, pages or schemes that share a name among them.
@@ -325,11 +411,15 @@ def compare(
     >>> comparison = compare("davies-meenan", schemes=["rr", "fifo"], send_buffers_kb=[0])
     >>> [round(row.speedup_all, 2) for row in comparison.rows]
     [1.0, 1.41]
+    >>> lossy = compare("davies-meenan", schemes=["rr"], send_buffers_kb=[0], network="wifi-lossy")
+    >>> [(row.metric, row.value) for row in lossy.metrics][0]
+    ('hol_stream_bytes', 52583)
     """
     default_schemes = () if scheduler is not None else "marx-2019"
     with ErrorCollector() as errors:
         errors.collect("", lambda: _check(keep_loads, sample_ms, options))
         seed_list = errors.collect("", lambda: _seeds(seeds, keep_loads, sample_ms))
+        metric_names = errors.collect("metrics", lambda: resolve_metrics(metrics), default=())
         requested = errors.collect(
             "",
             lambda: add_schedulers(schemes, scheduler, signals, default=default_schemes),
@@ -343,10 +433,33 @@ def compare(
     subjects, baseline_scheme = compared
     grid = _Grid(subjects.pages, configs, subjects.schemes, baseline_scheme)
     if seed_list is None:
-        return _one_seed(grid, execution, sample_ms, keep_loads=keep_loads)
+        return _one_seed(grid, execution, metric_names, sample_ms, keep_loads=keep_loads)
     if not isinstance(seeds, Iterable):  # a number of seeds, from that of the config on
         seed_list = range(base_config.seed, base_config.seed + len(seed_list))
-    return _over_seeds(grid, execution, seed_list)
+    return _over_seeds(grid, execution, metric_names, seed_list)
+
+
+def resolve_metrics(metrics: Iterable[str]) -> tuple[str, ...]:
+    """Return the bytes of head-of-line blocking and *metrics*, each once.
+
+    Raises:
+        InputError: if *metrics* is no list of texts.
+        UnknownNameError: if there is no such metric.
+
+    >>> resolve_metrics(["packets_lost", "hol_stream_bytes"])[-2:]
+    ('hol_sander_connection_bytes', 'packets_lost')
+    """
+    if isinstance(metrics, str) or not isinstance(metrics, Iterable):
+        raise InputError.at("", f"must be a list of metrics, is {format_value(metrics)}")
+    with ErrorCollector() as errors:
+        names = [errors.collect("", partial(_known_metric, name)) for name in metrics]
+    return tuple(dict.fromkeys((*HOL_METRICS, *names)))
+
+
+def _known_metric(name: str) -> str:
+    if not isinstance(name, str) or name not in METRICS:
+        raise UnknownNameError("metric", name, tuple(METRICS))
+    return name
 
 
 def _seeds(
@@ -368,10 +481,15 @@ def _seeds(
 
 
 def _one_seed(
-    grid: _Grid, execution: Execution, sample_ms: float | None, *, keep_loads: bool
+    grid: _Grid,
+    execution: Execution,
+    metrics: Sequence[str],
+    sample_ms: float | None,
+    *,
+    keep_loads: bool,
 ) -> Comparison:
     """Return the comparison of one load each."""
-    tasks = grid.tasks(sample_ms)
+    tasks = grid.tasks(metrics, sample_ms)
     with LoadRunner(execution, _measured, keep_loads=keep_loads) as runner:
         measured = dict(zip(tasks, runner.run([*tasks.values()]), strict=True))
     loads = dict(zip(tasks, runner.loads or (), strict=bool(keep_loads)))
@@ -381,6 +499,14 @@ def _one_seed(
     return Comparison(
         baseline=grid.baseline.name,
         rows=Rows(ComparisonRow, rows),
+        metrics=Rows(
+            MetricRow,
+            (
+                MetricRow(key.page, key.scheme, key.config.send_buffer_kb, *item)
+                for key in grid.cells()
+                for item in measured[key]["metrics"].items()
+            ),
+        ),
         loads=tuple(loads[key] for key in grid.cells() if keep_loads),
         sample_ms=sample_ms,
         notes={name: base["notes"] for name, base in bases.items() if base["notes"]},
@@ -389,7 +515,9 @@ def _one_seed(
     )
 
 
-def _over_seeds(grid: _Grid, execution: Execution, seeds: Sequence[int]) -> SeedComparison:
+def _over_seeds(
+    grid: _Grid, execution: Execution, metrics: Sequence[str], seeds: Sequence[int]
+) -> SeedComparison:
     """Return the comparison over *seeds*, those of a study."""
     require_extra("scipy", "study")  # for the intervals, when all loads have run
     from h3sim.study.sweep import load_study  # lazy: studies use this module
@@ -406,12 +534,14 @@ def _over_seeds(grid: _Grid, execution: Execution, seeds: Sequence[int]) -> Seed
         schemes=list(dict.fromkeys([grid.baseline, *grid.schemes])),
         seeds=seeds,
         send_buffer_kb=[each.send_buffer_kb for each in grid.configs],
+        metrics=[name for name in metrics if name in ON_DEMAND],
         **changed,
     )
     results = study.run(**vars(execution))
     return SeedComparison(
         baseline=grid.baseline.name,
         rows=Rows(SeedComparisonRow, _seed_rows(results, grid)),
+        metrics=Rows(SeedMetricRow, _seed_metrics(results, grid, metrics)),
         results=results,
         fidelity=grid.fidelities(execution),
     )
@@ -430,6 +560,30 @@ def _seed_rows(results: Results, grid: _Grid) -> Iterator[SeedComparisonRow]:
                 continue
             for row in rows:
                 yield SeedComparisonRow(figure.name, config.send_buffer_kb, *row)
+
+
+def _seed_metrics(results: Results, grid: _Grid, metrics: Sequence[str]) -> Iterator[SeedMetricRow]:
+    """Yield the mean of each metric with each send buffer and scheme."""
+    from h3sim.study.statistics import mean_interval  # lazy: studies use this module
+
+    values: dict[tuple[str, float, str], dict[str, list[float]]] = {}
+    of_one_page = len(grid.pages) == 1
+    for row in results:
+        cluster = str(row["seed"]) if of_one_page else row["page"]
+        for name in metrics:
+            clusters = values.setdefault((name, row["send_buffer_kb"], row["scheme"]), {})
+            if (value := row.get(name)) is not None:
+                clusters.setdefault(cluster, []).append(value)
+    for name, config in itertools.product(metrics, grid.configs):
+        for scheme in dict.fromkeys((grid.baseline.name, *(each.name for each in grid.schemes))):
+            clusters = values.get((name, config.send_buffer_kb, scheme), {})
+            means = [math.fsum(of_one) / len(of_one) for of_one in clusters.values()]
+            mean = math.fsum(means) / len(means) if means else None
+            # Equal values, such as zeros alone, do not show how much others would differ.
+            ends = mean_interval(means) if len({*means}) > 1 else (None, None)
+            n_loads = sum(map(len, clusters.values()))
+            key = (name, config.send_buffer_kb, scheme)
+            yield SeedMetricRow(*key, n_loads, len(means), mean, *ends)
 
 
 class _Key(NamedTuple):
@@ -463,11 +617,11 @@ class _Grid:
         """Return the load that those of *page* are compared with."""
         return _Key(page.name, self.baseline.name, replace(self.configs[0], send_buffer_kb=0))
 
-    def tasks(self, sample_ms: float | None) -> dict[_Key, LoadTask]:
+    def tasks(self, metrics: Sequence[str], sample_ms: float | None) -> dict[_Key, LoadTask]:
         """Return all loads, those of the baseline included, each once."""
         pages = {page.name: page for page in self.pages}
         schemes = {scheme.name: scheme for scheme in (*self.schemes, self.baseline)}
-        quantity = "" if sample_ms is None else repr(sample_ms)
+        quantity = json.dumps([*metrics, sample_ms])
         keys = dict.fromkeys((*map(self.base_of, self.pages), *self.cells()))
         return {
             key: LoadTask(pages[key.page], schemes[key.scheme], key.config, quantity)
@@ -627,13 +781,17 @@ def check_names(**given: Iterable[Page | Scheme | Network | TransportProfile]) -
     refuse(issues)
 
 
-def _measured(load: Load, sample_ms: str) -> dict[str, Any]:
-    """Return the metrics of a load's row, notes on its page, and its profile's retransmission."""
+def _measured(load: Load, quantity: str) -> dict[str, Any]:
+    """Return the metrics of a load's row, notes on its page, and its profile's retransmission.
+
+    *quantity* is a JSON list of further metrics, and at its end the sampling interval.
+    """
+    *metrics, sample_ms = json.loads(quantity)
     above = [timing for timing in load.timings if timing.above_the_fold]
     last = max(above, key=lambda timing: timing.finished_ms, default=None)
     root = load.page.resources[load.page.root].id
     sampled = {
-        f"byte_index_sampled_{which}_ms": load.byte_index_or_none(which, sample_ms=float(sample_ms))
+        f"byte_index_sampled_{which}_ms": load.byte_index_or_none(which, sample_ms=sample_ms)
         for which in (_SELECTIONS if sample_ms else ())
     }
     row = {
@@ -650,7 +808,8 @@ def _measured(load: Load, sample_ms: str) -> dict[str, Any]:
         **sampled,
     }
     retransmit = None if load.profile is None else load.profile.retransmit
-    return {"row": row, "notes": load.notes, "retransmit": retransmit}
+    values = {name: METRICS[name].compute(load) for name in metrics}
+    return {"row": row, "metrics": values, "notes": load.notes, "retransmit": retransmit}
 
 
 def _comparison_row(

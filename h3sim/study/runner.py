@@ -33,12 +33,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
 from h3sim.config.load_config import LoadConfig, config_of, with_fields
 from h3sim.config.options import check_running
-from h3sim.errors import H3SimError, InputError, interrupt_note, needing_extra
+from h3sim.errors import (
+    H3SimError,
+    InputError,
+    NotReusedWarning,
+    interrupt_note,
+    needing_extra,
+)
 from h3sim.notebook import in_notebook
 from h3sim.results import Load, in_words
 from h3sim.schema.arguments import ErrorCollector
 from h3sim.schema.files import shown_path
 from h3sim.study import cache_key
+from h3sim.study.code_identity import CodeDigests, is_interactive
 from h3sim.study.rows import Counts, Stored, is_row_of
 from h3sim.study.run import run_config
 from h3sim.study.store import CellOutcome, Store
@@ -395,6 +402,9 @@ class Driver:
         """Number of pools that broke before any worker answered; None once one has."""
         self._advance: Callable[[int], None] = lambda _: None
         self.study_id = store.begin_study(self._keys.token(), study.name, len(study), study.axes)
+        if store.path != ":memory:":
+            for line in self._keys.warnings():
+                warnings.warn(line, NotReusedWarning, stacklevel=2)
         # Registers the study's cells in the store, and counts the missing ones.
         counts = Counter(state for _, state in self._states())
         self.reused, self.ran, self.failed = counts[_State.DONE], 0, counts[_State.FAILED]
@@ -637,7 +647,7 @@ class _Pickler(pickle.Pickler):
     """Pickler that refuses classes and functions that workers could not import."""
 
     def reducer_override(self, value: Any) -> Any:
-        if isinstance(value, type | types.FunctionType) and cache_key.is_interactive(value):
+        if isinstance(value, type | types.FunctionType) and is_interactive(value):
             message = f"{value.__qualname__} is defined in a notebook or at a prompt"
             raise pickle.PicklingError(message)
         return NotImplemented
@@ -923,7 +933,8 @@ class _TaskKeys:
         source = inspect.getsource(sys.modules[measure.__module__])
         self._common_digest = cache_key.digest(model, measure.__qualname__, source)
         self._page_digests: dict[int, bytes] = {}  # by id, since hashing a page takes long
-        self._scheme_digest = cache(cache_key.scheme_digest)
+        self._codes = CodeDigests()
+        self._scheme_digest = cache(partial(cache_key.scheme_digest, codes=self._codes))
 
     def key(self, index: int) -> bytes:
         """Return the key of the task at *index*."""
@@ -934,7 +945,7 @@ class _TaskKeys:
         key = hashlib.blake2b(self._common_digest, digest_size=_KEY_BYTES)
         key.update(self._page_digests[id(page)] + self._scheme_digest(scheme))
         key.update(
-            cache_key.resolved_digest(page, scheme, options)
+            cache_key.resolved_digest(page, scheme, options, self._codes)
             + cache_key.digest(quantity, str(config.seed))
         )
         return key.digest()
@@ -942,6 +953,10 @@ class _TaskKeys:
     def token(self) -> str:
         """Return a text that identifies all tasks, in order."""
         return cache_key.digest(*(self.key(index).hex() for index in range(len(self._tasks)))).hex()
+
+    def warnings(self) -> Iterator[str]:
+        """Yield a line for each scheduler and controller whose loads cannot be reused."""
+        return self._codes.warnings()
 
 
 class _NumberKeys:
@@ -955,3 +970,6 @@ class _NumberKeys:
 
     def token(self) -> str:
         return str(self._first)
+
+    def warnings(self) -> Iterator[str]:
+        return iter(())

@@ -46,6 +46,9 @@ class StudyKeys(Protocol):
     def token(self) -> str:
         """Return a text that identifies this study: all inputs of its cells, in order."""
 
+    def warnings(self) -> Iterator[str]:
+        """Yield a line for each scheduler and controller whose loads cannot be reused."""
+
 
 class Cells(Protocol):
     """Sequence of independent cells that a driver runs."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h3sim.errors import NetworkError, ValidationIssue, needing_extra
+from h3sim.lazy import load_options
 from h3sim.schema import format_value, is_quantity, parse_toml, read_text
 from h3sim.schema.errors import RejectedValueError
 from h3sim.schema.fields import Record, declare, read_document, validate, write_table
@@ -277,6 +278,25 @@ class Network:
 
     def __repr__(self) -> str:
         return f"<Network {self.name}: {self.title or 'without a title'}>"
+
+    def with_(self, **changes: Any) -> Network:
+        """Return this network with changes, named after them unless *name* is given.
+
+        The arguments are those options of `LoadConfig` that change a network, with the same
+        meanings: *rate_mbps*, *interval_ms*, *packet_bytes*, *rtt_ms*, *loss*, *mean_loss_burst*,
+        *queue_bdp*, *queue_bytes*, *queue_discipline*, *ecn* and *reorder*; and *name*.
+
+        Raises:
+            InputError: listing every invalid value.
+            UnknownOptionError: if there is no such argument, listing all.
+
+        >>> from h3sim import load_network
+        >>> changed = load_network("cable").with_(rtt_ms=80, loss="1%")
+        >>> changed.name, changed.rtt_ns
+        ('cable with rtt_ms=80, loss=0.01', 80000000)
+        """
+        changed: Network = load_options().network_with(self, **changes)
+        return changed
 
     @property
     def one_way_ns(self) -> int:

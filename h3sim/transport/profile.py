@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.schema import parse_toml, read_text
+from h3sim.schema.arguments import refuse_keywords
 from h3sim.schema.fields import Record, declare, read_document, validate, write_table
 from h3sim.schema.values import Choice, Flag, Integer, Number, Text
-from h3sim.transport.congestion.registry import MAX_WINDOW_BYTES
+from h3sim.transport.congestion.registry import MAX_WINDOW_BYTES, controller_named
 from h3sim.transport.network import Protocol
 from h3sim.transport.quic import QuicSettings
 from h3sim.transport.tcp import TcpSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from h3sim.transport.congestion import CongestionController, ControllerSettings
@@ -126,6 +128,50 @@ class TransportProfile:
 
     def __repr__(self) -> str:
         return f"<TransportProfile {self.name}: {self.title or 'without a title'}>"
+
+    def with_(self, **changes: Any) -> TransportProfile:
+        """Return this profile with other values of its fields, named after them unless *name* is.
+
+        *cc* is the name of a controller, or a class or function that makes one. *quic*,
+        *quic_client*, *tcp* and *tcp_client* may be tables of the settings that change. A client
+        that has the settings of its server keeps doing so.
+
+        Raises:
+            ProfileError: listing every invalid value.
+            UnknownOptionError: if there is no such argument, listing all.
+            UnknownNameError: if there is no such controller.
+
+        >>> from h3sim.catalog import load_profile
+        >>> profile = load_profile("default").with_(cc="newreno", quic={"datagram_bytes": 1200})
+        >>> profile.name, profile.quic_client.datagram_bytes
+        ('default with cc=newreno, quic.datagram_bytes=1200', 1200)
+        """
+        known = [entry.name for entry in fields(self)]
+        refuse_keywords("with_", changes, known)
+        words: list[str] = []
+        values: dict[str, Any] = {}
+        for key, value in changes.items():
+            if isinstance(getattr(self, key), QuicSettings | TcpSettings) and isinstance(
+                value, Mapping
+            ):
+                settings = getattr(self, key)
+                refuse_keywords(
+                    f"with_({key}=...)", value, [each.name for each in fields(settings)]
+                )
+                values[key] = replace(settings, **value)
+                words += [f"{key}.{name}={value[name]}" for name in value]
+            elif key == "cc":
+                values["cc"], values["controller"] = controller_named(value)
+                words.append(f"cc={values['cc']}")
+            else:
+                values[key] = value
+                words.append(f"{key}={value}")
+        for server, client in _CLIENT_TABLES.items():
+            is_valid = isinstance(values.get(server), QuicSettings | TcpSettings)
+            if is_valid and getattr(self, client) == getattr(self, server):
+                values.setdefault(client, values[server])
+        name = f"{self.name} with {', '.join(words)}" if words else self.name
+        return replace(self, **{"name": name} | values)
 
     def issues(self) -> Iterator[ValidationIssue]:
         """Yield inconsistencies between its values."""

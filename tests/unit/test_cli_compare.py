@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from typing import TYPE_CHECKING
 
@@ -10,9 +11,10 @@ import pytest
 import h3sim
 from h3sim.cli import main
 from h3sim.cli.compare import _speedup_cells, too_few
+from h3sim.reporting import LoadPlots
 from h3sim.study import Results
 from h3sim.study.compare import SeedComparisonRow
-from h3sim.study.statistics import NO_SEED_MATTERS, compare_schemes
+from h3sim.study.statistics import NO_SEED_MATTERS, compare_schemes, mean_interval
 from tests.helpers import page_file
 
 if TYPE_CHECKING:
@@ -316,7 +318,8 @@ def test_seeds_that_change_nothing_get_no_interval_and_no_p(
     options = ("--scheme", "rr,fifo", "--seeds", "9", "--send-buffer-kb", "0", "-j", "1")
     assert main(["compare", "creative", "--network", "fibre", *options]) == 0
     out = capsys.readouterr().out
-    fifo = [line.split() for line in out.splitlines() if line.startswith("fifo")]
+    rows = [line.split() for line in out.splitlines() if line.startswith("fifo")]
+    fifo = [row for row in rows if len(row) == 10]  # the others have means
     assert fifo
     assert {(cells[2], cells[3]) for cells in fifo} == {("-", "-")}
     assert out.count(NO_SEED_MATTERS) == len(fifo)
@@ -349,10 +352,9 @@ def test_tables_of_many_seeds_can_be_sorted_and_be_markdown(
     ("options", "complaint"),
     [
         (("--sort",), "--sort: goes only with --seeds"),
-        (("--csv", "x.csv"), "--csv: goes only with --seeds"),
         (("--seeds", "0"), "--seeds: must be at least 1, is 0"),
         (("--seeds", "2", "--json"), "--json: does not go with --seeds"),
-        (("--seeds", "2", "--csv", "/nowhere/x.csv"), "--csv: "),
+        (("--csv", "/nowhere/x.csv"), "--csv: "),
     ],
 )
 def test_options_that_do_not_go_together_are_reported(
@@ -387,3 +389,133 @@ def test_other_pages_are_no_versions(capsys: pytest.CaptureFixture[str]) -> None
     out = printed(capsys, "papers", "--scheme", "rr,fifo", "--send-buffer-kb", "0")
     assert "against" not in out
     assert "mean speedups to rr over 2 pages" in out
+
+
+LOSSY = ("davies-meenan", "--scheme", "rr,fifo", "--network", "wifi-lossy")
+NO_BUFFER = ("--send-buffer-kb", "0")
+
+
+def tables_of(text: str) -> dict[str, dict[str, list[str]]]:
+    """Return the tables of *text* by title: the cells of each row by its scheme."""
+    tables: dict[str, dict[str, list[str]]] = {}
+    title = ""
+    for line in text.splitlines():
+        if line.endswith(":"):
+            title = line.removesuffix(":")
+        elif line.split()[:1] in (["rr"], ["fifo"]):
+            # The last table has a heading without a colon.
+            tables.setdefault(title, {}).setdefault(line.split()[0], line.split()[1:])
+    return tables
+
+
+def hol_of(scheme: str, seed: int = 0) -> tuple[int, int, int, int]:
+    hol = h3sim.simulate("davies-meenan", scheme=scheme, network="wifi-lossy", seed=seed).hol
+    return (
+        hol.stream_bytes,
+        hol.connection_bytes,
+        hol.sander_stream_bytes,
+        hol.sander_connection_bytes,
+    )
+
+
+def test_bytes_of_head_of_line_blocking_are_in_tables_beside_the_byte_indexes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    tables = tables_of(printed(capsys, *LOSSY, *NO_BUFFER))
+    for scheme in ("rr", "fifo"):
+        own = tables["bytes of head-of-line blocking"][scheme]
+        sander = tables["bytes of head-of-line blocking, Sander's count"][scheme]
+        assert [*own, *sander] == [f"{n:,}" for n in hol_of(scheme)]
+
+
+def test_without_blocking_a_line_states_how_to_see_some(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    out = printed(capsys, "davies-meenan", "--scheme", "rr,fifo")
+    assert "bytes of head-of-line blocking" not in out
+    assert out.count("No head-of-line blocking: no byte waited for a gap in any load.") == 1
+    out = printed(capsys, "davies-meenan", "--scheme", "rr,fifo", "--metric", "hol_stream_bytes")
+    assert tables_of(out)["metrics requested"] == {"rr": ["0"], "fifo": ["0"]}
+
+
+def test_any_metric_can_be_compared(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ("--metric", "packets_lost", "--metric", "fcp_ms,multiplexing_interleaving")
+    tables = tables_of(printed(capsys, *LOSSY, *NO_BUFFER, *options))
+    lost = h3sim.simulate("davies-meenan", scheme="rr", network="wifi-lossy").packets.lost
+    # Nothing was painted, as no page was computed.
+    assert tables["metrics requested"]["rr"][:2] == [str(lost), "-"]
+    with pytest.raises(h3sim.errors.UnknownNameError, match="did you mean packets_lost"):
+        h3sim.compare("davies-meenan", metrics=["packets_lots"])
+    assert main(["compare", "creative", "--metric", "packets_lots,hol_bites"]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 2
+
+
+def test_metrics_are_in_the_document_the_csv_file_and_python(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = tmp_path / "rows.csv"
+    options = (*LOSSY, *NO_BUFFER, "--metric", "packets_lost", "--csv", str(rows))
+    document = json.loads(printed(capsys, *options, "--json"))
+    values = {(row["scheme"], row["metric"]): row["value"] for row in document["metrics"]}
+    comparison = h3sim.compare(
+        "davies-meenan",
+        schemes=["rr", "fifo"],
+        network="wifi-lossy",
+        send_buffers_kb=[0],
+        metrics=["packets_lost"],
+    )
+    assert {(row.scheme, row.metric): row.value for row in comparison.metrics} == values
+    assert len(values) == 2 * 5
+    with rows.open(encoding="utf-8", newline="") as file:
+        written = list(csv.DictReader(file))
+    assert [row["scheme"] for row in written] == ["rr", "fifo"]
+    for row in written:
+        names = ("stream_bytes", "connection_bytes", "sander_stream_bytes")
+        assert [int(row[f"hol_{name}"]) for name in names] == [*hol_of(row["scheme"])][:3]
+        assert int(row["packets_lost"]) == values[row["scheme"], "packets_lost"]
+
+
+def test_values_over_seeds_are_means_with_intervals_and_zeros_count(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    comparison = h3sim.compare(
+        "davies-meenan",
+        schemes=["rr", "fifo"],
+        network="wifi-lossy",
+        send_buffers_kb=[0],
+        seeds=4,
+    )
+    values = [hol_of("rr", seed)[0] for seed in range(4)]
+    (row,) = [
+        row for row in comparison.metrics if (row.metric, row.scheme) == ("hol_stream_bytes", "rr")
+    ]
+    assert (row.loads, row.clusters, row.mean) == (4, 4, sum(values) / 4)
+    assert (row.low, row.high) == mean_interval(values)
+    out = printed(capsys, *LOSSY, *NO_BUFFER, "--seeds", "4", "-j", "1")
+    cells = tables_of(out)["bytes of head-of-line blocking, 0 kB buffer: means"]["rr"]
+    assert cells[0] == f"{row.mean:,.0f}"
+    assert row.low is not None
+    assert cells[1:4] == [f"{row.low:,.0f}", "to", f"{row.high:,.0f}"]
+
+
+def test_means_over_pages_average_their_blocked_bytes(capsys: pytest.CaptureFixture[str]) -> None:
+    out = printed(capsys, "creative", *LOSSY, *NO_BUFFER, "--no-by-page")
+    tables = tables_of(out)
+    other = h3sim.simulate("creative", scheme="rr", network="wifi-lossy").hol.stream_bytes
+    title = "bytes of head-of-line blocking, 0 kB buffer: means over 2 pages"
+    assert tables[title]["rr"][0] == f"{(other + hol_of('rr')[0]) / 2:,.0f}"
+
+
+def test_the_figure_of_a_comparison_has_the_blocked_bytes() -> None:
+    loads = h3sim.compare(
+        "davies-meenan",
+        schemes=["rr", "fifo"],
+        network="wifi-lossy",
+        send_buffers_kb=[0],
+        keep_loads=True,
+    ).loads
+    legend = LoadPlots(loads).byte_index().get_legend()
+    texts = [text.get_text() for text in legend.get_texts()]
+    assert [text.rpartition(", ")[2] for text in texts] == [
+        f"{hol_of(scheme)[0] / 1000:.0f} kB" for scheme in ("rr", "fifo")
+    ]

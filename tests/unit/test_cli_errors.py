@@ -203,7 +203,7 @@ def test_words_that_are_no_values_are_reported_together_with_what_else_is_wrong(
         "h3sim run: no page is called 'nowhere' (`h3sim list pages` shows all)",
         "h3sim run: --transport: 'sctp' is not one of quic, tcp, http1",
         "h3sim run: --rtt-ms: must be a number, is 'x'",
-        "h3sim run: --loss: must be a number (0.02 is 2 %), is '3x'",
+        "h3sim run: --loss: must be a number (0.02, or 2%), is '3x'",
         "h3sim run: --mean-loss-burst: must be 1 to 1e+06, is 0.5",
         "h3sim run: --seed: must be a whole number, is '1e3'",
         "h3sim run: --qlog: must end in .qlog or .sqlog, is 'load.json'",
@@ -237,7 +237,8 @@ def test_all_of_a_command_line_that_cannot_be_read_is_reported_at_once(
         (
             ["list", "netwroks"],
             "h3sim list: 'netwroks' is not one of schemes, networks, profiles, controllers,"
-            " schedulers, pages, sets; did you mean networks? (see `h3sim list --help`)",
+            " schedulers, pages, experiments, findings, metrics, sets; did you mean networks?"
+            " (see `h3sim list --help`)",
         ),
     ],
 )
@@ -507,7 +508,7 @@ def test_rare_options_of_a_load_are_settings_and_every_error_in_them_is_listed(
         "h3sim what-if: --set rtt: there is no such option; did you mean rtt_ms?",
         "h3sim what-if: --set: must be KEY=VALUE, is 'seed'; --set help lists the keys",
         "h3sim what-if: --rtt-ms: must be a number, is 'x'",
-        "h3sim what-if: --set loss: must be at least 0 and less than 1 (0.02 is 2 %), is 7.0",
+        "h3sim what-if: --set loss: must be at least 0 and less than 1 (0.02, or 2%), is 7.0",
         "h3sim what-if: --set preload_scanner: must be true or false, is 'perhaps'",
     ]
 

@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
+import abc
+import enum
+import functools
 import importlib
 import importlib.metadata
 import linecache
+import logging
 import re
 import sys
+import threading
+from collections import OrderedDict, deque
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pytest
 
-from h3sim.errors import InputError
-from h3sim.schedulers import FifoScheduler
+from h3sim.conformance import ReferenceRounds
+from h3sim.errors import NotReusedWarning
+from h3sim.schedulers import DriverScheduler, FifoScheduler
 from h3sim.study import cache_key, sweep
-from h3sim.study.cache_key import code_parts, source_digest
+from h3sim.study.code_identity import CodeDigests, source_digest
 from tests.helpers import scripted_page
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+def digest_of(code: Any) -> str:
+    """Return the digest of some code, as another process would compute it."""
+    return CodeDigests().digest_of(code, "mine")
+
 
 PAGE = scripted_page([(0, "document", 1), (5, "image", 4), (5, "image", 9), (5, "image", 2)])
 NEWEST = True
@@ -77,18 +93,17 @@ def test_a_global_that_a_function_names_counts(monkeypatch: pytest.MonkeyPatch) 
     def make() -> EitherEnd:
         return EitherEnd(is_newest=NEWEST)
 
-    before = code_parts(make, "mine")
-    assert code_parts(make, "mine") == before
+    before = digest_of(make)
+    assert digest_of(make) == before
     monkeypatch.setitem(globals(), "NEWEST", False)
-    assert code_parts(make, "mine") != before
+    assert digest_of(make) != before
 
 
-def test_what_calls_itself_is_described_once() -> None:
+def test_what_calls_itself_has_a_digest() -> None:
     def make(n: int = 3) -> Any:
         return make(n - 1) if n else EitherEnd()
 
-    reported = [part for part in code_parts(make, "mine") if "return make(n - 1)" in part]
-    assert len(reported) == 1
+    assert digest_of(make) == digest_of(make)
 
 
 @pytest.fixture
@@ -117,25 +132,46 @@ class Mine(Base):
 
 @pytest.mark.parametrize("held", [None, 3, max, re.compile("a"), np.int64(3), FifoScheduler])
 def test_what_python_brings_along_may_be_held(held: Any) -> None:
-    parts = code_parts(partial(EitherEnd, is_newest=held), "mine")
-    assert parts == code_parts(partial(EitherEnd, is_newest=held), "mine")
-    assert parts != code_parts(partial(EitherEnd, is_newest=True), "mine")
+    parts = digest_of(partial(EitherEnd, is_newest=held))
+    assert parts == digest_of(partial(EitherEnd, is_newest=held))
+    assert parts != digest_of(partial(EitherEnd, is_newest=True))
 
 
 def test_the_classes_that_a_class_derives_from_count(module: Any) -> None:
-    parts = [code_parts(module(BASE.format(turns=turns)).Mine, "Mine") for turns in (10, 200)]
+    parts = [digest_of(module(BASE.format(turns=turns)).Mine) for turns in (10, 200)]
     assert parts[0] != parts[1]
 
 
-def test_what_cannot_be_written_down_is_refused_by_name(tmp_path: Path) -> None:
-    scheduler = EitherEnd()
-    scheduler.is_newest = lambda: True  # type: ignore[assignment]
-    with pytest.raises(InputError) as caught:
-        sweep(PAGE, schemes=scheduler, executor="serial", store=tmp_path / "store.db")
-    assert str(caught.value).startswith(
-        "schemes: EitherEnd is made with a value that cannot be pickled ("
-    )
-    assert str(caught.value).endswith("): its results cannot be stored and found again")
+def test_loads_of_what_cannot_be_followed_are_not_reused_unless_it_has_a_version(
+    tmp_path: Path,
+) -> None:
+    store = tmp_path / "store.db"
+    scheduler: Any = EitherEnd()
+    scheduler.lock = threading.Lock()
+
+    def reused() -> int:
+        factory = partial(_copied, scheduler)
+        if version is not None:
+            factory.code_version = version  # type: ignore[attr-defined]
+        return sweep(PAGE, schemes=factory, executor="serial", store=store).counts.reused
+
+    version: str | None = None
+    for _ in range(2):
+        with pytest.warns(NotReusedWarning, match="_copied uses a lock .*not reused.*code_version"):
+            assert reused() == 0
+    for version, expected in (("1", 0), ("1", 1), ("2", 0), ("2", 1)):  # noqa: B007 - read above
+        assert reused() == expected
+
+
+def _copied(scheduler: EitherEnd) -> EitherEnd:
+    return EitherEnd(is_newest=scheduler.is_newest)
+
+
+def test_no_warning_about_a_store_is_given_without_one() -> None:
+    scheduler: Any = EitherEnd()
+    scheduler.lock = threading.Lock()
+    results = sweep(PAGE, schemes=partial(_copied, scheduler), executor="serial")
+    assert results.counts == (0, 1, 0)
 
 
 def test_a_plug_in_that_is_edited_is_another_one_whatever_its_version(
@@ -167,3 +203,140 @@ def test_the_source_of_a_package_is_that_of_all_its_modules(
     inner.write_text("TURNS = 2")
     assert source_digest("own_package.inner") != before
     assert source_digest("no_such_package_at_all") == source_digest("nor_this_one")
+
+
+UNFOLLOWED = """
+import importlib
+import pathlib
+from h3sim.schedulers import FifoScheduler
+
+class Opens(FifoScheduler):
+    def pick(self):
+        with open("weights.txt"):
+            return super().pick()
+
+class Reads(FifoScheduler):
+    def pick(self):
+        pathlib.Path("weights.txt").read_text()
+        return super().pick()
+
+class Evaluates(FifoScheduler):
+    def pick(self):
+        return eval("super().pick()")
+
+class ImportsByName(FifoScheduler):
+    name = "math"
+    def pick(self):
+        importlib.import_module(self.name)
+        return super().pick()
+
+class OnlyHasMethods(FifoScheduler):
+    def open(self, stream_id, signal):
+        super().open(stream_id, signal)
+
+class Vouched(Opens):
+    code_version = "3"
+"""
+
+
+def test_code_that_depends_on_more_than_code_is_reported(module: Any) -> None:
+    found = module(UNFOLLOWED)
+    reported: dict[str, str] = {}
+    for name in ("Opens", "Reads", "Evaluates", "ImportsByName", "OnlyHasMethods", "Vouched"):
+        digests = CodeDigests()
+        digests.digest_of(getattr(found, name), name)
+        reported |= digests.not_reused
+    assert reported == {
+        "Opens": "open() in Opens.pick",
+        "Reads": "read_text() in Reads.pick",
+        "Evaluates": "eval() in Evaluates.pick",
+        "ImportsByName": "import_module() in ImportsByName.pick",
+    }
+
+
+def test_the_program_of_a_driver_counts_as_code_that_may_read_more(tmp_path: Path) -> None:
+    program = tmp_path / "driver.py"
+    drivers = []
+    for text in ("print(1)", "print(2)"):
+        program.write_text(text)
+        driver: Any = DriverScheduler([sys.executable, str(program)])
+        digests = CodeDigests()
+        digests.digest_of(driver, "driver")
+        assert list(digests.not_reused) == ["driver"]
+        driver.code_version = "1"
+        drivers.append(digest_of(driver))
+        assert digest_of(driver) == drivers[-1]
+    assert drivers[0] != drivers[1]
+
+
+def test_schedulers_of_the_conformance_laws_are_followed() -> None:
+    # They are no part of the model, so a digest by name alone would not change with an edit.
+    before = digest_of(ReferenceRounds)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ReferenceRounds, "pick", lambda self: None)
+        assert digest_of(ReferenceRounds) != before
+
+
+@dataclass
+class Settings:
+    """Settings with defaults."""
+
+    turns: int = 3
+    names: list[str] = field(default_factory=list)
+
+
+class Level(enum.Enum):
+    """Levels."""
+
+    LOW = 1
+    HIGH = 2
+
+
+class Abstract(abc.ABC):
+    """A class with an abstract property, and one that is computed once."""
+
+    @property
+    @abc.abstractmethod
+    def turns(self) -> int: ...
+
+    @functools.cached_property
+    def twice(self) -> int:
+        return 2 * self.turns
+
+
+class Pair(NamedTuple):
+    """A pair."""
+
+    left: int
+    right: int = 2
+
+
+@pytest.mark.parametrize(
+    "used",
+    [
+        Settings,
+        Settings(4),
+        Level,
+        Level.HIGH,
+        Abstract,
+        Pair(1),
+        logging.getLogger("own"),
+        itemgetter(1),
+        deque([1]),
+        OrderedDict(a=1),
+        list[int],
+        np.arange(3),
+        functools.lru_cache(closure),
+        contextmanager(lambda: iter([1])),
+        range(3),
+        lambda: Settings(),
+    ],
+    ids=lambda used: type(used).__name__,
+)
+def test_ordinary_python_can_be_followed(used: Any) -> None:
+    digests = CodeDigests()
+    digests.digest_of(partial(EitherEnd, is_newest=used), "mine")
+    assert digests.not_reused == {}
+    assert digest_of(partial(EitherEnd, is_newest=used)) == digest_of(
+        partial(EitherEnd, is_newest=used)
+    )

@@ -100,7 +100,7 @@ WRITERS: dict[str, tuple[str, Callable[[Path], list[str]]]] = {
     "recommend --report": (
         "x.html",
         lambda folder: [
-            *("recommend", _page(folder), "--scheme", "rr,fifo", "--plot", "none", "--report"),
+            *("recommend", _page(folder), "--scheme", "rr,fifo", "--report"),
         ],
     ),
     "report": ("x.html", lambda folder: ["report", _page(folder), "-o"]),

@@ -48,7 +48,7 @@ def test_commands_refuse_it_in_one_line(
     if what == "folder":
         tmp_path.joinpath("index.html").mkdir()
     path = _of(tmp_path, what)
-    outputs = {"record": ["-o", str(tmp_path / "page.json")], "recommend": ["--plot", "none"]}
+    outputs = {"record": ["-o", str(tmp_path / "page.json")]}
     outputs["report"] = ["-o", str(tmp_path / "report.html")]
     arguments = [command, path if "/" in path else f"{path}.json", *outputs.get(command, ())]
     assert main(arguments) == 2

@@ -111,16 +111,6 @@ def test_a_load_that_fails_raises_its_own_error(workers: int | None) -> None:
         h3sim.compare(page, schemes="fifo", baseline="fifo", **_STALLED, workers=workers)
 
 
-def test_code_of_a_scheduler_that_cannot_be_identified_is_compared_but_not_stored(
-    tmp_path: Path,
-) -> None:
-    made: dict[str, Any] = {}
-    exec("from h3sim.schedulers import FifoScheduler\nclass Own(FifoScheduler): pass", made)
-    assert len(h3sim.compare(PAGE, schemes=made["Own"], send_buffers_kb=[0]).rows) == 1
-    with pytest.raises(InputError, match="source cannot be read"):
-        h3sim.compare(PAGE, schemes=made["Own"], store=tmp_path / "loads.db")
-
-
 def test_every_option_of_execution_is_in_the_signatures_and_checked() -> None:
     for function in (h3sim.compare, h3sim.search, h3sim.validate_scheme, h3sim.sweep):
         with pytest.raises(InputError) as caught:

@@ -13,7 +13,7 @@ import pytest
 import h3sim
 from h3sim.errors import InputError, interrupt_note
 from h3sim.schedulers import FifoScheduler
-from h3sim.study import cache_key
+from h3sim.study.code_identity import CodeDigests
 from h3sim.transport.congestion import NewRenoController
 
 if TYPE_CHECKING:
@@ -100,10 +100,10 @@ def test_a_store_knows_a_controller_by_its_code(
     )
     assert sweep(cc=Cautious).counts == (0, 1, 0)
     assert sweep(cc=["newreno", Cautious]).counts == (1, 1, 0)
-    monkeypatch.setitem(Cautious.__init__.__globals__, "NewRenoController", FifoScheduler)
-    before = cache_key.code_parts(Cautious, "Cautious")
+    monkeypatch.setattr(Cautious, "n_packets", 3)
+    edited = CodeDigests().digest_of(Cautious, "Cautious")
     monkeypatch.undo()
-    assert cache_key.code_parts(Cautious, "Cautious") == before
+    assert CodeDigests().digest_of(Cautious, "Cautious") != edited
     # A class in a module is known by its source; one made by a call by what it is made with.
     assert sweep(cc=partial(_cautious, n_packets=3)).counts == (0, 1, 0)
     assert sweep(cc=partial(_cautious, n_packets=4)).counts == (0, 1, 0)
@@ -134,7 +134,7 @@ def test_a_class_of_a_module_is_known_by_what_its_methods_call_too(
         name = f"own_helper_{value}"
         (tmp_path / f"{name}.py").write_text(HELPER.format(value=value), encoding="utf-8")
         module = __import__(name)
-        found.append([part.replace(name, "m") for part in cache_key.code_parts(module.Mine, "m")])
+        found.append(CodeDigests().digest_of(module.Mine, "Mine"))
     assert found[0] != found[1]
 
 

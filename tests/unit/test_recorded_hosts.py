@@ -242,7 +242,7 @@ def test_a_recording_runs_over_the_connections_that_it_reports(
     assert main(["run", path, "--network", "fibre", "--connections", "single"]) == 0
     note = "share one connection here: with connections = per-host they have 2"
     assert note in " ".join(capsys.readouterr().out.split())
-    advised = ["recommend", path, "--seeds", "1", "--plot", "none", "--scheme", "rr,fifo"]
+    advised = ["recommend", path, "--seeds", "1", "--scheme", "rr,fifo"]
     assert main([*advised, "--set", "connections=single"]) == 0
     assert note in " ".join(capsys.readouterr().out.split())
 

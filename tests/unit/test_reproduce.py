@@ -130,7 +130,7 @@ def test_an_experiment_brings_what_its_findings_need_and_a_finding_brings_its_ex
     assert chosen_experiments(["marx-15"]) == ["marx-2019-fig-11"]
     assert chosen_experiments(["sander-2022-fig-6"]) == ["sander-2022-fig-5", "sander-2022-fig-6"]
     assert chosen_experiments(["all"]) == [*experiment_names()]
-    with pytest.raises(UnknownNameError, match="h3sim reproduce --list"):
+    with pytest.raises(UnknownNameError, match="h3sim list experiments"):
         chosen_experiments(["marx-2019-fig-9"])
 
 

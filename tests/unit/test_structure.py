@@ -18,6 +18,7 @@ LOADERS = {
     "h3sim/lazy.py": "a package's own modules, and figures, on use",
     "tools/docs_site.py": "every public package, to describe it",
     "h3sim/plugins.py": "rows that name a class below, loaded when it is chosen",
+    "h3sim/study/code_identity.py": "modules that users' code imports, none of them h3sim's",
 }
 """What may import h3sim's modules by name, and what for; all of it goes down."""
 
