@@ -167,12 +167,15 @@ _REMEDIES = {
 """Errors on columns that are no options of a load, with what to do."""
 
 
+NAME_POOLED = "name what is averaged over in pool=, or filter"
+
+
 def check_pooled(
-    differing: Sequence[str], *, named: Iterable[str], key: str = "pool", has_by: bool = False
+    differing: Sequence[str], *, named: Iterable[str], key: str = "pool", remedy: str = NAME_POOLED
 ) -> None:
     """Refuse to average over columns in which loads differ, except pages, seeds and those *named*.
 
-    *differing* is the result of `varying`.
+    *differing* is the result of `varying`, *remedy* says what to do.
 
     Raises:
         InputError: listing these columns, and what to do.
@@ -180,9 +183,7 @@ def check_pooled(
     refused = [name for name in differing if name not in (*AVERAGED, *named)]
     messages = [_REMEDIES[name] for name in refused if name in _REMEDIES]
     if others := [name for name in refused if name not in _REMEDIES]:
-        own_row = "name what has a row of its own in by=, " if has_by else "name "
-        message = f"the loads differ in {', '.join(others)}, too: {own_row}what is averaged over"
-        messages.insert(0, f"{message} in pool=, or filter")
+        messages.insert(0, f"the loads differ in {', '.join(others)}, too: {remedy}")
     if messages:
         raise InputError(ValidationIssue(key=key, message=message) for message in messages)
 
@@ -241,6 +242,12 @@ def reason_without_pairs(
         if not {row.get(name) for row in sides[True]} & {row.get(name) for row in sides[False]}
     ]
     return f"{reason}: they never agree in {', '.join(apart)}" if apart else reason
+
+
+def outcome_of(row: Row, axes: Iterable[str]) -> int:
+    """Return a hash of all metrics of a load, for comparisons within this process."""
+    settings = {*DETERMINED_BY, *axes}
+    return hash(tuple((name, row[name]) for name in row if name not in settings))
 
 
 # Rows of several studies together

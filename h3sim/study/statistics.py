@@ -205,6 +205,8 @@ class Pair(NamedTuple):
     seed: int
     baseline: float
     value: float
+    outcomes: tuple[int, ...] = ()
+    """Hashes of all metrics of both loads, by which seeds that change nothing are recognized."""
 
     @property
     def has_ratio(self) -> bool:
@@ -289,14 +291,18 @@ def pairs_over(results: StudyRows, over: str, baseline: Any, value: str) -> dict
     # Page and seed are no axes of studies that have only one, but always columns.
     shared = [name for name in dict.fromkeys(("page", *found, "seed")) if name != over]
     key = [over, *shared]
-    loads = {where: row[value] for row, where in pairing.distinct_rows(rows, key, value)}
+    loads = {
+        where: (row[value], pairing.outcome_of(row, results.axes))
+        for row, where in pairing.distinct_rows(rows, key, value)
+    }
     pairs: dict[Any, list[Pair]] = {}
-    for (level, *where), own in loads.items():
-        of_baseline = loads.get((baseline, *where))
-        if of_baseline is not None:
+    for (level, *where), (own, outcome) in loads.items():
+        if (baseline, *where) in loads:
+            of_baseline, baseline_outcome = loads[baseline, *where]
             named = dict(zip(shared, where, strict=True))
             # A pair of pages has two names.
-            pair = Pair(named.get("page", ""), named["seed"], of_baseline, own)
+            page, outcomes = named.get("page", ""), (baseline_outcome, outcome)
+            pair = Pair(page, named["seed"], of_baseline, own, outcomes)
             pairs.setdefault(level, []).append(pair)
     if not set(pairs) - {baseline} and len({level for level, *_ in loads}) > 1:
         raise NothingToMeasureError(
@@ -534,7 +540,7 @@ def compare_schemes(
     """
     with ErrorCollector() as errors:
         interval_of = errors.collect("", lambda: _interval(confidence, interval, seed, how))
-        errors.collect("", lambda: check_pooled(results, over=_SCHEME, pool=pool, has_by=True))
+        errors.collect("", lambda: check_pooled(results, over=_SCHEME, pool=pool, **_OF_TABLES))
         errors.collect("", lambda: check_columns(results, value=value, baseline=baseline))
     pairs = pairs_over(results, _SCHEME, baseline, value)
     by_seed = len(set(results.column("page"))) == 1
@@ -550,13 +556,21 @@ def compare_schemes(
     return Rows(type(rows[0]), _with_holm(rows))
 
 
+_OF_TABLES = {
+    "key": "by",
+    "remedy": "name what has a row of its own in by=, what is averaged over in pool=, or filter",
+}
+"""Options of `check_pooled` for tables, which may have rows of their own."""
+
+
 def check_pooled(
     results: StudyRows,
     *,
     over: str,
     by: Sequence[str] = (),
     pool: Sequence[str] = (),
-    has_by: bool = False,
+    key: str = "pool",
+    remedy: str = pairing.NAME_POOLED,
 ) -> None:
     """Refuse to average over columns other than page and seed unless *pool* names them.
 
@@ -574,8 +588,8 @@ def check_pooled(
     pairing.check_pooled(
         pairing.varying(results, results.axes, over=over),
         named=(over, *by, *pool),
-        key="by" if has_by else "pool",
-        has_by=has_by,
+        key=key,
+        remedy=remedy,
     )
 
 
@@ -618,7 +632,7 @@ def compare_over(
         )
         if isinstance(over, str):
             errors.collect(
-                "", lambda: check_pooled(results, over=over, by=by, pool=pool, has_by=True)
+                "", lambda: check_pooled(results, over=over, by=by, pool=pool, **_OF_TABLES)
             )
     groups = results.group(*by) if by else {(): results}
     rows: list[Any] = []
@@ -707,10 +721,14 @@ def _interval(confidence: object, method: object, seed: object, how: object) -> 
 
 
 def _are_copies(pairs: Sequence[Pair]) -> bool:
-    """Return whether all seeds have the same loads, so that they are no sample."""
-    loads_by_seed: dict[int, list[tuple[float, float]]] = {}
+    """Return whether all seeds have the same loads, so that they are no sample.
+
+    Loads are the same if all of their metrics are: a count may be 0 with every seed by chance.
+    """
+    loads_by_seed: dict[int, list[tuple[float, ...]]] = {}
     for pair in pairs:
-        loads_by_seed.setdefault(pair.seed, []).append((pair.value, pair.baseline))
+        load = (pair.value, pair.baseline, *pair.outcomes)
+        loads_by_seed.setdefault(pair.seed, []).append(load)
     first, *others = loads_by_seed.values()
     return all(other == first for other in others)
 

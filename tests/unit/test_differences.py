@@ -162,6 +162,19 @@ def test_seeds_that_change_nothing_are_one_load_in_differences_too() -> None:
     assert (row.pairs, row.clusters, row.difference, row.low, row.p) == (9, 1, -5_000, None, None)
 
 
+def test_a_count_that_is_the_same_with_every_seed_by_chance_is_a_sample() -> None:
+    """The loads differ, so the seeds are no copies, although none of them blocks anything."""
+    rows = [
+        {**row, "page_load_ms": 100.0 + row["seed"]}
+        for row in results_of(
+            {("p", name, seed): n for name, n in (("rr", 5_000), ("x", 0)) for seed in range(9)}
+        )
+    ]
+    row = Results.of(rows, axes=["scheme", "seed"]).compare("rr", value="hol_stream_bytes")[1]
+    assert (row.clusters, row.difference, row.low, row.high) == (9, -5_000, -5_000, -5_000)
+    assert row.p == pytest.approx(2 / 2**9)
+
+
 def test_medians_of_what_can_be_zero_change_by_differences() -> None:
     base, row = rare().relative_medians("always", value="hol_stream_bytes")
     assert (base.delta, row.delta) == (0, -10_000)
