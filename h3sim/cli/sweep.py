@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _MAX_SHOWN_ERRORS = 10
 _MIN_SCIENTIFIC = 1e6
 """Smallest speedup that is printed in scientific notation."""
-_MIN_WHOLE = 100
+_MIN_ROUNDED = 100
 """Smallest difference that is printed without decimals."""
 _SUMMARY_COLUMNS = ("network", "scheme")
 """Columns by which means are shown after a sweep, as far as the study has them."""
@@ -244,7 +244,7 @@ def _format_difference(number: float | None) -> str:
     """
     if number is None:
         return MISSING
-    return f"{number:+,.0f}" if abs(number) >= _MIN_WHOLE else f"{number:+.3g}"
+    return f"{number:+,.0f}" if abs(number) >= _MIN_ROUNDED else f"{number:+.3g}"
 
 
 def _print_results(results: Results, options: Options) -> None:
