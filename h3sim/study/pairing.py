@@ -119,7 +119,8 @@ def varying(
     distinct = [dict(zip(settings, values, strict=True)) for values in combinations]
     varied = {name for name in settings if len({row[name] for row in distinct}) > 1}
     varied |= {"seed"} if len(seeds) > 1 else set()
-    found = [name for name in axes if name in varied]
+    # What follows from the compared axis is no difference besides it.
+    found = [name for name in dict.fromkeys((*axes, over)) if name in varied]
     explained = {_CONSTANT_RATE, *found, *(name for name in names if name not in varied)}
     explained |= set() if over == "page" else {_RECORDED_PAGE}
     for name in DETERMINED_BY:
@@ -128,7 +129,7 @@ def varying(
         parents = [parent for parent in DETERMINED_BY[name] if parent in explained]
         if name == "network" and (over == "page" or not all(map(_is_of_recording, distinct))):
             parents = []
-        if not _follows(name, parents, distinct):
+        if name == "seed" or not _follows(name, parents, distinct):
             found.append(name)
         explained.add(name)
     return tuple(found)
@@ -263,11 +264,13 @@ def identity_of(row: Row, axes: Iterable[str]) -> Identity | None:
     if not all(name in row for name in LOAD_COLUMNS):
         return None
     names = dict.fromkeys((*DETERMINED_BY, *axes))
-    return _digest([(name, row[name]) for name in names if row.get(name) is not None])
+    return _digest((name, row[name]) for name in names if row.get(name) is not None)
 
 
-def _digest(values: object) -> bytes:
-    return hashlib.blake2b(repr(values).encode(), digest_size=16).digest()
+def _digest(cells: Iterable[tuple[str, Any]]) -> bytes:
+    """Return a digest of names and values, in which 1 and 1.0 are equal, as in data frames."""
+    plain = [(name, float(value) if isinstance(value, int) else value) for name, value in cells]
+    return hashlib.blake2b(repr(plain).encode(), digest_size=16).digest()
 
 
 class Merger:

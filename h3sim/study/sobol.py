@@ -81,10 +81,10 @@ def sensitivity(
     explains. *seeds* is a list, or a number of seeds from *seed* on (default: *seed* alone). All
     other options are fixed.
 
-    With d factors, (d + 2) * *samples* loads run, each distinct one once; *samples* is a power of
-    2. Factors are sampled independently by *seed*: ranges uniformly or log-uniformly, listed values
-    with equal probability. The indices need no order of values. The estimators are those of
-    Saltelli, in scipy.stats.sobol_indices; more samples give narrower intervals.
+    With d factors, at most (d + 2) * *samples* loads run; *samples* is a power of 2. Factors are
+    sampled independently by *seed*: ranges uniformly or log-uniformly, listed values with equal
+    probability. The indices need no order of values. The estimators are those of Saltelli, in
+    scipy.stats.sobol_indices; more samples give narrower intervals.
 
     Raises:
         InputError: listing every error in the arguments.

@@ -188,6 +188,26 @@ def test_joined_results_keep_resources_and_failed_loads() -> None:
     assert one.join(failed).errors == failed.errors
 
 
+def test_rows_of_a_frame_are_merged_with_the_rows_that_they_were() -> None:
+    pytest.importorskip("pandas")
+    frame = RR_ON_WIFI.to_pandas()
+    joined = RR_ON_WIFI.join(Results.of(frame.to_dict("records"), axes=RR_ON_WIFI.axes))
+    assert list(joined) == list(RR_ON_WIFI)
+
+
+def test_what_follows_from_the_compared_axis_is_no_other_difference() -> None:
+    # A loss turns the constant rate into links, which have a controller, a queue and a profile.
+    constant, lossy = (sweep(schemes="rr", seeds=3, **options) for options in ({}, {"loss": 0.0}))
+    joined = Results.of([*constant, *lossy])
+    (row,) = joined.compare(None, over="loss", value="page_load_ms")
+    assert (row.level, row.pairs, row.pairing) == (0.0, 3, "seed")
+    edited = BIG.with_("a", bytes=30_000, name=BIG.name)
+    versions = sweep(schemes="rr").join(sweep(edited, schemes="fifo"), sweep(edited, schemes="rr"))
+    digest = BIG.digest
+    (row,) = versions.filter(scheme="rr").compare(digest, over="page_digest")
+    assert (row.level, row.pairs) == (edited.digest, 1)
+
+
 def test_tables_that_are_not_of_loads_are_joined_as_they_are() -> None:
     summary = rows_of().summary("ms")
     assert len(summary.join(summary)) == 4
@@ -245,6 +265,7 @@ def test_the_network_of_a_recording_follows_from_the_page() -> None:
         {**row, "page": "c", "network": "marx-2019", "rate_mbps": 1.12},
     ]
     assert varying(rows) == ("page",)
+    assert varying([*rows, rows[0] | {"seed": 1}]) == ("page", "seed")
     # Where pages are compared, what differs is the network as well.
     assert varying(rows, over="page") == ("page", "network")
     given = [
