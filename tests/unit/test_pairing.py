@@ -190,8 +190,8 @@ def test_joined_results_keep_resources_and_failed_loads() -> None:
 
 def test_rows_of_a_frame_are_merged_with_the_rows_that_they_were() -> None:
     pytest.importorskip("pandas")
-    frame = RR_ON_WIFI.to_pandas()
-    joined = RR_ON_WIFI.join(Results.of(frame.to_dict("records"), axes=RR_ON_WIFI.axes))
+    rows: Any = RR_ON_WIFI.to_pandas().to_dict("records")
+    joined = RR_ON_WIFI.join(Results.of(rows, axes=RR_ON_WIFI.axes))
     assert list(joined) == list(RR_ON_WIFI)
 
 
