@@ -71,7 +71,7 @@ from h3sim.study.run import simulate as simulate
 from h3sim.study.load_file import SavedLoad as SavedLoad
 from h3sim.study.load_file import read_load as read_load
 from h3sim.study.results import read_results as read_results
-from h3sim.study.sweep import sensitivity as sensitivity
+from h3sim.study.sobol import sensitivity as sensitivity
 from h3sim.study.sweep import sequential_sweep as sequential_sweep
 from h3sim.study.validation import PrioritizationTest as PrioritizationTest
 from h3sim.study.validation import prioritization_test as prioritization_test

@@ -117,14 +117,15 @@ def many() -> Iterator[tuple[str, Any]]:
     results = h3sim.sweep(
         pages, **study, send_buffer_kb=[0, 280], network="cable", loss=0.02, seeds=3
     )
+    pool = ["rtt_ms", "send_buffer_kb"]
     for name in ("cdf", "scatter", "ranks"):
-        yield name, getattr(results.plot, name)().figure
+        yield name, getattr(results.plot, name)(pool=pool).figure
     near = results.filter(rtt_ms=20)
     yield "buffers", near.plot.buffers().figure
     yield "forest", near.filter(send_buffer_kb=0).plot.forest().figure
-    yield "lines", results.plot.lines("rtt_ms").figure
-    yield "lines-categories", results.plot.lines("page").figure
-    yield "heat", results.plot.heat("scheme", "page").figure
+    yield "lines", results.plot.lines("rtt_ms", pool=["send_buffer_kb"]).figure
+    yield "lines-categories", results.plot.lines("page", pool=pool).figure
+    yield "heat", results.plot.heat("scheme", "page", pool=pool).figure
     values = ("byte_index_all_ms", "hol_sander_stream_bytes")
     yield "correlations", results.filter(scheme="rr").plot.correlations(*values).figure
     regret = h3sim.optimality(pages, schemes=schemes, networks=["cable", "4g"])

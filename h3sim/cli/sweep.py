@@ -19,13 +19,17 @@ from h3sim.study import Store, read_results
 from h3sim.study.cache_key import model_version
 from h3sim.study.design import StoppingRule
 from h3sim.study.runner import dask_client
+from h3sim.study.statistics import how_of
 from h3sim.study.store import repair_store
 from h3sim.study.study_file import read_study
 from h3sim.study.sweep import run_until
 from h3sim.table import MISSING, Column, Table
 from h3sim.text import escape_control
+from h3sim.units import unit_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from h3sim.study import Results, Study
     from h3sim.study.sweep import Sequential
 
@@ -33,6 +37,8 @@ if TYPE_CHECKING:
 _MAX_SHOWN_ERRORS = 10
 _MIN_SCIENTIFIC = 1e6
 """Smallest speedup that is printed in scientific notation."""
+_MIN_ROUNDED = 100
+"""Smallest difference that is printed without decimals."""
 _SUMMARY_COLUMNS = ("network", "scheme")
 """Columns by which means are shown after a sweep, as far as the study has them."""
 _SUMMARY_HEADS = ("ByteIndex all ms", "ByteIndex above fold ms", "page load ms")
@@ -107,18 +113,21 @@ def _print_contrast(results: Results, options: Options) -> None:
             rows = results.compare(baseline, over=over, value=figure.name, by=by, pool=pool)
         except NothingToMeasureError:
             continue
+        is_ratio = how_of(figure.name, None) == "ratio"
+        cell = _ratio_cell if is_ratio else _difference_cell
         shown = output.of(
             rows,
             ("setting", lambda row: row.setting or "all"),
             (over, "level"),
             ("pairs", "pairs"),
             ("clusters", lambda row: f"{row.clusters:,} {row.cluster}{'s' * (row.clusters != 1)}"),
-            ("speedup", lambda row: _format_speedup(row.geometric)),
-            ("low", lambda row: _format_speedup(row.low)),
-            ("high", lambda row: _format_speedup(row.high)),
+            ("speedup", cell("geometric")) if is_ratio else ("difference", cell("difference")),
+            ("low", cell("low")),
+            ("high", cell("high")),
             ("p", lambda row: "-" if row.p_holm is None else f"{row.p_holm:.3f}"),
         )
-        heading = f"{figure.title}: speedups to {over} {baseline}, paired by {rows[0].pairing}"
+        what = "speedups" if is_ratio else f"differences in {unit_of(figure.name) or 'number'}"
+        heading = f"{figure.title}: {what} to {over} {baseline}, paired by {rows[0].pairing}"
         output.show(width, heading, shown)
         print()
         refusals = dict.fromkeys(row.refusal for row in rows if row.refusal)
@@ -218,6 +227,25 @@ def _format_speedup(number: float | None) -> str:
     if number is None:
         return MISSING
     return f"{number:.3f}" if number < _MIN_SCIENTIFIC else f"{number:.0e}"
+
+
+def _ratio_cell(name: str) -> Callable[[Any], str]:
+    return lambda row: _format_speedup(getattr(row, name))
+
+
+def _difference_cell(name: str) -> Callable[[Any], str]:
+    return lambda row: _format_difference(getattr(row, name))
+
+
+def _format_difference(number: float | None) -> str:
+    """Format a difference with its sign.
+
+    >>> _format_difference(-8800.0), _format_difference(0.25), _format_difference(None)
+    ('-8,800', '+0.25', '-')
+    """
+    if number is None:
+        return MISSING
+    return f"{number:+,.0f}" if abs(number) >= _MIN_ROUNDED else f"{number:+.3g}"
 
 
 def _print_results(results: Results, options: Options) -> None:

@@ -17,6 +17,7 @@ from h3sim.results.configuration import identity
 from h3sim.results.qlog_metrics import Measurement
 from h3sim.schema import format_value
 from h3sim.study import Comparison, Recommendation, Results, SavedLoad, SearchResult, Sequential
+from h3sim.study.pairing import LOAD_COLUMNS
 from h3sim.study.recommendation import EXAMPLE
 from h3sim.study.statistics import NO_SEED_MATTERS
 from h3sim.table import Table
@@ -343,8 +344,7 @@ def describe_study(results: Results, baseline: str | None) -> ReportParts:
         tables.append(_speedup_table(compared, f"Speedups of {what} to {base}"))
         drawn = compared if len(compared) <= _MAX_FOREST_PLOTS else ()
         pictures += (_forest_plot(one, what, base) for one in drawn if one.rows)
-        if (lines := _line_plot(results, value, what)) is not None:
-            pictures.append(lines)
+        pictures += _line_plots(results, value, what)
         by = [name for name in _SUMMARY_COLUMNS if name in results.columns]
         by += [name for name in results.axes if name not in (*by, "page", "seed")]
         title = f"{what}, ms, over pages and seeds"
@@ -355,10 +355,9 @@ def describe_study(results: Results, baseline: str | None) -> ReportParts:
 
 def _compare_settings(results: Results, baseline: str, value: str) -> list[ComparedSetting]:
     """Return the comparison in each combination of axes other than page, scheme and seed."""
-    axes = [name for name in results.axes if name not in ("page", "scheme", "seed")]
+    axes = [name for name in results.axes if name not in LOAD_COLUMNS]
     found = []
-    for key, rows in results.group(*axes).items() if axes else [((), results)]:
-        setting = ", ".join(f"{name} {_cell_value(v)}" for name, v in zip(axes, key, strict=True))
+    for setting, rows in _by_setting(results, axes).items():
         try:
             compared = rows.compare(baseline, value=value)
         except H3SimError as error:
@@ -391,17 +390,33 @@ def _forest_plot(compared: ComparedSetting, what: str, baseline: str) -> Picture
     return picture(draw_ratios(ratios, f"{title}, 95 % intervals"), title=title, data=data)
 
 
-def _line_plot(results: Results, value: str, what: str) -> Picture | None:
-    """Return a line plot over the first numeric axis other than the seed, None without any."""
+def _line_plots(results: Results, value: str, what: str) -> Iterator[Picture]:
+    """Yield line plots over the first numeric axis other than the seed, if there is any.
+
+    There is one in each setting of the other axes, unless there are too many.
+    """
     for axis in results.axes:
-        if axis in ("seed", "scheme", "page") or axis not in results.columns:
+        if axis in LOAD_COLUMNS or axis not in results.columns:
             continue
         values = set(results.column(axis))
         if len(values) > 1 and all(type(one) in (int, float) for one in values):
-            title = f"{what} over {axis}"
-            data = _summary_table(results, value, (axis, "scheme"), f"{title}, ms")
-            return picture(results.plot.lines(axis, value), title=title, data=data)
-    return None
+            others = [name for name in results.axes if name not in (axis, *LOAD_COLUMNS)]
+            groups = _by_setting(results, others)
+            if len(groups) <= _MAX_FOREST_PLOTS:
+                for setting, rows in groups.items():
+                    title = f"{what} over {axis}" + (f", {setting}" if setting else "")
+                    data = _summary_table(rows, value, (axis, "scheme"), f"{title}, ms")
+                    yield picture(rows.plot.lines(axis, value), title=title, data=data)
+            return
+
+
+def _by_setting(results: Results, axes: Sequence[str]) -> dict[str, Results]:
+    """Return the results of each combination of *axes*, by its description."""
+    groups = results.group(*axes) if axes else {(): results}
+    return {
+        ", ".join(f"{name} {_cell_value(v)}" for name, v in zip(axes, key, strict=True)): rows
+        for key, rows in groups.items()
+    }
 
 
 def _summary_table(results: Results, value: str, by: Sequence[str], title: str) -> Table[Any]:

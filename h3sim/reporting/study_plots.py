@@ -36,8 +36,15 @@ from h3sim.reporting.output import (
     set_alt_text,
 )
 from h3sim.reporting.style import SIDE_LEGEND, SIGNIFICANT, SMALL, finish_axes, line
+from h3sim.study.pairing import LOAD_COLUMNS, varying
 from h3sim.study.rows import no_column
-from h3sim.study.statistics import differences_by_scheme, mean_interval, pairs_by_scheme
+from h3sim.study.statistics import (
+    check_pooled,
+    differences_by_scheme,
+    how_of,
+    mean_interval,
+    pairs_by_scheme,
+)
 from h3sim.text import plural
 
 if TYPE_CHECKING:
@@ -53,6 +60,7 @@ if TYPE_CHECKING:
     from h3sim.results.load import Which
     from h3sim.study import Optimality, Results
     from h3sim.study.header_study import HeaderRow
+    from h3sim.study.statistics import How
 
 
 _SIZE_LABELS = {"small": "small, < 500 kB", "medium": "medium", "large": "large, > 1000 kB"}
@@ -151,22 +159,29 @@ class StudyPlots:
         value: str = "byte_index_all_ms",
         *,
         relative_to: str = "rr",
+        how: How | None = None,
+        pool: Sequence[str] = (),
         ax: Axes | None = None,
         **style: Unpack[FigureStyle],
     ) -> Axes:
         """Draw the distribution of changes of medians, per scheme (Sander 2022, Fig. 5).
 
         Each page and setting is a step, at the change of its median over seeds from *relative_to*,
-        in percent; left of 0 is faster. The axis says whether steps are pages or combinations of
-        pages and settings. A step is thick if the change is significant by Mann and Whitney's U
-        test (p < 0.005). Returns *ax*, or the axes of a new figure.
+        in percent, or in the unit of *value* where *how* is "difference"; left of 0 is faster.
+        Settings differ only in the columns that *pool* names, and then the axis says that steps are
+        combinations of pages and settings. A step is thick if the change is significant by Mann
+        and Whitney's U test (p < 0.005). Returns *ax*, or the axes of a new figure.
 
         Raises:
-            InputError: if there is no such scheme or column.
+            InputError: if there is no such scheme or column, or *pool* lacks an axis.
             NothingToMeasureError: if no other scheme has the value.
             MissingExtraError: if scipy is not installed.
         """
-        rows = self._results.relative_medians(relative_to, value=value)
+        check_pooled(self._results, over="scheme", pool=pool)
+        rows = self._results.relative_medians(relative_to, value=value, how=how)
+        is_relative = how_of(value, how) == "ratio"
+        factor = _PERCENT if is_relative else 1
+        unit = " %" if is_relative else ""
         schemes = dict.fromkeys(row.scheme for row in rows if row.scheme != relative_to)
         _check_comparable(schemes, relative_to, value)
         units = _describe_units(self._results, len({(row.page, row.setting) for row in rows}))
@@ -174,7 +189,7 @@ class StudyPlots:
         descriptions = []
         for number, scheme in enumerate(schemes):
             steps = sorted(
-                (_PERCENT * row.delta, row.p is not None and row.p < SIGNIFICANT)
+                (factor * row.delta, row.p is not None and row.p < SIGNIFICANT)
                 for row in rows
                 if row.scheme == scheme
             )
@@ -182,14 +197,17 @@ class StudyPlots:
             changes = [change for change, _ in steps]
             n_clear = sum(is_significant for _, is_significant in steps)
             descriptions.append(
-                f"{scheme} from {changes[0]:.1f} to {changes[-1]:.1f} %, half of them below"
-                f" {statistics.median(changes):.1f} %, {n_clear} of {len(steps)} significant"
+                f"{scheme} from {changes[0]:.1f} to {changes[-1]:.1f}{unit}, half of them"
+                f" below {statistics.median(changes):.1f}{unit},"
+                f" {n_clear} of {len(steps)} significant"
             )
         # The last step of a scheme that is never slower is at 0, which must not be at the edge.
         ax.axvline(0, **_REFERENCE_LINE)
         ax.margins(x=0.05)
         ax.set_ylim(0, 1.02)
-        change = f"{_without_unit(value)}: change of the median to {relative_to} in %"
+        quantity_of = f"{_without_unit(value)}" if is_relative else quantity(value)
+        change = f"{quantity_of}: change of the median to {relative_to}"
+        change += " in %" if is_relative else ""
         _label_axes(ax, f"{change}; thick where p < 0.005", f"share of {units}")
         _add_legend(ax, is_own=is_own)
         what = f"the share of {units} by the change of their median {value} to {relative_to}"
@@ -201,19 +219,26 @@ class StudyPlots:
         value: str = "byte_index_all_ms",
         *,
         baseline: str = "rr",
+        how: How | None = None,
         pool: Sequence[str] = (),
         ax: Axes | None = None,
         **style: Unpack[FigureStyle],
     ) -> Axes:
         """Draw each scheme's speedup with its 95 % interval, one below the other.
 
-        Axes other than page, scheme and seed are averaged over only if *pool* names them.
+        Where *how* is "difference", as by default for metrics that can be 0, it is the difference
+        to the baseline. Axes other than page, scheme and seed are averaged over only if *pool*
+        names them.
 
         Raises:
             InputError: if there is no such scheme or column, or *pool* lacks an axis.
             MissingExtraError: if scipy is not installed.
         """
-        rows = self._results.compare(baseline, value=value, pool=pool)
+        rows = self._results.compare(baseline, value=value, how=how, pool=pool)
+        if how_of(value, how) == "difference":
+            means = {row.scheme: Interval(row.difference, row.low, row.high) for row in rows}
+            what = f"{quantity(value)}: difference to {baseline}, mean, 95 % interval"
+            return draw_ratios(means, what, equality=0, ax=ax)
         means = {row.scheme: Interval(row.geometric, row.low, row.high) for row in rows}
         what = f"{_without_unit(value)}: speedup over {baseline}, geometric mean, 95 % interval"
         return draw_ratios(means, what, ax=ax)
@@ -224,6 +249,7 @@ class StudyPlots:
         value: str = "byte_index_all_ms",
         *,
         baseline: str | None = "rr",
+        pool: Sequence[str] = (),
         ax: Axes | None = None,
         **style: Unpack[FigureStyle],
     ) -> Axes:
@@ -232,15 +258,17 @@ class StudyPlots:
         Loads are paired by page, setting and seed: a scheme's point is the mean over pages (over
         seeds, if there is one page) of the differences to *baseline* under the same conditions.
         With `baseline=None` it is the mean of *value* itself, in a band of one standard deviation.
-        A numeric column is a numeric axis; other values are side by side, in the order of the rows.
+        Axes other than page, scheme and seed are averaged over only if *pool* names them. A numeric
+        column is a numeric axis; other values are side by side, in the order of the rows.
 
         Raises:
-            InputError: if there is no such column or baseline.
+            InputError: if there is no such column or baseline, or *pool* lacks an axis.
             NothingToMeasureError: if no load has the value, or no other scheme has it beside the
                 baseline.
             MissingExtraError: if scipy is not installed.
         """
         self._check_column(over, value)
+        check_pooled(self._results, over=over, pool=("scheme", *pool))
         if baseline is None:
             points = self._means_over(over, value)
             what = f"mean {quantity(value)}, band: one standard deviation"
@@ -297,15 +325,19 @@ class StudyPlots:
         y: str,
         value: str = "byte_index_all_ms",
         *,
+        pool: Sequence[str] = (),
         ax: Axes | None = None,
         **style: Unpack[FigureStyle],
     ) -> Axes:
         """Draw the mean of *value* over two columns as a map, with the numbers in it.
 
+        Axes other than page, seed, *x* and *y* are averaged over only if *pool* names them.
+
         Raises:
-            InputError: if there is no such column.
+            InputError: if there is no such column, or *pool* lacks an axis.
         """
         self._check_column(x, y, value)
+        check_pooled(self._results, over=x, pool=(y, *pool))
         rows = list(self._results.summary(value, by=[x, y]))
         columns, lines = (list(dict.fromkeys(row[name] for row in rows)) for name in (x, y))
         means = {(row[x], row[y]): row["mean"] for row in rows}
@@ -338,19 +370,23 @@ class StudyPlots:
         value: str = "byte_index_all_ms",
         *,
         baseline: str = "rr",
+        pool: Sequence[str] = (),
         ax: Axes | None = None,
         **style: Unpack[FigureStyle],
     ) -> Axes:
         """Draw each page's speedup with each scheme, by the size of the page (Marx 2019, Fig. 12).
 
         Small pages are below 500 kB, large ones above 1000 kB. A point is the geometric mean of
-        the page's seeds and settings; x2 is as far above 1 as /2 is below.
+        the page's seeds, and of settings that differ in the columns that *pool* names; x2 is as far
+        above 1 as /2 is below.
 
         Raises:
-            InputError: if there is no such scheme or column.
+            InputError: if there is no such scheme or column, *pool* lacks an axis, or too many
+                pairs have no ratio because a value is 0.
             NothingToMeasureError: if no other scheme has the value.
         """
         sizes = _page_sizes(self._results)
+        check_pooled(self._results, over="scheme", pool=pool)
         pairs = pairs_by_scheme(self._results, baseline, value)
         schemes = [name for name in pairs if name != baseline]
         _check_comparable(schemes, baseline, value)
@@ -394,15 +430,19 @@ class StudyPlots:
         *,
         baseline: str = "rr",
         over: str = "send_buffer_kb",
+        pool: Sequence[str] = (),
         ax: Axes | None = None,
         **style: Unpack[FigureStyle],
     ) -> Axes:
         """Draw each scheme's speedup and its 95 % interval with each send buffer, side by side.
 
-        The baseline has the same buffer. *over* may be any other column.
+        The baseline has the same buffer. *over* may be any other column. Axes other than page,
+        scheme and seed are averaged over only if *pool* names them. For metrics that can be 0, use
+        `lines`, which shows differences.
 
         Raises:
-            InputError: if there is no such scheme or column.
+            InputError: if there is no such scheme or column, *pool* lacks an axis, or too many
+                pairs have no ratio because a value is 0.
             NothingToMeasureError: if no other scheme has the value.
             MissingExtraError: if scipy is not installed.
         """
@@ -410,7 +450,8 @@ class StudyPlots:
         levels = list(dict.fromkeys(self._results.column(over)))
         points: _Points = {}
         for level in levels:
-            for row in self._results.filter(**{over: level}).compare(baseline, value=value):
+            of_level = self._results.filter(**{over: level})
+            for row in of_level.compare(baseline, value=value, how="ratio", pool=pool):
                 if row.scheme != baseline:
                     found = Interval(row.geometric, row.low, row.high)
                     points.setdefault(row.scheme, []).append((level, found))
@@ -465,20 +506,23 @@ class StudyPlots:
         value: str = "byte_index_all_ms",
         *,
         level: float = 0.05,
+        pool: Sequence[str] = (),
         ax: Axes | None = None,
         **style: Unpack[FigureStyle],
     ) -> Axes:
         """Draw mean ranks; a bar joins schemes that are not significantly different (Demsar 2006).
 
-        The title says what is ranked: pages, or combinations of pages and settings. Those of one
-        page are not independent: filter the results to one setting for a test over pages.
+        The title says what is ranked: pages, or combinations of pages and settings if *pool* names
+        the columns in which settings differ. Those of one page are not independent: filter the
+        results to one setting for a test over pages.
 
         Raises:
-            InputError: if there is no such column, or *level* is out of range.
+            InputError: if there is no such column, *level* is out of range, or *pool* lacks an
+                axis.
             NothingToMeasureError: with fewer than three schemes or two pages.
             MissingExtraError: if scipy is not installed.
         """
-        found = self._results.ranks(value, level=level)
+        found = self._results.ranks(value, level=level, pool=pool)
         ax = _axes(ax, height_in=1.2 + _ROW_HEIGHT_IN * len(found.ranks) / 2)
         groups = found.groups()
         _draw_ranks(ax, found.ranks, groups)
@@ -549,17 +593,18 @@ def draw_ratios(
     ratios: Mapping[str, Interval],
     what: str,
     *,
+    equality: float = 1,
     ax: Axes | None = None,
     **style: Unpack[FigureStyle],
 ) -> Axes:
-    """Draw ratios with their intervals, one per row, and 1 as a line (a forest plot)."""
+    """Draw ratios with their intervals, one per row, and *equality* as a line (a forest plot)."""
     ax = _axes(ax, height_in=1 + _ROW_HEIGHT_IN * len(ratios))
     for index, ratio in enumerate(ratios.values()):
         color = line(index).color
         if ratio.ends is not None:
             ax.plot(ratio.ends, [index, index], color=color, linewidth=1.5)
         ax.plot(ratio.value, index, marker="D", color=color, markersize=5)
-    ax.axvline(1, color="0.6", linewidth=0.8)
+    ax.axvline(equality, color="0.6", linewidth=0.8)
     ax.set_yticks(range(len(ratios)), [plain(name) for name in ratios])
     ax.set_ylim(len(ratios) - 0.5, -0.5)
     _label_axes(ax, what, "")
@@ -624,11 +669,7 @@ def _describe_units(results: Results, n: int) -> str:
     Settings are the axes that vary, other than scheme and seed.
     """
     n_pages = len(set(results.column("page")))
-    settings = [
-        name
-        for name in results.axes
-        if name not in ("page", "scheme", "seed") and len(set(results.column(name))) > 1
-    ]
+    settings = [name for name in varying(results, results.axes) if name not in LOAD_COLUMNS]
     if not settings:
         return plural(n, "page")
     names = " \N{MULTIPLICATION SIGN} ".join(["page", *map(_without_unit, settings)])

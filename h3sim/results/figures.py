@@ -45,6 +45,11 @@ class Figure(NamedTuple):
 
     Then `load_document` writes its group, which is null if undefined.
     """
+    can_be_zero: bool = False
+    """True if it may be 0 or less, so that a ratio of two loads may be undefined.
+
+    Studies compare such metrics by differences.
+    """
     is_on_demand: bool = False
     """True if studies have its column only on request.
 
@@ -193,6 +198,7 @@ FIGURES: tuple[Figure, ...] = (
             "sander_stream_bytes": "Sander 2022's count of bytes blocked within streams",
             "sander_connection_bytes": "Sander 2022's count of bytes blocked across the connection",
         },
+        can_be_zero=True,
     ),
     Figure(
         name="hol_stack_histogram",
@@ -207,15 +213,17 @@ FIGURES: tuple[Figure, ...] = (
         title="head-of-line blocking: packets in threes",
         about="packets delivered together with at least two others (Marx 2019, Fig. 13)",
         compute=lambda load: _packets_in_threes(load.hol.stack_histogram),
+        can_be_zero=True,
     ),
+    *_group_figures("packets", "packets", {"sent": "data packets sent"}),
     *_group_figures(
         "packets",
         "packets",
         {
-            "sent": "data packets sent",
             "lost": "data packets lost",
             "retransmitted": "data packets with retransmitted data",
         },
+        can_be_zero=True,
     ),
     Figure(
         name="packets_longest_burst",
@@ -225,6 +233,7 @@ FIGURES: tuple[Figure, ...] = (
         compute=lambda load: (
             max(metrics.loss_bursts(load.trace.packet_rows)) if load.packets.lost else 0
         ),
+        can_be_zero=True,
     ),
     Figure(
         name="packets_mean_burst",
@@ -239,6 +248,7 @@ FIGURES: tuple[Figure, ...] = (
         compute=lambda load: sum(connection.n_frames for connection in load.connections),
         key=("priority_frames", "sent"),
         is_load_only=True,
+        can_be_zero=True,
     ),
     Figure(
         name="priority_frame_bytes",
@@ -247,6 +257,7 @@ FIGURES: tuple[Figure, ...] = (
         compute=lambda load: sum(connection.frame_bytes for connection in load.connections),
         key=("priority_frames", "bytes"),
         is_load_only=True,
+        can_be_zero=True,
     ),
     Figure(
         name="image_index_ms",
@@ -283,6 +294,7 @@ FIGURES: tuple[Figure, ...] = (
         },
         is_load_only=True,
         is_on_demand=True,
+        can_be_zero=True,
     ),
 )
 ON_DEMAND = {figure.name: figure.about for figure in FIGURES if figure.is_on_demand}

@@ -48,8 +48,8 @@ from h3sim.study.search import SearchRow as SearchRow
 from h3sim.study.search import search as search
 from h3sim.study.sweep import Sequential as Sequential
 from h3sim.study.sweep import sequential_sweep as sequential_sweep
-from h3sim.study.sweep import SensitivityRow as SensitivityRow
-from h3sim.study.sweep import sensitivity as sensitivity
+from h3sim.study.sobol import SensitivityRow as SensitivityRow
+from h3sim.study.sobol import sensitivity as sensitivity
 from h3sim.study.store import Store as Store
 from h3sim.study.rows import StoreError as StoreError
 from h3sim.study.sweep import Study as Study

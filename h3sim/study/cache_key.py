@@ -140,6 +140,8 @@ class CellKeys:
             texts = (_settings_text({name: value}, self._codes) for value in values)
             token_hash.update(digest("axis", name, *texts))
         token_hash.update(digest("seeds", *map(str, design.seeds)))
+        if design.listed is not None:
+            token_hash.update(digest("loads", *map(str, design.listed)))
         return token_hash.hexdigest()
 
     def warnings(self) -> Iterator[str]:

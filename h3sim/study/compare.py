@@ -271,6 +271,7 @@ class SeedComparisonRow(NamedTuple):
     ties_5: int
     wins_25: int
     losses_25: int
+    without_ratio: int = 0
 
 
 class SeedMetricRow(NamedTuple):

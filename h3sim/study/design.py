@@ -106,6 +106,8 @@ class FactorialDesign(Sequence[dict[str, Any]]):
 class Design(Sequence[DesignPoint]):
     """Every load of a study, by page, setting, scheme and seed (which varies fastest).
 
+    By default these are all combinations, otherwise those *listed*.
+
     Schemes share common random numbers: for one page, setting and seed all see the same losses, so
     loads can be compared in pairs. Header lists may take the place of pages; their rows have other
     columns. *metrics* names additional columns, from `results.figures.ON_DEMAND`.
@@ -116,8 +118,12 @@ class Design(Sequence[DesignPoint]):
     settings: FactorialDesign
     seeds: Sequence[int]
     metrics: tuple[str, ...] = ()
+    listed: tuple[tuple[int, int, int, int], ...] | None = None
+    """The loads, by indices of page, setting, scheme and seed; None for all combinations."""
 
     def __len__(self) -> int:
+        if self.listed is not None:
+            return len(self.listed)
         return len(self.pages) * len(self.settings) * len(self.schemes) * len(self.seeds)
 
     def __getitem__(self, index: Any) -> Any:
@@ -131,6 +137,8 @@ class Design(Sequence[DesignPoint]):
 
     def indices(self, index: int) -> tuple[int, int, int, int]:
         """Return the indices of page, setting, scheme and seed of the load at *index*."""
+        if self.listed is not None:
+            return self.listed[index]
         # `range` takes negative indices as lists do, and refuses those outside.
         rest, seed = divmod(range(len(self))[index], len(self.seeds))
         rest, scheme = divmod(rest, len(self.schemes))

@@ -15,6 +15,7 @@ from h3sim.schema.output import COUNT, NUMBER, TEXT, VERSION, OutputSchema, Prop
 from h3sim.schema.values import Choice, OrNone
 from h3sim.study.compare import resolve_subjects
 from h3sim.study.header_models import SETTING_COLUMNS
+from h3sim.study.pairing import check_pooled, varying
 from h3sim.study.run import PageLike, SchemeLike, resolve_schemes
 from h3sim.units import to_ms
 
@@ -114,6 +115,9 @@ def header_rows(
     *runs* are the rows of the sweep, *waits* those of blocked lists (`resources=True`). A failed
     run is left out: the row of its setting has fewer `runs`.
 
+    Raises:
+        InputError: if runs differ in other settings, which no row states.
+
     >>> from h3sim.headers.base import HeaderLists, TimedSection
     >>> from h3sim.study import sweep
     >>> lists = HeaderLists.of([TimedSection(10**7 * n, ((b"x", b"y"),)) for n in range(20)])
@@ -123,6 +127,13 @@ def header_rows(
     >>> [(row.scheme, row.hol_mean_ms > 0) for row in rows]
     [('hpack', True), ('static', False)]
     """
+    runs = list(runs)
+    check_pooled(
+        varying(runs),
+        named=SETTING_COLUMNS,
+        key="runs",
+        remedy="aggregate them separately, with results.filter(...)",
+    )
     of_setting: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for run in runs:
         of_setting.setdefault(_setting(run), []).append(run)

@@ -8,7 +8,7 @@ import io
 import itertools
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO, overload
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from h3sim._version import __version__
 from h3sim.config.options import file_key
@@ -20,7 +20,7 @@ from h3sim.schema.arguments import PATH, check_arguments
 from h3sim.schema.fields import read_document, write_table
 from h3sim.schema.files import DIGEST, lines_digest, open_input
 from h3sim.schema.values import Integer, ListOf, OrNone, Text
-from h3sim.study import statistics
+from h3sim.study import pairing, statistics
 from h3sim.study.rows import Stored, StudyRows, no_column, row_problem
 from h3sim.study.store import Store, renamed_row
 from h3sim.table import RichDisplay, Rows, Table, with_floats
@@ -33,15 +33,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-    from h3sim.study.statistics import (
-        ContrastRow,
-        Correlation,
-        Method,
-        PowerRow,
-        Ranks,
-        RelativeRow,
-        SchemeRow,
-    )
+    from h3sim.study.statistics import Correlation, How, Method, PowerRow, Ranks, RelativeRow
 
 
 FORMAT = "h3sim-results/2"
@@ -103,48 +95,35 @@ class Results(StudyRows, RichDisplay):
 
     # Statistics and plots
 
-    @overload
-    def compare(
-        self,
-        baseline: str = "rr",
-        *,
-        value: str = "byte_index_all_ms",
-        pool: Sequence[str] = (),
-        confidence: float = 0.95,
-        interval: Method = "bootstrap-t",
-        seed: int = 0,
-    ) -> Rows[SchemeRow]: ...
-    @overload
-    def compare(
-        self,
-        baseline: Any = "rr",
-        *,
-        over: str,
-        value: str = "byte_index_all_ms",
-        by: Sequence[str] = (),
-        pool: Sequence[str] = (),
-        confidence: float = 0.95,
-        interval: Method = "bootstrap-t",
-        seed: int = 0,
-    ) -> Rows[ContrastRow]: ...
     def compare(
         self,
         baseline: Any = "rr",
         *,
         over: str | None = None,
         value: str = "byte_index_all_ms",
+        how: How | None = None,
         by: Sequence[str] = (),
         pool: Sequence[str] = (),
         confidence: float = 0.95,
         interval: Method = "bootstrap-t",
         seed: int = 0,
-    ) -> Rows[SchemeRow] | Rows[ContrastRow]:
+    ) -> Rows[Any]:
         """Return each scheme against *baseline*: speedup, interval, test, wins and losses.
 
-        With *over*, each value of that axis is compared with *baseline*, one of them, in pairs of
-        loads that have all else in common, in each setting of the columns *by*. Pages and seeds are
-        averaged over, other axes only where *pool* names them. See `compare_schemes` and
-        `compare_over` in `h3sim.study.statistics`, which say what figures mean and assume.
+        With *over*, each value of that axis is compared with *baseline*, one of them, in each
+        setting of the columns *by*. The loads of a pair have all else in common: every setting, the
+        contents of the page and the version of h3sim. Pages and seeds are averaged over, other axes
+        only where *pool* names them.
+
+        *how* is "ratio", or "difference" in the unit of the value, which is the default for metrics
+        that can be 0, such as blocked bytes and losses. See `compare_schemes` and `compare_over` in
+        `h3sim.study.statistics`, which say what figures mean and assume, and which rows there are.
+
+        Raises:
+            InputError: if there is no such scheme, column or value, if loads differ in columns that
+                are not named, or if too many pairs have no ratio because a value is 0.
+            NothingToMeasureError: if no pair has the value.
+            MissingExtraError: if scipy is not installed.
 
         >>> rows = [
         ...     {"page": page, "scheme": "rr", "transport": transport, "seed": 0, "ms": float(ms)}
@@ -155,19 +134,22 @@ class Results(StudyRows, RichDisplay):
         >>> (row,) = study.compare(over="transport", baseline="tcp", value="ms")
         >>> row.level, row.geometric, row.refusal
         ('quic', 2.0, '2 independent pages: an interval takes 3 or more')
+        >>> (row,) = study.compare(over="transport", baseline="tcp", value="ms", how="difference")
+        >>> row.baseline_mean, row.mean, row.difference
+        (200.0, 100.0, -100.0)
         """
         options: dict[str, Any] = {"confidence": confidence, "interval": interval, "seed": seed}
-        options |= {"value": value, "baseline": baseline, "pool": pool}
+        options |= {"value": value, "baseline": baseline, "pool": pool, "how": how}
         if over is None and not by:
             return statistics.compare_schemes(self, **options)
         axis = "scheme" if over is None else over
         return statistics.compare_over(self, over=axis, by=by, **options)
 
     def relative_medians(
-        self, baseline: str = "rr", *, value: str = "byte_index_all_ms"
+        self, baseline: str = "rr", *, value: str = "byte_index_all_ms", how: How | None = None
     ) -> Rows[RelativeRow]:
         """Return medians relative to *baseline*, as `h3sim.study.statistics.relative_medians`."""
-        return statistics.relative_medians(self, baseline=baseline, value=value)
+        return statistics.relative_medians(self, baseline=baseline, value=value, how=how)
 
     def correlation(self, x: str, y: str, *, confidence: float = 0.95) -> Correlation:
         """Return the rank correlation of two columns, as `h3sim.study.statistics.correlation`."""
@@ -181,15 +163,26 @@ class Results(StudyRows, RichDisplay):
         value: str = "byte_index_all_ms",
         level: float = 0.05,
         power: float = 0.8,
+        pool: Sequence[str] = (),
     ) -> Rows[PowerRow]:
-        """Return seeds and pages needed to detect a *speedup*; see `h3sim.study.statistics`."""
+        """Return seeds and pages needed to detect a *speedup*; see `h3sim.study.statistics`.
+
+        Settings are averaged over only if they differ in the columns that *pool* names.
+        """
+        options: dict[str, Any] = {"baseline": baseline, "value": value, "pool": pool}
         return statistics.power_of_schemes(
-            self, speedup=speedup, baseline=baseline, value=value, level=level, power=power
+            self, speedup=speedup, level=level, power=power, **options
         )
 
-    def ranks(self, value: str = "byte_index_all_ms", *, level: float = 0.05) -> Ranks:
+    def ranks(
+        self,
+        value: str = "byte_index_all_ms",
+        *,
+        level: float = 0.05,
+        pool: Sequence[str] = (),
+    ) -> Ranks:
         """Return the mean ranks of schemes over pages, as `h3sim.study.statistics.mean_ranks`."""
-        return statistics.mean_ranks(self, value=value, level=level)
+        return statistics.mean_ranks(self, value=value, level=level, pool=pool)
 
     @property
     def plot(self) -> Any:
@@ -213,6 +206,8 @@ class Results(StudyRows, RichDisplay):
     def to_xarray(self, *values: str) -> xr.Dataset:
         """Return metrics (default: all) as an xarray Dataset whose dimensions are the axes.
 
+        These are all columns in which loads differ (`h3sim.study.pairing`), declared or not.
+
         Raises:
             MissingExtraError: if pandas or xarray is not installed.
             ResultsError: if the rows are not a grid: several have the same values of the axes.
@@ -220,7 +215,8 @@ class Results(StudyRows, RichDisplay):
         with needing_extra("xarray", "study"):
             import xarray  # noqa: F401 - pandas calls it
         frame = self.to_pandas()
-        axes = list(self.axes) or ["page"]
+        varied = pairing.varying(self, self.axes)
+        axes = [*dict.fromkeys((*self.axes, *varied))] or ["page"]
         if frame.duplicated(axes).any():
             message = f"are not a grid over {', '.join(axes)}: several rows have the same values"
             raise ResultsError.at("rows", message)
@@ -306,6 +302,9 @@ class Results(StudyRows, RichDisplay):
 
     def __repr__(self) -> str:
         description = f"; {self.counts}" if self.counts is not None else ""
+        if self.n_merged:
+            repeated = f"{self.n_merged:,} repeated load{'s' * (self.n_merged != 1)}"
+            description += f"; {repeated} merged"
         rows = f"{len(self):,} row{'s' * (len(self) != 1)}"
         return f"<Results of {rows} over {', '.join(self.axes) or 'nothing'}{description}>"
 

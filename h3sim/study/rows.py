@@ -15,6 +15,7 @@ from h3sim.schema.arguments import Predicate, check_arguments
 from h3sim.schema.errors import RejectedValueError, collected, plain_values
 from h3sim.schema.output import TEXT, VERSION, OutputSchema, Property
 from h3sim.schema.values import Choice, ListOf, Number, OrNone, Scalar, TableOf, ValueType
+from h3sim.study import pairing
 from h3sim.table import RichDisplay, Rows, Table
 
 if TYPE_CHECKING:
@@ -90,12 +91,15 @@ class StudyRows:
         counts: Counts | None = None,
         predicate: Callable[[Row], bool] | None = None,
         is_interrupted: bool = False,
+        n_merged: int = 0,
     ) -> None:
         self._source = source
         self._predicate = predicate
         self.axes = tuple(axes)
         self.counts = counts
         self.is_interrupted = is_interrupted
+        self.n_merged = n_merged
+        """Number of rows that `join` merged with an equal one."""
 
     @classmethod
     def of(cls, rows: Iterable[Mapping[str, Any]], *, axes: Sequence[str] = ()) -> Self:
@@ -110,12 +114,14 @@ class StudyRows:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return a pickle that contains the rows, since their source cannot be pickled."""
-        retained = [
-            (row, resources, error)
-            for row, resources, error in self._source()
-            if row is None or self._predicate is None or self._predicate(_read_row(row))
-        ]
-        return _restored, (type(self), retained, self.axes, self.counts, self.is_interrupted)
+        settings = (self.axes, self.counts, self.is_interrupted, self.n_merged)
+        return _restored, (type(self), [*self._selected()], *settings)
+
+    def _selected(self) -> Iterator[Stored]:
+        """Yield the stored rows that satisfy the predicate, and the errors of failed loads."""
+        for row, resources, error in self._source():
+            if row is None or self._predicate is None or self._predicate(_read_row(row)):
+                yield row, resources, error
 
     def __iter__(self) -> Iterator[Row]:
         for text, _, _ in self._source():
@@ -225,15 +231,24 @@ class StudyRows:
         return {key: self.filter(**dict(zip(columns, key, strict=True))) for key in keys}
 
     def join(self, *others: StudyRows) -> Self:
-        """Return these rows followed by those of *others*."""
-        parts: tuple[StudyRows, ...] = (self, *others)
+        """Return these rows followed by those of *others*, each load once.
 
-        def source() -> Iterator[Stored]:
-            for part in parts:
-                yield from ((json.dumps(row), None, None) for row in part)
+        The axes are those of all studies, and every other setting in which the loads now differ:
+        the network of two studies over one network each, for example, or the digest of a page that
+        was edited. A load that several studies have is merged into one row, which has the metrics
+        of all; `n_merged` counts such rows, and the text of the results states it. Failed loads and
+        rows of resources are retained.
 
-        axes = dict.fromkeys(name for part in parts for name in part.axes)
-        return type(self)(source, axes=tuple(axes))
+        Raises:
+            InputError: if rows with the same settings have different metrics.
+
+        >>> one = StudyRows.of([{"page": "p", "scheme": "rr", "seed": 0, "network": "4g"}])
+        >>> two = StudyRows.of([{"page": "p", "scheme": "rr", "seed": 0, "network": "dsl"}])
+        >>> one.join(two).axes, len(one.join(one)), one.join(one).n_merged
+        (('network',), 1, 1)
+        """
+        joined = _Joined((self, *others))
+        return type(self)(joined.stored, axes=joined.axes, n_merged=joined.n_merged)
 
     def summary(self, value: str = "byte_index_all_ms", *, by: Sequence[str] = ("scheme",)) -> Self:
         """Return count, mean, standard deviation, minimum and maximum, grouped *by* columns.
@@ -266,11 +281,43 @@ class StudyRows:
                 raise KeyError(no_column(name, columns))
 
 
+class _Joined:
+    """Rows of several studies, each load once."""
+
+    def __init__(self, parts: Sequence[StudyRows]) -> None:
+        self._parts = parts
+        declared = dict.fromkeys(name for part in parts for name in part.axes)
+        varied = pairing.varying(self, [*declared])
+        self.axes = tuple(dict.fromkeys((*declared, *varied)))
+        self._merger = pairing.Merger(self, self.axes)
+        self.n_merged = self._merger.n_merged
+
+    def __iter__(self) -> Iterator[Row]:
+        for part in self._parts:
+            yield from part
+
+    def stored(self) -> Iterator[Stored]:
+        """Yield the stored rows of all parts, and their errors."""
+        merged = self._merger.pieces(self)
+        for part in self._parts:
+            for text, resources, error in part._selected():
+                if text is None:
+                    yield text, resources, error
+                elif (row := next(merged)) is not None:
+                    yield json.dumps(row), resources, error
+
+
 def _restored(
     kind: type[StudyRows], retained: list[Stored], axes: tuple[str, ...], *rest: Any
 ) -> StudyRows:
-    counts, is_interrupted = rest
-    return kind(lambda: iter(retained), axes=axes, counts=counts, is_interrupted=is_interrupted)
+    counts, is_interrupted, n_merged = rest
+    return kind(
+        lambda: iter(retained),
+        axes=axes,
+        counts=counts,
+        is_interrupted=is_interrupted,
+        n_merged=n_merged,
+    )
 
 
 class _JsonLines(ValueType):

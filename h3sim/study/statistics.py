@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar, 
 
 from h3sim.config.options import LEVEL, SEED, refuse
 from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue, needing_extra
+from h3sim.results.figures import FIGURES
 from h3sim.schema import format_value
 from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
 from h3sim.schema.errors import is_quantity, plain_number
-from h3sim.schema.values import ListOf, OrNone, Scalar, Text
+from h3sim.schema.values import Choice, ListOf, OrNone, Scalar, Text
+from h3sim.study import pairing
+from h3sim.study.pairing import LOAD_COLUMNS
 from h3sim.study.rows import StudyRows, no_column
 from h3sim.trace import Rows
 
@@ -179,17 +182,55 @@ def scipy_stats() -> Any:
 
 
 _SCHEME = "scheme"
-_PAIRING_COLUMNS = ("page", _SCHEME, "seed")
-"""Columns that rows need so that loads can be paired."""
+How: TypeAlias = Literal["ratio", "difference"]
+HOWS: tuple[How, ...] = get_args(How)
+MAX_SHARE_WITHOUT_RATIO = 0.05
+"""Share of pairs up to which a comparison of ratios leaves out those that have none.
+
+A value of 0 has no ratio to another. If more pairs were left out, those that remain would no longer
+represent the loads: a scheme without any blocking would vanish from a comparison of blocking.
+"""
+_HEADER_COUNTS = (
+    *("hol_total_ms", "blocked", "n_lost"),
+    *("held_compressed_bytes", "held_decompressed_bytes"),
+)
+"""Columns of studies of header lists that can be 0."""
+_CAN_BE_ZERO = {figure.name for figure in FIGURES if figure.can_be_zero}.union(_HEADER_COUNTS)
 
 
 class Pair(NamedTuple):
-    """Speedup: the baseline's value divided by the scheme's for the same page, setting and seed."""
+    """Values of a load and of the baseline's load for the same page, setting and seed."""
 
     page: str
     seed: int
-    speedup: float
+    baseline: float
     value: float
+    outcomes: tuple[int, ...] = ()
+    """Hashes of all metrics of both loads, by which seeds that change nothing are recognized."""
+
+    @property
+    def has_ratio(self) -> bool:
+        """True if both values are above 0."""
+        return self.baseline > 0 and self.value > 0
+
+    @property
+    def speedup(self) -> float:
+        """The baseline's value divided by the other, if `has_ratio`."""
+        return self.baseline / self.value
+
+    @property
+    def difference(self) -> float:
+        """The value minus the baseline's."""
+        return self.value - self.baseline
+
+
+def how_of(value: str, how: How | None) -> How:
+    """Return how values are compared by default: by differences if the metric can be 0.
+
+    >>> how_of("page_load_ms", None), how_of("hol_stream_bytes", None)
+    ('ratio', 'difference')
+    """
+    return how or ("difference" if value in _CAN_BE_ZERO else "ratio")
 
 
 def check_columns(
@@ -210,7 +251,7 @@ def check_columns(
         problems.append(ValidationIssue(key="value", message=no_column(value, columns)))
     elif not all(isinstance(row.get(value), int | float | None) for row in results):
         problems.append(ValidationIssue(key="value", message=f"{value} is not a numeric column"))
-    if lacking := [name for name in _PAIRING_COLUMNS if columns and name not in columns]:
+    if lacking := [name for name in LOAD_COLUMNS if columns and name not in columns]:
         message = f"lack the columns {', '.join(lacking)}, so that loads cannot be paired"
         problems.append(ValidationIssue(key="rows", message=message))
     elif columns and over not in columns:
@@ -224,29 +265,69 @@ def check_columns(
 
 
 def pairs_by_scheme(results: StudyRows, baseline: str, value: str) -> dict[str, list[Pair]]:
-    """Return the pairs of each scheme, as `pairs_over`."""
-    return pairs_over(results, _SCHEME, baseline, value)
+    """Return the pairs of each scheme that have a ratio, as `pairs_over`.
+
+    Raises:
+        InputError: as `pairs_over`, or if too many pairs have no ratio.
+    """
+    pairs = pairs_over(results, _SCHEME, baseline, value)
+    return {scheme: with_ratios(own, scheme, value) for scheme, own in pairs.items()}
 
 
 def pairs_over(results: StudyRows, over: str, baseline: Any, value: str) -> dict[Any, list[Pair]]:
     """Return the pairs of each value of *over*, including those of the baseline, in row order.
 
-    The two loads of a pair have page, seed and all axes but *over* in common. Loads without the
-    value, or with 0, have no pair.
+    The two loads of a pair agree in everything but *over*: page and its digest, every setting, seed
+    and version. Loads without the value have no pair.
 
     Raises:
-        InputError: if there is no such baseline or column, or several loads of the baseline have
-            the same axes.
+        InputError: if there is no such baseline or column, or several different loads agree in
+            everything.
+        NothingToMeasureError: if no load of another value of *over* has a partner.
     """
     check_columns(results, baseline=baseline, value=value, over=over)
+    rows = list(results)
+    found = pairing.varying(rows, results.axes, over=over)
+    # Page and seed are no axes of studies that have only one, but always columns.
+    shared = [name for name in dict.fromkeys(("page", *found, "seed")) if name != over]
+    key = [over, *shared]
+    loads = {
+        where: (row[value], pairing.outcome_of(row, results.axes))
+        for row, where in pairing.distinct_rows(rows, key, value)
+    }
     pairs: dict[Any, list[Pair]] = {}
-    for row, baseline_value in _paired_rows(results, over, baseline, value):
-        own_value = row[value]
-        if own_value and baseline_value:  # otherwise there is no ratio
-            page = "" if over == "page" else row["page"]  # a pair of pages has two names
-            pair = Pair(page, row["seed"], baseline_value / own_value, own_value)
-            pairs.setdefault(row[over], []).append(pair)
+    for (level, *where), (own, outcome) in loads.items():
+        if (baseline, *where) in loads:
+            of_baseline, baseline_outcome = loads[baseline, *where]
+            named = dict(zip(shared, where, strict=True))
+            # A pair of pages has two names.
+            page, outcomes = named.get("page", ""), (baseline_outcome, outcome)
+            pair = Pair(page, named["seed"], of_baseline, own, outcomes)
+            pairs.setdefault(level, []).append(pair)
+    if not set(pairs) - {baseline} and len({level for level, *_ in loads}) > 1:
+        raise NothingToMeasureError(
+            pairing.reason_without_pairs(rows, shared, over, baseline, value)
+        )
     return pairs
+
+
+def with_ratios(pairs: Sequence[Pair], level: object, value: str) -> list[Pair]:
+    """Return the pairs whose values are both above 0.
+
+    Raises:
+        InputError: if more than `MAX_SHARE_WITHOUT_RATIO` of the pairs are not.
+    """
+    usable = [pair for pair in pairs if pair.has_ratio]
+    n_without = len(pairs) - len(usable)
+    if n_without > MAX_SHARE_WITHOUT_RATIO * len(pairs):
+        message = (
+            f"{value} has no ratio in {n_without:,} of {len(pairs):,} pairs of"
+            f" {format_value(level)}, because a value is 0 or less; ratios of the others (more than"
+            f" {100 * MAX_SHARE_WITHOUT_RATIO:g} % would be left out) would be misleading: use"
+            " how='difference'"
+        )
+        raise InputError.at("how", message)
+    return usable
 
 
 def differences_by_scheme(
@@ -254,56 +335,21 @@ def differences_by_scheme(
 ) -> dict[str, dict[str, float]]:
     """Return the mean difference of *value* to the baseline, by scheme and cluster.
 
-    Loads are paired by page, setting and seed; a cluster is a page or, for a single page, a seed.
+    Loads are paired as by `pairs_over`; a cluster is a page or, for a single page, a seed.
 
     Raises:
-        InputError: as `pairs_by_scheme`.
+        InputError: as `pairs_over`.
+        NothingToMeasureError: as `pairs_over`.
     """
-    check_columns(results, baseline=baseline, value=value)
-    cluster = "seed" if len(set(results.column("page"))) == 1 else "page"
-    differences: dict[str, dict[str, list[float]]] = {}
-    for row, baseline_value in _paired_rows(results, _SCHEME, baseline, value):
-        clusters = differences.setdefault(row[_SCHEME], {})
-        clusters.setdefault(str(row[cluster]), []).append(row[value] - baseline_value)
+    pairs = pairs_over(results, _SCHEME, baseline, value)
+    by_seed = len(set(results.column("page"))) == 1
     return {
-        scheme: {name: math.fsum(values) / len(values) for name, values in clusters.items()}
-        for scheme, clusters in differences.items()
+        scheme: {
+            name: math.fsum(pair.difference for pair in cluster) / len(cluster)
+            for name, cluster in _clusters(own, by_seed=by_seed).items()
+        }
+        for scheme, own in pairs.items()
     }
-
-
-def _paired_rows(
-    results: StudyRows, over: str, baseline: Any, value: str
-) -> Iterator[tuple[dict[str, Any], float]]:
-    """Yield each row that has *value*, and the value of its load of the baseline.
-
-    Raises:
-        InputError: if several loads of the baseline have the same axes, but different values.
-    """
-    # Page and seed are no axes of studies that have only one, but always columns.
-    shared = [name for name in dict.fromkeys(("page", *results.axes, "seed")) if name != over]
-    rows = list(results)
-
-    def key(row: dict[str, Any]) -> tuple[Any, ...]:
-        return tuple(row.get(name) for name in shared)
-
-    baseline_values: dict[tuple[Any, ...], Any] = {}
-    for row in rows:
-        own = row.get(value)
-        # Rows of joined studies may differ in a column that is no axis, such as the network.
-        if row[over] == baseline and baseline_values.setdefault(key(row), own) != own:
-            raise InputError([_ambiguous_issue(row, over, shared)])
-    for row in rows:
-        baseline_value = baseline_values.get(key(row))
-        if row.get(value) is not None and baseline_value is not None:
-            yield row, baseline_value
-
-
-def _ambiguous_issue(row: dict[str, Any], over: str, shared: Sequence[str]) -> ValidationIssue:
-    """Return the issue that several different loads have the values of *row* in *shared*."""
-    common = ", ".join(f"{name} {format_value(row.get(name))}" for name in shared)
-    level = format_value(row[over])
-    message = f"several different loads of {level} have {common}: compare them separately"
-    return ValidationIssue(key="axes", message=message)
 
 
 EPSILON = 1e-10
@@ -314,6 +360,7 @@ _FIELLER_VARIANCE = 0.437
 """Factor of 1 / (n - 4) in the variance of atanh(tau) (Fieller, Hartley and Pearson 1957)."""
 _MIN_ROWS_FOR_TAU_INTERVAL = 10
 """Rows from which on the normal approximation of Kendall's tau is used."""
+_HOW = OrNone(Choice(HOWS), none=None)
 _METHOD = Predicate(" or ".join(METHODS), lambda value: isinstance(value, str) and value in METHODS)
 
 
@@ -323,6 +370,7 @@ class SchemeRow(NamedTuple):
     `geometric` is the geometric mean of the clusters' speedups, `low` to `high` its confidence
     interval, `arithmetic` the mean as in Marx 2019, Table 2. `p` is Wilcoxon's, `p_holm` the same
     after Holm's correction for all schemes, `effect` the matched-pairs rank-biserial correlation.
+    `without_ratio` is the number of pairs that were left out because a value is 0.
     """
 
     scheme: str
@@ -340,6 +388,32 @@ class SchemeRow(NamedTuple):
     ties_5: int
     wins_25: int
     losses_25: int
+    without_ratio: int = 0
+
+
+class DifferenceRow(NamedTuple):
+    """Difference of one scheme to the baseline, in the unit of the value; below 0 is less.
+
+    `mean` and `baseline_mean` are means over clusters of the clusters' means, `difference` is the
+    first minus the second, and `low` to `high` its confidence interval. `p`, `p_holm` and `effect`
+    are as in `SchemeRow`: above 0, the effect is a lower value. The pairs are those in which the
+    value is `lower`, `equal` and `higher`.
+    """
+
+    scheme: str
+    pairs: int
+    clusters: int
+    baseline_mean: float
+    mean: float
+    difference: float
+    low: float | None
+    high: float | None
+    p: float | None
+    p_holm: float | None
+    effect: float
+    lower: int
+    equal: int
+    higher: int
 
 
 class ContrastRow(NamedTuple):
@@ -363,13 +437,44 @@ class ContrastRow(NamedTuple):
     p_holm: float | None
     effect: float
     refusal: str
+    without_ratio: int = 0
 
 
-TestedT = TypeVar("TestedT", SchemeRow, ContrastRow)
+class DifferenceContrastRow(NamedTuple):
+    """One value of an axis minus the baseline, in one setting; below 0 is less.
+
+    *setting*, *pairing*, *cluster* and *refusal* are as in `ContrastRow`, the rest as in
+    `DifferenceRow`.
+    """
+
+    setting: str
+    level: Any
+    pairing: str
+    cluster: str
+    pairs: int
+    clusters: int
+    baseline_mean: float
+    mean: float
+    difference: float
+    low: float | None
+    high: float | None
+    p: float | None
+    p_holm: float | None
+    effect: float
+    lower: int
+    equal: int
+    higher: int
+    refusal: str
+
+
+TestedT = TypeVar("TestedT", SchemeRow, ContrastRow, DifferenceRow, DifferenceContrastRow)
 
 
 class RelativeRow(NamedTuple):
-    """Relative change of medians over seeds for one scheme, page and setting (Sander 2022)."""
+    """Change of medians over seeds for one scheme, page and setting (Sander 2022).
+
+    *delta* is relative, or in the unit of the value with `how="difference"`.
+    """
 
     page: str
     setting: str
@@ -398,20 +503,27 @@ def compare_schemes(
     *,
     baseline: str = "rr",
     value: str = "byte_index_all_ms",
+    how: How | None = None,
     pool: Sequence[str] = (),
     confidence: float = 0.95,
     interval: Method = "bootstrap-t",
     seed: int = 0,
-) -> Rows[SchemeRow]:
+) -> Rows[Any]:
     """Compare each scheme with *baseline*, paired by page, setting and seed.
 
-    Schemes share common random numbers, so ratios of their *value* are taken pair by pair. Pairs of
-    one page are not independent: they are averaged (as logarithms) into a cluster, and interval and
-    test are over clusters, so they generalize to similar pages. For a single page each seed is a
-    cluster, and they generalize to other seeds of that page.
+    Schemes share common random numbers, so values are compared pair by pair: the two loads of a
+    pair agree in everything but the scheme (`h3sim.study.pairing`). Pairs of one page are not
+    independent: they are averaged into a cluster, and interval and test are over clusters, so they
+    generalize to similar pages. For a single page each seed is a cluster, and they generalize to
+    other seeds of that page.
 
-    - Interval: of the mean logarithm, by `h3sim.study.statistics.mean_interval`: the studentized
-      bootstrap over clusters, or with *interval* "bca" the bias-corrected and accelerated one.
+    With *how* "ratio", rows are `SchemeRow`: ratios of the values, whose logarithms are averaged.
+    With "difference", they are `DifferenceRow`, whose values are averaged themselves. The default
+    is "difference" for metrics that can be 0, such as blocked bytes or losses, because a value of 0
+    has no ratio to another; all other metrics and columns are compared by ratios.
+
+    - Interval: of the mean, by `h3sim.study.statistics.mean_interval`: the studentized bootstrap
+      over clusters, or with *interval* "bca" the bias-corrected and accelerated one.
     - Test: Wilcoxon's signed ranks, two-sided; it assumes differences symmetric about their median.
       Zeros are ranked and half of their ranks counted on either side, where Pratt 1959 drops them:
       p is conservative. Corrected for the number of schemes (Holm 1979).
@@ -421,51 +533,64 @@ def compare_schemes(
     Other axes than page, seed and scheme are averaged over only where *pool* names them.
 
     Raises:
-        InputError: if there is no such scheme or column, or loads differ in axes that *pool* lacks.
+        InputError: if there is no such scheme or column, if loads differ in columns that *pool*
+            lacks, or if more than `MAX_SHARE_WITHOUT_RATIO` of a scheme's pairs have no ratio.
         NothingToMeasureError: if no pair has the value.
         MissingExtraError: if scipy is not installed.
     """
     with ErrorCollector() as errors:
-        interval_of = errors.collect("", lambda: _interval(confidence, interval, seed))
-        errors.collect("", lambda: check_pooled(results, over=_SCHEME, pool=pool))
-        pairs = errors.collect("", lambda: pairs_by_scheme(results, baseline, value))
+        interval_of = errors.collect("", lambda: _interval(confidence, interval, seed, how))
+        errors.collect("", lambda: check_pooled(results, over=_SCHEME, pool=pool, **_OF_TABLES))
+        errors.collect("", lambda: check_columns(results, value=value, baseline=baseline))
+    pairs = pairs_over(results, _SCHEME, baseline, value)
     by_seed = len(set(results.column("page"))) == 1
-    rows = [
-        _scheme_row(scheme, own, interval_of, by_seed=by_seed, is_baseline=scheme == baseline)
-        for scheme, own in pairs.items()
-    ]
+    row_of = _row_function(value, how, interval_of, by_seed=by_seed)
+    with ErrorCollector() as errors:
+        rows = [
+            errors.collect("", partial(row_of, scheme, own, is_baseline=scheme == baseline))
+            for scheme, own in pairs.items()
+        ]
+    rows = [row for row in rows if row is not None]
     if not rows:
         raise NothingToMeasureError(f"no load has {value} together with one of {baseline}")
-    return Rows(SchemeRow, _with_holm(rows))
+    return Rows(type(rows[0]), _with_holm(rows))
+
+
+_OF_TABLES = {
+    "key": "by",
+    "remedy": "name what has a row of its own in by=, what is averaged over in pool=, or filter",
+}
+"""Options of `check_pooled` for tables, which may have rows of their own."""
 
 
 def check_pooled(
-    results: StudyRows, *, over: str, by: Sequence[str] = (), pool: Sequence[str] = ()
+    results: StudyRows,
+    *,
+    over: str,
+    by: Sequence[str] = (),
+    pool: Sequence[str] = (),
+    key: str = "pool",
+    remedy: str = pairing.NAME_POOLED,
 ) -> None:
-    """Refuse to average over axes other than page and seed unless *pool* names them.
+    """Refuse to average over columns other than page and seed unless *pool* names them.
 
     Raises:
-        InputError: listing the other axes in which the loads differ, and unknown columns.
+        InputError: listing the other columns in which the loads differ, and unknown columns.
     """
     check_arguments(InputError, by=(_COLUMN_NAMES, by), pool=(_COLUMN_NAMES, pool))
     columns = results.columns
-    problems = [
+    refuse(
         ValidationIssue(key=key, message=no_column(name, columns))
         for key, names in (("by", by), ("pool", pool))
         for name in names
         if columns and name not in columns
-    ]
-    others = {*results.axes} & {*columns} - {over, "page", "seed", *by, *pool}
-    differing = [
-        name for name in results.axes if name in others and len(set(results.column(name))) > 1
-    ]
-    if differing:
-        message = (
-            f"the loads differ in {', '.join(differing)}, too: name what has a row of its own in"
-            " by=, what is averaged over in pool=, or filter"
-        )
-        problems.append(ValidationIssue(key="by", message=message))
-    refuse(problems)
+    )
+    pairing.check_pooled(
+        pairing.varying(results, results.axes, over=over),
+        named=(over, *by, *pool),
+        key=key,
+        remedy=remedy,
+    )
 
 
 _COLUMN_NAMES = ListOf(Text(), "names of columns")
@@ -477,43 +602,55 @@ def compare_over(
     over: str,
     baseline: Any,
     value: str = "byte_index_all_ms",
+    how: How | None = None,
     by: Sequence[str] = (),
     pool: Sequence[str] = (),
     confidence: float = 0.95,
     interval: Method = "bootstrap-t",
     seed: int = 0,
-) -> Rows[ContrastRow]:
+) -> Rows[Any]:
     """Compare each value of the axis *over* with *baseline*, paired, in each setting of *by*.
 
-    The loads of a pair have everything in common but *over*. Pairs of one page are averaged (as
-    logarithms) into a cluster, as by `compare_schemes`; for a single page, or if pages are
-    compared, each seed is a cluster. Interval, test and effect are those of `compare_schemes`; if
-    there are too few independent clusters for them, the row has the reason.
+    The loads of a pair have everything in common but *over*. Pairs of one page are averaged into a
+    cluster, as by `compare_schemes`; for a single page, or if pages are compared, each seed is a
+    cluster. Interval, test, effect and *how* are those of `compare_schemes`; if there are too few
+    independent clusters for them, the row has the reason. Rows are `ContrastRow` for ratios,
+    `DifferenceContrastRow` for differences.
 
     Raises:
-        InputError: if there is no such column or baseline, or loads differ in axes that neither
-            *by* nor *pool* names.
+        InputError: if there is no such column or baseline, if loads differ in columns that neither
+            *by* nor *pool* names, or if more than `MAX_SHARE_WITHOUT_RATIO` of the pairs of a row
+            have no ratio.
         NothingToMeasureError: if no pair has the value.
         MissingExtraError: if scipy is not installed.
     """
     with ErrorCollector() as errors:
-        interval_of = errors.collect("", lambda: _interval(confidence, interval, seed))
+        interval_of = errors.collect("", lambda: _interval(confidence, interval, seed, how))
         errors.collect("", lambda: _check_over(over))
         errors.collect(
             "", lambda: check_columns(results, value=value, baseline=baseline, over=over)
         )
         if isinstance(over, str):
-            errors.collect("", lambda: check_pooled(results, over=over, by=by, pool=pool))
+            errors.collect(
+                "", lambda: check_pooled(results, over=over, by=by, pool=pool, **_OF_TABLES)
+            )
     groups = results.group(*by) if by else {(): results}
-    rows = [
-        row
-        for key, some in groups.items()
-        if baseline in some.column(over)
-        for row in _contrasts(_setting_text(by, key), some, over, baseline, value, interval_of)
-    ]
+    rows: list[Any] = []
+    reasons: list[str] = []
+    with ErrorCollector() as errors:
+        for key, some in groups.items():
+            if baseline not in some.column(over):
+                continue
+            setting = _setting_text(by, key)
+            found = partial(_contrasts, setting, some, over, baseline, value, how, interval_of)
+            try:
+                rows += errors.collect("", found, default=())
+            except NothingToMeasureError as error:
+                reasons.append(str(error))
     if not rows:
-        raise NothingToMeasureError(f"no load has {value} beside one of {over} {baseline}")
-    return Rows(ContrastRow, _with_holm(rows))
+        reason = f"no load has {value} beside one of {over} {baseline}"
+        raise NothingToMeasureError(reasons[0] if reasons else reason)
+    return Rows(type(rows[0]), _with_holm(rows))
 
 
 def _check_over(over: str) -> None:
@@ -527,41 +664,41 @@ def _setting_text(by: Sequence[str], key: Sequence[Any]) -> str:
 
 
 def _contrasts(
-    setting: str, results: StudyRows, over: str, baseline: Any, value: str, interval: IntervalOf
-) -> Iterator[ContrastRow]:
-    """Yield the rows of one setting, one for each value except the baseline."""
+    setting: str,
+    results: StudyRows,
+    over: str,
+    baseline: Any,
+    value: str,
+    how: How | None,
+    interval: IntervalOf,
+) -> list[ContrastRow | DifferenceContrastRow]:
+    """Return the rows of one setting, one for each value except the baseline."""
     by_seed = over == "page" or len(set(results.column("page"))) == 1
     cluster = "seed" if by_seed else "page"
-    shared = [
-        name
-        for name in dict.fromkeys(("page", *results.axes, "seed"))
-        if name != over and len(set(results.column(name))) > 1
-    ]
+    varied = pairing.varying(results, results.axes, over=over)
+    shared = [name for name in dict.fromkeys(("page", *varied)) if name != over and name in varied]
+    row_of = _row_function(value, how, interval, by_seed=by_seed)
+    rows: list[ContrastRow | DifferenceContrastRow] = []
     for level, pairs in pairs_over(results, over, baseline, value).items():
-        if level == baseline:
+        row = None if level == baseline else row_of(str(level), pairs)
+        if row is None:
             continue
-        row = _scheme_row("", pairs, interval, by_seed=by_seed)
-        yield ContrastRow(
-            setting=setting,
-            level=level,
-            pairing=", ".join(shared) or "all settings",
-            cluster=cluster,
-            pairs=len(pairs),
-            clusters=row.clusters,
-            geometric=row.geometric,
-            low=row.low,
-            high=row.high,
-            p=row.p,
-            p_holm=row.p_holm,
-            effect=row.effect,
-            refusal=_refusal(row, cluster),
-        )
+        named: dict[str, Any] = row._asdict() | {
+            "setting": setting,
+            "level": level,
+            "pairing": ", ".join(shared) or "all settings",
+            "cluster": cluster,
+            "refusal": _refusal(row, cluster),
+        }
+        kind = ContrastRow if isinstance(row, SchemeRow) else DifferenceContrastRow
+        rows.append(kind(**{name: named[name] for name in kind._fields}))
+    return rows
 
 
 NO_SEED_MATTERS = "no seed changes the result: one independent load, which is no sample"
 
 
-def _refusal(row: SchemeRow, cluster: str) -> str:
+def _refusal(row: SchemeRow | DifferenceRow, cluster: str) -> str:
     """Return the reason why a row has no interval; "" if it has one."""
     if row.low is not None:
         return ""
@@ -571,10 +708,10 @@ def _refusal(row: SchemeRow, cluster: str) -> str:
     return f"{clusters}: an interval takes {_MIN_CLUSTERS} or more"
 
 
-def _interval(confidence: object, method: object, seed: object) -> IntervalOf:
-    """Return the function that estimates intervals, after checking its arguments."""
+def _interval(confidence: object, method: object, seed: object, how: object) -> IntervalOf:
+    """Return the function that estimates intervals, after checking its arguments, and *how*."""
     typed = {"confidence": (LEVEL, confidence), "interval": (_METHOD, method), "seed": (SEED, seed)}
-    valid = check_arguments(InputError, **typed)
+    valid = check_arguments(InputError, **typed, how=(_HOW, how))
     return partial(
         mean_interval,
         method=valid["interval"],
@@ -584,31 +721,51 @@ def _interval(confidence: object, method: object, seed: object) -> IntervalOf:
 
 
 def _are_copies(pairs: Sequence[Pair]) -> bool:
-    """Return whether all seeds have the same loads, so that they are no sample."""
-    loads_by_seed: dict[int, list[tuple[float, float]]] = {}
+    """Return whether all seeds have the same loads, so that they are no sample.
+
+    Loads are the same if all of their metrics are: a count may be 0 with every seed by chance.
+    """
+    loads_by_seed: dict[int, list[tuple[float, ...]]] = {}
     for pair in pairs:
-        loads_by_seed.setdefault(pair.seed, []).append((pair.value, pair.speedup))
+        load = (pair.value, pair.baseline, *pair.outcomes)
+        loads_by_seed.setdefault(pair.seed, []).append(load)
     first, *others = loads_by_seed.values()
     return all(other == first for other in others)
+
+
+RowFunction: TypeAlias = "Callable[..., SchemeRow | DifferenceRow | None]"
+
+
+def _row_function(
+    value: str, how: How | None, interval: IntervalOf, *, by_seed: bool
+) -> RowFunction:
+    """Return the function that compares the pairs of a scheme: its arguments are name and pairs."""
+    if how_of(value, how) == "difference":
+        return partial(_difference_row, interval=interval, by_seed=by_seed)
+    return partial(_scheme_row, value=value, interval=interval, by_seed=by_seed)
 
 
 def _scheme_row(
     scheme: str,
     pairs: Sequence[Pair],
-    interval: IntervalOf,
     *,
+    value: str,
+    interval: IntervalOf,
     by_seed: bool,
     is_baseline: bool = False,
-) -> SchemeRow:
-    """Return the mean ratio of a scheme, with pages or seeds as clusters.
+) -> SchemeRow | None:
+    """Return the mean ratio of a scheme, with pages or seeds as clusters; None without any.
 
     Seeds that are copies of one load are one cluster.
     """
-    speedups = [pair.speedup for pair in pairs]
-    clusters = list(_clusters(pairs, by_seed=by_seed).values())
-    if by_seed and not is_baseline and _are_copies(pairs):
-        del clusters[1:]
-    logs = [math.fsum(math.log(ratio) for ratio in cluster) / len(cluster) for cluster in clusters]
+    usable = with_ratios(pairs, scheme, value)
+    if not usable:
+        return None
+    speedups = [pair.speedup for pair in usable]
+    clusters = _independent_clusters(usable, by_seed=by_seed, is_baseline=is_baseline)
+    logs = [
+        math.fsum(math.log(pair.speedup) for pair in cluster) / len(cluster) for cluster in clusters
+    ]
     low, high = interval(logs)
     return SchemeRow(
         scheme=scheme,
@@ -629,14 +786,59 @@ def _scheme_row(
         ties_5=sum(1 / (1 + _SMALL_WIN) <= ratio <= 1 + _SMALL_WIN for ratio in speedups),
         wins_25=sum(ratio > 1 + _LARGE_WIN for ratio in speedups),
         losses_25=sum(ratio < 1 / (1 + _LARGE_WIN) for ratio in speedups),
+        without_ratio=len(pairs) - len(usable),
     )
 
 
-def _clusters(pairs: Sequence[Pair], *, by_seed: bool) -> dict[str, list[float]]:
-    """Return the speedups by page or, for a single page, by seed."""
-    clusters: dict[str, list[float]] = {}
+def _difference_row(
+    scheme: str,
+    pairs: Sequence[Pair],
+    *,
+    interval: IntervalOf,
+    by_seed: bool,
+    is_baseline: bool = False,
+) -> DifferenceRow:
+    """Return the mean difference of a scheme, with pages or seeds as clusters as in ratios."""
+    clusters = _independent_clusters(pairs, by_seed=by_seed, is_baseline=is_baseline)
+    means, of_baseline, differences = (
+        [math.fsum(getattr(pair, name) for pair in cluster) / len(cluster) for cluster in clusters]
+        for name in ("value", "baseline", "difference")
+    )
+    low, high = interval(differences)
+    n = len(clusters)
+    return DifferenceRow(
+        scheme=scheme,
+        pairs=len(pairs),
+        clusters=n,
+        baseline_mean=math.fsum(of_baseline) / n,
+        mean=math.fsum(means) / n,
+        difference=math.fsum(differences) / n,
+        low=low,
+        high=high,
+        p=None if is_baseline else _wilcoxon(differences),
+        p_holm=None,
+        effect=rank_biserial([-difference for difference in differences]),
+        lower=sum(pair.difference < 0 for pair in pairs),
+        equal=sum(pair.difference == 0 for pair in pairs),
+        higher=sum(pair.difference > 0 for pair in pairs),
+    )
+
+
+def _independent_clusters(
+    pairs: Sequence[Pair], *, by_seed: bool, is_baseline: bool
+) -> list[list[Pair]]:
+    """Return the clusters of pairs; seeds that are copies of one load are a single one."""
+    clusters = list(_clusters(pairs, by_seed=by_seed).values())
+    if by_seed and not is_baseline and _are_copies(pairs):
+        del clusters[1:]
+    return clusters
+
+
+def _clusters(pairs: Sequence[Pair], *, by_seed: bool) -> dict[str, list[Pair]]:
+    """Return the pairs by page or, for a single page, by seed."""
+    clusters: dict[str, list[Pair]] = {}
     for pair in pairs:
-        clusters.setdefault(str(pair.seed if by_seed else pair.page), []).append(pair.speedup)
+        clusters.setdefault(str(pair.seed if by_seed else pair.page), []).append(pair)
     return clusters
 
 
@@ -690,58 +892,87 @@ def _with_holm(rows: Sequence[TestedT]) -> Iterator[TestedT]:
 
 
 def relative_medians(
-    results: StudyRows, *, baseline: str = "rr", value: str = "byte_index_all_ms"
+    results: StudyRows,
+    *,
+    baseline: str = "rr",
+    value: str = "byte_index_all_ms",
+    how: How | None = None,
 ) -> Rows[RelativeRow]:
     """Return relative changes of the median over seeds, by page and setting (Sander 2022 § 5).
 
     delta = (median of the scheme - median of the baseline) / (median of the baseline + epsilon),
-    with epsilon 1e-10; below 0 is faster. `p` is from the two-sided Mann-Whitney U test, which
-    assumes independent loads of both schemes; Sander calls p < 0.005 significant. It is None if all
-    seeds give the same result (deterministic loads).
+    with epsilon 1e-10; below 0 is faster. With *how* "difference", the default for metrics that can
+    be 0, delta is the difference of the medians. Each combination of all other columns in which
+    loads differ is a setting with rows of its own. `p` is from the two-sided Mann-Whitney U test,
+    which assumes independent loads of both schemes; Sander calls p < 0.005 significant. It is None
+    if all seeds give the same result (deterministic loads).
 
     Raises:
-        InputError: if the scheme or column is unknown.
+        InputError: if the scheme or column is unknown, if several different loads agree in
+            everything, or if more than `MAX_SHARE_WITHOUT_RATIO` of the medians of the baseline are
+            0, so that there is no relative change.
         NothingToMeasureError: if no load has the value together with one of the baseline.
         MissingExtraError: if scipy is not installed.
     """
-    check_columns(results, baseline=baseline, value=value)
-    axes, groups = _by_setting(results, value)
+    with ErrorCollector() as errors:
+        errors.collect("", lambda: check_arguments(InputError, how=(_HOW, how)))
+        errors.collect("", lambda: check_columns(results, baseline=baseline, value=value))
+    settings, groups = _by_setting(results, value)
+    kind = how_of(value, how)
     rows = [
-        _relative_row(key, axes, scheme, values, by_scheme[baseline])
+        _relative_row(key, settings, scheme, values, by_scheme[baseline], kind)
         for key, by_scheme in groups.items()
         if baseline in by_scheme
         for scheme, values in by_scheme.items()
     ]
-    if not rows:
-        raise NothingToMeasureError(f"no load has {value} together with one of {baseline}")
+    n_others = len({row.scheme for row in rows} - {baseline})
+    if not rows or (not n_others and len(set(results.column(_SCHEME))) > 1):
+        key = ("page", *settings)
+        reason = pairing.reason_without_pairs(results, key, _SCHEME, baseline, value)
+        raise NothingToMeasureError(reason)
+    n_zero = sum(row.baseline_median <= 0 for row in rows)
+    if kind == "ratio" and n_zero > MAX_SHARE_WITHOUT_RATIO * len(rows):
+        message = (
+            f"the median {value} of {baseline} is 0 or less in {n_zero:,} of {len(rows):,} rows,"
+            " which have no relative change: use how='difference'"
+        )
+        raise InputError.at("how", message)
     return Rows(RelativeRow, rows)
 
 
 def _by_setting(
     results: StudyRows, value: str
 ) -> tuple[list[str], dict[tuple[Any, ...], dict[str, list[float]]]]:
-    """Return the axes of a setting, and the values of each scheme by page and setting."""
-    axes = [name for name in results.axes if name not in _PAIRING_COLUMNS]
+    """Return the columns of a setting, and the values of each scheme by page and setting."""
+    varied = pairing.varying(results, results.axes)
+    settings = [name for name in varied if name not in LOAD_COLUMNS]
     groups: dict[tuple[Any, ...], dict[str, list[float]]] = {}
-    for row in results:
-        if row.get(value) is not None:
-            by_scheme = groups.setdefault((row["page"], *(row.get(name) for name in axes)), {})
-            by_scheme.setdefault(row[_SCHEME], []).append(row[value])
-    return axes, groups
+    key = ["page", *settings, _SCHEME, "seed"]
+    for row, where in pairing.distinct_rows(results, key, value):
+        by_scheme = groups.setdefault(where[:-2], {})
+        by_scheme.setdefault(row[_SCHEME], []).append(row[value])
+    return settings, groups
 
 
 def _relative_row(
-    key: tuple[Any, ...], axes: Sequence[str], scheme: str, values: list[float], base: list[float]
+    key: tuple[Any, ...],
+    names: Sequence[str],
+    scheme: str,
+    values: list[float],
+    base: list[float],
+    how: How,
 ) -> RelativeRow:
-    """Return the relative difference of medians, with a Mann-Whitney test."""
+    """Return the change of medians, with a Mann-Whitney test."""
     own_median, base_median = median(values), median(base)
     p = None
     is_deterministic = len({*values}) == 1 and len({*base}) == 1
     if min(len(values), len(base)) > 1 and not is_deterministic:
         p = float(scipy_stats().mannwhitneyu(values, base).pvalue)
     page, *settings = key
-    description = ", ".join(f"{name}={value}" for name, value in zip(axes, settings, strict=True))
-    delta = (own_median - base_median) / (base_median + EPSILON)
+    description = ", ".join(f"{name}={value}" for name, value in zip(names, settings, strict=True))
+    delta = own_median - base_median
+    if how == "ratio":
+        delta /= base_median + EPSILON
     return RelativeRow(page, description, scheme, len(values), own_median, base_median, delta, p)
 
 
@@ -827,22 +1058,24 @@ class Ranks(NamedTuple):
         return groups
 
 
-def mean_ranks(results: StudyRows, *, value: str, level: float) -> Ranks:
+def mean_ranks(results: StudyRows, *, value: str, level: float, pool: Sequence[str] = ()) -> Ranks:
     """Rank schemes by the median of *value* over seeds, by page and setting.
 
     Each page and setting is a block that ranks all schemes, with mean ranks for ties; Friedman's
     test, and Nemenyi's critical difference at *level* (Demsar 2006, § 3.2.2). Blocks are assumed
-    independent: with few pages, use results of one setting. Blocks without all schemes are left
-    out.
+    independent: with few pages, use results of one setting. Settings differ only in the columns
+    that *pool* names. Blocks without all schemes are left out.
 
     Raises:
-        InputError: if the column is unknown, or *level* is out of range.
+        InputError: if the column is unknown, *level* is out of range, or loads differ in columns
+            that *pool* lacks.
         NothingToMeasureError: with fewer than three schemes or two blocks.
         MissingExtraError: if scipy is not installed.
     """
     with ErrorCollector() as errors:
         errors.collect("", lambda: check_columns(results, value=value))
         errors.collect("", lambda: check_arguments(InputError, level=(LEVEL, level)))
+        errors.collect("", lambda: check_pooled(results, over=_SCHEME, pool=pool))
     stats = scipy_stats()
     schemes, blocks = _blocks(results, value)
     if len(schemes) < 3 or len(blocks) < 2:
@@ -923,27 +1156,38 @@ class _Spread(NamedTuple):
 
 
 def power_of_schemes(
-    results: StudyRows, *, speedup: float, baseline: str, value: str, level: float, power: float
+    results: StudyRows,
+    *,
+    speedup: float,
+    baseline: str,
+    value: str,
+    level: float,
+    power: float,
+    pool: Sequence[str] = (),
 ) -> Rows[PowerRow]:
     """Return for each scheme the numbers of seeds and pages needed to detect a *speedup*.
 
     They give Wilcoxon's test of `compare` at *level* the given *power*. The logarithm of a speedup
     is modelled as a normal page effect plus a normal seed effect. Their variances are estimated
     from these results (analysis of variance of a one-way random model, by unweighted means; Searle,
-    Casella and McCulloch 1992, ch. 3); settings of one page and seed are averaged first. The power
+    Casella and McCulloch 1992, ch. 3); settings of one page and seed, which differ only in the
+    columns that *pool* names, are averaged first. The power
     of Wilcoxon's test is that of Student's with 3 / pi of the clusters, its asymptotic efficiency
     (Lehmann 1975; as in G*Power, Faul et al. 2007). For a single page the seeds are the clusters,
     as in `compare`. For several schemes, divide *level* by their number.
 
     Raises:
-        InputError: if there is no such scheme or column, or a number is out of range.
+        InputError: if there is no such scheme or column, if a number is out of range, or if loads
+            differ in columns that *pool* lacks.
         NothingToMeasureError: if no scheme has two pairs, so that their variance is unknown.
         MissingExtraError: if scipy is not installed.
     """
     with ErrorCollector() as errors:
         numbers = {"speedup": (_SPEEDUP, speedup), "level": (LEVEL, level), "power": (LEVEL, power)}
         errors.collect("", lambda: check_arguments(InputError, **numbers))
-        pairs = errors.collect("", lambda: pairs_by_scheme(results, baseline, value))
+        errors.collect("", lambda: check_pooled(results, over=_SCHEME, pool=pool))
+        errors.collect("", lambda: check_columns(results, value=value, baseline=baseline))
+    pairs = pairs_by_scheme(results, baseline, value)
     shift = abs(math.log(speedup))
     means = {name: _means(own) for name, own in pairs.items() if name != baseline}
     rows = [

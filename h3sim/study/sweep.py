@@ -4,8 +4,7 @@ Sequential sweeps add seeds until each interval is narrow enough, at a valid lev
 interval depends on the spread of the seeds. If the spread is nearly independent of the mean,
 stopping at a narrow interval makes its coverage only a little too low (Chow and Robbins 1965), for
 which `StoppingRule.level` compensates; a late first analysis keeps a few seeds of a skewed
-distribution, which are alike by chance, from stopping it. docs/validation.md has the coverage. A
-sensitivity analysis estimates the share of a metric's variance that each setting explains.
+distribution, which are alike by chance, from stopping it. docs/validation.md has the coverage.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from h3sim.config.load_config import (
     with_fields,
 )
 from h3sim.config.options import SEED, ReorderOption, check_running, refuse
-from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue, needing_extra
+from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue
 from h3sim.headers.base import HeaderLists
 from h3sim.page.recording import RECORDED_NETWORK
 from h3sim.results.figures import FIGURES, ON_DEMAND
@@ -42,7 +41,6 @@ from h3sim.study.design import (
     FactorialDesign,
     Range,
     StoppingRule,
-    at_shares,
     sampled,
     values_of_axis,
 )
@@ -50,7 +48,7 @@ from h3sim.study.header_study import SubjectLike, resolve_swept
 from h3sim.study.results import Results
 from h3sim.study.run import PageLike, SchedulersLike, SchemeLike, add_schedulers
 from h3sim.study.runner import Execution, Runner, split_options, worker_count
-from h3sim.study.statistics import Pair, check_columns, mean_interval, pairs_by_scheme, ratio_end
+from h3sim.study.statistics import Pair, mean_interval, pairs_by_scheme, ratio_end
 from h3sim.study.store import Store
 from h3sim.study.worker import Cells, LoadWork
 from h3sim.table import RichDisplay, Rows, Table
@@ -710,182 +708,3 @@ def _means_of_seeds(pairs: Iterable[Pair]) -> list[float]:
     n_pairs = max(map(len, logs.values()))
     # A seed with a failed load covers fewer pages, so its mean would not be comparable.
     return [math.fsum(own) / n_pairs for own in logs.values() if len(own) == n_pairs]
-
-
-_SET_BY_SENSITIVITY = ("cells", "seeds")
-"""Arguments of `load_study` that a sensitivity analysis sets itself."""
-
-
-class SensitivityRow(NamedTuple):
-    """Sobol' indices of one option: of first order (`first`) and with interactions (`total`).
-
-    Each has a 95 % bootstrap interval.
-    """
-
-    option: str
-    first: float
-    first_low: float
-    first_high: float
-    total: float
-    total_low: float
-    total_high: float
-
-
-def sensitivity(
-    page: PageLike,
-    *,
-    scheme: SchemeLike = "rr",
-    value: str = "byte_index_all_ms",
-    samples: int = 64,
-    seed: int = 0,
-    store: str | Path | None = None,
-    executor: Any = None,
-    workers: int | None = None,
-    **options: Any,
-) -> Rows[SensitivityRow]:
-    """Return the Sobol' indices of *value* for each of *options* that is a `Range`.
-
-    Other options are fixed. With d ranges, (d + 2) * *samples* loads run; *samples* is a power of
-    2. Ranges are sampled independently and uniformly, or log-uniformly. The estimators are those of
-    Saltelli, in scipy.stats.sobol_indices; more samples give narrower intervals.
-
-    Raises:
-        InputError: listing every error in the arguments.
-        NothingToMeasureError: if some loads lack the value, or all have the same one.
-        MissingExtraError: if scipy is not installed.
-
-    >>> rows = sensitivity(
-    ...     "davies-meenan", rtt_ms=Range(low=1, high=5), rate_mbps=Range(low=1, high=50),
-    ...     samples=8, executor="serial",
-    ... )
-    >>> rows[1].total > rows[0].total
-    True
-    """
-    ranges = {name: limits for name, limits in options.items() if isinstance(limits, Range)}
-    reserved = [name for name in _SET_BY_SENSITIVITY if name in options]
-    fixed = {name: given for name, given in options.items() if name not in (*ranges, *reserved)}
-    typed = {"samples": (_SAMPLES, samples), "seed": (SEED, seed)}
-    lowest: dict[str, Any] = {name: limits.low for name, limits in ranges.items()}
-    with ErrorCollector() as errors:
-        errors.collect("", lambda: check_running(store=store, executor=executor, workers=workers))
-        errors.collect("", lambda: _check_ranges(ranges))
-        valid = errors.collect("", lambda: check_arguments(InputError, **typed))
-        errors.collect("", lambda: refuse_options(reserved, ()))
-        # Checks the other options, at one point of the ranges.
-        errors.collect("", lambda: load_study(page, schemes=[scheme], **lowest, **fixed))
-
-    def metric_at(points: list[dict[str, float]]) -> list[float]:
-        study = load_study(page, schemes=[scheme], seeds=[valid["seed"]], cells=points, **fixed)
-        results = study.run(store=store, executor=executor, workers=workers, progress=False)
-        return _complete_column(results, value, len(points))
-
-    rows = _sensitivity_rows(metric_at, ranges, int(valid["samples"]), valid["seed"])
-    # Indices are shares of the variance, and undefined without any.
-    if not all(math.isfinite(row.total) for row in rows):
-        raise NothingToMeasureError(f"{value} is the same in all loads")
-    return Rows(SensitivityRow, rows)
-
-
-def _complete_column(results: StudyRows, value: str, n: int) -> list[float]:
-    """Return the *value* of all *n* loads.
-
-    Raises:
-        NothingToMeasureError: if a load failed, or has no such value.
-    """
-    if len(results):
-        check_columns(results, value=value)
-    column = results.column(value)
-    if len(column) < n or None in column:
-        reason = "".join(f": {error}" for error in results.errors[:1])
-        raise NothingToMeasureError(f"not all loads have {value}{reason}")
-    return column
-
-
-def _check_ranges(ranges: Mapping[str, Range]) -> None:
-    if len(ranges) < 2:
-        message = "at least two must be a Range: a single one explains all variance"
-        raise InputError.at("options", message)
-
-
-def _is_power_of_two(samples: Any) -> bool:
-    number = plain_number(samples)
-    return type(number) is int and number >= 2 and not number & (number - 1)
-
-
-# Other numbers of Sobol' points are not balanced, and scipy refuses them.
-_SAMPLES = Predicate("a power of two of at least 2", _is_power_of_two)
-
-
-def _sensitivity_rows(
-    metric_at: Callable[[list[dict[str, float]]], list[float]],
-    ranges: Mapping[str, Range],
-    samples: int,
-    seed: int,
-) -> list[SensitivityRow]:
-    """Return the indices of each of *ranges*; *metric_at* returns the metric at sampled points."""
-    with needing_extra("scipy", "study"):
-        import numpy as np  # lazy: optional dependencies
-        from scipy import stats
-
-    def metric_at_shares(shares: Any) -> Any:
-        """Return the metric at each column of *shares*, whose rows are the ranges."""
-        # Quantiles are sampled uniformly and mapped here, so that log-uniform and integer ranges
-        # need no distributions of their own.
-        points = [at_shares(ranges, column) for column in shares.T]
-        # All points are one study, whose loads run in parallel; scipy expects one row per metric.
-        return np.array([metric_at(points)])
-
-    outputs: list[Any] = []  # the metric at the samples A, B and AB of scipy, for the intervals
-
-    def estimate(f_A: Any, f_B: Any, f_AB: Any) -> Any:  # noqa: N803 - as scipy names them
-        outputs[:] = f_A, f_B, f_AB
-        return _sobol_indices(f_A, f_B, f_AB)
-
-    stats.sobol_indices(
-        func=metric_at_shares,
-        n=samples,
-        dists=[stats.uniform()] * len(ranges),
-        method=estimate,
-        rng=seed,
-    )
-    rows = zip(ranges, *_indices_with_intervals(outputs, seed), strict=True)
-    return [SensitivityRow(name, *map(float, numbers)) for name, *numbers in rows]
-
-
-def _sobol_indices(at_a: Any, at_b: Any, at_ab: Any) -> Any:
-    """Return first-order and total indices, one row per metric (Saltelli et al. 2010, Table 2).
-
-    *at_a* and *at_b* have the metrics at two independent samples, *at_ab* those at the first with
-    one option after the other from the second.
-    """
-    import numpy as np
-
-    variance = np.var([at_a, at_b], axis=(0, -1))
-    first = np.mean(at_b * (at_ab - at_a), axis=-1) / variance
-    total = np.mean((at_a - at_ab) ** 2, axis=-1) / 2 / variance
-    return first.T, total.T
-
-
-def _indices_with_intervals(outputs: Sequence[Any], seed: int) -> list[Any]:
-    """Return first-order and total indices, each followed by the low and high ends of intervals."""
-    import warnings
-
-    import numpy as np
-    from scipy import stats
-
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")  # about constant metrics, which have no interval
-        indices = _sobol_indices(*outputs)
-        # Like `SobolResult.bootstrap`, which cannot be seeded.
-        interval = stats.bootstrap(
-            [np.arange(outputs[0].shape[-1])],
-            lambda rows: np.array(_sobol_indices(*(each[..., rows] for each in outputs))),
-            n_resamples=999,
-            method="BCa",
-            rng=seed,
-        ).confidence_interval
-    columns = []
-    for index, low, high in zip(indices, interval.low, interval.high, strict=True):
-        ends = [np.where(np.isnan(end), index, end) for end in (low, high)]
-        columns += [np.ravel(column) for column in (index, *ends)]
-    return columns

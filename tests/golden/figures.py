@@ -77,11 +77,12 @@ def _of_many() -> dict[str, str]:
         pages, schemes=schemes, send_buffer_kb=[0, 280], reorder="4:1-3", seeds=2, executor="serial"
     ).plot
     regret = h3sim.optimality(pages, schemes=schemes).plot
+    pool = ["send_buffer_kb"]
     drawn = {
-        **{name: getattr(plot, name)() for name in ("cdf", "scatter", "buffers", "ranks")},
-        "forest": plot.forest(pool=["send_buffer_kb"]),
+        **{name: getattr(plot, name)(pool=pool) for name in ("cdf", "scatter", "ranks", "forest")},
+        "buffers": plot.buffers(),
         "lines": plot.lines("send_buffer_kb"),
-        "heat": plot.heat("scheme", "page"),
+        "heat": plot.heat("scheme", "page", pool=pool),
         "correlations": plot.correlations("byte_index_all_ms", "byte_index_atf_ms"),
         "regret": regret.schemes(),
         "classes": regret.classes("size"),

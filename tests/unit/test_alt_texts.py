@@ -179,7 +179,9 @@ GIVEN: dict[str, tuple[Any, ...]] = {
 """What a method that draws needs, where it needs something."""
 OVER: dict[str, dict[str, Any]] = {
     "StudyPlots.buffers": {"value": "ms", "over": "rtt_ms"},
-    "StudyPlots.forest": {"pool": ["rtt_ms"]},
+    **{
+        f"StudyPlots.{name}": {"pool": ["rtt_ms"]} for name in ("cdf", "forest", "ranks", "scatter")
+    },
 }
 
 
@@ -310,10 +312,10 @@ def test_figures_of_studies_state_their_numbers() -> None:
         "A line per scheme over rtt_ms, ms: difference to rr, 95 % interval: x from -30.3 at 0 to"
         " -45.3 at 50; y from 40.4 at 0 to 60.4 at 50."
     )
-    assert alt_text(plots.heat("scheme", "page", "ms")).endswith(
+    assert alt_text(plots.heat("scheme", "page", "ms", pool=["rtt_ms"])).endswith(
         "the least is 63 at x and a; the largest is 252 at y and c."
     )
-    assert alt_text(plots.scatter("ms")) == (
+    assert alt_text(plots.scatter("ms", pool=["rtt_ms"])) == (
         "A mark per page and scheme, ms: speedup over rr: x from 1 to 2 (3); y from 0.5 to 1 (3)."
     )
 

@@ -121,8 +121,14 @@ def test_a_sensitivity_reports_every_error_and_takes_numbers_of_numpy() -> None:
         "rtt_ms": h3sim.Range(low=1, high=20),
         "rate_mbps": h3sim.Range(low=1, high=20),
     }
-    call = lambda: h3sim.sensitivity("pge", scheme="x", samples=3, seeds=2, rtt_ms=ranges["rtt_ms"])  # noqa: E731
-    assert sorted(keys_of(call)) == ["options", "pages", "samples", "schemes", "seeds"]
+    one = {"rtt_ms": ranges["rtt_ms"]}
+    wrong: dict[str, Any] = {"scheme": "x", "samples": 3, "seeds": -2}
+    assert sorted(keys_of(lambda: h3sim.sensitivity("pge", **wrong, **one))) == [
+        *("pages", "samples", "schemes", "seeds")
+    ]
+    assert sorted(keys_of(lambda: h3sim.sensitivity(PAGE, samples=3, **one))) == [
+        *("options", "samples")
+    ]
     reported = {"executor": "serial", **ranges}
     rows = h3sim.sensitivity(PAGE, samples=np.int64(2), seed=np.int64(0), **reported)
     assert len(rows) == 2

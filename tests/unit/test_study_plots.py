@@ -38,7 +38,7 @@ def test_a_cdf_steps_at_the_changes_of_the_medians_and_is_thick_where_they_are_s
     None
 ):
     results = study()
-    ax = results.plot.cdf("ms", relative_to="rr")
+    ax = results.plot.cdf("ms", relative_to="rr", pool=["rtt_ms"])
     steps = [drawn for drawn in ax.get_lines() if len(drawn.get_xdata()) == 3]
     changes = sorted(100 * row.delta for row in results.relative_medians("rr", value="ms"))[:6]
     ends = [float(drawn.get_xdata()[-1]) for drawn in steps]
@@ -90,7 +90,7 @@ def test_lines_show_paired_differences_with_intervals_over_pages() -> None:
 
 def test_lines_over_categories_stand_side_by_side() -> None:
     results = study()
-    ax = results.plot.lines("page", "ms")
+    ax = results.plot.lines("page", "ms", pool=["rtt_ms"])
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["a", "b", "c"]
     points = ax.get_lines()[0]
     assert points.get_linestyle() == "None"
@@ -112,13 +112,15 @@ def test_ranks_and_distributions_say_what_is_counted() -> None:
     assert pages.cdf("ms").get_ylabel() == f"share of {n_pages} pages"
     n_both = n_pages * len(set(results.column("send_buffer_kb")))
     both = f"{n_both} combinations of page \u00d7 send buffer ({n_pages} pages)"
-    assert both in results.plot.ranks("ms").get_title().replace("\n", " ")
-    assert " ".join(results.plot.cdf("ms").get_ylabel().split()) == f"share of {both}"
+    pool = ["send_buffer_kb"]
+    assert both in results.plot.ranks("ms", pool=pool).get_title().replace("\n", " ")
+    label = results.plot.cdf("ms", pool=pool).get_ylabel()
+    assert " ".join(label.split()) == f"share of {both}"
 
 
 def test_a_map_shows_each_mean() -> None:
     results = study()
-    ax = results.plot.heat("scheme", "page", "ms")
+    ax = results.plot.heat("scheme", "page", "ms", pool=["rtt_ms"])
     means = results.summary("ms", by=["scheme", "page"]).column("mean")
     assert sorted(text.get_text() for text in ax.texts) == sorted(f"{mean:,.0f}" for mean in means)
     with pytest.raises(InputError, match="no column 'colour'"):
@@ -208,7 +210,7 @@ def test_a_diagram_of_ranks_joins_what_is_not_told_apart() -> None:
     assert [list(bar) for bar in bars] == [[0.97, 2.03], [1.97, 3.03]]
     assert "critical difference 1.91" in [text.get_text() for text in ax.texts]
     with pytest.raises(NothingToMeasureError, match="three schemes"):
-        results.filter(scheme=["rr", "y"]).ranks("ms")
+        results.filter(scheme=["rr", "y"]).ranks("ms", pool=["send_buffer_kb"])
 
 
 ONE_SCHEME = h3sim.sweep("creative", schemes="rr", executor="serial")
@@ -249,13 +251,14 @@ def test_long_labels_wrap_within_the_figure() -> None:
     value = "waiting_for_bytes_of_other_streams_at_the_client_and_at_the_server_ms"
     rows = [{**row, value: row["ms"]} for row in study()]
     results = Results.of(rows, axes=("page", "rtt_ms", "scheme", "seed"))
-    for ax in (results.plot.cdf(value), results.plot.lines("page", value=value)):
+    pool = ["rtt_ms"]
+    for ax in (results.plot.cdf(value, pool=pool), results.plot.lines("page", value, pool=pool)):
         assert [*errors_in(ax.figure)] == []
     assert "\n" in ax.get_ylabel()
 
 
 def test_the_last_step_of_a_cdf_is_not_on_the_edge_nor_behind_the_line_at_0() -> None:
-    ax = study().plot.cdf("ms", relative_to="rr")
+    ax = study().plot.cdf("ms", relative_to="rr", pool=["rtt_ms"])
     steps = [drawn for drawn in ax.get_lines() if len(drawn.get_xdata()) == 3]
     (zero,) = [drawn for drawn in ax.get_lines() if len(drawn.get_xdata()) == 2]
     assert ax.get_xlim()[1] > max(float(drawn.get_xdata()[-1]) for drawn in steps)

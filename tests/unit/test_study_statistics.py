@@ -223,7 +223,8 @@ def test_loads_of_the_baseline_that_no_axis_distinguishes_are_refused() -> None:
     one, two = (results_of({("p", "rr", 0): 100.0 * n, ("p", "x", 0): 50.0 * n}) for n in (1, 2))
     for alone in (one, two, one.join(one)):
         assert {row.geometric for row in alone.compare("rr", value="ms")} == {1, 2}
+    both = Results.of([*one, *two], axes=AXES)
     with pytest.raises(
-        InputError, match="axes: several different loads of 'rr' have page 'p', seed 0"
+        InputError, match="axes: several different loads have scheme 'rr', page 'p', seed 0"
     ):
-        one.join(two).compare("rr", value="ms")
+        both.compare("rr", value="ms")

@@ -1,0 +1,348 @@
+"""Pairs of loads: the columns in which loads differ, and which loads may be compared.
+
+This is the one place that decides what a pair is: two loads that agree in everything but the
+compared axis, that is in the whole configuration, the digest of the page and the version of h3sim.
+`compare`, `relative_medians`, `to_xarray`, `join` and the figures of studies use it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from h3sim.config.load_config import NETWORK_WITHOUT_RECORDING
+from h3sim.errors import InputError, ValidationIssue
+from h3sim.page.recording import RECORDED_NETWORK
+from h3sim.schema import format_value
+
+Row: TypeAlias = Mapping[str, Any]
+LOAD_COLUMNS = ("page", "scheme", "seed")
+"""Columns that rows need so that loads can be paired."""
+AVERAGED = ("page", "seed")
+"""Axes whose values are a sample, so that comparisons may average over them unasked."""
+
+_CONSTANT_RATE = "(constant rate)"
+"""Pseudo-column: whether the network is a constant rate, which has neither links nor endpoints."""
+_RECORDED_PAGE = "(page of a recorded network)"
+"""Pseudo-column: the page, if its recording determines rate and round-trip time."""
+_ENDS = ("transport_profile", "network", _CONSTANT_RATE)
+_BROWSER_SETTINGS = (
+    "cpu_slowdown",
+    "preload_scanner",
+    "tight_mode",
+    "commit_ms",
+    "paint_ms",
+    "paint",
+    "image_update_ms",
+    "max_concurrent_requests",
+    "max_concurrent_requests_per_host",
+    "stylesheets_block_parser",
+    "hidden_at_ms",
+)
+DETERMINED_BY: Mapping[str, tuple[str, ...]] = {
+    "page": (),
+    "page_digest": ("page",),
+    "page_bytes": ("page", "page_digest"),
+    "page_atf_bytes": ("page", "page_digest"),
+    "of": ("page",),
+    # By default the network of the page's recording; see `_is_of_recording`.
+    "network": ("page",),
+    "rate_mbps": ("network", "interval_ms", "packet_bytes", _RECORDED_PAGE),
+    "interval_ms": (
+        *("network", "rate_mbps", "packet_bytes", _RECORDED_PAGE),
+        # These turn a constant rate, which has an interval, into links.
+        *("cc", "loss", "queue_bdp", "queue_bytes", "transport_profile"),
+    ),
+    "packet_bytes": ("network", _CONSTANT_RATE, _RECORDED_PAGE),
+    "rtt_ms": ("network", _RECORDED_PAGE),
+    "loss": ("network", _CONSTANT_RATE, _RECORDED_PAGE),
+    "mean_loss_burst": ("network", "loss", _CONSTANT_RATE, _RECORDED_PAGE),
+    "queue_bdp": ("network", "queue_bytes", _CONSTANT_RATE, _RECORDED_PAGE),
+    "queue_bytes": ("network", "queue_bdp", _CONSTANT_RATE, _RECORDED_PAGE),
+    "queue_packets": ("network", "queue_bdp", "queue_bytes", _CONSTANT_RATE, _RECORDED_PAGE),
+    "queue_discipline": ("network", _CONSTANT_RATE, _RECORDED_PAGE),
+    "reorder": ("network", _CONSTANT_RATE, _RECORDED_PAGE),
+    "transport_profile": ("network", _CONSTANT_RATE, _RECORDED_PAGE),
+    "cc": (*_ENDS, _RECORDED_PAGE),
+    "ecn": (*_ENDS, _RECORDED_PAGE),
+    "transport": (*_ENDS, _RECORDED_PAGE),
+    "handshake": (),
+    "scheme": (),
+    "retransmission_order": (*_ENDS, "scheme", _RECORDED_PAGE),
+    "max_placeholders": ("scheme",),
+    "closed_stream_retention_ms": ("scheme",),
+    "signalling": ("scheme",),
+    "send_buffer_kb": (),
+    "send_buffer_refill": ("send_buffer_kb",),
+    "browser": (),
+    **dict.fromkeys(_BROWSER_SETTINGS, ("browser",)),
+    "header_compression": (),
+    "table_bytes": ("header_compression",),
+    "blocked_streams": ("header_compression",),
+    # Recordings with several hosts have a connection per host, except at a constant rate.
+    "connections": ("page", "network", _CONSTANT_RATE),
+    "max_connections_per_host": ("transport",),
+    "cross_traffic": ("network",),
+    "dns_ms": ("connections", "page"),
+    "time_limit_s": (_CONSTANT_RATE,),
+    "seed": (),
+    "version": (),
+}
+"""Every column of a row that is no metric, with the columns that may determine its value.
+
+A column with the same value wherever these are equal follows from them: the rate from the network,
+for example. Any other column that varies is an axis, whether or not a study declares it. The order
+decides which of several columns that determine each other is the axis.
+"""
+
+
+def varying(
+    rows: Iterable[Row], axes: Sequence[str] = (), *, over: str | None = None
+) -> tuple[str, ...]:
+    """Return the columns in which loads differ: the declared *axes* that vary, then any others.
+
+    Columns that follow from others are left out (`DETERMINED_BY`). Where pages are compared
+    (*over* is "page"), a network does not follow from the page.
+
+    >>> rr = {"page": "p", "scheme": "rr", "seed": 0, "network": "4g", "rtt_ms": 60}
+    >>> varying([rr, rr | {"scheme": "fifo", "network": "dsl", "rtt_ms": 20}], ["scheme"])
+    ('scheme', 'network')
+    """
+    names = tuple(dict.fromkeys((*axes, *DETERMINED_BY)))
+    # Seeds are counted apart, so that far fewer combinations than rows are kept.
+    settings = [name for name in names if name != "seed"]
+    seeds, combinations = set(), set()
+    for row in rows:
+        seeds.add(row.get("seed"))
+        combinations.add(tuple(row.get(name) for name in settings))
+    distinct = [dict(zip(settings, values, strict=True)) for values in combinations]
+    varied = {name for name in settings if len({row[name] for row in distinct}) > 1}
+    varied |= {"seed"} if len(seeds) > 1 else set()
+    # What follows from the compared axis is no difference besides it.
+    found = [name for name in dict.fromkeys((*axes, over)) if name in varied]
+    explained = {_CONSTANT_RATE, *found, *(name for name in names if name not in varied)}
+    explained |= set() if over == "page" else {_RECORDED_PAGE}
+    for name in DETERMINED_BY:
+        if name in explained:
+            continue
+        parents = [parent for parent in DETERMINED_BY[name] if parent in explained]
+        if name == "network" and (over == "page" or not all(map(_is_of_recording, distinct))):
+            parents = []
+        if name == "seed" or not _follows(name, parents, distinct):
+            found.append(name)
+        explained.add(name)
+    return tuple(found)
+
+
+def _is_of_recording(row: Row) -> bool:
+    """Return whether the network may be that of the page's recording, or its replacement."""
+    network = row.get("network")
+    return network == NETWORK_WITHOUT_RECORDING or str(network).startswith(RECORDED_NETWORK)
+
+
+def _follows(name: str, parents: Sequence[str], rows: Iterable[Row]) -> bool:
+    """Return whether rows that agree in *parents* agree in the column *name*."""
+    values: dict[tuple[Any, ...], Any] = {}
+    for row in rows:
+        key = tuple(_value(row, parent) for parent in parents)
+        if values.setdefault(key, row.get(name)) != row.get(name):
+            return False
+    return True
+
+
+def _value(row: Row, name: str) -> Any:
+    if name == _CONSTANT_RATE:
+        return row.get("interval_ms") is not None
+    if name == _RECORDED_PAGE:
+        return row.get("page") if str(row.get("network")).startswith(RECORDED_NETWORK) else None
+    return row.get(name)
+
+
+_REMEDIES = {
+    "page_digest": "pages of one name have different contents (page_digest): give them different"
+    " names, or filter",
+    "version": "the rows are of different versions of h3sim (version): run the older loads again,"
+    " or filter",
+}
+"""Errors on columns that are no options of a load, with what to do."""
+
+
+NAME_POOLED = "name what is averaged over in pool=, or filter"
+
+
+def check_pooled(
+    differing: Sequence[str], *, named: Iterable[str], key: str = "pool", remedy: str = NAME_POOLED
+) -> None:
+    """Refuse to average over columns in which loads differ, except pages, seeds and those *named*.
+
+    *differing* is the result of `varying`, *remedy* says what to do.
+
+    Raises:
+        InputError: listing these columns, and what to do.
+    """
+    refused = [name for name in differing if name not in (*AVERAGED, *named)]
+    messages = [_REMEDIES[name] for name in refused if name in _REMEDIES]
+    if others := [name for name in refused if name not in _REMEDIES]:
+        messages.insert(0, f"the loads differ in {', '.join(others)}, too: {remedy}")
+    if messages:
+        raise InputError(ValidationIssue(key=key, message=message) for message in messages)
+
+
+def distinct_rows(
+    rows: Iterable[Row], key: Sequence[str], value: str
+) -> Iterator[tuple[Row, tuple[Any, ...]]]:
+    """Yield the rows that have *value*, each load once, with its values of the columns *key*.
+
+    Raises:
+        InputError: if loads that agree in *key* have different values.
+    """
+    seen: dict[tuple[Any, ...], Any] = {}
+    for row in rows:
+        own = row.get(value)
+        if own is None:
+            continue
+        where = tuple(row.get(name) for name in key)
+        if where not in seen:
+            seen[where] = own
+            yield row, where
+        elif seen[where] != own:
+            raise InputError([_ambiguous_issue(row, key)])
+
+
+def _ambiguous_issue(row: Row, key: Sequence[str]) -> ValidationIssue:
+    """Return the issue that several different loads have the values of *row* in *key*."""
+    common = ", ".join(f"{name} {format_value(row.get(name))}" for name in key)
+    message = (
+        f"several different loads have {common}: compare them separately, or name the column in"
+        " which they differ as an axis"
+    )
+    return ValidationIssue(key="axes", message=message)
+
+
+def reason_without_pairs(
+    rows: Iterable[Row], key: Sequence[str], over: str, baseline: Any, value: str
+) -> str:
+    """Return why no load has a partner of the *baseline* that agrees in the columns *key*.
+
+    >>> rows = [{"scheme": "rr", "loss": 0, "ms": 1}, {"scheme": "x", "loss": 0.1, "ms": 2}]
+    >>> reason_without_pairs(rows, ["loss"], "scheme", "rr", "ms")
+    'no load has ms together with one of rr: they never agree in loss'
+    """
+    sides: dict[bool, list[Row]] = {True: [], False: []}
+    for row in rows:
+        if row.get(value) is not None:
+            sides[row.get(over) == baseline].append(row)
+    level = baseline if over == "scheme" else f"{over} {baseline}"
+    reason = f"no load has {value} together with one of {level}"
+    if not sides[True] or not sides[False]:
+        return reason
+    apart = [
+        name
+        for name in key
+        if not {row.get(name) for row in sides[True]} & {row.get(name) for row in sides[False]}
+    ]
+    return f"{reason}: they never agree in {', '.join(apart)}" if apart else reason
+
+
+def outcome_of(row: Row, axes: Iterable[str]) -> int:
+    """Return a hash of all metrics of a load, for comparisons within this process."""
+    settings = {*DETERMINED_BY, *axes}
+    return hash(tuple((name, row[name]) for name in row if name not in settings))
+
+
+# Rows of several studies together
+
+Identity: TypeAlias = bytes
+
+
+def identity_of(row: Row, axes: Iterable[str]) -> Identity | None:
+    """Return the digest of what identifies a load among rows; None for rows of other tables.
+
+    It covers every setting, the digest of the page, the version, and the columns *axes*.
+    """
+    if not all(name in row for name in LOAD_COLUMNS):
+        return None
+    names = dict.fromkeys((*DETERMINED_BY, *axes))
+    return _digest((name, row[name]) for name in names if row.get(name) is not None)
+
+
+def _digest(cells: Iterable[tuple[str, Any]]) -> bytes:
+    """Return a digest of names and values, in which 1 and 1.0 are equal, as in data frames."""
+    plain = [(name, float(value) if isinstance(value, int) else value) for name, value in cells]
+    return hashlib.blake2b(repr(plain).encode(), digest_size=16).digest()
+
+
+class Merger:
+    """Merging of rows of several studies: each load once.
+
+    Loads with the same identity have the same metrics, because a load is deterministic; the rows
+    may have different columns of metrics.
+    """
+
+    def __init__(self, rows: Iterable[Row], axes: Sequence[str]) -> None:
+        self._axes = axes
+        self.n_merged = 0
+        """Number of rows that repeat a load."""
+        self._additional: dict[Identity, dict[str, Any]] = {}
+        contents: dict[Identity, bytes] = {}
+        differing: set[Identity] = set()
+        for row in rows:
+            identity = identity_of(row, axes)
+            if identity is None:
+                continue
+            digest = _digest(sorted(row.items()))
+            if identity not in contents:
+                contents[identity] = digest
+                continue
+            self.n_merged += 1
+            if contents[identity] != digest:
+                differing.add(identity)
+        if differing:
+            self._merge(rows, differing)
+
+    def _merge(self, rows: Iterable[Row], differing: set[Identity]) -> None:
+        """Merge the columns of rows that differ.
+
+        Raises:
+            InputError: if two rows of one load have different values in a column.
+        """
+        merged: dict[Identity, dict[str, Any]] = {}
+        for row in rows:
+            identity = identity_of(row, self._axes)
+            if identity is None or identity not in differing:
+                continue
+            known = merged.setdefault(identity, dict(row))
+            if contradicting := [
+                name
+                for name in row
+                if known.get(name, row[name]) not in (None, row[name]) and row[name] is not None
+            ]:
+                raise InputError([_contradiction(row, contradicting, self._axes)])
+            known.update({name: row[name] for name in row if known.get(name) is None})
+        self._additional = merged
+
+    def pieces(self, rows: Iterable[Row]) -> Iterator[Row | None]:
+        """Yield for each of *rows* the merged row, or None if the load came before."""
+        seen: set[Identity] = set()
+        for row in rows:
+            identity = identity_of(row, self._axes)
+            if identity is None:
+                yield row
+            elif identity in seen:
+                yield None
+            else:
+                seen.add(identity)
+                yield self._additional.get(identity, row)
+
+
+def _contradiction(row: Row, columns: Sequence[str], axes: Sequence[str]) -> ValidationIssue:
+    """Return the issue that two rows of one load differ in *columns*."""
+    names = dict.fromkeys((*LOAD_COLUMNS, *axes))
+    load = ", ".join(f"{name} {format_value(row.get(name))}" for name in names if name in row)
+    message = (
+        f"two loads of {load} have the same settings, but differ in {', '.join(columns[:3])}: name"
+        " the column in which they differ as an axis, Results.of(rows, axes=[...]), or leave one"
+        " out"
+    )
+    return ValidationIssue(key="rows", message=message)
