@@ -259,11 +259,7 @@ class _ParentFinder:
         self._completions_by_kind = {
             kind: _Completions(
                 requests,
-                (
-                    index
-                    for index, request in enumerate(requests)
-                    if request.resolved_kind is kind
-                ),
+                (index for index, request in enumerate(requests) if request.resolved_kind is kind),
             )
             for kind in (Kind.SCRIPT, Kind.STYLESHEET)
         }

@@ -247,7 +247,7 @@ class _Assembly:
             found=dict(recording.found + found + count_recorded(retained)),
             inferred=dict(inferred + count_inferred_sizes(retained)),
             left_out=dict(recording.left_out + self._left_out()),
-            warnings=tuple(self._root_warnings()),
+            warnings=(*recording.warnings, *self._root_warnings()),
             missing=(*recording.missing, *missing_values(retained), *self._missing_always()),
             mended=first_of(recording.mended),
             skipped=recording.all_problems(),

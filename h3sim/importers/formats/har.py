@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from h3sim.importers.formats.devtools import certificate_of, read_initiator, set_initiator
+from h3sim.importers.navigations import split_navigations
 from h3sim.importers.recorded_request import (
     INTERNAL_REDIRECT,
     QUIC,
@@ -47,7 +48,7 @@ from h3sim.schema import format_value
 from h3sim.signals import DEFAULT_WEIGHT, MAX_WEIGHT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from h3sim.importers.recorded_request import KnownSize, Recording
 
@@ -357,6 +358,24 @@ _XHR_FIELD = ("x-requested-with", "XMLHttpRequest")
 """Header field that JavaScript libraries add to their requests."""
 
 
+class _Load(NamedTuple):
+    """Page load of a log."""
+
+    page: str
+    """The log's id of its page, "" if it has none."""
+    requests: list[RecordedRequest]
+    is_first: bool
+    """True unless the page has an earlier navigation."""
+
+
+def _merged(
+    requests: Sequence[RecordedRequest], load: _Load, others: Sequence[RecordedRequest]
+) -> list[RecordedRequest]:
+    """Return the requests of *load* and *others*, in the order of the log."""
+    chosen = {id(each) for each in (*load.requests, *others)}
+    return [each for each in requests if id(each) in chosen]
+
+
 class HarReader:
     """Reader of the log of a HAR, entry by entry."""
 
@@ -454,30 +473,66 @@ class HarReader:
         Those of other loads cannot have caused any of its requests.
         """
         recording = self._recording
-        used = dict.fromkeys(request.page for request in recording.requests if request.page)
-        # Pages with entries, in the order of the log, then those that it does not list.
-        ids = [page for page in {**self._pages, **used} if page in used]
-        index = recording.choose_page(len(ids), "log.pages")
+        loads, n_pages = self._loads()
+        # A log without pages and with one navigation, or none, does not separate any.
+        index = recording.choose_page(len(loads) if n_pages or len(loads) > 1 else 0, "log.pages")
         if index is None:
             return
-        page = self._pages.get(ids[index])
-        recording.times_ms |= {} if page is None else times_of_page(page)
-        hero = "" if page is None else without_fragment(largest_image(page))
+        load = loads[index]
+        if len(loads) > max(1, n_pages):
+            recording.found["navigations"] = len(loads)
+        page = self._pages.get(load.page)
+        # The times and the largest paint of a page are those of its first navigation.
+        is_timed = page is not None and load.is_first
+        recording.times_ms |= times_of_page(page) if page is not None and is_timed else {}
+        hero = without_fragment(largest_image(page)) if page is not None and is_timed else ""
         for request in recording.requests:
             request.is_hero = bool(hero) and without_fragment(request.url) == hero
-        of_page = [each for each in recording.requests if each.page in ("", ids[index])]
-        n_others = len(recording.requests) - len(of_page)
+        n_others = len(recording.requests) - len(load.requests)
         recording.left_out["of another page of the recording"] += n_others
         recording.found["requests"] += n_others
-        recording.requests = of_page
-        if (
-            page
-            and self._first_entry_us is not None
-            and (at_us := self._start_us(page)) is not None
-        ):
-            begun_ms = recording.begun_ms = (at_us - self._first_entry_us) / 1000
-            for request in of_page:  # times of pieces count from the start of the page
+        recording.requests = load.requests
+        begun_ms = self._begun_ms(load.page)
+        if begun_ms is not None:
+            recording.begun_ms = begun_ms if is_timed else None
+            for request in load.requests:  # times of pieces count from the start of the page
                 request.pieces = tuple((at_ms + begun_ms, n) for at_ms, n in request.pieces)
+
+    def _loads(self) -> tuple[list[_Load], int]:
+        """Return the page loads in the order of the log, and the number of its pages.
+
+        A page may have several, if the recorder kept its log over navigations.
+        """
+        requests = self._recording.requests
+        by_page: dict[str, list[RecordedRequest]] = {}
+        for request in requests:
+            by_page.setdefault(request.page, []).append(request)
+        # Of pages with requests; a request without a page may belong to any.
+        of_any = by_page.pop("", []) if len(by_page) > 1 else []
+        # In the order of the log, then those that it does not list.
+        pages = [page for page in {**self._pages, **by_page} if page in by_page]
+        loads: list[_Load] = []
+        for page in pages:
+            _join_redirects(by_page[page])
+            parts = split_navigations(by_page[page], self._load_event_ms(page))
+            loads += [_Load(page, part, number == 0) for number, part in enumerate(parts)]
+        if of_any:
+            loads = [load._replace(requests=_merged(requests, load, of_any)) for load in loads]
+        return loads, len([page for page in pages if page])
+
+    def _begun_ms(self, page: str) -> float | None:
+        """Return when a page of the log began, on the clock of its requests."""
+        fields = self._pages.get(page)
+        at_us = None if fields is None else self._start_us(fields)
+        if at_us is None or self._first_entry_us is None:
+            return None
+        return (at_us - self._first_entry_us) / 1000
+
+    def _load_event_ms(self, page: str) -> float | None:
+        """Return when the load event of a page of the log was, on the clock of its requests."""
+        fields, begun_ms = self._pages.get(page), self._begun_ms(page)
+        loaded_ms = None if fields is None else fields.table("pageTimings").duration("onLoad")
+        return None if begun_ms is None or loaded_ms is None else begun_ms + loaded_ms
 
     def _read_times(self, request: RecordedRequest, entry: Fields) -> None:
         at_us = self._start_us(entry)
@@ -597,9 +652,11 @@ def _outcome(request: RecordedRequest, entry: Fields) -> RequestOutcome:
     return RequestOutcome.ANSWERED
 
 
-def _join_redirects(requests: list[RecordedRequest]) -> None:
+def _join_redirects(requests: Sequence[RecordedRequest]) -> None:
     """Set for each target of a redirect the nearest redirect to its URL before it."""
     waiting: dict[str, int] = {}
+    for request in requests:
+        request.redirect_of = None
     for index in by_time(requests):
         request = requests[index]
         url = without_fragment(request.url)
