@@ -26,7 +26,12 @@ if TYPE_CHECKING:
 RequestT = TypeVar("RequestT", bound=RecordedRequest)
 _QUIET_MS = 500.0
 """A page is at rest if nothing was under way for this long, as for Lighthouse and Puppeteer."""
-_LOADED_OUTCOMES = (RequestOutcome.ANSWERED, RequestOutcome.CACHE, RequestOutcome.SERVICE_WORKER)
+_LOADED_OUTCOMES = (
+    RequestOutcome.ANSWERED,
+    RequestOutcome.CACHE,
+    RequestOutcome.SERVICE_WORKER,
+    RequestOutcome.OVERRIDDEN,
+)
 _DEPENDENT_INITIATORS = ("parser", "preload", "preflight")
 """Initiator types of what a page contains, which no navigation has."""
 

@@ -96,7 +96,11 @@ def missing_values(requests: Sequence[RecordedRequest]) -> list[str]:
     ]
 
 
-_SERVED_LOCALLY = (RequestOutcome.CACHE, RequestOutcome.SERVICE_WORKER)
+_SERVED_LOCALLY = (
+    RequestOutcome.CACHE,
+    RequestOutcome.SERVICE_WORKER,
+    RequestOutcome.OVERRIDDEN,
+)
 """Outcomes of requests that did not reach the network."""
 _CACHE_ADVICE = "record with the cache disabled and service workers bypassed"
 

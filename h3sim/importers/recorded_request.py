@@ -132,6 +132,7 @@ class RequestOutcome(enum.Enum):
     ANSWERED = "answered"
     CACHE = "from the cache"
     SERVICE_WORKER = "from a service worker"
+    OVERRIDDEN = "from the browser's tools"
     FAILED = "failed or were blocked"
     NOT_HTTP = "not over HTTP"
     INLINE = "data: and blob: URLs"

@@ -220,14 +220,14 @@ class RecordedExchange(RecordedRequest):
     def _settle_sizes(self, content_length: str) -> None:
         text_bytes = request_text_bytes(self.method, self.url, self.request_fields)
         self.request_bytes, self.request_from = text_bytes + self.post_bytes, SizeSource.FIELDS
-        header_bytes, self.header_from = self.header_bytes or 0, SizeSource.RECORDED
-        self.header_bytes = header_bytes
-        if not header_bytes and self.status is not None:
+        self.header_bytes, self.header_from = self.header_bytes or 0, SizeSource.RECORDED
+        if not self.header_bytes and self.status is not None:
             self.header_bytes = response_text_bytes(self.response_fields)
             self.header_from = SizeSource.FIELDS
         self.pieces = tuple((at_ms, n_sent) for at_ms, n_sent, _ in self.chunks if n_sent)
         is_known = self.header_from is SizeSource.RECORDED
-        body_bytes = max(0, self.wire_bytes - header_bytes) if self.wire_bytes else None
+        # A header of unknown size is in the total, too.
+        body_bytes = max(0, self.wire_bytes - self.header_bytes) if self.wire_bytes else None
         body_from = SizeSource.RECORDED if is_known else SizeSource.TRANSFER
         self.set_body((body_bytes, body_from), content_length=content_length)
 

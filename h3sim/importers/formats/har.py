@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 import math
 import re
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
@@ -33,6 +34,7 @@ from h3sim.importers.recorded_request import (
 )
 from h3sim.importers.request_fields import (
     NO_BODY,
+    NOT_MODIFIED,
     joined,
     kind_of,
     kind_of_word,
@@ -183,8 +185,10 @@ def read_sizes(request: RecordedRequest, entry: Fields, sent: Headers, got: Head
     header = response_table.size("headersSize") or None
     length = length_of(dict(got).get("content-length", ""))
     body, source = _body_size(request, entry, length, transfer, header)
-    request.body_bytes, request.body_from = body, source
     request.decoded_bytes = response_table.table("content").size("size")
+    if transfer and source is SizeSource.TOTAL and (got or request.decoded_bytes):
+        body, source = _body_of_transfer(request, transfer, got), SizeSource.TRANSFER
+    request.body_bytes, request.body_from = body, source
     request.stretch_pieces()
     has_rest = transfer and body is not None and source is not SizeSource.TOTAL and transfer > body
     request.header_bytes, request.header_from = first_size(
@@ -201,6 +205,18 @@ def read_sizes(request: RecordedRequest, entry: Fields, sent: Headers, got: Head
         request.request_bytes = n_bytes + (request_table.size("bodySize") or 0)
 
 
+def _body_of_transfer(request: RecordedRequest, transfer: int, got: Headers) -> int:
+    """Return the size of the body of a response of *transfer* bytes, header and all.
+
+    That of an uncompressed body is the decoded size; otherwise the header is taken to be as long as
+    its text over HTTP/1.1, so that it does not count twice.
+    """
+    decoded = request.decoded_bytes
+    if decoded and decoded < transfer and not dict(got).get("content-encoding"):
+        return decoded
+    return max(0, transfer - response_text_bytes(got)) if got else transfer
+
+
 def _body_size(
     request: RecordedRequest,
     entry: Fields,
@@ -215,9 +231,11 @@ def _body_size(
     recorded = entry.size("_objectSize") or entry.table("response").size("bodySize")
     if recorded == transfer and entry.table("response").size("headersSize") is None:
         recorded = None  # over HTTP/2 chrome-har counts the header as body
-    if header and length is not None and recorded == length + header:
-        return length, SizeSource.TRANSFER  # Firefox's `bodySize` is what was transferred
     decoded = content.size("size")
+    if header and recorded:  # Firefox's `bodySize` is what was transferred
+        for known in (length, decoded):
+            if known is not None and recorded == known + header:
+                return known, SizeSource.TRANSFER
     if recorded or (recorded == 0 and request.status in REDIRECTS):
         return recorded, SizeSource.RECORDED
     if transfer and header is not None and transfer > header:
@@ -336,11 +354,12 @@ def _headers_priority(entry: Fields) -> HeadersPriority | None:
     )
 
 
+_FIREFOX = "har-firefox"
 HAR_DIALECTS = {
     "har-devtools": r"webinspector|chrome har capturer|puppeteer-har",
     "har-chrome-har": r"browsertime|chrome-har|sitespeed",
     "har-webpagetest": r"webpage ?test",
-    "har-firefox": r"firefox",
+    _FIREFOX: r"firefox|librewolf|waterfox|floorp",
     "har-playwright": r"playwright",
     "har-http1": r"firebug|fiddler|hdrgrab|http ?watch|charles|har ?viewer",
     "har": r"",
@@ -352,10 +371,79 @@ _DIALECT_BY_MEMBER = (
     ("_initiator_detail", "har-chrome-har"),
 )
 """Members of entries that only one dialect has, for HARs whose writer is unknown."""
+_TRANSFER_PARTS = ("dns", "connect", "send", "wait", "receive")
+"""Timings of which each response over a network has some."""
+_OUTCOME_BY_FETCH_TYPE = {
+    "Memory Cache": RequestOutcome.CACHE,
+    "Disk Cache": RequestOutcome.CACHE,
+    "Service Worker": RequestOutcome.SERVICE_WORKER,
+    "Inspector Override": RequestOutcome.OVERRIDDEN,
+}
+"""Sources of responses in Safari's words, other than the network."""
 _IMAGE_HEADER_CHARS = 4 * 2**16
 """Base64 that is decoded to find an image's format: a JPEG may begin with a colour profile."""
 _XHR_FIELD = ("x-requested-with", "XMLHttpRequest")
 """Header field that JavaScript libraries add to their requests."""
+
+
+class _UnsettledEntry(NamedTuple):
+    """Facts of an entry that mean something only beside those of the others."""
+
+    request: RecordedRequest
+    is_timed: bool
+    """True if any part of it took time."""
+    is_in_cache: bool
+    """True if the state of a cache is recorded."""
+    has_header_in_body: bool | None
+    """True if the size of the body includes the header, by the other sizes; None if unknown."""
+
+    @classmethod
+    def of(cls, request: RecordedRequest, entry: Fields, got: Mapping[str, str]) -> _UnsettledEntry:
+        """Return the facts of an entry; *got* has the fields of its response."""
+        timings, answer = entry.table("timings"), entry.table("response")
+        parts = (timings.duration(name) for name in _TRANSFER_PARTS)
+        recorded = answer.size("bodySize")
+        known = (length_of(got.get("content-length", "")), answer.table("content").size("size"))
+        header = answer.size("headersSize")
+        includes = None
+        if recorded and header and request.status not in NO_BODY:
+            without = [size + header for size in known if size is not None]
+            includes = True if recorded in without else False if recorded in known else None
+        return cls(
+            request,
+            is_timed=bool(entry.duration("time")) or any(parts),
+            is_in_cache="afterRequest" in entry.table("cache"),
+            has_header_in_body=includes,
+        )
+
+
+def _take_off_headers(entries: Sequence[_UnsettledEntry]) -> None:
+    """Subtract headers from the sizes of bodies that include them.
+
+    Whether a recorder includes them is known from entries with other sizes: those with
+    Content-Length or an uncompressed body. Others, sent in chunks and compressed, follow these.
+    """
+    known = Counter(entry.has_header_in_body for entry in entries)
+    if known[True] <= known[False]:
+        return
+    for request in (entry.request for entry in entries if entry.has_header_in_body is None):
+        body, header = request.body_bytes, request.header_bytes
+        is_recorded = request.body_from is request.header_from is SizeSource.RECORDED
+        if is_recorded and body and header and body > header:
+            request.body_bytes, request.body_from = body - header, SizeSource.TRANSFER
+
+
+def _mark_cached(entries: Sequence[_UnsettledEntry]) -> None:
+    """Mark what Firefox had in a cache: it records the entry, or neither times nor a header.
+
+    Where nothing in the log took time, the recorder did not know times.
+    """
+    has_times = any(entry.is_timed for entry in entries)
+    for request, is_timed, is_in_cache, _ in entries:
+        is_empty = has_times and not is_timed and request.header_from is not SizeSource.RECORDED
+        is_answered = request.outcome is RequestOutcome.ANSWERED and not request.is_unmodified
+        if is_answered and (is_in_cache or is_empty):
+            request.outcome = RequestOutcome.CACHE
 
 
 class _Load(NamedTuple):
@@ -384,6 +472,7 @@ class HarReader:
         self._recording = recording
         self._pages: dict[str, Fields] = {}
         self._dialect_by_members = ""
+        self._unsettled: list[_UnsettledEntry] = []
         self._first_entry_us: int | None = None
 
     def add(self, part: JsonPart) -> None:
@@ -428,8 +517,11 @@ class HarReader:
         fields = dict(got)
         request.read_fields(dict(sent), fields)
         _read_kind(request, entry, sent, fields)
+        if _is_revalidated(entry):
+            request.status = NOT_MODIFIED
         read_sizes(request, entry, sent, got)
         request.outcome = _outcome(request, entry)
+        self._unsettled.append(_UnsettledEntry.of(request, entry, fields))
         if request.status in REDIRECTS:
             # Some recorders leave the member empty, but have the header field.
             location = answer.text("redirectURL") or fields.get("location", "")
@@ -464,6 +556,9 @@ class HarReader:
         if not recording.dialect:
             signed = _dialect_of(creator.text("name")) or _dialect_of(browser.text("name"))
             recording.dialect = signed or self._dialect_by_members or "har"
+        _take_off_headers(self._unsettled)
+        if recording.dialect == _FIREFOX:
+            _mark_cached(self._unsettled)
         self._choose_page()
         _join_redirects(recording.requests)
 
@@ -623,6 +718,15 @@ def _read_priority(request: RecordedRequest, entry: Fields) -> None:
         request.later_priorities = ((request.end_ms, last),)
 
 
+def _is_revalidated(entry: Fields) -> bool:
+    """Return whether Safari took a response from its disk after asking the server.
+
+    Then the header of the answer was transferred, but the status is that of the cached response.
+    """
+    is_of_disk = entry.raw("_fetchType") == "Disk Cache"
+    return is_of_disk and bool(entry.table("response").size("_transferSize"))
+
+
 def _outcome(request: RecordedRequest, entry: Fields) -> RequestOutcome:
     answer = entry.table("response")
     if entry.raw("_resourceType") == "websocket" or request.status == 101:
@@ -634,6 +738,9 @@ def _outcome(request: RecordedRequest, entry: Fields) -> RequestOutcome:
     via_worker = ("_fetchedViaServiceWorker", "fromServiceWorker")
     if entry.flag(*via_worker) or answer.flag(*via_worker):
         return RequestOutcome.SERVICE_WORKER
+    source = _OUTCOME_BY_FETCH_TYPE.get(str(entry.raw("_fetchType")))
+    if source is not None and not request.is_unmodified:
+        return source
     if answer.flag("fromEarlyHints"):
         return RequestOutcome.ANSWERED
     transfer = answer.size("_transferSize")
