@@ -14,7 +14,7 @@ from h3sim.browser.above_the_fold import HEURISTIC
 from h3sim.cli import common, output, shared
 from h3sim.cli.command import FAILED, Argument, Options, call_with, command, refuse
 from h3sim.cli.output import write_output
-from h3sim.errors import InputError
+from h3sim.errors import InputError, StalledError
 from h3sim.importers import DIALECTS, RecordingError, import_page, read_archive
 from h3sim.importers.crux import NetworkShare, NotCruxError, read_crux
 from h3sim.importers.formats.archive import is_archive
@@ -111,8 +111,12 @@ def _write_networks(shares: Sequence[NetworkShare], options: Options) -> int:
 
 def _print_report(imported: ImportedPage, options: Options) -> None:
     """Print the report, to standard error if the page itself went to standard output."""
-    page = imported.page
-    judged = fidelity(page) if len(page.resources) <= _MAX_REPLAYED_RESOURCES else None
+    page, judged = imported.page, None
+    if len(page.resources) <= _MAX_REPLAYED_RESOURCES:
+        try:
+            judged = fidelity(page)
+        except StalledError as error:  # the page is imported all the same
+            print(f"h3sim import: the page cannot be replayed: {error}", file=sys.stderr)
     if options.json:
         output.print_json(IMPORT_REPORT.write(imported, fidelity=judged))
         return

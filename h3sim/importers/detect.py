@@ -150,6 +150,7 @@ _HTML_SUFFIXES = (".html", ".htm", ".xhtml")
 _MAX_FILE_PARTS = 1_000_000
 """Most parts of a file that are read: ten for each of 100,000 requests, or the longest logs."""
 _CRUX_MESSAGE = "has connections of CrUX, not a page: name a folder for their networks (-o FOLDER/)"
+_NO_EVENT = "must have method, ph or objs, has none"
 _MAX_EXAMINED_PARTS = 10_000
 """Most parts that are examined to detect the format."""
 
@@ -446,7 +447,7 @@ class _Reading:
             raise self._recording.refuse(message)
         # The first entry of a log may be empty.
         if not part.path and not part.line and isinstance(part.value, dict) and part.value:
-            raise self._recording.refuse("must have method, ph or objs, has none", part.key)
+            raise self._recording.refuse(_NO_EVENT, part.key)
         if (part.line and part.value != {}) or len(self._examined_parts) > _MAX_EXAMINED_PARTS:
             self.finish()
 
@@ -456,6 +457,8 @@ class _Reading:
             self._recording.dialect = self._recording.dialect or self.family.names[0]
             return
         keys = [part.key for part in self._examined_parts if part.item is None]
+        if not keys and self._examined_parts:
+            raise self._recording.refuse(_NO_EVENT, self._examined_parts[0].key)
         if not keys and self._is_list:
             raise self._recording.refuse("contains no request with an HTTP response")
         named = ", ".join(format_value(key) for key in keys[:5]) or "nothing"

@@ -6,7 +6,8 @@ document it names as its Referer or initiator, and otherwise to the last one tha
 
 A document is that of a page, not of a frame or a script, if the browser says so (Sec-Fetch-Dest,
 "Fetch Metadata Request Headers"). Where it does not, the page before must have come to rest, and
-must make no request once the document has arrived.
+must make no request once the document has arrived, and something must show that a browser displayed
+it: its Accept field, the recorder's word for its kind, or a request that names it.
 """
 
 from __future__ import annotations
@@ -141,8 +142,7 @@ class _NavigationFinder:
             return False
         if request.destination:
             return request.destination == "document"
-        is_contained = request.initiator_type in _DEPENDENT_INITIATORS
-        return request.accepts_html is not False and not is_contained and not request.redirect_to
+        return request.accepts_html is not False and not request.redirect_to
 
     def _chain(self, index: int) -> list[int]:
         """Return the redirects that led to a request, from the first one on, and itself."""
@@ -171,12 +171,21 @@ class _NavigationFinder:
         if request.destination:
             is_loaded = load_event_ms is not None and begun_ms >= load_event_ms
             return is_quiet or is_loaded
+        if not (is_quiet and self._is_like_a_page(request)):
+            return False
         is_loaded = load_event_ms is None or begun_ms >= load_event_ms
         is_reload = without_fragment(request.url) == page
         # Until the next document arrives, the page before may still make requests.
         arrived_ms = _start_ms(request) if request.end_ms is None else request.end_ms
         is_left = is_reload or self._last_named_ms.get(page, -math.inf) <= arrived_ms
-        return is_quiet and is_loaded and is_left
+        return is_loaded and is_left
+
+    def _is_like_a_page(self, request: RecordedRequest) -> bool:
+        """Return whether anything shows that a browser displayed the response as a document."""
+        if request.initiator_type in _DEPENDENT_INITIATORS:
+            return False
+        is_named = without_fragment(request.url) in self._last_named_ms
+        return is_named or request.accepts_html is True or request.kind is Kind.DOCUMENT
 
 
 def _start_ms(request: RecordedRequest) -> float:

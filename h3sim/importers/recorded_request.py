@@ -137,6 +137,7 @@ class RequestOutcome(enum.Enum):
     NOT_HTTP = "not over HTTP"
     INLINE = "data: and blob: URLs"
     INTERNAL = "redirects of the browser itself"
+    LATE = "more than half an hour after the document"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -67,7 +67,8 @@ def test_a_page_left_after_an_hour_is_loaded_without_the_hour(tmp_path: Path) ->
 
 
 def test_the_report_of_a_kept_log_counts_navigations_and_warns(tmp_path: Path) -> None:
-    path = write_recording(tmp_path, har(document("/one", 0), document("/two", 9000)))
+    two = document("/two", 9000, Accept="text/html")
+    path = write_recording(tmp_path, har(document("/one", 0), two))
     imported = import_page(path)
     assert imported.found["navigations"] == 2
     assert "2 page loads" in imported.warnings[0]
@@ -79,6 +80,7 @@ def test_the_report_of_a_kept_log_counts_navigations_and_warns(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("what", "found"),
     [
+        ({}, 1),
         ({"Sec-Fetch-Dest": "iframe"}, 1),
         ({"Sec-Fetch-Dest": "document", "Sec-Purpose": "prefetch"}, 1),
         ({"Sec-Fetch-Dest": "empty"}, 1),
@@ -127,7 +129,7 @@ def test_a_referer_cut_to_its_origin_names_no_page(tmp_path: Path) -> None:
 def test_the_load_event_of_a_log_page_is_that_of_its_first_navigation(tmp_path: Path) -> None:
     pages = [{"id": "only", "startedDateTime": "2026-03-04T05:06:00+00:00",
               "pageTimings": {"onLoad": 250}}]  # fmt: skip
-    entries = (document("/one", 0), document("/two", 9000))
+    entries = (document("/one", 0), document("/two", 9000, **BY_USER))
     path = write_recording(tmp_path, har(*entries, pages=pages))
     loads = [import_page(path, page=number).page.recorded_load for number in (1, 2)]
     assert [load and load.load_event_ns for load in loads] == [250_000_000, None]
@@ -165,3 +167,23 @@ def test_a_document_of_another_frame_is_no_navigation_of_a_protocol_log(tmp_path
     found = import_page(write_recording(tmp_path, [*events, *frame]))
     assert "pages" not in found.found
     assert found.n_resources == 4
+
+
+def test_what_a_page_polls_after_half_an_hour_is_no_part_of_its_load(tmp_path: Path) -> None:
+    polled = entry("/poll", 400, 60, mime="application/json", pageref="only")
+    late, waiting = {**polled}, entry("/wait", 500, 7_200_000, mime="application/json")
+    late["startedDateTime"] = "2026-03-04T06:20:00+00:00"
+    imported = import_page(
+        write_recording(tmp_path, har(document("/one", 0), polled, late, waiting))
+    )
+    assert [each.id for each in imported.page.resources] == ["one", "poll"]
+    assert imported.left_out == {"more than half an hour after the document": 2}
+    assert "left out" in imported.warnings[0]
+    load = imported.page.recorded_load
+    assert load is not None
+    assert load.n_bytes == 2200
+
+
+def test_a_document_that_took_an_hour_is_still_the_page(tmp_path: Path) -> None:
+    slow = entry("/", 0, 4_000_000, mime="text/html")
+    assert import_page(write_recording(tmp_path, har(slow))).n_resources == 1
