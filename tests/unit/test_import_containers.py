@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 import zipfile
@@ -211,3 +212,44 @@ def test_old_network_logs_call_http_2_spdy(tmp_path: Path) -> None:
     renamed = {**log, "constants": {**log["constants"], "logEventTypes": old}}
     pages = [import_page(write_recording(tmp_path, each)).page for each in (log, renamed)]
     assert pages[0] == pages[1]
+
+
+def test_the_observed_times_of_lighthouse_are_kept_for_comparison(tmp_path: Path) -> None:
+    result = copy.deepcopy(RESULT)
+    (metrics,) = result["audits"]["metrics"]["details"]["items"]
+    metrics["observedFirstContentfulPaint"] = 170
+    load = import_page(write_recording(tmp_path, {"lhr": result})).page.recorded_load
+    assert load is not None
+    times_ns = (load.first_paint_ns, load.largest_paint_ns, load.speed_index_ns, load.load_event_ns)
+    assert times_ns == (170_000_000, 200_000_000, 180_000_000, 250_000_000)
+    assert {id_: at_ns // 10**6 for id_, at_ns in load.completed_ns.items()} == {
+        "/": 60,
+        "app.js": 110,
+        "api": 230,
+    }
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        {"pageTimings": {"_firstContentfulPaint": 170}},
+        {"_firstContentfulPaint": 170},
+        {"_googleWebVitals": {"firstContentfulPaint": 170}},
+    ],
+)
+def test_the_first_paint_of_a_har_is_kept(tmp_path: Path, page: dict[str, Any]) -> None:
+    entries = [{**each, "pageref": "p"} for each in SAMPLES["har-firefox"]["log"]["entries"]]
+    document = {"log": {"pages": [{"id": "p", **page}], "entries": entries}}
+    load = import_page(write_recording(tmp_path, document)).page.recorded_load
+    assert load is not None
+    assert load.first_paint_ns == 170_000_000
+
+
+def test_the_first_paint_of_a_trace_is_kept(tmp_path: Path) -> None:
+    trace = copy.deepcopy(SAMPLES["chrome-trace"])
+    start = next(each for each in trace["traceEvents"] if each["name"] == "navigationStart")
+    painted = {**start, "name": "firstContentfulPaint", "ts": start["ts"] + 170_000}
+    trace["traceEvents"].append(painted)
+    load = import_page(write_recording(tmp_path, trace)).page.recorded_load
+    assert load is not None
+    assert load.first_paint_ns == 170_000_000

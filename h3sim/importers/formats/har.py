@@ -124,6 +124,9 @@ def times_of_page(page: Fields) -> dict[str, float]:
     vitals = page.table("_googleWebVitals")
     found = {
         "load_event": timings.duration("onLoad"),
+        "first_paint": timings.duration("_firstContentfulPaint")
+        or page.duration("_firstContentfulPaint", "_chromeUserTiming.firstContentfulPaint")
+        or vitals.duration("firstContentfulPaint"),
         "largest_paint": timings.duration("_largestContentfulPaint")
         or page.duration("_chromeUserTiming.LargestContentfulPaint", "_LargestContentfulPaint")
         or vitals.duration("largestContentfulPaint"),

@@ -33,6 +33,7 @@ LIGHTHOUSE_SIGNS = (("lighthouseVersion",), *_WRAPPERS)
 """Members that only results of Lighthouse have."""
 _OBSERVED_METRICS = {
     "load_event": "observedLoad",
+    "first_paint": "observedFirstContentfulPaint",
     "largest_paint": "observedLargestContentfulPaint",
     "speed_index": "observedSpeedIndex",
 }
@@ -87,7 +88,12 @@ class WebPageTestResult:
 
 def _har_page(view: Fields, since_ms: float) -> dict[str, Any]:
     timings = {"onLoad": view.number("loadTime", "docTime")}
-    metrics = ("SpeedIndex", "chromeUserTiming.LargestContentfulPaint")
+    metrics = (
+        "SpeedIndex",
+        "firstContentfulPaint",
+        "chromeUserTiming.firstContentfulPaint",
+        "chromeUserTiming.LargestContentfulPaint",
+    )
     more = {f"_{name}": view.raw(name) for name in metrics}
     return {"id": _PAGE_ID, "startedDateTime": date_of(since_ms), "pageTimings": timings, **more}
 
