@@ -66,6 +66,7 @@ def test_what_safari_asked_the_server_about_is_a_header(tmp_path: Path) -> None:
         {"cache": {"afterRequest": None}},
         {"cache": {"afterRequest": {"hitCount": 3}}},
         {"time": 0, "timings": {}, "response_headers": [], "response_headersSize": -1},
+        {"time": 0, "timings": NO_TIMES},
         {"time": 0, "timings": NO_TIMES, "response_headers": [], "response_headersSize": 0},
     ],
 )
@@ -73,6 +74,11 @@ def test_what_firefox_had_in_its_cache_is_no_transfer(tmp_path: Path, more: dict
     found = imported(tmp_path, PAGE, image("/a.png", 120, **more), image("/b.png", 120))
     assert [each.id for each in found.page.resources] == ["/", "b.png"]
     assert found.left_out == {"from the cache": 1}
+
+
+def test_a_server_on_the_same_machine_may_answer_within_a_millisecond(tmp_path: Path) -> None:
+    quick = image("/a.png", 120, time=0, timings=NO_TIMES, serverIPAddress="127.0.0.1")
+    assert imported(tmp_path, PAGE, quick).n_resources == 2
 
 
 def test_a_cache_after_a_request_says_nothing_in_recordings_of_others(tmp_path: Path) -> None:

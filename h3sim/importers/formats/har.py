@@ -437,13 +437,14 @@ def _take_off_headers(entries: Sequence[_UnsettledEntry]) -> None:
 
 
 def _mark_cached(entries: Sequence[_UnsettledEntry]) -> None:
-    """Mark what Firefox had in a cache: it records the entry, or neither times nor a header.
+    """Mark what Firefox had in a cache: it records the entry, or neither times nor a server.
 
     Where nothing in the log took time, the recorder did not know times.
     """
     has_times = any(entry.is_timed for entry in entries)
     for request, is_timed, is_in_cache, _ in entries:
-        is_empty = has_times and not is_timed and request.header_from is not SizeSource.RECORDED
+        is_reached = request.header_from is SizeSource.RECORDED and bool(request.reached.address)
+        is_empty = has_times and not is_timed and not is_reached
         is_answered = request.outcome is RequestOutcome.ANSWERED and not request.is_unmodified
         if is_answered and (is_in_cache or is_empty):
             request.outcome = RequestOutcome.CACHE
