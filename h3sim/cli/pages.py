@@ -427,7 +427,11 @@ _TRANSFORM_ARGUMENTS = (
     Argument("--root DIR", "root folder of a site's paths (default: its document's folder)"),
     Argument("--strict", "reject a file if any part of it cannot be used"),
     shared.marks(HEURISTIC),
-    Argument("FILE", "a recording (may be gzipped), or the HTML file of a site", read=_read_import),
+    Argument(
+        "FILE",
+        "a recording (may be packed with gzip or zip), or the HTML file of a site",
+        read=_read_import,
+    ),
     common.JSON("print the report as h3sim-import/1"),
     common.NO_TRUNCATE,
     checks=(_check_streams, _check_folder),

@@ -142,7 +142,7 @@ _EMBEDDED_RESULT = re.compile(r"__LIGHTHOUSE(?:_FLOW)?_JSON__\s{0,9}=\s{0,9}(?=\
 """Where the result begins in an HTML report of Lighthouse."""
 _REPORT_TITLE = re.compile(
     r"<meta name=.generator. content=.(h3sim)"
-    r"|<title>\s{0,99}(Lighthouse(?: User Flow)?|Playwright Test) Report",
+    r"|<title>\s{0,99}(Lighthouse(?: User Flow)?|Playwright Test) Report\s{0,99}<",
     re.IGNORECASE,
 )
 """Signs of the reports of other tools, which are no sites."""
