@@ -139,7 +139,7 @@ _READ_CHARS = 1 << 20
 """Characters of a report that are searched at once."""
 _MAX_MARKER_CHARS = 64
 _EMBEDDED_RESULT = re.compile(r"__LIGHTHOUSE(?:_FLOW)?_JSON__\s{0,9}=\s{0,9}(?=\{)")
-"""Where the result begins in an HTML report of Lighthouse."""
+"""Beginning of the result in an HTML report of Lighthouse."""
 _REPORT_TITLE = re.compile(
     r"<meta name=.generator. content=.(h3sim)"
     r"|<title>\s{0,99}(Lighthouse(?: User Flow)?|Playwright Test) Report\s{0,99}<",
@@ -273,7 +273,7 @@ def _read_embedded(text: str, source: TextSource, recording: Recording) -> None:
     cursor = JsonCursor(lambda n_chars: next(pieces, "") or source.read(n_chars))
     reading = _Reading(recording, is_list=False)
     # What follows the object is the rest of a script and of the document.
-    _read_parts(cursor, reading, recording, is_whole_file=False)
+    _read_parts(cursor, reading, recording, to_end=False)
     reading.finish()
 
 
@@ -372,11 +372,11 @@ def _read_json(source: TextSource, path: str | Path, recording: Recording) -> No
 
 
 def _read_parts(
-    cursor: JsonCursor, reading: _Reading, recording: Recording, *, is_whole_file: bool = True
+    cursor: JsonCursor, reading: _Reading, recording: Recording, *, to_end: bool = True
 ) -> None:
     """Pass the parts of a file, or only those of its first value, to *reading*."""
     try:
-        for number, part in enumerate(parts(cursor, recording.note, is_whole_file=is_whole_file)):
+        for number, part in enumerate(parts(cursor, recording.note, to_end=to_end)):
             reading.add(part)
             if number >= _MAX_FILE_PARTS:
                 recording.note("", f"has more than {_MAX_FILE_PARTS:,} parts: the rest is not read")

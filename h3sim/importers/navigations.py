@@ -12,11 +12,17 @@ it: its Accept field, the recorder's word for its kind, or a request that names 
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections import defaultdict
+from bisect import bisect_right
 from typing import TYPE_CHECKING, TypeVar
 
-from h3sim.importers.recorded_request import RecordedRequest, RequestOutcome, by_time
+from h3sim.importers.recorded_request import (
+    REDIRECTS,
+    RecordedRequest,
+    RequestOutcome,
+    by_time,
+)
 from h3sim.importers.request_fields import address, kind_of, without_fragment
 from h3sim.page import Kind
 
@@ -62,17 +68,19 @@ def split_navigations(
     position = {index: number for number, index in enumerate(finder.order)}
     load_by_hop = {index: number for number, chain in enumerate(chains) for index in chain}
     begun_at = [position[chain[0]] for chain in chains]
-    loads_by_url: dict[str, list[int]] = defaultdict(list)
+    loads_by_url: dict[str, list[int]] = {}
     for number, chain in enumerate(chains):
-        loads_by_url[without_fragment(requests[chain[-1]].url)].append(number)
+        loads_by_url.setdefault(without_fragment(requests[chain[-1]].url), []).append(number)
     loads: list[list[RequestT]] = [[] for _ in chains]
     last_begun = _last_begun(begun_at, len(requests))
     for index, request in enumerate(requests):
         load = load_by_hop.get(index)
         if load is None:
             last = last_begun[position[index]]
-            named = (number for url in _referring_urls(request) for number in loads_by_url[url])
-            load = max((number for number in named if number <= last), default=last)
+            named = [loads_by_url.get(url, []) for url in _referring_urls(request)]
+            # Of several loads of one address, the last that had begun.
+            begun = [each[: bisect_right(each, last)][-1:] for each in named]
+            load = max(itertools.chain.from_iterable(begun), default=last)
         loads[load].append(request)
     return loads
 
@@ -96,8 +104,8 @@ def _referring_urls(request: RecordedRequest) -> list[str]:
     urls = [request.initiator, *request.stack]
     referer, target = address(request.referer), address(request.url)
     if referer is not None and target is not None:
-        is_whole = referer.path != "/" or referer.host == target.host
-        urls += [request.referer] if is_whole else []
+        is_complete = referer.path != "/" or referer.host == target.host
+        urls += [request.referer] if is_complete else []
     return [without_fragment(url) for url in urls if url]
 
 
@@ -138,18 +146,21 @@ class _NavigationFinder:
     def _may_navigate(self, request: RecordedRequest) -> bool:
         is_document = kind_of(request)[0] is Kind.DOCUMENT and request.outcome in _LOADED_OUTCOMES
         is_of_page = request.is_framed or request.is_xhr or request.is_pushed
-        if not is_document or is_of_page or request.is_speculative:
+        is_hop = bool(request.redirect_to) or request.status in REDIRECTS
+        if not is_document or is_of_page or is_hop or request.is_speculative:
             return False
         if request.destination:
             return request.destination == "document"
-        return request.accepts_html is not False and not request.redirect_to
+        return request.accepts_html is not False
 
     def _chain(self, index: int) -> list[int]:
         """Return the redirects that led to a request, from the first one on, and itself."""
-        chain = [index]
-        while (before := self._requests[chain[0]].redirect_of) is not None and before not in chain:
-            chain.insert(0, before)
-        return chain
+        chain = {index: None}
+        before = self._requests[index].redirect_of
+        while before is not None and before not in chain:
+            chain[before] = None
+            before = self._requests[before].redirect_of
+        return [*reversed(chain)]
 
     def _leaves(
         self,

@@ -222,7 +222,7 @@ class RecordedRequest:
     is_ping: bool = False
     """True if it is a ping of a link (`ping-to`), whose response nobody reads."""
     destination: str = ""
-    """What it is for, in the words of Sec-Fetch-Dest: "document", "iframe", "image"."""
+    """Use of its response, in the words of Sec-Fetch-Dest: "document", "iframe", "image"."""
     is_user_activated: bool = False
     """True if the user asked for it, as by a click or an address (Sec-Fetch-User)."""
     is_speculative: bool = False

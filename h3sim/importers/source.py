@@ -446,13 +446,13 @@ _MAX_SHOWN_KEY = 100
 
 
 def parts(
-    cursor: JsonCursor, note: Callable[[str, str], None], *, is_whole_file: bool = True
+    cursor: JsonCursor, note: Callable[[str, str], None], *, to_end: bool = True
 ) -> Iterator[JsonPart]:
     """Yield each part of a file: items of lists, members of objects, whole values.
 
     A list or object that is opened is yielded empty before its parts. Duplicate members are noted
     and skipped. Several consecutive objects are the events of a log: the members of the first, then
-    "event 2" and so on. Unless it *is_whole_file*, what follows the first value is not read.
+    "event 2" and so on. Unless *to_end*, what follows the first value is not read.
 
     Raises:
         BrokenJsonError: at the first error; parts yielded before it are valid.
@@ -462,7 +462,7 @@ def parts(
     else:
         yield from _members(cursor, (), note)
     line = 1
-    while is_whole_file and cursor.peek():
+    while to_end and cursor.peek():
         line += 1
         yield JsonPart((), cursor.value(), line=line)
 

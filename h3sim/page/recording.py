@@ -62,7 +62,7 @@ class RecordedLoad:
     load_event_ns: int | None = field(
         default=None, metadata=declare(_RECORDED_TIME, "the load event")
     )
-    first_paint_ns: int | None = field(
+    fcp_ns: int | None = field(
         default=None, metadata=declare(_RECORDED_TIME, "the first contentful paint")
     )
     largest_paint_ns: int | None = field(

@@ -364,7 +364,7 @@ class ChromeTrace:
             times_ms["load_event"] = (loaded_us[0] - begun.at_us) / _US_PER_MS
         painted_us = next((mark.at_us for mark in of_page if mark.name == _FIRST_PAINT), None)
         if painted_us is not None:
-            times_ms["first_paint"] = (painted_us - begun.at_us) / _US_PER_MS
+            times_ms["fcp"] = (painted_us - begun.at_us) / _US_PER_MS
         largest = next((mark for mark in reversed(of_page) if mark.name == _LARGEST_PAINT), None)
         hero = "" if largest is None else _largest_url(largest, of_page)
         if largest is not None:

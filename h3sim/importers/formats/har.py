@@ -124,7 +124,7 @@ def times_of_page(page: Fields) -> dict[str, float]:
     vitals = page.table("_googleWebVitals")
     found = {
         "load_event": timings.duration("onLoad"),
-        "first_paint": timings.duration("_firstContentfulPaint")
+        "fcp": timings.duration("_firstContentfulPaint")
         or page.duration("_firstContentfulPaint", "_chromeUserTiming.firstContentfulPaint")
         or vitals.duration("firstContentfulPaint"),
         "largest_paint": timings.duration("_largestContentfulPaint")
@@ -572,12 +572,15 @@ class HarReader:
         Those of other loads cannot have caused any of its requests.
         """
         recording = self._recording
+        of_any = [request for request in recording.requests if not request.page]
         loads, n_pages = self._loads()
         # A log without pages and with one navigation, or none, does not separate any.
         index = recording.choose_page(len(loads) if n_pages or len(loads) > 1 else 0, "log.pages")
         if index is None:
             return
         load = loads[index]
+        if load.page:  # a request without a page may belong to any
+            load = load._replace(requests=_merged(recording.requests, load, of_any))
         if len(loads) > max(1, n_pages):
             recording.found["navigations"] = len(loads)
         page = self._pages.get(load.page)
@@ -606,17 +609,15 @@ class HarReader:
         by_page: dict[str, list[RecordedRequest]] = {}
         for request in requests:
             by_page.setdefault(request.page, []).append(request)
-        # Of pages with requests; a request without a page may belong to any.
-        of_any = by_page.pop("", []) if len(by_page) > 1 else []
-        # In the order of the log, then those that it does not list.
+        if len(by_page) > 1:
+            by_page.pop("", None)
+        # Pages with requests, in the order of the log, then those that it does not list.
         pages = [page for page in {**self._pages, **by_page} if page in by_page]
         loads: list[_Load] = []
         for page in pages:
             _join_redirects(by_page[page])
             parts = split_navigations(by_page[page], self._load_event_ms(page))
             loads += [_Load(page, part, number == 0) for number, part in enumerate(parts)]
-        if of_any:
-            loads = [load._replace(requests=_merged(requests, load, of_any)) for load in loads]
         return loads, len([page for page in pages if page])
 
     def _begun_ms(self, page: str) -> float | None:

@@ -33,7 +33,7 @@ LIGHTHOUSE_SIGNS = (("lighthouseVersion",), *_WRAPPERS)
 """Members that only results of Lighthouse have."""
 _OBSERVED_METRICS = {
     "load_event": "observedLoad",
-    "first_paint": "observedFirstContentfulPaint",
+    "fcp": "observedFirstContentfulPaint",
     "largest_paint": "observedLargestContentfulPaint",
     "speed_index": "observedSpeedIndex",
 }
