@@ -64,9 +64,13 @@ def apply_markup(requests: Sequence[RecordedRequest], inferred: Counter[str]) ->
 
     A request without initiator gets the document as initiator. The texts are then discarded.
     """
+    pages = {without_fragment(each.url) for each in requests if each.resolved_kind is Kind.DOCUMENT}
     for document in requests:
         if document.text:
-            _apply_document_markup(document, requests, inferred)
+            # What names another document as its Referer is not of this one, whatever its markup.
+            others = pages - {without_fragment(document.url)}
+            candidates = [each for each in requests if without_fragment(each.referer) not in others]
+            _apply_document_markup(document, candidates, inferred)
             document.text = ""
 
 

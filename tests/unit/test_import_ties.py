@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from h3sim.importers import import_page
-from tests.recordings import entry, har, resources_of, write_recording
+from tests.recordings import SITE, entry, har, resources_of, write_recording
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,3 +48,21 @@ def test_a_response_that_ends_before_it_begins_causes_nothing_before_it(tmp_path
     data = entry("/data", 200, 60, mime="application/json")
     page = import_page(write_recording(tmp_path, har(PAGE, data, wrong))).page
     assert [each.discovered and each.discovered.by for each in page.resources][1] == "/"
+
+
+def test_the_referer_tells_which_of_two_documents_with_the_same_tag_made_a_request(
+    tmp_path: Path,
+) -> None:
+    markup = "<!doctype html><title>x</title><img src='/a.png'>"
+    content = {"size": len(markup), "mimeType": "text/html", "text": markup}
+    frame = [{"name": "Sec-Fetch-Dest", "value": "iframe"}]
+    of_frame = [{"name": "Referer", "value": f"{SITE}/frame"}]
+    document = har(
+        entry("/", 0, 100, mime="text/html", response_content=content),
+        entry("/a.png", 120, 60, mime="image/png"),
+        entry("/frame", 130, 60, mime="text/html", response_content=content, request_headers=frame),
+        entry("/a.png", 200, 60, mime="image/png", request_headers=of_frame),
+    )
+    found = resources_of(tmp_path, document)
+    causes = [found[id_]["discovered"]["by"] for id_ in ("a.png", "a.png (2)")]
+    assert causes == ["/", "frame"]
