@@ -195,7 +195,7 @@ def _may_be_recording(path: str | Path) -> bool:
     try:
         document = json.loads(read_text(path, PageError))
     except (PageError, ValueError, RecursionError):  # too large, cut off, or one object per line
-        return _PAGE_FORMAT not in begin
+        return begin.startswith((b"{", b"[")) and _PAGE_FORMAT not in begin
     keys = document if isinstance(document, dict) else ()
     return bool(document) and "format" not in keys and "resources" not in keys
 
