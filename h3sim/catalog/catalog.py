@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
 from dataclasses import dataclass, field
@@ -14,8 +15,9 @@ from h3sim.catalog.resources import root
 from h3sim.errors import InputError, NetworkError, PageError, UnknownNameError
 from h3sim.page import Page, page_from_dict, read_page
 from h3sim.page.categories import SIZES, size_class
-from h3sim.schema import format_value, parse_toml, read_text, shown_path
+from h3sim.schema import format_value, open_input, parse_toml, read_text, shown_path
 from h3sim.schema.fields import declare, read_document, validate
+from h3sim.schema.files import GZIP_MAGIC, ZIP_MAGIC
 from h3sim.schema.values import ListOf, TableOf, Text
 from h3sim.schemes.model import Scheme, read_scheme, scheme_from_toml
 from h3sim.table import Listing
@@ -60,8 +62,12 @@ def shipped_sets() -> NameSets:
 ValueT = TypeVar("ValueT")
 _CORPUS_SET = "corpus"
 """Name of the set of all shipped pages except the made-up ones."""
-_RECORDING_EXTENSIONS = (".har", ".har.gz", ".html", ".htm")
+_RECORDING_EXTENSIONS = (".har", ".har.gz", ".har.zip", ".html", ".htm")
 """File name extensions of recordings, which only `h3sim import` reads."""
+_HEAD_BYTES = 4096
+"""Bytes from the beginning of a file that show whether it was meant as a page file."""
+_PAGE_FORMAT = b'"h3sim-page/'
+_PACKED = (GZIP_MAGIC, ZIP_MAGIC)
 _SIZE_BY_SET = {f"{_CORPUS_SET}:{size}": size for size in SIZES}
 """Sets of the corpus's pages of one size class, which depends on the bytes of their bodies."""
 
@@ -155,13 +161,43 @@ def load_page(name: str | Path) -> Page:
     >>> len(load_page("http2rulez").resources)
     32
     """
-    if is_recording(name):
-        path = os.fspath(name)
-        message = (
-            f"is not a page file: convert it with `h3sim import {shown_path(path)} -o page.json`"
-        )
-        raise PageError.at("", message, path)
-    return _PAGES.load(name, read_page)
+    return _PAGES.load(name, _read_page_file)
+
+
+def _read_page_file(path: str | Path) -> Page:
+    """Read a page file, and say of other files that they may be recordings.
+
+    Raises:
+        PageError: listing every error in the file.
+    """
+    what = "it"
+    if not is_recording(path):
+        try:
+            return read_page(path)
+        except PageError:
+            if not _may_be_recording(path):
+                raise
+        what = "a recording"
+    command = f"h3sim import {shown_path(path)} -o page.json"
+    message = f"is not a page file: convert {what} with `{command}`"
+    raise PageError.at("", message, os.fspath(path))
+
+
+def _may_be_recording(path: str | Path) -> bool:
+    """Return whether a file with errors is no attempt at a page file at all.
+
+    Every page file is a JSON object with a format and resources, and is not compressed.
+    """
+    with open_input(path, PageError) as file:
+        begin = file.read(_HEAD_BYTES).removeprefix(codecs.BOM_UTF8).lstrip()
+    if not begin or begin.startswith(_PACKED) or b'"resources"' in begin:
+        return bool(begin) and begin.startswith(_PACKED)
+    try:
+        document = json.loads(read_text(path, PageError))
+    except (PageError, ValueError, RecursionError):  # too large, cut off, or one object per line
+        return begin.startswith((b"{", b"[")) and _PAGE_FORMAT not in begin
+    keys = document if isinstance(document, dict) else ()
+    return bool(document) and "format" not in keys and "resources" not in keys
 
 
 def is_recording(path: object) -> bool:

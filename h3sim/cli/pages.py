@@ -14,7 +14,7 @@ from h3sim.browser.above_the_fold import HEURISTIC
 from h3sim.cli import common, output, shared
 from h3sim.cli.command import FAILED, Argument, Options, call_with, command, refuse
 from h3sim.cli.output import write_output
-from h3sim.errors import InputError
+from h3sim.errors import InputError, StalledError
 from h3sim.importers import DIALECTS, RecordingError, import_page, read_archive
 from h3sim.importers.crux import NetworkShare, NotCruxError, read_crux
 from h3sim.importers.formats.archive import is_archive
@@ -111,8 +111,12 @@ def _write_networks(shares: Sequence[NetworkShare], options: Options) -> int:
 
 def _print_report(imported: ImportedPage, options: Options) -> None:
     """Print the report, to standard error if the page itself went to standard output."""
-    page = imported.page
-    judged = fidelity(page) if len(page.resources) <= _MAX_REPLAYED_RESOURCES else None
+    page, judged = imported.page, None
+    if len(page.resources) <= _MAX_REPLAYED_RESOURCES:
+        try:
+            judged = fidelity(page)
+        except StalledError as error:  # the page is imported all the same
+            print(f"h3sim import: the page cannot be replayed: {error}", file=sys.stderr)
     if options.json:
         output.print_json(IMPORT_REPORT.write(imported, fidelity=judged))
         return
@@ -423,7 +427,11 @@ _TRANSFORM_ARGUMENTS = (
     Argument("--root DIR", "root folder of a site's paths (default: its document's folder)"),
     Argument("--strict", "reject a file if any part of it cannot be used"),
     shared.marks(HEURISTIC),
-    Argument("FILE", "a recording (may be gzipped), or the HTML file of a site", read=_read_import),
+    Argument(
+        "FILE",
+        "a recording (may be packed with gzip or zip), or the HTML file of a site",
+        read=_read_import,
+    ),
     common.JSON("print the report as h3sim-import/1"),
     common.NO_TRUNCATE,
     checks=(_check_streams, _check_folder),

@@ -3,8 +3,8 @@
 Only values with evidence are set. Recorded markup, parsed earlier, takes precedence; then the
 recorder's render-blocking status, then Chrome's initial priority, then the order of requests.
 
-A parent always precedes its child, by time and then by position in the file, so that the result is
-a tree even if a recording has cycles.
+A cause always precedes its effect, by time and then by position in the file, so that the result is
+a tree even if a recording has cycles, or several responses of the same millisecond.
 
 A simulated load opens one connection per host, or group of hosts, which takes the round trips of
 its protocols. So a request is made that many round trips before it was sent. Other recorded waits
@@ -25,10 +25,9 @@ from __future__ import annotations
 import enum
 import itertools
 import re
-from bisect import bisect_right
+from bisect import bisect_left
 from dataclasses import dataclass
 from itertools import pairwise
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.importers.html import read_markup, scan
@@ -36,6 +35,7 @@ from h3sim.importers.recorded_request import (
     MULTIPLEXED,
     NON_BLOCKING_SCRIPT_LEVELS,
     QUIC,
+    by_time,
     level_of,
     recorded_ms,
 )
@@ -45,7 +45,7 @@ from h3sim.units import ms
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from h3sim.importers.recorded_request import RecordedRequest
@@ -64,9 +64,13 @@ def apply_markup(requests: Sequence[RecordedRequest], inferred: Counter[str]) ->
 
     A request without initiator gets the document as initiator. The texts are then discarded.
     """
+    pages = {without_fragment(each.url) for each in requests if each.resolved_kind is Kind.DOCUMENT}
     for document in requests:
         if document.text:
-            _apply_document_markup(document, requests, inferred)
+            # What names another document as its Referer is not of this one, whatever its markup.
+            others = pages - {without_fragment(document.url)}
+            candidates = [each for each in requests if without_fragment(each.referer) not in others]
+            _apply_document_markup(document, candidates, inferred)
             document.text = ""
 
 
@@ -218,6 +222,34 @@ class Parent:
     basis: ParentEvidence
 
 
+class _Completions:
+    """Completions of some *requests*, given by their *indices*, in order of time.
+
+    A response precedes a request if it was complete by then and, of those at the same instant, if
+    it is of a request that came before in the recording.
+    """
+
+    def __init__(self, requests: Sequence[RecordedRequest], indices: Iterable[int]) -> None:
+        self._requests = requests
+        self._position = {index: number for number, index in enumerate(by_time(requests))}
+        self._in_order = sorted(
+            (end_ms, self._position[index], index)
+            for index in indices
+            if (end_ms := requests[index].end_ms) is not None
+        )
+
+    def before(self, index: int) -> Iterator[int]:
+        """Yield the indices of those that precede the request *index*, the last one first."""
+        start_ms = self._requests[index].start_ms
+        if start_ms is None:
+            return
+        n_before = bisect_left(self._in_order, (start_ms, self._position[index]))
+        for _, position, completed in reversed(self._in_order[:n_before]):
+            # An end before its own start is a mistake of the recorder.
+            if position < self._position[index]:
+                yield completed
+
+
 class _ParentFinder:
     """Search for the parents of *requests*, among those that were added before."""
 
@@ -229,14 +261,12 @@ class _ParentFinder:
         self._by_url: dict[str, int] = {}
         self._by_url_without_query: dict[str, int] = {}
         self._completions_by_kind = {
-            kind: sorted(
-                (end_ms, index)
-                for index, request in enumerate(requests)
-                if request.resolved_kind is kind and (end_ms := request.end_ms) is not None
+            kind: _Completions(
+                requests,
+                (index for index, request in enumerate(requests) if request.resolved_kind is kind),
             )
             for kind in (Kind.SCRIPT, Kind.STYLESHEET)
         }
-        """Completion times and indices of scripts and stylesheets, in order of time."""
 
     def add(self, index: int) -> None:
         """Add a request; the requests are added in order of time."""
@@ -266,7 +296,7 @@ class _ParentFinder:
             return Parent(found, ParentEvidence.REFERER)
         if self.page is None:
             return Parent(None, ParentEvidence.NONE)
-        return Parent(self._parent_by_timing(request, self.page), ParentEvidence.TIMING)
+        return Parent(self._parent_by_timing(index, self.page), ParentEvidence.TIMING)
 
     def _index_of_url(self, url: str) -> int | None:
         if not url:
@@ -277,23 +307,18 @@ class _ParentFinder:
         # The initiator may be recorded without its query, or with another one.
         return self._by_url_without_query.get(url.partition("?")[0])
 
-    def _parent_by_timing(self, request: RecordedRequest, page: int) -> int:
+    def _parent_by_timing(self, index: int, page: int) -> int:
         """Return the most likely parent of a request without other evidence.
 
         For a font: the last completed stylesheet. For a fetch, or a kind that markup does not
         refer to: the last completed script. Otherwise: the *page*.
         """
-        kind, start_ms = request.resolved_kind, request.start_ms
-        if start_ms is None or kind not in (Kind.FONT, Kind.FETCH, Kind.OTHER):
+        kind = self._requests[index].resolved_kind
+        if kind not in (Kind.FONT, Kind.FETCH, Kind.OTHER):
             return page
         parent_kind = Kind.STYLESHEET if kind is Kind.FONT else Kind.SCRIPT
-        completions = self._completions_by_kind[parent_kind]
-        # Completions at this very instant count.
-        n_completed = bisect_right(completions, start_ms, key=itemgetter(0))
-        if not n_completed:
-            return page
-        _, last_completed = completions[n_completed - 1]
-        return last_completed if last_completed in self._added else page
+        completed = self._completions_by_kind[parent_kind].before(index)
+        return next((each for each in completed if each in self._added), page)
 
 
 def find_parents(
@@ -435,10 +460,8 @@ class ParserStops:
     def __init__(self, requests: Sequence[RecordedRequest], documents: Mapping[int, int]) -> None:
         self._requests = requests
         self._documents = documents
-        self._completions = sorted(
-            (end_ms, index)
-            for index in documents
-            if _may_block_parser(requests[index]) and (end_ms := requests[index].end_ms) is not None
+        self._completions = _Completions(
+            requests, (index for index in documents if _may_block_parser(requests[index]))
         )
 
     def last_before(self, index: int) -> int | None:
@@ -447,16 +470,14 @@ class ParserStops:
         None if nothing need have blocked it, as the document completed last.
         """
         document = self._documents.get(index)
-        start_ms = self._requests[index].start_ms
         document_end_ms = None if document is None else self._requests[document].end_ms
-        if start_ms is None or document_end_ms is None:
+        if document_end_ms is None:
             return None
-        # An index above all others: completions at this very instant count.
-        n_completed = bisect_right(self._completions, (start_ms, len(self._requests)))
-        for end_ms, stop in reversed(self._completions[:n_completed]):
-            if end_ms <= document_end_ms:
+        for stop in self._completions.before(index):
+            end_ms = self._requests[stop].end_ms
+            if end_ms is None or end_ms <= document_end_ms:
                 return None
-            if stop != index and self._documents[stop] == document:
+            if self._documents[stop] == document:
                 return stop
         return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -14,7 +15,11 @@ from h3sim.importers.formats.chrome_trace import ChromeTrace
 from h3sim.importers.formats.devtools import ProtocolLog
 from h3sim.importers.formats.fact_table import FactsReader
 from h3sim.importers.formats.har import HAR_DIALECTS, HarReader
-from h3sim.importers.formats.lab_results import LighthouseResult, WebPageTestResult
+from h3sim.importers.formats.lab_results import (
+    LIGHTHOUSE_SIGNS,
+    LighthouseResult,
+    WebPageTestResult,
+)
 from h3sim.importers.formats.net_log import NetLog
 from h3sim.importers.formats.site import read_site
 from h3sim.importers.formats.wprof import EploadGraph, WprofxGraph
@@ -61,9 +66,24 @@ def _list_item_has(name: str) -> Callable[[JsonPart], bool]:
     )
 
 
+def _line_has(name: str) -> Callable[[JsonPart], bool]:
+    """Return a test for one of several consecutive objects that has a member *name*."""
+    return lambda part: part.line > 0 and isinstance(part.value, dict) and name in part.value
+
+
 def _is_top_level_member(name: str, kind: type) -> Callable[[JsonPart], bool]:
     """Return a test for member *name* of the top-level object, if its type is *kind*."""
     return lambda part: part.path == (name,) and part.item is None and isinstance(part.value, kind)
+
+
+def _is_net_event(part: JsonPart) -> bool:
+    """Return whether a part is an event of a network log, which may precede the constants."""
+    keys = part.value if part.path == ("events",) and isinstance(part.value, dict) else ()
+    return all(name in keys for name in ("source", "time", "type"))
+
+
+def _is_flow_step(part: JsonPart) -> bool:
+    return part.path == ("steps",) and isinstance(part.value, dict) and "lhr" in part.value
 
 
 FAMILIES = (
@@ -71,7 +91,9 @@ FAMILIES = (
     Family(
         "devtools-log",
         ("devtools-log",),
-        lambda part: part.path == ("method",) or _list_item_has("method")(part),
+        lambda part: (
+            part.path == ("method",) or _list_item_has("method")(part) or _line_has("method")(part)
+        ),
         ProtocolLog,
         has_lines=True,
     ),
@@ -84,7 +106,9 @@ FAMILIES = (
     Family(
         "net-log",
         ("net-log",),
-        lambda part: part.path == ("constants",) and isinstance(part.value, dict),
+        lambda part: (
+            (part.path == ("constants",) and isinstance(part.value, dict)) or _is_net_event(part)
+        ),
         NetLog,
     ),
     Family(
@@ -98,7 +122,7 @@ FAMILIES = (
     Family(
         "lighthouse",
         ("lighthouse",),
-        lambda part: part.path in (("lighthouseVersion",), ("lighthouseResult",)),
+        lambda part: part.path in LIGHTHOUSE_SIGNS or _is_flow_step(part),
         LighthouseResult,
     ),
     Family("wprofx", ("wprofx",), _list_item_has("objs"), WprofxGraph),
@@ -111,10 +135,22 @@ DIALECTS = {name: family.title for family in FAMILIES for name in family.names} 
 """Formats by name, each with a description."""
 
 
+_READ_CHARS = 1 << 20
+"""Characters of a report that are searched at once."""
+_MAX_MARKER_CHARS = 64
+_EMBEDDED_RESULT = re.compile(r"__LIGHTHOUSE(?:_FLOW)?_JSON__\s{0,9}=\s{0,9}(?=\{)")
+"""Beginning of the result in an HTML report of Lighthouse."""
+_REPORT_TITLE = re.compile(
+    r"<meta name=.generator. content=.(h3sim)"
+    r"|<title>\s{0,99}(Lighthouse(?: User Flow)?|Playwright Test) Report\s{0,99}<",
+    re.IGNORECASE,
+)
+"""Signs of the reports of other tools, which are no sites."""
 _HTML_SUFFIXES = (".html", ".htm", ".xhtml")
 _MAX_FILE_PARTS = 1_000_000
 """Most parts of a file that are read: ten for each of 100,000 requests, or the longest logs."""
 _CRUX_MESSAGE = "has connections of CrUX, not a page: name a folder for their networks (-o FOLDER/)"
+_NO_EVENT = "must have method, ph or objs, has none"
 _MAX_EXAMINED_PARTS = 10_000
 """Most parts that are examined to detect the format."""
 
@@ -176,10 +212,10 @@ def read_recording(
     site_root = None if root is None else Path(root)
     with opened(path) as source:
         if _is_site(source, path, dialect):
-            read_site(Path(path), recording, root=site_root)
+            _read_html(source, path, recording, site_root)
         else:
             try:
-                _read_json(source, recording)
+                _read_json(source, path, recording)
             except _IsArchiveError:
                 if recording.dialect:
                     message = f"has rows of the HTTP Archive: it is not {recording.dialect}"
@@ -189,6 +225,56 @@ def read_recording(
             for problem in source.problems:
                 recording.note("", problem)
     return recording
+
+
+def _read_html(
+    source: TextSource, path: str | Path, recording: Recording, site_root: Path | None
+) -> None:
+    """Read a site, or the result of Lighthouse in its report.
+
+    Raises:
+        RecordingError: if it is a report that has no recording, or is in a zip archive.
+    """
+    if recording.dialect == SITE:
+        read_site(Path(path), recording, root=site_root)
+        return
+    report = source.peek()
+    begins_at = _embedded_result(source)
+    if begins_at is not None:
+        _read_embedded(begins_at, source, recording)
+        return
+    if (found := _REPORT_TITLE.search(report)) is not None:
+        raise recording.refuse(
+            f"is a report of {found[1] or found[2]}, not a site: import the JSON or HAR"
+            f" of that tool, or name --dialect {SITE} to read the report as a page"
+        )
+    if source.is_zipped:
+        raise recording.refuse("is a site in a zip archive: unpack it")
+    read_site(Path(path), recording, root=site_root)
+
+
+def _embedded_result(source: TextSource) -> str | None:
+    """Read up to the result of Lighthouse in its HTML report; return the text read from there on.
+
+    None if there is no result.
+    """
+    text = ""
+    while piece := source.read(_READ_CHARS):
+        text += piece
+        if (found := _EMBEDDED_RESULT.search(text)) is not None:
+            return text[found.end() :]
+        text = text[-_MAX_MARKER_CHARS:]  # a marker may be cut in two
+    return None
+
+
+def _read_embedded(text: str, source: TextSource, recording: Recording) -> None:
+    """Read a result of Lighthouse that begins with *text* and goes on in *source*."""
+    pieces = iter([text])
+    cursor = JsonCursor(lambda n_chars: next(pieces, "") or source.read(n_chars))
+    reading = _Reading(recording, is_list=False)
+    # What follows the object is the rest of a script and of the document.
+    _read_parts(cursor, reading, recording, to_end=False)
+    reading.finish()
 
 
 class _IsArchiveError(Exception):
@@ -265,7 +351,7 @@ def _is_site(source: TextSource, path: str | Path, dialect: str | None) -> bool:
     return Path(path).suffix.lower() in _HTML_SUFFIXES or source.peek().lstrip().startswith("<")
 
 
-def _read_json(source: TextSource, recording: Recording) -> None:
+def _read_json(source: TextSource, path: str | Path, recording: Recording) -> None:
     """Detect the format of the file, and read it into *recording*."""
     if source.peek().startswith("PAR1"):  # Parquet
         raise _IsArchiveError
@@ -278,8 +364,19 @@ def _read_json(source: TextSource, recording: Recording) -> None:
             recording.note("", problem)
         raise recording.refuse("is empty")
     reading = _Reading(recording, is_list=opening == "[")
+    _read_parts(cursor, reading, recording)
+    if reading.is_incomplete:
+        with opened(path) as again:
+            _read_parts(JsonCursor(again.read), reading, recording)
+    reading.finish()
+
+
+def _read_parts(
+    cursor: JsonCursor, reading: _Reading, recording: Recording, *, to_end: bool = True
+) -> None:
+    """Pass the parts of a file, or only those of its first value, to *reading*."""
     try:
-        for number, part in enumerate(parts(cursor, recording.note)):
+        for number, part in enumerate(parts(cursor, recording.note, to_end=to_end)):
             reading.add(part)
             if number >= _MAX_FILE_PARTS:
                 recording.note("", f"has more than {_MAX_FILE_PARTS:,} parts: the rest is not read")
@@ -290,7 +387,6 @@ def _read_json(source: TextSource, recording: Recording) -> None:
         if reading.family is None:
             raise recording.refuse(str(error)) from error
         recording.note(reading.member, f"{error}; the data before is used")
-    reading.finish()
 
 
 class _Reading:
@@ -307,6 +403,11 @@ class _Reading:
         self.family: Family | None = None
         self.member = ""
         """Top-level member of the last part, for messages."""
+
+    @property
+    def is_incomplete(self) -> bool:
+        """True if the file has to be read again, as its parts are in an unusual order."""
+        return isinstance(self._reader, NetLog) and self._reader.is_incomplete
 
     def add(self, part: JsonPart) -> None:
         if part.path == ("format",) and str(part.value).startswith("h3sim-page/"):
@@ -344,9 +445,10 @@ class _Reading:
         if _list_item_has("browserScripts")(part):
             message = "is a browsertime.json, which lists no requests: import the HAR beside it"
             raise self._recording.refuse(message)
-        if not part.path and not part.line and isinstance(part.value, dict):
-            raise self._recording.refuse("must have method, ph or objs, has none", part.key)
-        if part.line or len(self._examined_parts) > _MAX_EXAMINED_PARTS:
+        # The first entry of a log may be empty.
+        if not part.path and not part.line and isinstance(part.value, dict) and part.value:
+            raise self._recording.refuse(_NO_EVENT, part.key)
+        if (part.line and part.value != {}) or len(self._examined_parts) > _MAX_EXAMINED_PARTS:
             self.finish()
 
     def finish(self) -> None:
@@ -355,6 +457,8 @@ class _Reading:
             self._recording.dialect = self._recording.dialect or self.family.names[0]
             return
         keys = [part.key for part in self._examined_parts if part.item is None]
+        if not keys and self._examined_parts:
+            raise self._recording.refuse(_NO_EVENT, self._examined_parts[0].key)
         if not keys and self._is_list:
             raise self._recording.refuse("contains no request with an HTTP response")
         named = ", ".join(format_value(key) for key in keys[:5]) or "nothing"

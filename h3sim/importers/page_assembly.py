@@ -96,7 +96,11 @@ def missing_values(requests: Sequence[RecordedRequest]) -> list[str]:
     ]
 
 
-_SERVED_LOCALLY = (RequestOutcome.CACHE, RequestOutcome.SERVICE_WORKER)
+_SERVED_LOCALLY = (
+    RequestOutcome.CACHE,
+    RequestOutcome.SERVICE_WORKER,
+    RequestOutcome.OVERRIDDEN,
+)
 """Outcomes of requests that did not reach the network."""
 _CACHE_ADVICE = "record with the cache disabled and service workers bypassed"
 
@@ -107,6 +111,8 @@ def _may_be_root(request: RecordedRequest, host: str | None) -> bool:
     return has_host and has_response and request.resolved_kind is Kind.DOCUMENT
 
 
+_LONGEST_LOAD_MS = 1_800_000.0
+"""Half the time after which a simulated load is given up: polling goes on as long as a page."""
 _WEB_SCHEMES = ("http", "https")
 _MAX_LISTED_HOSTS = 5
 _UNCOUNTED_EVIDENCE = (
@@ -197,12 +203,22 @@ class _Assembly:
         if not retained:
             hosts = _hosts_in(requests)
             raise recording.refuse(f"has no request to {host!r}; its hosts are {hosts}")
-        self._retained = retained
         documents = [index for index in retained if requests[index].resolved_kind is Kind.DOCUMENT]
         unframed = (index for index in documents if not requests[index].is_framed)
         self._root = next(unframed, (documents or retained)[0])
+        self._retained = [index for index in retained if not self._is_late(index)]
         self._redirect_targets = self._targets_of_root()
         self._server_ms: dict[int, float | None] = {}
+
+    def _is_late(self, index: int) -> bool:
+        """Return whether a request was no part of the load, and mark it if so."""
+        request, begun_ms = self._requests[index], self._requests[self._root].start_ms
+        at_ms = request.start_ms if request.first_byte_ms is None else request.first_byte_ms
+        is_known = index != self._root and begun_ms is not None and at_ms is not None
+        if not is_known or at_ms <= begun_ms + _LONGEST_LOAD_MS:  # type: ignore[operator]
+            return False
+        request.outcome = RequestOutcome.LATE
+        return True
 
     def _targets_of_root(self) -> set[int]:
         """Return the documents to which the root was redirected; each is another root."""
@@ -247,7 +263,7 @@ class _Assembly:
             found=dict(recording.found + found + count_recorded(retained)),
             inferred=dict(inferred + count_inferred_sizes(retained)),
             left_out=dict(recording.left_out + self._left_out()),
-            warnings=tuple(self._root_warnings()),
+            warnings=(*recording.warnings, *self._root_warnings()),
             missing=(*recording.missing, *missing_values(retained), *self._missing_always()),
             mended=first_of(recording.mended),
             skipped=recording.all_problems(),
@@ -258,6 +274,10 @@ class _Assembly:
         root, first_retained = (self._requests[index] for index in (self._root, self._retained[0]))
         in_order = (self._requests[index] for index in self._indices_by_time)
         url, is_document = shown_path(root.address.url), root.resolved_kind is Kind.DOCUMENT
+        n_late = sum(each.outcome is RequestOutcome.LATE for each in self._requests)
+        if n_late:
+            noun = "request" if n_late == 1 else "requests"
+            yield f"{n_late:,} {noun} {RequestOutcome.LATE.value}: left out, as no part of its load"
         if root.is_unmodified:
             yield f"the main document was not modified (304): {_CACHE_ADVICE}"
         expected = next((each for each in in_order if _may_be_root(each, self._host)), root)

@@ -132,10 +132,12 @@ class RequestOutcome(enum.Enum):
     ANSWERED = "answered"
     CACHE = "from the cache"
     SERVICE_WORKER = "from a service worker"
+    OVERRIDDEN = "from the browser's tools"
     FAILED = "failed or were blocked"
     NOT_HTTP = "not over HTTP"
     INLINE = "data: and blob: URLs"
     INTERNAL = "redirects of the browser itself"
+    LATE = "more than half an hour after the document"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,7 +218,17 @@ class RecordedRequest:
     """Its URL without query and fragment, which may be secret, once the page is assembled."""
     is_xhr: bool = False
     is_framed: bool = False
-    """True if a frame requested it (Sec-Fetch-Dest)."""
+    """True if a frame requested it."""
+    is_ping: bool = False
+    """True if it is a ping of a link (`ping-to`), whose response nobody reads."""
+    destination: str = ""
+    """Use of its response, in the words of Sec-Fetch-Dest: "document", "iframe", "image"."""
+    is_user_activated: bool = False
+    """True if the user asked for it, as by a click or an address (Sec-Fetch-User)."""
+    is_speculative: bool = False
+    """True if the browser prefetched or prerendered it (Sec-Purpose)."""
+    accepts_html: bool | None = None
+    """True if its Accept field names HTML, as those of navigations do; None if unknown."""
     body_bytes: int | None = None
     body_from: SizeSource = SizeSource.NONE
     header_bytes: int | None = None
@@ -332,7 +344,13 @@ class RecordedRequest:
         Names of fields are in lower case.
         """
         self.referer = sent.get("referer", "")
-        self.is_framed = sent.get("sec-fetch-dest", "") in ("iframe", "frame")
+        self.destination = sent.get("sec-fetch-dest", "").lower()
+        self.is_framed |= self.destination in ("iframe", "frame")
+        self.is_user_activated = sent.get("sec-fetch-user") == "?1"
+        self.is_speculative = bool(sent.get("sec-purpose") or sent.get("purpose"))
+        self.is_ping = "ping-to" in sent
+        accepted = sent.get("accept")
+        self.accepts_html = None if accepted is None else "text/html" in accepted.lower()
         self.browser = browser_named(sent.get("user-agent", ""))
         self.priority_field = sent.get("priority", "")
         self.response_priority = got.get("priority", "")
@@ -375,6 +393,8 @@ class Recording:
     times_ms: dict[str, float] = field(default_factory=dict)
     """Recorded times of the load, by the fields of `RecordedLoad` without unit."""
     requests: list[RecordedRequest] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    """Reasons why the page may not be the intended one."""
     missing: list[str] = field(default_factory=list)
     mended: list[ValidationIssue] = field(default_factory=list)
     """Values that were a little wrong, and what was taken instead."""
@@ -424,6 +444,11 @@ class Recording:
             raise self.refuse(f"has {have}; there is no page {self.page_number}", key)
         if n_pages > 1:
             self.found["pages"] = n_pages
+        if n_pages > 1 and self.page_number == 1:
+            self.warnings.append(
+                f"the recording has {n_pages:,} page loads (navigations): this is the first,"
+                " --page N takes another"
+            )
         return self.page_number - 1 if n_pages else None
 
     def all_problems(self) -> tuple[ValidationIssue, ...]:

@@ -324,8 +324,24 @@ def kind_of_extension(path: str) -> Kind | None:
     return _KIND_OF_EXTENSION.get(extension.lower()) if dot else None
 
 
+_NO_DOCUMENT = NO_BODY - {NOT_MODIFIED}
+"""Statuses of responses that no browser shows: a navigation to one stays where it is."""
+
+
 def kind_of(request: RecordedRequest) -> tuple[Kind, str]:
-    """Return the kind of a request, with the evidence in words if the kind is not recorded."""
+    """Return the kind of a request, with the evidence in words if the kind is not recorded.
+
+    What has no content is no document, whatever its media type: beacons and pings are answered
+    with 204 (Fetch Standard § 2.2.3, a "null body status").
+    """
+    kind, basis = _recorded_kind(request)
+    is_shown = request.status not in _NO_DOCUMENT and request.method != "HEAD"
+    if kind is not Kind.DOCUMENT or (is_shown and not request.is_ping):
+        return kind, basis
+    return Kind.OTHER, "no document, as it has no content"
+
+
+def _recorded_kind(request: RecordedRequest) -> tuple[Kind, str]:
     if request.kind is not None:
         return request.kind, ""
     kind, basis = kind_of_mime(plain_mime(request.mime)), "kind from the media type"

@@ -39,17 +39,18 @@ import codecs
 import gzip
 import json
 import re
+import zipfile
 import zlib
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
+from h3sim.errors import ValidationIssue
 from h3sim.importers.result import RecordingError
-from h3sim.schema import format_value, is_quantity, open_input
-from h3sim.schema.files import GZIP_MAGIC, json_error_message
+from h3sim.schema import format_value, is_quantity, open_input, shown_path
+from h3sim.schema.files import GZIP_MAGIC, ZIP_MAGIC, json_error_message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from io import BufferedIOBase
     from os import PathLike
 
     from h3sim.errors import InputError
@@ -67,6 +68,9 @@ _BYTE_ORDER_MARKS = (
 """Marks with the encodings that they announce, in the order in which they are tried."""
 _PEEKED_BYTES = 4096
 """Bytes from the start of a file by which its format is recognized."""
+_HAR_SUFFIX = ".har"
+_NOT_A_RECORDING = "__MACOSX/"
+"""Folder of attributes in archives made by macOS."""
 _UNDECODABLE_BYTE = re.compile("[\udc80-\udcff]")
 """A byte that is not UTF-8, as Python's error handler "surrogateescape" represents it."""
 
@@ -78,8 +82,16 @@ class TextSource:
     zero byte, or else UTF-8. Bytes that are not UTF-8 become U+FFFD.
     """
 
-    def __init__(self, binary: BufferedIOBase, max_bytes: int | None = None) -> None:
+    def __init__(
+        self,
+        binary: IO[bytes] | gzip.GzipFile,
+        max_bytes: int | None = None,
+        *,
+        is_zipped: bool = False,
+    ) -> None:
         self._binary = binary
+        self.is_zipped = is_zipped
+        """True if it is a member of a zip archive."""
         self._max_bytes = _MAX_UNPACKED_BYTES if max_bytes is None else max_bytes
         self._decoder: codecs.IncrementalDecoder | None = None
         self._n_bytes = 0
@@ -108,8 +120,8 @@ class TextSource:
         raw = b""
         try:
             # `read1`, so that the data before a broken end is not lost.
-            raw = self._binary.read1(n_bytes)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raw = self._binary.read1(n_bytes)  # type: ignore[union-attr]
+        except (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile) as error:
             self.problems.append(f"cannot be unpacked further: {error}")
         self._n_bytes += len(raw)
         if self._n_bytes > self._max_bytes:
@@ -151,18 +163,48 @@ def opened(
     *,
     max_bytes: int | None = None,
 ) -> Iterator[TextSource]:
-    """Open the file at *path*, which may be compressed with gzip, as text.
+    """Open the file at *path*, which may be compressed with gzip or zip, as text.
 
-    At most *max_bytes* of the uncompressed file are read.
+    At most *max_bytes* of the uncompressed file are read. Of a zip archive the only file is read,
+    or the only HAR.
 
     Raises:
         error: if it cannot be opened or read.
     """
     with ExitStack() as stack:
         raw = stack.enter_context(open_input(path, error))
-        is_gzip = raw.peek(2)[:2] == GZIP_MAGIC
-        binary = stack.enter_context(gzip.GzipFile(fileobj=raw)) if is_gzip else raw
-        yield TextSource(binary, max_bytes)
+        magic = raw.peek(len(ZIP_MAGIC))
+        binary: IO[bytes] | gzip.GzipFile = raw
+        if magic.startswith(GZIP_MAGIC):
+            binary = stack.enter_context(gzip.GzipFile(fileobj=raw))
+        is_zipped = magic.startswith(ZIP_MAGIC)
+        if is_zipped:
+            try:
+                binary = stack.enter_context(_open_member(raw))
+            except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as caught:
+                problem = ValidationIssue(key="", message=f"cannot be unpacked: {caught}")
+                raise error([problem], shown_path(path)) from caught
+        yield TextSource(binary, max_bytes, is_zipped=is_zipped)
+
+
+def _open_member(raw: IO[bytes]) -> IO[bytes]:
+    """Open the recording in a zip archive.
+
+    Raises:
+        BadZipFile: if there is no such file, or several.
+        RuntimeError: if it is encrypted.
+        NotImplementedError: if it is compressed in an unknown way.
+    """
+    archive = zipfile.ZipFile(raw)  # the caller closes the file
+    names = [each for each in archive.namelist() if not each.startswith(_NOT_A_RECORDING)]
+    names = [each for each in names if not each.endswith("/")]
+    found = [each for each in names if each.lower().endswith(_HAR_SUFFIX)]
+    if len(names) == 1:
+        found = names
+    if len(found) != 1:
+        message = f"it has {len(names):,} files, of which {len(found):,} are HARs: unpack it"
+        raise zipfile.BadZipFile(message)
+    return archive.open(found[0])
 
 
 _READ_CHARS = 1 << 20
@@ -403,12 +445,14 @@ _MAX_SHOWN_KEY = 100
 """Longer keys are shortened in notes."""
 
 
-def parts(cursor: JsonCursor, note: Callable[[str, str], None]) -> Iterator[JsonPart]:
+def parts(
+    cursor: JsonCursor, note: Callable[[str, str], None], *, to_end: bool = True
+) -> Iterator[JsonPart]:
     """Yield each part of a file: items of lists, members of objects, whole values.
 
     A list or object that is opened is yielded empty before its parts. Duplicate members are noted
     and skipped. Several consecutive objects are the events of a log: the members of the first, then
-    "event 2" and so on.
+    "event 2" and so on. Unless *to_end*, what follows the first value is not read.
 
     Raises:
         BrokenJsonError: at the first error; parts yielded before it are valid.
@@ -418,7 +462,7 @@ def parts(cursor: JsonCursor, note: Callable[[str, str], None]) -> Iterator[Json
     else:
         yield from _members(cursor, (), note)
     line = 1
-    while cursor.peek():
+    while to_end and cursor.peek():
         line += 1
         yield JsonPart((), cursor.value(), line=line)
 

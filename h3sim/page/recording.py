@@ -62,6 +62,9 @@ class RecordedLoad:
     load_event_ns: int | None = field(
         default=None, metadata=declare(_RECORDED_TIME, "the load event")
     )
+    fcp_ns: int | None = field(
+        default=None, metadata=declare(_RECORDED_TIME, "the first contentful paint")
+    )
     largest_paint_ns: int | None = field(
         default=None, metadata=declare(_RECORDED_TIME, "the largest contentful paint")
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 import zlib
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TextIO
@@ -17,6 +18,7 @@ from h3sim.units import NS_PER_DAY, NS_PER_MS, NS_PER_US
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from io import BufferedReader
     from pathlib import Path
 
 
@@ -29,6 +31,8 @@ _MAX_DOCUMENT_CHARS, _MAX_RECORD_CHARS = 100_000_000, 10_000_000
 record of a sequence. A file of 1.5 MB can unpack to a thousand times as much."""
 _MAX_EVENTS = 4_000_000
 """The maximum number of events of a sequence: a packet takes about 400 bytes in memory."""
+_MAX_NESTING = 100
+"""Brackets within brackets of a cut document; events have about ten."""
 _RECORD_TOO_LONG = f"is a record of more than {_MAX_RECORD_CHARS // 1_000_000} MB"
 
 
@@ -78,6 +82,29 @@ class RawTrace(NamedTuple):
     """Each event, with its position in the file."""
 
 
+class _CutGzipFile(gzip.GzipFile):
+    """Gzip file that ends where it was cut off, if it has any data before that."""
+
+    def __init__(self, raw: BufferedReader, findings: Findings) -> None:
+        super().__init__(fileobj=raw)
+        self._findings = findings
+        self._is_empty = True
+
+    def read1(self, size: int = -1) -> bytes:
+        """Return some bytes, none at the end of the file."""
+        try:
+            found = super().read1(size)
+        except EOFError:
+            if self._is_empty:
+                raise
+            self._findings.unknown.append(
+                "what came after the end of the packed file: it is cut off"
+            )
+            return b""
+        self._is_empty = self._is_empty and not found
+        return found
+
+
 @contextmanager
 def opened(path: str | Path, findings: Findings) -> Iterator[TextIO]:
     """Open the file at *path* as text; errors while it is read become a LogError."""
@@ -85,7 +112,7 @@ def opened(path: str | Path, findings: Findings) -> Iterator[TextIO]:
         raw = stack.enter_context(open_input(path, LogError))
         try:
             is_gzip = raw.peek(2)[:2] == GZIP_MAGIC
-            binary = stack.enter_context(gzip.GzipFile(fileobj=raw)) if is_gzip else raw
+            binary = stack.enter_context(_CutGzipFile(raw, findings)) if is_gzip else raw
             yield io.TextIOWrapper(binary, encoding="utf-8-sig")
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             findings.fatal("", f"cannot be unpacked: {error}")
@@ -124,8 +151,46 @@ def raw_traces(stream: TextIO, findings: Findings) -> Iterator[RawTrace]:
     if message or rest.strip():
         document, message = _parse_json(first + rest)
     if message:
-        findings.fatal("", f"is not JSON: {message}")
+        text = first + rest
+        n_chars, closing = _end_of_events(text)
+        if not n_chars:
+            findings.fatal("", f"is not JSON: {message}")
+        document, message_of_part = _parse_json(text[:n_chars] + closing)
+        if message_of_part:
+            findings.fatal("", f"is not JSON: {message}")
+        findings.unknown.append(f"what came after character {n_chars:,}, where the log is cut off")
     yield from _traces_of_document(document, findings)
+
+
+_STRING_OR_BRACKET = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{\]}]', re.DOTALL)
+"""Tokens that show how deep a value is nested, strings possibly without an end."""
+_CLOSING = {"{": "}", "[": "]"}
+_EVENTS_NESTING = "{[{["
+"""Opened brackets within the events of a trace of a document."""
+
+
+def _end_of_events(text: str) -> tuple[int, str]:
+    """Return how many characters of a cut document end with an event, and what then closes it.
+
+    0 if no event is complete, or all brackets are closed, so that nothing was cut off.
+
+    >>> _end_of_events('{"traces": [{"events": [{"time": 1}, {"ti')
+    (35, ']}]}')
+    >>> _end_of_events('{"traces": [{"events": [{"time": 1},]}]}')
+    (0, '')
+    """
+    nesting, n_chars = "", 0
+    for found in _STRING_OR_BRACKET.finditer(text):
+        sign = found[0]
+        if sign in _CLOSING:
+            nesting += sign
+        elif sign in _CLOSING.values():
+            nesting = nesting[:-1]
+            n_chars = found.end() if nesting == _EVENTS_NESTING else n_chars
+        if len(nesting) > _MAX_NESTING:
+            return 0, ""
+    closing = "".join(_CLOSING[sign] for sign in reversed(_EVENTS_NESTING))
+    return (n_chars, closing) if nesting and n_chars else (0, "")
 
 
 def _traces_of_document(document: object, findings: Findings) -> Iterator[RawTrace]:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 GZIP_MAGIC = b"\x1f\x8b"
 """First bytes of a gzip file (RFC 1952 § 2.3.1)."""
+ZIP_MAGIC = b"PK\x03\x04"
+"""First bytes of a zip archive (APPNOTE.TXT § 4.3.7)."""
 _MAX_SHOWN_PATH = 200
 """Most characters of a path in a message."""
 _MAX_FILE_BYTES = 256 * 2**20

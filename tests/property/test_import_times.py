@@ -91,3 +91,20 @@ def test_the_law_fails_for_rules_without_delays(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(rules, "_delay_after_ms", lambda child, event_ms: 0.0)
     with pytest.raises(AssertionError):
         check_triggers_fire_as_recorded(document)
+
+
+@st.composite
+def coarse_recordings(draw: DrawFn) -> dict[str, Any]:
+    """Return a HAR of a recorder with a coarse clock: many requests begin and end at once."""
+    entries = [entry("/0", 0, 0, mime="text/html", timings={})]
+    for number in range(1, draw(st.integers(2, 8))):
+        start_ms, took_ms = draw(st.integers(0, 2)), draw(st.integers(0, 2))
+        mime = draw(st.sampled_from((*_MIMES, "application/json", "font/woff2")))
+        entries.append(entry(f"/{number}", start_ms, took_ms, mime=mime, timings={}))
+    return har(*draw(st.permutations(entries)))
+
+
+@settings(max_examples=200)
+@given(coarse_recordings())
+def test_no_recording_has_a_cycle_of_causes(document: dict[str, Any]) -> None:
+    assert _imported(document).n_resources == len(document["log"]["entries"])

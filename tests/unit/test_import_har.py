@@ -97,7 +97,8 @@ def test_a_push_follows_the_request_of_the_page(tmp_path: Path) -> None:
     [
         ({"bodySize": 500, "_transferSize": 900}, 500),
         ({"bodySize": -1, "_transferSize": 900}, 800),
-        ({"bodySize": -1, "_transferSize": 900, "headersSize": -1}, 900),
+        # Less the text of the header, 39 bytes over HTTP/1.1: it does not count twice.
+        ({"bodySize": -1, "_transferSize": 900, "headersSize": -1}, 861),
         ({"bodySize": -1, "content": {"size": 2000, "compression": 1400}}, 600),
         ({"bodySize": -1, "content": {"size": 2000}}, 2000),
         ({"bodySize": 0, "content": {"size": 0}}, 0),

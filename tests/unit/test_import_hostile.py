@@ -197,8 +197,10 @@ def test_numbers_that_are_none_are_told_and_not_used(tmp_path: Path, number: str
 def test_times_of_years_are_cut_to_a_day(tmp_path: Path) -> None:
     late = {**IMAGE, "startedDateTime": "2036-01-01T00:00:00Z"}
     early = {**IMAGE, "startedDateTime": "0001-01-01T00:00:00+14:00"}
-    result = import_page(write_recording(tmp_path, har(PAGE, late, early)))
+    caused = {**IMAGE, "_initiator": {"type": "script", "url": IMAGE["request"]["url"]}}
+    result = import_page(write_recording(tmp_path, har(PAGE, late, early, caused)))
     assert result.inferred["times of more than a day, cut"] >= 1
+    assert result.left_out == {"more than half an hour after the document": 1}
 
 
 @pytest.mark.parametrize("name", ["har-chrome-har", "devtools-log", "wprofx", "epload", "facts"])

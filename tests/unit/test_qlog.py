@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
-from h3sim.qlog import read_qlog
+from h3sim.qlog import LogError, read_qlog
 from h3sim.results.qlog_metrics import measured_to_dict
 from h3sim.trace import Delivery
 from tests.logs import MS, RS, document, frame, headers, packet, reading, save, trace
@@ -189,6 +189,35 @@ def test_a_sequence_that_was_cut_off_is_read_up_to_there(tmp_path: Path) -> None
     log = read_qlog(save(tmp_path / "cut.sqlog", cut))
     assert seen(log) == (SMALL_ROWS, SMALL_REQUESTS)
     assert "what came after line 7, where the log is cut off" in log.unknown
+
+
+@pytest.mark.parametrize("cut", ["", "]", "]}", ', {"time": 22, "name": "transport:pack', ", ["])
+@pytest.mark.parametrize("indent", [None, 1])
+def test_a_document_that_was_cut_off_is_read_up_to_there(
+    tmp_path: Path, cut: str, indent: int | None
+) -> None:
+    text = json.dumps(document(trace(SMALL)), indent=indent)
+    kept = text
+    for _ in "]}]}":  # what closes the events, the trace, the traces and the document
+        kept = kept[:-1].rstrip()
+    log = read_qlog(save(tmp_path / "cut.qlog", kept + cut))
+    assert seen(log) == (SMALL_ROWS, SMALL_REQUESTS)
+    assert any("where the log is cut off" in each for each in log.unknown)
+
+
+def test_a_document_with_a_mistake_within_is_not_taken_for_a_cut_one(tmp_path: Path) -> None:
+    text = json.dumps(document(trace(SMALL))).replace('"name"', "name", 1)
+    with pytest.raises(LogError, match="is not JSON"):
+        read_qlog(save(tmp_path / "wrong.qlog", text))
+
+
+@pytest.mark.parametrize("text", [sequence(), json.dumps(document(trace(SMALL)))])
+def test_a_packed_log_that_was_cut_off_is_read_up_to_there(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "log.qlog.gz"
+    path.write_bytes(gzip.compress(text.encode())[:-9])
+    log = read_qlog(path)
+    assert seen(log) == (SMALL_ROWS, SMALL_REQUESTS)
+    assert any("cut off" in each for each in log.unknown)
 
 
 def test_a_log_without_a_vantage_point_is_classified_by_who_sends_first(tmp_path: Path) -> None:

@@ -175,6 +175,7 @@ _PROTOCOL_EVENT_BY_NAME = {
 """Trace events of requests, with the equivalent event of the Network domain; "" for none."""
 _NAVIGATION_START = "navigationStart"
 _LOAD_EVENTS = ("MarkLoad", "loadEventEnd")
+_FIRST_PAINT = "firstContentfulPaint"
 _LARGEST_PAINT = "largestContentfulPaint::Candidate"
 _LARGEST_IMAGE = "LargestImagePaint::Candidate"
 _VIEWPORT = "PaintTimingVisualizer::Viewport"
@@ -185,7 +186,15 @@ _SERVICE_WORKER_THREAD = "ServiceWorker thread"
 _REDIRECT_STATUS = 302
 """Stands for the status of any redirect, which a trace does not have."""
 _MARK_NAMES = frozenset(
-    (_NAVIGATION_START, *_LOAD_EVENTS, _LARGEST_PAINT, _LARGEST_IMAGE, _VIEWPORT, _IMAGE_PAINTED)
+    (
+        _NAVIGATION_START,
+        *_LOAD_EVENTS,
+        _FIRST_PAINT,
+        _LARGEST_PAINT,
+        _LARGEST_IMAGE,
+        _VIEWPORT,
+        _IMAGE_PAINTED,
+    )
 )
 """Events of navigations, milestones and paints."""
 
@@ -353,6 +362,9 @@ class ChromeTrace:
         loaded_us = [mark.at_us for name in _LOAD_EVENTS for mark in of_page if mark.name == name]
         if loaded_us:
             times_ms["load_event"] = (loaded_us[0] - begun.at_us) / _US_PER_MS
+        painted_us = next((mark.at_us for mark in of_page if mark.name == _FIRST_PAINT), None)
+        if painted_us is not None:
+            times_ms["fcp"] = (painted_us - begun.at_us) / _US_PER_MS
         largest = next((mark for mark in reversed(of_page) if mark.name == _LARGEST_PAINT), None)
         hero = "" if largest is None else _largest_url(largest, of_page)
         if largest is not None:

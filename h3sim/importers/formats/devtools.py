@@ -6,11 +6,13 @@ of a wrong type are noted and not used.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from h3sim.importers.navigations import split_navigations
 from h3sim.importers.recorded_request import (
     INTERNAL_REDIRECT,
     ConnectionInfo,
@@ -218,14 +220,14 @@ class RecordedExchange(RecordedRequest):
     def _settle_sizes(self, content_length: str) -> None:
         text_bytes = request_text_bytes(self.method, self.url, self.request_fields)
         self.request_bytes, self.request_from = text_bytes + self.post_bytes, SizeSource.FIELDS
-        header_bytes, self.header_from = self.header_bytes or 0, SizeSource.RECORDED
-        self.header_bytes = header_bytes
-        if not header_bytes and self.status is not None:
+        self.header_bytes, self.header_from = self.header_bytes or 0, SizeSource.RECORDED
+        if not self.header_bytes and self.status is not None:
             self.header_bytes = response_text_bytes(self.response_fields)
             self.header_from = SizeSource.FIELDS
         self.pieces = tuple((at_ms, n_sent) for at_ms, n_sent, _ in self.chunks if n_sent)
         is_known = self.header_from is SizeSource.RECORDED
-        body_bytes = max(0, self.wire_bytes - header_bytes) if self.wire_bytes else None
+        # A header of unknown size is in the total, too.
+        body_bytes = max(0, self.wire_bytes - self.header_bytes) if self.wire_bytes else None
         body_from = SizeSource.RECORDED if is_known else SizeSource.TRANSFER
         self.set_body((body_bytes, body_from), content_length=content_length)
 
@@ -469,17 +471,50 @@ class ProtocolLog:
         """Add the requests, the day, and the time of the load event to the recording."""
         self._add_first()
         recording = self._recording
-        exchanges = self._events.finish()
-        join_redirects(exchanges)
+        exchanges, ended_ms = self._chosen_exchanges()
         recording.requests += exchanges
         walls_s = (each.wall_time_s for each in exchanges)
         if wall_s := next((each for each in walls_s if each and each < _MAX_UNIX_S), None):
             recording.recorded = datetime.fromtimestamp(wall_s, UTC).date().isoformat()
-        # The page is the first document with a web address, or else the first such request.
-        documents = (each for each in exchanges if each.kind is Kind.DOCUMENT)
-        for each in (*documents, *exchanges):
-            if each.start_ms is not None and each.url.lower().startswith("http"):
-                since_ms = [at_ms - each.start_ms for at_ms in self._load_events_ms]
-                times_ms = [time_ms for time_ms in since_ms if time_ms >= 0]
-                recording.times_ms |= {"load_event": times_ms[0]} if times_ms else {}
-                return
+        page = next(_pages(exchanges), None)
+        if page is not None and page.start_ms is not None:
+            loaded_ms = (at for at in self._load_events_ms if page.start_ms <= at < ended_ms)
+            if (at_ms := next(loaded_ms, None)) is not None:
+                recording.times_ms["load_event"] = at_ms - page.start_ms
+
+    def _chosen_exchanges(self) -> tuple[list[RecordedExchange], float]:
+        """Return the requests of the chosen page load, and when the next load began."""
+        exchanges = self._events.finish()
+        join_redirects(exchanges)
+        _mark_frames(exchanges)
+        loads = split_navigations(exchanges, next(iter(self._load_events_ms), None))
+        index = self._recording.choose_page(len(loads) if len(loads) > 1 else 0)
+        if index is None:
+            return exchanges, math.inf
+        chosen, rest = loads[index], loads[index + 1 :]
+        n_others = len(exchanges) - len(chosen)
+        self._recording.left_out["of another page of the recording"] += n_others
+        self._recording.found["requests"] += n_others
+        join_redirects(chosen)
+        next_page = next(_pages(rest[0]), None) if rest else None
+        ended_ms = None if next_page is None else next_page.start_ms
+        return chosen, math.inf if ended_ms is None else ended_ms
+
+
+def _pages(exchanges: Sequence[RecordedExchange]) -> Iterator[RecordedExchange]:
+    """Yield what may be the page: documents with a web address, then other such requests."""
+    documents = (each for each in exchanges if each.kind is Kind.DOCUMENT)
+    for each in (*documents, *exchanges):
+        if each.start_ms is not None and each.url.lower().startswith("http"):
+            yield each
+
+
+def _mark_frames(exchanges: Sequence[RecordedExchange]) -> None:
+    """Mark documents as those of the page or of its frames: the page's is the first frame."""
+    page = next((each for each in _pages(exchanges) if each.kind is Kind.DOCUMENT), None)
+    if page is None or not page.frame_id:
+        return
+    for exchange in exchanges:
+        if exchange.kind is Kind.DOCUMENT and exchange.frame_id:
+            exchange.is_framed = exchange.frame_id != page.frame_id
+            exchange.destination = "iframe" if exchange.is_framed else "document"

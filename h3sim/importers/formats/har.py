@@ -12,11 +12,13 @@ from __future__ import annotations
 import base64
 import math
 import re
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from h3sim.importers.formats.devtools import certificate_of, read_initiator, set_initiator
+from h3sim.importers.navigations import split_navigations
 from h3sim.importers.recorded_request import (
     INTERNAL_REDIRECT,
     QUIC,
@@ -32,6 +34,7 @@ from h3sim.importers.recorded_request import (
 )
 from h3sim.importers.request_fields import (
     NO_BODY,
+    NOT_MODIFIED,
     joined,
     kind_of,
     kind_of_word,
@@ -47,7 +50,7 @@ from h3sim.schema import format_value
 from h3sim.signals import DEFAULT_WEIGHT, MAX_WEIGHT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from h3sim.importers.recorded_request import KnownSize, Recording
 
@@ -121,6 +124,9 @@ def times_of_page(page: Fields) -> dict[str, float]:
     vitals = page.table("_googleWebVitals")
     found = {
         "load_event": timings.duration("onLoad"),
+        "fcp": timings.duration("_firstContentfulPaint")
+        or page.duration("_firstContentfulPaint", "_chromeUserTiming.firstContentfulPaint")
+        or vitals.duration("firstContentfulPaint"),
         "largest_paint": timings.duration("_largestContentfulPaint")
         or page.duration("_chromeUserTiming.LargestContentfulPaint", "_LargestContentfulPaint")
         or vitals.duration("largestContentfulPaint"),
@@ -182,8 +188,10 @@ def read_sizes(request: RecordedRequest, entry: Fields, sent: Headers, got: Head
     header = response_table.size("headersSize") or None
     length = length_of(dict(got).get("content-length", ""))
     body, source = _body_size(request, entry, length, transfer, header)
-    request.body_bytes, request.body_from = body, source
     request.decoded_bytes = response_table.table("content").size("size")
+    if transfer and source is SizeSource.TOTAL and (got or request.decoded_bytes):
+        body, source = _body_of_transfer(request, transfer, got), SizeSource.TRANSFER
+    request.body_bytes, request.body_from = body, source
     request.stretch_pieces()
     has_rest = transfer and body is not None and source is not SizeSource.TOTAL and transfer > body
     request.header_bytes, request.header_from = first_size(
@@ -200,6 +208,18 @@ def read_sizes(request: RecordedRequest, entry: Fields, sent: Headers, got: Head
         request.request_bytes = n_bytes + (request_table.size("bodySize") or 0)
 
 
+def _body_of_transfer(request: RecordedRequest, transfer: int, got: Headers) -> int:
+    """Return the size of the body of a response of *transfer* bytes, header and all.
+
+    That of an uncompressed body is the decoded size; otherwise the header is taken to be as long as
+    its text over HTTP/1.1, so that it does not count twice.
+    """
+    decoded = request.decoded_bytes
+    if decoded and decoded < transfer and not dict(got).get("content-encoding"):
+        return decoded
+    return max(0, transfer - response_text_bytes(got)) if got else transfer
+
+
 def _body_size(
     request: RecordedRequest,
     entry: Fields,
@@ -214,9 +234,11 @@ def _body_size(
     recorded = entry.size("_objectSize") or entry.table("response").size("bodySize")
     if recorded == transfer and entry.table("response").size("headersSize") is None:
         recorded = None  # over HTTP/2 chrome-har counts the header as body
-    if header and length is not None and recorded == length + header:
-        return length, SizeSource.TRANSFER  # Firefox's `bodySize` is what was transferred
     decoded = content.size("size")
+    if header and recorded:  # Firefox's `bodySize` is what was transferred
+        for known in (length, decoded):
+            if known is not None and recorded == known + header:
+                return known, SizeSource.TRANSFER
     if recorded or (recorded == 0 and request.status in REDIRECTS):
         return recorded, SizeSource.RECORDED
     if transfer and header is not None and transfer > header:
@@ -335,11 +357,12 @@ def _headers_priority(entry: Fields) -> HeadersPriority | None:
     )
 
 
+_FIREFOX = "har-firefox"
 HAR_DIALECTS = {
     "har-devtools": r"webinspector|chrome har capturer|puppeteer-har",
     "har-chrome-har": r"browsertime|chrome-har|sitespeed",
     "har-webpagetest": r"webpage ?test",
-    "har-firefox": r"firefox",
+    _FIREFOX: r"firefox|librewolf|waterfox|floorp",
     "har-playwright": r"playwright",
     "har-http1": r"firebug|fiddler|hdrgrab|http ?watch|charles|har ?viewer",
     "har": r"",
@@ -351,10 +374,98 @@ _DIALECT_BY_MEMBER = (
     ("_initiator_detail", "har-chrome-har"),
 )
 """Members of entries that only one dialect has, for HARs whose writer is unknown."""
+_TRANSFER_PARTS = ("dns", "connect", "send", "wait", "receive")
+"""Timings of which each response over a network has some."""
+_OUTCOME_BY_FETCH_TYPE = {
+    "Memory Cache": RequestOutcome.CACHE,
+    "Disk Cache": RequestOutcome.CACHE,
+    "Service Worker": RequestOutcome.SERVICE_WORKER,
+    "Inspector Override": RequestOutcome.OVERRIDDEN,
+}
+"""Sources of responses in Safari's words, other than the network."""
 _IMAGE_HEADER_CHARS = 4 * 2**16
 """Base64 that is decoded to find an image's format: a JPEG may begin with a colour profile."""
 _XHR_FIELD = ("x-requested-with", "XMLHttpRequest")
 """Header field that JavaScript libraries add to their requests."""
+
+
+class _UnsettledEntry(NamedTuple):
+    """Facts of an entry that mean something only beside those of the others."""
+
+    request: RecordedRequest
+    is_timed: bool
+    """True if any part of it took time."""
+    is_in_cache: bool
+    """True if the state of a cache is recorded."""
+    has_header_in_body: bool | None
+    """True if the size of the body includes the header, by the other sizes; None if unknown."""
+
+    @classmethod
+    def of(cls, request: RecordedRequest, entry: Fields, got: Mapping[str, str]) -> _UnsettledEntry:
+        """Return the facts of an entry; *got* has the fields of its response."""
+        timings, answer = entry.table("timings"), entry.table("response")
+        parts = (timings.duration(name) for name in _TRANSFER_PARTS)
+        recorded = answer.size("bodySize")
+        known = (length_of(got.get("content-length", "")), answer.table("content").size("size"))
+        header = answer.size("headersSize")
+        includes = None
+        if recorded and header and request.status not in NO_BODY:
+            without = [size + header for size in known if size is not None]
+            includes = True if recorded in without else False if recorded in known else None
+        return cls(
+            request,
+            is_timed=bool(entry.duration("time")) or any(parts),
+            is_in_cache="afterRequest" in entry.table("cache"),
+            has_header_in_body=includes,
+        )
+
+
+def _take_off_headers(entries: Sequence[_UnsettledEntry]) -> None:
+    """Subtract headers from the sizes of bodies that include them.
+
+    Whether a recorder includes them is known from entries with other sizes: those with
+    Content-Length or an uncompressed body. Others, sent in chunks and compressed, follow these.
+    """
+    known = Counter(entry.has_header_in_body for entry in entries)
+    if known[True] <= known[False]:
+        return
+    for request in (entry.request for entry in entries if entry.has_header_in_body is None):
+        body, header = request.body_bytes, request.header_bytes
+        is_recorded = request.body_from is request.header_from is SizeSource.RECORDED
+        if is_recorded and body and header and body > header:
+            request.body_bytes, request.body_from = body - header, SizeSource.TRANSFER
+
+
+def _mark_cached(entries: Sequence[_UnsettledEntry]) -> None:
+    """Mark what Firefox had in a cache: it records the entry, or neither times nor a server.
+
+    Where nothing in the log took time, the recorder did not know times.
+    """
+    has_times = any(entry.is_timed for entry in entries)
+    for request, is_timed, is_in_cache, _ in entries:
+        is_reached = request.header_from is SizeSource.RECORDED and bool(request.reached.address)
+        is_empty = has_times and not is_timed and not is_reached
+        is_answered = request.outcome is RequestOutcome.ANSWERED and not request.is_unmodified
+        if is_answered and (is_in_cache or is_empty):
+            request.outcome = RequestOutcome.CACHE
+
+
+class _Load(NamedTuple):
+    """Page load of a log."""
+
+    page: str
+    """The log's id of its page, "" if it has none."""
+    requests: list[RecordedRequest]
+    is_first: bool
+    """True unless the page has an earlier navigation."""
+
+
+def _merged(
+    requests: Sequence[RecordedRequest], load: _Load, others: Sequence[RecordedRequest]
+) -> list[RecordedRequest]:
+    """Return the requests of *load* and *others*, in the order of the log."""
+    chosen = {id(each) for each in (*load.requests, *others)}
+    return [each for each in requests if id(each) in chosen]
 
 
 class HarReader:
@@ -365,6 +476,7 @@ class HarReader:
         self._recording = recording
         self._pages: dict[str, Fields] = {}
         self._dialect_by_members = ""
+        self._unsettled: list[_UnsettledEntry] = []
         self._first_entry_us: int | None = None
 
     def add(self, part: JsonPart) -> None:
@@ -409,8 +521,11 @@ class HarReader:
         fields = dict(got)
         request.read_fields(dict(sent), fields)
         _read_kind(request, entry, sent, fields)
+        if _is_revalidated(entry):
+            request.status = NOT_MODIFIED
         read_sizes(request, entry, sent, got)
         request.outcome = _outcome(request, entry)
+        self._unsettled.append(_UnsettledEntry.of(request, entry, fields))
         if request.status in REDIRECTS:
             # Some recorders leave the member empty, but have the header field.
             location = answer.text("redirectURL") or fields.get("location", "")
@@ -445,6 +560,9 @@ class HarReader:
         if not recording.dialect:
             signed = _dialect_of(creator.text("name")) or _dialect_of(browser.text("name"))
             recording.dialect = signed or self._dialect_by_members or "har"
+        _take_off_headers(self._unsettled)
+        if recording.dialect == _FIREFOX:
+            _mark_cached(self._unsettled)
         self._choose_page()
         _join_redirects(recording.requests)
 
@@ -454,30 +572,67 @@ class HarReader:
         Those of other loads cannot have caused any of its requests.
         """
         recording = self._recording
-        used = dict.fromkeys(request.page for request in recording.requests if request.page)
-        # Pages with entries, in the order of the log, then those that it does not list.
-        ids = [page for page in {**self._pages, **used} if page in used]
-        index = recording.choose_page(len(ids), "log.pages")
+        of_any = [request for request in recording.requests if not request.page]
+        loads, n_pages = self._loads()
+        # A log without pages and with one navigation, or none, does not separate any.
+        index = recording.choose_page(len(loads) if n_pages or len(loads) > 1 else 0, "log.pages")
         if index is None:
             return
-        page = self._pages.get(ids[index])
-        recording.times_ms |= {} if page is None else times_of_page(page)
-        hero = "" if page is None else without_fragment(largest_image(page))
+        load = loads[index]
+        if load.page:  # a request without a page may belong to any
+            load = load._replace(requests=_merged(recording.requests, load, of_any))
+        if len(loads) > max(1, n_pages):
+            recording.found["navigations"] = len(loads)
+        page = self._pages.get(load.page)
+        # The times and the largest paint of a page are those of its first navigation.
+        is_timed = page is not None and load.is_first
+        recording.times_ms |= times_of_page(page) if page is not None and is_timed else {}
+        hero = without_fragment(largest_image(page)) if page is not None and is_timed else ""
         for request in recording.requests:
             request.is_hero = bool(hero) and without_fragment(request.url) == hero
-        of_page = [each for each in recording.requests if each.page in ("", ids[index])]
-        n_others = len(recording.requests) - len(of_page)
+        n_others = len(recording.requests) - len(load.requests)
         recording.left_out["of another page of the recording"] += n_others
         recording.found["requests"] += n_others
-        recording.requests = of_page
-        if (
-            page
-            and self._first_entry_us is not None
-            and (at_us := self._start_us(page)) is not None
-        ):
-            begun_ms = recording.begun_ms = (at_us - self._first_entry_us) / 1000
-            for request in of_page:  # times of pieces count from the start of the page
+        recording.requests = load.requests
+        begun_ms = self._begun_ms(load.page)
+        if begun_ms is not None:
+            recording.begun_ms = begun_ms if is_timed else None
+            for request in load.requests:  # times of pieces count from the start of the page
                 request.pieces = tuple((at_ms + begun_ms, n) for at_ms, n in request.pieces)
+
+    def _loads(self) -> tuple[list[_Load], int]:
+        """Return the page loads in the order of the log, and the number of its pages.
+
+        A page may have several, if the recorder kept its log over navigations.
+        """
+        requests = self._recording.requests
+        by_page: dict[str, list[RecordedRequest]] = {}
+        for request in requests:
+            by_page.setdefault(request.page, []).append(request)
+        if len(by_page) > 1:
+            by_page.pop("", None)
+        # Pages with requests, in the order of the log, then those that it does not list.
+        pages = [page for page in {**self._pages, **by_page} if page in by_page]
+        loads: list[_Load] = []
+        for page in pages:
+            _join_redirects(by_page[page])
+            parts = split_navigations(by_page[page], self._load_event_ms(page))
+            loads += [_Load(page, part, number == 0) for number, part in enumerate(parts)]
+        return loads, len([page for page in pages if page])
+
+    def _begun_ms(self, page: str) -> float | None:
+        """Return when a page of the log began, on the clock of its requests."""
+        fields = self._pages.get(page)
+        at_us = None if fields is None else self._start_us(fields)
+        if at_us is None or self._first_entry_us is None:
+            return None
+        return (at_us - self._first_entry_us) / 1000
+
+    def _load_event_ms(self, page: str) -> float | None:
+        """Return when the load event of a page of the log was, on the clock of its requests."""
+        fields, begun_ms = self._pages.get(page), self._begun_ms(page)
+        loaded_ms = None if fields is None else fields.table("pageTimings").duration("onLoad")
+        return None if begun_ms is None or loaded_ms is None else begun_ms + loaded_ms
 
     def _read_times(self, request: RecordedRequest, entry: Fields) -> None:
         at_us = self._start_us(entry)
@@ -568,6 +723,15 @@ def _read_priority(request: RecordedRequest, entry: Fields) -> None:
         request.later_priorities = ((request.end_ms, last),)
 
 
+def _is_revalidated(entry: Fields) -> bool:
+    """Return whether Safari took a response from its disk after asking the server.
+
+    Then the header of the answer was transferred, but the status is that of the cached response.
+    """
+    is_of_disk = entry.raw("_fetchType") == "Disk Cache"
+    return is_of_disk and bool(entry.table("response").size("_transferSize"))
+
+
 def _outcome(request: RecordedRequest, entry: Fields) -> RequestOutcome:
     answer = entry.table("response")
     if entry.raw("_resourceType") == "websocket" or request.status == 101:
@@ -579,6 +743,9 @@ def _outcome(request: RecordedRequest, entry: Fields) -> RequestOutcome:
     via_worker = ("_fetchedViaServiceWorker", "fromServiceWorker")
     if entry.flag(*via_worker) or answer.flag(*via_worker):
         return RequestOutcome.SERVICE_WORKER
+    source = _OUTCOME_BY_FETCH_TYPE.get(str(entry.raw("_fetchType")))
+    if source is not None and not request.is_unmodified:
+        return source
     if answer.flag("fromEarlyHints"):
         return RequestOutcome.ANSWERED
     transfer = answer.size("_transferSize")
@@ -597,9 +764,11 @@ def _outcome(request: RecordedRequest, entry: Fields) -> RequestOutcome:
     return RequestOutcome.ANSWERED
 
 
-def _join_redirects(requests: list[RecordedRequest]) -> None:
+def _join_redirects(requests: Sequence[RecordedRequest]) -> None:
     """Set for each target of a redirect the nearest redirect to its URL before it."""
     waiting: dict[str, int] = {}
+    for request in requests:
+        request.redirect_of = None
     for index in by_time(requests):
         request = requests[index]
         url = without_fragment(request.url)

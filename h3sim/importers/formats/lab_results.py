@@ -25,9 +25,15 @@ if TYPE_CHECKING:
 
 
 _PAGE_ID = "page_1"
-_PAGESPEED_MEMBER = "lighthouseResult"
+_WRAPPERS = (("lighthouseResult",), ("lhr",))
+"""Members that hold a result: in responses of PageSpeed Insights, and in Lighthouse's own."""
+_STEPS = ("steps",)
+"""Member with the steps of a user flow, each with a result."""
+LIGHTHOUSE_SIGNS = (("lighthouseVersion",), *_WRAPPERS)
+"""Members that only results of Lighthouse have."""
 _OBSERVED_METRICS = {
     "load_event": "observedLoad",
+    "fcp": "observedFirstContentfulPaint",
     "largest_paint": "observedLargestContentfulPaint",
     "speed_index": "observedSpeedIndex",
 }
@@ -82,7 +88,12 @@ class WebPageTestResult:
 
 def _har_page(view: Fields, since_ms: float) -> dict[str, Any]:
     timings = {"onLoad": view.number("loadTime", "docTime")}
-    metrics = ("SpeedIndex", "chromeUserTiming.LargestContentfulPaint")
+    metrics = (
+        "SpeedIndex",
+        "firstContentfulPaint",
+        "chromeUserTiming.firstContentfulPaint",
+        "chromeUserTiming.LargestContentfulPaint",
+    )
     more = {f"_{name}": view.raw(name) for name in metrics}
     return {"id": _PAGE_ID, "startedDateTime": date_of(since_ms), "pageTimings": timings, **more}
 
@@ -137,25 +148,40 @@ def _har_headers(lines: Iterable[str]) -> list[dict[str, str]]:
 
 
 class LighthouseResult:
-    """Reader of a result of Lighthouse, which is complete only with its last member."""
+    """Reader of a result of Lighthouse, which is complete only with its last member.
+
+    It may be within a response, or one of several: the steps of a user flow.
+    """
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
         self._members: dict[str, Any] = {}
+        self._wrapped: dict[str, Any] | None = None
+        self._steps: list[dict[str, Any]] = []
 
     def add(self, part: JsonPart) -> None:
         """Process a member of the result."""
-        if part.path == (_PAGESPEED_MEMBER,):
-            self._members = part.value if isinstance(part.value, dict) else {}
+        value = part.value
+        if part.path in _WRAPPERS:
+            self._wrapped = value if isinstance(value, dict) else self._wrapped
+        elif part.path == _STEPS and isinstance(value, dict) and _has_requests(value.get("lhr")):
+            self._steps.append(value["lhr"])
         elif len(part.path) == 1 and part.item is None:
-            self._members[part.path[0]] = part.value
+            self._members[part.path[0]] = value
+
+    def _chosen_result(self) -> dict[str, Any]:
+        """Return the requested result: of a user flow, that of a step with requests."""
+        single = self._members if self._wrapped is None else self._wrapped
+        results = self._steps or [single]
+        if self._recording.page_number > 1 and len(results) == 1:
+            raise self._recording.refuse("has one page")
+        index = self._recording.choose_page(len(results) if self._steps else 0)
+        return results[index or 0]
 
     def finish(self) -> None:
         """Add the requests, the observed times and Lighthouse's own estimates."""
         recording = self._recording
-        result = Fields(self._members, "", recording.note)
-        if recording.page_number > 1:
-            raise recording.refuse("has one page")
+        result = Fields(self._chosen_result(), "", recording.note)
         recording.set_tool("Lighthouse", result.text("lighthouseVersion"))
         fetched = started_at(result.text("fetchTime"))
         recording.recorded = "" if fetched is None else fetched.day
@@ -174,6 +200,12 @@ class LighthouseResult:
             recording.provenance["lantern"] = _simulation_notes(
                 metrics, settings.table("throttling")
             )
+
+
+def _has_requests(result: object) -> bool:
+    """Return whether a step of a user flow lists requests: a snapshot of a page has none."""
+    audits = result.get("audits") if isinstance(result, dict) else None
+    return isinstance(audits, dict) and "network-requests" in audits
 
 
 def _request(row: Fields) -> RecordedRequest | None:

@@ -1,8 +1,9 @@
 """Chromium's network log: `chrome --log-net-log=FILE`, or saved by chrome://net-export.
 
-A log is an object with `constants`, the numbers of events, and `events`. Each event belongs to a
-source: a request (URL_REQUEST), a session of HTTP/2 or QUIC, a socket. A log covers the whole
-browser, and knows neither documents nor scripts: parents come from Referer fields and times.
+A log is an object with `constants`, the numbers of events, and `events`, in either order. Each
+event belongs to a source: a request (URL_REQUEST), a session of HTTP/2 or QUIC, a socket. A log
+covers the whole browser, and knows neither documents nor scripts: parents come from Referer fields
+and times.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from h3sim.ranges import Ranges
 from h3sim.units import MS_PER_S, NS_PER_MS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from h3sim.importers.recorded_request import Recording
 
@@ -106,10 +107,9 @@ class _Exchange(RecordedRequest):
 
     def on_answer(self, event: _Event) -> None:
         """Record the status line and the fields of the response."""
-        lines = event.params.texts("headers")
-        words = lines[0].split() if lines else []
+        status_line, self.response_fields = _header_of(event.params)
+        words = status_line.split()
         self.status = length_of(words[1]) if len(words) > 1 else None
-        self.response_fields = _fields(lines[1:])
         self.first_byte_ms = self.end_ms = event.at_ms
 
     def on_body(self, event: _Event) -> None:
@@ -206,7 +206,9 @@ class NetLog:
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
-        self._name_by_type: dict[float, str] = {}
+        self._name_by_type: dict[float, str] | None = None
+        self.is_incomplete = False
+        """True if events were passed over, as they came before the constants that name them."""
         self._main_frame_mask = 0
         self._unix_offset_ms: float | None = None
         self._exchanges: list[_Exchange] = []
@@ -226,6 +228,9 @@ class NetLog:
         if part.path == ("constants",) and isinstance(part.value, dict):
             self._read_constants(Fields(part.value, part.key, self._recording.note))
         if part.path != ("events",) or part.item is None:
+            return
+        if self._name_by_type is None:
+            self.is_incomplete = True
             return
         fields = Fields.of(part, self._recording.note)
         if fields is None:
@@ -264,7 +269,7 @@ class NetLog:
     def _read_constants(self, constants: Fields) -> None:
         numbers = constants.table("logEventTypes")
         found = {
-            numbers.number(name): name
+            numbers.number(name, *_OLD_NAMES.get(name, ())): name
             for name in (*_LOG_HANDLERS, *_EXCHANGE_HANDLERS, *_KIND_BY_BINDING_EVENT)
         }
         self._name_by_type = {number: name for number, name in found.items() if number is not None}
@@ -332,7 +337,7 @@ class NetLog:
         if (exchange := self._open_by_source.get(event.source)) is None:
             return
         exchange.is_sent, exchange.protocol = True, _PROTOCOL_BY_SEND_EVENT[event.name]
-        exchange.request_fields = _fields(event.params.texts("headers"))
+        _, exchange.request_fields = _header_of(event.params)
         stream = event.params.number("quic_stream_id")
         if stream is not None:
             self._request_by_stream[
@@ -376,6 +381,9 @@ class NetLog:
     def finish(self) -> None:
         """Add the requests of the chosen load."""
         recording = self._recording
+        if self._name_by_type is None:
+            message = "are missing: the log was cut off before them, and its events have no names"
+            raise recording.refuse(message, "constants")
         chosen = self._choose_exchanges()
         new_index = {exchange.number: index for index, exchange in enumerate(chosen)}
         used: set[str] = set()
@@ -428,8 +436,27 @@ class NetLog:
         return ConnectionInfo(address, connection, handshake_ms=handshake_ms)
 
 
-def _fields(lines: Sequence[str]) -> dict[str, str]:
-    return {name.lower(): value for name, value in field_lines(lines)}
+def _header_of(params: Fields) -> tuple[str, dict[str, str]]:
+    """Return the status line of a response, "" without one, and the fields by their names.
+
+    Logs have a list of lines, or an object in old logs over SPDY and HTTP/2.
+    """
+    if isinstance(params.raw("headers"), dict):
+        table = params.table("headers")
+        found = {name.lower(): table.name(name) for name in table.names()}
+        status = found.get(":status") or found.get("status", "")
+        return f"{found.get(':version', 'HTTP/1.1')} {status}", found
+    lines = params.texts("headers")
+    return next(iter(lines), ""), {name.lower(): value for name, value in field_lines(lines)}
+
+
+_OLD_NAMES = {
+    "HTTP_TRANSACTION_HTTP2_SEND_REQUEST_HEADERS": ("HTTP_TRANSACTION_SPDY_SEND_REQUEST_HEADERS",),
+    "HTTP2_STREAM_UPDATE_RECV_WINDOW": ("SPDY_STREAM_UPDATE_RECV_WINDOW",),
+    "HTTP2_SESSION_INITIALIZED": ("SPDY_SESSION_INITIALIZED",),
+    "HTTP2_SESSION_SEND_HEADERS": ("HTTP2_SESSION_SYN_STREAM", "SPDY_SESSION_SYN_STREAM"),
+}
+"""Names of events in old logs, when HTTP/2 was called SPDY."""
 
 
 _WINDOW_EVENT = "HTTP2_STREAM_UPDATE_RECV_WINDOW"
