@@ -85,14 +85,11 @@ def _down_mbps(network: Network) -> float | None:
 
 
 def _jitter(network: Network) -> str | None:
-    """Return the delays of links in ms, or how many packets overtake every n-th."""
-    if network.down is not None:
-        delays = network.down.jitter
-        return None if delays is None else f"{to_ms(delays.mean_ns):g} ms"
-    if (jitter := network.jitter) is None:
-        return None
-    low, high = jitter.min_overtaken, jitter.max_overtaken
-    return f"{jitter.every}:{low}" if low == high else f"{jitter.every}:{low}-{high}"
+    """Return the delays of links in ms, or which packets others overtake."""
+    if network.down is not None and network.down.jitter is not None:
+        return f"{to_ms(network.down.jitter.mean_ns):g} ms"
+    hold = network.jitter if network.down is None else network.down.hold
+    return None if hold is None else hold.text
 
 
 def _format_number(value: float) -> str:

@@ -20,7 +20,7 @@ from h3sim.transport.bottleneck import (
     make_queue,
     token_units,
 )
-from h3sim.transport.link_profile import HoldEveryNth, make_draw
+from h3sim.transport.link_profile import PacketHold, make_draw
 from h3sim.transport.packets import CE, NOT_ECT
 from h3sim.units import BITS_PER_BYTE, NS_PER_S
 
@@ -381,7 +381,7 @@ def _make_extra_delay(
         return None
     rate_bps = profile.rate_bps
     assert rate_bps is not None  # noqa: S101 - a hold counts in packets at a rate
-    hold = HoldEveryNth(profile.hold, source=streams("jitter"))
+    hold = PacketHold(profile.hold, source=streams("jitter"))
 
     def extra_ns(wire_bytes: int) -> int:
         # The time of a packet of this size at the rate is the interval that the hold counts in.
