@@ -117,7 +117,9 @@ def _tree_of(server: Queueing, about: str) -> _Properties:
 
 _UNKNOWN_PARENTS = {
     Signalling.DRAFT_20: UnknownParent.CREATE,
+    Signalling.DRAFT_20_CONTROL: UnknownParent.CREATE,
     Signalling.DRAFT_22: UnknownParent.ORPHANS,
+    Signalling.DRAFT_22_ROOT: UnknownParent.CREATE,
 }
 """The unknown-parent rule of a tree, if a document defines one; else that of RFC 7540."""
 
