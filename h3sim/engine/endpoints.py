@@ -49,11 +49,15 @@ class SendHook:
         """Record the arrival time of a packet that was recorded without one."""
         raise NotImplementedError
 
+    def on_dropped(self, packet: WirePacket) -> None:
+        """Record that the queue has dropped a packet that was recorded without an arrival time."""
+        raise NotImplementedError
+
 
 class DownlinkRecorder(SendHook):
     """The trace rows of packets down: one per stream frame."""
 
-    __slots__ = ("_pack_from_row", "_pending", "_recorder", "delivered_at_ns")
+    __slots__ = ("_pack_from_row", "_pending", "_recorder", "delivered_at_ns", "queue_drops")
 
     def __init__(self, recorder: RowRecorder) -> None:
         self._recorder = recorder
@@ -62,6 +66,8 @@ class DownlinkRecorder(SendHook):
         """The row at which pending rows are packed next."""
         self.delivered_at_ns = recorder.delivered_at_ns
         """Delivery time per row, set by the client's receiver."""
+        self.queue_drops: list[int] = []
+        """The numbers of packets that the queue has dropped."""
 
     def on_sent(self, packet: WirePacket, now_ns: int, arrives_at_ns: int | None) -> None:
         """Record the frames of a packet of the server."""
@@ -78,6 +84,10 @@ class DownlinkRecorder(SendHook):
     def on_departed(self, packet: WirePacket, arrives_at_ns: int) -> None:
         """Record the arrival time of a packet of the server."""
         self._recorder.set_arrival(packet.first_row, len(packet.frames), arrives_at_ns)
+
+    def on_dropped(self, packet: WirePacket) -> None:
+        """Record that the queue has dropped a packet of the server."""
+        self.queue_drops.append(packet.number)
 
 
 class PacketTraceRecorder(SendHook):
@@ -114,6 +124,11 @@ class PacketTraceRecorder(SendHook):
         if self._log.record_packets:
             row = self._wire_rows.pop(packet.number)
             self._log.wire[row] = self._log.wire[row]._replace(arrived_at_ns=arrives_at_ns)
+
+    def on_dropped(self, packet: WirePacket) -> None:
+        """Record that the queue has dropped a packet, if it went down."""
+        if self._rows is not None:
+            self._rows.on_dropped(packet)
 
 
 class PacketLog:
@@ -158,7 +173,9 @@ class PacketLog:
 
     def carried(self) -> TransportTrace:
         """Return the recorded rows."""
-        return TransportTrace(self._recorder.rows(), tuple(self.wire), tuple(self._recovery))
+        # In the order sent: a queue with CoDel drops some that it has held for longer.
+        drops = tuple(sorted(self._rows.queue_drops))
+        return TransportTrace(self._recorder.rows(), tuple(self.wire), tuple(self._recovery), drops)
 
     def report(self, number: int) -> None:
         """Report progress at regular intervals."""
@@ -423,6 +440,8 @@ class EndpointDriver:
                 self._peer_arrivals.put(arrives_at_ns, packet)
             if self._log is not None:
                 self._log.on_sent(packet, now_ns, arrives_at_ns)
+                if arrives_at_ns is None and self._link.has_dropped:
+                    self._log.on_dropped(packet)
         self._due_at_ns = at_ns = endpoint.timer_at_ns()
         if at_ns is not None:
             # The first check of `_arm`, without the call: a packet arrives before the timer is due.
@@ -437,6 +456,8 @@ class EndpointDriver:
             self._peer_arrivals.put(arrives_at_ns, packet)
             if self._log is not None:
                 self._log.on_departed(packet, arrives_at_ns)
+        elif self._log is not None and self._link.has_dropped:
+            self._log.on_dropped(packet)
 
     def drain(self) -> None:
         """Record the arrivals of packets that are in a queue at the end of the load."""

@@ -213,8 +213,9 @@ FIGURES: tuple[Figure, ...] = (
         "packets",
         {
             "sent": "data packets sent",
-            "lost": "data packets lost",
+            "lost": "data packets that never arrived",
             "retransmitted": "data packets with retransmitted data",
+            "queue_drops": "the lost ones that the queue of the bottleneck dropped",
         },
     ),
     Figure(

@@ -485,6 +485,12 @@ class LinkProfile:
         return Fraction(bits * MS_PER_S, self.mahimahi[-1])
 
     @property
+    def is_random(self) -> bool:
+        """True if another seed loses, delays or holds other packets."""
+        holds_at_random = self.hold is not None and self.hold.is_random
+        return self.loss > 0 or self.jitter is not None or holds_at_random
+
+    @property
     def queue_discipline(self) -> QueueDiscipline:
         """The discipline of the queue."""
         if self.fq_codel is not None:
