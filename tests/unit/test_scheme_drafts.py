@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 import h3sim
+from h3sim.cli import main
 from tests.helpers import finished_ms, replay, scripted_page
 
 CRITICAL, VISIBLE = {"critical": True}, {"above_the_fold": True}
@@ -112,3 +113,24 @@ def test_255_is_a_share_in_pr_2723_and_goes_first_in_the_code_of_marx_2019() -> 
     # Weights 255, 254 and 0. 1/255 < 1/254 < 2/255 < 2/254.
     assert replay(steps, "zeroweight-2723").trace.order == [0, 4, 0, 4, 0, 8]
     assert replay(steps, "zeroweight-simple").trace.order == [0, 0, 0, 4, 4, 8]
+
+
+@pytest.mark.parametrize(
+    ("scheme", "words"),
+    [
+        ("bucket-html", "higher buckets go first"),
+        ("chrome-eps", "lower urgencies go first"),
+        ("swett", "higher strict priorities go first"),
+        ("dfifo", "parents go before children"),
+        ("zeroweight", "weight 255 first, of 0 last"),
+        ("atf-first", "lower ranks go first"),
+    ],
+)
+def test_a_scheme_that_is_shown_says_which_priorities_go_first(
+    scheme: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["show", "scheme", scheme]) == 0
+    out = capsys.readouterr().out
+    assert words in " ".join(out.split())
+    assert main(["show", "scheme", scheme, "--toml"]) == 0
+    assert words not in capsys.readouterr().out
