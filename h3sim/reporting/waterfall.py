@@ -57,10 +57,10 @@ _MIN_HATCHED_SHARE = 0.9
 """A bar is hatched if bytes arrived for at least this share of its time."""
 _MAX_TITLE_CHARS = 40
 _BAR_GUIDE = (
-    "thin line: requested, nothing has arrived; {held}bar: first to last byte delivered, in full"
-    " colour at deliveries; \u25b2 above the fold"
+    "thin line: requested, nothing has arrived; {held}bar: first to last delivery, full colour at"
+    " deliveries; \u25b2 above the fold"
 )
-_HELD_GUIDE = "red: arrived, held back until others come; "
+_HELD_GUIDE = "red: arrived, held back for others; "
 _HELD_COLOUR = "#c00000"
 _HELD_HEIGHT = 0.24
 _FOLDED_GUIDE = "\nrows of several resources, as 7 x image: from the first request to the last byte"
