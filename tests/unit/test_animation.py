@@ -81,7 +81,7 @@ def test_both_orders_are_shown_whatever_the_load_ran_over(delivery: Delivery) ->
         (60.0, 60.0),
         (60.0, 60.0),
     ]
-    assert [loss[:3] for loss in scene.losses] == [(0, 10.0, 60.0)]
+    assert [loss[:4] for loss in scene.losses] == [(0, False, 10.0, 60.0)]
     assert scene.losses[0].waiting == (1, 2)
     assert [held_at(scene, order, 55.0) for order in (0, 1)] == [[1000], [1000, 1000]]
 
