@@ -19,7 +19,7 @@ from h3sim.schema.errors import RejectedValueError
 from h3sim.schema.fields import declare, fields_of, read_table, validate
 from h3sim.schema.values import Choice, Flag, Integer, ListOf, Number, OrNone, Text, ValueType
 from h3sim.transport import Jitter
-from h3sim.transport.link_profile import percent_text
+from h3sim.transport.link_profile import MIN_HELD_SHARE, percent_text
 
 
 class Option(NamedTuple):
@@ -139,7 +139,7 @@ class _Reorder:
 
     every: int | None = file_key(Integer(low=1), "hold every n-th packet", default=None)
     share: float | None = file_key(
-        Number(low=0, high=1, is_above=True, example="0.25 is 25 %"),
+        Number(low=MIN_HELD_SHARE, high=1, example="0.25 is 25 %"),
         "in place of `every`: hold each packet with this probability",
         default=None,
     )

@@ -37,6 +37,7 @@ from h3sim.reporting.output import (
 )
 from h3sim.reporting.qlog_plots import CURVE_HEIGHT_IN, byte_ranges_height_in
 from h3sim.reporting.style import SMALL
+from h3sim.results.tables import describe_losses
 from h3sim.schema import format_value
 from h3sim.units import to_ms
 
@@ -420,9 +421,10 @@ class LoadPlots(LoadDetails, SavedPlots):
         lanes = []
         for name, load in zip(lane_labels(self.loads), self.loads, strict=True):
             changes = sum(left != right for left, right in pairwise(load.trace.order))
+            losses = f", {describe_losses(load.packets)}" if load.packets.lost else ""
             lanes.append(
                 f"{name}: {changes:,} changes from one resource to another among"
-                f" {len(load.trace.packet_rows):,} packets"
+                f" {len(load.trace.packet_rows):,} packets{losses}"
             )
         what = "A lane per load, a rectangle per packet, coloured by resource"
         set_alt_text(ax, f"{what}. {'; '.join(lanes)}.")

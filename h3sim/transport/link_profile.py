@@ -37,9 +37,11 @@ _SMALLEST_DRAW = 2.0**-53
 _MAX_PACKET_COUNT = 10**9
 """More packets than any load has; `Jitter.parse` reads up to nine digits."""
 _JITTER_PATTERN = (
-    r"(?:(?P<every>[0-9]{1,9})|(?P<percent>[0-9]{1,3}(?:\.[0-9]{1,15})?)%)"
+    r"(?:(?P<every>[0-9]{1,9})|(?P<percent>[0-9]{1,3}(?:\.[0-9]{1,30})?)%)"
     r":(?P<low>[0-9]{1,9})(?:-(?P<high>[0-9]{1,9}))?"
 )
+MIN_HELD_SHARE = 1e-9
+"""The least share of packets to hold: no load has as many packets as would hold one then."""
 _PACKET_COUNT = Integer(low=0, high=_MAX_PACKET_COUNT)
 """The type of `Jitter`'s bounds."""
 _HALF: Any = None
@@ -77,7 +79,7 @@ class Jitter:
         Integer(low=1, high=_MAX_PACKET_COUNT), "hold every n-th packet", stand_in=1
     )
     share: float | None = _optional(
-        Number(low=0, high=1, is_above=True, example="0.25 is 25 %"),
+        Number(low=MIN_HELD_SHARE, high=1, example="0.25 is 25 %"),
         "in place of `every`: hold each packet with this probability",
         stand_in=1.0,
     )

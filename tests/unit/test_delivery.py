@@ -211,6 +211,10 @@ class TestJitter:
             ("10:0", Jitter(every=10, min_overtaken=0, max_overtaken=0)),
             ("25%:1-3", Jitter(share=0.25, min_overtaken=1, max_overtaken=3)),
             ("0.7%:2", Jitter(share=0.007, min_overtaken=2, max_overtaken=2)),
+            (
+                "0.00000012345678901234566%:2",
+                Jitter(share=1.2345678901234566e-09, min_overtaken=2, max_overtaken=2),
+            ),
             ("100%:0-1", Jitter(share=1.0, min_overtaken=0, max_overtaken=1)),
             ("none", None),
         ],

@@ -85,7 +85,7 @@ def test_random_reordering_can_be_written_as_a_table() -> None:
     [
         ({"by": 1}, r"reorder\.every: or share is needed"),
         ({"every": 4, "share": 0.5, "by": 1}, r"reorder\.every: or share is needed, and not both"),
-        ({"share": 0, "by": 1}, r"reorder\.share: must be more than 0"),
+        ({"share": 0, "by": 1}, r"reorder\.share: must be 1e-09 to 1"),
         ({"every": 4}, r"reorder\.by: is missing"),
         ({"every": 4, "by": (3, 1)}, "max_overtaken: must be at least min_overtaken"),
         ({"every": 0, "by": 1, "of": 2}, r"reorder\.every: must be at least 1"),
