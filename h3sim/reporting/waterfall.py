@@ -60,7 +60,7 @@ _BAR_GUIDE = (
     "thin line: requested, nothing has arrived; {held}bar: first to last delivery, full colour at"
     " deliveries; \u25b2 above the fold"
 )
-_HELD_GUIDE = "red: arrived, held back for others; "
+_HELD_GUIDE = "narrow and red: arrived, held back for others; "
 _HELD_COLOUR = "#c00000"
 _HELD_HEIGHT = 0.24
 _FOLDED_GUIDE = "\nrows of several resources, as 7 x image: from the first request to the last byte"
