@@ -45,12 +45,8 @@ class SendHook:
         """Record a packet that leaves now, and its arrival time; None if it is lost."""
         raise NotImplementedError
 
-    def on_departed(self, packet: WirePacket, arrives_at_ns: int) -> None:
-        """Record the arrival time of a packet that was recorded without one."""
-        raise NotImplementedError
-
-    def on_dropped(self, packet: WirePacket) -> None:
-        """Record that the queue has dropped a packet that was recorded without an arrival time."""
+    def on_departed(self, packet: WirePacket, arrives_at_ns: int | None) -> None:
+        """Record the arrival time of a packet recorded without; None if the queue dropped it."""
         raise NotImplementedError
 
 
@@ -81,13 +77,12 @@ class DownlinkRecorder(SendHook):
             self._recorder.pack()
             self._pack_from_row = first_row + self._recorder.max_pending
 
-    def on_departed(self, packet: WirePacket, arrives_at_ns: int) -> None:
-        """Record the arrival time of a packet of the server."""
-        self._recorder.set_arrival(packet.first_row, len(packet.frames), arrives_at_ns)
-
-    def on_dropped(self, packet: WirePacket) -> None:
-        """Record that the queue has dropped a packet of the server."""
-        self.queue_drops.append(packet.number)
+    def on_departed(self, packet: WirePacket, arrives_at_ns: int | None) -> None:
+        """Record the arrival time of a packet of the server, or that the queue dropped it."""
+        if arrives_at_ns is None:
+            self.queue_drops.append(packet.number)
+        else:
+            self._recorder.set_arrival(packet.first_row, len(packet.frames), arrives_at_ns)
 
 
 class PacketTraceRecorder(SendHook):
@@ -117,18 +112,13 @@ class PacketTraceRecorder(SendHook):
                 WireRow(is_down, number, now_ns, arrives_at_ns, packet.size_bytes, acked)
             )
 
-    def on_departed(self, packet: WirePacket, arrives_at_ns: int) -> None:
-        """Record the arrival time of a packet that was recorded without one."""
+    def on_departed(self, packet: WirePacket, arrives_at_ns: int | None) -> None:
+        """Record the fate of a packet that was recorded without an arrival time."""
         if self._rows is not None:
             self._rows.on_departed(packet, arrives_at_ns)
-        if self._log.record_packets:
+        if self._log.record_packets and arrives_at_ns is not None:
             row = self._wire_rows.pop(packet.number)
             self._log.wire[row] = self._log.wire[row]._replace(arrived_at_ns=arrives_at_ns)
-
-    def on_dropped(self, packet: WirePacket) -> None:
-        """Record that the queue has dropped a packet, if it went down."""
-        if self._rows is not None:
-            self._rows.on_dropped(packet)
 
 
 class PacketLog:
@@ -441,7 +431,7 @@ class EndpointDriver:
             if self._log is not None:
                 self._log.on_sent(packet, now_ns, arrives_at_ns)
                 if arrives_at_ns is None and self._link.has_dropped:
-                    self._log.on_dropped(packet)
+                    self._log.on_departed(packet, None)
         self._due_at_ns = at_ns = endpoint.timer_at_ns()
         if at_ns is not None:
             # The first check of `_arm`, without the call: a packet arrives before the timer is due.
@@ -454,10 +444,8 @@ class EndpointDriver:
         """Schedule the arrival of a packet whose fate is known now."""
         if arrives_at_ns is not None:
             self._peer_arrivals.put(arrives_at_ns, packet)
-            if self._log is not None:
-                self._log.on_departed(packet, arrives_at_ns)
-        elif self._log is not None and self._link.has_dropped:
-            self._log.on_dropped(packet)
+        if self._log is not None and (arrives_at_ns is not None or self._link.has_dropped):
+            self._log.on_departed(packet, arrives_at_ns)
 
     def drain(self) -> None:
         """Record the arrivals of packets that are in a queue at the end of the load."""

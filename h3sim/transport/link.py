@@ -421,16 +421,13 @@ class RemoteLink(Link):
         self._link = link
         self._further_ns = extra_ns
         self.handles_packets = link.handles_packets
-        self.has_dropped = False
         self._flow: PacketFlow | None = None
 
     def send(self, now_ns: int, size_bytes: int) -> int | None:
         """Return the arrival time of a packet of *size_bytes* sent now; None if it is lost."""
         arrives_at_ns = self._link.send(now_ns, size_bytes)
-        if arrives_at_ns is None:
-            self.has_dropped = self._link.has_dropped
-            return None
-        return arrives_at_ns + self._further_ns
+        self.has_dropped = self._link.has_dropped
+        return None if arrives_at_ns is None else arrives_at_ns + self._further_ns
 
     def send_packet(
         self, now_ns: int, packet: WirePacket, size_bytes: int, flow: PacketFlow
