@@ -218,10 +218,21 @@ class Signalling(enum.Enum):
 
     It has no exclusive dependencies.
     """
+    DRAFT_20_CONTROL = "draft-20-control"
+    """The same, but the first signal is on the control stream, too, as that draft allows.
+
+    Until it arrives, a request depends on the root, with the default weight (Marx 2019 § 3.1).
+    """
     DRAFT_22 = "draft-22"
     """HTTP/3 from July 2019: all on the control stream, exclusive dependencies again.
 
     Until its signal arrives, a request depends on the orphan placeholder.
+    """
+    DRAFT_22_ROOT = "draft-22-root"
+    """The same before the orphan placeholder was added (base-drafts PR 2761 without PR 2690).
+
+    Until its signal arrives, a request depends on the root, with the default weight (Marx 2019
+    § 3.2).
     """
     EPS = "eps"
     """RFC 9218: the Priority field of the request, later PRIORITY_UPDATE on the control stream."""
@@ -239,7 +250,13 @@ class Signalling(enum.Enum):
     @property
     def goes_with_request(self) -> bool:
         """True if a request carries its own priority."""
-        return self is not Signalling.DRAFT_22
+        control = (Signalling.DRAFT_20_CONTROL, Signalling.DRAFT_22, Signalling.DRAFT_22_ROOT)
+        return self not in control
+
+    @property
+    def has_exclusive(self) -> bool:
+        """True if dependencies can be exclusive."""
+        return self not in (Signalling.DRAFT_20, Signalling.DRAFT_20_CONTROL)
 
     def message_bytes(self, *, is_http2: bool) -> int:
         """Return the size of a frame about another stream: PRIORITY, or PRIORITY_UPDATE.

@@ -234,7 +234,7 @@ def _setting(network: str) -> LoadConfig:
 
 
 def _outcome(load: Load) -> Outcome:
-    sent, lost, _ = load.packets
+    sent, lost, *_ = load.packets
     return Outcome(
         hol_bytes=sander_count(frames_by_number(load.trace)).stream_bytes,
         speed_index_ms=speed_index_ms(load),

@@ -58,7 +58,9 @@ def _metric_rows(document: dict[str, Any]) -> list[tuple[str, str]]:
 def _hol_cell(hol: dict[str, Any], what: str) -> str:
     n_bytes = hol[f"{what}_bytes"]
     return (
-        "-" if n_bytes is None else f"{n_bytes:,} bytes, {output.in_ms(hol[f'{what}_delay_ms'])} ms"
+        "-"
+        if n_bytes is None
+        else f"{n_bytes:,} bytes, {output.in_ms(hol[f'{what}_delay_ms'])} ms summed over packets"
     )
 
 

@@ -89,14 +89,11 @@ def _down_mbps(network: Network) -> float | None:
 
 
 def _jitter(network: Network) -> str | None:
-    """Return the delays of links in ms, or how many packets overtake every n-th."""
-    if network.down is not None:
-        delays = network.down.jitter
-        return None if delays is None else f"{to_ms(delays.mean_ns):g} ms"
-    if (jitter := network.jitter) is None:
-        return None
-    low, high = jitter.min_overtaken, jitter.max_overtaken
-    return f"{jitter.every}:{low}" if low == high else f"{jitter.every}:{low}-{high}"
+    """Return the delays of links in ms, or which packets others overtake."""
+    if network.down is not None and network.down.jitter is not None:
+        return f"{to_ms(network.down.jitter.mean_ns):g} ms"
+    hold = network.jitter if network.down is None else network.down.hold
+    return None if hold is None else hold.text
 
 
 def _format_number(value: float) -> str:
@@ -328,11 +325,11 @@ def _check_form(options: Options) -> None:
         refuse([("--json", f"a {what} is TOML: use --toml")])
 
 
-def _toml_parts(text: str, width: int | None) -> Iterator[str]:
-    """Yield the text of a TOML file: its values, then each of its tables."""
+def _toml_parts(text: str, width: int | None, *more: tuple[str, str]) -> Iterator[str]:
+    """Yield the text of a TOML file: its values and *more*, then each of its tables."""
     document = parse_toml(text, InputError, source="")
     yield _heading(document.get("name"), document.get("title"), width)
-    yield format_pairs(_plain_values(document), width=width)
+    yield format_pairs([*_plain_values(document), *more], width=width)
     for key, entry in document.items():
         if isinstance(entry, list) and entry and isinstance(entry[0], dict):
             yield _table_text(key, entry, width)
@@ -562,9 +559,10 @@ def _show(options: Options) -> None:
     if options.toml or options.json:
         output.print_file(text)
         return
-    parts = (
-        _page_parts(json.loads(text), found, width)
-        if options.what == "page"
-        else _toml_parts(text, width)
-    )
+    if options.what == "page":
+        parts = _page_parts(json.loads(text), found, width)
+    else:
+        # Numbers alone do not say which of them go first.
+        precedence = getattr(getattr(found, "mechanism", None), "precedence", "")
+        parts = _toml_parts(text, width, *([("order", precedence)] if precedence else ()))
     print("\n\n".join(parts))

@@ -372,9 +372,10 @@ class LoadConfig:
     )
     reorder: str | Mapping[str, Any] | None = common_option(
         ReorderOption(),
-        "hold every n-th packet until N (to M) others have been sent: 4:1-3, or none; in Python and"
-        " files also {every = 4, by = [1, 3]}",
-        "EVERY:N[-M]",
+        "hold every n-th packet, or each with a probability, until N (to M) others have been sent:"
+        " 4:1-3, 25%:1-3, or none; in Python and files also {every = 4, by = [1, 3]} or"
+        " {share = 0.25, by = [1, 3]}",
+        "WHICH:N[-M]",
     )
     send_buffer_kb: float = common_option(
         Number(low=0, high=1e9),

@@ -16,9 +16,10 @@ from h3sim.errors import InputError, ValidationIssue
 from h3sim.schema import format_choices, format_value, join_words
 from h3sim.schema.arguments import PATH, Predicate, check_arguments
 from h3sim.schema.errors import RejectedValueError
-from h3sim.schema.fields import declare, fields_of, read_table
+from h3sim.schema.fields import declare, fields_of, read_table, validate
 from h3sim.schema.values import Choice, Flag, Integer, ListOf, Number, OrNone, Text, ValueType
 from h3sim.transport import Jitter
+from h3sim.transport.link_profile import MIN_HELD_SHARE, percent_text
 
 
 class Option(NamedTuple):
@@ -132,18 +133,32 @@ class _NumberOrRange(ListOf):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reorder:
-    """Table form of "4:1-3": every n-th packet is overtaken *by* a number of others."""
+    """Table form of "4:1-3" or "25%:1-3": packets that are overtaken *by* a number of others."""
 
-    every: int = file_key(Integer(low=1), "hold one packet in this many")
+    every: int | None = file_key(Integer(low=1), "hold every n-th packet", default=None)
+    share: float | None = file_key(
+        Number(low=MIN_HELD_SHARE, high=1, example="0.25 is 25 %"),
+        "in place of `every`: hold each packet with this probability",
+        default=None,
+    )
     by: tuple[int, ...] = file_key(
         _NumberOrRange(Integer(low=0), "whole numbers"),
         "number of packets that overtake it, or a range",
     )
 
+    def __post_init__(self) -> None:
+        validate(self, InputError)
+
+    def issues(self) -> Iterator[ValidationIssue]:
+        """Yield inconsistencies between its values."""
+        if (self.every is None) == (self.share is None):
+            yield ValidationIssue(key="every", message="or share is needed, and not both")
+
     @property
     def text(self) -> str:
         """The option's text form, such as "4:1-3"."""
-        return f"{self.every}:{'-'.join(map(str, self.by))}"
+        which = self.every if self.share is None else percent_text(self.share)
+        return f"{which}:{'-'.join(map(str, self.by))}"
 
 
 @contextlib.contextmanager
@@ -162,7 +177,7 @@ def _rejecting(key_of: Callable[[str], str]) -> Iterator[None]:
 
 
 class ReorderOption(Text):
-    """Field type of reordering: "4:1-3", or a table {every = 4, by = [1, 3]}; kept as text."""
+    """Field type of reordering: "4:1-3" or "25%:1-3", or a table; kept as text."""
 
     def accept(self, value: Any) -> str:
         if isinstance(value, Mapping):

@@ -302,12 +302,12 @@ class ReferenceBuckets(_Reference[_BucketStream]):
             [s for s in active if (s.priority.bucket, s.priority.level) == (bucket, level)]
             for level in (_EXCLUSIVE, _SEQUENTIAL, _SHARED)
         )
-        # The lists are in the order of arrival; streams that share go by rounds, then by id.
+        # One at a time by id (Marx 2019 § 3.3); streams that share go by rounds, then by id.
         if exclusive:
-            return next(iter(exclusive)).id
+            return min(stream.id for stream in exclusive)
         if shared and (self._is_shared_turn[bucket] or not sequential):
             return min(shared, key=lambda stream: (stream.round, stream.id)).id
-        return next(iter(sequential)).id
+        return min(stream.id for stream in sequential)
 
     def charge(self, stream_id: int, n_bytes: int) -> None:  # noqa: ARG002 - turns have any size
         """End the stream's turn."""

@@ -17,7 +17,7 @@ from h3sim.trace import (
     SteadyRecorder,
     StreamOrder,
 )
-from h3sim.transport import HoldEveryNth
+from h3sim.transport import PacketHold
 
 if TYPE_CHECKING:
     from h3sim.engine.environment import LoadEnvironment
@@ -78,13 +78,13 @@ class ConstantRateTransport:
         """The recorder of packets that may be reordered."""
         self._watched_bytes: dict[int, int] = {}
         """The threshold of `watch` per response."""
-        self._jitter: HoldEveryNth | None = None
+        self._jitter: PacketHold | None = None
         self._order: StreamOrder | ConnectionOrder | None = None
         """The reordering of packets into streams; None without jitter."""
         if network.jitter is not None:
             source = rng.substream(seed, "jitter")
             interval_ns = constant_rate.tick_at_ns(1)
-            self._jitter = HoldEveryNth(network.jitter, interval_ns=interval_ns, source=source)
+            self._jitter = PacketHold(network.jitter, interval_ns=interval_ns, source=source)
             per_stream = protocol.delivery is Delivery.STREAM
             order = StreamOrder if per_stream else ConnectionOrder
             self._order = order(self._reordered_recorder.delivered_at_ns)

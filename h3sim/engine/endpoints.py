@@ -45,15 +45,15 @@ class SendHook:
         """Record a packet that leaves now, and its arrival time; None if it is lost."""
         raise NotImplementedError
 
-    def on_departed(self, packet: WirePacket, arrives_at_ns: int) -> None:
-        """Record the arrival time of a packet that was recorded without one."""
+    def on_departed(self, packet: WirePacket, arrives_at_ns: int | None) -> None:
+        """Record the arrival time of a packet recorded without; None if the queue dropped it."""
         raise NotImplementedError
 
 
 class DownlinkRecorder(SendHook):
     """The trace rows of packets down: one per stream frame."""
 
-    __slots__ = ("_pack_from_row", "_pending", "_recorder", "delivered_at_ns")
+    __slots__ = ("_pack_from_row", "_pending", "_recorder", "delivered_at_ns", "queue_drops")
 
     def __init__(self, recorder: RowRecorder) -> None:
         self._recorder = recorder
@@ -62,6 +62,8 @@ class DownlinkRecorder(SendHook):
         """The row at which pending rows are packed next."""
         self.delivered_at_ns = recorder.delivered_at_ns
         """Delivery time per row, set by the client's receiver."""
+        self.queue_drops: list[int] = []
+        """The numbers of packets that the queue has dropped."""
 
     def on_sent(self, packet: WirePacket, now_ns: int, arrives_at_ns: int | None) -> None:
         """Record the frames of a packet of the server."""
@@ -75,9 +77,12 @@ class DownlinkRecorder(SendHook):
             self._recorder.pack()
             self._pack_from_row = first_row + self._recorder.max_pending
 
-    def on_departed(self, packet: WirePacket, arrives_at_ns: int) -> None:
-        """Record the arrival time of a packet of the server."""
-        self._recorder.set_arrival(packet.first_row, len(packet.frames), arrives_at_ns)
+    def on_departed(self, packet: WirePacket, arrives_at_ns: int | None) -> None:
+        """Record the arrival time of a packet of the server, or that the queue dropped it."""
+        if arrives_at_ns is None:
+            self.queue_drops.append(packet.number)
+        else:
+            self._recorder.set_arrival(packet.first_row, len(packet.frames), arrives_at_ns)
 
 
 class PacketTraceRecorder(SendHook):
@@ -107,11 +112,11 @@ class PacketTraceRecorder(SendHook):
                 WireRow(is_down, number, now_ns, arrives_at_ns, packet.size_bytes, acked)
             )
 
-    def on_departed(self, packet: WirePacket, arrives_at_ns: int) -> None:
-        """Record the arrival time of a packet that was recorded without one."""
+    def on_departed(self, packet: WirePacket, arrives_at_ns: int | None) -> None:
+        """Record the fate of a packet that was recorded without an arrival time."""
         if self._rows is not None:
             self._rows.on_departed(packet, arrives_at_ns)
-        if self._log.record_packets:
+        if self._log.record_packets and arrives_at_ns is not None:
             row = self._wire_rows.pop(packet.number)
             self._log.wire[row] = self._log.wire[row]._replace(arrived_at_ns=arrives_at_ns)
 
@@ -158,7 +163,9 @@ class PacketLog:
 
     def carried(self) -> TransportTrace:
         """Return the recorded rows."""
-        return TransportTrace(self._recorder.rows(), tuple(self.wire), tuple(self._recovery))
+        # In the order sent: a queue with CoDel drops some that it has held for longer.
+        drops = tuple(sorted(self._rows.queue_drops))
+        return TransportTrace(self._recorder.rows(), tuple(self.wire), tuple(self._recovery), drops)
 
     def report(self, number: int) -> None:
         """Report progress at regular intervals."""
@@ -423,6 +430,8 @@ class EndpointDriver:
                 self._peer_arrivals.put(arrives_at_ns, packet)
             if self._log is not None:
                 self._log.on_sent(packet, now_ns, arrives_at_ns)
+                if arrives_at_ns is None and self._link.has_dropped:
+                    self._log.on_departed(packet, None)
         self._due_at_ns = at_ns = endpoint.timer_at_ns()
         if at_ns is not None:
             # The first check of `_arm`, without the call: a packet arrives before the timer is due.
@@ -435,8 +444,8 @@ class EndpointDriver:
         """Schedule the arrival of a packet whose fate is known now."""
         if arrives_at_ns is not None:
             self._peer_arrivals.put(arrives_at_ns, packet)
-            if self._log is not None:
-                self._log.on_departed(packet, arrives_at_ns)
+        if self._log is not None and (arrives_at_ns is not None or self._link.has_dropped):
+            self._log.on_departed(packet, arrives_at_ns)
 
     def drain(self) -> None:
         """Record the arrivals of packets that are in a queue at the end of the load."""

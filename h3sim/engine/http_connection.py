@@ -264,6 +264,7 @@ class HttpConnection:
             packet_rows=carried.packet_rows,
             wire=carried.wire,
             recovery=carried.recovery,
+            queue_drops=carried.queue_drops,
             activities=activities,
         )
 

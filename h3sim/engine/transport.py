@@ -22,6 +22,7 @@ class TransportTrace(NamedTuple):
     packet_rows: PacketRows
     wire: tuple[WireRow, ...] = ()
     recovery: tuple[RecoveryRow, ...] = ()
+    queue_drops: tuple[int, ...] = ()
 
 
 class Application(Protocol):

@@ -210,8 +210,8 @@ class PriorityReceiver:
     later. A tree node may get a signal before its request arrives: it is opened then, so that
     others can depend on it. A stream of another kind of scheduler is opened with its request.
 
-    A stream whose parent was closed gets the default parent in HTTP/3: the root before draft-22
-    and the orphan placeholder from then on. In HTTP/2 the tree decides (RFC 7540 § 5.3.1).
+    A stream whose parent was closed gets the default parent in HTTP/3: the orphan placeholder where
+    there is one (draft-22), else the root. In HTTP/2 the tree decides (RFC 7540 § 5.3.1).
     *default_weight* is the weight of streams without a signal. EPS signals with the default value
     are not sent; *without_signal* defines how the server interprets that.
 

@@ -20,7 +20,9 @@ from h3sim.metrics.multiplexing import reprioritization_delays_ns as reprioritiz
 from h3sim.metrics.multiplexing import sent_bytes as sent_bytes
 from h3sim.metrics.multiplexing import slope as slope
 from h3sim.metrics.multiplexing import streams_in_flight as streams_in_flight
+from h3sim.metrics.hol import count_blocked as count_blocked
 from h3sim.metrics.hol import count_packets as count_packets
+from h3sim.metrics.hol import count_queue_drops as count_queue_drops
 from h3sim.metrics.hol import count_sander as count_sander
 from h3sim.metrics.hol import frames_by_number as frames_by_number
 from h3sim.metrics.hol import loss_bursts as loss_bursts

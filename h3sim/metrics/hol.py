@@ -50,11 +50,47 @@ def hol_blocking(trace: Trace) -> HolBlocking:
     rows = trace.packet_rows
     if rows.is_in_order:
         return HolBlocking(0, 0, 0, 0)
+    per_stream, in_one_order = _orders(trace)
+    return HolBlocking(*_blocked(rows, per_stream), *_blocked(rows, in_one_order))
+
+
+class BlockedParts(NamedTuple):
+    """The number of blocked parts of packets: within their streams, and across the connection.
+
+    A packet with bytes of several streams has a part of each.
+    """
+
+    stream: int
+    connection: int
+
+
+def count_blocked(trace: Trace) -> BlockedParts:
+    """Return of how many parts of packets `hol_blocking` sums the waits."""
+    rows = trace.packet_rows
+    if rows.is_in_order:
+        return BlockedParts(0, 0)
+    per_stream, in_one_order = _orders(trace)
+    return BlockedParts(_n_blocked(rows, per_stream), _n_blocked(rows, in_one_order))
+
+
+def _orders(trace: Trace) -> tuple[Sequence[int | None], Sequence[int | None]]:
+    """Return when the rows of packets are delivered: per stream, and in one order."""
+    rows = trace.packet_rows
     per_stream: Sequence[int | None] = rows.columns.delivered_at_ns
     if trace.delivery is Delivery.CONNECTION:
         per_stream = delivered_per_stream(rows)
-    in_one_order = delivered_in_one_order(rows, per_stream)
-    return HolBlocking(*_blocked(rows, per_stream), *_blocked(rows, in_one_order))
+    return per_stream, delivered_in_one_order(rows, per_stream)
+
+
+def _n_blocked(rows: PacketRows, delivered: Sequence[int | None]) -> int:
+    """Return the number of rows that are *delivered* after their arrival."""
+    pairs = zip(rows.columns.arrived_at_ns, delivered, strict=True)
+    return sum(
+        arrived_at_ns is not None
+        and delivered_at_ns is not None
+        and delivered_at_ns > arrived_at_ns
+        for arrived_at_ns, delivered_at_ns in pairs
+    )
 
 
 def _blocked(rows: PacketRows, delivered: Sequence[int | None]) -> tuple[int, int]:
@@ -301,6 +337,13 @@ def count_packets(trace: Trace) -> tuple[int, int, int]:
             if sent.add(offset, offset + n_bytes) != n_bytes:
                 retransmissions.add(numbers[index])
     return _n_distinct(numbers), len(lost), len(retransmissions)
+
+
+def count_queue_drops(trace: Trace) -> int:
+    """Return how many of the lost data packets the queue of the bottleneck dropped."""
+    if not trace.queue_drops:
+        return 0
+    return len(set(trace.packet_rows.columns.number).intersection(trace.queue_drops))
 
 
 def _n_distinct(numbers: Sequence[int]) -> int:

@@ -403,6 +403,8 @@ def _introduction_text(reproduction: Reproduction, verdicts: Mapping[str, Publis
     counts = counted(verdict for verdict, _ in verdicts.values())
     n_full = sum(run == "full" for _, run in verdicts.values())
     n_quick = sum(run == "quick" for _, run in verdicts.values())
+    n_unjudged = len(verdicts) - n_full - n_quick
+    unjudged = f", and {n_unjudged} cannot be judged by any run" if n_unjudged else ""
     introduction = f"""\
 Every result of the papers that h3sim could meet, each judged by a rule that was written down with
 it: {counts}.
@@ -411,7 +413,8 @@ it: {counts}.
 {_variant(reproduction)}. `h3sim reproduce marx-2` does one finding or experiment again, `--full`
 with as many seeds as the paper had runs, `--pages DIR` over other pages.
 
-**The runs.** Where all pages and seeds were run, the verdict is of that run ("full" in the table,
-{n_full}): the quick variant leaves nothing out, or [validation.md](validation.md#full-runs) has
-the full one. The others ({n_quick}) are of the quick variant, as are all figures below."""
+**The runs.** Of the {len(verdicts)} verdicts, {n_full} are of runs with all pages and seeds ("full"
+in the table): the quick variant leaves nothing out, or [validation.md](validation.md#full-runs)
+has the full one. {n_quick} {"is" if n_quick == 1 else "are"} of the quick variant, as are all
+figures below{unjudged}."""
     return "\n\n".join((introduction, _RULES_TEXT, _PAGES_TEXT))

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from h3sim.errors import InputError
 from h3sim.reporting.document import data_element, html_page, paragraphs, scrolled
 from h3sim.reporting.labels import lighter
+from h3sim.results.tables import describe_losses
 from h3sim.schema import check_output, write_atomically
 from h3sim.trace import Delivery, delivered_in_one_order, delivered_per_stream
 from h3sim.units import to_ms
@@ -57,6 +58,8 @@ class LostPacket(NamedTuple):
 
     flight: int
     """Its index among the flights."""
+    is_dropped: bool
+    """True if the queue of the bottleneck dropped it."""
     sent_ms: float
     mended_ms: float
     """Time when its bytes arrived."""
@@ -117,8 +120,10 @@ def _lost_packets(load: Load, flights: Sequence[Flight]) -> list[LostPacket]:
     for index, stream_id in enumerate(rows.columns.stream_id):
         rows_of_stream.setdefault(stream_id, []).append(index)
     waits = [_arrivals_and_deliveries(flights, order) for order in range(len(ORDERS))]
+    dropped = set(load.trace.queue_drops)
     found = []
-    for index, (sent_at_ns, arrived_at_ns, stream_id, offset, n_bytes, *_) in enumerate(rows):
+    for index, row in enumerate(rows):
+        sent_at_ns, arrived_at_ns, stream_id, offset, n_bytes, number, _ = row
         if arrived_at_ns is not None:
             continue
         end = offset + n_bytes
@@ -137,7 +142,8 @@ def _lost_packets(load: Load, flights: Sequence[Flight]) -> list[LostPacket]:
                 bisect_left(arrived_ms, mended_ms) - bisect_left(delivered_ms, mended_ms)
                 for arrived_ms, delivered_ms in waits
             )
-            found.append(LostPacket(index, to_ms(sent_at_ns), mended_ms, waiting))
+            is_dropped = number in dropped
+            found.append(LostPacket(index, is_dropped, to_ms(sent_at_ns), mended_ms, waiting))
     return found
 
 
@@ -215,12 +221,12 @@ def animation_html(load: Load, palette: Palette) -> str:
 
 def words_of(load: Load, scene: Scene) -> list[str]:
     """Describe the animation in sentences, for those who cannot see it."""
-    n, n_lost, _ = load.packets
+    packets = load.packets
     own = "QUIC" if load.protocol.value == "quic" else "TCP"
     stated = [
-        f"{n:,} packets go from the server to the browser, {n_lost:,} of them are lost. The load"
-        f" ran over {own}; below the wire stands what either order of delivery makes of these"
-        " packets."
+        f"{packets.sent:,} packets go from the server to the browser: {describe_losses(packets)}."
+        f" The load ran over {own}; below the wire stands what either order of delivery makes of"
+        " these packets."
     ]
     for order, name in enumerate(ORDERS):
         waits = [
@@ -299,8 +305,8 @@ def _controls_html(scene: Scene) -> str:
         "<p>Keys: <kbd>Space</kbd> plays and pauses, <kbd>&larr;</kbd> and <kbd>&rarr;</kbd> go to"
         " the next thing that happens, <kbd>L</kbd> to the next moment at which the bytes of a lost"
         " packet are about to come, <kbd>Home</kbd> to the start. Packets stand in the order sent;"
-        " dotted: not sent yet, pale: under way, red cross: lost, red frame: held back; what was"
-        " delivered stands lower.</p>\n"
+        " dotted: not sent yet, pale: under way, red cross: lost or dropped, red frame: held back;"
+        " what was delivered stands lower.</p>\n"
         "<noscript><p>The picture needs JavaScript; the sentences above and the table below do"
         " not.</p></noscript>\n"
     )
@@ -330,13 +336,16 @@ def _loss_table(load: Load, scene: Scene) -> str:
     rows = ""
     for loss in scene.losses[:_MAX_LISTED_LOSSES]:
         name = html.escape(load.page.resources[scene.flights[loss.flight].resource].id)
-        cells = (f"{loss.sent_ms:,.1f}", f"{loss.mended_ms:,.1f}", *map(str, loss.waiting))
+        where = "in the queue" if loss.is_dropped else "on the way"
+        times = (f"{loss.sent_ms:,.1f}", f"{loss.mended_ms:,.1f}")
+        cells = (where, *times, *map(str, loss.waiting))
         data = "".join(f"<td>{cell}</td>" for cell in cells)
         rows += f'<tr><th scope="row">{name}</th>{data}</tr>'
     left = len(scene.losses) - _MAX_LISTED_LOSSES
     more = f"<p>and {left:,} more</p>" if left > 0 else ""
     names = (
         "lost packet of",
+        "where",
         "left at ms",
         "its bytes came at ms",
         "packets held back until then by QUIC",

@@ -345,6 +345,8 @@ CLASSES = (
     _ResourceClass("rest", ("#8bb4a2", "#a9d2c0", "#d2efe2"), (DARK, DARK, DARK)),
 )
 """The colours of large pages: a hue per class, whose shades alternate from resource to resource."""
+_ABOVE_THE_FOLD, _RENDER_BLOCKING, _REST = range(3)
+"""Indices of the classes."""
 _SHADES_PER_CLASS = 3
 """Shades in which resources of one class are told apart."""
 HIGHLIGHT = Paint("#c2005f", "", LIGHT)
@@ -355,7 +357,9 @@ _FADED_SHARE = 0.3
 
 def _class_of(resource: Resource) -> int:
     """Return the index of a resource's class; render-blocking ones are not counted as visible."""
-    return 1 if resource.render_blocking else 0 if resource.above_the_fold else 2
+    if resource.render_blocking:
+        return _RENDER_BLOCKING
+    return _ABOVE_THE_FOLD if resource.above_the_fold else _REST
 
 
 def lighter(colour: str, share: float) -> str:
@@ -443,6 +447,13 @@ class Palette:
             )
         return self.look(next(iter(groups))) if len(groups) == 1 else None
 
+    def _class_label(self, key: int) -> str:
+        """Return the label of a class, which says if it has only a part of those above the fold."""
+        resources = self._page.resources
+        has_both = any(each.above_the_fold and each.render_blocking for each in resources)
+        not_blocking = ", not render-blocking" if has_both and key == _ABOVE_THE_FOLD else ""
+        return f"{CLASSES[key].label}{not_blocking}"
+
     def legend(self) -> list[LegendEntry]:
         """Return the lines of a legend, in order."""
         page, entries = self._page, []
@@ -459,7 +470,7 @@ class Palette:
                 label = _label_with_bytes(_KIND_ORDER[key].value, resources)
             else:
                 resources = [each for each in page.resources if _class_of(each) == key]
-                label = _label_with_bytes(CLASSES[key].label, resources)
+                label = _label_with_bytes(self._class_label(key), resources)
             entries.append(LegendEntry(label, tuple(groups)))
         if self._highlight is not None:
             label = resource_label(page, self._highlight)

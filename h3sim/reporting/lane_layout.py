@@ -139,7 +139,9 @@ class LoadLane(NamedTuple):
     drawn: list[Box]
     """Rectangles to draw: the packets, or with very many of them neighbours made one."""
     lost_ms: list[float]
-    """Send times of lost packets."""
+    """Send times of packets that were lost on the way."""
+    dropped_ms: list[float]
+    """Send times of packets that the queue of the bottleneck dropped."""
     again_ms: list[float]
     """Arrival times of retransmitted bytes."""
     above_the_fold_ms: float | None
@@ -159,19 +161,73 @@ def lane_of(load: Load, end_ms: float) -> LoadLane:
     return LoadLane(packets, drawn, *_losses(load), max(above_ms, default=None))
 
 
-def _losses(load: Load) -> tuple[list[float], list[float]]:
-    """Return when lost packets were sent, and when retransmitted bytes arrived."""
+def _losses(load: Load) -> tuple[list[float], list[float], list[float]]:
+    """Return when lost and dropped packets were sent, and when retransmitted bytes arrived."""
     # By packet number, as a packet may have rows of several streams.
     lost: dict[int, float] = {}
+    dropped: dict[int, float] = {}
+    queue_drops = set(load.trace.queue_drops)
     again: dict[int, float] = {}
     ends: dict[int, int] = {}  # the highest offset sent so far, by stream
     for sent_at_ns, arrived_at_ns, stream_id, offset, n_bytes, number, *_ in load.trace.packet_rows:
         if arrived_at_ns is None:
-            lost[number] = to_ms(sent_at_ns)
+            (dropped if number in queue_drops else lost)[number] = to_ms(sent_at_ns)
         elif offset + n_bytes <= ends.get(stream_id, -1):
             again[number] = to_ms(arrived_at_ns)
         ends[stream_id] = max(ends.get(stream_id, 0), offset + n_bytes)
-    return list(lost.values()), list(again.values())
+    return list(lost.values()), list(dropped.values()), list(again.values())
+
+
+class Span(NamedTuple):
+    """A time from *start_ms* to *stop_ms*."""
+
+    start_ms: float
+    stop_ms: float
+
+
+class ClientArrivals(NamedTuple):
+    """The arrival of a stream's bytes at the client, and the times for which some were held back.
+
+    Bytes are held back while earlier ones of their stream, of the connection (TCP), or of their
+    record (TLS) are missing. The application had nothing of them until then.
+    """
+
+    first_ms: float
+    """Arrival of the first packet with new bytes, which need not be the first ones."""
+    held: tuple[Span, ...]
+    """The times at which at least one packet had arrived and was not delivered, rising."""
+
+
+def client_arrivals(load: Load) -> dict[int, ClientArrivals]:
+    """Return when packets of each stream arrived, and when some of them waited, by stream."""
+    columns = load.trace.packet_rows.columns
+    waits: dict[int, list[tuple[int, int]]] = {}
+    for stream_id, arrived_at_ns, delivered_at_ns in zip(
+        columns.stream_id, columns.arrived_at_ns, columns.delivered_at_ns, strict=True
+    ):
+        if arrived_at_ns is not None and delivered_at_ns is not None:
+            waits.setdefault(stream_id, []).append((arrived_at_ns, delivered_at_ns))
+    return {
+        stream_id: ClientArrivals(to_ms(min(found)[0]), merged_spans(found))
+        for stream_id, found in waits.items()
+    }
+
+
+def merged_spans(spans_ns: Iterable[tuple[int, int]]) -> tuple[Span, ...]:
+    """Return the times that *spans_ns* cover, without those of no length.
+
+    >>> merged_spans([(5_000_000, 9_000_000), (1_000_000, 2_000_000), (8_000_000, 10_000_000)])
+    (Span(start_ms=1.0, stop_ms=2.0), Span(start_ms=5.0, stop_ms=10.0))
+    """
+    found: list[tuple[int, int]] = []
+    for start_ns, stop_ns in sorted(spans_ns):
+        if start_ns == stop_ns:
+            continue
+        if found and start_ns <= found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], stop_ns)
+        else:
+            found.append((start_ns, stop_ns))
+    return tuple(Span(to_ms(start_ns), to_ms(stop_ns)) for start_ns, stop_ns in found)
 
 
 def boxes(load: Load, *, min_width_ms: float = 0.0) -> Iterator[Box]:

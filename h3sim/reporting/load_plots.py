@@ -37,6 +37,7 @@ from h3sim.reporting.output import (
 )
 from h3sim.reporting.qlog_plots import CURVE_HEIGHT_IN, byte_ranges_height_in
 from h3sim.reporting.style import SMALL
+from h3sim.results.tables import describe_losses
 from h3sim.schema import format_value
 from h3sim.units import to_ms
 
@@ -399,8 +400,9 @@ class LoadPlots(LoadDetails, SavedPlots):
         delivery before was later. In lanes of more than 480 packets, neighbouring packets of a
         resource are joined. On pages of more than 12 resources the hue is that of the class (above
         the fold, render-blocking, rest), and its shades alternate from resource to resource. A
-        dashed line marks when all resources above the fold were complete. Lost packets are marked
-        below a lane and, with a single lane, retransmitted ones above it.
+        dashed line marks when all resources above the fold were complete. Packets that got lost on
+        the way, and those that the queue dropped, are marked below a lane and, with a single lane,
+        retransmitted ones above it.
 
         The axis ends with the last resource, or before a late one that would squash the others
         (with a note), or at *until_ms*. With *annotate*, packets have the number of their resource
@@ -419,9 +421,10 @@ class LoadPlots(LoadDetails, SavedPlots):
         lanes = []
         for name, load in zip(lane_labels(self.loads), self.loads, strict=True):
             changes = sum(left != right for left, right in pairwise(load.trace.order))
+            losses = f", {describe_losses(load.packets)}" if load.packets.lost else ""
             lanes.append(
                 f"{name}: {changes:,} changes from one resource to another among"
-                f" {len(load.trace.packet_rows):,} packets"
+                f" {len(load.trace.packet_rows):,} packets{losses}"
             )
         what = "A lane per load, a rectangle per packet, coloured by resource"
         set_alt_text(ax, f"{what}. {'; '.join(lanes)}.")
@@ -460,17 +463,18 @@ class LoadPlots(LoadDetails, SavedPlots):
         fold: waterfalls.Fold | None = None,
         **style: Unpack[FigureStyle],
     ) -> Axes:
-        """Draw when each resource of the first load was requested, began to arrive and completed.
+        """Draw when each resource of the first load was requested, arrived, and was delivered.
 
         Rows are in request order; times are in ms since navigation start. A thin line runs from the
-        request to the first byte delivered, a bar from there to the last, in full colour while
-        bytes arrived. Names are followed by the first priority and, if it changed, the last. Below
-        the rows is the bandwidth used; a computed load also has the work of the main thread, and
-        lines at paints and load event. Colours, hatches and numbers are those of `multiplexing`
-        (Marx 2019, Fig. 8); a triangle marks resources above the fold. With more than 60 resources,
-        the smallest below the fold share rows with folded neighbours. The axis ends as that of
-        `multiplexing`. With *fold* there is a row per "host" or "kind". Returns *ax*, or the axes
-        of a new figure.
+        request to the arrival of the first packet, a bar from the first byte that was delivered to
+        the application to the last, in full colour where bytes were. A narrow red bar shows when
+        bytes had arrived and were held back (head-of-line blocking). Names are followed by the
+        first priority and, if it changed, the last. Below the rows is the bandwidth used; a
+        computed load also has the work of the main thread, and lines at paints and load event.
+        Colours, hatches and numbers are those of `multiplexing` (Marx 2019, Fig. 8); a triangle
+        marks resources above the fold. With more than 60 resources, the smallest below the fold
+        share rows with folded neighbours. The axis ends as that of `multiplexing`. With *fold*
+        there is a row per "host" or "kind". Returns *ax*, or the axes of a new figure.
 
         Raises:
             InputError: if *fold* is something else.

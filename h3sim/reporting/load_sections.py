@@ -16,6 +16,7 @@ from h3sim.reporting.output import alt_text, rendered, root_figure
 from h3sim.reporting.time_series import bins_of, curve, shown_set
 from h3sim.reporting.timeline import Timeline
 from h3sim.reporting.waterfall import deltas_of
+from h3sim.results.tables import describe_losses
 from h3sim.study.fidelity import Grade, fidelity
 from h3sim.table import RELATIVE_TOLERANCE, Table, decimals_of
 from h3sim.units import to_ms
@@ -116,16 +117,22 @@ def table_of_bins(trace: Trace, end_ms: float) -> Table[Any]:
 def _packet_table(load: Load) -> Table[Any]:
     n_sent: Counter[int] = Counter()
     n_lost: Counter[int] = Counter()
+    n_dropped: Counter[int] = Counter()
+    dropped = set(load.trace.queue_drops)
     for packet in load.trace.packets:
         n_sent[packet.stream_id] += 1
-        n_lost[packet.stream_id] += packet.arrived_at_ns is None
+        if packet.arrived_at_ns is None:
+            is_dropped = packet.number in dropped
+            (n_dropped if is_dropped else n_lost)[packet.stream_id] += 1
+    heads = ("lost on the way", "dropped by the queue")
     return Table(
-        ("resource", "packets", "of them lost", "bytes", "first byte", "finished"),
+        ("resource", "packets", *heads, "bytes", "first byte", "finished"),
         [
             (
                 row.id,
                 n_sent[row.stream_id],
                 n_lost[row.stream_id],
+                n_dropped[row.stream_id],
                 row.bytes,
                 row.first_byte_ms,
                 row.finished_ms,
@@ -234,10 +241,10 @@ def _verdict(named_loads: Sequence[NamedLoad], baseline: NamedLoad) -> list[str]
     sentences = fits + [
         _verdict_of_set(named_loads, baseline, which, what) for which, what in _RESOURCE_SETS
     ]
-    if any(named.load.packets.lost for named in named_loads):
+    if any(named.load.network.is_random for named in named_loads):
         worth = (
-            "One load each, with random losses: there is no interval, and another seed may order"
-            " them differently."
+            "One load each, over a network that loses or delays packets at random: there is no"
+            " interval, and another seed may order them differently."
         )
     else:
         worth = "One load each: there is no interval, and other pages and networks may differ."
@@ -299,9 +306,13 @@ def _verdict_of_load(load: Load) -> list[str]:
         )
     packets = load.packets
     if packets.lost:
+        sentences.append(f"{packets.sent:,} packets were sent: {describe_losses(packets)}.")
+    if load.network.is_random:
         sentences.append(
-            f"{packets.lost:,} of {packets.sent:,} packets were lost: another seed differs."
+            "The network loses or delays packets at random: another seed gives another load."
         )
+    elif packets.queue_drops:
+        sentences.append("Nothing here is random: every seed drops the same packets.")
     return sentences
 
 
@@ -467,7 +478,8 @@ def _metrics_table(named_loads: Sequence[NamedLoad], baseline: NamedLoad) -> Tab
             indexes += [own_ms, base_ms / own_ms if base_ms is not None and own_ms else None]
         hol, packets = load.hol, load.packets
         blocked = hol.stream_bytes, hol.connection_bytes
-        rows.append((name, *indexes, load.page_load_ms, *blocked, packets.sent, packets.lost))
+        losses = packets.lost - packets.queue_drops, packets.queue_drops
+        rows.append((name, *indexes, load.page_load_ms, *blocked, packets.sent, *losses))
     against = f"speedup to {baseline.name}"
     return Table(
         (
@@ -480,7 +492,8 @@ def _metrics_table(named_loads: Sequence[NamedLoad], baseline: NamedLoad) -> Tab
             "bytes blocked within streams",
             "bytes blocked in one order",
             "packets sent",
-            "packets lost",
+            "packets lost on the way",
+            "packets dropped by the queue",
         ),
         rows,
         title="Metrics; a speedup above 1 is faster",

@@ -105,8 +105,9 @@ MERGED_GUIDE = (
     " resource joined; stacked: delivered together"
 )
 _FOLD_GUIDE = "; dashed line: all above the fold is complete"
-_LOST_GUIDE = "\n\N{MULTIPLICATION SIGN} sent and lost"
-_RESENT_GUIDE = "; \N{WHITE UP-POINTING TRIANGLE} sent again, arrived"
+_LOST_GUIDE = "red \N{MULTIPLICATION SIGN}: sent and lost"
+_DROPPED_GUIDE = "brown +: sent and dropped by the queue"
+_RESENT_GUIDE = "\N{WHITE UP-POINTING TRIANGLE} sent again, arrived"
 
 MAX_VECTORS = 5000
 """Lanes of more rectangles are images in SVG and PDF files, which would grow to 100 MB."""
@@ -120,6 +121,7 @@ _MARK_SIZE = 3.0
 _MAX_LARGE_MARKS = 150
 """More marks than this are thin ticks, which do not cover each other."""
 _LOST_COLOUR = "#c00000"
+_DROPPED_COLOUR = "#7a4a00"
 _POINTS_PER_INCH = 72
 _DIGIT_WIDTH = 0.68
 """Width of a digit with some space, in font sizes."""
@@ -161,8 +163,11 @@ def draw(
     guide = PACKET_GUIDE if has_single else MERGED_GUIDE
     if any(lane.above_the_fold_ms is not None for lane in lanes):
         guide += _FOLD_GUIDE
-    if any(lane.lost_ms for lane in lanes):
-        guide += _LOST_GUIDE + _RESENT_GUIDE * (len(lanes) == 1)
+    marks = [_LOST_GUIDE] * any(lane.lost_ms for lane in lanes)
+    marks += [_DROPPED_GUIDE] * any(lane.dropped_ms for lane in lanes)
+    marks += [_RESENT_GUIDE] * (len(lanes) == 1 and bool(marks))
+    if marks:
+        guide += f"\n{'; '.join(marks)}"
     finish_axes(ax, x=within(ax, f"{window.label()}\n{guide}"), has_rows=True)
 
 
@@ -173,14 +178,21 @@ def _corners(box: Box, bottom: float, highest: int) -> list[tuple[float, float]]
 
 
 def _mark_losses(ax: Axes, lane: LoadLane, bottom: float, *, is_only_lane: bool) -> None:
-    """Mark lost packets below the lane when they were sent, and resent bytes above a sole lane."""
+    """Mark when lost and dropped packets were sent, and resent bytes arrived.
+
+    The first two are below the lane; the third is above it, if it is the only one.
+    """
     margin = (1 - _LANE_SHARE) / 4
-    are_many = max(len(lane.lost_ms), len(lane.again_ms)) > _MAX_LARGE_MARKS
-    lost, resent = ("|", "|") if are_many else ("x", "^")
+    n_most = max(len(lane.lost_ms), len(lane.dropped_ms), len(lane.again_ms))
+    lost, dropped, resent = "|||" if n_most > _MAX_LARGE_MARKS else "x+^"
     look: dict[str, Any] = {"linestyle": "", "markersize": _MARK_SIZE, "markeredgewidth": 0.7}
-    if lane.lost_ms:
-        heights = [bottom - margin] * len(lane.lost_ms)
-        ax.plot(lane.lost_ms, heights, marker=lost, color=_LOST_COLOUR, **look)
+    for times_ms, marker, colour in (
+        (lane.dropped_ms, dropped, _DROPPED_COLOUR),
+        (lane.lost_ms, lost, _LOST_COLOUR),
+    ):
+        if times_ms:
+            heights = [bottom - margin] * len(times_ms)
+            ax.plot(times_ms, heights, marker=marker, color=colour, **look)
     if lane.again_ms and is_only_lane:
         heights = [bottom + _LANE_SHARE + margin] * len(lane.again_ms)
         ax.plot(lane.again_ms, heights, marker=resent, color="black", fillstyle="none", **look)

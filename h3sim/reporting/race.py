@@ -48,7 +48,8 @@ _TARGET_DURATION_S = 12.0
 _WIDTH_REM = 76
 _INSTRUCTIONS = (
     "<p>Below each page, packets travel from the server (left) to the browser; a red cross is a"
-    " lost packet. In the filmstrip, a frame with a thick edge differs from the one before it."
+    " packet that was lost or dropped by the queue. In the filmstrip, a frame with a thick edge"
+    " differs from the one before it."
     " Keys: <kbd>Space</kbd> plays and pauses, <kbd>&larr;</kbd> and <kbd>&rarr;</kbd> go to the"
     " previous and next completion of a resource, <kbd>D</kbd> to the next difference between the"
     " loads, <kbd>Home</kbd> to the start.</p>\n"

@@ -11,7 +11,7 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
   const DARK = "#1b1b1b", GREY = "#595959", LINE = "#dddddd";
   // None of them is the line of a scheme in the figures below.
   const PROGRESS = [{ colour: "#8c8c8c", dash: [], fill: "#e2e2e2" }, { colour: "#8a5a00", dash: [2, 2] }];
-  const WIRE = { colour: "#5b84b1", dash: [], fill: "#d3e1f0" }, WINDOW = { colour: "#b0307a", dash: [8, 2, 2, 2] }, LOST = "#c00000";
+  const WIRE = { colour: "#5b84b1", dash: [], fill: "#d3e1f0" }, WINDOW = { colour: "#b0307a", dash: [8, 2, 2, 2] }, LOST = "#c00000", HELD = "#c00000", DROPPED = "#7a4a00";
   const BUFFER = { colour: "#4f7f52", dash: [], fill: "#d5e6d6" };
   let load, view, width, left, waterfall, pinned = null, hovered = null, cursor = null, waiting = 0, isStale = true, shown = null;
 
@@ -113,8 +113,10 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
     }
     clipped(context, () => {
       drawPackets(context, at.strip, null);
-      context.fillStyle = LOST;
-      for (const ms of load.lost) context.fillRect(x(ms) - 0.75, at.strip + STRIP + 2, 1.5, 6);
+      for (const [times, colour] of [[load.dropped, DROPPED], [load.lost, LOST]]) {
+        context.fillStyle = colour;
+        for (const ms of times) context.fillRect(x(ms) - 0.75, at.strip + STRIP + 2, 1.5, 6);
+      }
       drawFold(context, at);
       load.progress.forEach((curve, index) => drawSteps(context, curve, at.progress, 1, PROGRESS[index]));
       if (hasWire()) drawWire(context, at.wire);
@@ -224,19 +226,29 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
 
   function drawBar(context, members, y, height, opacity) {
     const thick = Math.max(0.6, height * 0.72), middle = y + height / 2;
-    let [requested, first, finished] = [Infinity, Infinity, 0];
+    let [requested, arrived, first, finished] = [Infinity, Infinity, Infinity, 0];
     for (const index of members) {
       const row = load.resources[index];
       requested = Math.min(requested, row.requested);
+      arrived = Math.min(arrived, row.arrived);
       first = Math.min(first, row.first);
       finished = Math.max(finished, row.finished);
     }
     context.fillStyle = GREY;
-    context.fillRect(x(requested), middle - 0.5, x(first) - x(requested), 1);
+    context.fillRect(x(requested), middle - 0.5, x(arrived) - x(requested), 1);
     context.fillStyle = members.length === 1 ? load.resources[members[0]].row_face : "#b8b8b8";
     context.globalAlpha = opacity;
     context.fillRect(x(first), middle - thick / 2, Math.max(1, x(finished) - x(first)), thick);
     context.globalAlpha = 1;
+    // What had arrived, and waited for others.
+    context.fillStyle = HELD;
+    const narrow = Math.max(1, thick * 0.375);
+    for (const index of members) {
+      for (const [from, to] of load.resources[index].held) {
+        if (to < view[0] || from > view[1]) continue;
+        context.fillRect(x(from), middle - narrow / 2, Math.max(0.5, x(to) - x(from)), narrow);
+      }
+    }
   }
 
   function drawLabel(context, label, middle) {
@@ -349,10 +361,19 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
     }
     if (index !== null) {
       const row = load.resources[index];
-      const [asked, first, done] = [row.requested, row.first, row.finished].map((at) => number(at, 2));
-      texts.push(`${row.name}, ${row.kind}: ${number(row.bytes)} bytes, requested at ${asked}, first byte at ${first}, complete at ${done} ms`);
+      const [asked, arrived, first, done] = [row.requested, row.arrived, row.first, row.finished].map((at) => number(at, 2));
+      texts.push(`${row.name}, ${row.kind}: ${number(row.bytes)} bytes, requested at ${asked}, first packet at ${arrived}, first byte delivered at ${first}, complete at ${done} ms`);
+      if (cursor !== null) texts.push(`then ${stateAt(row, cursor)}`);
     }
     readout.textContent = texts.join("; ") || "Point at a packet or a row.";
+  }
+
+  // What a resource waits for at an instant.
+  function stateAt(row, at) {
+    if (at < row.requested) return "not requested";
+    if (at >= row.finished) return "complete";
+    if (row.held.some(([from, to]) => from <= at && at < to)) return "bytes have arrived and are held back";
+    return at < row.arrived ? "nothing has arrived" : "all that has arrived is delivered";
   }
 
   function redraw(hasNewView = false) {
@@ -444,7 +465,7 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
     load.mostBuffered = load.buffer === null ? 1 : load.buffer.y.reduce((most, each) => Math.max(most, each), 1);
     hovered = null;
     if (pinned >= load.resources.length) pinned = null;
-    const cells = (row) => [row.name, row.kind, row.bytes, row.requested, row.first, row.finished];
+    const cells = (row) => [row.name, row.kind, row.bytes, row.requested, row.arrived, row.first, row.finished];
     body.replaceChildren(
       ...load.resources.map((row, index) => {
         const line = document.createElement("tr");

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from h3sim.reporting.document import data_element
 from h3sim.reporting.labels import ATF_MARK, Palette, shortened
-from h3sim.reporting.lane_layout import lane_of, window_of
+from h3sim.reporting.lane_layout import ClientArrivals, client_arrivals, lane_of, window_of
 from h3sim.reporting.time_series import connection_of, curve
 from h3sim.units import to_ms
 
@@ -47,14 +47,21 @@ _TIMELINE_CSS = """
 .timeline .keys { font-size: 0.875rem; }
 @media print { .timeline button, .timeline .keys, .timeline .rows { display: none; } }
 """
-_COLUMN_HEADS = ("resource", "kind", "bytes", "requested, ms", "first byte, ms", "complete, ms")
+_COLUMN_HEADS = (
+    *("resource", "kind", "bytes", "requested, ms", "first packet, ms"),
+    *("first byte delivered, ms", "complete, ms"),
+)
 _INSTRUCTIONS = (
     "Drag to pan, or zoom with Ctrl or Shift and the wheel; click a packet or a row to keep it"
     " highlighted, or a folded row to open it. Keys: \N{LEFTWARDS ARROW} \N{RIGHTWARDS ARROW} move"
     " the cursor, \N{UPWARDS ARROW} \N{DOWNWARDS ARROW} choose a resource, Enter opens its folded"
     " row, + and - zoom, Home shows all, Esc clears the choice."
-    " The dashed line marks when everything above the fold is complete; red marks show when lost"
-    " packets were sent. The curves show the share of bytes in complete resources and, where"
+    " In a row, a thin line shows that nothing has arrived, a narrow red bar that bytes have"
+    " arrived and are held back until others come, and a bar the time from the first to the last"
+    " byte that was delivered to the browser."
+    " The dashed line marks when everything above the fold is complete; red marks show when packets"
+    " were sent that got lost on the way, brown ones when packets were sent that the queue of the"
+    " bottleneck dropped. The curves show the share of bytes in complete resources and, where"
     " packets take time, the bytes in flight; and, if they were recorded, the congestion window and"
     " the bytes in the send buffer."
 )
@@ -116,12 +123,14 @@ def _script_data(name: str, load: Load) -> dict[str, Any]:
     lane = lane_of(load, end_ms)
     indices = [load.page.index[row.id] for row in load.timings]
     row_of = {index: row for row, index in enumerate(indices)}
+    arrivals = client_arrivals(load)
     boxes = sorted(lane.packets, key=lambda box: (box.stop_ms, box.level))
     return {
         "name": name,
         "end": max(end_ms, max((row.finished_ms for row in load.timings), default=0.0)),
         "fold": lane.above_the_fold_ms,
         "lost": _rounded(lane.lost_ms),
+        "dropped": _rounded(lane.dropped_ms),
         "resources": [
             {
                 "label": f"{index + 1} {shortened(row.id)}{f' {ATF_MARK}' * row.above_the_fold}",
@@ -131,10 +140,14 @@ def _script_data(name: str, load: Load) -> dict[str, Any]:
                 "face": palette.look(palette.groups[index]).face,
                 "row_face": (palette.look_of_all([index]) or palette.look(0)).face,
                 "requested": round(row.requested_ms, _MS_DECIMALS),
+                "arrived": round(arrived.first_ms, _MS_DECIMALS),
+                "held": [_rounded(span) for span in arrived.held],
                 "first": round(row.first_byte_ms, _MS_DECIMALS),
                 "finished": round(row.finished_ms, _MS_DECIMALS),
             }
             for index, row in zip(indices, load.timings, strict=True)
+            # An empty response has no packet with bytes.
+            for arrived in (arrivals.get(row.stream_id, ClientArrivals(row.first_byte_ms, ())),)
         ],
         "packets": {
             "row": [row_of[box.resource] for box in boxes],

@@ -21,10 +21,17 @@ from h3sim.reporting.labels import (
     shortened,
     within,
 )
-from h3sim.reporting.lane_layout import MILESTONES, MIN_WIDTH_SHARE
+from h3sim.reporting.lane_layout import (
+    MILESTONES,
+    MIN_WIDTH_SHARE,
+    ClientArrivals,
+    Span,
+    client_arrivals,
+)
 from h3sim.reporting.style import SIDE_LEGEND, finish_axes, text_size
 from h3sim.reporting.time_series import bins_of
 from h3sim.results.requests import priorities_of
+from h3sim.text import plural
 from h3sim.trace import Work
 from h3sim.units import NS_PER_MS, to_ms
 
@@ -50,9 +57,12 @@ _MIN_HATCHED_SHARE = 0.9
 """A bar is hatched if bytes arrived for at least this share of its time."""
 _MAX_TITLE_CHARS = 40
 _BAR_GUIDE = (
-    "thin line: requested, no byte yet; bar: first to last byte, in full colour where bytes"
-    " arrive; \u25b2 above the fold"
+    "thin line: requested, nothing has arrived; {held}bar: first to last delivery, full colour at"
+    " deliveries; \u25b2 above the fold"
 )
+_HELD_GUIDE = "narrow and red: arrived, held back for others; "
+_HELD_COLOUR = "#c00000"
+_HELD_HEIGHT = 0.24
 _FOLDED_GUIDE = "\nrows of several resources, as 7 x image: from the first request to the last byte"
 _MAX_LISTED_KINDS = 2
 """Kinds that the label of a row of several kinds lists, the most frequent ones."""
@@ -70,29 +80,28 @@ _PAINT_BY_WORK = {
 """Paint of the main thread's work: that of the kind on which it works."""
 
 
-class Chunk(NamedTuple):
-    """Time during which packets of a stream were delivered without a gap."""
-
-    start_ms: float
-    stop_ms: float
-
-
 class WaterfallRow(NamedTuple):
     """Row of a resource, or of several."""
 
     label: str
     look: Paint
     requested_ms: float
+    first_arrival_ms: float
+    """Time when the first packet arrived; the client may have held its bytes back."""
     first_byte_ms: float
+    """Time when the first byte was delivered to the application."""
     finished_ms: float
-    chunks: tuple[Chunk, ...]
+    chunks: tuple[Span, ...]
+    """The times during which packets were delivered without a gap."""
+    held: tuple[Span, ...]
+    """The times during which bytes had arrived and were held back."""
 
 
 def rows_of(load: Load, palette: Palette, fold: Fold | None = None) -> list[WaterfallRow]:
     """Return the rows of *load* in request order: one per resource, or fewer, folded."""
-    chunks = _chunks_of(load)
+    times = _chunks_of(load), client_arrivals(load)
     priorities = priorities_of(load.trace)
-    return [_make_row(load, palette, run, chunks, priorities) for run in _row_groups(load, fold)]
+    return [_make_row(load, palette, run, *times, priorities) for run in _row_groups(load, fold)]
 
 
 def draw_waterfall(
@@ -113,15 +122,35 @@ def draw_waterfall(
     names = (load.page.name, load.scheme.name, load.network.name)
     page, scheme, network = (plain(shortened(name, _MAX_TITLE_CHARS)) for name in names)
     title = f"Waterfall of {page} with {scheme} over {network}"
-    guide = _BAR_GUIDE + _FOLDED_GUIDE * (len(rows) < len(load.timings))
+    is_held = any(row.held for row in rows)
+    guide = _BAR_GUIDE.format(held=_HELD_GUIDE * is_held)
+    guide += _FOLDED_GUIDE * (len(rows) < len(load.timings))
     x = within(ax, f"{window.label()}\n{guide}")
     finish_axes(ax, title=title, x=x, grid="x", has_rows=True)
     last = max(load.timings, key=lambda row: row.finished_ms)
     waits = max(load.timings, key=_wait_ms)
     return (
         f"A row per {fold or 'resource'}, in request order: {last.id} ends last, at"
-        f" {last.finished_ms:,.0f} ms; {waits.id} waits longest for its first byte,"
-        f" {_wait_ms(waits):,.0f} ms."
+        f" {last.finished_ms:,.0f} ms; {waits.id} waits longest for its first byte to be delivered,"
+        f" {_wait_ms(waits):,.0f} ms. {_describe_holding(load)}"
+    )
+
+
+def _describe_holding(load: Load) -> str:
+    """Describe for how long bytes that had arrived were held back, and of which resource most."""
+    arrivals = client_arrivals(load)
+    held_ms = {
+        row.id: sum(stop_ms - start_ms for start_ms, stop_ms in arrivals[row.stream_id].held)
+        for row in load.timings
+        if row.stream_id in arrivals
+    }
+    most = max(held_ms, key=lambda id_: held_ms[id_], default=None)
+    if most is None or not held_ms[most]:
+        return "No byte was held back after it had arrived."
+    n_held = sum(each_ms > 0 for each_ms in held_ms.values())
+    return (
+        f"Of {plural(n_held, 'resource')}, bytes were held back after they had arrived, longest"
+        f" of {most}, for {held_ms[most]:,.0f} ms."
     )
 
 
@@ -177,7 +206,8 @@ def _draw_activity(ax: Axes, load: Load, first: int, window: Window) -> dict[flo
 
 def _draw_bars(ax: Axes, rows: Sequence[WaterfallRow], *, min_width_ms: float) -> None:
     positions, first = range(len(rows)), [row.first_byte_ms for row in rows]
-    ax.hlines(positions, [row.requested_ms for row in rows], first, color="0.35", linewidth=0.9)
+    arrived = [row.first_arrival_ms for row in rows]
+    ax.hlines(positions, [row.requested_ms for row in rows], arrived, color="0.35", linewidth=0.9)
     for number, row in enumerate(rows):
         _draw_chunks(ax, number, row, min_width_ms)
     # Separate frames, as the colour of an edge is that of the hatch; they also make the bar of a
@@ -242,9 +272,9 @@ def _folded_rows(load: Load) -> dict[int, None]:
     return folded
 
 
-def _chunks_of(load: Load) -> dict[int, list[Chunk]]:
+def _chunks_of(load: Load) -> dict[int, list[Span]]:
     """Return when the bytes of each stream were delivered, neighbouring packets as one chunk."""
-    found: dict[int, list[Chunk]] = {}
+    found: dict[int, list[Span]] = {}
     # Packets are neighbours if the second follows within the time of a packet, but for rounding.
     width_ms = 1.01 * load.network.packet_interval_ns / NS_PER_MS
     columns = load.trace.packet_rows.columns
@@ -257,18 +287,23 @@ def _chunks_of(load: Load) -> dict[int, list[Chunk]]:
         at_ms = to_ms(at_ns)
         chunks = found.setdefault(stream_id, [])
         if chunks and at_ms - chunks[-1].stop_ms <= width_ms:
-            chunks[-1] = Chunk(chunks[-1].start_ms, at_ms)
+            chunks[-1] = Span(chunks[-1].start_ms, at_ms)
         else:
-            chunks.append(Chunk(at_ms, at_ms))
+            chunks.append(Span(at_ms, at_ms))
     return found
 
 
 def _draw_chunks(ax: Axes, number: int, row: WaterfallRow, min_width_ms: float) -> None:
-    """Draw a light bar, with full colour at the times when its bytes arrived."""
+    """Draw a light bar, in full colour where bytes were delivered; narrow and red while held."""
     height = number - _BAR_HEIGHT / 2, _BAR_HEIGHT
     took_ms = row.finished_ms - row.first_byte_ms
     light = tuple(1 - _LIGHT_OPACITY * (1 - part) for part in to_rgb(row.look.face))
     ax.broken_barh([(row.first_byte_ms, took_ms)], height, facecolor=light, linewidth=0)
+    if row.held:
+        spans = [(start_ms, stop_ms - start_ms) for start_ms, stop_ms in row.held]
+        narrow = number - _HELD_HEIGHT / 2, _HELD_HEIGHT
+        held = ax.broken_barh(spans, narrow, facecolor=_HELD_COLOUR, linewidth=0)
+        held.set_gid(f"held-{number + 1}")
     # A packet ends when it was delivered, and is wide enough to be visible, within the bar.
     spans = []
     for start_ms, stop_ms in row.chunks:
@@ -285,7 +320,8 @@ def _make_row(
     load: Load,
     palette: Palette,
     run: list[ResourceTiming],
-    chunks: dict[int, list[Chunk]],
+    chunks: dict[int, list[Span]],
+    arrivals: dict[int, ClientArrivals],
     priorities: dict[int, str],
 ) -> WaterfallRow:
     indexes = [load.page.index[timing.id] for timing in run]
@@ -303,13 +339,18 @@ def _make_row(
         hosts = dict.fromkeys(host_of(timing.id) for timing in run)
         if len(hosts) == 1 and (host := next(iter(hosts))):
             label = f"{plain(shortened(host))}, {label}"
+    arrived = [arrivals[row.stream_id] for row in run if row.stream_id in arrivals]
+    first_byte_ms = min(timing.first_byte_ms for timing in run)
     return WaterfallRow(
         label,
         look,
-        min(timing.requested_ms for timing in run),
-        min(timing.first_byte_ms for timing in run),
-        max(timing.finished_ms for timing in run),
-        tuple(chunk for timing in run for chunk in chunks.get(timing.stream_id, ())),
+        requested_ms=min(timing.requested_ms for timing in run),
+        # An empty response has no packet with bytes.
+        first_arrival_ms=min((each.first_ms for each in arrived), default=first_byte_ms),
+        first_byte_ms=first_byte_ms,
+        finished_ms=max(timing.finished_ms for timing in run),
+        chunks=tuple(chunk for timing in run for chunk in chunks.get(timing.stream_id, ())),
+        held=tuple(span for each in arrived for span in each.held),
     )
 
 

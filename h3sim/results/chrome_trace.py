@@ -201,10 +201,12 @@ def _connection_events(load: Load, connection: Connection) -> Iterator[Event]:
         own_signals = signals[request.stream_id]
         yield from _stream_events(resource, request, timing, (pid, tid), own_signals)
         yield from _chrome_events(load, request, timing, own_signals, addresses, connection.number)
+    dropped = set(trace.queue_drops)
     for sent_at_ns, arrived_at_ns, stream_id, _, _, packet, _ in trace.packet_rows:
         if arrived_at_ns is None and stream_id in tid_by_stream:
             tid = tid_by_stream[stream_id]
-            yield _instant_event(pid, tid, "lost on the way", sent_at_ns, packet=packet)
+            name = "dropped by the queue" if packet in dropped else "lost on the way"
+            yield _instant_event(pid, tid, name, sent_at_ns, packet=packet)
 
 
 def _blocking_events(connection: Connection, pid: int) -> Iterator[Event]:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from h3sim.schemes import Scheme
     from h3sim.trace import Trace
     from h3sim.transport import LinkProfile, Network, TransportProfile
+    from h3sim.transport.link_profile import LinkJitter
     from h3sim.transport.network import CrossFlow
 
 
@@ -179,7 +180,7 @@ def _path_values(network: Network) -> dict[str, Any]:
         values |= {
             "loss": down.loss,
             "mean_loss_burst": down.loss_burst,
-            "reorder": _describe_link_jitter(down),
+            "reorder": _link_reordering(down),
         }
         for name in ("queue_bdp", "queue_bytes", "queue_packets"):
             values[name] = getattr(down, name)
@@ -188,14 +189,18 @@ def _path_values(network: Network) -> dict[str, Any]:
     return values
 
 
-def _describe_link_jitter(link: LinkProfile) -> str | None:
-    """Return the reordering of a link in the form of the option, or its random delays in words."""
+def _link_reordering(link: LinkProfile) -> str | None:
+    """Return the reordering of a link: in the form of the option, or the delays that cause it."""
     if link.hold is not None:
         return link.hold.text
-    if link.jitter is None:
-        return None
-    mean_ms, deviation_ms = to_ms(link.jitter.mean_ns), to_ms(link.jitter.deviation_ns)
-    return f"{link.jitter.distribution.value} {mean_ms:g} ms, deviation {deviation_ms:g} ms"
+    if link.jitter is not None and link.jitter.reorder:
+        return _describe_link_jitter(link.jitter)
+    return None
+
+
+def _describe_link_jitter(jitter: LinkJitter) -> str:
+    mean_ms, deviation_ms = to_ms(jitter.mean_ns), to_ms(jitter.deviation_ns)
+    return f"{jitter.distribution.value} {mean_ms:g} ms, deviation {deviation_ms:g} ms"
 
 
 def _browser_values(browser: BrowserModel) -> dict[str, Any]:
@@ -274,6 +279,8 @@ def _describe_path(network: Network, values: dict[str, Any]) -> Iterator[tuple[s
     yield "queue", _describe_queue(down)
     if values["reorder"]:
         yield "reordering", _describe_reordering(values["reorder"])
+    elif down.jitter is not None:
+        yield "jitter", f"jitter {_describe_link_jitter(down.jitter)}, in order"
 
 
 def _describe_reordering(text: str | None) -> str:

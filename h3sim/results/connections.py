@@ -19,11 +19,21 @@ if TYPE_CHECKING:
 
 
 class PacketCount(NamedTuple):
-    """Counts of data packets."""
+    """Counts of data packets.
+
+    Of the *lost*, which never arrived, the queue of the bottleneck dropped *queue_drops*, and the
+    others were lost on the way.
+    """
 
     sent: int
     lost: int
     retransmitted: int
+    queue_drops: int
+
+
+def packet_count(trace: Trace) -> PacketCount:
+    """Return the counts of the data packets of *trace*."""
+    return PacketCount(*metrics.count_packets(trace), metrics.count_queue_drops(trace))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -74,7 +84,7 @@ class Connection:
     @property
     def packets(self) -> PacketCount:
         """The number of its data packets."""
-        return PacketCount(*metrics.count_packets(self.trace))
+        return packet_count(self.trace)
 
     def __repr__(self) -> str:
         return f"<Connection {self.number} to {', '.join(self.hosts)}: {self.n_requests} requests>"

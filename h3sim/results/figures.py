@@ -220,8 +220,9 @@ FIGURES: tuple[Figure, ...] = (
         "packets",
         "packets",
         {
-            "lost": "data packets lost",
+            "lost": "data packets that never arrived",
             "retransmitted": "data packets with retransmitted data",
+            "queue_drops": "the lost ones that the queue of the bottleneck dropped",
         },
         can_be_zero=True,
     ),

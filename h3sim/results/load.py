@@ -12,7 +12,7 @@ from h3sim.errors import InputError, NothingToMeasureError
 from h3sim.lazy import reporting
 from h3sim.page import Kind
 from h3sim.results.configuration import configuration, hol_figures, identity, in_words, notes
-from h3sim.results.connections import Connection, PacketCount
+from h3sim.results.connections import Connection, PacketCount, packet_count
 from h3sim.results.figures import columns_of
 from h3sim.results.milestones import WithMilestones
 from h3sim.schema import format_value, is_quantity
@@ -233,8 +233,8 @@ class Load(WithMilestones, RichDisplay):
 
     @cached_property
     def packets(self) -> PacketCount:
-        """Counts of data packets: sent, lost, and retransmissions."""
-        return PacketCount(*metrics.count_packets(self.trace))
+        """Counts of data packets: sent, lost, retransmissions, and dropped by the queue."""
+        return packet_count(self.trace)
 
     @cached_property
     def multiplexing(self) -> Multiplexing:

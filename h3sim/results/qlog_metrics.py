@@ -81,13 +81,17 @@ class Measurement:
     def packets(self) -> PacketCount:
         """Counts of data packets, including those inferred from gaps in their numbers.
 
-        With inferred packets, the number of retransmissions is None.
+        With inferred packets, the number of retransmissions is None. So is that of packets which a
+        queue dropped, if any were lost: a log does not have the reason.
         """
         sent, lost, retransmitted = metrics.count_packets(self.trace)
         unseen = self.log.unseen_packets
-        # As Any, since only logs lack this count.
+        # As Any, since only logs lack these counts.
         known: Any = None if unseen else retransmitted
-        return PacketCount(sent=sent + unseen, lost=lost + unseen, retransmitted=known)
+        n_dropped: Any = None if lost + unseen else 0
+        return PacketCount(
+            sent=sent + unseen, lost=lost + unseen, retransmitted=known, queue_drops=n_dropped
+        )
 
     def byte_index_or_none(
         self, which: Which = "all", *, sample_ms: float | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from h3sim.metrics import SAMPLE_MS
+from h3sim.metrics import SAMPLE_MS, count_blocked
 from h3sim.results.milestones import PARTS_OF_TIME
 from h3sim.table import MISSING, Column, Table
 from h3sim.text import plural
@@ -12,6 +12,7 @@ from h3sim.text import plural
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from h3sim.results.connections import PacketCount
     from h3sim.results.load import Load, Which
 
 
@@ -80,6 +81,10 @@ def sampled_every(sample_ms: float) -> str:
 def metrics_of(load: Load, *, sample_ms: float | None = None) -> list[tuple[str, str]]:
     """Return the metrics of a load as (name, value); *sample_ms* adds sampled ByteIndexes."""
     hol = load.hol
+    blocked = [count_blocked(connection.trace) for connection in load.connections]
+    n_within, n_across = (sum(counts) for counts in zip(*blocked, strict=True))
+    within = _hol(hol.stream_bytes, hol.stream_delay_ms, n_within)
+    across = _hol(hol.connection_bytes, hol.connection_delay_ms, n_across)
     return [
         ("ByteIndex, all", _index(load, "all")),
         ("ByteIndex, above the fold", _index(load, "atf")),
@@ -87,8 +92,8 @@ def metrics_of(load: Load, *, sample_ms: float | None = None) -> list[tuple[str,
         ("page load", _ms(load.page_load_ms)),
         *_milestones(load),
         ("packets", _packets(load)),
-        ("HOL blocking within streams", _hol(hol.stream_bytes, hol.stream_delay_ms)),
-        ("HOL blocking across streams", _hol(hol.connection_bytes, hol.connection_delay_ms)),
+        ("HOL blocking within streams", within),
+        ("HOL blocking across streams", across),
         ("delivery batches", batches(hol.stack_histogram)),
     ]
 
@@ -164,7 +169,24 @@ def batches(histogram: Mapping[Any, int]) -> str:
 
 def _packets(load: Load) -> str:
     packets = load.packets
-    return f"{packets.sent:,} sent, {packets.lost:,} lost, {packets.retransmitted:,} retransmitted"
+    losses = describe_losses(packets)
+    return f"{packets.sent:,} sent, {losses}, {packets.retransmitted:,} retransmitted"
+
+
+def describe_losses(packets: PacketCount) -> str:
+    """Describe how many packets were lost on the way, and how many the queue dropped.
+
+    >>> from h3sim.results import PacketCount
+    >>> describe_losses(PacketCount(sent=90, lost=5, retransmitted=5, queue_drops=3))
+    '2 lost on the way, 3 dropped by the queue'
+    >>> describe_losses(PacketCount(sent=90, lost=5, retransmitted=5, queue_drops=5))
+    '5 dropped by the queue'
+    """
+    if not packets.queue_drops:
+        return f"{packets.lost:,} lost"
+    dropped = f"{packets.queue_drops:,} dropped by the queue"
+    n_on_the_way = packets.lost - packets.queue_drops
+    return f"{n_on_the_way:,} lost on the way, {dropped}" if n_on_the_way else dropped
 
 
 def _index(load: Load, which: Which, sample_ms: float | None = None) -> str:
@@ -181,6 +203,8 @@ def _with_ratio(value_ms: float | None, ratio: float | None) -> str:
     return f"{_ms(value_ms)}{bound}"
 
 
-def _hol(n_bytes: int, delay_ms: float) -> str:
-    """Format bytes and delay, which is a sum over packets and may exceed the load's time."""
-    return f"{n_bytes:,} bytes, {_in_ms(delay_ms)} ms summed over packets"
+def _hol(n_bytes: int, delay_ms: float, n_blocked: int) -> str:
+    """Format blocked bytes, and the mean wait: the sum may exceed the time of the load by far."""
+    if not n_blocked:
+        return f"{n_bytes:,} bytes"
+    return f"{n_bytes:,} bytes, held back for {_in_ms(delay_ms / n_blocked)} ms on average"

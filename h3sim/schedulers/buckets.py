@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 class BucketScheduler:
     """A scheduler that empties the highest bucket first, by `BucketPriority`.
 
+    Within levels 3 and 2 the lowest stream ID goes first (Marx 2019 § 3.3), which is that of the
+    earliest request, also where a later request arrives first.
+
     A signal of another type counts as bucket 0, level 2, for the least urgent resources.
 
     >>> scheduler = BucketScheduler()
@@ -27,9 +30,6 @@ class BucketScheduler:
 
     def __init__(self) -> None:
         self._priority: dict[int, BucketPriority] = {}
-        self._opening_number: dict[int, int] = {}
-        """The position of each stream in the order of opening, which its bucket keeps."""
-        self._n_opened = 0
         self._buckets: dict[int, Bucket] = {}
         """The buckets by their numbers."""
         self._active: dict[int, BucketPriority] = {}
@@ -38,11 +38,8 @@ class BucketScheduler:
         """The numbers of the buckets with an active stream, the highest first."""
 
     def open(self, stream_id: int, signal: Signal) -> None:
-        """Open the stream, behind those of its bucket that were opened before it."""
+        """Open the stream."""
         self._priority[stream_id] = _priority(signal)
-        # Set once: a stream that was blocked returns to its former position in its queue.
-        self._opening_number[stream_id] = self._n_opened
-        self._n_opened += 1
 
     def update(self, stream_id: int, signal: Signal) -> None:
         """Move the stream to another bucket or level; an unchanged one keeps its quantum."""
@@ -60,7 +57,7 @@ class BucketScheduler:
         if bucket is None:
             # Kept while empty: the alternation between levels 1 and 2 outlasts a pause.
             bucket = self._buckets[priority.bucket] = Bucket()
-        bucket.join(stream_id, priority.level, self._opening_number[stream_id])
+        bucket.join(stream_id, priority.level)
         if priority.bucket not in self._active_buckets:
             # The heap returns the lowest rank first, and the highest bucket has priority.
             self._active_buckets.put(priority.bucket, -priority.bucket)
@@ -78,7 +75,7 @@ class BucketScheduler:
     def close(self, stream_id: int) -> None:
         """Forget the stream."""
         self.deactivate(stream_id)
-        del self._priority[stream_id], self._opening_number[stream_id]
+        del self._priority[stream_id]
 
     def pick(self) -> int | None:
         """Return the stream to send next in the highest bucket that has an active stream."""

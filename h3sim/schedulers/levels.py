@@ -48,13 +48,13 @@ class Bucket:
         """Return whether no stream of it is active."""
         return self.next_stream() is None
 
-    def join(self, stream_id: int, level: int, opening_number: int) -> None:
-        """Activate a stream of that level; outside the shared one in the order of opening."""
+    def join(self, stream_id: int, level: int) -> None:
+        """Activate a stream of that level; outside the shared one in the order of IDs."""
         if level == _SHARED:
             self.shared.join(stream_id)
         else:
             queue = self.exclusive if level == _EXCLUSIVE else self.sequential
-            queue.put(stream_id, opening_number)
+            queue.put(stream_id, stream_id)
 
     def leave(self, stream_id: int, level: int) -> None:
         """Remove a stream of that level."""

@@ -509,8 +509,8 @@ class Scheme(RichDisplay):
             message = f"'draft-22' has orphan placeholders, which {name!r} does not support"
             yield ValidationIssue(key="signalling", message=message)
         for entry in self.classes:
-            if entry.arrangement.is_exclusive and self.signalling is Signalling.DRAFT_20:
-                message = "needs exclusive dependencies, which 'draft-20' lacks"
+            if entry.arrangement.is_exclusive and not signalling.has_exclusive:
+                message = f"needs exclusive dependencies, which {signalling.value!r} lacks"
                 yield ValidationIssue(key=f"classes.{entry.name}.arrangement", message=message)
 
     def _weight_problems(self) -> Iterator[ValidationIssue]:

@@ -115,9 +115,24 @@ def _tree_of(server: Queueing, about: str) -> _Properties:
     )
 
 
+_PRECEDENCE = {
+    SignalKind.NOTHING: "the scheduler decides alone, signals are ignored",
+    SignalKind.TREE: "parents go before children, siblings share by weight: more for a larger one",
+    SignalKind.STRICT: "higher strict priorities go first, equal ones share by weight",
+    SignalKind.BUCKETS: "higher buckets go first; in each, level 3 first, then 2 and 1 in turns",
+    SignalKind.EPS: "lower urgencies go first",
+    SignalKind.RANKS: "lower ranks go first",
+}
+_PRECEDENCE_OF_WEIGHTS = {
+    Weights.ZERO: "parents go before children, siblings of weight 255 first, of 0 last",
+    Weights.QUICKER_ZERO: "parents go before children, siblings of weight 255 first, of 0 last",
+    Weights.ZERO_LAST: "parents go before children, siblings of weight 0 last",
+}
 _UNKNOWN_PARENTS = {
     Signalling.DRAFT_20: UnknownParent.CREATE,
+    Signalling.DRAFT_20_CONTROL: UnknownParent.CREATE,
     Signalling.DRAFT_22: UnknownParent.ORPHANS,
+    Signalling.DRAFT_22_ROOT: UnknownParent.CREATE,
 }
 """The unknown-parent rule of a tree, if a document defines one; else that of RFC 7540."""
 
@@ -238,6 +253,16 @@ class SchedulerKind(enum.Enum):
     def batches_responses(self) -> bool:
         """True if no response begins before all requests that arrived with its own were read."""
         return self._properties.batches_responses
+
+    @property
+    def precedence(self) -> str:
+        """The values of signals that go first, in one line.
+
+        >>> SchedulerKind.EPS.precedence
+        'lower urgencies go first'
+        """
+        own = _PRECEDENCE_OF_WEIGHTS.get(self.weights)
+        return _PRECEDENCE[self.signal_kind] if own is None else own
 
     @property
     def about(self) -> str:

@@ -193,6 +193,12 @@ class Trace(RichDisplay):
     """The activities of the browser, if it computed them."""
     connection_of: tuple[int, ...] = ()
     """The connection number of each request, if there are several connections."""
+    queue_drops: tuple[int, ...] = ()
+    """The numbers of the packets down that the queue of the bottleneck dropped, rising.
+
+    Others without an arrival were lost on the way: at random, or as the network lists them. Not
+    part of the digest, which has the fate of each packet.
+    """
 
     @cached_property
     def packets(self) -> Rows[Any]:
@@ -283,6 +289,13 @@ def merged_trace(
         (connection, request.stream_id): STREAM_ID_STEP * index
         for index, (_, connection, request) in enumerate(ordered)
     }
+    new_numbers: dict[tuple[int, int], int] = {}
+    packet_rows = PacketRows.of(_merged_rows(traces, new_ids, new_numbers))
+    dropped = (
+        new_numbers.get((connection, number))
+        for connection, trace in enumerate(traces)
+        for number in trace.queue_drops
+    )
     renumberings = [_Renumbering(number, len(traces), new_ids) for number in range(len(traces))]
     # `merge` breaks ties in favour of the connection that was opened first.
     signals = merge(
@@ -299,23 +312,29 @@ def merged_trace(
             for _, connection, request in ordered
         ),
         signals=tuple(signals),
-        packet_rows=PacketRows.of(_merged_rows(traces, new_ids)),
+        packet_rows=packet_rows,
         activities=activities,
         connection_of=tuple(connection for _, connection, _ in ordered),
+        # Packets without data have no rows, and no new numbers.
+        queue_drops=tuple(sorted(number for number in dropped if number is not None)),
     )
 
 
 def _merged_rows(
-    traces: Sequence[Trace], new_ids: dict[tuple[int, int], int]
+    traces: Sequence[Trace],
+    new_ids: dict[tuple[int, int], int],
+    new_numbers: dict[tuple[int, int], int],
 ) -> Iterator[PacketRow]:
-    """Yield the packets of all connections in the order sent, renumbered."""
+    """Yield the packets of all connections in the order sent, renumbered.
+
+    The new number of each is added to *new_numbers*, by connection and number there.
+    """
 
     def with_connection(connection: int, trace: Trace) -> Iterator[tuple[int, int, PacketRow]]:
         return ((row[0], connection, row) for row in trace.packet_rows)
 
     by_time = itemgetter(0)
     rows = merge(*(with_connection(*entry) for entry in enumerate(traces)), key=by_time)
-    new_numbers: dict[tuple[int, int], int] = {}
     for _, connection, row in rows:
         sent, arrived, stream_id, offset, n_bytes, number, delivered = row
         new_number = new_numbers.setdefault((connection, number), len(new_numbers))

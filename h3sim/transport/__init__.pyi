@@ -2,9 +2,9 @@
 
 from h3sim.transport.endpoint import MessageReassembler as MessageReassembler
 from h3sim.transport.link import Link as Link
-from h3sim.transport.link_profile import HoldEveryNth as HoldEveryNth
 from h3sim.transport.link_profile import Jitter as Jitter
 from h3sim.transport.link_profile import LinkProfile as LinkProfile
+from h3sim.transport.link_profile import PacketHold as PacketHold
 from h3sim.transport.link_profile import QueueDiscipline as QueueDiscipline
 from h3sim.transport.network import ConstantRate as ConstantRate
 from h3sim.transport.network import IndependentPackets as IndependentPackets

@@ -253,4 +253,5 @@ class FairLink(ChangingLink):
     def _on_dropped(self, entry: QueuedPacket) -> None:
         """Count a packet that the queue has dropped, and report it to its flow."""
         self.queue_drops += 1
+        self.has_dropped = True
         entry.flow.on_departed(entry.packet, None)

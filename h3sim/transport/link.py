@@ -20,7 +20,7 @@ from h3sim.transport.bottleneck import (
     make_queue,
     token_units,
 )
-from h3sim.transport.link_profile import HoldEveryNth, make_draw
+from h3sim.transport.link_profile import PacketHold, make_draw
 from h3sim.transport.packets import CE, NOT_ECT
 from h3sim.units import BITS_PER_BYTE, NS_PER_S
 
@@ -157,6 +157,7 @@ class Link:
         "_overhead_bytes",
         "ecn_marks",
         "handles_packets",
+        "has_dropped",
         "loss_drops",
         "offered",
         "queue_drops",
@@ -174,6 +175,8 @@ class Link:
         self.queue_drops = 0
         self.loss_drops = 0
         self.ecn_marks = 0
+        self.has_dropped = False
+        """True if the queue dropped the last packet that will not arrive; False if it was lost."""
         self.handles_packets = profile.ecn or profile.fq_codel is not None
         """True if packets have to be sent by `send_packet`."""
         self._overhead_bytes = profile.frame_overhead_bytes
@@ -204,6 +207,7 @@ class Link:
         leaves_at_ns = self._leaves_at_ns(now_ns, wire_bytes)
         if leaves_at_ns is None:
             self.queue_drops += 1
+            self.has_dropped = True
             return None
         return self._arrives_at_ns(leaves_at_ns, wire_bytes)
 
@@ -236,6 +240,7 @@ class Link:
             arrives_at_ns += self._draw_extra_ns(wire_bytes)
         if self._draw_loss is not None and wire_bytes >= self._min_loss_bytes and self._draw_loss():
             self.loss_drops += 1
+            self.has_dropped = False
             return None
         # After the losses: a packet that never arrives delays no other.
         if self._is_ordered:
@@ -321,6 +326,7 @@ class PlainLink(Link):
         if backlog_bytes > self._roomy_bytes:
             if not self._has_room(now_ns, wire_bytes):
                 self.queue_drops += 1
+                self.has_dropped = True
                 return None
             backlog_bytes = self._backlog_bytes + wire_bytes
         # As `TokenBucket.leaves_at_ns`: in integer multiples of one time, rounded only at the end.
@@ -342,6 +348,7 @@ class PlainLink(Link):
             is_lost = self._draw_loss is not None and self._draw_loss()
         if is_lost:
             self.loss_drops += 1
+            self.has_dropped = False
             return None
         return leaves_at_ns + self._delay_ns
 
@@ -381,7 +388,7 @@ def _make_extra_delay(
         return None
     rate_bps = profile.rate_bps
     assert rate_bps is not None  # noqa: S101 - a hold counts in packets at a rate
-    hold = HoldEveryNth(profile.hold, source=streams("jitter"))
+    hold = PacketHold(profile.hold, source=streams("jitter"))
 
     def extra_ns(wire_bytes: int) -> int:
         # The time of a packet of this size at the rate is the interval that the hold counts in.
@@ -419,6 +426,7 @@ class RemoteLink(Link):
     def send(self, now_ns: int, size_bytes: int) -> int | None:
         """Return the arrival time of a packet of *size_bytes* sent now; None if it is lost."""
         arrives_at_ns = self._link.send(now_ns, size_bytes)
+        self.has_dropped = self._link.has_dropped
         return None if arrives_at_ns is None else arrives_at_ns + self._further_ns
 
     def send_packet(
@@ -431,6 +439,7 @@ class RemoteLink(Link):
     def on_departed(self, packet: WirePacket, arrives_at_ns: int | None) -> None:
         """Report the fate of *packet*, which arrives later by the rest of the path."""
         assert self._flow is not None  # noqa: S101 - it has sent the packet
+        self.has_dropped = self._link.has_dropped
         later_ns = None if arrives_at_ns is None else arrives_at_ns + self._further_ns
         self._flow.on_departed(packet, later_ns)
 

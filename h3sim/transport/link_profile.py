@@ -6,6 +6,7 @@ import enum
 import math
 import re
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,12 @@ _SMALLEST_DRAW = 2.0**-53
 """The resolution of `random.Random.random`; replaces a draw of exactly 0."""
 _MAX_PACKET_COUNT = 10**9
 """More packets than any load has; `Jitter.parse` reads up to nine digits."""
+_JITTER_PATTERN = (
+    r"(?:(?P<every>[0-9]{1,9})|(?P<percent>[0-9]{1,3}(?:\.[0-9]{1,30})?)%)"
+    r":(?P<low>[0-9]{1,9})(?:-(?P<high>[0-9]{1,9}))?"
+)
+MIN_HELD_SHARE = 1e-9
+"""The least share of packets to hold: no load has as many packets as would hold one then."""
 _PACKET_COUNT = Integer(low=0, high=_MAX_PACKET_COUNT)
 """The type of `Jitter`'s bounds."""
 _HALF: Any = None
@@ -43,16 +50,38 @@ _EXTRA_DELAY = Milliseconds(low=0, high=600_000, is_above=True)
 """The type of `LinkJitter`'s times."""
 
 
+def _optional(kind: ValueType, about: str, stand_in: Any = ABSENT) -> Any:
+    """Return a field that is None by default."""
+    return field(default=None, metadata=declare(kind, about, stand_in=stand_in))
+
+
+def percent_text(share: float) -> str:
+    """Return a share as a percentage that is read back as the same share.
+
+    >>> percent_text(0.25), percent_text(0.007)
+    ('25%', '0.7%')
+    """
+    # Through its shortest decimal form: in binary, 100 * 0.007 is not 0.7.
+    return f"{(100 * Decimal(repr(share))).normalize():f}%"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Jitter:
-    """Reordering: every *every*-th data packet is held until others have overtaken it.
+    """Reordering: some data packets are held until others have overtaken them.
+
+    These are every *every*-th packet, or each with the probability *share*.
 
     Raises:
         NetworkError: listing every value that is out of range.
     """
 
-    every: int = field(
-        metadata=declare(Integer(low=1, high=_MAX_PACKET_COUNT), "hold every n-th packet")
+    every: int | None = _optional(
+        Integer(low=1, high=_MAX_PACKET_COUNT), "hold every n-th packet", stand_in=1
+    )
+    share: float | None = _optional(
+        Number(low=MIN_HELD_SHARE, high=1, example="0.25 is 25 %"),
+        "in place of `every`: hold each packet with this probability",
+        stand_in=1.0,
     )
     min_overtaken: int = field(metadata=declare(_PACKET_COUNT, "minimum number that overtake it"))
     max_overtaken: int = field(metadata=declare(_PACKET_COUNT, "the maximum"))
@@ -62,6 +91,11 @@ class Jitter:
 
     def issues(self) -> Iterator[ValidationIssue]:
         """Yield inconsistencies between its values."""
+        if self.every is None and self.share is None:
+            yield ValidationIssue(key="every", message="is missing: give every or share")
+        if self.every is not None and self.share is not None:
+            message = "cannot be combined with every: give only one"
+            yield ValidationIssue(key="share", message=message)
         if self.max_overtaken < self.min_overtaken:
             message = f"must be at least min_overtaken ({self.min_overtaken})"
             yield ValidationIssue(
@@ -70,36 +104,51 @@ class Jitter:
 
     @classmethod
     def parse(cls, text: str) -> Jitter | None:
-        """Return the jitter that *text* describes: EVERY:LOW-HIGH, EVERY:N, or none.
+        """Return the jitter in *text*: EVERY:LOW-HIGH, SHARE%:LOW-HIGH, either with N, or none.
 
         Raises:
             NetworkError: if *text* has another form.
 
         >>> Jitter.parse("4:1-3")
-        Jitter(every=4, min_overtaken=1, max_overtaken=3)
+        Jitter(every=4, share=None, min_overtaken=1, max_overtaken=3)
+        >>> Jitter.parse("25%:2")
+        Jitter(every=None, share=0.25, min_overtaken=2, max_overtaken=2)
         """
         if text == "none":
             return None
-        match = re.fullmatch(r"([0-9]{1,9}):([0-9]{1,9})(?:-([0-9]{1,9}))?", str(text))
+        match = re.fullmatch(_JITTER_PATTERN, str(text))
         if match is None:
-            message = f"must be 'none', or like '4:1-3' or '4:2', is {format_value(text)}"
+            message = (
+                f"must be 'none', or like '4:1-3', '4:2' or '25%:1-3', is {format_value(text)}"
+            )
             raise NetworkError.at("jitter", message)
         # Only the last group may be missing: "4:2" is short for "4:2-2".
-        every, low, high = (int(group or match[2]) for group in match.groups())
+        low, high = int(match["low"]), int(match["high"] or match["low"])
         try:
-            return cls(every=every, min_overtaken=low, max_overtaken=high)
+            if match["percent"] is not None:
+                share = float(Decimal(match["percent"]) / 100)
+                return cls(share=share, min_overtaken=low, max_overtaken=high)
+            return cls(every=int(match["every"]), min_overtaken=low, max_overtaken=high)
         except NetworkError as error:
             raise NetworkError(RejectedValueError(error.problems).under("jitter")) from error
+
+    @property
+    def is_random(self) -> bool:
+        """True if another seed holds other packets, or holds them for another time."""
+        return self.every is None or self.min_overtaken < self.max_overtaken
 
     @property
     def text(self) -> str:
         """The text form, as `parse` reads it."""
         low, high = self.min_overtaken, self.max_overtaken
-        return f"{self.every}:{low}" if low == high else f"{self.every}:{low}-{high}"
+        which = str(self.every)
+        if self.share is not None:
+            which = percent_text(self.share)
+        return f"{which}:{low}" if low == high else f"{which}:{low}-{high}"
 
 
-class HoldEveryNth:
-    """The delay of every n-th data packet, as in Marx 2019 § 5.2.
+class PacketHold:
+    """The delay of data packets that others shall overtake, as in Marx 2019 § 5.2.
 
     A packet that k others shall overtake is held for k and a half send intervals: it arrives
     between the k-th packet behind it and the next. So it arrives even if nothing else is sent, as
@@ -107,7 +156,7 @@ class HoldEveryNth:
 
     >>> import random
     >>> jitter = Jitter(every=4, min_overtaken=2, max_overtaken=2)
-    >>> hold = HoldEveryNth(jitter, interval_ns=10, source=random.Random(0))
+    >>> hold = PacketHold(jitter, interval_ns=10, source=random.Random(0))
     >>> [hold.next_hold_ns() for _ in range(8)]
     [0, 0, 0, 25, 0, 0, 0, 25]
     """
@@ -124,12 +173,19 @@ class HoldEveryNth:
 
     def next_hold_of_ns(self, interval_ns: int) -> int:
         """Return the same for a given *interval_ns* between packets of this size."""
-        self._sent += 1
-        if self._sent % self._jitter.every:
+        if not self._is_next_held():
             return 0
         overtaken = self._source.randint(self._jitter.min_overtaken, self._jitter.max_overtaken)
         # The half falls between two packets, so that no two arrive at the same instant.
         return overtaken * interval_ns + interval_ns // 2 if overtaken else 0
+
+    def _is_next_held(self) -> bool:
+        """Return whether the packet that is sent now is one to hold."""
+        if self._jitter.share is not None:
+            return self._source.random() < self._jitter.share
+        self._sent += 1
+        assert self._jitter.every is not None  # noqa: S101 - `Jitter.issues`
+        return self._sent % self._jitter.every == 0
 
 
 class Distribution(enum.Enum):
@@ -308,7 +364,8 @@ class _Hold(ValueType):
         return text
 
     def schema(self) -> dict[str, Any]:
-        return {"type": "string", "pattern": "^(none|[0-9]+:[0-9]+(-[0-9]+)?)$"}
+        pattern = "^(none|([0-9]+|[0-9]+(\\.[0-9]+)?%):[0-9]+(-[0-9]+)?)$"
+        return {"type": "string", "pattern": pattern}
 
 
 class _Trace(ListOf):
@@ -333,11 +390,6 @@ class _Trace(ListOf):
         return {"anyOf": [{"type": "string"}, super().schema()]}
 
 
-def _optional(kind: ValueType, about: str, stand_in: Any = ABSENT) -> Any:
-    """Return a field that is None by default."""
-    return field(default=None, metadata=declare(kind, about, stand_in=stand_in))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkProfile:
     """One direction of a path: queue and bottleneck, loss, then delay with jitter.
@@ -350,7 +402,7 @@ class LinkProfile:
     that leave the bottleneck is lost, in bursts of mean *loss_burst* if set; or exactly those of
     *loss_list*, counted there from 0 (packets with fewer bytes than *loss_list_from_bytes* are not
     counted, since a recording may not include them). *jitter* draws an extra delay for each packet;
-    *hold* delays every n-th one by the time of k and a half packets of its size.
+    *hold* delays every n-th one, or a share, by the time of k and a half packets of its size.
 
     Raises:
         NetworkError: listing every value that is out of range.
@@ -417,7 +469,8 @@ class LinkProfile:
         default=None, metadata=declare(_JitterKeys(LinkJitter), "an extra delay")
     )
     hold: Jitter | None = field(
-        default=None, metadata=declare(_Hold(), "every n-th packet is overtaken, as `4:1-3`")
+        default=None,
+        metadata=declare(_Hold(), "packets that are overtaken, as `4:1-3` or `25%:1-3`"),
     )
 
     def __post_init__(self) -> None:
@@ -432,6 +485,12 @@ class LinkProfile:
             return None
         bits = len(self.mahimahi) * OPPORTUNITY_BYTES * BITS_PER_BYTE
         return Fraction(bits * MS_PER_S, self.mahimahi[-1])
+
+    @property
+    def is_random(self) -> bool:
+        """True if another seed loses, delays or holds other packets."""
+        holds_at_random = self.hold is not None and self.hold.is_random
+        return self.loss > 0 or self.jitter is not None or holds_at_random
 
     @property
     def queue_discipline(self) -> QueueDiscipline:

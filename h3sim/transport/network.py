@@ -304,6 +304,23 @@ class Network:
         return self.rtt_ns // 2
 
     @property
+    def is_random(self) -> bool:
+        """True if another seed loses, delays or reorders other packets.
+
+        Drops of a queue are not random: the same load fills the same queue.
+
+        >>> link = LinkProfile(rate_bps=2_000_000, queue_packets=5)
+        >>> Network(name="x", down=link).is_random
+        False
+        >>> Network(name="x", down=replace(link, loss=0.01)).is_random
+        True
+        """
+        if self.independent_packets is not None:
+            return True
+        links = any(link is not None and link.is_random for link in (self.down, self.up))
+        return links or (self.jitter is not None and self.jitter.is_random)
+
+    @property
     def packet_interval_ns(self) -> float:
         """The time between two full packets at the constant rate, or at the rate of the link down.
 

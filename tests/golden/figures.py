@@ -64,7 +64,7 @@ def _of_page(name: str) -> dict[str, Any]:
         "log": _rows(zip(*qlog_plots.delivered_curve(trace), strict=True)),
         "words": LoadPlots([first]).alt_text(),
         "waterfall": _rows(
-            (row.label, *row[2:5], row.chunks[:3])
+            (row.label, *row[2:6], row.chunks[:3], row.held[:3])
             for row in waterfall.rows_of(second, Palette(second.page))
         ),
     }

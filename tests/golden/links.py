@@ -146,7 +146,7 @@ def _page(seed: int, n_resources: int, total_bytes: int) -> Page:
 
 def _summary(load: h3sim.Load) -> dict[str, Any]:
     return {
-        "packets": list(load.packets),
+        "packets": list(load.packets[:3]),
         "byte_index_ms": load.byte_index(),
         "blocked_bytes": [load.hol.stream_bytes, load.hol.connection_bytes],
         "priority_frames": [

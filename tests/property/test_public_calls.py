@@ -280,7 +280,7 @@ NOT_CALLED_WITH_VALUES = {
     ),
     *("page_to_dict", "network_to_dict", "network_to_toml", "profile_to_dict", "scheme_to_dict"),
     *("ResourceState", "Policy", "make_policy", "new_scheduler", "CustomScheduler"),
-    *("Handshake", "HoldEveryNth", "Link", "QuicEndpoint", "MessageReassembler"),
+    *("Handshake", "PacketHold", "Link", "QuicEndpoint", "MessageReassembler"),
     # Made by `load_study`, which checks what it is made of.
     "Study",
 }

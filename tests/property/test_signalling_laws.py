@@ -27,7 +27,10 @@ from tests.property import laws, signalling_laws
 from tests.property.strategies import SCHEMES
 from tests.property.test_connected_laws import networks, settings
 
-TREES = (Signalling.H2, Signalling.DRAFT_20, Signalling.DRAFT_22)
+TREES = (
+    *(Signalling.H2, Signalling.DRAFT_20, Signalling.DRAFT_20_CONTROL),
+    *(Signalling.DRAFT_22, Signalling.DRAFT_22_ROOT),
+)
 SENT = (*TREES, Signalling.EPS, Signalling.METADATA)
 
 

@@ -57,7 +57,7 @@ def test_each_picture_is_reported_in_words() -> None:
     )
     assert one.alt_text("waterfall") == (
         "A row per resource, in request order: b.js ends last, at 40 ms; b.js waits longest for its"
-        " first byte, 30 ms."
+        " first byte to be delivered, 30 ms. No byte was held back after it had arrived."
     )
     assert two.alt_text("deltas") == (
         "A bar per resource: 1 of 3 are complete sooner with rr, 1 later."

@@ -143,7 +143,7 @@ def test_json_is_a_load_of_the_documented_format_and_nothing_else(
             "sander_connection_bytes": 0,
             "stack_histogram": {"1": 3},
         },
-        "packets": {"sent": 3, "lost": 0, "retransmitted": 0},
+        "packets": {"sent": 3, "lost": 0, "retransmitted": 0, "queue_drops": 0},
         "resources": [
             {
                 "id": "/",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,7 +12,7 @@ import pytest
 import h3sim
 from h3sim.errors import NetworkError
 from h3sim.trace import ConnectionOrder, RecordOrder, StreamOrder
-from h3sim.transport import HoldEveryNth, Jitter
+from h3sim.transport import Jitter, PacketHold
 from tests.helpers import finished_ms, page_of, replay
 
 if TYPE_CHECKING:
@@ -126,7 +128,7 @@ class TestRecordOrder:
 
 
 def holds(jitter: Jitter, n_packets: int, seed: int = 0) -> list[int]:
-    hold = HoldEveryNth(jitter, interval_ns=10, source=random.Random(seed))
+    hold = PacketHold(jitter, interval_ns=10, source=random.Random(seed))
     return [hold.next_hold_ns() for _ in range(n_packets)]
 
 
@@ -143,6 +145,35 @@ class TestJitter:
         assert set(drawn[::2]) == {0}
         # Nobody overtaking means not held at all.
         assert set(drawn[1::2]) == {0, 15, 25, 35}
+
+    def test_a_share_of_the_packets_is_held_at_random_and_not_at_regular_distances(self) -> None:
+        jitter = Jitter(share=0.25, min_overtaken=1, max_overtaken=3)
+        drawn = holds(jitter, 40_000)
+        held = [number for number, delay in enumerate(drawn) if delay]
+        # Four standard deviations of a binomial count: 4 * sqrt(40,000 * 3 / 16) = 346.
+        assert len(held) == pytest.approx(10_000, abs=346)
+        # The n-th after one that is held is the next with probability 1/4 * (3/4) ** (n - 1).
+        gaps = Counter(after - before for before, after in pairwise(held))
+        for n in (1, 2, 3, 4, 8):
+            assert gaps[n] / len(held) == pytest.approx(0.25 * 0.75 ** (n - 1), abs=0.02)
+        assert {delay: n / len(held) for delay, n in Counter(drawn).items() if delay} == (
+            pytest.approx({15: 1 / 3, 25: 1 / 3, 35: 1 / 3}, abs=0.02)
+        )
+        assert holds(jitter, 100) == drawn[:100]
+        assert holds(jitter, 100, seed=1) != drawn[:100]
+
+    def test_of_four_parallel_images_held_at_random_no_single_one_has_all_that_is_held(
+        self,
+    ) -> None:
+        """Held strictly every fourth, of four that take turns it is always the same."""
+        steps = [(0, "image", 40)] * 4
+
+        def held_of(reorder: str) -> set[int]:
+            rows = replay(steps, "rr", reorder=reorder).trace.packet_rows
+            return {row[2] for row in rows if row[1] > row[0]}
+
+        assert len(held_of("4:1-3")) == 1
+        assert len(held_of("25%:1-3")) == 4
 
     def test_a_held_packet_arrives_even_if_no_other_is_sent(self) -> None:
         # The second and last packet, of 20, is held for 3.5 intervals.
@@ -165,18 +196,40 @@ class TestJitter:
         ]
         assert delays[0] == delays[1] == delays[2]
 
+    def test_all_schemes_meet_the_same_jitter_of_a_share(self) -> None:
+        steps = [(0, "document", 50), (0, "image", 50)]
+        delays = [
+            [row[1] - row[0] for row in replay(steps, scheme, reorder="25%:1-3").trace.packet_rows]
+            for scheme in ("rr", "fifo", "bucket")
+        ]
+        assert delays[0] == delays[1] == delays[2]
+
     @pytest.mark.parametrize(
         ("text", "jitter"),
         [
             ("4:1-3", Jitter(every=4, min_overtaken=1, max_overtaken=3)),
             ("10:0", Jitter(every=10, min_overtaken=0, max_overtaken=0)),
+            ("25%:1-3", Jitter(share=0.25, min_overtaken=1, max_overtaken=3)),
+            ("0.7%:2", Jitter(share=0.007, min_overtaken=2, max_overtaken=2)),
+            (
+                "0.00000012345678901234566%:2",
+                Jitter(share=1.2345678901234566e-09, min_overtaken=2, max_overtaken=2),
+            ),
+            ("100%:0-1", Jitter(share=1.0, min_overtaken=0, max_overtaken=1)),
             ("none", None),
         ],
     )
     def test_jitter_is_read_from_text(self, text: str, jitter: Jitter | None) -> None:
         assert Jitter.parse(text) == jitter
+        assert jitter is None or jitter.text == text
 
-    @pytest.mark.parametrize("text", ["", "4", "4:", "4:-1", "a:1", "4:1-3-5", "4:3-1", "0:1"])
+    @pytest.mark.parametrize(
+        "text",
+        [
+            *("", "4", "4:", "4:-1", "a:1", "4:1-3-5", "4:3-1", "0:1"),
+            *("%:1", "0%:1", "101%:1", "25%", "2.%:1", ".5%:1", "4%%:1", "25 %:1"),
+        ],
+    )
     def test_other_text_is_refused(self, text: str) -> None:
         with pytest.raises(NetworkError, match="jitter"):
             Jitter.parse(text)

@@ -81,6 +81,7 @@ class DelayLink:
     """Carries each packet with the same delay, except lost ones."""
 
     handles_packets = False
+    has_dropped = False
 
     def __init__(self, *lost: int) -> None:
         self.sizes: list[int] = []

@@ -176,7 +176,7 @@ def test_every_error_of_a_file_is_listed_with_its_key() -> None:
         "f.toml: down.loss: must be a number (0.02 is 2 %), is True",
         "f.toml: down.loss_list[1]: must be a whole number, is 2.5",
         "f.toml: down.reorder: says something about jitter_ms, which is missing",
-        "f.toml: down.hold: must be 'none', or like '4:1-3' or '4:2', is 'often'",
+        "f.toml: down.hold: must be 'none', or like '4:1-3', '4:2' or '25%:1-3', is 'often'",
         "f.toml: up.rate_mbps: must be a number, is '1'",
         "f.toml: up.mahimahi: must be a path, or a list of milliseconds, is 3",
         "f.toml: up.burst_bytes: must be a whole number, is 1.5",

@@ -327,6 +327,19 @@ def test_every_nth_packet_is_held_for_packets_of_its_size() -> None:
     assert arrivals_ms(down, *[(0, 125)] * 3) == [1, 4.5, 3]  # 2 ms and 2.5 times 1 ms
 
 
+def test_a_share_of_packets_is_held_for_packets_of_their_size() -> None:
+    hold = Jitter(share=0.5, min_overtaken=2, max_overtaken=2)
+    numbers = random.Random(7)
+    down = link(source=random.Random(7), rate_bps=1_000_000, burst_bytes=0, hold=hold)
+    expected_ms = []
+    for number in range(1, 21):
+        is_held = numbers.random() < 0.5
+        if is_held:
+            numbers.randint(2, 2)  # how many overtake it
+        expected_ms.append(number + 2.5 * is_held)
+    assert arrivals_ms(down, *[(0, 125)] * 20) == expected_ms
+
+
 # Values
 
 

@@ -11,7 +11,7 @@ import pytest
 from h3sim.errors import NetworkError
 from h3sim.trace import Delivery
 from h3sim.transport import ConstantRate, LinkProfile, Network, Protocol
-from h3sim.transport.link_profile import HoldEveryNth, Jitter
+from h3sim.transport.link_profile import Jitter, PacketHold
 from h3sim.transport.network import CrossFlow, parse_cross_traffic
 from h3sim.units import mbps, ms
 
@@ -164,12 +164,12 @@ class TestHolding:
 
     def test_a_packet_that_none_shall_overtake_is_not_held(self) -> None:
         jitter = Jitter(every=2, min_overtaken=0, max_overtaken=0)
-        hold = HoldEveryNth(jitter, interval_ns=10, source=random.Random(0))
+        hold = PacketHold(jitter, interval_ns=10, source=random.Random(0))
         assert [hold.next_hold_ns() for _ in range(4)] == [0, 0, 0, 0]
 
     def test_one_that_others_shall_overtake_is_held_between_two_of_them(self) -> None:
         jitter = Jitter(every=2, min_overtaken=1, max_overtaken=1)
-        hold = HoldEveryNth(jitter, interval_ns=10, source=random.Random(0))
+        hold = PacketHold(jitter, interval_ns=10, source=random.Random(0))
         assert [hold.next_hold_ns() for _ in range(4)] == [0, 15, 0, 15]
         assert [hold.next_hold_of_ns(100) for _ in range(2)] == [0, 150]
 

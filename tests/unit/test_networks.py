@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import h3sim
 from h3sim.errors import InputError, NetworkError, UnknownNameError
+from h3sim.results import in_words
+from h3sim.results.configuration import configuration
 from h3sim.transport import ConstantRate, Jitter, Network, network_from_dict, network_from_toml
 from h3sim.transport.network import network_to_dict
+from tests.helpers import page_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,6 +54,25 @@ def test_every_field_is_read() -> None:
         constant_rate=ConstantRate(packet_bytes=1200, interval_ns=Fraction(3_200_000)),
         jitter=Jitter(every=4, min_overtaken=1, max_overtaken=3),
     )
+
+
+def test_a_share_of_packets_to_hold_is_read_and_written_back() -> None:
+    network = network_from_toml(GOOD.replace("every = 4", "share = 0.25"), source="x")
+    assert network.jitter == Jitter(share=0.25, min_overtaken=1, max_overtaken=3)
+    assert network_from_dict(network_to_dict(network)) == network
+    link = {"rate_mbps": 2, "hold": "25%:1-3"}
+    document = {"format": "h3sim-network/1", "name": "x", "down": link}
+    links = network_from_dict(document)
+    assert links.down is not None
+    assert links.down.hold == network.jitter
+    assert network_from_dict(network_to_dict(links)) == links
+
+
+def test_the_held_packets_are_every_nth_or_a_share_and_not_both_or_neither() -> None:
+    assert positions(GOOD.replace("every = 4", "every = 4\nshare = 0.5")) == ["jitter.share"]
+    assert positions(GOOD.replace("every = 4\n", "")) == ["jitter.every"]
+    assert positions(GOOD.replace("every = 4", "share = 0")) == ["jitter.share"]
+    assert positions(GOOD.replace("every = 4", "share = 1.5")) == ["jitter.share"]
 
 
 def test_a_rate_that_is_written_reads_back_exactly() -> None:
@@ -225,3 +247,27 @@ def test_ticks_fall_on_integer_multiples_and_are_cut_to_nanoseconds() -> None:
     assert [constant_rate.first_tick_from(at_ns) for at_ns in (0, 1, 11_200_000, 11_200_001)] == [
         *(0, 1, 3, 4)
     ]
+
+
+@pytest.mark.parametrize(
+    ("network", "reorder", "words"),
+    [
+        ({"jitter_ms": 2}, None, {"jitter": "jitter uniform 2 ms, deviation 1 ms, in order"}),
+        (
+            {"jitter_ms": 2, "reorder": True},
+            "uniform 2 ms, deviation 1 ms",
+            {"reordering": "reordering uniform 2 ms, deviation 1 ms"},
+        ),
+        ({"hold": "25%:1-3"}, "25%:1-3", {"reordering": "reordering 25%:1-3"}),
+        ({}, None, {}),
+    ],
+)
+def test_reordering_is_reported_only_where_packets_may_overtake(
+    network: Any, reorder: str | None, words: dict[str, str]
+) -> None:
+    link = {"rate_mbps": 2, **network}
+    links = network_from_dict({"format": "h3sim-network/1", "name": "x", "down": link})
+    load = h3sim.simulate(page_of({"id": "/", "kind": "document", "bytes": 9}), network=links)
+    assert configuration(load.spec)["reorder"] == reorder
+    found = in_words(load)
+    assert {key: found[key] for key in ("jitter", "reordering") if key in found} == words

@@ -410,7 +410,7 @@ def test_up_to_12_resources_have_colours_of_their_own_and_more_a_shade_of_their_
     assert entries(small) == ["1  /", *(f"{i + 1}  r{i}" for i in range(1, 12))]
     load = h3sim.simulate(large_page(16), scheme="fifo")
     assert entries(load) == [
-        "above the fold: 5, 30 kB",
+        "above the fold, not render-blocking: 5, 30 kB",
         "render-blocking: 3, 18 kB",
         "rest: 8, 48 kB",
     ]

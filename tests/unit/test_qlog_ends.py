@@ -44,7 +44,7 @@ def test_a_server_derives_arrivals_from_acknowledgements(tmp_path: Path) -> None
         "whether 1 packet arrived, neither acknowledged nor lost; taken as arrived",
     )
     figures = measured_to_dict(log)
-    assert figures["packets"] == {"sent": 5, "lost": 1, "retransmitted": 1}
+    assert figures["packets"] == {"sent": 5, "lost": 1, "retransmitted": 1, "queue_drops": None}
     assert (figures["hol"]["stream_bytes"], figures["hol"]["stream_delay_ms"]) == (100, 39)
 
 
@@ -93,7 +93,12 @@ def test_both_ends_logs_make_up_one_connection(tmp_path: Path) -> None:
     request = log.trace.requests[0]
     assert (request.requested_at_ns, request.arrived_at_ns) == (20 * MS, 40 * MS)
     assert log.unseen_packets == 0
-    assert measured_to_dict(log)["packets"] == {"sent": 5, "lost": 1, "retransmitted": 1}
+    assert measured_to_dict(log)["packets"] == {
+        "sent": 5,
+        "lost": 1,
+        "retransmitted": 1,
+        "queue_drops": None,
+    }
 
 
 def test_two_clocks_that_cannot_be_compared_leave_only_the_clients(tmp_path: Path) -> None:

@@ -75,9 +75,17 @@ def test_reordering_can_be_written_as_a_table(by: Any) -> None:
     assert {row["reorder"] for row in rows} == {text}
 
 
+def test_random_reordering_can_be_written_as_a_table() -> None:
+    config = h3sim.LoadConfig(reorder={"share": 0.007, "by": (1, 3)})
+    assert config == h3sim.LoadConfig(reorder="0.7%:1-3")
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
+        ({"by": 1}, r"reorder\.every: or share is needed"),
+        ({"every": 4, "share": 0.5, "by": 1}, r"reorder\.every: or share is needed, and not both"),
+        ({"share": 0, "by": 1}, r"reorder\.share: must be 1e-09 to 1"),
         ({"every": 4}, r"reorder\.by: is missing"),
         ({"every": 4, "by": (3, 1)}, "max_overtaken: must be at least min_overtaken"),
         ({"every": 0, "by": 1, "of": 2}, r"reorder\.every: must be at least 1"),

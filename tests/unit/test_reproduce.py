@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -181,6 +182,15 @@ def test_a_full_run_gives_the_published_verdict_and_the_quick_one_is_stated(
     assert "1 holds, 0 in part, 1 does not hold" in text
     section = text.partition("**marx-11: holds.**")[2].partition("**marx")[0]
     assert "quick one it holds in part" in section
+
+
+def test_the_counts_of_runs_are_those_of_the_table_and_add_up() -> None:
+    text = (ROOT / "docs" / "findings.md").read_text("utf-8")
+    runs = Counter(re.findall(r"^\|.*\| (full|quick|-) \|$", text, re.M))
+    paragraph = re.search(r"\*\*The runs\.\*\*(.*?)\n\n", text, re.S)
+    assert paragraph is not None
+    numbers = [int(number) for number in re.findall(r"\b\d+\b", paragraph[1])]
+    assert numbers == [runs.total(), runs["full"], runs["quick"], runs["-"]]
 
 
 def test_the_command_takes_verdicts_from_the_document_of_a_full_run(tmp_path: Path) -> None:

@@ -219,14 +219,20 @@ class TestBuckets:
         # Stream 0 of level 1 had the last turn: level 2, then the second round's stream 4.
         assert turns(scheduler, 4) == [12, 4, 12, 0]
 
-    def test_levels_3_and_2_are_ordered_by_arrival_not_by_id(self) -> None:
+    @pytest.mark.parametrize("level", [2, 3])
+    def test_levels_3_and_2_are_ordered_by_id_whatever_arrives_first(self, level: int) -> None:
+        """Marx 2019 § 3.3: sequentially by stream ID."""
         scheduler = opened(
             BucketScheduler(),
-            {8: bucket_priority(5, 3), 0: bucket_priority(5, 3), 4: bucket_priority(5, 2)},
+            {
+                8: bucket_priority(5, level),
+                0: bucket_priority(5, level),
+                4: bucket_priority(5, level),
+            },
         )
-        assert drain_order(scheduler, 3) == [8, 0, 4]
+        assert drain_order(scheduler, 3) == [0, 4, 8]
 
-    def test_a_stream_that_comes_back_keeps_its_arrival(self) -> None:
+    def test_a_stream_that_comes_back_is_first_again(self) -> None:
         scheduler = opened(BucketScheduler(), {0: bucket_priority(5, 3), 4: bucket_priority(5, 3)})
         scheduler.deactivate(0)
         assert scheduler.pick() == 4

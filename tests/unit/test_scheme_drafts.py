@@ -10,6 +10,10 @@ from dataclasses import replace
 import pytest
 
 import h3sim
+from h3sim import catalog
+from h3sim.cli import main
+from h3sim.errors import SchemeError
+from h3sim.schemes.model import scheme_from_toml
 from tests.helpers import finished_ms, replay, scripted_page
 
 CRITICAL, VISIBLE = {"critical": True}, {"above_the_fold": True}
@@ -31,6 +35,24 @@ def test_what_is_behind_in_a_chain_goes_while_its_parent_is_not_ready(scheme: st
     load = replay(steps, scheme, handshake=False)
     # 10: image 4; from 15 on the document, then image 4 again.
     assert load.trace.order == [4, 0, 0, 4, 4, 8]
+
+
+@pytest.mark.parametrize("signalling", ["draft-20-control", "draft-22-root"])
+def test_the_stages_between_the_drafts_can_be_chosen_in_a_scheme_file(signalling: str) -> None:
+    text = catalog.text_of("scheme", "fifo-draft-20").replace('"draft-20"', f'"{signalling}"')
+    scheme = scheme_from_toml(text, source="x")
+    assert scheme.signalling.value == signalling
+    steps = [(0, "document", 2), (0, "image", 2), (15, "script", 1)]
+    load = h3sim.simulate(scripted_page(steps), scheme=scheme, handshake=False)
+    assert load.trace.order == [0, 0, 4, 4, 8]
+
+
+def test_only_from_draft_22_on_dependencies_can_be_exclusive() -> None:
+    text = catalog.text_of("scheme", "fifo-draft-22")
+    for signalling in ("draft-20", "draft-20-control"):
+        with pytest.raises(SchemeError, match=f"which '{signalling}' lacks"):
+            scheme_from_toml(text.replace('"draft-22"', f'"{signalling}"'), source="x")
+    scheme_from_toml(text.replace('"draft-22"', '"draft-22-root"'), source="x")
 
 
 @pytest.mark.parametrize("scheme", FIREFOX)
@@ -112,3 +134,24 @@ def test_255_is_a_share_in_pr_2723_and_goes_first_in_the_code_of_marx_2019() -> 
     # Weights 255, 254 and 0. 1/255 < 1/254 < 2/255 < 2/254.
     assert replay(steps, "zeroweight-2723").trace.order == [0, 4, 0, 4, 0, 8]
     assert replay(steps, "zeroweight-simple").trace.order == [0, 0, 0, 4, 4, 8]
+
+
+@pytest.mark.parametrize(
+    ("scheme", "words"),
+    [
+        ("bucket-html", "higher buckets go first"),
+        ("chrome-eps", "lower urgencies go first"),
+        ("swett", "higher strict priorities go first"),
+        ("dfifo", "parents go before children"),
+        ("zeroweight", "weight 255 first, of 0 last"),
+        ("atf-first", "lower ranks go first"),
+    ],
+)
+def test_a_scheme_that_is_shown_says_which_priorities_go_first(
+    scheme: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["show", "scheme", scheme]) == 0
+    out = capsys.readouterr().out
+    assert words in " ".join(out.split())
+    assert main(["show", "scheme", scheme, "--toml"]) == 0
+    assert words not in capsys.readouterr().out

@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 
 DEFAULT = H2Priority()
 ORPHAN = H2Priority(depends_on=ORPHANS)
-TREES = (Signalling.H2, Signalling.DRAFT_20, Signalling.DRAFT_22)
+CONTROL = (Signalling.DRAFT_20_CONTROL, Signalling.DRAFT_22, Signalling.DRAFT_22_ROOT)
+"""All on the control stream, the first signal of a stream included."""
+TREES = (Signalling.H2, Signalling.DRAFT_20, *CONTROL)
 
 
 def heard(changes: Iterable[SchedulerUpdate]) -> list[tuple[str, int, Signal]]:
@@ -50,6 +52,15 @@ class TestPriorityReceiver:
         receiver = PriorityReceiver(Signalling.DRAFT_22)
         assert heard(receiver.on_request(0, None)) == [("open", 0, ORPHAN)]
         assert heard(receiver.on_message(0, on(None, 7))) == [("update", 0, on(None, 7))]
+
+    @pytest.mark.parametrize("signalling", [Signalling.DRAFT_20_CONTROL, Signalling.DRAFT_22_ROOT])
+    def test_without_orphans_a_stream_is_below_the_root_with_weight_16_until_its_frame_arrives(
+        self, signalling: Signalling
+    ) -> None:
+        """Marx 2019 §§ 3.1 and 3.2."""
+        receiver = PriorityReceiver(signalling)
+        assert heard(receiver.on_request(0, None)) == [("open", 0, on(None, 16))]
+        assert heard(receiver.on_message(0, on(-1, 7))) == [("update", 0, on(-1, 7))]
 
     @pytest.mark.parametrize("signalling", TREES)
     def test_the_control_stream_counts_although_the_request_comes_later(
@@ -73,7 +84,9 @@ class TestPriorityReceiver:
         [
             (Signalling.H2, on(0, 9, exclusive=True)),
             (Signalling.DRAFT_20, on(None, 9)),
+            (Signalling.DRAFT_20_CONTROL, on(None, 9)),
             (Signalling.DRAFT_22, on(ORPHANS, 9)),
+            (Signalling.DRAFT_22_ROOT, on(None, 9)),
         ],
     )
     def test_a_parent_that_was_closed_is_not_waited_for(
@@ -197,9 +210,9 @@ def talking(signalling: Signalling) -> tuple[Log, WireSignalling, list[tuple[int
 class TestWireSignalling:
     @pytest.mark.parametrize(
         ("signalling", "n_bytes"),
-        [(Signalling.H2, 14), (Signalling.DRAFT_20, 8), (Signalling.DRAFT_22, 8)],
+        [(Signalling.H2, 14), (Signalling.DRAFT_20, 8), *((way, 8) for way in CONTROL)],
     )
-    def test_only_in_draft_22_a_request_needs_a_frame_for_itself(
+    def test_only_on_the_control_stream_a_request_needs_a_frame_for_itself(
         self, signalling: Signalling, n_bytes: int
     ) -> None:
         _, signals, sent = talking(signalling)
@@ -207,7 +220,7 @@ class TestWireSignalling:
         assert sent == [(0, n_bytes)]
         signals.on_requested(0, SOME)
         signals.on_requested(4, SOME)
-        n_frames = 1 + (3 if signalling is Signalling.DRAFT_22 else 1)
+        n_frames = 1 + (3 if signalling in CONTROL else 1)
         assert sent == [(number, n_bytes) for number in range(n_frames)]
         signals.on_finished(0)
         assert sent[-1] == (n_frames, n_bytes)
