@@ -11,13 +11,14 @@ from h3sim.cli import common, output, shared
 from h3sim.cli.command import Argument, Options, call_with, command
 from h3sim.errors import InputError
 from h3sim.importers.crux import NetworkShare, read_crux
+from h3sim.page.recording import ESTIMATED_WITHIN
 from h3sim.schema import format_value
 from h3sim.schema.values import Integer, Number
 from h3sim.study import Hints, Recommendation, SearchResult, hints, recommend, search
 from h3sim.study.fidelity import Grade
 from h3sim.study.hints import HARMS, METRICS
 from h3sim.study.recommendation import EXAMPLE, read_subject
-from h3sim.study.search import DEPLOYABLE, ESTIMATED_WITHIN, ROBUSTNESS_NETWORKS, arms_of
+from h3sim.study.search import DEPLOYABLE, ROBUSTNESS_NETWORKS, arms_of
 from h3sim.table import FINE_TOLERANCE, MISSING, Column, decimals_of
 from h3sim.text import escape_control
 
@@ -200,7 +201,8 @@ _SEARCH_ARGUMENTS = (
     Argument(
         "--network-uncertainty FACTOR",
         "with each seed, multiply RTT and rate by factors between 1/FACTOR and FACTOR"
-        f" (default: {ESTIMATED_WITHIN:g} for a network estimated from a recording, else 1)",
+        f" (default: for the network of a recording as far as its estimates are apart, at least"
+        f" {ESTIMATED_WITHIN:g} unless a tool imposed it; else 1)",
         Number(low=1, high=100),
         dest="network_within",
     ),

@@ -285,7 +285,8 @@ class _Assembly:
         """
         detect_multiplexing(retained)
         root, request = self._retained.index(self._root), self._requests[self._root]
-        path = None if self._recording.is_local else path_of(retained, root)
+        stated = self._recording.stated_network
+        path = None if self._recording.is_local else path_of(retained, root, stated)
         hosts = hosts_of(retained, names, root, rtt_ms=None if path is None else path.rtt_ms)
         self._host_by_index = dict(zip(self._retained, hosts.names, strict=True))
         if path is not None:
@@ -295,6 +296,11 @@ class _Assembly:
             rtts_ms = [rtt_by_host.get(name, path.rtt_ms) for name in names]
             set_release_times(retained, hosts.group_numbers(names), rtts_ms, request)
             think_times_ms = server_times(retained, path, rtts_ms)
+            if stated is not None:
+                think_times_ms = [
+                    stated.server_ms.get(name) if think_ms is None else think_ms
+                    for name, think_ms in zip(names, think_times_ms, strict=True)
+                ]
             self._server_ms = dict(zip(self._retained, think_times_ms, strict=True))
         self._load_start_ms = request.start_ms if request.asked_ms is None else request.asked_ms
         return path, hosts
@@ -331,6 +337,9 @@ class _Assembly:
         if path is not None:
             values |= {"rtt_ns": ms(path.rtt_ms), "rtt_from": path.rtt_from}
             values |= {"rate_bps": path.rate_bps, "rate_from": path.rate_from}
+            values |= {"up_bps": path.up_bps, "loss": path.loss, "network_within": path.within}
+            rtts_ns = {basis: ms(rtt_ms) for basis, rtt_ms in path.rtts_ms.items()}
+            values |= {"rtt_estimates_ns": rtts_ns, "rate_estimates_bps": path.rates_bps}
         if recording.has_addresses and not recording.is_local:
             plausible = {id_: at_ms for id_, at_ms in completed_ms.items() if at_ms <= LONGEST_MS}
             completed_ns = {id_: recorded_ns(at_ms) for id_, at_ms in plausible.items()}

@@ -32,6 +32,7 @@ from h3sim.units import ms, to_ms
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from h3sim.importers.stated_network import StatedNetwork
     from h3sim.page import ImageFormat, Rectangle
 
 
@@ -374,6 +375,8 @@ class Recording:
     """Recorded start of the load, on the clock of its requests; None for the root's start."""
     times_ms: dict[str, float] = field(default_factory=dict)
     """Recorded times of the load, by the fields of `RecordedLoad` without unit."""
+    stated_network: StatedNetwork | None = None
+    """Network of the recorded load, if the file states it."""
     requests: list[RecordedRequest] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     mended: list[ValidationIssue] = field(default_factory=list)

@@ -23,6 +23,7 @@ from h3sim.config.load_config import LoadConfig, config_for, over_networks
 from h3sim.config.options import LEVEL
 from h3sim.errors import InputError, NothingToMeasureError
 from h3sim.importers.crux import NetworkShare
+from h3sim.page.recording import ESTIMATED_WITHIN
 from h3sim.schema.arguments import ErrorCollector, check_arguments
 from h3sim.schema.output import TEXT, OutputSchema, Property, rows_of
 from h3sim.schema.values import Choice, Integer, ListOf, Number, OrNone, ValueType
@@ -32,7 +33,7 @@ from h3sim.study.recommendation import subject_of
 from h3sim.study.rows import COMMON, NETWORK_WITHIN, ResultTable
 from h3sim.study.run import PageLike, SchemeLike, resolve_scheme, run_config
 from h3sim.study.runner import LoadRunner, LoadTask, read_options, with_loads
-from h3sim.study.search import ESTIMATED_WITHIN, FIRST_RESULT, varied_network, with_drawn_network
+from h3sim.study.search import FIRST_RESULT, varied_network, with_drawn_network
 from h3sim.study.statistics import holm, ratio_end, scipy_stats, student_interval
 from h3sim.text import plural
 from h3sim.trace import Rows

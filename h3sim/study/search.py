@@ -25,7 +25,7 @@ from h3sim.config.load_config import (
 )
 from h3sim.config.options import LEVEL, refuse
 from h3sim.errors import InputError, NothingToMeasureError, SchemeError, ValidationIssue
-from h3sim.page.recording import RECORDED_NETWORK
+from h3sim.page.recording import ESTIMATED_WITHIN, RECORDED_NETWORK
 from h3sim.schema import format_value
 from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
 from h3sim.schema.errors import RejectedValueError, plain_values
@@ -57,8 +57,6 @@ rr and fifo stand for servers that ignore clients' priorities.
 """
 ROBUSTNESS_NETWORKS = ("cable", "4g", "dsl")
 """Networks over which the choice is tried as well, by default."""
-ESTIMATED_WITHIN = 2.0
-"""Factor by which RTT and rate may be wrong if they were estimated from a recording."""
 _MISJUDGED_FACTOR = 2
 """Factor by which RTT and sizes differ in the tests of robustness."""
 _LOSS_OF_ROBUSTNESS = 0.02
@@ -403,9 +401,9 @@ def search(
     Each *scheduler* of your own joins the schemes, with the client signals of *signals*.
 
     RTT and rate that were estimated from a recording may be wrong: each seed multiplies them by
-    factors between 1 / *network_within* and *network_within*, by default 2 for such a network and
-    1 for one that is named. *options* are fields of `LoadConfig`, which change *config*, and of
-    `Execution`.
+    factors between 1 / *network_within* and *network_within*, by default as far as the recording's
+    estimates are apart (`network_uncertainty`), and 1 for a network that is named. *options* are
+    fields of `LoadConfig`, which change *config*, and of `Execution`.
 
     With *vary* the arms are the schemes with every combination of those values that they can have:
     of a key of their file, with dots between tables ("turn_packets", "classes.script.weight"), or
@@ -481,8 +479,7 @@ def _make_loads(
     check_names(pages=pages, schemes=[arm.scheme for arm in arms])
     within = race_options["network_within"]
     if within is None:
-        is_estimated = config.network == RECORDED_NETWORK and any(map(recorded_network, pages))
-        within = ESTIMATED_WITHIN if is_estimated else 1
+        within = network_uncertainty(pages, config)
     return _SearchLoads(
         pages=pages,
         arms=arms,
@@ -492,6 +489,25 @@ def _make_loads(
         network_within=float(within),
         first_result=race_options["first_result"],
     )
+
+
+def network_uncertainty(pages: Iterable[Page], config: LoadConfig) -> float:
+    """Return the factor by which RTT and rate of the network may be wrong; 1 if it is named.
+
+    It is that of the recording whose estimates are furthest apart.
+
+    >>> import h3sim
+    >>> network_uncertainty([h3sim.load_page("davies-meenan")], LoadConfig())
+    1.0
+    """
+    if config.network != RECORDED_NETWORK:
+        return 1.0
+    recordings = [page.recorded_load for page in pages if recorded_network(page) is not None]
+    factors = [
+        ESTIMATED_WITHIN if known is None or known.network_within is None else known.network_within
+        for known in recordings
+    ]
+    return max(factors, default=1.0)
 
 
 def default_which(pages: Sequence[Page]) -> Which:

@@ -42,6 +42,7 @@ from h3sim.importers.request_fields import (
     without_fragment,
 )
 from h3sim.importers.source import Fields, JsonPart, parsed
+from h3sim.importers.stated_network import shaping_in_har
 from h3sim.page import ImageFormat, Kind, Level
 from h3sim.schema import format_value
 from h3sim.signals import DEFAULT_WEIGHT, MAX_WEIGHT
@@ -462,6 +463,8 @@ class HarReader:
             return
         page = self._pages.get(ids[index])
         recording.times_ms |= {} if page is None else times_of_page(page)
+        if page is not None and recording.stated_network is None:
+            recording.stated_network = shaping_in_har(page)
         hero = "" if page is None else without_fragment(largest_image(page))
         for request in recording.requests:
             request.is_hero = bool(hero) and without_fragment(request.url) == hero
