@@ -70,9 +70,9 @@ _Rule: TypeAlias = "tuple[str, ...]"
 def recorded_network(page: Page | HeaderLists) -> Network | None:
     """Return the network of the recording of *page*, estimated or stated, or None.
 
-    Without a stated rate of the uplink, both links have that of the downlink. As in the shipped networks, the queue is
-    one bandwidth-delay product, but at least 64 KiB; only its overflow causes losses, and those
-    that the recording states.
+    Without a stated rate of the uplink, both links have that of the downlink. As in the shipped
+    networks, the queue is one bandwidth-delay product, but at least 64 KiB; only its overflow
+    causes losses, and those that the recording states.
     """
     known = page.recorded_load
     if known is None or known.rtt_ns is None or known.rate_bps is None:
