@@ -115,7 +115,7 @@ def _ending(judged: Fidelity) -> str:
         return "verdict"
     if judged.grade is Grade.FAIR:
         return "verdict, with how far off"
-    if judged.off_by is None:
+    if not judged.milestones:
         return f"none: {'; '.join(judged.lacks) or 'it tells no times'}"
     return f"none: {judged.sentence.partition(': ')[2].rstrip('.')}"
 

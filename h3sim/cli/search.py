@@ -15,7 +15,6 @@ from h3sim.page.recording import ESTIMATED_WITHIN
 from h3sim.schema import format_value
 from h3sim.schema.values import Integer, Number
 from h3sim.study import Hints, Recommendation, SearchResult, hints, recommend, search
-from h3sim.study.fidelity import Grade
 from h3sim.study.hints import HARMS, METRICS
 from h3sim.study.recommendation import EXAMPLE, read_subject
 from h3sim.study.search import DEPLOYABLE, ROBUSTNESS_NETWORKS, arms_of
@@ -395,7 +394,7 @@ def _print_hints(found: Hints, options: Options) -> None:
         "These help and harm": found.mixed,
         "These harm": found.harmful,
     }
-    is_poor = found.fidelity is not None and found.fidelity.grade is Grade.POOR
+    is_poor = found.fidelity is not None and not found.fidelity.grade.supports_verdict
     where = ", in a load that does not fit the recording" if is_poor else ""
     for heading, rows in groups.items():
         print(f"\n{heading}{where}:\n" if rows else f"\n{heading}{where}: none")

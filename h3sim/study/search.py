@@ -33,7 +33,7 @@ from h3sim.schema.output import COUNT, TEXT, VERSION, OutputSchema, Property, ro
 from h3sim.schema.values import Integer, Number, OrNone, TableOf, ValueType
 from h3sim.schemes import Scheme, scheme_from_dict, scheme_to_dict
 from h3sim.study.compare import Subjects, check_names, resolve_compared
-from h3sim.study.fidelity import FIDELITY, Fidelity, Grade, fidelities, gated
+from h3sim.study.fidelity import FIDELITY, Fidelity, fidelities, gated
 from h3sim.study.rows import CONFIGURATION, NETWORK_WITHIN, PAGE_DIGESTS, WHICH, ResultTable
 from h3sim.study.run import PageLike, SchedulersLike, SchemeLike, add_schedulers
 from h3sim.study.runner import LoadRunner, LoadTask, read_options, with_loads
@@ -253,9 +253,9 @@ class SearchResult(ResultTable):
     def status(self, row: SearchRow) -> str:
         """Return "best", "tied" with the best, or "worse", and whether it needs server knowledge.
 
-        If a replay fits poorly, all are "not judged".
+        If a replay supports no verdict, all are "not judged".
         """
-        if any(each.grade is Grade.POOR for each in self.fidelity.values()):
+        if not all(each.grade.supports_verdict for each in self.fidelity.values()):
             return "not judged"
         is_best = row.scheme == self.best and not self.level_with_best
         status = "worse" if row.is_worse else "best" if is_best else "tied"

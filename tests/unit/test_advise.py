@@ -27,18 +27,22 @@ QUICK: dict[str, Any] = {"schemes": ["fifo", "rr", "chrome-eps"], "n_seeds": 4}
 SHORT = ["--seeds", "4", "--scheme", "fifo,chrome-eps"]
 
 
+def judged_har(folder: Path) -> Path:
+    """Write a HAR of five responses: of fewer it cannot be judged how well a replay fits."""
+    more = [entry(f"/{n}.png", 255 + 40 * n, 6_000, send=0, wait=32, receive=20) for n in range(3)]
+    return har_file(folder, {"log": {**HAR["log"], "entries": [*HAR["log"]["entries"], *more]}})
+
+
 def test_one_command_makes_of_a_har_a_table_a_picture_and_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    more = [entry(f"/{n}.png", 260 + n, 30_000, send=0, wait=40, receive=90) for n in range(2)]
-    document = {"log": {**HAR["log"], "entries": [*HAR["log"]["entries"], *more]}}
-    path = har_file(tmp_path, document)
+    path = judged_har(tmp_path)
     assert main(["recommend", str(path), *SHORT, "--report", "shop.html"]) == 0
     printed = capsys.readouterr()
     lines = printed.out.splitlines()
     assert lines[0].startswith("The replay fits the recording ")
-    assert "shop.example: 4 resources, 159,800 bytes, from har" in lines
+    assert "shop.example: 5 resources, 117,800 bytes, from har" in lines
     assert any(line.startswith("all resources: recorded 419 ms, replayed ") for line in lines)
     assert any(line.startswith("chrome-eps ") for line in lines)
     words = " ".join(printed.out.split())
@@ -96,7 +100,7 @@ def test_what_is_not_there_is_reported(
 def test_advice_as_json_holds_the_sentence_and_what_it_rests_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["recommend", str(har_file(tmp_path)), *SHORT, "--json", "--plot", "none"]) == 0
+    assert main(["recommend", str(judged_har(tmp_path)), *SHORT, "--json", "--plot", "none"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["format"], document["above_the_fold_from"]) == ("h3sim-advice/2", "heuristic")
     assert document["sentence"]
@@ -160,7 +164,7 @@ def test_an_estimated_network_is_varied_unless_one_is_named(tmp_path: Path) -> N
 def test_an_import_begins_with_how_well_its_replay_fits(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = har_file(tmp_path)
+    path = judged_har(tmp_path)
     assert main(["import", str(path), "--no-truncate"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("The replay fits the recording ")
