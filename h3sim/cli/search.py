@@ -267,9 +267,9 @@ def _print_search(found: SearchResult, options: Options) -> None:
             ("", found.status),
         ),
     )
-    if found.robustness:
+    if sensitivity := (*found.guesses, *found.robustness):
         shown = output.of(
-            found.robustness,
+            sensitivity,
             "changed",
             "best_there",
             ("loss %", lambda row: _percent(row.loss)),

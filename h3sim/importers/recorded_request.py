@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from h3sim.importers.stated_network import StatedNetwork
-    from h3sim.page import ImageFormat, Rectangle
+    from h3sim.page import ImageFormat, Rectangle, Resource
+    from h3sim.page.har_facts import PageFacts
 
 
 REDIRECTS = frozenset((301, 302, 303, 307, 308))
@@ -283,6 +284,8 @@ class RecordedRequest:
     """Attributes from its tag and the browser, as fields of a `Resource`; None if unknown."""
     text: str = ""
     """Decoded body of a document, if recorded; its markup is read, then it is discarded."""
+    facts: Resource | None = None
+    """What h3sim itself wrote about its resource; its sizes are not among that."""
 
     @property
     def held_ms(self) -> float:
@@ -377,6 +380,8 @@ class Recording:
     """Recorded times of the load, by the fields of `RecordedLoad` without unit."""
     stated_network: StatedNetwork | None = None
     """Network of the recorded load, if the file states it."""
+    page_facts: PageFacts | None = None
+    """What h3sim itself wrote about the page."""
     requests: list[RecordedRequest] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     mended: list[ValidationIssue] = field(default_factory=list)

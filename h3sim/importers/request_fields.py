@@ -326,6 +326,8 @@ def kind_of_extension(path: str) -> Kind | None:
 
 def kind_of(request: RecordedRequest) -> tuple[Kind, str]:
     """Return the kind of a request, with the evidence in words if the kind is not recorded."""
+    if request.facts is not None:
+        return request.facts.kind, ""
     if request.kind is not None:
         return request.kind, ""
     kind, basis = kind_of_mime(plain_mime(request.mime)), "kind from the media type"

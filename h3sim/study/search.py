@@ -1,6 +1,11 @@
 """The search for the best scheme for pages over a network, and the robustness of the result.
 
 It is a race: arms (schemes and their parameters) are compared in paired rounds (bandits, F-Race).
+
+Where it was guessed which images of a recorded page are above the fold, each load is also measured
+by the other guesses (`h3sim.browser.above_the_fold.guesses`). Intervals cover all of them, and
+there is no verdict if another guess would reverse it. Loads are those with the marks of the page:
+what a browser or a clairvoyant server does about a guess is not varied.
 """
 
 from __future__ import annotations
@@ -16,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from h3sim import rng
 from h3sim._version import __version__
+from h3sim.browser.above_the_fold import GUESSES, guesses
 from h3sim.config import LoadConfig
 from h3sim.config.load_config import (
     NETWORK_OPTIONS,
@@ -25,6 +31,7 @@ from h3sim.config.load_config import (
 )
 from h3sim.config.options import LEVEL, refuse
 from h3sim.errors import InputError, NothingToMeasureError, SchemeError, ValidationIssue
+from h3sim.metrics import byte_index_ns, timings
 from h3sim.page.recording import ESTIMATED_WITHIN, RECORDED_NETWORK
 from h3sim.schema import format_value
 from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
@@ -40,7 +47,7 @@ from h3sim.study.runner import LoadRunner, LoadTask, read_options, with_loads
 from h3sim.study.statistics import ratio_end, student_interval
 from h3sim.trace import Rows
 from h3sim.transport import ConstantRate, LinkProfile, Network
-from h3sim.units import to_ms
+from h3sim.units import NS_PER_MS, to_ms
 
 if TYPE_CHECKING:
     from h3sim.page import Page
@@ -187,7 +194,7 @@ class SearchRow(NamedTuple):
 
 
 class RobustnessRow(NamedTuple):
-    """Distance of the choice from the best scheme under another condition, as a share.
+    """Distance of the choice from the best scheme under another condition or guess, as a share.
 
     *low* to *high* is its interval over pages, or over seeds of a single page; None if there are
     too few, or if the choice itself is the best.
@@ -219,6 +226,11 @@ FOUND = OutputSchema(
         "rows", rows_of(SearchRow), "one a scheme, the best first: its ByteIndex by the best's"
     ),
     Property("robustness", rows_of(RobustnessRow), "what the choice loses where it is otherwise"),
+    Property(
+        "guesses",
+        rows_of(RobustnessRow),
+        "what the choice loses if others of the images are above the fold than was guessed",
+    ),
 )
 
 
@@ -227,7 +239,7 @@ class SearchResult(ResultTable):
     """Result of `search`."""
 
     format = FOUND
-    displayed = ("rows", "robustness")
+    displayed = ("rows", "guesses", "robustness")
     best: str
     which: Which
     baseline: str
@@ -235,6 +247,8 @@ class SearchResult(ResultTable):
     rows: Rows[SearchRow]
     """The best first, then those that may be as good, then those that are worse."""
     robustness: Rows[RobustnessRow]
+    guesses: Rows[RobustnessRow]
+    """One per other guess of what is above the fold; none if nothing was guessed."""
     n_seeds: int
     """The maximum number of seeds; fewer run if no seed matters, or once the result is certain."""
     is_random: bool
@@ -253,13 +267,19 @@ class SearchResult(ResultTable):
     def status(self, row: SearchRow) -> str:
         """Return "best", "tied" with the best, or "worse", and whether it needs server knowledge.
 
-        If a replay supports no verdict, all are "not judged".
+        If a replay supports no verdict, or a guess reverses it, all are "not judged".
         """
-        if not all(each.grade.supports_verdict for each in self.fidelity.values()):
+        fits = all(each.grade.supports_verdict for each in self.fidelity.values())
+        if not fits or self.reversed_by:
             return "not judged"
         is_best = row.scheme == self.best and not self.level_with_best
         status = "worse" if row.is_worse else "best" if is_best else "tied"
         return f"{status}, {_KNOWLEDGE_NOTE}" if row.needs_server_knowledge else status
+
+    @property
+    def reversed_by(self) -> tuple[RobustnessRow, ...]:
+        """The guesses of what is above the fold under which another scheme is surely better."""
+        return tuple(row for row in self.guesses if row.low is not None and row.low > 0)
 
     @property
     def gain(self) -> float:
@@ -276,6 +296,8 @@ class SearchResult(ResultTable):
         best, *others = self.rows
         if not others:
             return f"Nothing was compared: {best.scheme} is the only scheme."
+        if self.reversed_by:
+            return self._reversed_verdict
         tied = [row for row in others if not row.is_worse]
         behind = [row for row in others if row.is_worse]
         names = _join_names([_name_with_note(row) for row in (best, *tied)])
@@ -295,6 +317,18 @@ class SearchResult(ResultTable):
         note = f"; {_join_names(close)} within {_CLOSE_RATIO - 1:.0%}" if close else ""
         sentence = f"{result}: {subject}{lead} ({certainty}){note}."
         return f"{sentence}{self._best_without_server_knowledge()}"
+
+    @property
+    def _reversed_verdict(self) -> str:
+        """Sentences for a result whose sign depends on a guess."""
+        worst = max(self.reversed_by, key=lambda row: row.loss)
+        percent = _percent_less(1 + worst.loss)
+        return (
+            f"No verdict: which scheme is best for {self._subject} depends on which images are"
+            f" above the fold, and that was guessed. It is {self.best} by the guess, but"
+            f" {worst.best_there} with {worst.changed} ({percent} less {self._byte_index} than"
+            f" {self.best}). {_MARKING_ADVICE}"
+        )
 
     def _best_without_server_knowledge(self) -> str:
         """Return a sentence on the best scheme that a client can use, unless that is the best."""
@@ -323,9 +357,12 @@ class SearchResult(ResultTable):
     def _basis(self, row: SearchRow) -> str:
         """Return the basis of the uncertainty: confidence and pairs, or that nothing is random."""
         if row.pairs == 1:
-            return "one load per scheme, no interval" if self.is_random else "no seed changes it"
+            reason = "one load per scheme, no interval" if self.is_random else "no seed changes it"
+            return f"{reason}, {_ANY_GUESS}" if self.guesses else reason
         varied = f", {varied}" if (varied := varied_network(self.network_within)) else ""
-        return f"{100 * self.confidence:g} % confidence, {row.pairs} pairs of loads{varied}"
+        guessed = f", {_ANY_GUESS}" if self.guesses else ""
+        pairs = f"{row.pairs} pairs of loads{varied}{guessed}"
+        return f"{100 * self.confidence:g} % confidence, {pairs}"
 
     @property
     def _sentences(self) -> tuple[str, ...]:
@@ -333,6 +370,8 @@ class SearchResult(ResultTable):
 
 
 _KNOWLEDGE_NOTE = "needs server knowledge"
+_ANY_GUESS = "by any guess of the images above the fold"
+_MARKING_ADVICE = "Mark them with `h3sim annotate`, or list them for --above-the-fold"
 _CLOSE_RATIO = 1.01
 """Ratio below which worse schemes are named as close: such a gain is not worth a change."""
 
@@ -515,6 +554,16 @@ def default_which(pages: Sequence[Page]) -> Which:
     return "atf" if any(_has_bytes(page, "atf") for page in pages) else "all"
 
 
+def _covering_row(row: ArmRow, by_guesses: Sequence[ArmRow]) -> ArmRow:
+    """Return *row* with an interval that covers those of all guesses."""
+    low, high, is_worse = row.low, row.high, row.is_worse
+    for other in by_guesses:
+        low = None if low is None or other.low is None else min(low, other.low)
+        high = None if high is None or other.high is None else max(high, other.high)
+        is_worse = is_worse and other.is_worse
+    return row._replace(low=low, high=high, is_worse=is_worse)
+
+
 def _search_row(arm: Arm, row: ArmRow) -> SearchRow:
     """Return the row of an arm, with the ends of ratios instead of logarithms."""
     low, high = (None if end is None else ratio_end(end) for end in (row.low, row.high))
@@ -545,6 +594,8 @@ class _SearchLoads:
     """Largest factor by which the network of a seed may differ from the named one."""
     is_random: bool = False
     n_loads: int = 0
+    guess_logs: dict[tuple[int, int], list[float]] = field(default_factory=dict)
+    """Logarithms of ByteIndexes by each guess of what is above the fold, by arm and instance."""
     first_result: Callable[[str], None] | None = None
     """Receiver of a sentence after one load of each scheme."""
 
@@ -561,7 +612,16 @@ class _SearchLoads:
         # same for all pages.
         task = LoadTask(self.pages[0], best.scheme, best.config(config), _NO_QUANTITY)
         (described,) = self.runner.run([task])
-        rows = [_search_row(self.arms[row.arm], row) for row in outcome.rows]
+        of_guesses = self._guess_races(outcome)
+        covering = sorted(
+            (
+                _covering_row(row, [rows[row.arm] for rows in of_guesses.values()])
+                for row in outcome.rows
+            ),
+            # As in the race, except for arms that a guess saves.
+            key=lambda row: (row.arm != outcome.best, row.is_worse),
+        )
+        rows = [_search_row(self.arms[row.arm], row) for row in covering]
         n_seeds_run = -(-max(row.pairs for row in rows) // len(self.pages))
         return SearchResult(
             best=best.name,
@@ -570,6 +630,7 @@ class _SearchLoads:
             confidence=confidence,
             rows=Rows(SearchRow, rows),
             robustness=Rows(RobustnessRow, robustness),
+            guesses=Rows(RobustnessRow, self._guess_rows(outcome, of_guesses)),
             n_seeds=n_seeds,
             is_random=self.is_random,
             network_within=self.network_within,
@@ -599,7 +660,10 @@ class _SearchLoads:
             # The first instance runs first, for the preview.
             for some in filter(None, (first, others)):
                 loads = ((pages[n % len(pages)], arm, config_of_instance(n)) for arm, n in some)
-                log_by_pair |= zip(some, self._log_indexes(loads), strict=True)
+                measured = self._measure_loads(loads, self.which)
+                for pair, row in zip(some, measured, strict=True):
+                    log_by_pair[pair] = row["log"]
+                    self.guess_logs[pair] = row["guesses"] or [row["log"]] * len(GUESSES)
                 if some is first and self.first_result is not None:
                     self.first_result(self._preview([log_by_pair[pair] for pair in first]))
             return [log_by_pair[pair] for pair in pairs]
@@ -617,6 +681,54 @@ class _SearchLoads:
         n_arms, n_instances = len(self.arms), (n_seeds if self.is_random else 1) * len(pages)
         self.runner.expect(n_arms * n_instances)
         return race(n_arms, logs, n_instances, confidence=confidence, is_random=self.is_random)
+
+    def _guess_races(self, outcome: Race) -> dict[str, list[ArmRow]]:
+        """Return the rows of the arms by each guess of what is above the fold, as far as it counts.
+
+        They are compared with the best of the race, on the same instances and at the same level.
+        """
+        n_pairs = {row.arm: row.n for row in outcome.rows}
+        races = {}
+        for title, guess in self._other_guesses().items():
+            values = {
+                arm: [self.guess_logs[arm, instance][guess] for instance in range(n)]
+                for arm, n in n_pairs.items()
+            }
+            least = values[outcome.best]
+            races[title] = [outcome.compare(arm, values[arm], least) for arm in sorted(values)]
+        return races
+
+    def _other_guesses(self) -> dict[str, int]:
+        """Return the position of each guess by which other resources are above the fold."""
+        if self.which != "atf":
+            return {}
+        marked = [
+            frozenset(i for i, resource in enumerate(page.resources) if resource.above_the_fold)
+            for page in self.pages
+        ]
+        of_pages = [
+            guesses(page) or [seen] * len(GUESSES)
+            for page, seen in zip(self.pages, marked, strict=True)
+        ]
+        known, found = [marked], {}
+        for guess, title in enumerate(GUESSES):
+            seen_by_page = [of_page[guess] for of_page in of_pages]
+            if seen_by_page not in known:
+                known.append(seen_by_page)
+                found[title] = guess
+        return found
+
+    def _guess_rows(
+        self, outcome: Race, of_guesses: Mapping[str, Sequence[ArmRow]]
+    ) -> Iterator[RobustnessRow]:
+        """Yield for each guess how far the best of the race is from the best by that guess."""
+        for title, rows in of_guesses.items():
+            ahead = min(rows, key=lambda row: (row.mean, row.arm != outcome.best))
+            low = high = None
+            if ahead.low is not None and ahead.high is not None and ahead.arm != outcome.best:
+                low, high = (ratio_end(-end) - 1 for end in (ahead.high, ahead.low))
+            loss = math.exp(-ahead.mean) - 1
+            yield RobustnessRow(title, self.arms[ahead.arm].name, loss, low, high)
 
     def _preview(self, logs: Sequence[float]) -> str:
         """Describe the lead over the baseline after one load of each arm.
@@ -735,7 +847,21 @@ def _measured(load: Load, quantity: str) -> dict[str, Any]:
         return {"digest": load.trace.digest()}
     if quantity == _NO_QUANTITY:
         return {}
-    return {"log": math.log(load.byte_index("atf" if quantity == "atf" else "all"))}
+    log = math.log(load.byte_index("atf" if quantity == "atf" else "all"))
+    return {"log": log, "guesses": list(_guess_logs(load)) if quantity == "atf" else []}
+
+
+def _guess_logs(load: Load) -> Iterator[float]:
+    """Yield the logarithm of the ByteIndex above the fold by each guess of what is above it.
+
+    Nothing is yielded for a page of which nothing was guessed.
+    """
+    origin_ns = load.trace.requests[0].requested_at_ns
+    finished = {row.resource: row.finished_at_ns for row in timings(load.trace)}
+    for guess in guesses(load.page) or ():
+        sizes = ((load.page.resources[i].size_bytes, finished[i]) for i in guess if i in finished)
+        index_ns = byte_index_ns(sizes, origin_ns=origin_ns)
+        yield math.log(index_ns / NS_PER_MS if index_ns else load.byte_index("atf"))
 
 
 def _best_arm(logs: Sequence[Sequence[float]]) -> int:
@@ -927,6 +1053,20 @@ class Race:
     rows: tuple[ArmRow, ...]
     n_measured: int
     """The number of pairs of arm and instance that were measured."""
+    error_probability: float
+    """Error probability of each interval."""
+    is_only_one: bool
+    """True if there was a single instance, which is not random."""
+
+    def compare(self, arm: int, own: Sequence[float], least: Sequence[float]) -> ArmRow:
+        """Return the mean difference of *own* values of an arm to those of the best."""
+        differences = [a - b for a, b in zip(own, least, strict=False)]
+        mean = statistics.fmean(differences)
+        # A single instance that is not random has no uncertainty.
+        is_exact = self.is_only_one or len(set(differences)) == 1 < len(differences)
+        low, high = (mean, mean) if is_exact else interval_of(differences, self.error_probability)
+        is_worse = arm != self.best and low is not None and low > 0
+        return ArmRow(arm, len(differences), mean, low, high, is_worse)
 
     @property
     def level_with_best(self) -> tuple[int, ...]:
@@ -1003,9 +1143,16 @@ class _RaceState:
             if not candidates:
                 break
             best, *candidates = self._ranked([*candidates, best], n_instances)
+        found = self._race(best)
         rows = [self._arm_row(arm, best) for arm in range(len(self.values))]
         rows.sort(key=lambda row: (row.arm != best, row.is_worse, row.mean, row.arm))
-        return Race(best, tuple(rows), sum(map(len, self.values)))
+        return replace(found, rows=tuple(rows))
+
+    def _race(self, best: int) -> Race:
+        """Return the race so far, without its rows."""
+        n_measured = sum(map(len, self.values))
+        is_only_one = self.n_instances == 1 and not self.is_random
+        return Race(best, (), n_measured, self.error_probability, is_only_one)
 
     def _halve(self) -> int:
         """Return the arm that remains if the better half continues in each round."""
@@ -1029,15 +1176,7 @@ class _RaceState:
 
     def _arm_row(self, arm: int, best: int) -> ArmRow:
         """Return the mean difference of an arm to the best, with its interval."""
-        pairs = list(zip(self.values[arm], self.values[best], strict=False))
-        differences = [own - least for own, least in pairs]
-        mean = statistics.fmean(differences)
-        # A single instance that is not random has no uncertainty.
-        is_only_one = self.n_instances == 1 and not self.is_random
-        is_exact = is_only_one or len(set(differences)) == 1 < len(differences)
-        low, high = (mean, mean) if is_exact else interval_of(differences, self.error_probability)
-        is_worse = arm != best and low is not None and low > 0
-        return ArmRow(arm, len(pairs), mean, low, high, is_worse)
+        return self._race(best).compare(arm, self.values[arm], self.values[best])
 
 
 def interval_of(

@@ -9,18 +9,24 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
+from h3sim.browser.above_the_fold import guesses
 from h3sim.cli.main import main
 from h3sim.config.load_config import LoadConfig
 from h3sim.page import MarksFrom
+from h3sim.page.model import marked
 from h3sim.study import search
+from h3sim.study.edits import edits_of
 from h3sim.study.fidelity import Grade
 from h3sim.study.recommendation import read_subject
+from h3sim.study.runner import LoadTask
 from h3sim.study.search import with_drawn_network
 from h3sim.units import ms
 from tests.unit.test_recorded_load import HAR, entry, har_file
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from h3sim.page import Page
 
 
 QUICK: dict[str, Any] = {"schemes": ["fifo", "rr", "chrome-eps"], "n_seeds": 4}
@@ -37,8 +43,10 @@ def test_one_command_makes_of_a_har_a_table_a_picture_and_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    path = judged_har(tmp_path)
-    assert main(["recommend", str(path), *SHORT, "--report", "shop.html"]) == 0
+    path, seen = judged_har(tmp_path), tmp_path / "seen.txt"
+    seen.write_text("/\na.png\n", encoding="utf-8")
+    marks = ["--above-the-fold", str(seen)]
+    assert main(["recommend", str(path), *SHORT, *marks, "--report", "shop.html"]) == 0
     printed = capsys.readouterr()
     lines = printed.out.splitlines()
     assert lines[0].startswith("The replay fits the recording ")
@@ -233,3 +241,76 @@ def test_marks_survive_advice(tmp_path: Path) -> None:
     assert imported is not None
     assert page.above_the_fold_from is MarksFrom.HAND
     assert [each.above_the_fold for each in page.resources] == [True, False]
+
+
+# Guesses of what is above the fold
+
+
+def foreign_har(folder: Path) -> Page:
+    """Return the page of a HAR as other tools write it: without what h3sim knows of the page."""
+    load = h3sim.simulate("davies-meenan", scheme="chrome-eps", network="4g")
+    log = load.to_har()["log"]
+    for each in (*log["pages"], *log["entries"]):
+        del each["_h3sim"]
+    return h3sim.read_har(har_file(folder, {"log": log}))
+
+
+GUESSING: dict[str, Any] = {"schemes": ["fifo", "chrome-eps"], "networks": None}
+
+
+@pytest.mark.parametrize("network", [{}, {"network": "4g"}])
+def test_a_verdict_that_another_guess_reverses_is_not_given(
+    tmp_path: Path, network: dict[str, Any]
+) -> None:
+    """The hidden images come first: by the guess they are seen, and fifo is best."""
+    page = foreign_har(tmp_path)
+    found = h3sim.search(page, **GUESSING, **network)
+    assert found.verdict.startswith("No verdict: which scheme is best")
+    assert found.best == "fifo"
+    assert "chrome-eps with no image above the fold" in found.verdict
+    assert {found.status(row) for row in found.rows} == {"not judged"}
+    (behind,) = (row for row in found.rows if row.scheme == "chrome-eps")
+    assert behind.low is not None
+    assert behind.high is not None
+    assert behind.low < 1 < behind.ratio < behind.high
+    assert not behind.is_worse
+    by_guess = {row.changed: row for row in found.guesses}
+    assert by_guess["no image above the fold"].best_there == "chrome-eps"
+    assert by_guess["no image above the fold"].loss > 0.2
+    assert h3sim.recommend(page, **GUESSING, **network).sentence == found.verdict
+
+
+def test_a_verdict_that_all_guesses_share_is_given_and_covers_them(tmp_path: Path) -> None:
+    page = foreign_har(tmp_path)
+    race: dict[str, Any] = {"schemes": ["fifo", "rr"], "baseline": "rr", "networks": None}
+    found = h3sim.search(page, network="4g", **race)
+    assert found.verdict.startswith("fifo is the best scheme")
+    assert "by any guess of the images above the fold" in found.verdict
+    lead = found.rows[1]
+    for guess in guesses(page) or ():
+        ids = {page.resources[index].id for index in guess}
+        of_guess = h3sim.search(marked(page, ids, MarksFrom.HAND), network="4g", **race)
+        assert not of_guess.guesses
+        assert lead.low <= of_guess.rows[1].ratio * (1 + 1e-9)
+        assert lead.high >= of_guess.rows[1].ratio * (1 - 1e-9)
+
+
+def test_marks_that_were_seen_are_no_guess(tmp_path: Path) -> None:
+    page = foreign_har(tmp_path)
+    ids = {"index.html", "top.js", "font.woff2", "hero.jpg"}
+    for source, is_guess in (
+        (MarksFrom.HAND, False),
+        (MarksFrom.PAGE, False),
+        (MarksFrom.HEURISTIC, True),
+    ):
+        found = h3sim.search(marked(page, ids, source), network="4g", **GUESSING)
+        assert bool(found.guesses) is is_guess, source
+    assert guesses(h3sim.load_page("davies-meenan")) is None
+
+
+def test_hints_advise_nothing_for_images_that_may_be_invisible(tmp_path: Path) -> None:
+    page = foreign_har(tmp_path)
+    tried = edits_of(LoadTask(page, h3sim.load_scheme("chrome-eps"), LoadConfig(network="4g")))
+    images = [edit.text for edit in tried if ".jpg" in edit.text or ".png" in edit.text]
+    assert [text for text in images if "fetchpriority" in text or "loading" in text] == []
+    assert tried

@@ -97,18 +97,14 @@ def idle_har(n_requests: int, pause_ms: int) -> dict[str, Any]:
     """Return a HAR of a document of 24 kB and requests by a script that waits between them."""
     from tests.recordings import entry, har
 
-    entries = [entry("/", 0, 60, mime="text/html", response_bodySize=24_000)]
-    for number in range(1, n_requests):
-        entries.append(
-            entry(
-                f"/api/{number}",
-                number * pause_ms,
-                50,
-                mime="application/json",
-                request_headers=[{"name": "Referer", "value": "https://shop.example/"}],
-            )
-        )
-    return har(*entries)
+    referer = [{"name": "Referer", "value": "https://shop.example/"}]
+    json_api = {"mime": "application/json", "request_headers": referer}
+    page = entry("/", 0, 60, mime="text/html", response_bodySize=24_000)
+    calls = [
+        entry(f"/api/{number}", number * pause_ms, 50, **json_api)
+        for number in range(1, n_requests)
+    ]
+    return har(page, *calls)
 
 
 @pytest.mark.parametrize("n_requests", [1, 6])
