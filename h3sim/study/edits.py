@@ -176,7 +176,7 @@ class _Subject:
             (
                 r
                 for r in self.subresources
-                if self._is_discovered_late(r) and self._may_be_preloaded(r)
+                if self._is_discovered_late(r) and self._may_be_preloaded(r) and r.id not in guessed
             ),
             key=lambda r: (not (r.above_the_fold or r.critical or r.hero), _largest_first(r)),
         )

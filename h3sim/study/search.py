@@ -267,10 +267,11 @@ class SearchResult(ResultTable):
     def status(self, row: SearchRow) -> str:
         """Return "best", "tied" with the best, or "worse", and whether it needs server knowledge.
 
-        If a replay supports no verdict, or a guess reverses it, all are "not judged".
+        If a replay supports no verdict, all are "not judged"; if a guess reverses the verdict, all
+        that are not worse by every guess.
         """
         fits = all(each.grade.supports_verdict for each in self.fidelity.values())
-        if not fits or self.reversed_by:
+        if not fits or (self.reversed_by and not row.is_worse):
             return "not judged"
         is_best = row.scheme == self.best and not self.level_with_best
         status = "worse" if row.is_worse else "best" if is_best else "tied"
@@ -323,11 +324,13 @@ class SearchResult(ResultTable):
         """Sentences for a result whose sign depends on a guess."""
         worst = max(self.reversed_by, key=lambda row: row.loss)
         percent = _percent_less(1 + worst.loss)
+        behind = [row.scheme for row in self.rows if row.is_worse]
+        surely = f" Worse than {self.best} by any guess: {_join_names(behind)}." if behind else ""
         return (
             f"No verdict: which scheme is best for {self._subject} depends on which images are"
             f" above the fold, and that was guessed. It is {self.best} by the guess, but"
             f" {worst.best_there} with {worst.changed} ({percent} less {self._byte_index} than"
-            f" {self.best}). {_MARKING_ADVICE}"
+            f" {self.best}).{surely} {_MARKING_ADVICE}"
         )
 
     def _best_without_server_knowledge(self) -> str:
@@ -371,7 +374,7 @@ class SearchResult(ResultTable):
 
 _KNOWLEDGE_NOTE = "needs server knowledge"
 _ANY_GUESS = "by any guess of the images above the fold"
-_MARKING_ADVICE = "Mark them with `h3sim annotate`, or list them for --above-the-fold"
+_MARKING_ADVICE = "Mark them with `h3sim annotate`, or list them for --above-the-fold."
 _CLOSE_RATIO = 1.01
 """Ratio below which worse schemes are named as close: such a gain is not worth a change."""
 

@@ -21,6 +21,7 @@ from h3sim.study.recommendation import read_subject
 from h3sim.study.runner import LoadTask
 from h3sim.study.search import with_drawn_network
 from h3sim.units import ms
+from tests.recordings import without_facts
 from tests.unit.test_recorded_load import HAR, entry, har_file
 
 if TYPE_CHECKING:
@@ -249,10 +250,7 @@ def test_marks_survive_advice(tmp_path: Path) -> None:
 def foreign_har(folder: Path) -> Page:
     """Return the page of a HAR as other tools write it: without what h3sim knows of the page."""
     load = h3sim.simulate("davies-meenan", scheme="chrome-eps", network="4g")
-    log = load.to_har()["log"]
-    for each in (*log["pages"], *log["entries"]):
-        del each["_h3sim"]
-    return h3sim.read_har(har_file(folder, {"log": log}))
+    return h3sim.read_har(har_file(folder, without_facts(load.to_har())))
 
 
 GUESSING: dict[str, Any] = {"schemes": ["fifo", "chrome-eps"], "networks": None}
@@ -269,6 +267,9 @@ def test_a_verdict_that_another_guess_reverses_is_not_given(
     assert found.best == "fifo"
     assert "chrome-eps with no image above the fold" in found.verdict
     assert {found.status(row) for row in found.rows} == {"not judged"}
+    with_rr = h3sim.search(page, **{**GUESSING, "schemes": ["fifo", "chrome-eps", "rr"]}, **network)
+    assert "Worse than fifo by any guess: rr." in with_rr.verdict
+    assert {row.scheme: with_rr.status(row) for row in with_rr.rows}["rr"] == "worse"
     (behind,) = (row for row in found.rows if row.scheme == "chrome-eps")
     assert behind.low is not None
     assert behind.high is not None
@@ -312,5 +313,6 @@ def test_hints_advise_nothing_for_images_that_may_be_invisible(tmp_path: Path) -
     page = foreign_har(tmp_path)
     tried = edits_of(LoadTask(page, h3sim.load_scheme("chrome-eps"), LoadConfig(network="4g")))
     images = [edit.text for edit in tried if ".jpg" in edit.text or ".png" in edit.text]
-    assert [text for text in images if "fetchpriority" in text or "loading" in text] == []
+    alone = ("fetchpriority", "loading", "preload", "compress", "priority")
+    assert [text for text in images if any(word in text for word in alone)] == []
     assert tried

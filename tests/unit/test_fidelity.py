@@ -14,7 +14,7 @@ from h3sim.importers import import_page
 from h3sim.study.fidelity import Fidelity, Grade, Milestone, fidelity, gated
 from h3sim.trace import Rows
 from h3sim.units import ms, to_mbps, to_ms
-from tests.recordings import write_recording
+from tests.recordings import without_facts, write_recording
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -141,7 +141,7 @@ def test_a_page_without_a_recording_is_not_judged() -> None:
 def written(folder: Path, page: str, network: str) -> Page:
     load = h3sim.simulate(page, scheme="chrome-eps", network=network)
     path = folder / "load.har"
-    path.write_text(json.dumps(load.to_har()), encoding="utf-8")
+    path.write_text(json.dumps(without_facts(load.to_har())), encoding="utf-8")
     return import_page(path).page
 
 
@@ -239,7 +239,7 @@ def test_a_recording_that_begins_with_a_frame_is_reported(tmp_path: Path) -> Non
 def test_the_order_is_that_of_the_server_that_was_recorded(tmp_path: Path) -> None:
     load = h3sim.simulate("django-index", scheme="rr", network="cable")
     path = tmp_path / "load.har"
-    path.write_text(json.dumps(load.to_har()), encoding="utf-8")
+    path.write_text(json.dumps(without_facts(load.to_har())), encoding="utf-8")
     page = h3sim.read_har(path)
     judged = fidelity(page)
     # Chrome's priorities were sent, and not heeded: that is no fault of page or network.
