@@ -110,7 +110,7 @@ class Transfer(NamedTuple):
     from_ms: float
     to_ms: float
     n_bytes: int
-    is_whole: bool = False
+    is_response: bool = False
     """True for a whole response, of which no pieces were recorded."""
 
 
@@ -214,7 +214,7 @@ def _rate_estimates(
     n_bytes = sum(transfer.n_bytes for transfer in transfers)
     if rtt is None or n_bytes < _MIN_TOTAL_BYTES:
         return {}
-    pieces = [transfer for transfer in transfers if not transfer.is_whole]
+    pieces = [transfer for transfer in transfers if not transfer.is_response]
     pace, pace_from = packet_rate_bps(pieces), f"the pace of {len(pieces):,} packets"
     if pace is None:
         pace = record_rate_bps(pieces, rtt.rtt_ms)
@@ -232,10 +232,11 @@ def _rate_estimates(
         is_kept_up = pace <= most * _AGREEING_RATIO
         found = {pace_from: pace} if is_kept_up else {**found, pace_from: pace}
     if pieces and responses:
-        whole_from = f"{len(responses):,} whole responses"
-        whole = peak_rate_bps(responses, _MIN_WINDOW_MS)
-        is_exceeded = whole > next(iter(found.values())) * _AGREEING_RATIO
-        found = {whole_from: whole, **found} if is_exceeded else {**found, whole_from: whole}
+        response_from = f"{len(responses):,} whole responses"
+        response_bps = peak_rate_bps(responses, _MIN_WINDOW_MS)
+        is_more = response_bps > next(iter(found.values())) * _AGREEING_RATIO
+        of_responses = {response_from: response_bps}
+        found = of_responses | found if is_more else found | of_responses
     return {basis: int(_round_estimate(rate_bps)) for basis, rate_bps in found.items()}
 
 
@@ -274,13 +275,13 @@ def _arrived_bytes(
     one piece, do not make packets of the large ones beside them. *header_bytes* are added for each
     piece.
     """
-    sizes = [transfer.n_bytes for transfer in transfers if not transfer.is_whole]
+    sizes = [transfer.n_bytes for transfer in transfers if not transfer.is_response]
     arrived: dict[float, int] = {}
     if len(sizes) < _MIN_PIECES or statistics.median_high(sizes) > largest_bytes:
         return arrived
     if 2 * sum(size for size in sizes if size <= largest_bytes) >= sum(sizes):
         for transfer in transfers:
-            if not transfer.is_whole:
+            if not transfer.is_response:
                 arrived[transfer.to_ms] = (
                     arrived.get(transfer.to_ms, 0) + transfer.n_bytes + header_bytes
                 )
@@ -361,7 +362,7 @@ def path_of(
     if rtt is None:
         return estimated_path(None, (), stated=stated)
     transfers = transfers_of(requests, rtt.rtt_ms)
-    responses = _whole_responses(requests, rtt.rtt_ms)
+    responses = _response_transfers(requests, rtt.rtt_ms)
     return estimated_path(rtt, transfers, responses=responses, stated=stated)
 
 
@@ -531,7 +532,7 @@ def transfers_of(requests: Iterable[RecordedRequest], rtt_ms: float) -> list[Tra
         if first_ms is None or end_ms is None or end_ms < first_ms or not n_bytes:
             continue
         if not request.pieces:
-            found.append(Transfer(first_ms, end_ms, n_bytes, is_whole=True))
+            found.append(Transfer(first_ms, end_ms, n_bytes, is_response=True))
             continue
         # Data held back by a lost packet is delivered in one piece, with the first byte, but
         # arrived before that.
@@ -545,7 +546,7 @@ def transfers_of(requests: Iterable[RecordedRequest], rtt_ms: float) -> list[Tra
     return found
 
 
-def _whole_responses(requests: Iterable[RecordedRequest], rtt_ms: float) -> list[Transfer]:
+def _response_transfers(requests: Iterable[RecordedRequest], rtt_ms: float) -> list[Transfer]:
     """Return each response as one transfer: none of it arrived earlier than it could be there."""
     found = []
     for request in requests:
@@ -553,7 +554,9 @@ def _whole_responses(requests: Iterable[RecordedRequest], rtt_ms: float) -> list
         n_bytes = (request.header_bytes or 0) + (request.body_bytes or 0)
         if first_ms is not None and end_ms is not None and end_ms >= first_ms and n_bytes:
             sent_ms = first_ms if request.sent_ms is None else request.sent_ms
-            found.append(Transfer(min(first_ms, sent_ms + rtt_ms), end_ms, n_bytes, is_whole=True))
+            found.append(
+                Transfer(min(first_ms, sent_ms + rtt_ms), end_ms, n_bytes, is_response=True)
+            )
     return found
 
 

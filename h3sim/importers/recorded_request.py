@@ -285,7 +285,7 @@ class RecordedRequest:
     text: str = ""
     """Decoded body of a document, if recorded; its markup is read, then it is discarded."""
     facts: Resource | None = None
-    """What h3sim itself wrote about its resource; its sizes are not among that."""
+    """Facts of its resource that h3sim itself wrote; sizes are not among them."""
 
     @property
     def held_ms(self) -> float:
@@ -381,7 +381,7 @@ class Recording:
     stated_network: StatedNetwork | None = None
     """Network of the recorded load, if the file states it."""
     page_facts: PageFacts | None = None
-    """What h3sim itself wrote about the page."""
+    """Facts of the page that h3sim itself wrote."""
     requests: list[RecordedRequest] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     mended: list[ValidationIssue] = field(default_factory=list)

@@ -25,7 +25,7 @@ class StatedNetwork:
     """Network of a recorded load as its file states it; None for values that it does not have."""
 
     source: str
-    """Who states it, for the report."""
+    """Tool that states it, for the report."""
     rtt_ms: float | None = None
     rate_bps: int | None = None
     up_bps: int | None = None

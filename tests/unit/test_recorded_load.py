@@ -349,7 +349,7 @@ def test_a_pace_that_no_interval_kept_up_is_that_of_reads() -> None:
 def test_whole_responses_bound_a_pace_from_below() -> None:
     # 200 kB arrived within 400 ms, whatever the pace of the pieces that were recorded.
     pieces = [Transfer(20.0 * number, 20.0 * number + 20, 1400) for number in range(40)]
-    whole = [Transfer(0, 400, 200_000, is_whole=True)]
+    whole = [Transfer(0, 400, 200_000, is_response=True)]
     path = estimated_path(EstimatedRtt(20, "x"), pieces, responses=whole)
     assert path is not None
     assert (path.rate_bps, path.rate_from) == (4_000_000, "1 whole responses")
@@ -357,7 +357,7 @@ def test_whole_responses_bound_a_pace_from_below() -> None:
 
 
 def test_what_was_read_in_an_instant_did_not_arrive_in_it() -> None:
-    path = estimated_path(EstimatedRtt(20, "x"), [Transfer(80, 80.2, 24_000, is_whole=True)])
+    path = estimated_path(EstimatedRtt(20, "x"), [Transfer(80, 80.2, 24_000, is_response=True)])
     assert path is not None
     assert path.rate_bps == 24_000 * 8 * 100  # in 10 ms
 

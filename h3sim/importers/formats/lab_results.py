@@ -5,7 +5,8 @@ of HAR 1.2 are computed from them here as WebPageTest does, and the result is re
 
 Lighthouse's results, alone or in a response of the PageSpeed Insights API, list the requests with
 sizes and Chrome's priorities, but no connections and no first bytes, so that no network can be
-estimated; it is the one that they state (`stated_network`). They name parents only in chains of important requests.
+estimated; it is the one that they state (`stated_network`). They name parents only in chains of
+important requests.
 """
 
 from __future__ import annotations
