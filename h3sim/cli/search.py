@@ -351,9 +351,10 @@ def _print_recommendation(advice: Recommendation, options: Options) -> None:
     ),
     Argument(
         "--network-uncertainty FACTOR",
-        "with each seed, multiply RTT and rate by factors between 1/FACTOR and FACTOR",
+        "with each seed, multiply RTT and rate by factors between 1/FACTOR and FACTOR"
+        f" (default: {ESTIMATED_WITHIN:g}, or more where the recording's estimates are further"
+        " apart)",
         Number(low=1, high=100),
-        default=ESTIMATED_WITHIN,
         dest="network_within",
     ),
     Argument("--seeds N", "seeds of each comparison", Integer(low=3), default=8, dest="n_seeds"),

@@ -231,13 +231,17 @@ def _rate_estimates(
         # a bound of it.
         is_kept_up = pace <= most * _AGREEING_RATIO
         found = {pace_from: pace} if is_kept_up else {**found, pace_from: pace}
-    if pieces and responses:
+    if responses and not pieces:
+        # Not taken, as what was read at once may have arrived before.
+        fastest = peak_rate_bps(responses, _MIN_BURST_MS, least_bytes=_MIN_TOTAL_BYTES)
+        found[f"the fastest of {len(responses):,} responses"] = fastest
+    if responses and pieces:
         response_from = f"{len(responses):,} whole responses"
         response_bps = peak_rate_bps(responses, _MIN_WINDOW_MS)
         is_more = response_bps > next(iter(found.values())) * _AGREEING_RATIO
         of_responses = {response_from: response_bps}
         found = of_responses | found if is_more else found | of_responses
-    return {basis: int(_round_estimate(rate_bps)) for basis, rate_bps in found.items()}
+    return {basis: int(_round_estimate(rate_bps)) for basis, rate_bps in found.items() if rate_bps}
 
 
 def packet_rate_bps(transfers: Sequence[Transfer]) -> float | None:
@@ -480,8 +484,12 @@ def handshake_rtt_ms(requests: Iterable[RecordedRequest]) -> float | None:
     return rtt.rtt_ms if rtt is not None and rtt.is_handshake else None
 
 
-def peak_rate_bps(transfers: Sequence[Transfer], window_ms: float) -> float:
+def peak_rate_bps(
+    transfers: Sequence[Transfer], window_ms: float, *, least_bytes: int = 0
+) -> float:
     """Return the highest rate of transfers that lie within any interval of at least *window_ms*.
+
+    Intervals with fewer than *least_bytes* do not count.
 
     If all transfers together are shorter than a window, the window is as long as they are, but at
     least 10 ms.
@@ -499,7 +507,8 @@ def peak_rate_bps(transfers: Sequence[Transfer], window_ms: float) -> float:
         for transfer in by_end:
             if transfer.from_ms >= from_ms:
                 n_bytes += transfer.n_bytes
-                most = max(most, n_bytes / max(window_ms, transfer.to_ms - from_ms))
+                if n_bytes >= least_bytes:
+                    most = max(most, n_bytes / max(window_ms, transfer.to_ms - from_ms))
     return most * BITS_PER_BYTE * MS_PER_S
 
 

@@ -33,7 +33,12 @@ from h3sim.study.recommendation import subject_of
 from h3sim.study.rows import COMMON, NETWORK_WITHIN, ResultTable
 from h3sim.study.run import PageLike, SchemeLike, resolve_scheme, run_config
 from h3sim.study.runner import LoadRunner, LoadTask, read_options, with_loads
-from h3sim.study.search import FIRST_RESULT, varied_network, with_drawn_network
+from h3sim.study.search import (
+    FIRST_RESULT,
+    network_uncertainty,
+    varied_network,
+    with_drawn_network,
+)
 from h3sim.study.statistics import holm, ratio_end, scipy_stats, student_interval
 from h3sim.text import plural
 from h3sim.trace import Rows
@@ -471,7 +476,7 @@ _ARGUMENT_TYPES: Mapping[str, ValueType] = {
     "metric": Choice(METRICS),
     "n_seeds": Integer(low=3, high=10_000),
     "confidence": LEVEL,
-    "network_within": Number(low=1, high=100),
+    "network_within": OrNone(Number(low=1, high=100)),
     "first_result": FIRST_RESULT,
 }
 
@@ -489,7 +494,7 @@ def hints(
     scheme: SchemeLike = "chrome-eps",
     metric: str = "lcp",
     networks: Sequence[str] | Sequence[NetworkShare] = (),
-    network_within: float = ESTIMATED_WITHIN,
+    network_within: float | None = None,
     n_seeds: int = 8,
     confidence: float = 0.95,
     edits: Sequence[Edit] | None = None,
@@ -503,9 +508,10 @@ def hints(
     The browser computes each load (`browser="parse"`). Each seed is a user. Users have *networks*
     in turn (a name given twice counts twice; default: that of *config*, or of the recording), or
     by the shares of `read_crux`, with RTT and rate multiplied by 1 / *network_within* to
-    *network_within*. Edits, by default those of `edits_of`, are ranked by the sure gain in
-    *metric*, one of `METRICS`, or FCP if the page has no such metric. After one load of each edit,
-    *first_result* is called with a sentence about the best.
+    *network_within* (default: 2, or as far as the estimates of the recording are apart). Edits, by
+    default those of `edits_of`, are ranked by the sure gain in *metric*, one of `METRICS`, or FCP
+    if the page has no such metric. After one load of each edit, *first_result* is called with a
+    sentence about the best.
 
     Raises:
         InputError: listing every error in the arguments.
@@ -529,7 +535,10 @@ def hints(
         errors.collect("networks", lambda: _check_networks(networks, base_config or LoadConfig()))
     configs = _network_configs(subject, base_config, _user_networks(networks, n_seeds))
     base_task = LoadTask(subject, base_scheme, base_config)
-    user_task = partial(_user_task, base_task, configs, checked["network_within"])
+    within = checked["network_within"]
+    if within is None:
+        within = max(ESTIMATED_WITHIN, network_uncertainty([subject], configs[0]))
+    user_task = partial(_user_task, base_task, configs, within)
     first_task = user_task(0)
     tried = edits_of(first_task) if edits is None else list(edits)
     with LoadRunner(execution, _measure_metrics) as runner:
@@ -552,7 +561,7 @@ def hints(
         page=subject,
         metric=next(key for key, (name, _) in METRICS.items() if name == ranking),
         networks=_network_titles(networks) or (first_task.config.path.network.name,),
-        network_within=float(network_within),
+        network_within=float(within),
         n_tried=len(tried),
         n_seeds=n_seeds,
         confidence=confidence,

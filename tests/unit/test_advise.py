@@ -309,6 +309,21 @@ def test_marks_that_were_seen_are_no_guess(tmp_path: Path) -> None:
     assert guesses(h3sim.load_page("davies-meenan")) is None
 
 
+def test_hints_are_as_unsure_of_the_network_as_its_estimates_are_apart(tmp_path: Path) -> None:
+    page = h3sim.read_har(judged_har(tmp_path))
+    assert page.recorded_load is not None
+    unsure = replace(page, recorded_load=replace(page.recorded_load, network_within=4.5))
+    sure = replace(page, recorded_load=replace(page.recorded_load, network_within=1.25))
+    few: dict[str, Any] = {"n_seeds": 3, "edits": []}
+    within = [
+        h3sim.hints(unsure, **few).network_within,
+        h3sim.hints(sure, **few).network_within,  # users differ, too
+        h3sim.hints(unsure, network="cable", **few).network_within,
+        h3sim.hints(unsure, network_within=1, **few).network_within,
+    ]
+    assert within == [4.5, 2, 2, 1]
+
+
 def test_hints_advise_nothing_for_images_that_may_be_invisible(tmp_path: Path) -> None:
     page = foreign_har(tmp_path)
     tried = edits_of(LoadTask(page, h3sim.load_scheme("chrome-eps"), LoadConfig(network="4g")))

@@ -276,7 +276,8 @@ def test_a_har_tells_network_milestones_and_server(tmp_path: Path) -> None:
         "rate_mbps": 4.0,
         "rate_from": "2 transfers",
         "rtt_estimates_ms": {"handshakes and shortest waits of the page's own host": 30.0},
-        "rate_estimates_mbps": {"2 transfers": 4.0},
+        # The document, 30 kB, arrived between 31 ms after 61 and 241 ms; the image in 140 ms.
+        "rate_estimates_mbps": {"2 transfers": 4.0, "the fastest of 2 responses": 4.0},
         "network_within": 2.0,
         "protocol": "http/2.0",
         "finished_ms": 419.0,
@@ -330,6 +331,21 @@ def test_one_piece_of_many_small_responses_does_not_make_packets_of_large_ones()
     pieces = [Transfer(100.0, 100.01 + number / 100, 120) for number in range(40)]
     pieces += [Transfer(100.0 + 32 * number, 132.0 + 32 * number, 16_000) for number in range(12)]
     assert packet_rate_bps(pieces) is None
+
+
+def test_a_burst_within_an_idle_load_shows_how_unsure_its_rate_is(tmp_path: Path) -> None:
+    """The document, 30 kB in 12 ms, is all that arrived within 100 ms."""
+    page = entry("/", 0, 29_900, send=0, wait=80, receive=12)
+    calls = [entry(f"/{n}.json", n * 900 + n, 300, send=0, wait=80, receive=2) for n in (1, 2)]
+    imported = import_page(har_file(tmp_path, {"log": {"entries": [page, *calls]}}))
+    known = imported.page.recorded_load
+    assert known is not None
+    assert known.rate_bps == pytest.approx(30_000 * 8 / 0.1, rel=0.02)
+    # No earlier than 80 ms after its request, and in 20 ms at least.
+    fastest_bps = 30_000 * 8 / 0.02
+    assert known.rate_estimates_bps["the fastest of 3 responses"] == fastest_bps
+    assert known.network_within == pytest.approx(fastest_bps / known.rate_bps, abs=0.01)
+    assert "verdicts allow for a factor of 5" in str(imported)
 
 
 def test_a_pace_that_no_interval_kept_up_is_that_of_reads() -> None:
@@ -425,6 +441,7 @@ def test_the_traffic_shaping_of_webpagetest_is_the_network(tmp_path: Path) -> No
     assert known.rate_estimates_bps == {
         "WebPageTest's traffic shaping, as the file states": 5_000_000,
         "2 transfers": 4_000_000,
+        "the fastest of 2 responses": 4_000_000,
     }
     report = str(imported)
     assert "5 Mbit/s from WebPageTest's traffic shaping, as the file states" in report
