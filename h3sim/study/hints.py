@@ -510,8 +510,7 @@ def hints(
     by the shares of `read_crux`, with RTT and rate multiplied by 1 / *network_within* to
     *network_within* (default: 2, or as far as the estimates of the recording are apart). Edits, by
     default those of `edits_of`, are ranked by the sure gain in *metric*, one of `METRICS`, or FCP
-    if the page has no such metric. After one load of each edit, *first_result* is called with a
-    sentence about the best.
+    if the page has none. After one load of each edit, *first_result* gets a sentence about the best.
 
     Raises:
         InputError: listing every error in the arguments.
@@ -534,11 +533,8 @@ def hints(
         )
         errors.collect("networks", lambda: _check_networks(networks, base_config or LoadConfig()))
     configs = _network_configs(subject, base_config, _user_networks(networks, n_seeds))
-    base_task = LoadTask(subject, base_scheme, base_config)
-    within = checked["network_within"]
-    if within is None:
-        within = max(ESTIMATED_WITHIN, network_uncertainty([subject], configs[0]))
-    user_task = partial(_user_task, base_task, configs, within)
+    within = _network_within(checked["network_within"], subject, configs)
+    user_task = partial(_user_task, LoadTask(subject, base_scheme, base_config), configs, within)
     first_task = user_task(0)
     tried = edits_of(first_task) if edits is None else list(edits)
     with LoadRunner(execution, _measure_metrics) as runner:
@@ -561,7 +557,7 @@ def hints(
         page=subject,
         metric=next(key for key, (name, _) in METRICS.items() if name == ranking),
         networks=_network_titles(networks) or (first_task.config.path.network.name,),
-        network_within=float(within),
+        network_within=within,
         n_tried=len(tried),
         n_seeds=n_seeds,
         confidence=confidence,
@@ -572,6 +568,13 @@ def hints(
         words=first_load["words"],
         page_digests={subject.name: subject.digest},
     )
+
+
+def _network_within(given: float | None, page: Page, configs: Sequence[LoadConfig]) -> float:
+    """Return the factor by which networks of users differ, by default as far as it is unknown."""
+    if given is not None:
+        return float(given)
+    return max(ESTIMATED_WITHIN, *(network_uncertainty([page], config) for config in configs))
 
 
 def _network_titles(networks: Sequence[str] | Sequence[NetworkShare]) -> tuple[str, ...]:
