@@ -32,7 +32,7 @@ import math
 import statistics
 from bisect import bisect_left
 from collections import deque
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
@@ -77,6 +77,8 @@ _MIN_PACKET_SHARE = 0.3
 _MIN_AGREEING_RECORDS = 3
 _STEPS_PER_WINDOW = 4
 """Chunks within one such part of a window are merged, to bound the number of pairs to try."""
+_MAX_TRANSFERS = 2000
+"""Beyond as many transfers, larger parts of a window are merged: the time grows with the square."""
 _MIN_TOTAL_BYTES = 10_000
 """Fewest bytes for a rate estimate: an initial window (RFC 9002 § 7.2)."""
 _SIGNIFICANT_DIGITS = 3
@@ -500,15 +502,24 @@ def peak_rate_bps(
     begin_ms = min(transfer.from_ms for transfer in transfers)
     end_ms = max(transfer.to_ms for transfer in transfers)
     window_ms = min(window_ms, max(_MIN_SPAN_MS, end_ms - begin_ms))
-    by_end = _merged_transfers(transfers, window_ms / _STEPS_PER_WINDOW)
+    step_ms = window_ms / _STEPS_PER_WINDOW
+    by_end = _merged_transfers(transfers, step_ms)
+    while len(by_end) > _MAX_TRANSFERS:
+        step_ms *= 2
+        by_end = _merged_transfers(by_end, step_ms)
+    ends_ms = [transfer.to_ms for transfer in by_end]
+    total_bytes = sum(transfer.n_bytes for transfer in by_end)
     most = 0.0
     for from_ms in {transfer.from_ms: None for transfer in by_end}:
         n_bytes = 0
-        for transfer in by_end:
+        for transfer in islice(by_end, bisect_left(ends_ms, from_ms), None):
+            took_ms = max(window_ms, transfer.to_ms - from_ms)
+            if total_bytes <= most * took_ms:  # longer intervals cannot have a higher rate
+                break
             if transfer.from_ms >= from_ms:
                 n_bytes += transfer.n_bytes
                 if n_bytes >= least_bytes:
-                    most = max(most, n_bytes / max(window_ms, transfer.to_ms - from_ms))
+                    most = max(most, n_bytes / took_ms)
     return most * BITS_PER_BYTE * MS_PER_S
 
 

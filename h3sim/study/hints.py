@@ -510,7 +510,7 @@ def hints(
     by the shares of `read_crux`, with RTT and rate multiplied by 1 / *network_within* to
     *network_within* (default: 2, or as far as the estimates of the recording are apart). Edits, by
     default those of `edits_of`, are ranked by the sure gain in *metric*, one of `METRICS`, or FCP
-    if the page has none. After one load of each edit, *first_result* gets a sentence about the best.
+    if the page lacks it. After one load of each edit, *first_result* gets a sentence on the best.
 
     Raises:
         InputError: listing every error in the arguments.
