@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim.importers import import_page
 from h3sim.page import page_to_dict
+from h3sim.page.har_facts import FACTS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,6 +24,7 @@ __all__ = [
     "net_log",
     "net_request",
     "resources_of",
+    "without_facts",
     "write_recording",
     "write_site",
 ]
@@ -70,6 +72,16 @@ def har(*entries: Any, creator: str = "made by hand", **log: Any) -> dict[str, A
     """Return a HAR of these entries."""
     head = {"version": "1.2", "creator": {"name": creator, "version": "1"}, **log}
     return {"log": {**head, "entries": list(entries)}}
+
+
+def without_facts(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a HAR of h3sim without the facts that no other tool writes."""
+    log = document["log"]
+    bare = {
+        name: [{key: each[key] for key in each if key != FACTS} for each in log[name]]
+        for name in ("pages", "entries")
+    }
+    return {**document, "log": {**log, **bare}}
 
 
 def archive_lines(*entries: dict[str, Any], page: str = f"{SITE}/", **more: Any) -> str:

@@ -13,6 +13,9 @@ The rules, as far as the page file has the data:
   image of the largest paint is added, if it is known;
 - the ancestors of any of these;
 - never favicons, beacons, pixels, trackers and challenges (`unseen`).
+
+Which images are above the fold is a guess, unless the layout was recorded. `guesses` has the others
+that would be as good, under which a result must hold to be one.
 """
 
 from __future__ import annotations
@@ -34,6 +37,15 @@ if TYPE_CHECKING:
 
 HEURISTIC, NONE = "heuristic", "none"
 """The accepted values in place of a file of labels."""
+GUESSES = (
+    "no image above the fold",
+    "the first image above the fold",
+    "the first ten images above the fold",
+    "all images above the fold",
+)
+"""The guesses that `guesses` returns, in its order."""
+_N_GUESSED_IMAGES = (0, 1, 10, None)
+"""Number of images of each guess; None for all."""
 _N_LIKELY_IMAGES = 5
 """The images of a document that Chrome assumes to be visible before layout."""
 _VISIBLE_LEVELS = (Level.HIGH, Level.VERY_HIGH)
@@ -106,6 +118,72 @@ def _likely_visible(page: Page) -> set[int]:
     return {*needed, *_fonts(page, needed), *_visible_images(page, needed)}
 
 
+def guesses(page: Page) -> list[frozenset[int]] | None:
+    """Return what would be above the fold by each of `GUESSES`, as indices of resources.
+
+    The image of the largest paint, images that Chrome raised and those with `fetchpriority=high`
+    are always among them: they are no guesses. None is returned if nothing was guessed: if the
+    marks were seen, or the shares of the viewport.
+
+    >>> from h3sim.page import Discovery, Page, Resource, TriggerEvent
+    >>> by = Discovery(at=TriggerEvent.OFFSET, by="/", offset_bytes=5)
+    >>> page = Page(name="p", resources=(
+    ...     Resource(id="/", kind=Kind.DOCUMENT, size_bytes=9),
+    ...     Resource(id="a.png", kind=Kind.IMAGE, size_bytes=900, discovered=by),
+    ...     Resource(id="b.png", kind=Kind.IMAGE, size_bytes=900, discovered=by)))
+    >>> [sorted(guess) for guess in guesses(infer_above_the_fold(page))]
+    [[0], [0, 1], [0, 1, 2], [0, 1, 2]]
+    >>> guesses(page) is None
+    True
+    """
+    if not page.above_the_fold_from.is_inferred:
+        return None
+    if any(resource.viewport is not None for resource in page.resources):
+        return None
+    found: list[set[int]] = [set() for _ in GUESSES]
+    for part in parts_of(page):
+        likely, images = _guessed(part.page)
+        for seen, n_images in zip(found, _N_GUESSED_IMAGES, strict=True):
+            seen |= {part.indices[index] for index in (*likely, *images[:n_images])}
+    return [frozenset(_add_ancestors(page, seen)) for seen in found]
+
+
+def guessed_images(page: Page) -> frozenset[int]:
+    """Return the images of which it is a guess whether they are above the fold.
+
+    >>> from h3sim.page import Page, Resource
+    >>> page = Page(name="p", resources=(Resource(id="/", kind=Kind.DOCUMENT, size_bytes=9),))
+    >>> guessed_images(page)
+    frozenset()
+    """
+    of_page = guesses(page)
+    if not of_page:
+        return frozenset()
+    unsure = frozenset.union(*of_page) - frozenset.intersection(*of_page)
+    return frozenset(index for index in unsure if page.resources[index].kind is Kind.IMAGE)
+
+
+def _guessed(page: Page) -> tuple[set[int], list[int]]:
+    """Return what is surely or probably visible apart from guessed images, and all images.
+
+    The images are in the order in which they are likely to be visible.
+    """
+    images = _images(page)
+    visible = _likely_visible(page)
+    known = {i for i in images if _is_known_to_be_seen(page.resources[i])}
+    in_order = [index for _, index in references(page) if index in {*images}]
+    rest = [index for index in images if index not in {*in_order}]
+    ordered = [*in_order, *rest]
+    likely = [index for index in ordered if _may_be_seen(page.resources[index])]
+    return (visible - {*images}) | known, [*likely, *(i for i in ordered if i not in {*likely})]
+
+
+def _is_known_to_be_seen(resource: Resource) -> bool:
+    """Return whether the recording or the author says that an image is visible."""
+    is_hinted = resource.fetchpriority is FetchPriority.HIGH
+    return resource.hero or is_hinted or _was_raised(resource)
+
+
 def mark_critical_path(page: Page) -> Page:
     """Return *page* with its critical resources and their ancestors marked as above the fold."""
     critical = (i for i, resource in enumerate(page.resources) if resource.critical)
@@ -145,13 +223,18 @@ def _fonts(page: Page, needed: Iterable[int]) -> Iterator[int]:
             yield index
 
 
-def _visible_images(page: Page, needed: Iterable[int]) -> list[int]:
-    """Return the images that are probably above the fold."""
-    images = [
+def _images(page: Page) -> list[int]:
+    """Return the images that may be above the fold."""
+    return [
         i
         for i, resource in enumerate(page.resources)
         if resource.kind is Kind.IMAGE and not is_never_seen(resource)
     ]
+
+
+def _visible_images(page: Page, needed: Iterable[int]) -> list[int]:
+    """Return the images that are probably above the fold."""
+    images = _images(page)
     largest = [i for i in images if page.resources[i].hero]
     measured = [i for i in images if page.resources[i].viewport]
     raised = [i for i in images if _was_raised(page.resources[i])]

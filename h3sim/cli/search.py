@@ -10,13 +10,13 @@ from h3sim.cli import common, output, shared
 from h3sim.cli.command import Argument, Options, call_with, command
 from h3sim.errors import InputError
 from h3sim.importers.crux import NetworkShare, read_crux
+from h3sim.page.recording import ESTIMATED_WITHIN
 from h3sim.schema import format_value
 from h3sim.schema.values import Integer, Number
 from h3sim.study import Hints, Recommendation, SearchResult, hints, recommend, search
-from h3sim.study.fidelity import Grade
 from h3sim.study.hints import HARMS, METRICS
 from h3sim.study.recommendation import EXAMPLE, read_subject
-from h3sim.study.search import DEPLOYABLE, ESTIMATED_WITHIN, ROBUSTNESS_NETWORKS, arms_of
+from h3sim.study.search import DEPLOYABLE, ROBUSTNESS_NETWORKS, arms_of
 from h3sim.table import FINE_TOLERANCE, MISSING, Column, decimals_of
 from h3sim.text import escape_control
 
@@ -187,7 +187,8 @@ _SEARCH_ARGUMENTS = (
     Argument(
         "--network-uncertainty FACTOR",
         "with each seed, multiply RTT and rate by factors between 1/FACTOR and FACTOR"
-        f" (default: {ESTIMATED_WITHIN:g} for a network estimated from a recording, else 1)",
+        f" (default: for the network of a recording as far as its estimates are apart, at least"
+        f" {ESTIMATED_WITHIN:g} unless a tool imposed it; else 1)",
         Number(low=1, high=100),
         dest="network_within",
     ),
@@ -253,9 +254,9 @@ def _print_search(found: SearchResult, options: Options) -> None:
             ("", found.status),
         ),
     )
-    if found.robustness:
+    if sensitivity := (*found.guesses, *found.robustness):
         shown = output.of(
-            found.robustness,
+            sensitivity,
             "changed",
             "best_there",
             ("loss %", lambda row: _percent(row.loss)),
@@ -331,9 +332,10 @@ def _print_recommendation(advice: Recommendation, options: Options) -> None:
     ),
     Argument(
         "--network-uncertainty FACTOR",
-        "with each seed, multiply RTT and rate by factors between 1/FACTOR and FACTOR",
+        "with each seed, multiply RTT and rate by factors between 1/FACTOR and FACTOR"
+        f" (default: {ESTIMATED_WITHIN:g}, or more where the recording's estimates are further"
+        " apart)",
         Number(low=1, high=100),
-        default=ESTIMATED_WITHIN,
         dest="network_within",
     ),
     Argument("--seeds N", "seeds of each comparison", Integer(low=3), default=8, dest="n_seeds"),
@@ -374,7 +376,7 @@ def _print_hints(found: Hints, options: Options) -> None:
         "These help and harm": found.mixed,
         "These harm": found.harmful,
     }
-    is_poor = found.fidelity is not None and found.fidelity.grade is Grade.POOR
+    is_poor = found.fidelity is not None and not found.fidelity.grade.supports_verdict
     where = ", in a load that does not fit the recording" if is_poor else ""
     for heading, rows in groups.items():
         print(f"\n{heading}{where}:\n" if rows else f"\n{heading}{where}: none")

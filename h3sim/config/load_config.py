@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 
     from h3sim.headers import HeaderCompression
     from h3sim.headers.base import HeaderLists
+    from h3sim.page import RecordedLoad
     from h3sim.transport import TransportProfile
     from h3sim.transport.congestion import CongestionController, ControllerSettings
 
@@ -72,23 +73,32 @@ _Rule: TypeAlias = "tuple[str, ...]"
 
 
 def recorded_network(page: Page | HeaderLists) -> Network | None:
-    """Return the network estimated from the recording of *page*, or None.
+    """Return the network of the recording of *page*, estimated or stated, or None.
 
-    It has links of the estimated rate in both directions. As in the shipped networks, the queue is
-    one bandwidth-delay product, but at least 64 KiB; only its overflow causes losses.
+    Without a stated rate of the uplink, both links have that of the downlink. As in the shipped
+    networks, the queue is one bandwidth-delay product, but at least 64 KiB; only its overflow
+    causes losses, and those that the recording states.
     """
     known = page.recorded_load
     if known is None or known.rtt_ns is None or known.rate_bps is None:
         return None
-    product_bytes = known.rate_bps * known.rtt_ns // (BITS_PER_BYTE * NS_PER_S)
-    link = LinkProfile(rate_bps=known.rate_bps, queue_bytes=max(_MIN_QUEUE_BYTES, product_bytes))
+    rates_bps = known.rate_bps, known.up_bps or known.rate_bps
+    down, up = (_recorded_link(rate_bps, known) for rate_bps in rates_bps)
     return Network(
         name=RECORDED_NETWORK,
         title=f"network of the recording of {page.name}, estimated",
         source=f"RTT from {known.rtt_from}, rate from {known.rate_from}",
         rtt_ns=known.rtt_ns,
-        down=link,
+        down=down,
+        up=up,
     )
+
+
+def _recorded_link(rate_bps: int, known: RecordedLoad) -> LinkProfile:
+    """Return a link of a recording, with a queue of one bandwidth-delay product or more."""
+    product_bytes = rate_bps * (known.rtt_ns or 0) // (BITS_PER_BYTE * NS_PER_S)
+    queue_bytes = max(_MIN_QUEUE_BYTES, product_bytes)
+    return LinkProfile(rate_bps=rate_bps, queue_bytes=queue_bytes, loss=known.loss)
 
 
 _TRANSPORT_OPTIONS = (

@@ -330,9 +330,11 @@ def read_archive(
 def _with_requested_marks(imported: ImportedPage, choice: str | Path) -> ImportedPage:
     """Return the page with the requested marks, counted as inferred where they are."""
     page = imported.page
-    if choice == HEURISTIC and any(resource.critical for resource in page.resources):
-        page = mark_critical_path(page)  # recorded marks take precedence over the heuristic
-    elif choice != HEURISTIC or not any(resource.above_the_fold for resource in page.resources):
+    is_marked = any(resource.above_the_fold for resource in page.resources)
+    is_guess = choice == HEURISTIC and not is_marked  # recorded marks take precedence
+    if is_guess and any(resource.critical for resource in page.resources):
+        page = mark_critical_path(page)
+    elif is_guess or choice != HEURISTIC:
         page = with_marks(page, choice)
     evidence = page.above_the_fold_from
     n_marked = sum(resource.above_the_fold for resource in page.resources)

@@ -33,7 +33,8 @@ from h3sim.importers.recorded_request import (
 )
 from h3sim.importers.request_fields import address, ascii_host, ids_of, kind_of, plain_mime
 from h3sim.importers.result import ImportedPage, RecordingError
-from h3sim.page import Discovery, ImageFormat, Kind, Page, Resource, TriggerEvent
+from h3sim.page import Discovery, ImageFormat, Kind, MarksFrom, Page, Resource, TriggerEvent
+from h3sim.page.har_facts import with_known_triggers
 from h3sim.page.recording import Layout, RecordedLoad
 from h3sim.schema import shown_path
 from h3sim.units import ms, to_ms
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
     from h3sim.importers.path_estimation import EstimatedPath, PageHosts
     from h3sim.importers.recorded_request import RecordedRequest, Recording
+    from h3sim.page import Host
 
 
 def count_recorded(requests: Sequence[RecordedRequest]) -> Counter[str]:
@@ -65,6 +67,7 @@ def count_recorded(requests: Sequence[RecordedRequest]) -> Counter[str]:
         found["pushes"] += request.is_pushed
         found["preloads"] += request.is_preload
         found["answers 304"] += request.is_unmodified
+        found["facts of h3sim"] += request.facts is not None
     return found
 
 
@@ -242,6 +245,7 @@ class _Assembly:
         self._blockers = self._find_blockers()
         ids = ids_of([request.url for request in retained], self._requests[self._root].url)
         ids = [request.id or id_ for request, id_ in zip(retained, ids, strict=True)]
+        ids = _ids_of_facts(retained) or ids
         self._id_by_index = dict(zip(self._retained, ids, strict=True))
         self._frame_by_index = recorded_frames(
             dict(zip(self._retained, retained, strict=True)), self._id_by_index
@@ -255,9 +259,12 @@ class _Assembly:
             page=Page(
                 **self._page_identity(n_hosts),
                 resources=resources,
-                hosts=hosts.known,
+                hosts=self._known_hosts(resources, hosts),
                 recorded_load=self._recorded_load(path),
                 layout=self._layout(),
+                above_the_fold_from=MarksFrom.PAGE
+                if recording.page_facts is None
+                else recording.page_facts.above_the_fold_from,
             ),
             dialect=recording.dialect,
             found=dict(recording.found + found + count_recorded(retained)),
@@ -305,7 +312,8 @@ class _Assembly:
         """
         detect_multiplexing(retained)
         root, request = self._retained.index(self._root), self._requests[self._root]
-        path = None if self._recording.is_local else path_of(retained, root)
+        stated = self._recording.stated_network
+        path = None if self._recording.is_local else path_of(retained, root, stated)
         hosts = hosts_of(retained, names, root, rtt_ms=None if path is None else path.rtt_ms)
         self._host_by_index = dict(zip(self._retained, hosts.names, strict=True))
         if path is not None:
@@ -315,6 +323,11 @@ class _Assembly:
             rtts_ms = [rtt_by_host.get(name, path.rtt_ms) for name in names]
             set_release_times(retained, hosts.group_numbers(names), rtts_ms, request)
             think_times_ms = server_times(retained, path, rtts_ms)
+            if stated is not None:
+                think_times_ms = [
+                    stated.server_ms.get(name) if think_ms is None else think_ms
+                    for name, think_ms in zip(names, think_times_ms, strict=True)
+                ]
             self._server_ms = dict(zip(self._retained, think_times_ms, strict=True))
         self._load_start_ms = request.start_ms if request.asked_ms is None else request.asked_ms
         return path, hosts
@@ -351,6 +364,9 @@ class _Assembly:
         if path is not None:
             values |= {"rtt_ns": ms(path.rtt_ms), "rtt_from": path.rtt_from}
             values |= {"rate_bps": path.rate_bps, "rate_from": path.rate_from}
+            values |= {"up_bps": path.up_bps, "loss": path.loss, "network_within": path.within}
+            rtts_ns = {basis: ms(rtt_ms) for basis, rtt_ms in path.rtts_ms.items()}
+            values |= {"rtt_estimates_ns": rtts_ns, "rate_estimates_bps": path.rates_bps}
         if recording.has_addresses and not recording.is_local:
             plausible = {id_: at_ms for id_, at_ms in completed_ms.items() if at_ms <= LONGEST_MS}
             completed_ns = {id_: recorded_ns(at_ms) for id_, at_ms in plausible.items()}
@@ -399,14 +415,28 @@ class _Assembly:
 
     def _missing_always(self) -> Iterator[str]:
         """Yield what no recording has, and the number of unknown think times."""
-        has_hero = any(self._requests[index].is_hero for index in self._retained)
-        yield "what is critical" if has_hero else "what is critical or the hero"
+        retained = [self._requests[index] for index in self._retained]
+        if not all(request.facts for request in retained):
+            has_hero = any(request.is_hero for request in retained)
+            yield "what is critical" if has_hero else "what is critical or the hero"
         n_unknown = sum(self._server_ms.get(index) is None for index in self._retained)
         if n_unknown:
             yield f"server think times of {n_unknown:,}"
 
+    def _known_hosts(self, resources: Iterable[Resource], hosts: PageHosts) -> tuple[Host, ...]:
+        """Return the hosts of the page with known properties, as h3sim wrote them or as found."""
+        facts = self._recording.page_facts
+        used = {resource.host for resource in resources}
+        known = facts.hosts if facts is not None and facts.hosts else hosts.known
+        return tuple(host for host in known if host.name in used)
+
     def _layout(self) -> Layout | None:
         """Return the rectangles of the retained requests; None if none was recorded."""
+        facts = self._recording.page_facts
+        if facts is not None and facts.layout is not None:
+            return facts.layout.without(
+                facts.layout.rectangles.keys() - {*self._id_by_index.values()}
+            )
         found = {id_: self._requests[index].rectangles for index, id_ in self._id_by_index.items()}
         rectangles = {id_: each for id_, each in found.items() if each}
         size = self._recording.viewport_px
@@ -434,6 +464,39 @@ class _Assembly:
         }
 
     def _resource(self, index: int) -> Resource:
+        request = self._requests[index]
+        if request.facts is not None:
+            return self._resource_of_facts(index, request.facts)
+        return self._inferred_resource(index)
+
+    def _resource_of_facts(self, index: int, facts: Resource) -> Resource:
+        """Return a resource that h3sim itself described, with its recorded sizes and priorities."""
+        request = self._requests[index]
+        sizes = {id_: self._requests[at].body_bytes or 0 for at, id_ in self._id_by_index.items()}
+        known = with_known_triggers(facts, sizes)
+        discovered = known.discovered
+        if index == self._root:
+            discovered = None
+        elif discovered is None:
+            discovered = self._inferred_resource(index).discovered
+        return replace(
+            known,
+            id=self._id_by_index[index],
+            mime=plain_mime(request.mime),
+            host=facts.host or self._host_by_index[index],
+            size_bytes=request.body_bytes or 0,
+            header_bytes=request.header_bytes or 0,
+            request_bytes=request.request_bytes or 0,
+            response_offsets=_response_offsets(request),
+            is_root=known.is_root and index != self._root,
+            discovered=discovered,
+            recorded=priorities_of(
+                request, self._id_by_index[index], self._frame_by_index.get(index)
+            ),
+        )
+
+    def _inferred_resource(self, index: int) -> Resource:
+        """Return a resource, with all that was not recorded inferred."""
         request = self._requests[index]
         parent, direct = self._nearest_ancestor(index)
         if self._server_ms.get(index) is not None:
@@ -529,6 +592,12 @@ class _Assembly:
         if time_ms > LONGEST_MS:
             self._inferred["times of more than a day, cut"] += 1
         return recorded_ns(min(max(0.0, time_ms), LONGEST_MS))
+
+
+def _ids_of_facts(requests: Sequence[RecordedRequest]) -> list[str]:
+    """Return the ids that h3sim wrote; none if any is missing or not unique."""
+    ids = [request.facts.id for request in requests if request.facts is not None]
+    return ids if len({*ids}) == len(requests) else []
 
 
 def _image_format(request: RecordedRequest) -> ImageFormat | None:

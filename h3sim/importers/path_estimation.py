@@ -5,11 +5,19 @@
   over connections. If no handshake was recorded, the shortest wait that another one confirms. This
   is the method of Lighthouse's NetworkAnalyzer, without its guesses at the server's part of waits.
 - **Rate**: if pieces are packets, their pace; if they are TLS records, the pace of most of them,
-  apart from stalls and the data that a stall held back. Otherwise the most bytes of responses (or
-  pieces) that began and ended within any interval of at least 100 ms; of others it is unknown when
-  their bytes arrived. The maximum is taken, as for BBR's bandwidth (Cardwell et al. 2017, "BBR:
-  congestion-based congestion control"): slow start, the server and the like can make a delivery
-  slower than the path, but nothing makes it faster. So the estimate is a lower bound.
+  apart from stalls and the data that a stall held back. A response that was recorded as a whole is
+  no packet, however small. Otherwise the most bytes of responses (or pieces) that began and ended
+  within any interval of at least 100 ms; of others it is unknown when their bytes arrived. The
+  maximum is taken, as for BBR's bandwidth (Cardwell et al. 2017, "BBR: congestion-based congestion
+  control"): slow start, the server and the like can make a delivery slower than the path, but
+  nothing makes it faster. So the estimate is a lower bound.
+
+The estimates bound each other. A pace that no interval of the same transfers reached, although they
+had bytes enough, is that of reads, not of the link; and whole responses arrived between a round
+trip after their request and their end, so that the link carried them in that time. The shortest
+wait for the page's own host bounds its round-trip time, whatever handshakes of other hosts took. A
+network that the file states takes precedence (`stated_network`). How far the estimates are apart is
+how far the network may differ from the one that was taken.
 
 Hosts share a connection if the recorder saw requests to both on one. If it did not record
 connections, or only those of HTTP/1.1, which no two hosts share, a browser may use one for both if
@@ -24,21 +32,30 @@ import math
 import statistics
 from bisect import bisect_left
 from collections import deque
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from h3sim.importers.recorded_request import MULTIPLEXED, RecordedRequest, recorded_ms, recorded_ns
 from h3sim.page import Host
 from h3sim.page.hosts import host_groups
+from h3sim.page.recording import ESTIMATED_WITHIN
 from h3sim.units import BITS_PER_BYTE, MS_PER_S, ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from h3sim.importers.stated_network import StatedNetwork
+
 
 _MIN_WINDOW_MS = 100.0
 """Shorter intervals measure bursts: browsers read in bulk, and recorders round to milliseconds."""
+_MIN_SPAN_MS = 10.0
+"""Bytes that were read within less time arrived over some of it before: browsers read in bulk."""
+_MIN_BURST_MS = 20.0
+"""Interval over which a page too small for longer ones must have reached the pace of its bytes."""
+_MIN_WINDOWS = 5
+"""A page whose bytes fill as many windows at the rate of a link must have reached that rate."""
 MIN_TRANSFER_MS = 1.0
 """Shorter transfers count as arriving in an instant: recorders round to milliseconds."""
 _PACKET_BYTES = 1500
@@ -60,6 +77,8 @@ _MIN_PACKET_SHARE = 0.3
 _MIN_AGREEING_RECORDS = 3
 _STEPS_PER_WINDOW = 4
 """Chunks within one such part of a window are merged, to bound the number of pairs to try."""
+_MAX_TRANSFERS = 2000
+"""Beyond as many transfers, larger parts of a window are merged: the time grows with the square."""
 _MIN_TOTAL_BYTES = 10_000
 """Fewest bytes for a rate estimate: an initial window (RFC 9002 § 7.2)."""
 _SIGNIFICANT_DIGITS = 3
@@ -68,6 +87,9 @@ _MIN_WAIT_MS = 1.0
 """Shortest plausible wait; shorter ones are from caches, proxies or coarse clocks."""
 _MIN_HANDSHAKE_SHARE = 0.5
 """Waits shorter than half a handshake are not over the same path."""
+_MIN_DOUBTED_WAIT_MS = 10.0
+"""Handshakes of less than `_MIN_WAIT_MS` are not believed of hosts with longer waits than this: a
+proxy or another process of the machine answered them."""
 _TCP_TLS_ROUND_TRIPS = 2
 """Round trips of a new connection over TCP with TLS 1.3 (RFC 8446 § 2); TLS 1.2 takes another."""
 _CONFIRMING_RATIO = 1.25
@@ -76,6 +98,12 @@ MAX_RTT_MS = 600_000.0
 """Longer handshakes, waits and DNS lookups are mistakes of the recorder."""
 _MAX_RATE_BPS = 10**13
 """Highest rate that is believed: above 10 Tbit/s, the recorded times are wrong."""
+_IMPOSED_WITHIN = 1.25
+"""Least factor by which a network may differ from the one that a tool imposed on it."""
+_MAX_WITHIN = 10.0
+"""Largest factor: estimates that are further apart tell nothing but an order of magnitude."""
+_CONTRADICTING_RATIO = 1.25
+"""A stated value that measured ones exceed by this factor was not in effect."""
 
 
 class Transfer(NamedTuple):
@@ -84,6 +112,8 @@ class Transfer(NamedTuple):
     from_ms: float
     to_ms: float
     n_bytes: int
+    is_response: bool = False
+    """True for a whole response, of which no pieces were recorded."""
 
 
 class EstimatedRtt(NamedTuple):
@@ -91,37 +121,129 @@ class EstimatedRtt(NamedTuple):
 
     rtt_ms: float
     rtt_from: str
+    is_handshake: bool = False
+    """True if it rests on handshakes, not only on waits, which have the server's time in them."""
 
 
 class EstimatedPath(NamedTuple):
-    """Estimate of a path: its round-trip time and rate, each with its evidence."""
+    """A path: its round-trip time and rate, each with its evidence, and all estimates of them."""
 
     rtt_ms: float
     rtt_from: str
     rate_bps: int
     rate_from: str
+    rtts_ms: Mapping[str, float] = {}
+    """Round-trip times by their evidence, with the one that was taken."""
+    rates_bps: Mapping[str, int] = {}
+    """Rates by their evidence, with the one that was taken."""
+    within: float = ESTIMATED_WITHIN
+    """Factor by which round-trip time and rate may be wrong."""
+    up_bps: int | None = None
+    """Rate of the uplink, if it is stated."""
+    loss: float = 0.0
+    """Stated share of packets that are lost at random."""
 
 
-def estimated_path(rtt: EstimatedRtt | None, transfers: Sequence[Transfer]) -> EstimatedPath | None:
-    """Estimate the path of a recording; return None if it lacks the data.
+def estimated_path(
+    rtt: EstimatedRtt | None,
+    transfers: Sequence[Transfer],
+    *,
+    responses: Sequence[Transfer] = (),
+    stated: StatedNetwork | None = None,
+) -> EstimatedPath | None:
+    """Return the path of a recording; None if it lacks the data.
 
-    >>> estimated_path(EstimatedRtt(25, "a handshake"), [Transfer(0, 200, 50_000)])[::2]
-    (25, 2000000)
+    *transfers* are the recorded pieces, or whole responses; *responses* are all responses, each
+    from the earliest instant at which it may have begun to arrive. What is *stated* is taken unless
+    measured values contradict it.
+
+    >>> path = estimated_path(EstimatedRtt(25, "a handshake"), [Transfer(0, 200, 50_000)])
+    >>> path.rtt_ms, path.rate_bps, path.within
+    (25, 2000000, 2.0)
     """
+    rates = _rate_estimates(rtt, transfers, responses)
+    rtts = {} if rtt is None else {rtt.rtt_from: rtt.rtt_ms}
+    rtt_ms, rtt_from = (None, "") if rtt is None else rtt[:2]
+    rate_from, rate_bps = next(iter(rates.items()), ("", None))
+    n_imposed = 0
+    if stated is not None and stated.rtt_ms is not None:
+        stated_from = f"{stated.source}, as the file states"
+        rtts = {stated_from: stated.rtt_ms, **rtts}
+        # A shaper delays what the path delays, too, so handshakes may take longer.
+        is_longer = rtt_ms is not None and rtt is not None and rtt.is_handshake
+        if rtt_ms is None or not (is_longer and rtt_ms > stated.rtt_ms / _CONTRADICTING_RATIO):
+            rtt_ms, rtt_from = stated.rtt_ms, stated_from
+        n_imposed += stated.is_imposed
+    if stated is not None and stated.rate_bps is not None:
+        stated_from = f"{stated.source}, as the file states"
+        least_bps = peak_rate_bps(responses, _MIN_WINDOW_MS) if responses else 0.0
+        rates = {stated_from: stated.rate_bps, **rates}
+        if rate_bps is None or least_bps <= stated.rate_bps * _CONTRADICTING_RATIO:
+            rate_bps, rate_from = stated.rate_bps, stated_from
+            n_imposed += stated.is_imposed
+    if rtt_ms is None or rate_bps is None or not 1 <= rate_bps <= _MAX_RATE_BPS:
+        return None
+    is_imposed = n_imposed == _VALUES_OF_PATH
+    least_within = _IMPOSED_WITHIN if is_imposed else ESTIMATED_WITHIN
+    return EstimatedPath(
+        rtt_ms,
+        rtt_from,
+        rate_bps,
+        rate_from,
+        rtts,
+        rates,
+        # Of a link that a tool limits, the page need not have used all: only the limit counts.
+        least_within if is_imposed else _factor_between(rate_bps, rates, least_within),
+        None if stated is None else stated.up_bps,
+        0.0 if stated is None else stated.loss,
+    )
+
+
+_VALUES_OF_PATH = 2
+"""A path has a round-trip time and a rate."""
+
+
+def _factor_between(taken: float, estimates: Mapping[str, float], least: float) -> float:
+    """Return the largest ratio of an estimate to the one that was *taken*, either way."""
+    ratios = [max(taken / each, each / taken) for each in estimates.values() if each > 0]
+    return round(min(max(least, *ratios), _MAX_WITHIN), 2)
+
+
+def _rate_estimates(
+    rtt: EstimatedRtt | None, transfers: Sequence[Transfer], responses: Sequence[Transfer]
+) -> dict[str, int]:
+    """Return the estimates of the rate by their evidence, the one to take first."""
     n_bytes = sum(transfer.n_bytes for transfer in transfers)
-    if n_bytes < _MIN_TOTAL_BYTES or rtt is None:
-        return None
-    rate_bps, rate_from = packet_rate_bps(transfers), f"the pace of {len(transfers):,} packets"
-    if rate_bps is None:
-        rate_bps = record_rate_bps(transfers, rtt.rtt_ms)
-        rate_from = f"the pace of {len(transfers):,} TLS records"
-    if rate_bps is None:
-        rate_bps = peak_rate_bps(transfers, _MIN_WINDOW_MS)
-        rate_from = f"{len(transfers):,} transfers"
-    rate_bps = _round_estimate(rate_bps)
-    if not 1 <= rate_bps <= _MAX_RATE_BPS:
-        return None
-    return EstimatedPath(*rtt, int(rate_bps), rate_from)
+    if rtt is None or n_bytes < _MIN_TOTAL_BYTES:
+        return {}
+    pieces = [transfer for transfer in transfers if not transfer.is_response]
+    pace, pace_from = packet_rate_bps(pieces), f"the pace of {len(pieces):,} packets"
+    if pace is None:
+        pace = record_rate_bps(pieces, rtt.rtt_ms)
+        pace_from = f"the pace of {len(pieces):,} TLS records"
+    by_window, window_from = (
+        peak_rate_bps(transfers, _MIN_WINDOW_MS),
+        f"{len(transfers):,} transfers",
+    )
+    found: dict[str, float] = {window_from: by_window}
+    if pace is not None:
+        is_long = n_bytes * BITS_PER_BYTE * MS_PER_S >= pace * _MIN_WINDOWS * _MIN_WINDOW_MS
+        most = by_window if is_long else peak_rate_bps(transfers, _MIN_BURST_MS)
+        # What follows a loss is delivered at once, so windows are no estimate beside a pace, only
+        # a bound of it.
+        is_kept_up = pace <= most * _AGREEING_RATIO
+        found = {pace_from: pace} if is_kept_up else {**found, pace_from: pace}
+    if responses and not pieces:
+        # Not taken, as what was read at once may have arrived before.
+        fastest = peak_rate_bps(responses, _MIN_BURST_MS, least_bytes=_MIN_TOTAL_BYTES)
+        found[f"the fastest of {len(responses):,} responses"] = fastest
+    if responses and pieces:
+        response_from = f"{len(responses):,} whole responses"
+        response_bps = peak_rate_bps(responses, _MIN_WINDOW_MS)
+        is_more = response_bps > next(iter(found.values())) * _AGREEING_RATIO
+        of_responses = {response_from: response_bps}
+        found = of_responses | found if is_more else found | of_responses
+    return {basis: int(_round_estimate(rate_bps)) for basis, rate_bps in found.items() if rate_bps}
 
 
 def packet_rate_bps(transfers: Sequence[Transfer]) -> float | None:
@@ -155,15 +277,20 @@ def _arrived_bytes(
 ) -> dict[float, int]:
     """Return the bytes by arrival time; none if pieces are too few, or mostly over *largest_bytes*.
 
-    *header_bytes* are added for each piece.
+    Most pieces must be that small, and most bytes be in such pieces: many small responses, each of
+    one piece, do not make packets of the large ones beside them. *header_bytes* are added for each
+    piece.
     """
-    sizes = [transfer.n_bytes for transfer in transfers]
+    sizes = [transfer.n_bytes for transfer in transfers if not transfer.is_response]
     arrived: dict[float, int] = {}
-    if len(sizes) >= _MIN_PIECES and statistics.median_high(sizes) <= largest_bytes:
+    if len(sizes) < _MIN_PIECES or statistics.median_high(sizes) > largest_bytes:
+        return arrived
+    if 2 * sum(size for size in sizes if size <= largest_bytes) >= sum(sizes):
         for transfer in transfers:
-            arrived[transfer.to_ms] = (
-                arrived.get(transfer.to_ms, 0) + transfer.n_bytes + header_bytes
-            )
+            if not transfer.is_response:
+                arrived[transfer.to_ms] = (
+                    arrived.get(transfer.to_ms, 0) + transfer.n_bytes + header_bytes
+                )
     return arrived
 
 
@@ -229,27 +356,57 @@ def record_rate_bps(transfers: Sequence[Transfer], rtt_ms: float) -> float | Non
     return common.pace * BITS_PER_BYTE * MS_PER_S if common.share >= _MIN_RECORD_SHARE else None
 
 
-def path_of(requests: Sequence[RecordedRequest], root: int) -> EstimatedPath | None:
+def path_of(
+    requests: Sequence[RecordedRequest], root: int, stated: StatedNetwork | None = None
+) -> EstimatedPath | None:
     """Return the path of *requests*, None if there is not enough evidence.
 
     Its round-trip time is that to the host of the *root*, if a handshake with it was recorded.
+    *stated* is the network that the file states.
+    """
+    rtt = _rtt_to_root(requests, root)
+    if rtt is None:
+        return estimated_path(None, (), stated=stated)
+    transfers = transfers_of(requests, rtt.rtt_ms)
+    responses = _response_transfers(requests, rtt.rtt_ms)
+    return estimated_path(rtt, transfers, responses=responses, stated=stated)
+
+
+def _rtt_to_root(requests: Sequence[RecordedRequest], root: int) -> EstimatedRtt | None:
+    """Return the round-trip time to the host of the *root*, bounded by the waits for it.
+
+    If no handshake with it was recorded, those with others count, but not with servers on the same
+    machine.
     """
     host = urlsplit(requests[root].url).netloc
-    host_rtt_ms = handshake_rtt_ms(each for each in requests if urlsplit(each.url).netloc == host)
-    if host_rtt_ms is None:
-        rtt = estimated_rtt(requests)
-    else:
-        rtt = EstimatedRtt(host_rtt_ms, "handshakes and shortest waits of the page's own host")
-    return None if rtt is None else estimated_path(rtt, transfers_of(requests, rtt.rtt_ms))
+    own = [each for each in requests if urlsplit(each.url).netloc == host]
+    host_rtt_ms = handshake_rtt_ms(own)
+    if host_rtt_ms is not None:
+        return EstimatedRtt(
+            host_rtt_ms, "handshakes and shortest waits of the page's own host", is_handshake=True
+        )
+    waits_ms = [each for each in _plausible(map(wait_ms, own)) if each >= _MIN_WAIT_MS]
+    least_wait_ms = min(waits_ms, default=math.inf)
+    least_ms = _MIN_WAIT_MS if _MIN_DOUBTED_WAIT_MS <= least_wait_ms < math.inf else 0.0
+    remote = [each for each in requests if not each.reached.is_loopback]
+    rtt = estimated_rtt(remote or requests, least_ms=least_ms)
+    if rtt is not None and rtt.rtt_ms > least_wait_ms:
+        own_from = "the shortest wait for the page's own host"
+        return EstimatedRtt(_round_estimate(least_wait_ms), own_from)
+    return rtt
 
 
-def estimated_rtt(requests: Iterable[RecordedRequest]) -> EstimatedRtt | None:
+def estimated_rtt(
+    requests: Iterable[RecordedRequest], *, least_ms: float = 0.0
+) -> EstimatedRtt | None:
     """Estimate the round-trip time of *requests*; return None if there is no evidence.
 
     The handshake of a connection and each wait for a first byte on it take a round trip or more, so
     the shortest of them is used. If the recorder does not separate TLS from TCP, and a wait was
     shorter than both together, these took two round trips or more. The result is the median over
     connections. If no handshake was recorded, it is the shortest wait that another one confirms.
+    Connections with less than *least_ms* do not count, nor handshakes that were over before
+    anything could have come from as far as the answers did.
     """
     connection_rtts_ms: list[float] = []
     all_waits_ms: list[float] = []
@@ -263,6 +420,9 @@ def estimated_rtt(requests: Iterable[RecordedRequest]) -> EstimatedRtt | None:
         bound_ms = min(handshakes_ms or connects_ms)
         if not handshakes_ms and any(wait < bound_ms for wait in waits_ms):
             bound_ms /= _TCP_TLS_ROUND_TRIPS
+        is_local = bound_ms < _MIN_WAIT_MS and min(waits_ms, default=0.0) >= _MIN_DOUBTED_WAIT_MS
+        if is_local or bound_ms < least_ms:
+            continue
         min_wait_ms = bound_ms * _MIN_HANDSHAKE_SHARE if handshakes_ms else _MIN_WAIT_MS
         connection_rtts_ms.append(
             min([bound_ms, *(wait_ms for wait_ms in waits_ms if wait_ms >= min_wait_ms)])
@@ -270,7 +430,8 @@ def estimated_rtt(requests: Iterable[RecordedRequest]) -> EstimatedRtt | None:
     if connection_rtts_ms:
         n_connections = f"{len(connection_rtts_ms):,} connections"
         description = f"the median of {n_connections}' handshakes and shortest waits"
-        return EstimatedRtt(_round_estimate(statistics.median_low(connection_rtts_ms)), description)
+        median_ms = _round_estimate(statistics.median_low(connection_rtts_ms))
+        return EstimatedRtt(median_ms, description, is_handshake=True)
     waits_ms = sorted(wait for wait in all_waits_ms if wait >= _MIN_WAIT_MS)
     if not waits_ms:
         return None
@@ -322,28 +483,43 @@ def handshake_rtt_ms(requests: Iterable[RecordedRequest]) -> float | None:
     ):
         return None
     rtt = estimated_rtt(requests)
-    return None if rtt is None else rtt.rtt_ms
+    return rtt.rtt_ms if rtt is not None and rtt.is_handshake else None
 
 
-def peak_rate_bps(transfers: Sequence[Transfer], window_ms: float) -> float:
+def peak_rate_bps(
+    transfers: Sequence[Transfer], window_ms: float, *, least_bytes: int = 0
+) -> float:
     """Return the highest rate of transfers that lie within any interval of at least *window_ms*.
 
-    If all transfers together are shorter than a window, the window is as long as they are.
+    Intervals with fewer than *least_bytes* do not count.
+
+    If all transfers together are shorter than a window, the window is as long as they are, but at
+    least 10 ms.
 
     >>> peak_rate_bps([Transfer(0, 100, 1000), Transfer(50, 150, 3000)], 100)
     240000.0
     """
     begin_ms = min(transfer.from_ms for transfer in transfers)
     end_ms = max(transfer.to_ms for transfer in transfers)
-    window_ms = min(window_ms, max(MIN_TRANSFER_MS, end_ms - begin_ms))
-    by_end = _merged_transfers(transfers, window_ms / _STEPS_PER_WINDOW)
+    window_ms = min(window_ms, max(_MIN_SPAN_MS, end_ms - begin_ms))
+    step_ms = window_ms / _STEPS_PER_WINDOW
+    by_end = _merged_transfers(transfers, step_ms)
+    while len(by_end) > _MAX_TRANSFERS:
+        step_ms *= 2
+        by_end = _merged_transfers(by_end, step_ms)
+    ends_ms = [transfer.to_ms for transfer in by_end]
+    total_bytes = sum(transfer.n_bytes for transfer in by_end)
     most = 0.0
     for from_ms in {transfer.from_ms: None for transfer in by_end}:
         n_bytes = 0
-        for transfer in by_end:
+        for transfer in islice(by_end, bisect_left(ends_ms, from_ms), None):
+            took_ms = max(window_ms, transfer.to_ms - from_ms)
+            if total_bytes <= most * took_ms:  # longer intervals cannot have a higher rate
+                break
             if transfer.from_ms >= from_ms:
                 n_bytes += transfer.n_bytes
-                most = max(most, n_bytes / max(window_ms, transfer.to_ms - from_ms))
+                if n_bytes >= least_bytes:
+                    most = max(most, n_bytes / took_ms)
     return most * BITS_PER_BYTE * MS_PER_S
 
 
@@ -376,7 +552,7 @@ def transfers_of(requests: Iterable[RecordedRequest], rtt_ms: float) -> list[Tra
         if first_ms is None or end_ms is None or end_ms < first_ms or not n_bytes:
             continue
         if not request.pieces:
-            found.append(Transfer(first_ms, end_ms, n_bytes))
+            found.append(Transfer(first_ms, end_ms, n_bytes, is_response=True))
             continue
         # Data held back by a lost packet is delivered in one piece, with the first byte, but
         # arrived before that.
@@ -387,6 +563,20 @@ def transfers_of(requests: Iterable[RecordedRequest], rtt_ms: float) -> list[Tra
             if piece_ms >= at_ms:
                 found.append(Transfer(at_ms, piece_ms, piece_bytes))
                 at_ms = piece_ms
+    return found
+
+
+def _response_transfers(requests: Iterable[RecordedRequest], rtt_ms: float) -> list[Transfer]:
+    """Return each response as one transfer: none of it arrived earlier than it could be there."""
+    found = []
+    for request in requests:
+        first_ms, end_ms = request.first_byte_ms, request.end_ms
+        n_bytes = (request.header_bytes or 0) + (request.body_bytes or 0)
+        if first_ms is not None and end_ms is not None and end_ms >= first_ms and n_bytes:
+            sent_ms = first_ms if request.sent_ms is None else request.sent_ms
+            found.append(
+                Transfer(min(first_ms, sent_ms + rtt_ms), end_ms, n_bytes, is_response=True)
+            )
     return found
 
 
@@ -464,7 +654,7 @@ class _Arrivals:
         # Changes at each time: of the rate, and of the bytes received at once.
         pace_changes: dict[float, float] = {}
         jumps: dict[float, float] = {}
-        for from_ms, to_ms, n_bytes in transfers:
+        for from_ms, to_ms, n_bytes, _ in transfers:
             if to_ms - from_ms < MIN_TRANSFER_MS:
                 jumps[to_ms] = jumps.get(to_ms, 0.0) + n_bytes
                 continue

@@ -32,7 +32,9 @@ from h3sim.units import ms, to_ms
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from h3sim.page import ImageFormat, Rectangle
+    from h3sim.importers.stated_network import StatedNetwork
+    from h3sim.page import ImageFormat, Rectangle, Resource
+    from h3sim.page.har_facts import PageFacts
 
 
 REDIRECTS = frozenset((301, 302, 303, 307, 308))
@@ -294,6 +296,8 @@ class RecordedRequest:
     """Attributes from its tag and the browser, as fields of a `Resource`; None if unknown."""
     text: str = ""
     """Decoded body of a document, if recorded; its markup is read, then it is discarded."""
+    facts: Resource | None = None
+    """Facts of its resource that h3sim itself wrote; sizes are not among them."""
 
     @property
     def held_ms(self) -> float:
@@ -392,6 +396,10 @@ class Recording:
     """Recorded start of the load, on the clock of its requests; None for the root's start."""
     times_ms: dict[str, float] = field(default_factory=dict)
     """Recorded times of the load, by the fields of `RecordedLoad` without unit."""
+    stated_network: StatedNetwork | None = None
+    """Network of the recorded load, if the file states it."""
+    page_facts: PageFacts | None = None
+    """Facts of the page that h3sim itself wrote."""
     requests: list[RecordedRequest] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     """Reasons why the page may not be the intended one."""

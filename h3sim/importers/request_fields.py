@@ -334,6 +334,8 @@ def kind_of(request: RecordedRequest) -> tuple[Kind, str]:
     What has no content is no document, whatever its media type: beacons and pings are answered
     with 204 (Fetch Standard § 2.2.3, a "null body status").
     """
+    if request.facts is not None:
+        return request.facts.kind, ""
     kind, basis = _recorded_kind(request)
     is_shown = request.status not in _NO_DOCUMENT and request.method != "HEAD"
     if kind is not Kind.DOCUMENT or (is_shown and not request.is_ping):

@@ -13,9 +13,9 @@ from h3sim.text import escape_control
 from h3sim.units import to_mbps, to_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
-    from h3sim.page import Page
+    from h3sim.page import Page, RecordedLoad
 
 
 _COUNTS = TableOf(COUNT)
@@ -108,11 +108,7 @@ class ImportedPage:
             listed = ", ".join(f"{what} {number:,}" for what, number in counts.items() if number)
             if listed:
                 lines.append(f"{title}: {listed}")
-        known = self.page.recorded_load
-        if known is not None and known.rtt_ns is not None and known.rate_bps is not None:
-            rtt = f"RTT {to_ms(known.rtt_ns):g} ms from {known.rtt_from}"
-            rate = f"{to_mbps(known.rate_bps):g} Mbit/s from {known.rate_from}"
-            lines.append(f"network, estimated: {rtt}, {rate}")
+        lines += _network_lines(self.page.recorded_load)
         if self.missing:
             lines.append(f"missing: {', '.join(self.missing)}")
         lines += [f"mended: {problem}" for problem in self.mended]
@@ -122,3 +118,25 @@ class ImportedPage:
     def to_dict(self) -> dict[str, Any]:
         """Return the report, without the page, as JSON data."""
         return IMPORT.write(self)
+
+
+def _network_lines(known: RecordedLoad | None) -> Iterator[str]:
+    """Yield the network of a recording, then the other estimates and how far they are apart."""
+    if known is None or known.rtt_ns is None or known.rate_bps is None:
+        return
+    rtt = f"RTT {to_ms(known.rtt_ns):g} ms from {known.rtt_from}"
+    rate = f"{to_mbps(known.rate_bps):g} Mbit/s from {known.rate_from}"
+    yield f"network, estimated: {rtt}, {rate}"
+    others = [
+        f"RTT {to_ms(rtt_ns):g} ms from {basis}"
+        for basis, rtt_ns in known.rtt_estimates_ns.items()
+        if basis != known.rtt_from
+    ]
+    others += [
+        f"{to_mbps(rate_bps):g} Mbit/s from {basis}"
+        for basis, rate_bps in known.rate_estimates_bps.items()
+        if basis != known.rate_from
+    ]
+    if others:
+        within = known.network_within or 1
+        yield f"other estimates: {', '.join(others)}; verdicts allow for a factor of {within:g}"

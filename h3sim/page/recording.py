@@ -29,12 +29,16 @@ if TYPE_CHECKING:
 RECORDED_NETWORK = "recorded"
 """The name of the network of a page's own recording."""
 
+ESTIMATED_WITHIN = 2.0
+"""Least factor by which RTT and rate may be wrong if they were estimated."""
+_RTT = Milliseconds(low=0, high=600_000)
+_RATE = MegabitsPerSecond(low=1e-6, high=1e7)
 _RECORDED_TIME = Milliseconds(low=0, high=to_ms(MAX_TIME_NS), hint="a day")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedLoad:
-    """The network estimated from a recording, and the recorded times.
+    """The network of a recording, estimated or stated by its file, and the recorded times.
 
     Times are relative to navigation start. Rate and RTT are either both known or both unknown.
 
@@ -44,14 +48,46 @@ class RecordedLoad:
 
     rtt_ns: int | None = field(
         default=None,
-        metadata=declare(Milliseconds(low=0, high=600_000), "the estimated round-trip time"),
+        metadata=declare(_RTT, "the estimated round-trip time"),
     )
     rtt_from: str = field(default="", metadata=declare(Text(), "the method of its estimate"))
     rate_bps: int | None = field(
         default=None,
-        metadata=declare(MegabitsPerSecond(low=1e-6, high=1e7), "the estimated downlink rate"),
+        metadata=declare(_RATE, "the estimated downlink rate"),
     )
     rate_from: str = field(default="", metadata=declare(Text(), "the method of its estimate"))
+    rtt_estimates_ns: Mapping[str, int] = field(
+        default_factory=dict,
+        metadata=declare(
+            TableOf(_RTT), "all estimates of the RTT, by their method", key="rtt_estimates_ms"
+        ),
+    )
+    rate_estimates_bps: Mapping[str, int] = field(
+        default_factory=dict,
+        metadata=declare(
+            TableOf(_RATE),
+            "all estimates of the downlink rate, by their method",
+            key="rate_estimates_mbps",
+        ),
+    )
+    network_within: float | None = field(
+        default=None,
+        metadata=declare(
+            Number(low=1, high=100),
+            "the factor by which RTT and rate may be wrong, as far as their estimates are apart",
+        ),
+    )
+    up_bps: int | None = field(
+        default=None,
+        metadata=declare(_RATE, "the uplink rate, if the recording states it"),
+    )
+    loss: float = field(
+        default=0.0,
+        metadata=declare(
+            Number(low=0, high=1, is_below=True),
+            "the share of packets lost at random, if the recording states it",
+        ),
+    )
     protocol: str = field(
         default="",
         metadata=declare(Text(), "the protocol of most requests, as the recorder calls it"),

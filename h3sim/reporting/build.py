@@ -227,7 +227,7 @@ def _section_of_search(found: SearchResult) -> Section:
     )
     ratios = {row.scheme: Interval(row.ratio, row.low, row.high) for row in found.rows}
     tables: list[Table[Any]] = [race]
-    if found.robustness:
+    if conditions := (*found.guesses, *found.robustness):
         sensitivity = [
             (
                 row.changed,
@@ -235,7 +235,7 @@ def _section_of_search(found: SearchResult) -> Section:
                 # None, for an unknown share, stays None.
                 *(share and 100 * share for share in (row.loss, row.low, row.high)),
             )
-            for row in found.robustness
+            for row in conditions
         ]
         heads = ("changed", "best there", "loss, %", "low, %", "high, %")
         title = f"Sensitivity of {found.best}: distance from the best under other conditions"

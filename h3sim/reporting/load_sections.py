@@ -17,7 +17,7 @@ from h3sim.reporting.time_series import bins_of, curve, shown_set
 from h3sim.reporting.timeline import Timeline
 from h3sim.reporting.waterfall import deltas_of
 from h3sim.results.tables import describe_losses
-from h3sim.study.fidelity import Grade, fidelity
+from h3sim.study.fidelity import fidelity
 from h3sim.table import RELATIVE_TOLERANCE, Table, decimals_of
 from h3sim.units import to_ms
 
@@ -236,7 +236,7 @@ def _verdict(named_loads: Sequence[NamedLoad], baseline: NamedLoad) -> list[str]
     fits = [] if judged is None else judged.lines()
     if len(named_loads) == 1:
         return fits + _verdict_of_load(first)
-    if judged is not None and judged.grade is Grade.POOR:
+    if judged is not None and not judged.grade.supports_verdict:
         return fits
     sentences = fits + [
         _verdict_of_set(named_loads, baseline, which, what) for which, what in _RESOURCE_SETS

@@ -2,7 +2,9 @@
 
 The format is described at http://www.softwareishard.com/blog/har-12-spec/. Values without a
 standard field use the field names of chrome-har: `_initiator`, `_priority`, `_resourceType`,
-`_chunks`, `_transferSize`.
+`_chunks`, `_transferSize`, and of DevTools and WebPageTest: `_isLinkPreload`, `_renderBlocking`.
+What no tool has a name for (what is above the fold, triggers, attributes of elements) is in
+`_h3sim`, as in a page file.
 """
 
 from __future__ import annotations
@@ -17,9 +19,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 from h3sim._version import __version__
+from h3sim.browser import BrowserMode
 from h3sim.errors import InputError
 from h3sim.metrics import timings
 from h3sim.page import Kind, Level
+from h3sim.page.har_facts import FACTS, write_facts, write_page_facts
 from h3sim.results.configuration import in_words
 from h3sim.results.requests import priority_text, request_sizer
 from h3sim.schema import check_output, write_atomically
@@ -156,7 +160,14 @@ def _page_entry(load: Load, page_id: str, tabs: dict[str, list[RootRow]]) -> dic
         "title": title if len(tabs) == 1 else f"{title}: {rows[0].id}",
         "pageTimings": _page_timings(load) if len(tabs) == 1 else _tab_timings(rows, begun_ms),
         "comment": ", ".join(comment_parts),
+        FACTS: write_page_facts(
+            load.page, has_connections_per_host=_has_connections_per_host(load)
+        ),
     }
+
+
+def _has_connections_per_host(load: Load) -> bool:
+    return load.spec.hosts is not None
 
 
 def _tab_began_ms(page_id: str, tabs: dict[str, list[RootRow]]) -> float:
@@ -303,8 +314,15 @@ def _request_entry(load: Load, entry: _Entry, addresses: dict[str, str]) -> dict
         "connection": str(entry.connection + 1),  # "0" means unknown in HARs of DevTools
         "_resourceType": resource.kind.value,
         **_initiator_fields(load.page, resource, addresses),
+        **({"_isLinkPreload": True} if resource.preload else {}),
+        **({"_renderBlocking": "blocking"} if resource.render_blocking else {}),
         **_priority_fields(entry),
         "_chunks": entry.chunks,
+        FACTS: write_facts(
+            resource,
+            has_triggers=load.spec.browser.mode is BrowserMode.REPLAY,
+            has_connections_per_host=_has_connections_per_host(load),
+        ),
     }
 
 

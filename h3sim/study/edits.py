@@ -7,6 +7,7 @@ import itertools
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from h3sim.browser.above_the_fold import guessed_images
 from h3sim.browser.unseen import is_never_seen
 from h3sim.config.load_config import config_for
 from h3sim.page import FetchPriority, Kind, Page, Resource, ServerPriority, TriggerEvent
@@ -155,7 +156,9 @@ class _Subject:
             if page.root_of[index] == page.root != index and not r.begins_page
         ]
         self.root = page.resources[page.root]
-        images = [r for r in self.subresources if r.kind is Kind.IMAGE]
+        # Nothing is advised about an image of which it was guessed whether it is visible.
+        guessed = {page.resources[index].id for index in guessed_images(page)}
+        images = [r for r in self.subresources if r.kind is Kind.IMAGE and r.id not in guessed]
         self.seen_images = sorted((r for r in images if _is_seen(r)), key=_most_prominent_first)
         self.unseen_images = sorted((r for r in images if not _is_seen(r)), key=_largest_first)
         scripts = [r for r in self.subresources if r.kind is Kind.SCRIPT]
@@ -173,7 +176,7 @@ class _Subject:
             (
                 r
                 for r in self.subresources
-                if self._is_discovered_late(r) and self._may_be_preloaded(r)
+                if self._is_discovered_late(r) and self._may_be_preloaded(r) and r.id not in guessed
             ),
             key=lambda r: (not (r.above_the_fold or r.critical or r.hero), _largest_first(r)),
         )

@@ -4,6 +4,12 @@ A recording is replayed over its estimated network, with its browser's requests,
 milestones are compared with those of the replay. The replayed load event is the completion
 of the last resource that the recorded one waited for, plus the browser's own time after it.
 Where a study's browser computes its loads, this one does, too, with a load event of its own.
+
+A replay has all recorded delays: of servers, of scripts, of a user who waits. They fit by
+themselves, so that a load of mostly idle time fits however wrong its network is. Hence the page is
+also replayed with nothing but these delays, over a network that takes no time, and the replay is
+judged by the rest of the time, which depends on the network. Where that is too little, or the
+responses are too few, the fit cannot be judged.
 """
 
 from __future__ import annotations
@@ -12,7 +18,7 @@ import enum
 import math
 import statistics
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.browser import BrowserMode, BrowserModel
@@ -22,7 +28,9 @@ from h3sim.schema.output import TEXT, ObjectType, Property, rows_of
 from h3sim.schema.values import Choice, Number, OrNone
 from h3sim.study.run import resolve_scheme
 from h3sim.study.runner import Execution, LoadRunner, LoadTask
+from h3sim.text import plural
 from h3sim.trace import Rows
+from h3sim.transport import ConstantRate, Network
 from h3sim.units import to_ms
 
 if TYPE_CHECKING:
@@ -30,7 +38,6 @@ if TYPE_CHECKING:
 
     from h3sim.page import Page, RecordedLoad
     from h3sim.results.load import Load
-    from h3sim.transport import Network
 
 
 _RECORDED_SCHEME, _DEFAULT_SCHEME = "recorded", "chrome-eps"
@@ -49,7 +56,19 @@ GOOD_BYTES, FAIR_BYTES = 0.9, 0.75
 _ALL_RESOURCES = "all resources"
 """Milestone of the last completion."""
 _MIN_COMPLETIONS = 5
-"""Fewest completions with a meaningful order: four agree by chance once in 24."""
+"""Fewest completions with a meaningful order: four agree by chance once in 24. They are also the
+fewest by which a network can be judged that was estimated from them."""
+_MIN_NETWORK_SHARE = 0.1
+"""Least share of a milestone's time that must depend on the network: a factor of 1.25 on less is
+within the errors of a browser's own times."""
+_MAX_FACTOR = 1000.0
+"""Factors are cut at this: the replayed or recorded time is all delays."""
+_RECORDED_DELAYS = Network(
+    name="recorded-delays",
+    title="no time passes but the recorded delays",
+    constant_rate=ConstantRate.at_rate(packet_bytes=1500, rate_bps=10**12),
+)
+"""Network of a replay with nothing but recorded delays."""
 
 
 class Grade(enum.Enum):
@@ -61,35 +80,77 @@ class Grade(enum.Enum):
     """Supports a verdict that states the deviation."""
     POOR = "poor"
     """Supports no verdict."""
+    UNJUDGED = "cannot be judged"
+    """Supports no verdict: too little of the recorded time depends on the network."""
+
+    @property
+    def supports_verdict(self) -> bool:
+        """True if a verdict may be drawn from the replay."""
+        return self in (Grade.GOOD, Grade.FAIR)
 
 
 class Milestone(NamedTuple):
-    """Milestone of a load, with its recorded and its replayed or computed times."""
+    """Milestone of a load, with its recorded and its replayed or computed times.
+
+    *delays_ms* is its time in a load of nothing but the recorded delays.
+
+    >>> idle = Milestone("load event", 22_000, 22_150, delays_ms=21_700)
+    >>> idle.network_ms, idle.factor, idle.is_judged
+    (300, 1.5, False)
+    """
 
     milestone: str
     recorded_ms: float
     replayed_ms: float
+    delays_ms: float = 0.0
+
+    @property
+    def network_ms(self) -> float:
+        """Recorded time that depends on the network."""
+        return self.recorded_ms - self.delays_ms
+
+    @property
+    def is_judged(self) -> bool:
+        """True if enough of the recorded time depends on the network."""
+        return self.network_ms >= _MIN_NETWORK_SHARE * self.recorded_ms
 
     @property
     def factor(self) -> float:
-        """Ratio of the later to the earlier time; 1 or more."""
-        least, most = sorted((self.recorded_ms, self.replayed_ms))
-        return most / least if least > 0 else float("inf")
+        """Ratio of the longer to the shorter of both times that depend on the network; at least 1.
+
+        A replay that is no closer to the recording than the delays alone differs by a factor of 2
+        or more.
+        """
+        return _ratio(self.network_ms, self.replayed_ms - self.delays_ms)
+
+    @property
+    def factor_of_all(self) -> float:
+        """Ratio of the later to the earlier time, delays included."""
+        return _ratio(self.recorded_ms, self.replayed_ms)
 
     def describe(self, verb: str) -> str:
-        """Describe both times; *verb*, "replayed" or "computed", tells where the second is from."""
+        """Describe the times; *verb*, "replayed" or "computed", tells where the second is from."""
         times = f"recorded {self.recorded_ms:,.0f} ms, {verb} {self.replayed_ms:,.0f} ms"
-        return f"{self.milestone}: {times}"
+        alone = f", recorded delays alone {self.delays_ms:,.0f} ms" if self.delays_ms else ""
+        return f"{self.milestone}: {times}{alone}"
+
+
+def _ratio(one_ms: float, other_ms: float) -> float:
+    """Return the ratio of the longer to the shorter time."""
+    least, most = sorted((one_ms, other_ms))
+    return min(most / least, _MAX_FACTOR) if least > 0 else _MAX_FACTOR
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fidelity:
     """Comparison of a replay with its recording.
 
-    The grade is the lowest of its parts. Milestones within a factor of 1.25 are good, within 1.5
-    fair; Spearman's rho of the order of completions is good from 0.8, fair from 0.5; a page with
-    90 % of the recorded bytes is good, with 75 % fair. Values missing from the recording are not
-    judged, but without any milestone the replay is poor.
+    The grade is the lowest of its parts. Milestones whose times that depend on the network are
+    within a factor of 1.25 are good, within 1.5 fair; Spearman's rho of the order of completions is
+    good from 0.8, fair from 0.5; a page with 90 % of the recorded bytes is good, with 75 % fair.
+    Values missing from the recording are not judged, but without any milestone the replay is poor.
+    If less than a tenth of each milestone depends on the network, or fewer than five responses
+    were recorded, a replay that is not poor cannot be judged.
 
     >>> close = Milestone("load event", 1000, 1100)
     >>> Fidelity(milestones=Rows(Milestone, [close]), rank_correlation=0.95).grade
@@ -97,12 +158,19 @@ class Fidelity:
     >>> far = Fidelity(milestones=Rows(Milestone, [close._replace(replayed_ms=500)]))
     >>> far.grade, far.off_by
     (<Grade.POOR: 'poor'>, 2.0)
+    >>> idle = close._replace(delays_ms=950)
+    >>> Fidelity(milestones=Rows(Milestone, [idle])).grade
+    <Grade.UNJUDGED: 'cannot be judged'>
     """
 
     milestones: Rows[Milestone]
     """The load event, the last resource above the fold, and the last of all, as far as known."""
     rank_correlation: float | None = None
     """Spearman's rho of the order of completions; None for fewer than five."""
+    delays_rank_correlation: float | None = None
+    """The same of a load of nothing but the recorded delays."""
+    n_completions: int | None = None
+    """Number of responses whose completion was recorded; None if no completion was."""
     bytes_share: float | None = None
     """Share of the recorded bytes in the page."""
     lacks: tuple[str, ...] = ()
@@ -113,48 +181,87 @@ class Fidelity:
     """True if the browser computed the load (`browser="parse"`) instead of replaying it."""
 
     @property
+    def judged(self) -> list[Milestone]:
+        """Milestones of which enough depends on the network."""
+        return [row for row in self.milestones if row.is_judged]
+
+    @property
     def off_by(self) -> float | None:
-        """Largest factor by which a milestone differs; None if no milestone is known."""
-        return max((row.factor for row in self.milestones), default=None)
+        """Largest factor by which a milestone's time that depends on the network differs.
+
+        None if no milestone is known, or none can be judged.
+        """
+        return max((row.factor for row in self.judged), default=None)
 
     @property
     def grade(self) -> Grade:
         """Lowest grade of all parts."""
-        factor = float("inf") if self.off_by is None else self.off_by
+        factors = [row.factor if row.is_judged else row.factor_of_all for row in self.milestones]
+        factor = max(factors, default=math.inf)
         rho = 1.0 if self.rank_correlation is None else self.rank_correlation
         share = 1.0 if self.bytes_share is None else self.bytes_share
+        if factor > FAIR_FACTOR or rho < FAIR_RANKS or share < FAIR_BYTES:
+            return Grade.POOR
+        if not self.judged or self._has_few_completions:
+            return Grade.UNJUDGED
         if factor <= GOOD_FACTOR and rho >= GOOD_RANKS and share >= GOOD_BYTES:
             return Grade.GOOD
-        is_fair = factor <= FAIR_FACTOR and rho >= FAIR_RANKS and share >= FAIR_BYTES
-        return Grade.FAIR if is_fair else Grade.POOR
+        return Grade.FAIR
+
+    @property
+    def _has_few_completions(self) -> bool:
+        return self.n_completions is not None and self.n_completions < _MIN_COMPLETIONS
 
     @property
     def sentence(self) -> str:
         """One-sentence description of the fit."""
         subject = "computed load" if self.is_computed else "replay"
-        if self.off_by is None:
+        if not self.milestones:
             reason = "which lacks the necessary data"
             return f"The {subject} cannot be compared with the recording, {reason}."
-        worst = max(self.milestones, key=lambda row: row.factor)
-        percent = 100 * (worst.factor - 1)
-        deviation = f"{percent:.0f} %" if worst.factor < 2 else f"{worst.factor:.1f} times"
-        direction = "early" if worst.replayed_ms < worst.recorded_ms else "late"
-        parts = [f"{worst.milestone} {deviation} too {direction}"]
+        if self.grade is Grade.UNJUDGED:
+            reason = self._unjudged_reason
+            return f"Whether the {subject} fits the recording cannot be judged: {reason}."
+        # Those that cannot be judged by the network are only named if they are what is wrong.
+        worst = max(self.judged or self.milestones, key=lambda row: row.factor)
+        wrong = max(self.milestones, key=lambda row: (not row.is_judged, row.factor_of_all))
+        if not wrong.is_judged and wrong.factor_of_all > FAIR_FACTOR:
+            worst = wrong
+        parts = [_deviation(worst)]
         if self.rank_correlation is not None:
             server = f", with a server that sends as {self.server}" if self.server else ""
-            rho = f"{self.rank_correlation:.2f} (Spearman's rho{server})"
+            alone = self.delays_rank_correlation
+            delays = "" if alone is None else f", {alone:.2f} by recorded delays alone"
+            rho = f"{self.rank_correlation:.2f} (Spearman's rho{delays}{server})"
             parts.append(f"order of completions {rho}")
         if self.bytes_share is not None and self.bytes_share < GOOD_BYTES:
             parts.append(f"{100 * self.bytes_share:.0f} % of the recorded bytes")
         adverb = _GRADE_ADVERBS[self.grade]
         return f"The {subject} fits the recording {adverb}: {', '.join(parts)}."
 
+    @property
+    def _unjudged_reason(self) -> str:
+        if self._has_few_completions:
+            responses = plural(self.n_completions or 0, "response")
+            return (
+                f"it has {responses}, and of fewer than {_MIN_COMPLETIONS} any estimate of the"
+                " network fits"
+            )
+        most = max(self.milestones, key=lambda row: row.network_ms / row.recorded_ms)
+        network = f"{max(0.0, most.network_ms):,.0f} of {most.recorded_ms:,.0f} ms"
+        return (
+            f"only {network} ({most.milestone}) depend on the network, the others are recorded"
+            " delays, which fit by themselves"
+        )
+
     def lines(self) -> list[str]:
-        """Return the sentence, the milestones and, for a poor replay, missing data, as lines."""
+        """Return the sentence, the milestones and, without a verdict, missing data, as lines."""
         verb = "computed" if self.is_computed else "replayed"
         lines = [self.sentence, *(row.describe(verb) for row in self.milestones)]
         if self.grade is Grade.POOR:
             lines.append(f"No verdict. Missing: {self.missing_reason}")
+        elif self.grade is Grade.UNJUDGED:
+            lines.append(f"No verdict. {_RECORDING_ADVICE}")
         return lines
 
     @property
@@ -163,6 +270,16 @@ class Fidelity:
         if not self.lacks:
             return f"nothing that could be identified. {_RECORDING_ADVICE}"
         return f"the recording lacks {'; '.join(self.lacks)}. {_RECORDING_ADVICE}"
+
+
+def _deviation(row: Milestone) -> str:
+    """Describe how far a milestone is off, and of how much time."""
+    factor = row.factor if row.is_judged else row.factor_of_all
+    deviation = f"{100 * (factor - 1):.0f} %" if factor < 2 else f"{factor:.1f} times"
+    direction = "early" if row.replayed_ms < row.recorded_ms else "late"
+    is_part = row.is_judged and row.delays_ms > 0
+    part = f" of the {row.network_ms:,.0f} ms that depend on the network" if is_part else ""
+    return f"{row.milestone} {deviation}{part} too {direction}"
 
 
 _GRADE_ADVERBS = {Grade.GOOD: "well", Grade.FAIR: "fairly", Grade.POOR: "poorly"}
@@ -175,13 +292,25 @@ FIDELITY = ObjectType(
     Property("grade", Choice(Grade), "quality of the replay: good and fair support a verdict"),
     Property("sentence", TEXT, "the fit in one sentence"),
     Property(
-        "off_by", OrNone(Number(low=1), none=None), "largest factor by which a milestone differs"
+        "off_by",
+        OrNone(Number(low=1), none=None),
+        "largest factor by which the time of a milestone that depends on the network differs",
     ),
-    Property("milestones", rows_of(Milestone), "recorded and replayed times"),
+    Property(
+        "milestones",
+        rows_of(Milestone),
+        "recorded and replayed times, and those of recorded delays alone",
+    ),
     Property(
         "rank_correlation",
         OrNone(Number(low=-1, high=1), none=None),
         "Spearman's rho of the order of completions",
+    ),
+    Property(
+        "delays_rank_correlation",
+        OrNone(Number(low=-1, high=1), none=None),
+        "the same of recorded delays alone",
+        is_optional=True,
     ),
     Property(
         "server",
@@ -236,33 +365,51 @@ def fidelities(
     replayable = [each for each in recordings.values() if each.network is not None]
     replays = _best_replays(replayable, execution or Execution(progress=False))
     return {
-        name: _build_fidelity(recording, replays.get(name))
+        name: _build_fidelity(recording, *replays.get(name, (None, None)))
         for name, recording in recordings.items()
     }
 
 
-def _best_replays(recordings: Sequence[_Recording], execution: Execution) -> dict[str, _Replay]:
-    """Return, by page name, the replay whose order of completions is closest to the recorded one.
+def _best_replays(
+    recordings: Sequence[_Recording], execution: Execution
+) -> dict[str, tuple[_Replay, _Replay]]:
+    """Return, by page name, the best replay, and that of nothing but the recorded delays.
 
-    Servers that ignore priorities are tried only if the order is not good otherwise.
+    The best is that whose order of completions is closest to the recorded one. Servers that ignore
+    priorities are tried only if the order is not good otherwise.
     """
     if not recordings:
         return {}
     with LoadRunner(execution, _measure_replay) as runner:
         replays = dict(_replay(recordings, "", runner))
+        of_delays = dict(_replay(recordings, "", runner, network=_RECORDED_DELAYS))
         doubtful = [each for each in recordings if replays[each.page.name].is_doubtful]
         for server in _SCHEMES_WITHOUT_PRIORITIES:
             for name, other in _replay(doubtful, server, runner):
                 # Of equals, max takes the first.
                 replays[name] = max(replays[name], other, key=_Replay.rank)
-    return replays
+    return {name: (replay, of_delays[name]) for name, replay in replays.items()}
 
 
 def _replay(
-    recordings: Sequence[_Recording], server: str, runner: LoadRunner
+    recordings: Sequence[_Recording],
+    server: str,
+    runner: LoadRunner,
+    *,
+    network: Network | None = None,
 ) -> Iterator[tuple[str, _Replay]]:
-    """Yield the name of each page and its replay; *server* is as in `_Recording.task`."""
-    measured = runner.run([recording.task(server) for recording in recordings])
+    """Yield the name of each page and its replay; *server* is as in `_Recording.task`.
+
+    The loads are over *network*, by default over the recorded ones.
+    """
+    tasks = [recording.task(server) for recording in recordings]
+    if network is not None:
+        # A constant rate takes no transport.
+        tasks = [
+            task._replace(config=replace(task.config, network=network, transport=None))
+            for task in tasks
+        ]
+    measured = runner.run(tasks)
     for recording, row in zip(recordings, measured, strict=True):
         finished_ms = row["finished_ms"]
         yield (
@@ -356,23 +503,33 @@ def gated(verdict: str, fidelities: Iterable[Fidelity | None]) -> str:
     'No verdict'
     """
     known = [each for each in fidelities if each is not None]
+    unjudged = next((each for each in known if each.grade is Grade.UNJUDGED), None)
     poor = next((each for each in known if each.grade is Grade.POOR), None)
     if poor is not None:
         return f"No verdict: {poor.sentence} Missing: {poor.missing_reason}"
+    if unjudged is not None:
+        return f"No verdict: {unjudged.sentence} {_RECORDING_ADVICE}"
     fair = " ".join(each.sentence for each in known if each.grade is Grade.FAIR)
     return f"{verdict} {fair}".strip()
 
 
-def _build_fidelity(recording: _Recording, replay: _Replay | None) -> Fidelity:
-    """Return the comparison of a recording with its replay, if it could be replayed."""
+def _build_fidelity(
+    recording: _Recording, replay: _Replay | None, of_delays: _Replay | None
+) -> Fidelity:
+    """Return the comparison of a recording with its replay, if it could be replayed.
+
+    *of_delays* is the replay of nothing but the recorded delays.
+    """
     page, load = recording.page, recording.load
     lacks = tuple(_missing_data(page, load))
     is_computed = recording.browser.mode is BrowserMode.PARSE
-    if replay is None:
+    if replay is None or of_delays is None:
         return Fidelity(milestones=Rows(Milestone, ()), lacks=lacks, is_computed=is_computed)
     return Fidelity(
-        milestones=Rows(Milestone, _common_milestones(recording, replay)),
+        milestones=Rows(Milestone, _common_milestones(recording, replay, of_delays)),
         rank_correlation=replay.rank_correlation,
+        delays_rank_correlation=of_delays.rank_correlation,
+        n_completions=len(recording.completed_ms) or None,
         server=replay.server,
         bytes_share=min(1.0, sum(page.stream_bytes) / load.n_bytes) if load.n_bytes else None,
         lacks=lacks,
@@ -380,26 +537,35 @@ def _build_fidelity(recording: _Recording, replay: _Replay | None) -> Fidelity:
     )
 
 
-def _common_milestones(recording: _Recording, replay: _Replay) -> Iterator[Milestone]:
-    """Yield the milestones that recording and replay have in common."""
+def _common_milestones(
+    recording: _Recording, replay: _Replay, of_delays: _Replay
+) -> Iterator[Milestone]:
+    """Yield the milestones that the recording and its replays have in common."""
     page, load = recording.page, recording.load
-    recorded, replayed = recording.completed_ms, replay.finished_ms
+    recorded = recording.completed_ms
     awaited = page.awaited_by_load_event
     if load.load_event_ns is not None and awaited:
         recorded_ms = to_ms(load.load_event_ns)
-        replayed_ms = replay.load_event_ms
-        if replayed_ms is None:
-            browser_ms = recorded_ms - max(recorded[id_] for id_ in awaited)
-            replayed_ms = max(replayed[id_] for id_ in awaited) + browser_ms
-        yield Milestone("load event", recorded_ms, replayed_ms)
+        browser_ms = recorded_ms - max(recorded[id_] for id_ in awaited)
+        replayed_ms, delays_ms = (
+            max(each.finished_ms[id_] for id_ in awaited) + browser_ms
+            if each.load_event_ms is None
+            else each.load_event_ms
+            for each in (replay, of_delays)
+        )
+        yield Milestone("load event", recorded_ms, replayed_ms, delays_ms)
     above_the_fold = [r.id for r in page.resources if r.above_the_fold and r.id in recorded]
     for name, ids in (("last above the fold", above_the_fold), (_ALL_RESOURCES, list(recorded))):
-        if ids:
-            last_recorded_ms = max(recorded[id_] for id_ in ids)
-            last_replayed_ms = max(replayed[id_] for id_ in ids)
-            yield Milestone(name, last_recorded_ms, last_replayed_ms)
+        # A document alone shows nothing of how responses share the network.
+        if len(ids) > 1 or (ids and name == _ALL_RESOURCES):
+            last_ms = (
+                max(finished_ms[id_] for id_ in ids)
+                for finished_ms in (recorded, replay.finished_ms, of_delays.finished_ms)
+            )
+            yield Milestone(name, *last_ms)
     if not recorded and load.finished_ns is not None:
-        yield Milestone(_ALL_RESOURCES, to_ms(load.finished_ns), replay.page_load_ms)
+        finished_ms = to_ms(load.finished_ns)
+        yield Milestone(_ALL_RESOURCES, finished_ms, replay.page_load_ms, of_delays.page_load_ms)
 
 
 def _rank_correlation(recorded: Mapping[str, float], replayed: Mapping[str, float]) -> float | None:

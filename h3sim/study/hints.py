@@ -23,6 +23,7 @@ from h3sim.config.load_config import LoadConfig, config_for, over_networks
 from h3sim.config.options import LEVEL
 from h3sim.errors import InputError, NothingToMeasureError
 from h3sim.importers.crux import NetworkShare
+from h3sim.page.recording import ESTIMATED_WITHIN
 from h3sim.schema.arguments import ErrorCollector, check_arguments
 from h3sim.schema.output import TEXT, OutputSchema, Property, rows_of
 from h3sim.schema.values import Choice, Integer, ListOf, Number, OrNone, ValueType
@@ -32,7 +33,12 @@ from h3sim.study.recommendation import subject_of
 from h3sim.study.rows import COMMON, NETWORK_WITHIN, ResultTable
 from h3sim.study.run import PageLike, SchemeLike, resolve_scheme, run_config
 from h3sim.study.runner import LoadRunner, LoadTask, read_options, with_loads
-from h3sim.study.search import ESTIMATED_WITHIN, FIRST_RESULT, varied_network, with_drawn_network
+from h3sim.study.search import (
+    FIRST_RESULT,
+    network_uncertainty,
+    varied_network,
+    with_drawn_network,
+)
 from h3sim.study.statistics import holm, ratio_end, scipy_stats, student_interval
 from h3sim.text import plural
 from h3sim.trace import Rows
@@ -470,7 +476,7 @@ _ARGUMENT_TYPES: Mapping[str, ValueType] = {
     "metric": Choice(METRICS),
     "n_seeds": Integer(low=3, high=10_000),
     "confidence": LEVEL,
-    "network_within": Number(low=1, high=100),
+    "network_within": OrNone(Number(low=1, high=100)),
     "first_result": FIRST_RESULT,
 }
 
@@ -488,7 +494,7 @@ def hints(
     scheme: SchemeLike = "chrome-eps",
     metric: str = "lcp",
     networks: Sequence[str] | Sequence[NetworkShare] = (),
-    network_within: float = ESTIMATED_WITHIN,
+    network_within: float | None = None,
     n_seeds: int = 8,
     confidence: float = 0.95,
     edits: Sequence[Edit] | None = None,
@@ -502,9 +508,9 @@ def hints(
     The browser computes each load (`browser="parse"`). Each seed is a user. Users have *networks*
     in turn (a name given twice counts twice; default: that of *config*, or of the recording), or
     by the shares of `read_crux`, with RTT and rate multiplied by 1 / *network_within* to
-    *network_within*. Edits, by default those of `edits_of`, are ranked by the sure gain in
-    *metric*, one of `METRICS`, or FCP if the page has no such metric. After one load of each edit,
-    *first_result* is called with a sentence about the best.
+    *network_within* (default: 2, or as far as the estimates of the recording are apart). Edits, by
+    default those of `edits_of`, are ranked by the sure gain in *metric*, one of `METRICS`, or FCP
+    if the page lacks it. After one load of each edit, *first_result* gets a sentence on the best.
 
     Raises:
         InputError: listing every error in the arguments.
@@ -527,8 +533,8 @@ def hints(
         )
         errors.collect("networks", lambda: _check_networks(networks, base_config or LoadConfig()))
     configs = _network_configs(subject, base_config, _user_networks(networks, n_seeds))
-    base_task = LoadTask(subject, base_scheme, base_config)
-    user_task = partial(_user_task, base_task, configs, checked["network_within"])
+    within = _network_within(checked["network_within"], subject, configs)
+    user_task = partial(_user_task, LoadTask(subject, base_scheme, base_config), configs, within)
     first_task = user_task(0)
     tried = edits_of(first_task) if edits is None else list(edits)
     with LoadRunner(execution, _measure_metrics) as runner:
@@ -551,7 +557,7 @@ def hints(
         page=subject,
         metric=next(key for key, (name, _) in METRICS.items() if name == ranking),
         networks=_network_titles(networks) or (first_task.config.path.network.name,),
-        network_within=float(network_within),
+        network_within=within,
         n_tried=len(tried),
         n_seeds=n_seeds,
         confidence=confidence,
@@ -562,6 +568,13 @@ def hints(
         words=first_load["words"],
         page_digests={subject.name: subject.digest},
     )
+
+
+def _network_within(given: float | None, page: Page, configs: Sequence[LoadConfig]) -> float:
+    """Return the factor by which networks of users differ, by default as far as it is unknown."""
+    if given is not None:
+        return float(given)
+    return max(ESTIMATED_WITHIN, *(network_uncertainty([page], config) for config in configs))
 
 
 def _network_titles(networks: Sequence[str] | Sequence[NetworkShare]) -> tuple[str, ...]:

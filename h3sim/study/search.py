@@ -1,6 +1,11 @@
 """The search for the best scheme for pages over a network, and the robustness of the result.
 
 It is a race: arms (schemes and their parameters) are compared in paired rounds (bandits, F-Race).
+
+Where it was guessed which images of a recorded page are above the fold, each load is also measured
+by the other guesses (`h3sim.browser.above_the_fold.guesses`). Intervals cover all of them, and
+there is no verdict if another guess would reverse it. Loads are those with the marks of the page:
+what a browser or a clairvoyant server does about a guess is not varied.
 """
 
 from __future__ import annotations
@@ -16,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from h3sim import rng
 from h3sim._version import __version__
+from h3sim.browser.above_the_fold import GUESSES, guesses
 from h3sim.config import LoadConfig
 from h3sim.config.load_config import (
     NETWORK_OPTIONS,
@@ -25,7 +31,8 @@ from h3sim.config.load_config import (
 )
 from h3sim.config.options import LEVEL, refuse
 from h3sim.errors import InputError, NothingToMeasureError, SchemeError, ValidationIssue
-from h3sim.page.recording import RECORDED_NETWORK
+from h3sim.metrics import byte_index_ns, timings
+from h3sim.page.recording import ESTIMATED_WITHIN, RECORDED_NETWORK
 from h3sim.schema import format_value
 from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
 from h3sim.schema.errors import RejectedValueError, plain_values
@@ -33,14 +40,14 @@ from h3sim.schema.output import COUNT, TEXT, VERSION, OutputSchema, Property, ro
 from h3sim.schema.values import Integer, Number, OrNone, TableOf, ValueType
 from h3sim.schemes import Scheme, scheme_from_dict, scheme_to_dict
 from h3sim.study.compare import Subjects, check_names, resolve_compared
-from h3sim.study.fidelity import FIDELITY, Fidelity, Grade, fidelities, gated
+from h3sim.study.fidelity import FIDELITY, Fidelity, fidelities, gated
 from h3sim.study.rows import CONFIGURATION, NETWORK_WITHIN, PAGE_DIGESTS, WHICH, ResultTable
 from h3sim.study.run import PageLike, SchedulersLike, SchemeLike, add_schedulers
 from h3sim.study.runner import LoadRunner, LoadTask, read_options, with_loads
 from h3sim.study.statistics import ratio_end, student_interval
 from h3sim.trace import Rows
 from h3sim.transport import ConstantRate, LinkProfile, Network
-from h3sim.units import to_ms
+from h3sim.units import NS_PER_MS, to_ms
 
 if TYPE_CHECKING:
     from h3sim.page import Page
@@ -57,8 +64,6 @@ rr and fifo stand for servers that ignore clients' priorities.
 """
 ROBUSTNESS_NETWORKS = ("cable", "4g", "dsl")
 """Networks over which the choice is tried as well, by default."""
-ESTIMATED_WITHIN = 2.0
-"""Factor by which RTT and rate may be wrong if they were estimated from a recording."""
 _MISJUDGED_FACTOR = 2
 """Factor by which RTT and sizes differ in the tests of robustness."""
 _LOSS_OF_ROBUSTNESS = 0.02
@@ -189,7 +194,7 @@ class SearchRow(NamedTuple):
 
 
 class RobustnessRow(NamedTuple):
-    """Distance of the choice from the best scheme under another condition, as a share.
+    """Distance of the choice from the best scheme under another condition or guess, as a share.
 
     *low* to *high* is its interval over pages, or over seeds of a single page; None if there are
     too few, or if the choice itself is the best.
@@ -221,6 +226,11 @@ FOUND = OutputSchema(
         "rows", rows_of(SearchRow), "one a scheme, the best first: its ByteIndex by the best's"
     ),
     Property("robustness", rows_of(RobustnessRow), "what the choice loses where it is otherwise"),
+    Property(
+        "guesses",
+        rows_of(RobustnessRow),
+        "what the choice loses if others of the images are above the fold than was guessed",
+    ),
 )
 
 
@@ -229,7 +239,7 @@ class SearchResult(ResultTable):
     """Result of `search`."""
 
     format = FOUND
-    displayed = ("rows", "robustness")
+    displayed = ("rows", "guesses", "robustness")
     best: str
     which: Which
     baseline: str
@@ -237,6 +247,8 @@ class SearchResult(ResultTable):
     rows: Rows[SearchRow]
     """The best first, then those that may be as good, then those that are worse."""
     robustness: Rows[RobustnessRow]
+    guesses: Rows[RobustnessRow]
+    """One per other guess of what is above the fold; none if nothing was guessed."""
     n_seeds: int
     """The maximum number of seeds; fewer run if no seed matters, or once the result is certain."""
     is_random: bool
@@ -255,13 +267,20 @@ class SearchResult(ResultTable):
     def status(self, row: SearchRow) -> str:
         """Return "best", "tied" with the best, or "worse", and whether it needs server knowledge.
 
-        If a replay fits poorly, all are "not judged".
+        If a replay supports no verdict, all are "not judged"; if a guess reverses the verdict, all
+        that are not worse by every guess.
         """
-        if any(each.grade is Grade.POOR for each in self.fidelity.values()):
+        fits = all(each.grade.supports_verdict for each in self.fidelity.values())
+        if not fits or (self.reversed_by and not row.is_worse):
             return "not judged"
         is_best = row.scheme == self.best and not self.level_with_best
         status = "worse" if row.is_worse else "best" if is_best else "tied"
         return f"{status}, {_KNOWLEDGE_NOTE}" if row.needs_server_knowledge else status
+
+    @property
+    def reversed_by(self) -> tuple[RobustnessRow, ...]:
+        """The guesses of what is above the fold under which another scheme is surely better."""
+        return tuple(row for row in self.guesses if row.low is not None and row.low > 0)
 
     @property
     def gain(self) -> float:
@@ -278,6 +297,8 @@ class SearchResult(ResultTable):
         best, *others = self.rows
         if not others:
             return f"Nothing was compared: {best.scheme} is the only scheme."
+        if self.reversed_by:
+            return self._reversed_verdict
         tied = [row for row in others if not row.is_worse]
         behind = [row for row in others if row.is_worse]
         names = _join_names([_name_with_note(row) for row in (best, *tied)])
@@ -297,6 +318,20 @@ class SearchResult(ResultTable):
         note = f"; {_join_names(close)} within {_CLOSE_RATIO - 1:.0%}" if close else ""
         sentence = f"{result}: {subject}{lead} ({certainty}){note}."
         return f"{sentence}{self._best_without_server_knowledge()}"
+
+    @property
+    def _reversed_verdict(self) -> str:
+        """Sentences for a result whose sign depends on a guess."""
+        worst = max(self.reversed_by, key=lambda row: row.loss)
+        percent = _percent_less(1 + worst.loss)
+        behind = [row.scheme for row in self.rows if row.is_worse]
+        surely = f" Worse than {self.best} by any guess: {_join_names(behind)}." if behind else ""
+        return (
+            f"No verdict: which scheme is best for {self._subject} depends on which images are"
+            f" above the fold, and that was guessed. It is {self.best} by the guess, but"
+            f" {worst.best_there} with {worst.changed} ({percent} less {self._byte_index} than"
+            f" {self.best}).{surely} {_MARKING_ADVICE}"
+        )
 
     def _best_without_server_knowledge(self) -> str:
         """Return a sentence on the best scheme that a client can use, unless that is the best."""
@@ -325,9 +360,12 @@ class SearchResult(ResultTable):
     def _basis(self, row: SearchRow) -> str:
         """Return the basis of the uncertainty: confidence and pairs, or that nothing is random."""
         if row.pairs == 1:
-            return "one load per scheme, no interval" if self.is_random else "no seed changes it"
+            reason = "one load per scheme, no interval" if self.is_random else "no seed changes it"
+            return f"{reason}, {_ANY_GUESS}" if self.guesses else reason
         varied = f", {varied}" if (varied := varied_network(self.network_within)) else ""
-        return f"{100 * self.confidence:g} % confidence, {row.pairs} pairs of loads{varied}"
+        guessed = f", {_ANY_GUESS}" if self.guesses else ""
+        pairs = f"{row.pairs} pairs of loads{varied}{guessed}"
+        return f"{100 * self.confidence:g} % confidence, {pairs}"
 
     @property
     def _sentences(self) -> tuple[str, ...]:
@@ -335,6 +373,8 @@ class SearchResult(ResultTable):
 
 
 _KNOWLEDGE_NOTE = "needs server knowledge"
+_ANY_GUESS = "by any guess of the images above the fold"
+_MARKING_ADVICE = "Mark them with `h3sim annotate`, or list them for --above-the-fold."
 _CLOSE_RATIO = 1.01
 """Ratio below which worse schemes are named as close: such a gain is not worth a change."""
 
@@ -403,9 +443,9 @@ def search(
     Each *scheduler* of your own joins the schemes, with the client signals of *signals*.
 
     RTT and rate that were estimated from a recording may be wrong: each seed multiplies them by
-    factors between 1 / *network_within* and *network_within*, by default 2 for such a network and
-    1 for one that is named. *options* are fields of `LoadConfig`, which change *config*, and of
-    `Execution`.
+    factors between 1 / *network_within* and *network_within*, by default as far as the recording's
+    estimates are apart (`network_uncertainty`), and 1 for a network that is named. *options* are
+    fields of `LoadConfig`, which change *config*, and of `Execution`.
 
     With *vary* the arms are the schemes with every combination of those values that they can have:
     of a key of their file, with dots between tables ("turn_packets", "classes.script.weight"), or
@@ -481,8 +521,7 @@ def _make_loads(
     check_names(pages=pages, schemes=[arm.scheme for arm in arms])
     within = race_options["network_within"]
     if within is None:
-        is_estimated = config.network == RECORDED_NETWORK and any(map(recorded_network, pages))
-        within = ESTIMATED_WITHIN if is_estimated else 1
+        within = network_uncertainty(pages, config)
     return _SearchLoads(
         pages=pages,
         arms=arms,
@@ -494,9 +533,38 @@ def _make_loads(
     )
 
 
+def network_uncertainty(pages: Iterable[Page], config: LoadConfig) -> float:
+    """Return the factor by which RTT and rate of the network may be wrong; 1 if it is named.
+
+    It is that of the recording whose estimates are furthest apart.
+
+    >>> import h3sim
+    >>> network_uncertainty([h3sim.load_page("davies-meenan")], LoadConfig())
+    1.0
+    """
+    if config.network != RECORDED_NETWORK:
+        return 1.0
+    recordings = [page.recorded_load for page in pages if recorded_network(page) is not None]
+    factors = [
+        ESTIMATED_WITHIN if known is None or known.network_within is None else known.network_within
+        for known in recordings
+    ]
+    return max(factors, default=1.0)
+
+
 def default_which(pages: Sequence[Page]) -> Which:
     """Return the resources whose ByteIndex is compared by default."""
     return "atf" if any(_has_bytes(page, "atf") for page in pages) else "all"
+
+
+def _covering_row(row: ArmRow, by_guesses: Sequence[ArmRow]) -> ArmRow:
+    """Return *row* with an interval that covers those of all guesses."""
+    low, high, is_worse = row.low, row.high, row.is_worse
+    for other in by_guesses:
+        low = None if low is None or other.low is None else min(low, other.low)
+        high = None if high is None or other.high is None else max(high, other.high)
+        is_worse = is_worse and other.is_worse
+    return row._replace(low=low, high=high, is_worse=is_worse)
 
 
 def _search_row(arm: Arm, row: ArmRow) -> SearchRow:
@@ -529,6 +597,8 @@ class _SearchLoads:
     """Largest factor by which the network of a seed may differ from the named one."""
     is_random: bool = False
     n_loads: int = 0
+    guess_logs: dict[tuple[int, int], list[float]] = field(default_factory=dict)
+    """Logarithms of ByteIndexes by each guess of what is above the fold, by arm and instance."""
     first_result: Callable[[str], None] | None = None
     """Receiver of a sentence after one load of each scheme."""
 
@@ -545,7 +615,16 @@ class _SearchLoads:
         # same for all pages.
         task = LoadTask(self.pages[0], best.scheme, best.config(config), _NO_QUANTITY)
         (described,) = self.runner.run([task])
-        rows = [_search_row(self.arms[row.arm], row) for row in outcome.rows]
+        of_guesses = self._guess_races(outcome)
+        covering = sorted(
+            (
+                _covering_row(row, [rows[row.arm] for rows in of_guesses.values()])
+                for row in outcome.rows
+            ),
+            # As in the race, except for arms that a guess saves.
+            key=lambda row: (row.arm != outcome.best, row.is_worse),
+        )
+        rows = [_search_row(self.arms[row.arm], row) for row in covering]
         n_seeds_run = -(-max(row.pairs for row in rows) // len(self.pages))
         return SearchResult(
             best=best.name,
@@ -554,6 +633,7 @@ class _SearchLoads:
             confidence=confidence,
             rows=Rows(SearchRow, rows),
             robustness=Rows(RobustnessRow, robustness),
+            guesses=Rows(RobustnessRow, self._guess_rows(outcome, of_guesses)),
             n_seeds=n_seeds,
             is_random=self.is_random,
             network_within=self.network_within,
@@ -583,7 +663,10 @@ class _SearchLoads:
             # The first instance runs first, for the preview.
             for some in filter(None, (first, others)):
                 loads = ((pages[n % len(pages)], arm, config_of_instance(n)) for arm, n in some)
-                log_by_pair |= zip(some, self._log_indexes(loads), strict=True)
+                measured = self._measure_loads(loads, self.which)
+                for pair, row in zip(some, measured, strict=True):
+                    log_by_pair[pair] = row["log"]
+                    self.guess_logs[pair] = row["guesses"] or [row["log"]] * len(GUESSES)
                 if some is first and self.first_result is not None:
                     self.first_result(self._preview([log_by_pair[pair] for pair in first]))
             return [log_by_pair[pair] for pair in pairs]
@@ -601,6 +684,54 @@ class _SearchLoads:
         n_arms, n_instances = len(self.arms), (n_seeds if self.is_random else 1) * len(pages)
         self.runner.expect(n_arms * n_instances)
         return race(n_arms, logs, n_instances, confidence=confidence, is_random=self.is_random)
+
+    def _guess_races(self, outcome: Race) -> dict[str, list[ArmRow]]:
+        """Return the rows of the arms by each guess of what is above the fold, as far as it counts.
+
+        They are compared with the best of the race, on the same instances and at the same level.
+        """
+        n_pairs = {row.arm: row.n for row in outcome.rows}
+        races = {}
+        for title, guess in self._other_guesses().items():
+            values = {
+                arm: [self.guess_logs[arm, instance][guess] for instance in range(n)]
+                for arm, n in n_pairs.items()
+            }
+            least = values[outcome.best]
+            races[title] = [outcome.compare(arm, values[arm], least) for arm in sorted(values)]
+        return races
+
+    def _other_guesses(self) -> dict[str, int]:
+        """Return the position of each guess by which other resources are above the fold."""
+        if self.which != "atf":
+            return {}
+        marked = [
+            frozenset(i for i, resource in enumerate(page.resources) if resource.above_the_fold)
+            for page in self.pages
+        ]
+        of_pages = [
+            guesses(page) or [seen] * len(GUESSES)
+            for page, seen in zip(self.pages, marked, strict=True)
+        ]
+        known, found = [marked], {}
+        for guess, title in enumerate(GUESSES):
+            seen_by_page = [of_page[guess] for of_page in of_pages]
+            if seen_by_page not in known:
+                known.append(seen_by_page)
+                found[title] = guess
+        return found
+
+    def _guess_rows(
+        self, outcome: Race, of_guesses: Mapping[str, Sequence[ArmRow]]
+    ) -> Iterator[RobustnessRow]:
+        """Yield for each guess how far the best of the race is from the best by that guess."""
+        for title, rows in of_guesses.items():
+            ahead = min(rows, key=lambda row: (row.mean, row.arm != outcome.best))
+            low = high = None
+            if ahead.low is not None and ahead.high is not None and ahead.arm != outcome.best:
+                low, high = (ratio_end(-end) - 1 for end in (ahead.high, ahead.low))
+            loss = math.exp(-ahead.mean) - 1
+            yield RobustnessRow(title, self.arms[ahead.arm].name, loss, low, high)
 
     def _preview(self, logs: Sequence[float]) -> str:
         """Describe the lead over the baseline after one load of each arm.
@@ -719,7 +850,21 @@ def _measured(load: Load, quantity: str) -> dict[str, Any]:
         return {"digest": load.trace.digest()}
     if quantity == _NO_QUANTITY:
         return {}
-    return {"log": math.log(load.byte_index("atf" if quantity == "atf" else "all"))}
+    log = math.log(load.byte_index("atf" if quantity == "atf" else "all"))
+    return {"log": log, "guesses": list(_guess_logs(load)) if quantity == "atf" else []}
+
+
+def _guess_logs(load: Load) -> Iterator[float]:
+    """Yield the logarithm of the ByteIndex above the fold by each guess of what is above it.
+
+    Nothing is yielded for a page of which nothing was guessed.
+    """
+    origin_ns = load.trace.requests[0].requested_at_ns
+    finished = {row.resource: row.finished_at_ns for row in timings(load.trace)}
+    for guess in guesses(load.page) or ():
+        sizes = ((load.page.resources[i].size_bytes, finished[i]) for i in guess if i in finished)
+        index_ns = byte_index_ns(sizes, origin_ns=origin_ns)
+        yield math.log(index_ns / NS_PER_MS if index_ns else load.byte_index("atf"))
 
 
 def _best_arm(logs: Sequence[Sequence[float]]) -> int:
@@ -911,6 +1056,20 @@ class Race:
     rows: tuple[ArmRow, ...]
     n_measured: int
     """The number of pairs of arm and instance that were measured."""
+    error_probability: float
+    """Error probability of each interval."""
+    is_only_one: bool
+    """True if there was a single instance, which is not random."""
+
+    def compare(self, arm: int, own: Sequence[float], least: Sequence[float]) -> ArmRow:
+        """Return the mean difference of *own* values of an arm to those of the best."""
+        differences = [a - b for a, b in zip(own, least, strict=False)]
+        mean = statistics.fmean(differences)
+        # A single instance that is not random has no uncertainty.
+        is_exact = self.is_only_one or len(set(differences)) == 1 < len(differences)
+        low, high = (mean, mean) if is_exact else interval_of(differences, self.error_probability)
+        is_worse = arm != self.best and low is not None and low > 0
+        return ArmRow(arm, len(differences), mean, low, high, is_worse)
 
     @property
     def level_with_best(self) -> tuple[int, ...]:
@@ -987,9 +1146,16 @@ class _RaceState:
             if not candidates:
                 break
             best, *candidates = self._ranked([*candidates, best], n_instances)
+        found = self._race(best)
         rows = [self._arm_row(arm, best) for arm in range(len(self.values))]
         rows.sort(key=lambda row: (row.arm != best, row.is_worse, row.mean, row.arm))
-        return Race(best, tuple(rows), sum(map(len, self.values)))
+        return replace(found, rows=tuple(rows))
+
+    def _race(self, best: int) -> Race:
+        """Return the race so far, without its rows."""
+        n_measured = sum(map(len, self.values))
+        is_only_one = self.n_instances == 1 and not self.is_random
+        return Race(best, (), n_measured, self.error_probability, is_only_one)
 
     def _halve(self) -> int:
         """Return the arm that remains if the better half continues in each round."""
@@ -1013,15 +1179,7 @@ class _RaceState:
 
     def _arm_row(self, arm: int, best: int) -> ArmRow:
         """Return the mean difference of an arm to the best, with its interval."""
-        pairs = list(zip(self.values[arm], self.values[best], strict=False))
-        differences = [own - least for own, least in pairs]
-        mean = statistics.fmean(differences)
-        # A single instance that is not random has no uncertainty.
-        is_only_one = self.n_instances == 1 and not self.is_random
-        is_exact = is_only_one or len(set(differences)) == 1 < len(differences)
-        low, high = (mean, mean) if is_exact else interval_of(differences, self.error_probability)
-        is_worse = arm != best and low is not None and low > 0
-        return ArmRow(arm, len(pairs), mean, low, high, is_worse)
+        return self._race(best).compare(arm, self.values[arm], self.values[best])
 
 
 def interval_of(

@@ -9,40 +9,55 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
+from h3sim.browser.above_the_fold import guesses
 from h3sim.cli.main import main
 from h3sim.config.load_config import LoadConfig
 from h3sim.page import MarksFrom
+from h3sim.page.model import marked
 from h3sim.study import search
+from h3sim.study.edits import edits_of
 from h3sim.study.fidelity import Grade
 from h3sim.study.recommendation import read_subject
+from h3sim.study.runner import LoadTask
 from h3sim.study.search import with_drawn_network
 from h3sim.units import ms
+from tests.recordings import without_facts
 from tests.unit.test_recorded_load import HAR, entry, har_file
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from h3sim.page import Page
 
 
 QUICK: dict[str, Any] = {"schemes": ["fifo", "rr", "chrome-eps"], "n_seeds": 4}
 SHORT = ["--seeds", "4", "--scheme", "fifo,chrome-eps"]
 
 
+def judged_har(folder: Path) -> Path:
+    """Write a HAR of five responses: of fewer it cannot be judged how well a replay fits."""
+    more = [entry(f"/{n}.png", 255 + 40 * n, 6_000, send=0, wait=32, receive=20) for n in range(3)]
+    return har_file(folder, {"log": {**HAR["log"], "entries": [*HAR["log"]["entries"], *more]}})
+
+
 def test_one_command_makes_of_a_har_a_table_a_picture_and_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    more = [entry(f"/{n}.png", 260 + n, 30_000, send=0, wait=40, receive=90) for n in range(2)]
-    document = {"log": {**HAR["log"], "entries": [*HAR["log"]["entries"], *more]}}
-    path = har_file(tmp_path, document)
-    assert main(["recommend", str(path), *SHORT]) == 0
+    path, seen = judged_har(tmp_path), tmp_path / "seen.txt"
+    seen.write_text("/\na.png\n", encoding="utf-8")
+    marks = ["--above-the-fold", str(seen)]
+    assert main(["recommend", str(path), *SHORT, *marks]) == 0
     assert capsys.readouterr().err == ""
-    assert [file.name for file in tmp_path.iterdir()] == [path.name]  # no file unasked
+    assert sorted(file.name for file in tmp_path.iterdir()) == sorted(
+        [path.name, seen.name]
+    )  # no file unasked
     files = ["--plot", "shop.png", "--report", "shop.html"]
-    assert main(["recommend", str(path), *SHORT, *files]) == 0
+    assert main(["recommend", str(path), *SHORT, *marks, *files]) == 0
     printed = capsys.readouterr()
     lines = printed.out.splitlines()
     assert lines[0].startswith("The replay fits the recording ")
-    assert "shop.example: 4 resources, 159,800 bytes, from har" in lines
+    assert "shop.example: 5 resources, 117,800 bytes, from har" in lines
     assert any(line.startswith("all resources: recorded 419 ms, replayed ") for line in lines)
     assert any(line.startswith("chrome-eps ") for line in lines)
     words = " ".join(printed.out.split())
@@ -99,7 +114,7 @@ def test_what_is_not_there_is_reported(
 def test_advice_as_json_holds_the_sentence_and_what_it_rests_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["recommend", str(har_file(tmp_path)), *SHORT, "--json"]) == 0
+    assert main(["recommend", str(judged_har(tmp_path)), *SHORT, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["format"], document["above_the_fold_from"]) == ("h3sim-advice/2", "heuristic")
     assert document["sentence"]
@@ -163,7 +178,7 @@ def test_an_estimated_network_is_varied_unless_one_is_named(tmp_path: Path) -> N
 def test_an_import_begins_with_how_well_its_replay_fits(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = har_file(tmp_path)
+    path = judged_har(tmp_path)
     assert main(["import", str(path), "--no-truncate"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("The replay fits the recording ")
@@ -232,3 +247,92 @@ def test_marks_survive_advice(tmp_path: Path) -> None:
     assert imported is not None
     assert page.above_the_fold_from is MarksFrom.HAND
     assert [each.above_the_fold for each in page.resources] == [True, False]
+
+
+# Guesses of what is above the fold
+
+
+def foreign_har(folder: Path) -> Page:
+    """Return the page of a HAR as other tools write it: without what h3sim knows of the page."""
+    load = h3sim.simulate("davies-meenan", scheme="chrome-eps", network="4g")
+    return h3sim.read_har(har_file(folder, without_facts(load.to_har())))
+
+
+GUESSING: dict[str, Any] = {"schemes": ["fifo", "chrome-eps"], "networks": None}
+
+
+@pytest.mark.parametrize("network", [{}, {"network": "4g"}])
+def test_a_verdict_that_another_guess_reverses_is_not_given(
+    tmp_path: Path, network: dict[str, Any]
+) -> None:
+    """The hidden images come first: by the guess they are seen, and fifo is best."""
+    page = foreign_har(tmp_path)
+    found = h3sim.search(page, **GUESSING, **network)
+    assert found.verdict.startswith("No verdict: which scheme is best")
+    assert found.best == "fifo"
+    assert "chrome-eps with no image above the fold" in found.verdict
+    assert {found.status(row) for row in found.rows} == {"not judged"}
+    with_rr = h3sim.search(page, **{**GUESSING, "schemes": ["fifo", "chrome-eps", "rr"]}, **network)
+    assert "Worse than fifo by any guess: rr." in with_rr.verdict
+    assert {row.scheme: with_rr.status(row) for row in with_rr.rows}["rr"] == "worse"
+    (behind,) = (row for row in found.rows if row.scheme == "chrome-eps")
+    assert behind.low is not None
+    assert behind.high is not None
+    assert behind.low < 1 < behind.ratio < behind.high
+    assert not behind.is_worse
+    by_guess = {row.changed: row for row in found.guesses}
+    assert by_guess["no image above the fold"].best_there == "chrome-eps"
+    assert by_guess["no image above the fold"].loss > 0.2
+    assert h3sim.recommend(page, **GUESSING, **network).sentence == found.verdict
+
+
+def test_a_verdict_that_all_guesses_share_is_given_and_covers_them(tmp_path: Path) -> None:
+    page = foreign_har(tmp_path)
+    race: dict[str, Any] = {"schemes": ["fifo", "rr"], "baseline": "rr", "networks": None}
+    found = h3sim.search(page, network="4g", **race)
+    assert found.verdict.startswith("fifo is the best scheme")
+    assert "by any guess of the images above the fold" in found.verdict
+    lead = found.rows[1]
+    for guess in guesses(page) or ():
+        ids = {page.resources[index].id for index in guess}
+        of_guess = h3sim.search(marked(page, ids, MarksFrom.HAND), network="4g", **race)
+        assert not of_guess.guesses
+        assert lead.low <= of_guess.rows[1].ratio * (1 + 1e-9)
+        assert lead.high >= of_guess.rows[1].ratio * (1 - 1e-9)
+
+
+def test_marks_that_were_seen_are_no_guess(tmp_path: Path) -> None:
+    page = foreign_har(tmp_path)
+    ids = {"index.html", "top.js", "font.woff2", "hero.jpg"}
+    for source, is_guess in (
+        (MarksFrom.HAND, False),
+        (MarksFrom.PAGE, False),
+        (MarksFrom.HEURISTIC, True),
+    ):
+        found = h3sim.search(marked(page, ids, source), network="4g", **GUESSING)
+        assert bool(found.guesses) is is_guess, source
+    assert guesses(h3sim.load_page("davies-meenan")) is None
+
+
+def test_hints_are_as_unsure_of_the_network_as_its_estimates_are_apart(tmp_path: Path) -> None:
+    page = h3sim.read_har(judged_har(tmp_path))
+    assert page.recorded_load is not None
+    unsure = replace(page, recorded_load=replace(page.recorded_load, network_within=4.5))
+    sure = replace(page, recorded_load=replace(page.recorded_load, network_within=1.25))
+    few: dict[str, Any] = {"n_seeds": 3, "edits": []}
+    within = [
+        h3sim.hints(unsure, **few).network_within,
+        h3sim.hints(sure, **few).network_within,  # users differ, too
+        h3sim.hints(unsure, network="cable", **few).network_within,
+        h3sim.hints(unsure, network_within=1, **few).network_within,
+    ]
+    assert within == [4.5, 2, 2, 1]
+
+
+def test_hints_advise_nothing_for_images_that_may_be_invisible(tmp_path: Path) -> None:
+    page = foreign_har(tmp_path)
+    tried = edits_of(LoadTask(page, h3sim.load_scheme("chrome-eps"), LoadConfig(network="4g")))
+    images = [edit.text for edit in tried if ".jpg" in edit.text or ".png" in edit.text]
+    alone = ("fetchpriority", "loading", "preload", "compress", "priority")
+    assert [text for text in images if any(word in text for word in alone)] == []
+    assert tried

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,7 +14,7 @@ from h3sim.importers import import_page
 from h3sim.study.fidelity import Fidelity, Grade, Milestone, fidelity, gated
 from h3sim.trace import Rows
 from h3sim.units import ms, to_mbps, to_ms
-from tests.recordings import write_recording
+from tests.recordings import without_facts, write_recording
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,6 +52,74 @@ def test_a_grade_is_the_lowest_that_any_part_earns(replay: Fidelity, grade: Grad
     assert replay.grade is grade
 
 
+def of_network(replayed_ms: float, *, delays_ms: float, **more: Any) -> Fidelity:
+    """Return the fit of a load event at 1,000 ms, *delays_ms* of which are recorded delays."""
+    milestone = Milestone("load event", 1000, replayed_ms, delays_ms)
+    return Fidelity(milestones=Rows(Milestone, [milestone]), **more)
+
+
+@pytest.mark.parametrize(
+    ("replay", "grade"),
+    [
+        # 200 of the 1,000 ms depend on the network: 250, 300 and 301 are 1.25, 1.5 and more.
+        (of_network(1050, delays_ms=800), Grade.GOOD),
+        (of_network(1100, delays_ms=800), Grade.FAIR),
+        (of_network(1101, delays_ms=800), Grade.POOR),
+        (of_network(930, delays_ms=800), Grade.POOR),
+        # No closer than the delays alone.
+        (of_network(800, delays_ms=800), Grade.POOR),
+        (of_network(1000, delays_ms=900), Grade.GOOD),
+        (of_network(1000, delays_ms=901), Grade.UNJUDGED),
+        (of_network(1000, delays_ms=1200), Grade.UNJUDGED),
+        # What is wrong is wrong, however little of it depends on the network.
+        (of_network(1600, delays_ms=950), Grade.POOR),
+        (of_network(1000, delays_ms=950, rank_correlation=0.4), Grade.POOR),
+        (of_network(1000, delays_ms=500, n_completions=4), Grade.UNJUDGED),
+        (of_network(1000, delays_ms=500, n_completions=5), Grade.GOOD),
+    ],
+)
+def test_a_replay_is_judged_by_the_time_that_depends_on_the_network(
+    replay: Fidelity, grade: Grade
+) -> None:
+    assert replay.grade is grade
+
+
+def test_a_milestone_of_mere_delays_does_not_hide_the_others() -> None:
+    """A debugger stopped the load after everything visible had arrived."""
+    stopped = Milestone("all resources", 548_000, 548_010, 547_500)
+    seen = Milestone("last above the fold", 800, 900, 300)
+    assert Fidelity(milestones=Rows(Milestone, [stopped, seen])).grade is Grade.GOOD
+    far = seen._replace(replayed_ms=1400)
+    assert Fidelity(milestones=Rows(Milestone, [stopped, far])).grade is Grade.POOR
+
+
+def idle_har(n_requests: int, pause_ms: int) -> dict[str, Any]:
+    """Return a HAR of a document of 24 kB and requests by a script that waits between them."""
+    from tests.recordings import entry, har
+
+    referer = [{"name": "Referer", "value": "https://shop.example/"}]
+    json_api = {"mime": "application/json", "request_headers": referer}
+    page = entry("/", 0, 60, mime="text/html", response_bodySize=24_000)
+    calls = [
+        entry(f"/api/{number}", number * pause_ms, 50, **json_api)
+        for number in range(1, n_requests)
+    ]
+    return har(page, *calls)
+
+
+@pytest.mark.parametrize("n_requests", [1, 6])
+def test_a_load_of_idle_time_or_of_one_response_gives_no_verdict(
+    tmp_path: Path, n_requests: int
+) -> None:
+    page = import_page(write_recording(tmp_path, idle_har(n_requests, 4000))).page
+    replay = fidelity(page)
+    assert replay is not None
+    assert replay.grade is Grade.UNJUDGED
+    found = h3sim.search(page, schemes=["fifo", "rr"], n_seeds=3, networks=[])
+    assert found.verdict.startswith("No verdict")
+    assert {found.status(row) for row in found.rows} == {"not judged"}
+
+
 def test_a_verdict_goes_only_as_far_as_the_replay() -> None:
     assert gated("fifo is best.", [judged(100), None]) == "fifo is best."
     fair = gated("fifo is best.", [judged(140)])
@@ -60,6 +128,10 @@ def test_a_verdict_goes_only_as_far_as_the_replay() -> None:
     poor = gated("fifo is best.", [judged(100), judged(300)])
     assert "fifo" not in poor
     assert "3.0 times too late" in poor
+    unjudged = gated("fifo is best.", [of_network(1000, delays_ms=960)])
+    assert unjudged.startswith("No verdict")
+    assert "fifo" not in unjudged
+    assert "40 of 1,000 ms" in unjudged
 
 
 def test_a_page_without_a_recording_is_not_judged() -> None:
@@ -69,7 +141,7 @@ def test_a_page_without_a_recording_is_not_judged() -> None:
 def written(folder: Path, page: str, network: str) -> Page:
     load = h3sim.simulate(page, scheme="chrome-eps", network=network)
     path = folder / "load.har"
-    path.write_text(json.dumps(load.to_har()), encoding="utf-8")
+    path.write_text(json.dumps(without_facts(load.to_har())), encoding="utf-8")
     return import_page(path).page
 
 
@@ -167,7 +239,7 @@ def test_a_recording_that_begins_with_a_frame_is_reported(tmp_path: Path) -> Non
 def test_the_order_is_that_of_the_server_that_was_recorded(tmp_path: Path) -> None:
     load = h3sim.simulate("django-index", scheme="rr", network="cable")
     path = tmp_path / "load.har"
-    path.write_text(json.dumps(load.to_har()), encoding="utf-8")
+    path.write_text(json.dumps(without_facts(load.to_har())), encoding="utf-8")
     page = h3sim.read_har(path)
     judged = fidelity(page)
     # Chrome's priorities were sent, and not heeded: that is no fault of page or network.

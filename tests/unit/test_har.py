@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
 import pytest
 
 import h3sim
+from h3sim.browser import infer_above_the_fold
 from h3sim.cli import main
 from h3sim.errors import InputError
-from h3sim.page import merge_pages
+from h3sim.importers import import_page
+from h3sim.page import Host, MarksFrom, merge_pages
 from h3sim.results.har import write_load_har
+from h3sim.units import ms
 from tests.har_schema import HAR_SCHEMA
 from tests.helpers import page_of, with_updates
-from tests.recordings import entry, har
+from tests.recordings import entry, har, write_recording
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from h3sim.page import Page, Resource
 
 ROOT = {"id": "index.html", "kind": "document", "mime": "text/html", "bytes": 2800}
 CHILD = {"by": "index.html", "at": "offset", "offset_bytes": 1400}
@@ -117,6 +123,8 @@ def test_an_entry_has_what_the_load_knows() -> None:
         "_prioritySignal": "u=1",
         # The first 100 bytes of its first packet are the response's header.
         "_chunks": [{"ts": 30.0, "bytes": 1300}, {"ts": 40.0, "bytes": 100}],
+        # What no other member says, in the keys of a page file.
+        "_h3sim": {"id": "a b.js?x#y", "kind": "script", "discovered": CHILD},
     }
     assert (empty["response"]["status"], empty["_chunks"]) == (204, [])
     assert image["request"]["url"] == "https://cdn.example/a.png?v=1"
@@ -239,3 +247,98 @@ def test_requests_of_a_connection_are_as_long_as_those_before_them_there_make_th
     root, first, second = (each["request"]["headersSize"] for each in found)
     # The second refers to what the first put into the table; that of the root is another one.
     assert first > root // 2 > 3 * second
+
+
+# What the page model needs, and no other member has
+
+
+def imported(folder: Path, document: dict[str, Any], **how: Any) -> Any:
+    return import_page(write_recording(folder, document, "load.har"), **how)
+
+
+def comparable(page: Page) -> list[Resource]:
+    """Return the resources without what a recording measures or observes."""
+    observed: dict[str, Any] = {"recorded": (), "response_offsets": (), "request_bytes": 0}
+    return [replace(each, **observed) for each in page.resources]
+
+
+@pytest.mark.parametrize("name", ["davies-meenan", "sneat-index", "django-index"])
+def test_a_page_comes_back_from_the_har_of_its_load(tmp_path: Path, name: str) -> None:
+    page = h3sim.load_page(name)
+    load = h3sim.simulate(page, scheme="chrome-eps", network="4g")
+    found = imported(tmp_path, load.to_har())
+    by_id = {each.id: each for each in comparable(found.page)}
+    assert [by_id[each.id] for each in comparable(page)] == comparable(page)
+    assert found.page.above_the_fold_from is page.above_the_fold_from
+    assert found.page.layout == page.layout
+    assert (found.skipped, found.warnings) == ((), ())
+
+
+def test_guessed_marks_stay_guesses(tmp_path: Path) -> None:
+    page = infer_above_the_fold(h3sim.load_page("davies-meenan"))
+    found = imported(tmp_path, h3sim.simulate(page, network="4g").to_har()).page
+    assert found.above_the_fold_from is MarksFrom.HEURISTIC
+    assert comparable(found) == comparable(page)
+
+
+def test_hosts_come_back_if_they_had_connections_of_their_own(tmp_path: Path) -> None:
+    script = {"id": "a.js", "kind": "script", "bytes": 9000, "host": "cdn.example"}
+    hosts = (Host(name="cdn.example", rtt_ns=ms(90), dns_ns=ms(30)),)
+    page = replace(page_of(ROOT, {**script, "discovered": CHILD}), hosts=hosts)
+    load = h3sim.simulate(page, network="cable", connections="per-host")
+    found = imported(tmp_path, load.to_har()).page
+    assert found.hosts == page.hosts
+    assert [each.host for each in found.resources] == ["", "cdn.example"]
+    single = h3sim.simulate(page, network="cable", connections="single").to_har()
+    assert imported(tmp_path, single).page.hosts == ()
+
+
+def test_triggers_of_a_browser_that_computes_the_load_are_inferred_from_its_times() -> None:
+    for browser, has_trigger in (("replay", True), ("parse", False)):
+        _, script, *_ = entries("davies-meenan", network="cable", browser=browser)
+        assert ("discovered" in script["_h3sim"]) is has_trigger
+
+
+def test_facts_about_resources_that_are_missing_do_not_count(tmp_path: Path) -> None:
+    document = h3sim.simulate("davies-meenan", network="4g").to_har()
+    kept = [each for each in document["log"]["entries"] if "top.js" not in each["request"]["url"]]
+    document["log"]["entries"] = kept
+    page = imported(tmp_path, document).page
+    hero = page.resources[page.index["hero.jpg"]]
+    assert hero.above_the_fold
+    assert hero.discovered is not None
+    assert hero.discovered.by == "index.html"
+
+
+def test_wrong_facts_are_reported_and_inferred_instead(tmp_path: Path) -> None:
+    document = h3sim.simulate("davies-meenan", network="4g").to_har()
+    first, second, third, *_ = document["log"]["entries"]
+    first["_h3sim"] = 5
+    second["_h3sim"]["above_the_fold"] = "yes"
+    third["_h3sim"]["discovered"] = {"at": "offset", "by": "index.html", "offset_bytes": 10**9}
+    document["log"]["pages"][0]["_h3sim"] = {"layout": 3}
+    found = imported(tmp_path, document)
+    assert sorted(problem.key for problem in found.skipped) == [
+        "log.entries[0]._h3sim",
+        "log.entries[1]._h3sim.above_the_fold",
+        "log.pages[0]._h3sim.layout",
+    ]
+    assert len(found.page.resources) == 9
+
+
+def test_the_verdict_on_a_har_is_that_on_its_page(tmp_path: Path) -> None:
+    load = h3sim.simulate("davies-meenan", scheme="chrome-eps", network="4g")
+    page = imported(tmp_path, load.to_har()).page
+    race: dict[str, Any] = {"schemes": ["fifo", "chrome-eps"], "networks": None, "network": "4g"}
+    own, read = h3sim.search("davies-meenan", **race), h3sim.search(page, **race)
+    assert read.best == own.best == "chrome-eps"
+    assert read.gain == pytest.approx(own.gain, rel=0.01)
+    assert [row.ratio for row in read.rows] == pytest.approx([row.ratio for row in own.rows], 0.01)
+
+
+def test_nothing_is_advised_for_images_that_the_har_marks_as_invisible(tmp_path: Path) -> None:
+    load = h3sim.simulate("davies-meenan", scheme="chrome-eps", network="4g")
+    found = h3sim.hints(imported(tmp_path, load.to_har()).page, n_seeds=3)
+    raised = [row.edit for row in found.rows if "high" in row.edit or "preload" in row.edit]
+    assert not any("hidden" in edit for edit in raised)
+    assert any("hero.jpg" in edit for edit in raised)

@@ -10,6 +10,7 @@ import pytest
 
 import h3sim
 from h3sim.browser import infer_above_the_fold, needed_for_first_paint
+from h3sim.browser.above_the_fold import guessed_images, guesses
 from h3sim.cli.main import main
 from h3sim.errors import InputError
 from h3sim.importers import import_page
@@ -61,6 +62,58 @@ def test_the_first_five_images_in_document_order_are_likely_to_be_seen() -> None
     images = [entry(f"{number}.png", "image", 5000 - 100 * number) for number in range(7)]
     page = page_of(*images)
     assert seen(page) == ["/", "2.png", "3.png", "4.png", "5.png", "6.png"]
+
+
+def guessed(page: Page) -> list[list[str]]:
+    found = guesses(infer_above_the_fold(page))
+    assert found is not None
+    return [[page.resources[index].id for index in sorted(guess)] for guess in found]
+
+
+def test_other_guesses_have_none_one_ten_and_all_of_the_images() -> None:
+    images = [entry(f"{number:02}.png", "image", 100 * number) for number in range(1, 13)]
+    ids = [each["id"] for each in images]
+    css = entry("a.css", "stylesheet", 50, **HEAD)
+    always = ["/", "a.css"]
+    assert guessed(page_of(css, *images)) == [
+        always,
+        [*always, *ids[:1]],
+        [*always, *ids[:10]],
+        [*always, *ids],
+    ]
+
+
+def test_an_image_that_is_put_off_is_above_the_fold_only_if_all_are() -> None:
+    late = entry("late.png", "image", 100, lazy=True)
+    assert guessed(page_of(late, entry("a.png", "image", 900))) == [
+        ["/"],
+        ["/", "a.png"],
+        ["/", "late.png", "a.png"],
+        ["/", "late.png", "a.png"],
+    ]
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        {"hero": True},
+        {"fetchpriority": "high"},
+        {"recorded": [{"browser": "chrome", "level": "High"}]},
+    ],
+    ids=str,
+)
+def test_what_is_known_of_an_image_is_part_of_every_guess(known: dict[str, Any]) -> None:
+    page = page_of(entry("a.png", "image", 100), entry("b.png", "image", 900, **known))
+    assert all("b.png" in guess for guess in guessed(page))
+    assert [page.resources[index].id for index in guessed_images(infer_above_the_fold(page))] == [
+        "a.png"
+    ]
+
+
+def test_nothing_is_guessed_of_a_page_whose_layout_was_seen() -> None:
+    page = page_of(entry("a.png", "image", 100, viewport=0.2), entry("b.png", "image", 900))
+    assert guesses(infer_above_the_fold(page)) is None
+    assert guessed_images(infer_above_the_fold(page)) == frozenset()
 
 
 @pytest.mark.parametrize("more", [{"lazy": True}, {"fetchpriority": "low"}, {"bytes": 99}], ids=str)

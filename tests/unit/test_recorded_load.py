@@ -28,6 +28,7 @@ from h3sim.importers.path_estimation import (
 )
 from h3sim.importers.recorded_request import ConnectionInfo, RecordedRequest
 from h3sim.page import Page, RecordedLoad
+from h3sim.study.search import network_uncertainty
 from h3sim.units import ms
 
 if TYPE_CHECKING:
@@ -274,6 +275,10 @@ def test_a_har_tells_network_milestones_and_server(tmp_path: Path) -> None:
         # 50,000 bytes in 100 of the 140 ms of the image: 4 Mbit/s.
         "rate_mbps": 4.0,
         "rate_from": "2 transfers",
+        "rtt_estimates_ms": {"handshakes and shortest waits of the page's own host": 30.0},
+        # The document, 30 kB, arrived between 31 ms after 61 and 241 ms; the image in 140 ms.
+        "rate_estimates_mbps": {"2 transfers": 4.0, "the fastest of 2 responses": 4.0},
+        "network_within": 2.0,
         "protocol": "http/2.0",
         "finished_ms": 419.0,
         "load_event_ms": 429.0,
@@ -299,6 +304,245 @@ def test_the_handshake_of_the_transport_is_one_round_trip(
     known = import_page(har_file(tmp_path, document)).page.recorded_load
     assert known is not None
     assert known.rtt_ns == ms(rtt_ms)
+
+
+BEACON_HOST = "https://beacons.example"
+
+
+def beacon(number: int, start_ms: int) -> dict[str, Any]:
+    made = entry("/", start_ms, 20, send=0, wait=99.99, receive=0.01)
+    made["request"]["url"] = f"{BEACON_HOST}/{number}.gif"
+    made["response"]["content"]["mimeType"] = "image/gif"
+    return made
+
+
+def test_whole_responses_are_no_packets_however_small_and_many(tmp_path: Path) -> None:
+    """The beacons' pace, 120 bytes each 0.1 ms or less, is that of the clock."""
+    image = entry("/a.png", 130, 199_900, send=0, wait=100, receive=400)
+    beacons = [beacon(number, 120 + number) for number in range(40)]
+    document = {"log": {"entries": [ENTRIES[0], image, *beacons]}}
+    known = import_page(har_file(tmp_path, document)).page.recorded_load
+    assert known is not None
+    # 200 kB in 400 ms, and at most the beacons, 4.8 kB, beside them.
+    assert known.rate_bps == pytest.approx(4_000_000, rel=0.05)
+
+
+def test_one_piece_of_many_small_responses_does_not_make_packets_of_large_ones() -> None:
+    pieces = [Transfer(100.0, 100.01 + number / 100, 120) for number in range(40)]
+    pieces += [Transfer(100.0 + 32 * number, 132.0 + 32 * number, 16_000) for number in range(12)]
+    assert packet_rate_bps(pieces) is None
+
+
+def test_a_burst_within_an_idle_load_shows_how_unsure_its_rate_is(tmp_path: Path) -> None:
+    """The document, 30 kB in 12 ms, is all that arrived within 100 ms."""
+    page = entry("/", 0, 29_900, send=0, wait=80, receive=12)
+    calls = [entry(f"/{n}.json", n * 900 + n, 300, send=0, wait=80, receive=2) for n in (1, 2)]
+    imported = import_page(har_file(tmp_path, {"log": {"entries": [page, *calls]}}))
+    known = imported.page.recorded_load
+    assert known is not None
+    assert known.rate_bps == pytest.approx(30_000 * 8 / 0.1, rel=0.02)
+    # No earlier than 80 ms after its request, and in 20 ms at least.
+    fastest_bps = 30_000 * 8 / 0.02
+    assert known.rate_estimates_bps["the fastest of 3 responses"] == fastest_bps
+    assert known.network_within == pytest.approx(fastest_bps / known.rate_bps, abs=0.01)
+    assert "verdicts allow for a factor of 5" in str(imported)
+
+
+def test_a_pace_that_no_interval_kept_up_is_that_of_reads() -> None:
+    # Ten packets are read at once each 40 ms: 2.8 Mbit/s, not the 23 of the pace.
+    pieces = []
+    for burst in range(50):
+        times = [40.0 * burst + 0.5 * number for number in range(10)]
+        pieces += [Transfer(max(0.0, at_ms - 0.5), at_ms, 1400) for at_ms in times]
+    assert packet_rate_bps(pieces) == pytest.approx(1458 * 8 / 0.5e-3)
+    path = estimated_path(EstimatedRtt(20, "x"), pieces)
+    assert path is not None
+    # Three bursts begin and end within 100 ms.
+    assert path.rate_bps == pytest.approx(3 * 14_000 * 8 / 0.1, rel=0.1)
+    assert path.within == pytest.approx(1458 * 8 / 0.5e-3 / path.rate_bps, rel=0.01)
+
+
+def test_whole_responses_bound_a_pace_from_below() -> None:
+    # 200 kB arrived within 400 ms, whatever the pace of the pieces that were recorded.
+    pieces = [Transfer(20.0 * number, 20.0 * number + 20, 1400) for number in range(40)]
+    whole = [Transfer(0, 400, 200_000, is_response=True)]
+    path = estimated_path(EstimatedRtt(20, "x"), pieces, responses=whole)
+    assert path is not None
+    assert (path.rate_bps, path.rate_from) == (4_000_000, "1 whole responses")
+    assert path.within == pytest.approx(4_000_000 / (1458 * 8 / 0.02), rel=0.01)
+
+
+def test_what_was_read_in_an_instant_did_not_arrive_in_it() -> None:
+    path = estimated_path(EstimatedRtt(20, "x"), [Transfer(80, 80.2, 24_000, is_response=True)])
+    assert path is not None
+    assert path.rate_bps == 24_000 * 8 * 100  # in 10 ms
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "192.0.2.7", ""])
+def test_a_neighbour_on_the_same_machine_tells_nothing_of_the_way_to_the_page(address: str) -> None:
+    near = opened(0.2, 0.5, host="https://agent.example")
+    near[0].reached = near[0].reached._replace(address=address)
+    far = opened(None, 77, 90)
+    far[0].body_bytes = 20_000
+    path = path_of([*near, *far], root=1)
+    assert path is not None
+    assert path.rtt_ms == 77
+
+
+def test_a_proxy_that_answers_handshakes_at_once_is_not_the_host() -> None:
+    far = opened(0.2, 77, 90)
+    far[0].body_bytes = 20_000
+    path = path_of(far, root=0)
+    assert path is not None
+    assert path.rtt_ms == 77
+    lan = opened(0.2, 0.6, 0.7)
+    lan[0].body_bytes = 20_000
+    path = path_of(lan, root=0)
+    assert path is not None
+    assert path.rtt_ms == 0.2
+
+
+def test_the_waits_for_the_page_bound_its_round_trip_time() -> None:
+    far = opened(140, 300, host="https://cdn.example")
+    near = opened(None, 30, 90)
+    near[0].body_bytes = 20_000
+    path = path_of([*far, *near], root=1)
+    assert path is not None
+    assert path.rtt_ms == 30
+
+
+# What a file states of its network
+
+
+def shaped_har(**of_page: Any) -> dict[str, Any]:
+    (page,) = HAR["log"]["pages"]
+    return {"log": {**HAR["log"], "pages": [{**page, **of_page}]}}
+
+
+def test_the_traffic_shaping_of_webpagetest_is_the_network(tmp_path: Path) -> None:
+    shaping = {
+        "_bwDown": 5000,
+        "_bwUp": "1000",
+        "_latency": 28,
+        "_plr": 1,
+        "_connectivity": "Cable",
+    }
+    imported = import_page(har_file(tmp_path, shaped_har(**shaping)))
+    known = imported.page.recorded_load
+    assert known is not None
+    # The handshake took 30 ms: 28 of the shaper, and the path's own.
+    assert (known.rtt_ns, known.rate_bps, known.up_bps) == (ms(30), 5_000_000, 1_000_000)
+    network = recorded_network(imported.page)
+    assert network is not None
+    assert network.down is not None
+    assert network.up is not None
+    assert (network.down.rate_bps, network.up.rate_bps) == (5_000_000, 1_000_000)
+    assert (network.down.loss, network.up.loss) == (0.01, 0.01)
+    assert known.rate_estimates_bps == {
+        "WebPageTest's traffic shaping, as the file states": 5_000_000,
+        "2 transfers": 4_000_000,
+        "the fastest of 2 responses": 4_000_000,
+    }
+    report = str(imported)
+    assert "5 Mbit/s from WebPageTest's traffic shaping, as the file states" in report
+    assert "4 Mbit/s from 2 transfers" in report
+    assert Page.from_json(imported.page.to_json()) == imported.page
+
+
+def test_a_profile_of_browsertime_is_the_network(tmp_path: Path) -> None:
+    document = shaped_har(_meta={"connectivity": "cable"})
+    known = import_page(har_file(tmp_path, document)).page.recorded_load
+    assert known is not None
+    assert known.rate_bps == 5_000_000
+    assert known.rate_from == "Browsertime's profile cable, as the file states"
+    for unshaped in ("native", "my office", ""):
+        document = shaped_har(_meta={"connectivity": unshaped})
+        known = import_page(har_file(tmp_path, document)).page.recorded_load
+        assert known is not None
+        assert known.rate_from == "2 transfers"
+
+
+def test_a_limit_that_the_responses_exceeded_was_not_in_effect(tmp_path: Path) -> None:
+    shaping = {"_bwDown": 400, "_bwUp": 400, "_latency": 400}
+    known = import_page(har_file(tmp_path, shaped_har(**shaping))).page.recorded_load
+    assert known is not None
+    assert known.rate_bps == 4_000_000
+    assert known.network_within == 10
+
+
+def test_an_imposed_network_is_surer_than_an_estimate(tmp_path: Path) -> None:
+    shaping = {"_bwDown": 5000, "_bwUp": 1000, "_latency": 200}
+    known = import_page(har_file(tmp_path, shaped_har(**shaping))).page.recorded_load
+    assert known is not None
+    assert (known.rtt_ns, known.network_within) == (ms(200), 1.25)
+
+
+def lighthouse_result(method: str, **audits: Any) -> dict[str, Any]:
+    rows = [
+        {
+            "url": f"{SITE}{path}",
+            "protocol": "h2",
+            "networkRequestTime": start_ms,
+            "networkEndTime": start_ms + 100,
+            "transferSize": 20_000,
+            "statusCode": 200,
+            "mimeType": mime,
+        }
+        for path, start_ms, mime in (("/", 0, "text/html"), ("/a.png", 110, "image/png"))
+    ]
+    throttling = {
+        "rttMs": 150,
+        "throughputKbps": 1638.4,
+        "requestLatencyMs": 562.5,
+        "downloadThroughputKbps": 1474.56,
+        "uploadThroughputKbps": 675,
+    }
+    return {
+        "lighthouseVersion": "12.0.0",
+        "finalUrl": f"{SITE}/",
+        "configSettings": {"throttlingMethod": method, "throttling": throttling},
+        "audits": {"network-requests": {"details": {"items": rows}}, **audits},
+    }
+
+
+MEASURED = {
+    "network-rtt": {
+        "details": {
+            "items": [{"origin": "https://cdn.example", "rtt": 9}, {"origin": SITE, "rtt": 31}]
+        }
+    },
+    "network-server-latency": {"details": {"items": [{"origin": SITE, "serverResponseTime": 42}]}},
+    "diagnostics": {"details": {"items": [{"rtt": 9, "throughput": 12_345_678.9}]}},
+}
+
+
+def test_devtools_throttling_describes_the_load_that_lighthouse_recorded(tmp_path: Path) -> None:
+    page = import_page(har_file(tmp_path, lighthouse_result("devtools", **MEASURED))).page
+    known = page.recorded_load
+    assert known is not None
+    assert (known.rtt_ns, known.rate_bps, known.up_bps) == (ms(562.5), 1_474_560, 675_000)
+    assert [each.server_ns for each in page.resources] == [ms(42), ms(42)]
+
+
+@pytest.mark.parametrize("method", ["simulate", "provided"])
+def test_simulated_or_foreign_throttling_says_nothing_of_the_recorded_load(
+    method: str, tmp_path: Path
+) -> None:
+    page = import_page(har_file(tmp_path, lighthouse_result(method, **MEASURED))).page
+    known = page.recorded_load
+    assert known is not None
+    assert (known.rtt_ns, known.rate_bps) == (ms(31), 12_345_679)
+    assert known.network_within == 2
+    unknown = import_page(har_file(tmp_path, lighthouse_result(method))).page.recorded_load
+    assert unknown is None or unknown.rtt_ns is None
+
+
+def test_a_verdict_is_as_unsure_as_the_estimates_are_apart() -> None:
+    config = LoadConfig()
+    assert network_uncertainty([shop()], config) == 2
+    assert network_uncertainty([shop(replace(KNOWN, network_within=3.5)), shop()], config) == 3.5
+    assert network_uncertainty([shop(replace(KNOWN, network_within=1.25))], config) == 1.25
+    assert network_uncertainty([shop()], replace(config, network="4g")) == 1
 
 
 # As the network of loads

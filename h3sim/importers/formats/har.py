@@ -14,7 +14,7 @@ import math
 import re
 from collections import Counter
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from h3sim.importers.formats.devtools import certificate_of, read_initiator, set_initiator
@@ -45,16 +45,20 @@ from h3sim.importers.request_fields import (
     without_fragment,
 )
 from h3sim.importers.source import Fields, JsonPart, parsed
+from h3sim.importers.stated_network import shaping_in_har
 from h3sim.page import ImageFormat, Kind, Level
+from h3sim.page.har_facts import FACTS, read_facts, read_page_facts
 from h3sim.schema import format_value
+from h3sim.schema.errors import RejectedValueError
 from h3sim.signals import DEFAULT_WEIGHT, MAX_WEIGHT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from h3sim.importers.recorded_request import KnownSize, Recording
 
 
+FactsT = TypeVar("FactsT")
 Headers = list[tuple[str, str]]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -547,6 +551,7 @@ class HarReader:
         request.execute_ms = entry.duration("_cpu.EvaluateScript") or 0.0
         request.text = self._document_text(request, answer)
         request.image_format = _image_format(answer.table("content"))
+        request.facts = self._facts(entry, read_facts)
         self._recording.requests.append(request)
 
     def finish(self) -> None:
@@ -587,6 +592,9 @@ class HarReader:
         # The times and the largest paint of a page are those of its first navigation.
         is_timed = page is not None and load.is_first
         recording.times_ms |= times_of_page(page) if page is not None and is_timed else {}
+        if page is not None and recording.stated_network is None:
+            recording.stated_network = shaping_in_har(page)
+        recording.page_facts = None if page is None else self._facts(page, read_page_facts)
         hero = without_fragment(largest_image(page)) if page is not None and is_timed else ""
         for request in recording.requests:
             request.is_hero = bool(hero) and without_fragment(request.url) == hero
@@ -616,7 +624,9 @@ class HarReader:
         loads: list[_Load] = []
         for page in pages:
             _join_redirects(by_page[page])
-            parts = split_navigations(by_page[page], self._load_event_ms(page))
+            parts = [by_page[page]]
+            if not any(each.facts is not None for each in by_page[page]):  # roots are known
+                parts = split_navigations(by_page[page], self._load_event_ms(page))
             loads += [_Load(page, part, number == 0) for number, part in enumerate(parts)]
         return loads, len([page for page in pages if page])
 
@@ -645,6 +655,17 @@ class HarReader:
         chunks = entry.tables("_chunks")
         pieces = ((chunk.number("ts"), chunk.size("bytes")) for chunk in chunks)
         request.pieces = tuple((at_ms, n) for at_ms, n in pieces if at_ms is not None and n)
+
+    def _facts(self, fields: Fields, read: Callable[[object], FactsT]) -> FactsT | None:
+        """Return what h3sim wrote about an entry or page; None if it is missing or wrong."""
+        if FACTS not in fields:
+            return None
+        try:
+            return read(fields.raw(FACTS))
+        except RejectedValueError as error:
+            for problem in error.problems:
+                fields.wrong(".".join(filter(None, (FACTS, problem.key))), problem.message)
+        return None
 
     def _start_us(self, entry: Fields) -> int | None:
         """Return the start of an entry or page, and set the day of the recording."""

@@ -5,7 +5,8 @@ of HAR 1.2 are computed from them here as WebPageTest does, and the result is re
 
 Lighthouse's results, alone or in a response of the PageSpeed Insights API, list the requests with
 sizes and Chrome's priorities, but no connections and no first bytes, so that no network can be
-estimated. They name parents only in chains of important requests.
+estimated; it is the one that they state (`stated_network`). They name parents only in chains of
+important requests.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from h3sim.importers.formats.har import HarReader, date_of, started_at
 from h3sim.importers.recorded_request import REDIRECTS, RecordedRequest, RequestOutcome, SizeSource
 from h3sim.importers.request_fields import field_lines, kind_of_word, without_fragment
 from h3sim.importers.source import Fields, JsonPart
+from h3sim.importers.stated_network import network_of_lighthouse, shaping_of_webpagetest
 from h3sim.units import MS_PER_S
 
 if TYPE_CHECKING:
@@ -72,6 +74,7 @@ class WebPageTestResult:
         if not requests:
             raise recording.refuse("has no requests: ask for them with requests=1", view.key)
         recording.page_number = 1  # of the HAR that it becomes
+        recording.stated_network = shaping_of_webpagetest(data) or shaping_of_webpagetest(view)
         reader = HarReader(recording)
         since_ms = (view.number("date") or 0.0) * MS_PER_S
         reader.add_page(Fields(_har_page(view, since_ms), view.key, recording.note))
@@ -195,6 +198,7 @@ class LighthouseResult:
         metrics = next(iter(audits.table("metrics").table("details").tables("items")), audits)
         times_ms = {name: metrics.duration(key) for name, key in _OBSERVED_METRICS.items()}
         recording.times_ms |= {name: at_ms for name, at_ms in times_ms.items() if at_ms is not None}
+        recording.stated_network = network_of_lighthouse(result)
         settings = result.table("configSettings")
         if settings.raw("throttlingMethod") == "simulate":
             recording.provenance["lantern"] = _simulation_notes(
