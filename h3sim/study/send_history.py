@@ -14,9 +14,10 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.constants import MAX_VARINT
+from h3sim.qlog.lost_packets import MIN_FRAME_BYTES
 from h3sim.schedulers import Retransmit, SupportsRequeue
 from h3sim.signals import Eps, H2Priority
-from h3sim.study.send_order import MIN_FRAME_BYTES, SendOrder, Step, StepKind
+from h3sim.study.send_order import SendOrder, Step, StepKind
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence

@@ -112,7 +112,8 @@ def test_a_clients_log_alone_has_no_figures_for_what_it_did_not_see(tmp_path: Pa
     unseen = {"connection_bytes": None, "connection_delay_ms": None}
     assert figures["hol"] == {**expected["hol"], **unseen}
     assert figures["packets"]["retransmitted"] is None
-    assert figures["packets"]["lost"] >= load.packets.lost
+    # Ends of responses that were lost leave no gap.
+    assert 0 < figures["packets"]["lost"] <= load.packets.lost
     same = ("byte_index_ms", "page_load_ms", "resources")
     assert {key: figures[key] for key in same} == {key: expected[key] for key in same}
 
