@@ -527,8 +527,7 @@ class HistorySearch:
     """A search for the history of a server in which a mechanism sends as a log shows.
 
     A client knows neither when a stream joined, between its request and its first byte, nor when
-    acknowledgements requeued streams, within a round trip's variation, or within a few packets if
-    their times were searched (`ack_times`). Each is chosen as late as
+    acknowledgements requeued streams, within a round trip's variation. Each is chosen as late as
     the picks allow: a stream joins once it is sent, or earlier if it is not next then. The earlier
     it joins, the earlier it is picked, so bisection finds the time.
 

@@ -79,17 +79,6 @@ class Step(NamedTuple):
     """The first of the bytes that were sent."""
 
 
-class Acknowledgement(NamedTuple):
-    """An acknowledgement of a client."""
-
-    acked: tuple[int, ...]
-    """The packets that it acknowledged first."""
-    lost: tuple[int, ...]
-    """The packets that it made the server declare lost (RFC 9002 § 6.1.1)."""
-    earliest: int
-    """The first packet that the server may have sent after it."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class SendOrder:
     """The steps of a server, in its order."""
@@ -110,8 +99,6 @@ class SendOrder:
     unknown: tuple[str, ...]
     lost_packets: tuple[int, ...] = ()
     """The packets that a client never got, in order."""
-    acknowledgements: tuple[Acknowledgement, ...] = ()
-    """The acknowledgements of a client, in order."""
     round_trip_ns: int = 0
     """The least time after which a client gets lost bytes again."""
     ready_spread_ns: int = 0
@@ -405,7 +392,6 @@ def _order_of_arrivals(arrivals: _Arrivals, wait_ns: int) -> SendOrder:
     rows.sort(key=lambda row: row[:2])
     builder = _Builder(packets, entries, is_http2=arrivals.is_http2, is_written=False)
     position = 0
-    acks: list[tuple[Sequence[int], int]] = []
     for index, packet in enumerate(packets):
         while position < len(rows) and rows[position][0] <= index:
             event = rows[position][2]
@@ -414,7 +400,6 @@ def _order_of_arrivals(arrivals: _Arrivals, wait_ns: int) -> SendOrder:
             elif event.kind is EntryKind.ACKED:
                 for number in event.value:
                     builder.acked(packet.at_ns, frames_of[number])
-                acks.append((event.value, packet.number))
             else:
                 builder.entry(event._replace(at_ns=packet.at_ns))
             position += 1
@@ -425,7 +410,6 @@ def _order_of_arrivals(arrivals: _Arrivals, wait_ns: int) -> SendOrder:
         knows_losses=False,
         ack_spread_ns=max(0, max(ack_delays, default=0) - least_ns),
         lost_packets=tuple(arrivals.lost),
-        acknowledgements=tuple(_acknowledgements(acks, arrivals.lost)),
         # An acknowledgement need not wait for a response.
         round_trip_ns=max(0, min([*ack_delays, least_ns])),
         ready_spread_ns=least_ns,
@@ -443,24 +427,6 @@ def _ack_delays(
         if stream_id in requested:
             index = min(bisect_left(numbers, number), len(due_ns) - 1)
             yield due_ns[index] - requested[stream_id]
-
-
-_LOSS_THRESHOLD_PACKETS = 3
-"""A packet is declared lost once one sent so much later was acknowledged (RFC 9002 § 6.1.1)."""
-
-
-def _acknowledgements(
-    acks: Iterable[tuple[Sequence[int], int]], lost: Iterable[int]
-) -> Iterator[Acknowledgement]:
-    """Yield acknowledgements, given as packets and the first packet that may have been after."""
-    undetected = deque(lost)
-    largest = -1
-    for numbers, earliest in acks:
-        largest = max((largest, *numbers))
-        detected: list[int] = []
-        while undetected and undetected[0] + _LOSS_THRESHOLD_PACKETS <= largest:
-            detected.append(undetected.popleft())
-        yield Acknowledgement(tuple(numbers), tuple(detected), earliest)
 
 
 def _with_lost_frames(packets: list[_Packet], lost: dict[int, list[StreamFrame]]) -> list[_Packet]:
