@@ -45,7 +45,7 @@ def _metric_rows(document: dict[str, Any]) -> list[tuple[str, str]]:
         ("ByteIndex", f"{output.in_ms(document['byte_index_ms']['all'])} ms"),
         ("page load", f"{output.in_ms(document['page_load_ms'])} ms"),
         (
-            "packets",
+            "downlink packets",
             f"{packets['sent']:,} sent, {packets['lost']:,} lost, {retransmitted} retransmitted",
         ),
         ("HOL blocking within streams", _hol_cell(hol, "stream")),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class PacketCount(NamedTuple):
-    """Counts of data packets."""
+    """Counts of data packets of the server; those of the client are not counted."""
 
     sent: int
     lost: int

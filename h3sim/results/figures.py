@@ -212,9 +212,9 @@ FIGURES: tuple[Figure, ...] = (
         "packets",
         "packets",
         {
-            "sent": "data packets sent",
-            "lost": "data packets lost",
-            "retransmitted": "data packets with retransmitted data",
+            "sent": "data packets that the server sent; those of the client are not counted",
+            "lost": "of these, packets lost",
+            "retransmitted": "of these, packets with retransmitted data",
         },
     ),
     Figure(

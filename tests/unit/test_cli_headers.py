@@ -184,7 +184,9 @@ def test_both_paths_take_the_lists_of_one_direction_by_their_times(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "both.qif"
-    path.write_bytes(b"# at_ms 5\n:method\tGET\nx\tlate\n\n:status\t200\n\n# at_ms 1\n:method\tGET\n")
+    path.write_bytes(
+        b"# at_ms 5\n:method\tGET\nx\tlate\n\n:status\t200\n\n# at_ms 1\n:method\tGET\n"
+    )
     for over in ("model", "quic"):
         for of, complete in (("requests", "2 requests"), ("responses", "1 response")):
             argv = [
