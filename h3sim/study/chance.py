@@ -1,4 +1,4 @@
-"""Whether a mechanism explains the order of streams in a log better than chance does.
+"""Comparison of mechanisms with chance as the explanation of the order of streams in a log.
 
 Most picks of a log repeat the stream of the packet before, and any mechanism with a long enough
 quantum explains these for nothing. A mechanism is therefore compared with two servers that have

@@ -462,8 +462,10 @@ def _quantum_bytes(runs: list[tuple[int, int, int]]) -> int | None:
 
 _MOST_MISSED = 0.05
 """Picks that a mechanism may leave unexplained and be named, per change of stream: it explains the
-picks between changes for nothing. Servers with other mechanisms, such as weighted round robin, look
-like round robin with a tenth or more of them unexplained."""
+picks between changes for nothing."""
+_MOST_MISSED_ESTIMATED = 0.1
+"""The same of a client's log, whose times are estimates. Servers with other mechanisms, such as
+weighted round robin, look like round robin with more than that unexplained."""
 _STANDARD_ERRORS = 1.64
 """By so many standard errors they may be more: one in twenty logs would have more by chance."""
 _PROMISING = 0.4
@@ -636,7 +638,8 @@ class _Comparison:
     def is_named(self, scored: _Scored) -> bool:
         """Return whether a mechanism may be named: it explains nearly all, and not by chance."""
         n_missed = sum(not scored.hits[pick.choice] for pick in self.contested)
-        expected = _MOST_MISSED * self.n_changes
+        share = _MOST_MISSED if self._is_server else _MOST_MISSED_ESTIMATED
+        expected = share * self.n_changes
         if n_missed >= FEW_PICKS + expected + _STANDARD_ERRORS * math.sqrt(expected):
             return False
         return n_missed == 0 or self._beats_chance(scored.mechanism.name)
@@ -925,8 +928,8 @@ def identify(path: str | Path, *, trace: int | None = None) -> Identification:
     Each mechanism that h3sim ships predicts every pick of the log from the ones before it. Of a
     qlog with both ends' logs the server's is used; *trace* selects one log of several, from 1 on.
     Mechanisms between which the log does not decide are all named. None is named that leaves more
-    picks unexplained than a twentieth of the changes of stream, or that explains these changes no
-    better than chance.
+    picks unexplained than a twentieth of the changes of stream (a tenth in a client's log), or that
+    explains these changes no better than chance.
 
     Raises:
         InputError: if the file cannot be read, or listing the mistakes in it.
