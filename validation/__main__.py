@@ -29,7 +29,6 @@ SHORT = {
     "Cases": ("validation.cases",),
     "The shipped pages": ("validation.hosts", "validation.synthetic", "validation.pages"),
     "Recordings": ("validation.marks",),
-    "Schedulers behind logs": ("validation.ack_times",),
     "Header compression": ("validation.headers",),
     "The cost of header blocking for a page": ("validation.header_blocking",),
 }

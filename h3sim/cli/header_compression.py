@@ -71,9 +71,11 @@ def _print_counts(results: Results, options: Options) -> int:
 
 
 def _read_lists(given: str, options: Options) -> HeaderLists:
-    """Return the header lists of a file, in the direction of the options."""
-    what, interval_ms = options.direction, options.interval_ms or 0
+    """Return the header lists of a file, in the direction of the options or else of the file."""
+    what, interval_ms = options.direction or "requests", options.interval_ms or 0
     exchanges = read_exchanges(_path_of_lists(given, what), interval_ns=ms(interval_ms))
+    if options.direction is None and not any(each.request for each in exchanges):
+        what = "responses"
     lists = HeaderLists(
         name=Path(given).name, exchanges=exchanges, of_responses=what == "responses"
     )
@@ -196,8 +198,7 @@ def _read_codec(name: str, _: Options) -> str:
     ),
     Argument(
         "--direction LISTS",
-        "header lists to compress",
-        default="requests",
+        "header lists to compress (default: requests, or responses if the file has no others)",
         choices=("requests", "responses"),
     ),
     Argument("FILE", "a HAR, a QIF file, or the name of shipped header lists", read=_read_lists),
@@ -235,6 +236,7 @@ The store keeps every finished run; if interrupted, run the same command again t
 def _run_header_compression(options: Options, progress: output.Progress | None) -> int:
     """Run the study that the options describe, and print it."""
     lists = options.file
+    direction = "responses" if lists.of_responses else "requests"
     settings = CodecSettings(
         table_bytes=options.table_bytes, blocked_streams=options.blocked_streams
     )
@@ -268,12 +270,12 @@ def _run_header_compression(options: Options, progress: output.Progress | None) 
         save_header_plot(rows, options.plot, **options.figure_style)
         output.report_written(options.plot)
     if options.json:
-        given = {"source": lists.name, "of": options.direction, "seed": options.seed}
+        given = {"source": lists.name, "of": direction, "seed": options.seed}
         given |= {"interval_ms": options.interval_ms, "network": network, "settings": settings}
         output.print_json(rows_to_dict(rows, **given))
     elif rows:
         over = f", QUIC over {network}" if network else ""
-        n_lists = plural(rows[0].sections, options.direction[:-1])
+        n_lists = plural(rows[0].sections, direction[:-1])
         n_runs = plural(rows[0].runs, "run")
         size = f"table of {options.table_bytes:,} bytes"
         print(escape_control(f"{lists.name}: {n_lists}, {n_runs}, {size}{over}"))

@@ -20,6 +20,7 @@ from h3sim.cli import command
 from h3sim.cli.command import BAD_INPUT, FAILED, Parser
 from h3sim.errors import H3SimError, InputError, Terminated, UnknownNameError
 from h3sim.lazy import gc_paused
+from h3sim.text import escape_control
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -123,8 +124,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _discard_output()  # the reader of our output closed the pipe
     except OSError as error:
-        if error.filename is not None:
-            raise  # not caused by the output
+        if not _is_output_broken():
+            raise
         _discard_output()
         _print_errors(f"standard output cannot be written: {error.strerror or error}")
     return FAILED
@@ -195,6 +196,16 @@ def _ensure_streams() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
+def _is_output_broken() -> bool:
+    """Return whether standard output cannot be written; what failed to be written is kept in it."""
+    try:
+        sys.stdout.write("")
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        return True
+    return False
+
+
 def _discard_output() -> None:
     """Discard unwritten output, so that the interpreter does not complain at exit."""
     with contextlib.suppress(OSError, ValueError):
@@ -221,5 +232,7 @@ def _format_warning(
 
 
 def _print_errors(*lines: str, command: str = "") -> None:
-    for line in lines:
-        print(f"h3sim{command}: {line}", file=sys.stderr)
+    for text in lines:
+        # Errors of libraries may quote bytes of a file.
+        for line in text.split("\n"):
+            print(f"h3sim{command}: {escape_control(line)}", file=sys.stderr)

@@ -87,15 +87,23 @@ def _check_folder(options: Options) -> None:
 
 def _import_archive(path: Path, options: Options) -> int:
     """Write a page file for each page of an archive, and a line of report for each."""
-    folder, n_failed = Path(options.output), 0
+    folder, n_failed, n_written = Path(options.output), 0, 0
     pages = read_archive(path, strict=options.strict, above_the_fold=options.above_the_fold)
-    for name, result in pages:
-        if isinstance(result, RecordingError):
-            n_failed += 1
-            print(escape_control(f"h3sim import: {name}: {result}"), file=sys.stderr)
-        else:
-            write_page(result.page, folder / f"{name}.json")
-            print(result.lines()[0])
+    try:
+        for name, result in pages:
+            if isinstance(result, RecordingError):
+                n_failed += 1
+                print(escape_control(f"h3sim import: {name}: {result}"), file=sys.stderr)
+            else:
+                write_page(result.page, folder / f"{name}.json")
+                n_written += 1
+                print(result.lines()[0])
+    except RecordingError as error:  # a file that is cut off
+        if not n_written:
+            raise
+        n_failed += 1
+        for line in error.lines():
+            print(escape_control(f"h3sim import: {line}"), file=sys.stderr)
     return FAILED if n_failed else 0
 
 

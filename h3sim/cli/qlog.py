@@ -45,7 +45,7 @@ def _metric_rows(document: dict[str, Any]) -> list[tuple[str, str]]:
         ("ByteIndex", f"{output.in_ms(document['byte_index_ms']['all'])} ms"),
         ("page load", f"{output.in_ms(document['page_load_ms'])} ms"),
         (
-            "packets",
+            "downlink packets",
             f"{packets['sent']:,} sent, {packets['lost']:,} lost, {retransmitted} retransmitted",
         ),
         ("HOL blocking within streams", _hol_cell(hol, "stream")),
@@ -112,11 +112,13 @@ def _describe_mechanism(found: Identification) -> str:
     if not found.n_choices:
         return "cannot tell: at no time were two responses ready"
     best = _describe_explanation(found.rows[0], found.n_choices)
+    changes = f"and {found.n_changes_explained:,} of {found.n_changes:,} changes of stream"
     match found.candidates:
         case () if not found.order.has_signals:
-            return f"none that ignores priorities, and this log has none; the nearest is {best}"
+            why = "none that ignores priorities, and this log has none"
+            return f"{why}; the nearest is {best}, {changes}"
         case ():
-            return f"none that h3sim ships; the nearest is {best}"
+            return f"none that h3sim ships; the nearest is {best}, {changes}"
         case (_,):
             return best
     return f"cannot tell {', '.join(found.candidates[:-1])} and {found.candidates[-1]} apart"

@@ -69,6 +69,9 @@ _MONTH_COLUMNS = ("yyyymm", "yyyymmdd", "date")
 """Columns with the period of a row; each table of BigQuery has one of them."""
 _QUEUE_BYTES = 65_536
 """Queue of the networks, of which CrUX says nothing."""
+_MAX_SIGMA = 2.0
+"""The widest log-normal distribution that is fitted: the middle two thirds of its round-trip times
+differ by a factor of e^4 = 55. Shares that need a wider one have two groups of users."""
 _MAX_SHARE = 1.01
 """Shares are rounded, so that those of all classes may add up to more than 1."""
 _NO_DATA_DENSITIES = (None, "NaN")
@@ -85,7 +88,8 @@ def read_crux(path: str | Path) -> tuple[NetworkShare, ...]:
     The file is a response of the CrUX API or of its history, of which the last period counts, or
     rows of BigQuery's tables as a JSON array or JSON Lines. Of several rows those of the last month
     count, added up. The round-trip time of a class is its median in the log-normal distribution
-    that has the classes' shares, if all three have users.
+    that has the classes' shares, if all three have users and the distribution is no wider than
+    those of round-trip times are; else it is that of the preset.
 
     Raises:
         NotCruxError: if it has no connections.
@@ -257,6 +261,8 @@ def _median_rtts_ms(shares: Sequence[tuple[_ConnectionClass, float]]) -> list[fl
     [47, 144, 435]
     >>> _median_rtts_ms([(_RTT_CLASSES[0], 0.4), (_RTT_CLASSES[1], 0.6)])
     [40, 150]
+    >>> _median_rtts_ms(list(zip(_RTT_CLASSES, (0.9, 0.0005, 0.0995))))
+    [40, 150, 300]
     """
     typical = [each.rtt_ms for each, _ in shares]
     names = [each.name for each, _ in shares]
@@ -266,7 +272,12 @@ def _median_rtts_ms(shares: Sequence[tuple[_ConnectionClass, float]]) -> list[fl
     # Fit the distribution to the shares of users below the two bounds between the classes.
     (low, low_share), (medium, medium_share), _ = shares
     below = [low_share, low_share + medium_share]
+    if not below[0] < below[1] < 1:  # a share that is lost in rounding
+        return typical
     low_z, medium_z = map(normal.inv_cdf, below)
+    least_distance = math.log(medium.end_ms / low.end_ms) / _MAX_SIGMA
+    if medium_z - low_z < least_distance:
+        return typical  # two groups of users, with hardly any in between
     sigma = math.log(medium.end_ms / low.end_ms) / (medium_z - low_z)
     mean = math.log(low.end_ms) - sigma * low_z
     medians = [below[0] / 2, sum(below) / 2, (below[1] + 1) / 2]  # as quantiles of all users

@@ -149,6 +149,8 @@ _REPORT_TITLE = re.compile(
 _HTML_SUFFIXES = (".html", ".htm", ".xhtml")
 _MAX_FILE_PARTS = 1_000_000
 """Most parts of a file that are read: ten for each of 100,000 requests, or the longest logs."""
+_MAX_FILE_PROBLEMS = 100_000
+"""Mistakes after which the rest of a file is not read: as many as requests."""
 _CRUX_MESSAGE = "has connections of CrUX, not a page: name a folder for their networks (-o FOLDER/)"
 _NO_EVENT = "must have method, ph or objs, has none"
 _MAX_EXAMINED_PARTS = 10_000
@@ -382,6 +384,10 @@ def _read_parts(
             reading.add(part)
             if number >= _MAX_FILE_PARTS:
                 recording.note("", f"has more than {_MAX_FILE_PARTS:,} parts: the rest is not read")
+                break
+            if recording.n_problems >= _MAX_FILE_PROBLEMS:
+                message = f"has {_MAX_FILE_PROBLEMS:,} mistakes or more: the rest is not read"
+                recording.note("", message)
                 break
             if recording.is_full:
                 break

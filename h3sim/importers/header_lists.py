@@ -36,8 +36,9 @@ _PEEKED_BYTES = 256
 def read_exchanges(path: str | PathLike[str], *, interval_ns: int) -> tuple[Exchange, ...]:
     """Return the requests, and their responses where the file has them, in order.
 
-    Lists of a QIF file that have no times follow each other by *interval_ns*; those with a
-    `:status` are responses. A file that begins like JSON is read as a HAR.
+    Lists of a QIF file that have no times follow each other by *interval_ns*; those without a
+    `:method`, which each request has (RFC 9114 § 4.3.1), are responses. A file that begins like
+    JSON is read as a HAR.
 
     Raises:
         HeaderListError: if the file is neither, or holds no header list.
@@ -50,7 +51,7 @@ def read_exchanges(path: str | PathLike[str], *, interval_ns: int) -> tuple[Exch
     for number, (fields, at_ms) in enumerate(read_qif(path)):
         at_ns = number * interval_ns if at_ms is None else ms(at_ms)
         exchange = Exchange(requested_at_ns=at_ns, request=fields)
-        if any(name == b":status" for name, _ in fields):
+        if not any(name == b":method" for name, _ in fields):
             exchange = Exchange(
                 requested_at_ns=at_ns, request=(), response=fields, responded_at_ns=at_ns
             )

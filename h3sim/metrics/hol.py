@@ -15,7 +15,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter, deque
 from itertools import chain, compress, count, groupby, islice, repeat
-from operator import is_, is_not, le, ne, sub
+from operator import eq, is_, is_not, le, ne, sub
 from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.ranges import Ranges
@@ -117,7 +117,36 @@ def stacks(trace: Trace) -> dict[int, int]:
     rows = trace.packet_rows
     if rows.has_distinct_deliveries:
         return {1: len(rows)} if len(rows) else {}
-    return stack_histogram(rows.columns.delivered_at_ns)
+    columns = rows.columns
+    return stack_histogram(once_per_packet(columns.delivered_at_ns, columns.number))
+
+
+def once_per_packet(
+    delivered_at_ns: Sequence[int | None], numbers: Sequence[int]
+) -> Iterable[int | None]:
+    """Return the times at which rows were delivered, one for the rows of a packet at one instant.
+
+    A packet with frames of several streams has as many rows, one behind the other.
+
+    >>> list(once_per_packet([10, 10, 20, 20], [0, 0, 0, 1]))
+    [10, 20, 20]
+    """
+    if not any(map(eq, numbers, islice(numbers, 1, None))):
+        return delivered_at_ns
+    return _once_per_packet(delivered_at_ns, numbers)
+
+
+def _once_per_packet(
+    delivered_at_ns: Iterable[int | None], numbers: Iterable[int]
+) -> Iterator[int | None]:
+    last_number: int | None = None
+    known: list[int | None] = []
+    for at_ns, number in zip(delivered_at_ns, numbers, strict=True):
+        if number != last_number:
+            last_number, known = number, []
+        if at_ns not in known:
+            known.append(at_ns)
+            yield at_ns
 
 
 def stack_heights(delivered_at_ns: Iterable[int | None]) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -30,7 +30,7 @@ from h3sim.schema.values import Choice, ListOf, TableOf, Text
 from h3sim.table import RichDisplay, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
     import networkx as nx
@@ -325,6 +325,8 @@ class MarksFrom(enum.Enum):
 
 
 _GLOB_CHARS = frozenset("*?[")
+MAX_RESOURCES = 100_000
+"""Most resources of a page file: a bound of memory, as many as the requests of a recording."""
 _MAX_GLOBS = 500
 """Most patterns that are read from a file, since each is compared with every id."""
 _MAX_GLOB_CHARS = 1000
@@ -595,6 +597,10 @@ class Page(Graph, RichDisplay):
         h3sim.errors.PageError: page: resources[0].kind: is missing
         page: resources[0].bytes: is missing
         """
+        rows = document.get("resources") if isinstance(document, Mapping) else None
+        if isinstance(rows, list | tuple) and len(rows) > MAX_RESOURCES:
+            message = f"must be at most {MAX_RESOURCES:,} resources, is {len(rows):,}"
+            raise PageError.at("resources", message, source)
         return read_document(
             Page, document, PageError, source=source, format_=FORMAT, noun="an object"
         )

@@ -8,13 +8,14 @@ import json
 import re
 import zlib
 from contextlib import ExitStack, contextmanager
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TextIO
 
 from h3sim.constants import MAX_VARINT
 from h3sim.errors import InputError, ValidationIssue
 from h3sim.schema import open_input
 from h3sim.schema.files import GZIP_MAGIC, json_error_message
-from h3sim.units import NS_PER_DAY, NS_PER_MS, NS_PER_US
+from h3sim.units import NS_PER_DAY, NS_PER_MS, NS_PER_S, NS_PER_US
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -346,6 +347,8 @@ class QlogEvent(NamedTuple):
     what: str
     """The kind of event, a value of `_KIND_BY_EVENT_NAME`."""
     data: dict[str, Any]
+    path: str = ""
+    """The network path of a packet, "" in logs that do not say it."""
 
 
 def as_unsigned(value: object) -> int | None:
@@ -364,10 +367,53 @@ def as_unsigned(value: object) -> int | None:
     return value
 
 
+_DATE = re.compile(r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(\.\d{1,9})?\d*([Zz]|[+-]\d\d:\d\d)")
+"""A date and time of RFC 3339, to the nanosecond."""
+_MILLISECONDS_SINCE_1970 = range(10**11, 10**14)
+"""Times that are read as milliseconds since 1970 whatever the unit of the log: years 1973 to 5138.
+Some logs in microseconds have such a reference."""
+
+
+def _zero_ns(reference: object, units: object) -> int | None:
+    """Return a `reference_time` in ns since the log's epoch, None if it is none or unknown.
+
+    It is a number in the units of the log (draft-00 to -02, and 0.3), or an object with an `epoch`;
+    of a monotonic clock, whose epoch is unknown, `wall_clock_time` is the date of its zero.
+
+    >>> _zero_ns({"epoch": "unknown", "wall_clock_time": "1970-01-01T00:00:01.000000002Z"}, "ms")
+    1000000002
+    >>> _zero_ns("1500", "us"), _zero_ns({"clock_type": "monotonic", "epoch": "unknown"}, "ms")
+    (1500000, None)
+    """
+    if isinstance(reference, dict):
+        dates = (_date_ns(reference.get(name)) for name in ("epoch", "wall_clock_time"))
+        return next((date_ns for date_ns in dates if date_ns is not None), None)
+    number = _read_time(reference)
+    if number is None:
+        return _date_ns(reference)
+    in_us = units == "us" and int(number) not in _MILLISECONDS_SINCE_1970
+    return round(number * (NS_PER_US if in_us else NS_PER_MS))
+
+
+def _date_ns(text: object) -> int | None:
+    """Return a date and time of RFC 3339 in ns since 1970, None for other values."""
+    match = _DATE.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
+        return None
+    day, time, fraction, zone = match.groups()
+    zone = "+00:00" if zone in "Zz" else zone
+    try:
+        date = datetime.fromisoformat(f"{day}T{time}{zone}")
+    except ValueError:
+        return None
+    return round(date.timestamp()) * NS_PER_S + int(f"{(fraction or '.')[1:]:0<9}")
+
+
 class Clock:
     """The clock of a trace: converts its times to nanoseconds since its reference.
 
-    Times of day, and others relative to a distant past, are relative to the first event.
+    Times of day, others relative to a distant past, and those of a log that began before its
+    reference are relative to the first event.
     """
 
     def __init__(self, raw: RawTrace, findings: Findings, time_field: str | None) -> None:
@@ -379,7 +425,10 @@ class Clock:
         time_format = str(common.get("time_format", time_field))
         self.is_delta = time_format in _DELTA_FORMATS
         self.reference = (time_format, units, repr(common.get("reference_time")))
-        """Equal for two clocks whose times can be compared."""
+        """Equal for two clocks with the same time zero."""
+        is_absolute = time_format == "absolute"
+        self.zero_ns = 0 if is_absolute else _zero_ns(common.get("reference_time"), units)
+        """Time zero of the log as a date, in ns since 1970; None if the log does not say it."""
         self.base: float | None = None
         """Time zero of the trace, in the units of the log; None before the first event."""
         self._now_ns = 0
@@ -391,14 +440,29 @@ class Clock:
             self._findings.wrong(f"{key}.time", f"must be a number, is {describe_value(value)}")
             return None
         if self.base is None:
-            is_time_of_day = abs(number) * self._ns_per_unit > NS_PER_DAY
-            self.base = number if is_time_of_day else 0
-            if is_time_of_day and self.is_delta:
+            has_far_zero = number < 0 or number * self._ns_per_unit > NS_PER_DAY
+            self.base = number if has_far_zero else 0
+            if has_far_zero and self.is_delta:
                 number = 0
         if self.is_delta:
             self._now_ns += round(number * self._ns_per_unit)
             return self._now_ns
         return round((number - self.base) * self._ns_per_unit)
+
+    def offset_to(self, other: Clock) -> int | None:
+        """Return what is to be added to times of this clock to get those of the *other*, in ns.
+
+        None if the logs do not say it.
+        """
+        if self.base is None or other.base is None:
+            return None
+        base_ns = round(self.base * self._ns_per_unit)
+        base_ns -= round(other.base * other._ns_per_unit)
+        if self.reference == other.reference:
+            return base_ns
+        if self.zero_ns is None or other.zero_ns is None:
+            return None
+        return base_ns + self.zero_ns - other.zero_ns
 
     def ns(self, value: object) -> int | None:
         """Return a duration in nanoseconds, or None if it is invalid."""
@@ -447,7 +511,7 @@ def _read_events(
         if len(groups) > 1:
             group = describe_value(event.get("group_id"))
             findings.fatal(key, f"is of a second connection (group_id {group}); one is measured")
-        yield QlogEvent(key, at_ns, what, data)
+        yield QlogEvent(key, at_ns, what, data, _path(event, data))
 
 
 def _to_object(entry: object, columns: list[str] | None) -> dict[str, Any] | None:
@@ -467,6 +531,15 @@ def _event_name(event: dict[str, Any], common: dict[str, Any]) -> str:
         name = event.get(field, common.get(field))
         if isinstance(name, str):
             return name.rpartition(":")[2].casefold()
+    return ""
+
+
+def _path(event: dict[str, Any], data: dict[str, Any]) -> str:
+    """Return the network path of an event: `path` now, `path_id` in picoquic's logs."""
+    for table in (event, data, _object(data.get("header"))):
+        for name in ("path", "path_id"):
+            if isinstance(value := table.get(name), str | int):
+                return str(value)
     return ""
 
 

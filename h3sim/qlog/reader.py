@@ -17,6 +17,7 @@ from h3sim.qlog.container import (
     opened,
     raw_traces,
 )
+from h3sim.qlog.lost_packets import lost_frames
 from h3sim.qlog.records import DataMoved, StreamFrame, with_moves
 from h3sim.qlog.writer import PROTOCOLS_FIELD
 from h3sim.ranges import Ranges
@@ -33,6 +34,16 @@ _APPLICATION_NAMES = ("application", "user")
 """Values of `to` in an event of data that the transport delivers to the application."""
 _HEADERS_FRAME_TYPES = ("headers", "header")
 """The names of a frame of header fields, now and in draft-01 and -02 of qlog."""
+
+
+_MULTIPATH = (
+    "has the number of an earlier packet, which took another path: this is multipath QUIC, whose"
+    " paths number their packets separately, and only connections with one sequence of numbers are"
+    " read"
+)
+_MAX_LOST_IN_A_ROW = 10_000
+_MAX_MISSING = 1_000_000
+"""The most missing packet numbers that are considered, in a row and in all: bounds of memory."""
 
 
 class VantagePoint:
@@ -52,6 +63,8 @@ class VantagePoint:
         arrived, a client knows."""
         self.packets: dict[int, int] = {}
         """Times of downlink packets, received (client) or sent (server), by number."""
+        self._path_by_number: dict[int, str] = {}
+        """The network path of each downlink packet, if the log has it."""
         self.handshake_numbers: set[int] = set()
         """The numbers of downlink packets in the two other packet number spaces."""
         self.frames: dict[int, list[StreamFrame]] = {}
@@ -111,8 +124,12 @@ class VantagePoint:
             self._findings.wrong(f"{event.key}.data.header.packet_number", message)
             return
         if number in self.packets:
+            if event.path != self._path_by_number.get(number, ""):
+                self._findings.fatal(event.key, _MULTIPATH)
             return  # a duplicate, which the receiver ignores
         self.packets[number] = event.at_ns
+        if event.path:
+            self._path_by_number[number] = event.path
         stream_frames = []
         for frame_type, key, frame in self._frames(event, *self._down_frames):
             if frame_type == "reset_stream":
@@ -204,6 +221,23 @@ class VantagePoint:
         if number is not None and str(fields.get("packet_type", "1RTT")).casefold() == "1rtt":
             self.lost[number] = None
 
+    def missing_numbers(self) -> list[int]:
+        """Return the numbers of no downlink packet up to the highest, in order.
+
+        Some stacks (aioquic) share one sequence between packet number spaces: numbers that the
+        handshake used before the first packet are not missing. Long jumps are left out: no network
+        loses so many packets in a row and then delivers the next.
+        """
+        found: list[int] = []
+        previous = -1
+        for number in sorted(self.packets):
+            if number - previous <= _MAX_LOST_IN_A_ROW and len(found) < _MAX_MISSING:
+                found += range(previous + 1, number)
+            previous = number
+        first = min(self.packets, default=0)
+        of_handshake = {number for number in self.handshake_numbers if number < first}
+        return [number for number in found if number not in of_handshake]
+
     # HTTP
 
     def _on_header_frame(self, event: QlogEvent, *, is_request: bool) -> None:
@@ -286,35 +320,34 @@ ViewT = TypeVar("ViewT", bound=VantagePoint)
 ValueT = TypeVar("ValueT")
 
 
-def _client_rows(client: VantagePoint, findings: Findings) -> tuple[list[SentRow], int]:
-    """Return the packets that a client received, and the number of those that it did not.
+def _client_rows(
+    client: VantagePoint, findings: Findings, delivery: Delivery
+) -> tuple[list[SentRow], int]:
+    """Return the packets that a client received, and the number of those that were lost.
 
-    Missing packet numbers below the highest count as losses, as in Sander 2022.
+    Missing packet numbers count as losses, as in Sander 2022, if a gap of a stream shows that: QUIC
+    servers skip some (RFC 9000 § 21.4).
     """
     findings.unknown.append("when packets were sent: the server has no log here")
-    n_missing = _n_missing_packets(client)
-    if n_missing:
+    missing = client.missing_numbers()
+    frames = {number: client.frames[number] for number in sorted(client.frames)}
+    is_quic = delivery is Delivery.STREAM
+    n_lost = len(lost_frames(frames, missing)) if is_quic else len(missing)
+    if n_lost:
         findings.unknown.append(
-            f"what {_packets(n_missing)} carried, of which only the number is missing; taken as"
-            " lost"
+            f"what {_packets(n_lost)} carried, of which only the number is missing; taken as lost"
+        )
+    if n_skipped := len(missing) - n_lost:
+        findings.unknown.append(
+            f"whether {_packets(n_skipped)} were ever sent, of which only the number is missing,"
+            " and no bytes; taken as numbers that the server skipped"
         )
     rows: list[SentRow] = [
         (client.packets[number], client.packets[number], stream_id, offset, n_bytes, number)
         for number in sorted(client.frames)
         for stream_id, offset, n_bytes, _ in client.frames[number]
     ]
-    return rows, n_missing
-
-
-def _n_missing_packets(client: VantagePoint) -> int:
-    """Return the number of missing packet numbers up to the highest.
-
-    Some stacks (aioquic) share one sequence between packet number spaces: numbers that the
-    handshake used before the first packet are not missing.
-    """
-    first = min(client.packets, default=0)
-    n_of_handshake = sum(number < first for number in client.handshake_numbers)
-    return max(client.packets, default=-1) + 1 - len(client.packets) - n_of_handshake
+    return rows, n_lost
 
 
 def _packets(number: int) -> str:
@@ -346,12 +379,16 @@ def _rows_of_both(
 
 def _shift_ns(client: VantagePoint, server: VantagePoint) -> int | None:
     """Return the offset from the server's to the client's clock; None if it is unknown."""
-    clock, server_clock = client.clock, server.clock
-    if clock.reference != server_clock.reference:
+    shift_ns = server.clock.offset_to(client.clock)
+    if shift_ns is None:
         return None
-    if clock.base is None or server_clock.base is None:
-        return None
-    return clock.ns(server_clock.base - clock.base)
+    delays_ns = sorted(
+        client.packets[number] - (server.packets[number] + shift_ns)
+        for number in client.packets.keys() & server.packets.keys()
+    )
+    # Clocks are not exact, and logs are written a little late; but most packets arrive after they
+    # were sent.
+    return shift_ns if not delays_ns or delays_ns[len(delays_ns) // 2] >= 0 else None
 
 
 def covered(ranges: Ranges, numbers: Iterable[int]) -> set[int]:
@@ -514,18 +551,19 @@ def read_qlog(path: str | Path, *, trace: int | None = None) -> MeasuredLog:
 
     *trace*, from 1, selects a log in a file with several connections. If both ends were logged,
     arrivals are the client's and everything else is the server's. Times are nanoseconds since the
-    log's reference, or since its first event if the reference is a time of day.
+    log's reference; since its first event if the reference is a time of day or after that event,
+    and since the first request if a server's log begins when that arrives.
 
     Raises:
         LogError: if the file cannot be read, or listing its errors.
     """
     findings = Findings(str(path))
     title, protocols, sides = read_endpoints(path, trace, findings, VantagePoint)
-    rows, shift_ns, unseen_packets = _rows_of(sides, findings)
+    delivery = Delivery.CONNECTION if "TCP" in protocols else Delivery.STREAM
+    rows, shift_ns, unseen_packets = _rows_of(sides, findings, delivery)
     reported = _ReportedStreams(sides, shift_ns)
     responses = list(reported.responses(rows))
     findings.unknown += reported.gap_lines()
-    delivery = Delivery.CONNECTION if "TCP" in protocols else Delivery.STREAM
     if delivery is Delivery.CONNECTION:
         if unseen_packets:
             message = "lost packets hold up all behind them, and only the server's log says which"
@@ -537,6 +575,16 @@ def read_qlog(path: str | Path, *, trace: int | None = None) -> MeasuredLog:
         findings.fatal("", "holds no response that arrived to its end")
     responses.sort(key=lambda response: (response[0].requested_at_ns, response[0].stream_id))
     moved = sides["client"].moved if "client" in sides else []
+    # Requests were made half a round trip before the first event of a server's log.
+    first_ns = min(
+        min(request.requested_at_ns for request, _ in responses),
+        min(sent_at_ns for sent_at_ns, *_ in rows),
+    )
+    early_ns = max(0, -first_ns)
+    if early_ns:
+        responses = [(_later(request, early_ns), resource) for request, resource in responses]
+        rows = [_later_row(row, early_ns) for row in rows]
+        moved = [each._replace(at_ns=each.at_ns + early_ns) for each in moved]
     measured = Trace(
         delivery=delivery,
         requests=tuple(
@@ -554,15 +602,30 @@ def read_qlog(path: str | Path, *, trace: int | None = None) -> MeasuredLog:
     )
 
 
+def _later(request: Request, by_ns: int) -> Request:
+    """Return a request whose times are so much later."""
+    return request._replace(
+        requested_at_ns=request.requested_at_ns + by_ns, arrived_at_ns=request.arrived_at_ns + by_ns
+    )
+
+
+def _later_row(row: SentRow, by_ns: int) -> SentRow:
+    """Return a packet whose times are so much later."""
+    sent_at_ns, arrived_at_ns, *frame = row
+    arrived_at_ns = None if arrived_at_ns is None else arrived_at_ns + by_ns
+    stream_id, offset, n_bytes, number = frame
+    return sent_at_ns + by_ns, arrived_at_ns, stream_id, offset, n_bytes, number
+
+
 def _rows_of(
-    sides: Mapping[str, VantagePoint], findings: Findings
+    sides: Mapping[str, VantagePoint], findings: Findings, delivery: Delivery
 ) -> tuple[list[SentRow], int | None, int]:
     """Return the packets, the shift of the server's times, and the number of unseen packets."""
     if "client" not in sides:
         rows, delay_ns = _server_rows(sides["server"], findings)
         return rows, -delay_ns, 0
     if "server" not in sides:
-        rows, unseen_packets = _client_rows(sides["client"], findings)
+        rows, unseen_packets = _client_rows(sides["client"], findings, delivery)
         return rows, 0, unseen_packets
     client, server = sides["client"], sides["server"]
     shift_ns = _shift_ns(client, server)

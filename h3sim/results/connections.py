@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class PacketCount(NamedTuple):
-    """Counts of data packets.
+    """Counts of data packets of the server; those of the client are not counted.
 
     Of the *lost*, which never arrived, the queue of the bottleneck dropped *queue_drops*, and the
     others were lost on the way.

@@ -215,7 +215,11 @@ FIGURES: tuple[Figure, ...] = (
         compute=lambda load: _packets_in_threes(load.hol.stack_histogram),
         can_be_zero=True,
     ),
-    *_group_figures("packets", "packets", {"sent": "data packets sent"}),
+    *_group_figures(
+        "packets",
+        "packets",
+        {"sent": "data packets that the server sent; those of the client are not counted"},
+    ),
     *_group_figures(
         "packets",
         "packets",

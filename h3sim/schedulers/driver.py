@@ -20,6 +20,7 @@ from h3sim.schema.fields import schema_id
 from h3sim.schema.output import ObjectType, Property
 from h3sim.schema.values import Flag, Integer, Number, OrNone, Text
 from h3sim.signals import BucketPriority, Eps, H2Priority, Rank, StrictPriority
+from h3sim.text import escape_control
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -214,7 +215,7 @@ class _Process:
         line, _, self._unread = self._unread.partition(b"\n")
         try:
             return json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             message = f"answers {request} with {_quoted(line)}, which is not JSON"
             raise self._failed(message) from None
 
@@ -286,6 +287,23 @@ class _Process:
         for pipe in (self._popen.stdin, self._popen.stdout, self._errors):
             if pipe is not None:
                 pipe.close()
+
+
+def _shown(value: Any) -> Any:
+    r"""Return a value of a driver's answer so that it can be shown on a terminal.
+
+    >>> print(_shown("mine\x1b[31m"), _shown({"by": "a\nb"}), _shown(5))
+    mine\x1b[31m {'by': 'a\\nb'} 5
+    """
+    if isinstance(value, dict):
+        return {_shown(key): _shown(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_shown(entry) for entry in value]
+    if not isinstance(value, str):
+        return value
+    text = escape_control(value)
+    is_short = len(text) <= _MAX_QUOTED_CHARACTERS
+    return text if is_short else f"{text[:_MAX_QUOTED_CHARACTERS]}..."
 
 
 def _quoted(answer: Any) -> str:
@@ -374,12 +392,16 @@ class DriverScheduler:
         return _new_driver, (self.command, self.timeout_s)
 
     def start(self) -> Mapping[str, Any]:
-        """Start the command once, as a test, and return its answer to `hello`."""
+        """Start the command once, as a test, and return its answer to `hello`.
+
+        Texts in it can be shown: invisible characters are escaped, and long texts are cut.
+        """
         process = _Process(self.command, self.timeout_s)
         try:
-            return process.greet()
+            answer = process.greet()
         finally:
             process.finish()
+        return {_shown(key): _shown(value) for key, value in answer.items()}
 
     def open(self, stream_id: int, signal: Signal) -> None:
         """Open the stream."""

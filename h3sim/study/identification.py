@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections import Counter, deque
+from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -30,7 +30,7 @@ from h3sim.schema.output import (
 from h3sim.schema.values import Flag, Integer, ListOf, OrNone
 from h3sim.schemes import SchedulerKind
 from h3sim.signals import Eps, H2Priority, Signal, StrictPriority
-from h3sim.study.ack_times import AckTimes, AckTimeSearch, with_ack_times, with_lost_frames
+from h3sim.study.chance import contested_picks, gains_over_chance
 from h3sim.study.send_history import HistorySearch
 from h3sim.study.send_order import SendOrder, Step, StepKind, send_orders
 from h3sim.study.workload import EPS_WORKLOAD, TREE_WORKLOAD, describe_signal, order_by
@@ -187,8 +187,6 @@ class _Replay:
         self._closed = 0
         self._open: dict[int, None] = {}
         self._previous: int | None = None
-        self._touched: deque[Step] = deque()
-        """Streams that are to be requeued before a later packet."""
         # A protocol's check takes longer than a pick.
         self._requeue = (
             self._scheduler.requeue
@@ -201,9 +199,6 @@ class _Replay:
         retention_ns = self._mechanism.kind.retention_ns
         for step in self._order.steps:
             self._close_until(step.at_ns)
-            if step.kind in (StepKind.SENT, StepKind.RESENT):
-                while self._touched and self._touched[0].number <= step.number:
-                    self._requeue_active(self._touched.popleft().stream_id)
             match step.kind:
                 case StepKind.RESENT if step.stream_id not in self._lost:
                     # When the server learnt of the loss is not known: it shows nothing of others.
@@ -291,19 +286,13 @@ class _Replay:
                     self._scheduler.activate(stream_id)
                 if self._lost_scheduler is not None:
                     self._lost_scheduler.activate(stream_id)
-            case StepKind.TOUCHED if self._mechanism.requeues and step.number >= 0:
-                self._touched.append(step)
-            case StepKind.TOUCHED if self._mechanism.requeues:
-                self._requeue_active(stream_id)
+            case StepKind.TOUCHED if self._mechanism.requeues and stream_id in self._active:
+                self._requeue(stream_id)
             case StepKind.REPAIRED if self._lost.pop(stream_id, 0) is None:
                 if self._waits_turn and stream_id not in self._active:
                     self._scheduler.deactivate(stream_id)
                 if self._lost_scheduler is not None:
                     self._lost_scheduler.deactivate(stream_id)
-
-    def _requeue_active(self, stream_id: int) -> None:
-        if stream_id in self._active:
-            self._requeue(stream_id)
 
     def _release(self) -> None:
         """Activate again what was held: it may be ready from now on."""
@@ -471,10 +460,14 @@ def _quantum_bytes(runs: list[tuple[int, int, int]]) -> int | None:
 
 # Comparison
 
-_LEAST_SHARE = 0.7
-"""A mechanism that explains less than this share of the choices is not named."""
-_LEAST_SHARE_ESTIMATED = 0.5
-"""The same of a client's log, whose times are estimates: each that is wrong displaces a stream."""
+_MOST_MISSED = 0.05
+"""Picks that a mechanism may leave unexplained and be named, per change of stream: it explains the
+picks between changes for nothing."""
+_MOST_MISSED_ESTIMATED = 0.1
+"""The same of a client's log, whose times are estimates. Servers with other mechanisms, such as
+weighted round robin, look like round robin with more than that unexplained."""
+_STANDARD_ERRORS = 1.64
+"""By so many standard errors they may be more: one in twenty logs would have more by chance."""
 _PROMISING = 0.4
 """Mechanisms that explain less than this share of the best one's picks are not tried further."""
 _FEW_MECHANISMS = 4
@@ -482,10 +475,14 @@ _FEW_MECHANISMS = 4
 _FEW_VARIANTS = 2
 """So many variants of each mechanism are searched for a history."""
 _RESYNCS = {
-    True: (Resync.NONE, Resync.REJOIN, Resync.SKIP),
-    False: tuple(Resync),  # only a client lacks the times that are searched
+    False: (Resync.NONE, Resync.REJOIN, Resync.SKIP),
+    True: tuple(Resync),
 }
-"""The consequences that a pick that was not sent may have, by whether the log is a server's."""
+"""The consequences that a pick that was not sent may have, by whether times are searched that the
+log lacks."""
+_LEAST_GAIN_TO_SEARCH = 1.0
+"""The gain over random changes, in nats, that a mechanism must have before times are searched with
+which mechanisms explain more: a search takes its time."""
 FEW_PICKS = 4
 """So many picks refute a mechanism where another explains everything."""
 _SIGNIFICANT = 100
@@ -572,6 +569,8 @@ class _Comparison:
             if step.is_choice
         ]
         self._known: dict[tuple[Mechanism, Resync], _Scored] = {}
+        self.contested = contested_picks(order)
+        self.n_changes = sum(pick.is_change for pick in self.contested)
         self._deviations: dict[str, int] = {}
         """The fewest deviations from a history of each mechanism of which one was searched."""
         kinds = {step.kind for step in order.steps}
@@ -601,7 +600,8 @@ class _Comparison:
     def _variants(self) -> list[Mechanism]:
         """Return the promising candidates, with what may happen to streams that lose bytes."""
         promising = self._promising()
-        if not (self._is_server or self._is_exact()):
+        self._searches = not self._is_server and self._gains_without_search(promising)
+        if self._searches and not self._is_exact():
             # Where streams are requeued, little is explained before the times of that are known.
             self._resyncs = (Resync.NONE, Resync.HISTORY)
         handlings = self._handlings(promising)
@@ -620,11 +620,54 @@ class _Comparison:
         """Keep what the variants explain with help, the most promising with all of it."""
         inexact = [each for each in variants if not all(self.groups[each.name].hits)]
         inexact = self._best_of_each(inexact, 2 * _FEW_VARIANTS)
-        for resyncs in ((Resync.NONE, Resync.REJOIN), _RESYNCS[self._is_server]):
+        for resyncs in ((Resync.NONE, Resync.REJOIN), _RESYNCS[self._searches]):
             self._resyncs = resyncs
             for variant in inexact:
                 self._keep(self.score(variant))
             inexact = self._best_of_each(inexact, _FEW_VARIANTS)
+
+    def _gains_without_search(self, mechanisms: Iterable[Mechanism]) -> bool:
+        """Return whether any of them explains changes of stream at all, before any search."""
+        resyncs = _RESYNCS[False]
+        scored = (self._scored(each, resync) for each in mechanisms for resync in resyncs)
+        return any(
+            gains_over_chance(self.contested, each.hits).over_random_changes > _LEAST_GAIN_TO_SEARCH
+            for each in scored
+        )
+
+    def is_named(self, scored: _Scored) -> bool:
+        """Return whether a mechanism may be named: it explains nearly all, and not by chance."""
+        n_missed = sum(not scored.hits[pick.choice] for pick in self.contested)
+        share = _MOST_MISSED if self._is_server else _MOST_MISSED_ESTIMATED
+        expected = share * self.n_changes
+        if n_missed >= FEW_PICKS + expected + _STANDARD_ERRORS * math.sqrt(expected):
+            return False
+        return n_missed == 0 or self._beats_chance(scored.mechanism.name)
+
+    def _beats_chance(self, name: str) -> bool:
+        """Return whether a variant of a mechanism explains changes of stream better than chance.
+
+        Its gain must exceed the cost of choosing it among all that were tried, at the level of
+        significance; and if times were searched for it, that of one time for each stream, half the
+        logarithm of the number of picks (Schwarz 1978).
+        """
+        known = [each for each in self._known.values() if each.mechanism.name == name]
+        for is_searched in (False, True):
+            variants = [each for each in known if (each.resync is Resync.HISTORY) == is_searched]
+            if not variants:
+                continue
+            best = max(variants, key=lambda each: each.n_hits)
+            cost = math.log(_SIGNIFICANT * len(self._known))
+            if is_searched:
+                n_streams = len({pick for pick in self.picks if pick >= 0})
+                cost += n_streams * math.log(len(self.picks)) / 2
+            if min(gains_over_chance(self.contested, best.hits)) > cost:
+                return True
+        return False
+
+    def changes_explained(self, scored: _Scored) -> int:
+        """Return the number of changes of stream that a mechanism explains."""
+        return sum(pick.is_change and scored.hits[pick.choice] for pick in self.contested)
 
     @property
     def share(self) -> float:
@@ -720,19 +763,6 @@ class _Comparison:
         found = (self._scored(mechanism, resync) for resync in self._resyncs)
         return max(found, key=lambda scored: scored.n_hits)
 
-    def requeuing_variants(self) -> list[Mechanism]:
-        """Return the candidates if they requeue streams: the best of each name first."""
-        scored = sorted(self._known.values(), key=lambda each: -each.n_hits)
-        variants = dict.fromkeys(
-            replace(each.mechanism, requeues=True, retransmit=self.best.mechanism.retransmit)
-            for each in scored
-            if not (each.mechanism.is_sequential or each.mechanism.kind is SchedulerKind.FIFO)
-        )
-        first: dict[str, Mechanism] = {}
-        for each in variants:
-            first.setdefault(each.name, each)
-        return list(dict.fromkeys([*first.values(), *variants]))
-
     def refuted(self, scored: _Scored) -> bool:
         """Return whether the best mechanism refutes another."""
         return refutes(self.best.hits, scored.hits) or self._deviates(scored)
@@ -810,6 +840,13 @@ IDENTIFICATION = OutputSchema(
         "retransmissions", ListOf(TEXT, "names"), "orders of retransmissions that fit the log"
     ),
     Property("choices", COUNT, "picks with at least two streams to choose from", of="n_choices"),
+    Property("changes", COUNT, "picks of another stream than the packet before", of="n_changes"),
+    Property(
+        "changes_explained",
+        COUNT,
+        "changes that the best mechanism explains",
+        of="n_changes_explained",
+    ),
     Property("explanations", rows_of(Explanation), "one per mechanism, best first", of="rows"),
     Property(
         "contradictions", rows_of(Contradiction), "picks that the best mechanism does not explain"
@@ -840,6 +877,10 @@ class Identification:
     """The orders of retransmissions that fit the log (`Retransmit`)."""
     n_choices: int
     """Number of picks with at least two streams to choose from."""
+    n_changes: int
+    """Number of these picks that are of another stream than the packet before."""
+    n_changes_explained: int
+    """Number of these changes that the best mechanism explains."""
     rows: Rows[Explanation]
     """One per mechanism, the best first."""
     contradictions: Rows[Contradiction]
@@ -848,8 +889,7 @@ class Identification:
     """Responses that would tell apart mechanisms that explain the log alike."""
     unknown: tuple[str, ...]
     order: SendOrder
-    """The order of bytes that was explained; of a client's log maybe with estimated times at which
-    acknowledgements requeued streams."""
+    """The order of bytes that was explained."""
 
     @property
     def mechanism(self) -> str | None:
@@ -887,7 +927,9 @@ def identify(path: str | Path, *, trace: int | None = None) -> Identification:
 
     Each mechanism that h3sim ships predicts every pick of the log from the ones before it. Of a
     qlog with both ends' logs the server's is used; *trace* selects one log of several, from 1 on.
-    Mechanisms between which the log does not decide are all named.
+    Mechanisms between which the log does not decide are all named. None is named that leaves more
+    picks unexplained than a twentieth of the changes of stream (a tenth in a client's log), or that
+    explains these changes no better than chance.
 
     Raises:
         InputError: if the file cannot be read, or listing the mistakes in it.
@@ -915,7 +957,7 @@ def identify(path: str | Path, *, trace: int | None = None) -> Identification:
 
 _WELL_EXPLAINED = 0.995
 _LEAST_GAIN = 0.02
-"""The share that longer waits, or times of acknowledgements, must explain in addition..."""
+"""The share that longer waits must explain in addition..."""
 _LESS_UNEXPLAINED = 0.5
 """... or the share of the unexplained choices that may remain with it."""
 _LEAST_CHOICES = 0.5
@@ -934,51 +976,7 @@ def identification_of(orders: Iterable[SendOrder]) -> Identification:
         if found.share >= _WELL_EXPLAINED or n_missed < FEW_PICKS:
             break
     assert compared is not None  # noqa: S101 - there is one order at least
-    return _identification(_with_ack_times(compared))
-
-
-_EXPLAINED_WITHOUT_TIMES = 0.99
-"""The share of the choices from which on times of acknowledgements are not searched."""
-_MAX_TIMED = 10
-"""The most candidates with which the times of acknowledgements are searched."""
-
-
-def _with_ack_times(known: _Comparison) -> _Comparison:
-    """Return the comparison with the times at which the server got a client's acknowledgements.
-
-    They are searched where streams that are requeued by them may explain more.
-    """
-    if not known.order.acknowledgements or known.share >= _EXPLAINED_WITHOUT_TIMES:
-        return known
-    order = _order_with_ack_times(known.order, known.requeuing_variants()[:_MAX_TIMED])
-    found = known if order is None else _Comparison(order)
-    return found if found is known or _explains_more(found, known) else known
-
-
-def _order_with_ack_times(order: SendOrder, mechanisms: Iterable[Mechanism]) -> SendOrder | None:
-    """Return the order with the times of acknowledgements that suit the best of the mechanisms.
-
-    The history that they lead to shows what lost packets carried, so the times are searched once
-    more with that, and kept if fewer picks are missed. None if every search was given up.
-    """
-    best: tuple[Mechanism, AckTimes] | None = None
-    for mechanism in mechanisms:
-        times = AckTimeSearch(order, mechanism).run(math.inf if best is None else best[1].cost)
-        if times is not None and (best is None or times.cost < best[1].cost):
-            best = mechanism, times
-    if best is None:
-        return None
-    mechanism, times = best
-    found = with_ack_times(order, times.first_packets)
-    search = HistorySearch(found, mechanism)
-    search.run()
-    again = AckTimeSearch(with_lost_frames(order, search.calls), mechanism).run()
-    if again is None:
-        return found
-    refined = with_ack_times(order, again.first_packets)
-    refined_search = HistorySearch(refined, mechanism)
-    refined_search.run()
-    return refined if refined_search.n_missed < search.n_missed else found
+    return _identification(compared)
 
 
 def _explains_more(found: _Comparison, known: _Comparison) -> bool:
@@ -995,8 +993,7 @@ def _identification(compared: _Comparison) -> Identification:
     scored = sorted(compared.groups.values(), key=lambda each: -each.n_hits)
     rows = [_explanation(each, compared) for each in scored]
     fitting = [each.mechanism for each in scored if not compared.refuted(each)]
-    least_share = _LEAST_SHARE if order.source == "server" else _LEAST_SHARE_ESTIMATED
-    is_explained = n_choices > 0 and best.n_hits >= least_share * n_choices
+    is_explained = n_choices > 0 and compared.is_named(best)
     heeding = {each.heeds_signals for each in fitting}
     return Identification(
         title=order.title,
@@ -1008,6 +1005,8 @@ def _identification(compared: _Comparison) -> Identification:
         requeues=compared.requeuing(),
         retransmissions=compared.retransmissions(),
         n_choices=n_choices,
+        n_changes=compared.n_changes,
+        n_changes_explained=compared.changes_explained(best),
         rows=Rows(Explanation, rows),
         contradictions=Rows(Contradiction, _contradictions(compared)),
         differences=Rows(Difference, _differences(fitting) if is_explained else ()),

@@ -14,9 +14,10 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.constants import MAX_VARINT
+from h3sim.qlog.lost_packets import MIN_FRAME_BYTES
 from h3sim.schedulers import Retransmit, SupportsRequeue
 from h3sim.signals import Eps, H2Priority
-from h3sim.study.send_order import MIN_FRAME_BYTES, SendOrder, Step, StepKind
+from h3sim.study.send_order import SendOrder, Step, StepKind
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -526,8 +527,7 @@ class HistorySearch:
     """A search for the history of a server in which a mechanism sends as a log shows.
 
     A client knows neither when a stream joined, between its request and its first byte, nor when
-    acknowledgements requeued streams, within a round trip's variation, or within a few packets if
-    their times were searched (`ack_times`). Each is chosen as late as
+    acknowledgements requeued streams, within a round trip's variation. Each is chosen as late as
     the picks allow: a stream joins once it is sent, or earlier if it is not next then. The earlier
     it joins, the earlier it is picked, so bisection finds the time.
 

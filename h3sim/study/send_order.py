@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections import Counter, deque
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
@@ -22,6 +22,7 @@ from h3sim.importers import read_recording
 from h3sim.importers.recorded_request import first_of
 from h3sim.qlog import EntryKind, read_timeline
 from h3sim.qlog.container import Findings, opened
+from h3sim.qlog.lost_packets import lost_frames
 from h3sim.qlog.records import StreamFrame
 from h3sim.qlog.timeline import INITIAL_LIMIT, Entry
 from h3sim.ranges import Ranges
@@ -78,17 +79,6 @@ class Step(NamedTuple):
     """The first of the bytes that were sent."""
 
 
-class Acknowledgement(NamedTuple):
-    """An acknowledgement of a client."""
-
-    acked: tuple[int, ...]
-    """The packets that it acknowledged first."""
-    lost: tuple[int, ...]
-    """The packets that it made the server declare lost (RFC 9002 § 6.1.1)."""
-    earliest: int
-    """The first packet that the server may have sent after it."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class SendOrder:
     """The steps of a server, in its order."""
@@ -109,8 +99,6 @@ class SendOrder:
     unknown: tuple[str, ...]
     lost_packets: tuple[int, ...] = ()
     """The packets that a client never got, in order."""
-    acknowledgements: tuple[Acknowledgement, ...] = ()
-    """The acknowledgements of a client, in order."""
     round_trip_ns: int = 0
     """The least time after which a client gets lost bytes again."""
     ready_spread_ns: int = 0
@@ -328,11 +316,14 @@ def _client_arrivals(log: TimelineLog, timeline: SenderView) -> _Arrivals:
     for entry in timeline.entries:
         if entry.kind is EntryKind.REQUEST_ACKED:
             acked.setdefault(entry.stream_id, entry.value)
-    lost = sorted({*range(received[0], received[-1])} - {*received, *timeline.handshake_numbers})
+    frames_by_packet = {packet.number: packet.frames for packet in packets}
+    missing = timeline.missing_numbers()
+    carried = lost_frames(frames_by_packet, missing)
     return _Arrivals(
         entries=timeline.entries,
-        packets=_with_lost_frames(packets, lost),
-        lost=lost,
+        packets=_with_lost_frames(packets, carried),
+        # Where no stream has a gap, the server skipped the numbers.
+        lost=missing if carried else [],
         acked=acked,
         title=log.title,
         source="client",
@@ -401,7 +392,6 @@ def _order_of_arrivals(arrivals: _Arrivals, wait_ns: int) -> SendOrder:
     rows.sort(key=lambda row: row[:2])
     builder = _Builder(packets, entries, is_http2=arrivals.is_http2, is_written=False)
     position = 0
-    acks: list[tuple[Sequence[int], int]] = []
     for index, packet in enumerate(packets):
         while position < len(rows) and rows[position][0] <= index:
             event = rows[position][2]
@@ -410,7 +400,6 @@ def _order_of_arrivals(arrivals: _Arrivals, wait_ns: int) -> SendOrder:
             elif event.kind is EntryKind.ACKED:
                 for number in event.value:
                     builder.acked(packet.at_ns, frames_of[number])
-                acks.append((event.value, packet.number))
             else:
                 builder.entry(event._replace(at_ns=packet.at_ns))
             position += 1
@@ -421,7 +410,6 @@ def _order_of_arrivals(arrivals: _Arrivals, wait_ns: int) -> SendOrder:
         knows_losses=False,
         ack_spread_ns=max(0, max(ack_delays, default=0) - least_ns),
         lost_packets=tuple(arrivals.lost),
-        acknowledgements=tuple(_acknowledgements(acks, arrivals.lost)),
         # An acknowledgement need not wait for a response.
         round_trip_ns=max(0, min([*ack_delays, least_ns])),
         ready_spread_ns=least_ns,
@@ -441,160 +429,18 @@ def _ack_delays(
             yield due_ns[index] - requested[stream_id]
 
 
-_LOSS_THRESHOLD_PACKETS = 3
-"""A packet is declared lost once one sent so much later was acknowledged (RFC 9002 § 6.1.1)."""
-
-
-def _acknowledgements(
-    acks: Iterable[tuple[Sequence[int], int]], lost: Iterable[int]
-) -> Iterator[Acknowledgement]:
-    """Yield acknowledgements, given as packets and the first packet that may have been after."""
-    undetected = deque(lost)
-    largest = -1
-    for numbers, earliest in acks:
-        largest = max((largest, *numbers))
-        detected: list[int] = []
-        while undetected and undetected[0] + _LOSS_THRESHOLD_PACKETS <= largest:
-            detected.append(undetected.popleft())
-        yield Acknowledgement(tuple(numbers), tuple(detected), earliest)
-
-
-def _with_lost_frames(packets: list[_Packet], lost: list[int]) -> list[_Packet]:
-    """Return *packets* and those *lost*, with the bytes that are missing around them.
-
-    A gap of a stream was sent after what is before it, and before what is behind it. Where bytes
-    arrive after other packets were lost and more than a round trip after the ones before them, they
-    may have been lost, too: that is how the end of a response is lost.
-    """
+def _with_lost_frames(packets: list[_Packet], lost: dict[int, list[StreamFrame]]) -> list[_Packet]:
+    """Return *packets* and those *lost*, with what these are inferred to have carried."""
     if not lost:
         return packets
-    gaps: list[Missing] = []
-    later: list[Missing] = []
-    last: dict[int, tuple[int, int]] = {}
-    for packet in packets:
-        for frame in packet.frames:
-            start, stop = frame.offset, frame.offset + frame.n_bytes
-            number, upto = last.get(frame.stream_id, (-1, 0))
-            if start > upto:
-                gaps.append(Missing(packet.number, number, frame.stream_id, upto, start))
-            if stop > upto and number >= 0:
-                # Behind a gap it may be late as well: of a lost end, any part may arrive first.
-                first = max(start, upto)
-                later.append(Missing(packet.number, number, frame.stream_id, first, stop))
-            if stop > upto:
-                last[frame.stream_id] = (packet.number, stop)
-    room = LostRoom(lost, max(sum(frame.n_bytes for frame in each.frames) for each in packets))
-    room.assign_gaps(gaps)
-    room.assign_ends(later)
-    found = sorted([*packets, *room.packets()], key=lambda packet: packet.number)
+    inferred = [_Packet(0, number, frames, is_inferred=True) for number, frames in lost.items()]
+    found = sorted([*packets, *inferred], key=lambda packet: packet.number)
     at_ns = packets[-1].at_ns
     for index in range(len(found) - 1, -1, -1):
         if found[index].is_inferred:
             found[index] = found[index]._replace(at_ns=at_ns)
         at_ns = found[index].at_ns
     return found
-
-
-class Missing(NamedTuple):
-    """Bytes that were sent between packets *after* and *before*."""
-
-    before: int
-    after: int
-    stream_id: int
-    start: int
-    stop: int
-
-
-_NEAR_PACKETS = 12
-"""A response was lost at most so many packets behind the bytes before it, or ahead of those behind
-it."""
-MIN_FRAME_BYTES = 32
-"""The least bytes of a stream that are worth a frame in a packet that has others."""
-
-
-class LostRoom:
-    """The lost packets of a log, and the bytes that each may have carried."""
-
-    def __init__(self, lost: list[int], capacity_bytes: int) -> None:
-        self._lost = lost
-        self._capacity_bytes = capacity_bytes
-        self._left = dict.fromkeys(lost, capacity_bytes)
-        self._frames: dict[int, list[StreamFrame]] = {}
-
-    def assign_gaps(self, gaps: Iterable[Missing]) -> None:
-        """Place each gap in the packets between those around it, the most urgent one first.
-
-        A packet that does not end a stream is full of it, so each has bytes of one gap, as long as
-        there are packets for that.
-        """
-        by_start = sorted((self._after(gap), gap) for gap in gaps)
-        if not self._assign_gaps(by_start, is_shared=False):
-            self._left = dict.fromkeys(self._lost, self._capacity_bytes)
-            self._frames.clear()
-            self._assign_gaps(by_start, is_shared=True)
-
-    def _assign_gaps(self, by_start: list[tuple[int, Missing]], *, is_shared: bool) -> bool:
-        """Assign gaps to packets, which they may share or not; return whether all were assigned."""
-        waiting: list[Missing] = []
-        position = 0
-        are_all_assigned = True
-        for number in self._lost:
-            while position < len(by_start) and by_start[position][0] < number:
-                heappush(waiting, by_start[position][1])
-                position += 1
-            while waiting and self._left[number] >= MIN_FRAME_BYTES:
-                if number in self._frames and not is_shared:
-                    break
-                gap = heappop(waiting)
-                if gap.before <= number:  # it is more than its packets can have carried
-                    are_all_assigned = False
-                elif (rest := self._assign(number, gap)) is not None:
-                    heappush(waiting, rest)
-        return are_all_assigned and not waiting and position == len(by_start)
-
-    def _after(self, gap: Missing) -> int:
-        """Return the packet that a gap comes after; a response begins just ahead of the rest."""
-        if gap.after >= 0:
-            return gap.after
-        n_packets = (gap.stop - gap.start) // self._capacity_bytes + 1
-        near = gap.before - _NEAR_PACKETS - n_packets
-        index = bisect_left(self._lost, gap.before)
-        return near if index and self._lost[index - 1] > near else gap.after
-
-    def assign_ends(self, ends: Iterable[Missing]) -> None:
-        """Place bytes that arrive late in what is left of the packets that they may be from."""
-        begun: dict[int, tuple[int, int]] = {}
-        """The last packet before the lost end of each stream, and the last one assigned for it."""
-        for end in ends:
-            after, assigned = begun.pop(end.stream_id, (end.after, end.after))
-            if end.before - after <= _NEAR_PACKETS:
-                continue
-            # A burst of losses may be long: each packet of it need only be near the one before.
-            first, last = (bisect_right(self._lost, at) for at in (after, assigned + _NEAR_PACKETS))
-            n_bytes = end.stop - end.start
-            least = min(n_bytes, MIN_FRAME_BYTES)  # an end of a few bytes leaves in any packet
-            numbers = [number for number in self._lost[first:last] if self._left[number] >= least]
-            if sum(self._left[number] for number in numbers) < n_bytes:
-                continue
-            rest: Missing | None = end
-            for number in numbers:
-                if rest is not None:
-                    rest, assigned = self._assign(number, rest), number
-            begun[end.stream_id] = after, assigned
-
-    def _assign(self, number: int, missing: Missing) -> Missing | None:
-        """Place bytes in a packet; return what is left of them."""
-        n_bytes = min(self._left[number], missing.stop - missing.start)
-        frame = StreamFrame(missing.stream_id, missing.start, n_bytes, False)
-        self._frames.setdefault(number, []).append(frame)
-        self._left[number] -= n_bytes
-        rest = missing._replace(start=missing.start + n_bytes)
-        return rest if rest.start < rest.stop else None
-
-    def packets(self) -> Iterator[_Packet]:
-        """Yield the packets that carried something."""
-        for number, frames in self._frames.items():
-            yield _Packet(0, number, frames, is_inferred=True)
 
 
 def _usual_bytes(packets: Iterable[_Packet]) -> int:

@@ -171,11 +171,22 @@ def test_the_largest_table_that_may_be_requested_can_be_used(
     assert ", table of 1,073,741,823 bytes\n" in capsys.readouterr().out
 
 
+def test_lists_of_one_direction_need_no_option(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "responses.qif"
+    path.write_bytes(b"server\th\n\n:status\t200\n\n")
+    assert main([COMMAND, str(path), "--schemes", "static", "--runs", "1"]) == 0
+    assert "responses.qif: 2 responses, 1 run" in capsys.readouterr().out
+
+
 def test_both_paths_take_the_lists_of_one_direction_by_their_times(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "both.qif"
-    path.write_bytes(b"# at_ms 5\nx\tlate\n\n:status\t200\n\n# at_ms 1\nx\tsoon\n")
+    path.write_bytes(
+        b"# at_ms 5\n:method\tGET\nx\tlate\n\n:status\t200\n\n# at_ms 1\n:method\tGET\n"
+    )
     for over in ("model", "quic"):
         for of, complete in (("requests", "2 requests"), ("responses", "1 response")):
             argv = [

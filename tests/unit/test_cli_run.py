@@ -186,7 +186,7 @@ def test_the_table_shows_each_resource_and_the_figures(capsys: pytest.CaptureFix
     # From the hand-drawn timeline of the page.
     assert "28 hero.jpg image 104,484 yes 390.0 3,120.0 3,860.0" in lines
     assert "page load 4,580.0 ms" in lines
-    assert "packets 458 sent, 0 lost, 0 retransmitted" in lines
+    assert "downlink packets 458 sent, 0 lost, 0 retransmitted" in lines
     assert lines[-1] == "0x3 4x36 8x76 12x76 16x76 20x35 24x9 28x75 32x72"
 
 

@@ -95,6 +95,26 @@ def test_round_trip_times_are_those_of_a_log_normal_distribution(tmp_path: Path)
     assert medium_ms == pytest.approx((75 * 275) ** 0.5, abs=0.1)
 
 
+@pytest.mark.parametrize(
+    ("low", "medium", "high"),
+    [
+        (0.5, 0.0002, 0.4998),
+        (0.88, 0.0008, 0.1192),
+        (0.5, 0.5, 1e-18),
+        (0.25, 1e-18, 0.75),
+        (1e-18, 0.5, 0.5),
+        (5e-324, 5e-324, 1),
+    ],
+)
+def test_shares_of_two_groups_have_the_times_of_the_presets(
+    tmp_path: Path, low: float, medium: float, high: float
+) -> None:
+    path = written(tmp_path, [{"yyyymm": 202601, "low_rtt": low, "medium_rtt": medium,
+                               "high_rtt": high}])  # fmt: skip
+    for each, (least, most) in zip(read_crux(path), ((1, 75), (75, 275), (275, 2000)), strict=True):
+        assert least <= each.network.rtt_ns / 1e6 <= most
+
+
 @pytest.mark.parametrize("missing", ["NaN", None])
 def test_of_a_history_the_last_period_with_users_counts(tmp_path: Path, missing: object) -> None:
     """A period in which the page had too few users has the text "NaN" (eligibility)."""

@@ -314,6 +314,24 @@ def test_the_command_states_what_is_broken(capsys: pytest.CaptureFixture[str]) -
     assert "pick() -> 0" in out
 
 
+def test_the_name_of_a_driver_cannot_move_the_cursor(capsys: pytest.CaptureFixture[str]) -> None:
+    named = PRELUDE.replace(
+        'say({"protocol": request["protocol"]})',
+        'say({"protocol": request["protocol"], "name": "mi\\x1b]0;t\\x07ne\\u202e" + "n" * 9000})',
+    )
+    words = ["conform", "--profile", "quick", "--", sys.executable, "-c", named + FIFO]
+    main(words)
+    printed = capsys.readouterr()
+    assert all(line.isprintable() for line in (printed.out + printed.err).splitlines())
+    assert "mi\\x1b]0;t\\x07ne\\u202e" in printed.out
+    assert max(map(len, printed.out.splitlines())) < 500
+
+
+def test_an_answer_that_is_nested_too_deeply_is_no_json() -> None:
+    with pytest.raises(SchedulerError, match="is not JSON"):
+        first_pick(driver("print('[' * 60_000, flush=True)"))
+
+
 def test_the_command_suggests_claims(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["conform", "--profile", "quick", "--suggest", "--signals", "bucket", "--"]
     assert main([*words, sys.executable, "-c", PRELUDE + FIFO]) == 0

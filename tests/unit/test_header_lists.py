@@ -116,6 +116,14 @@ def test_a_har_without_headers_is_reported_in_one_line(
     assert len(error.value.lines()) == 1
 
 
+def test_lists_without_a_method_are_responses(tmp_path: Path) -> None:
+    path = tmp_path / "lists.qif"
+    path.write_text("server\th\n\n:status\t200\n\n:method\tGET\n\nx\ty\n\n")
+    found = read_exchanges(path, interval_ns=0)
+    assert [bool(each.request) for each in found] == [False, False, True, False]
+    assert [bool(each.response) for each in found] == [True, True, False, True]
+
+
 def test_lists_of_a_qif_file_follow_each_other(tmp_path: Path) -> None:
     path = tmp_path / "lists.qif"
     path.write_bytes(b":method\tGET\n\n:status\t200\n\n")

@@ -12,6 +12,7 @@ import h3sim
 from h3sim.cli import main
 from h3sim.errors import InputError
 from h3sim.page import page_from_dict, read_page
+from h3sim.qlog.lost_packets import LostRoom, Missing
 from h3sim.results.configuration import write_load_qlog
 from h3sim.schedulers import Mixed, Quantum
 from h3sim.schemes import SchedulerKind
@@ -23,7 +24,7 @@ from h3sim.study.identification import (
     needed_responses,
     predictions,
 )
-from h3sim.study.send_order import LostRoom, Missing, send_orders
+from h3sim.study.send_order import send_orders
 from h3sim.study.workload import EPS_WORKLOAD, TREE_WORKLOAD, order_by, write_workload
 from tests.effort import some
 from tests.recordings import net_event, net_log, net_request
@@ -385,9 +386,9 @@ def test_a_server_s_log_shows_when_responses_were_ready(tmp_path: Path) -> None:
 def _carried(room: LostRoom) -> list[tuple[int, int, int, int]]:
     """Return packet, stream, offset and length of the frames in lost packets."""
     return sorted(
-        (packet.number, frame.stream_id, frame.offset, frame.n_bytes)
-        for packet in room.packets()
-        for frame in packet.frames
+        (number, frame.stream_id, frame.offset, frame.n_bytes)
+        for number, frames in room.frames.items()
+        for frame in frames
     )
 
 
@@ -412,7 +413,7 @@ def test_gaps_share_a_lost_packet_only_if_there_are_too_few() -> None:
 def test_a_response_that_lost_its_beginning_began_just_ahead_of_the_rest() -> None:
     room = LostRoom([5, 60], 1000)
     room.assign_gaps([Missing(61, -1, 0, 0, 800)])
-    assert [packet.number for packet in room.packets()] == [60]
+    assert [*room.frames] == [60]
 
 
 @pytest.mark.parametrize(("trace", "is_tried"), [(1, True), (2, False)])

@@ -180,3 +180,36 @@ def test_a_folder_and_an_archive_go_together(
     ):
         assert main(["import", *arguments]) == 2
         assert message in capsys.readouterr().err
+
+
+def test_a_damaged_footer_is_blamed_on_its_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "rows.parquet"
+    rows = [{"page": NEWS, "client": "mobile", "payload": "{}"}]
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), table)
+    data = bytearray(table.read_bytes())
+    n_footer = int.from_bytes(data[-8:-4], "little")
+    footer = slice(len(data) - 8 - n_footer, len(data) - 8)
+    # The schema of Arrow is in the footer as text of base 64.
+    at = data.index(b"ARROW:schema", footer.start, footer.stop) + 30
+    data[at : at + 40] = b"/" * 40
+    table.write_bytes(data)
+    for output in ([], ["-o", f"{tmp_path}/pages/"]):
+        assert main(["import", str(table), *output]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert f"{table}: " in line
+        assert "standard output" not in line
+        assert line.isprintable()
+
+
+def test_a_file_that_is_cut_off_is_used_in_part(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cut = write_lines(tmp_path, *LINES, '{"page": "x", "pay')
+    folder = tmp_path / "pages"
+    assert main(["import", str(cut), "-o", f"{folder}/"]) == 1
+    assert len(list(folder.iterdir())) == 2
+    assert "the rows before are used" in capsys.readouterr().err
+    broken = write_lines(tmp_path, '{"page": "x", "pay')
+    assert main(["import", str(broken), "-o", f"{tmp_path}/none/"]) == 2

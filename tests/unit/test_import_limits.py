@@ -204,3 +204,12 @@ def test_the_mistakes_of_many_rows_are_told_shortly(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="waits for") as caught:
         import_page(write_recording(tmp_path, {"name": "circle", "resources": rows}))
     assert len(str(caught.value)) < 1000
+
+
+def test_mistakes_without_end_are_read_up_to_a_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(detect, "_MAX_FILE_PROBLEMS", 6)
+    reported = skipped_of(tmp_path, har(PAGE, *[{}] * 100))
+    assert reported[-1] == "has 6 mistakes or more: the rest is not read"
+    assert len(reported) == 7

@@ -11,6 +11,7 @@ from h3sim.metrics import (
     sander_count,
     stack_heights,
     stack_histogram,
+    stacks,
     timings,
 )
 from h3sim.metrics.progress import Timing
@@ -160,6 +161,16 @@ def test_without_jitter_nothing_waits() -> None:
     assert (load.hol.stream_bytes, load.hol.connection_bytes) == (0, 0)
     assert (load.hol.stream_delay_ms, load.hol.connection_delay_ms) == (0, 0)
     assert load.hol.stack_histogram == {1: 10}
+
+
+def test_a_packet_of_several_streams_is_one_packet_of_its_stack() -> None:
+    # Packets 0 and 1 carry both streams; packet 1 overtakes packet 0 on its way.
+    numbered = [(1, 30, A, 0, 10, 0), (1, 30, B, 0, 10, 0), (2, 20, A, 10, 10, 1)]
+    numbered += [(2, 20, B, 10, 10, 1), (3, 40, A, 20, 10, 2), (3, 40, B, 20, 10, 2)]
+    requests = tuple(Request(stream_id, n, 0, 0, 0) for n, stream_id in enumerate((A, B)))
+    rows = with_delivery(numbered, Delivery.STREAM)
+    trace = Trace(delivery=Delivery.STREAM, requests=requests, signals=(), packet_rows=rows)
+    assert stacks(trace) == {1: 1, 2: 1}
 
 
 def made_trace(*rows: tuple[int, int | None, int, int, int]) -> Trace:

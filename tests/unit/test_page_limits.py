@@ -20,6 +20,13 @@ from tests.helpers import page_of
 ROOT = {"id": "/", "kind": "document", "bytes": 1000}
 
 
+def test_a_page_of_more_resources_than_the_limit_is_refused_at_once() -> None:
+    document = {"format": "h3sim-page/1", "name": "x", "resources": [ROOT] * 100_001}
+    with pytest.raises(PageError, match=r"resources: must be at most 100,000 resources") as caught:
+        Page.from_dict(document)
+    assert len(caught.value.problems) == 1
+
+
 def named(id_: str, offset_bytes: int = 100, by: str = "/", **entry: Any) -> dict[str, Any]:
     found = {"by": by, "at": "offset", "offset_bytes": offset_bytes}
     kind = {"css": "stylesheet", "js": "script"}.get(id_.rpartition(".")[2], "image")

@@ -264,9 +264,59 @@ def test_numbers_that_the_handshake_took_are_not_missing(tmp_path: Path) -> None
         event["data"]["header"]["packet_type"] = kind
     events += [
         packet(2, "received", 3, frame(0, 0, 10)),
-        packet(3, "received", 5, frame(0, 10, 10)),
+        packet(3, "received", 5, frame(0, 20, 10)),
+        packet(9, "received", 6, frame(0, 10, 10)),
     ]
     assert reading(tmp_path, trace(events)).unseen_packets == 1
+
+
+def test_numbers_that_a_server_skips_are_no_losses(tmp_path: Path) -> None:
+    # Numbers 1 and 4 were never sent: no stream has a gap.
+    numbers = [0, 2, 3, 5, 6]
+    events = [
+        packet(number, "received", number, frame(4 * (index % 2), index // 2 * 100, 100))
+        for index, number in enumerate(numbers)
+    ]
+    log = reading(tmp_path, trace(events))
+    figures = measured_to_dict(log)
+    assert figures["packets"] == {"sent": 5, "lost": 0, "retransmitted": 0}
+    assert figures["hol"]["connection_bytes"] == 0
+    assert any("2 packets were ever sent" in line for line in log.unknown)
+
+
+def test_a_number_far_ahead_is_skipped_at_no_cost(tmp_path: Path) -> None:
+    events = [
+        packet(1, "received", 0, frame(0, 0, 100)),
+        packet(2, "received", 2**61, frame(0, 100, 100)),
+        packet(3, "received", 2**61 + 2, frame(0, 300, 100)),
+        packet(9, "received", 2**61 + 3, frame(0, 200, 100)),
+    ]
+    assert reading(tmp_path, trace(events)).unseen_packets == 1
+
+
+@pytest.mark.parametrize("key", ["path", "path_id"])
+def test_paths_that_number_their_packets_separately_are_refused(tmp_path: Path, key: str) -> None:
+    events = [
+        {**packet(1, "received", 0, frame(0, 0, 100)), key: 0},
+        {**packet(2, "received", 1, frame(0, 100, 100)), key: 0},
+        {**packet(3, "received", 1, frame(0, 200, 100, fin=True)), key: 1},
+    ]
+    with pytest.raises(LogError, match="multipath"):
+        reading(tmp_path, trace(events))
+    # A connection that migrates has one sequence of numbers (RFC 9000 § 9).
+    events[2]["data"]["header"]["packet_number"] = 2
+    assert len(reading(tmp_path, trace(events)).trace.packet_rows) == 3
+
+
+@pytest.mark.parametrize("first_ms", [-500, -20, 0, 300])
+def test_a_log_that_begins_before_its_reference_has_no_negative_times(
+    tmp_path: Path, first_ms: float
+) -> None:
+    begun = {"time": first_ms, "name": "transport:packet_sent", "data": {"frames": []}}
+    events = [begun, *moved_by(first_ms)]
+    figures = measured_to_dict(reading(tmp_path, trace(events)))
+    assert figures["resources"][0]["requested_ms"] == 1 + max(first_ms, 0)
+    assert figures["page_load_ms"] == pytest.approx(21 + max(first_ms, 0))
 
 
 def test_a_packet_that_comes_twice_counts_once(tmp_path: Path) -> None:

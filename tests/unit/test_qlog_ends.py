@@ -102,7 +102,8 @@ def test_both_ends_logs_make_up_one_connection(tmp_path: Path) -> None:
 
 
 def test_two_clocks_that_cannot_be_compared_leave_only_the_clients(tmp_path: Path) -> None:
-    other = trace(SERVED, "server", reference_time=7)
+    unknown = {"clock_type": "monotonic", "epoch": "unknown"}
+    other = trace(SERVED, "server", reference_time=unknown)
     log = reading(tmp_path, other, trace(CLIENTS_VIEW))
     assert [row[1] for row in log.trace.packet_rows] == [73 * MS, None, 76 * MS, 115 * MS, 116 * MS]
     assert [row[0] for row in log.trace.packet_rows] == [
@@ -114,6 +115,45 @@ def test_two_clocks_that_cannot_be_compared_leave_only_the_clients(tmp_path: Pat
     ]
     assert log.trace.requests[0].arrived_at_ns == 20 * MS
     assert "when packets were sent: the two logs have different clocks" in log.unknown
+
+
+@pytest.mark.parametrize(
+    ("reference", "server_reference"),
+    [
+        (1_700_000_000_010, 1_700_000_000_003),
+        ("17", "10"),
+        (
+            {"epoch": "unknown", "wall_clock_time": "2026-03-01T10:00:00.0080000000001Z"},
+            {"epoch": "unknown", "wall_clock_time": "2026-03-01T11:00:00.001+01:00"},
+        ),
+    ],
+)
+def test_logs_with_different_references_are_offset_by_their_difference(
+    tmp_path: Path, reference: object, server_reference: object
+) -> None:
+    server = trace(SERVED, "server", reference_time=server_reference)
+    log = reading(tmp_path, server, trace(CLIENTS_VIEW, reference_time=reference))
+    # The server's zero is 7 ms earlier.
+    assert [row[0] for row in log.trace.packet_rows] == [
+        (at - 7) * MS for at in (50, 51, 52, 91, 92)
+    ]
+    assert not any("clocks" in line for line in log.unknown)
+
+
+def test_an_offset_with_which_packets_arrive_before_they_are_sent_is_not_used(
+    tmp_path: Path,
+) -> None:
+    server = trace(SERVED, "server", reference_time=60)
+    log = reading(tmp_path, server, trace(CLIENTS_VIEW, reference_time=0))
+    assert any("different clocks" in line for line in log.unknown)
+
+
+def test_a_request_before_a_servers_log_is_its_zero(tmp_path: Path) -> None:
+    moved = [{**event, "time": event["time"] - 40} for event in SERVED]
+    figures = measured_to_dict(reading(tmp_path, trace(moved, "server")))
+    assert figures["resources"][0]["requested_ms"] == 0
+    # Packet 4 is sent 52 ms after the request arrived, and travels for 20 ms as that did.
+    assert figures["page_load_ms"] == 92
 
 
 def test_two_logs_with_times_of_day_share_a_clock(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from h3sim.importers.request_fields import address
 from h3sim.importers.result import RecordingError
 from h3sim.importers.source import BrokenJsonError, Fields, JsonCursor, opened, parsed
 from h3sim.schema import open_input, shown_path
+from h3sim.text import escape_control
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -179,8 +180,8 @@ def _parquet_rows(path: str | Path) -> Iterator[dict[str, Any]]:
         with pyarrow.parquet.ParquetFile(path) as file:
             for batch in file.iter_batches(batch_size=_BATCH_ROWS):
                 yield from batch.to_pylist()
-    except pyarrow.ArrowException as error:
-        what = str(error).partition("\n")[0]
+    except (pyarrow.ArrowException, OSError, ValueError) as error:  # of damaged footers
+        what = escape_control(str(error).partition("\n")[0])
         raise Recording(source=shown_path(path)).refuse(f"is not valid Parquet: {what}") from error
 
 

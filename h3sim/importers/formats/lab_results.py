@@ -18,6 +18,7 @@ from h3sim.importers.recorded_request import REDIRECTS, RecordedRequest, Request
 from h3sim.importers.request_fields import field_lines, kind_of_word, without_fragment
 from h3sim.importers.source import Fields, JsonPart
 from h3sim.importers.stated_network import network_of_lighthouse, shaping_of_webpagetest
+from h3sim.schema import format_value
 from h3sim.units import MS_PER_S
 
 if TYPE_CHECKING:
@@ -60,6 +61,9 @@ class WebPageTestResult:
         if part.path != ("data",):
             return
         recording = self._recording
+        if not isinstance(part.value, dict):
+            message = f"must be an object, is {format_value(part.value)}"
+            raise recording.refuse(message, part.key)
         data = Fields(part.value, part.key, recording.note)
         number, runs = recording.page_number, data.table("runs")
         run = runs.table(str(number))
