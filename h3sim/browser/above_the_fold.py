@@ -183,7 +183,7 @@ def _may_be_seen(resource: Resource) -> bool:
 
 def _parent(resource: Resource) -> str | None:
     """Return the id of the resource that led to this one; None for a root."""
-    return None if resource.discovered is None else resource.discovered.by
+    return None if resource.discovered is None else resource.discovered.first_parent
 
 
 def _add_ancestors(page: Page, indices: Iterable[int]) -> set[int]:

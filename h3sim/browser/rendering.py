@@ -167,6 +167,10 @@ class MainThread:
         return True
 
 
+_SHEET_EVENTS = (TriggerEvent.COMPLETE, TriggerEvent.EXECUTED)
+"""The events of a stylesheet that is parsed."""
+
+
 class Renderer:
     """Paints once the head is parsed and the stylesheets that the parser has met are ready.
 
@@ -218,9 +222,13 @@ class Renderer:
         """Record that *sheet* was parsed: request its imports, and its fonts and images."""
         self.styles.on_parsed(sheet, activity)
         self.on_processed(sheet, activity)
-        for child in self._page.children.get(sheet, ()):
-            if self._page.resources[child].kind not in LAYOUT_KINDS:
+        for child in self._discoverer.children_of_sheet(sheet):
+            if not self._needs_layout(child):
                 self._discoverer.ask(child, now_ns, activity)
+        for at in _SHEET_EVENTS:
+            self._discoverer.on_event(
+                sheet, at, now_ns, activity, lambda child: not self._needs_layout(child)
+            )
         if self._painted is not None:
             self._lay_out(now_ns)
 
@@ -264,9 +272,15 @@ class Renderer:
         """Request the resources of the stylesheets that are ready, once there is a layout."""
         for sheet, activities in self.styles.newly_ready():
             after = self._record.latest([*activities, self._painted])
-            for child in self._page.children.get(sheet, ()):
-                if self._page.resources[child].kind in LAYOUT_KINDS:
+            for child in self._discoverer.children_of_sheet(sheet):
+                if self._needs_layout(child):
                     self._discoverer.ask(child, now_ns, after)
+            for at in _SHEET_EVENTS:
+                self._discoverer.on_event(sheet, at, now_ns, after, self._needs_layout)
+
+    def _needs_layout(self, child: int) -> bool:
+        """Return whether what a stylesheet names is requested only once a layout needs it."""
+        return self._page.resources[child].kind in LAYOUT_KINDS
 
 
 _SORTING_MODES = (TightMode.CHROME_95, TightMode.CHROME_118)
@@ -317,6 +331,12 @@ class RenderingBrowser(Browser):
         self._unreferenced = {index for _, index in hinted(page, page.root)}
         """Resources requested before the document names them: until then they are only loaded."""
         self._in_order = scripts_in_order(page)
+        self._module_graphs = page.module_graphs
+        self._imported_modules = page.imported_modules
+        self._waiting_modules: list[int] = []
+        """Modules outside the document's order that have arrived before all of their imports."""
+        self._started_modules: set[int] = set()
+        """The modules that have run, or will without further conditions."""
         self._deferred: list[int] = []
         """Deferred scripts that have not run, in document order."""
         # They do not delay the load event (HTML standard, "Lazy loading attributes").
@@ -356,8 +376,14 @@ class RenderingBrowser(Browser):
         self._requests.ask(self._page.root, now_ns, 0, after=None)
         for index, resource in enumerate(self._page.resources):
             discovery = resource.discovered
-            if discovery is not None and discovery.at is TriggerEvent.TIME:
-                self._requests.ask(index, now_ns, max(0, discovery.delay_ns - now_ns), after=None)
+            if (
+                discovery is not None
+                and discovery.at is TriggerEvent.TIME
+                and not discovery.is_joined
+            ):
+                delay_ns = max(0, discovery.delay_ns - now_ns)
+                self._requests.ask(index, now_ns, delay_ns, after=None)
+        self._discoverer.ask_timers(now_ns)
         return self._run(now_ns)
 
     def on_requested(self, resource: int, now_ns: int) -> list[ScheduledRequest]:
@@ -367,6 +393,7 @@ class RenderingBrowser(Browser):
         self._offsets_ahead[resource] = self._discoverer.offsets(resource)
         for child in self._discoverer.children(resource, TriggerEvent.REQUEST):
             self._discoverer.ask(child, now_ns, after)
+        self._discoverer.on_event(resource, TriggerEvent.REQUEST, now_ns, after)
         return self._run(now_ns)
 
     def next_offset(self, resource: int) -> int:
@@ -497,6 +524,8 @@ class RenderingBrowser(Browser):
             if ended:
                 for child in self._discoverer.children(self._page.root, TriggerEvent.EXECUTED):
                     self._discoverer.ask(child, now_ns, parser.after)
+                root, after = self._page.root, parser.after
+                self._discoverer.on_event(root, TriggerEvent.EXECUTED, now_ns, after)
             return ended
         stop, cost_ns = piece
 
@@ -522,24 +551,36 @@ class RenderingBrowser(Browser):
         if resource.kind is Kind.STYLESHEET:
             self._renderer.styles.meet(index)
         elif index in self._in_order:
-            if resource.is_defer:
+            if resource.is_deferred:
                 self._deferred.append(index)
             else:
                 self._parser.waits_for = index
 
     def _run_in_order(self, index: int, after: int | None, now_ns: int) -> bool:
-        """Run the next script in order, if it has arrived and no stylesheet blocks it."""
+        """Run the next script in order, if it has arrived and no stylesheet blocks it.
+
+        A module runs once all its imports have arrived, after those of them that have not run.
+        """
         sheets = self._renderer.styles.blocking()
-        download = self._finished.get(index)
-        if sheets is None or download is None:
+        graph = self._module_graphs.get(index, (index,))
+        downloads = [self._finished.get(each) for each in graph]
+        if sheets is None or None in downloads:
             return False
-        after = self._record.latest([after, *sheets, download])
-        self._main_thread.start(self._script_task(index, after, now_ns), now_ns)
+        after = self._record.latest([after, *sheets, *downloads])
+        script = next((each for each in graph if each not in self._started_modules), index)
+        if self._page.resources[script].module:
+            self._started_modules.add(script)
+        self._main_thread.start(self._script_task(script, after, now_ns), now_ns)
         return True
 
     def _run_deferred(self, now_ns: int) -> bool:
         """Run the next deferred script, if the document is parsed; return whether it began."""
-        if not self._parser.has_ended or not self._deferred:
+        if not self._parser.has_ended:
+            return False
+        # What an earlier module imports has run with it.
+        while self._deferred and self._deferred[0] in self._started_modules:
+            self._deferred.pop(0)
+        if not self._deferred:
             return False
         return self._run_in_order(self._deferred[0], self._parser.after, now_ns)
 
@@ -563,8 +604,20 @@ class RenderingBrowser(Browser):
             self._renderer.on_processed(index, activity)
             for child in self._discoverer.children(index, TriggerEvent.EXECUTED):
                 self._discoverer.ask(child, now_ns, activity, delayed=True)
+            self._discoverer.on_event(index, TriggerEvent.EXECUTED, now_ns, activity)
 
         return on_executed
+
+    def _run_complete_modules(self, download: int, now_ns: int) -> None:
+        """Run the modules outside the document's order whose imports have all arrived now."""
+        for module in [*self._waiting_modules]:
+            graph = self._module_graphs.get(module, (module,))
+            if all(each in self._finished for each in graph):
+                self._waiting_modules.remove(module)
+                for each in graph:
+                    if each not in self._started_modules:
+                        self._started_modules.add(each)
+                        self._main_thread.add(self._script_task(each, download, now_ns))
 
     def _on_referenced(self, index: int, after: int | None, now_ns: int) -> None:
         """Record that the document names a resource: from now on it is parsed or runs."""
@@ -590,7 +643,14 @@ class RenderingBrowser(Browser):
             return
         for child in self._discoverer.children(index, TriggerEvent.COMPLETE):
             self._discoverer.ask(child, now_ns, download, delayed=True)
-        if index == self._page.root or index in self._in_order:  # the parser runs those
+        self._discoverer.on_event(index, TriggerEvent.COMPLETE, now_ns, download)
+        is_run_by_others = index in self._in_order or index in self._imported_modules
+        if resource.module and resource.kind is Kind.SCRIPT:
+            if not is_run_by_others:
+                self._waiting_modules.append(index)
+            self._run_complete_modules(download, now_ns)
+            return
+        if index == self._page.root or is_run_by_others:  # the parser runs those
             return
         if resource.kind is Kind.SCRIPT or self._cost_ns(resource):
             self._main_thread.add(self._script_task(index, download, now_ns))

@@ -7,10 +7,12 @@ import itertools
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from h3sim.browser.requests import is_lazy
 from h3sim.browser.unseen import is_never_seen
 from h3sim.config.load_config import config_for
 from h3sim.page import FetchPriority, Kind, Page, Resource, ServerPriority, TriggerEvent
 from h3sim.page.hosts import UNNAMED, ConnectionMode
+from h3sim.page.resource import offsets_in
 from h3sim.page.transforms import with_early_hints, with_inlined, with_preconnect, with_same_host
 from h3sim.page.validation import edited_resource
 from h3sim.study.run import resolve_scheme
@@ -160,7 +162,7 @@ class _Subject:
         self.unseen_images = sorted((r for r in images if not _is_seen(r)), key=_largest_first)
         scripts = [r for r in self.subresources if r.kind is Kind.SCRIPT]
         self.nonblocking_scripts = sorted(
-            (r for r in scripts if r.is_async or r.is_defer), key=_largest_first
+            (r for r in scripts if r.is_async or r.is_deferred), key=_largest_first
         )
         self.blocking_scripts = sorted(
             (r for r in scripts if self.is_in_document(r) and _may_be_deferred(r)),
@@ -183,10 +185,7 @@ class _Subject:
 
     def is_in_document(self, resource: Resource) -> bool:
         """Return whether the document itself refers to the resource."""
-        trigger = resource.discovered
-        return trigger is not None and (
-            (trigger.by, trigger.at) == (self.root.id, TriggerEvent.OFFSET)
-        )
+        return next(offsets_in(resource, self.root.id), None) is not None
 
     def _blocks_render(self, resource: Resource) -> bool:
         """Return whether the document names it in its head, and nothing is painted without it."""
@@ -243,8 +242,9 @@ class _Subject:
 
 def _offset(resource: Resource) -> int:
     """Return where the document refers to a resource."""
-    trigger = resource.discovered
-    return 0 if trigger is None else trigger.offset_bytes or 0
+    found = resource.discovered
+    offsets = () if found is None else (when.offset_bytes for when in found.alternatives)
+    return next((offset for offset in offsets if offset), 0)
 
 
 def _largest_first(resource: Resource) -> int:
@@ -282,7 +282,7 @@ def _fetchpriority_edits(subject: _Subject) -> Iterator[Edit]:
         ("low", [r]) for r in subject.seen_images[1:4] if r.fetchpriority is FetchPriority.AUTO
     ]
     eager_images = [
-        r for r in subject.unseen_images if r.fetchpriority is FetchPriority.AUTO and not r.is_lazy
+        r for r in subject.unseen_images if r.fetchpriority is FetchPriority.AUTO and not is_lazy(r)
     ]
     if len(eager_images) > 1:
         groups.append(("low", eager_images))
@@ -306,7 +306,7 @@ def _preload_edits(subject: _Subject) -> Iterator[Edit]:
     if len(late_fonts) > 1:
         groups.append(late_fonts)
     at_start = {"by": subject.root.id, "at": TriggerEvent.OFFSET.value, "offset_bytes": 0}
-    changes: dict[str, Any] = {"preload": True, "lazy": None, "discovered": at_start}
+    changes: dict[str, Any] = {"preload": True, "discovered": at_start}
     first_by_name: dict[str, list[Resource]] = {}
     for group in groups:
         first_by_name.setdefault(_name_files(group), group)
@@ -364,7 +364,7 @@ def _delivery_edits(subject: _Subject) -> Iterator[Edit]:
         and subject.is_in_document(r)
         and r.in_head
         and r.size_bytes <= _MAX_INLINED_BYTES
-        and not (r.is_async or r.is_defer)
+        and not (r.is_async or r.is_deferred)
         and subject.precedes_large_file_in_head(r)
     ]
     for group in _each_and_all(small, 4):
@@ -392,11 +392,12 @@ def _script_edits(subject: _Subject) -> Iterator[Edit]:
 
 
 def _lazy_edits(subject: _Subject) -> Iterator[Edit]:
-    eager = [r for r in subject.unseen_images if not r.is_lazy]
+    # Neither adding nor removing it changes the request for what a link requests.
+    eager = [r for r in subject.unseen_images if not (r.is_lazy or r.preload)]
     for group in _each_and_all(eager, 2):
         text, markup = f'add loading="lazy" to {_name_files(group)}', _tags(group, 'loading="lazy"')
         yield _property_edit(group, "discovery", text, "lazy", markup, lazy=True)
-    for resource in (r for r in subject.seen_images if r.is_lazy):
+    for resource in filter(is_lazy, subject.seen_images):
         text, markup = f'remove loading="lazy" from {resource.id}', f'<img src="{_url(resource)}">'
         yield _property_edit([resource], "discovery", text, "not lazy", markup, lazy=None)
 

@@ -151,13 +151,14 @@ def _with_wrong_sizes(page: Page) -> Page:
 
 def _last_trigger(page: Page, id_: str) -> int:
     """Return the last offset of a resource that triggers a request or a change of priority."""
-    triggers = [resource.discovered for resource in page.resources]
+    found = (resource.discovered for resource in page.resources)
+    triggers = [when for each in found if each is not None for when in each.alternatives]
     triggers += [change.when for resource in page.resources for change in resource.priority_changes]
     return max(
         (
             trigger.offset_bytes or 0
             for trigger in triggers
-            if trigger is not None and trigger.by == id_
+            if trigger is not None and id_ in trigger.parents
         ),
         default=0,
     )
