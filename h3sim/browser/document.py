@@ -58,6 +58,23 @@ def scripts_in_order(page: Page) -> set[int]:
     return scripts
 
 
+def preloaded_fonts_in_head(page: Page) -> list[int]:
+    """Return the fonts that preload links in the head of the document request.
+
+    Fonts of Early Hints or of links in the body are not among them.
+    """
+    elements = references(page)
+    head_bytes = max((at for at, index in elements if page.resources[index].in_head), default=0)
+    root_id = page.resources[page.root].id
+    return [
+        index
+        for index in page.children.get(page.root, ())
+        for font in (page.resources[index],)
+        if font.kind is Kind.FONT and font.preload
+        if any(font.in_head or at <= head_bytes for at in offsets_in(font, root_id))
+    ]
+
+
 def unplaced_in_head(page: Page) -> list[int]:
     """Return the resources at unknown positions of the document that block the first paint.
 

@@ -180,15 +180,27 @@ def is_lazy(resource: Resource) -> bool:
     return resource.is_lazy and is_found_by_element and resource.kind in _LAZY_KINDS
 
 
+PREFETCHING_MODES = (TightMode.CHROME_95, TightMode.CHROME_118)
+"""The modes of browsers that prefetch before the load event.
+
+Chromium 156 requests what a prefetch link names once the tight mode is over, with the lowest
+priority (measured in November 2026). Firefox waits until the page has loaded (`nsPrefetchService`).
+"""
+
+
 class Discoverer:
     """Requests the resources of *page* through *requests*; resources are identified by index.
 
     Lazy ones wait for the first layout if they are near the viewport, otherwise for the load event.
     Near the viewport are those above the fold, and those that a browser requested when the page was
-    recorded, as nobody scrolled.
+    recorded, as nobody scrolled. Unless the browser *prefetches_early*, what prefetch links name
+    waits for the load event, too.
     """
 
-    def __init__(self, page: Page, requests: Requests, *, has_scanner: bool) -> None:
+    def __init__(
+        self, page: Page, requests: Requests, *, has_scanner: bool, prefetches_early: bool
+    ) -> None:
+        self._prefetches_early = prefetches_early
         self._page = page
         self._requests = requests
         self._has_scanner = has_scanner
@@ -215,7 +227,7 @@ class Discoverer:
         If *delayed*, the recorded delay is added.
         """
         resource = self._page.resources[index]
-        if is_lazy(resource):
+        if self._is_late(resource):
             self._lazy.append(index)
             self._request_lazy(now_ns)
             return
@@ -245,8 +257,12 @@ class Discoverer:
             for child, at_ns in self._joined.fire(parent, at, now_ns, matches):
                 self._ask_joined(child, at_ns, now_ns, after)
 
+    def _is_late(self, resource: Resource) -> bool:
+        """Return whether a discovered resource waits for a layout or for the load event."""
+        return is_lazy(resource) or (resource.prefetch and not self._prefetches_early)
+
     def _ask_joined(self, child: int, at_ns: int, now_ns: int, after: int | None) -> None:
-        if is_lazy(self._page.resources[child]):
+        if self._is_late(self._page.resources[child]):
             self.ask(child, now_ns, after)
             return
         self._requests.ask(child, now_ns, at_ns - now_ns, after=after, is_alternative=True)
@@ -287,8 +303,9 @@ class Discoverer:
         for child_index in self._page.children.get(index, ()):
             child = self._page.resources[child_index]
             of_layout = resource.kind is Kind.STYLESHEET and child.kind in LAYOUT_KINDS
-            # The preload scanner leaves lazy images and frames to the parser.
-            of_parser = is_root and (is_lazy(child) or child.kind is Kind.DOCUMENT)
+            # The preload scanner leaves lazy images, frames and prefetches to the parser.
+            is_found_late = is_lazy(child) or child.kind is Kind.DOCUMENT or child.prefetch
+            of_parser = is_root and is_found_late
             if not of_layout and not of_parser:
                 offsets += (
                     (resource.header_bytes + offset_bytes, child_index)
@@ -305,7 +322,7 @@ class Discoverer:
         # Those requested before stay in the list: another request has no effect.
         for index in self._lazy:
             resource = self._page.resources[index]
-            is_near = resource.above_the_fold or bool(resource.recorded)
+            is_near = is_lazy(resource) and (resource.above_the_fold or bool(resource.recorded))
             after = self._painted if is_near else self._loaded
             if after is not None:
                 self._requests.ask(index, now_ns, 0, after=after)
@@ -429,6 +446,8 @@ def ranks_of(page: Page, mode: TightMode) -> list[int]:
 
 def _chrome_level(resource: Resource, *, is_first: bool) -> Level:
     """Return Chrome's level, by `ComputeLoadPriority` of `resource_fetcher.cc`."""
+    if resource.prefetch:
+        return Level.VERY_LOW
     kind, hint = resource.kind, resource.fetchpriority
     is_late = resource.after_first_image and not resource.render_blocking
     level = _CHROME_LEVELS.get(kind, Level.LOW)
@@ -466,6 +485,8 @@ _HINTABLE_KINDS = (Kind.STYLESHEET, Kind.SCRIPT, Kind.IMAGE, Kind.FETCH, Kind.FO
 
 def _safari_level(resource: Resource, *, is_first: bool) -> Level:  # noqa: ARG001 - Chrome asks
     """Return WebKit's level, by `CachedResource::defaultPriorityForResourceType`."""
+    if resource.prefetch:
+        return Level.VERY_LOW
     level = _SAFARI_LEVELS.get(resource.kind, Level.VERY_LOW)
     step = {FetchPriority.HIGH: -1, FetchPriority.LOW: 1}.get(resource.fetchpriority, 0)
     levels = list(Level)

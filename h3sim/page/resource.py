@@ -625,6 +625,10 @@ class Resource:
     small: bool = _flag_field("an image whose tag declares at most 10,000 pixels")
     in_style: bool = _flag_field("it is referenced only by CSS inside the document")
     preload: bool = _flag_field("it is requested by a preload link")
+    prefetch: bool = _flag_field(
+        "it is requested only by a prefetch link, for a later page",
+        "the browser, when it [parses](browsers.md)",
+    )
     render_blocking: bool = _flag_field(
         "nothing is painted before it is complete", "the browser, when it [parses](browsers.md)"
     )
