@@ -7,6 +7,7 @@ import itertools
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from h3sim.browser.clients import Client, Feature, supports
 from h3sim.browser.requests import is_lazy
 from h3sim.browser.unseen import is_never_seen
 from h3sim.config.load_config import config_for
@@ -58,6 +59,18 @@ _TAG_TEMPLATES = {
     Kind.DOCUMENT: '<iframe src="{0}" {1}></iframe>',
 }
 """Markup of a resource by its kind, with its address and an attribute."""
+
+
+_FEATURES = {
+    EARLY_HINTS: Feature.HINTED_PRELOAD,
+    "preload": Feature.PRELOAD,
+    "preload order": Feature.PRELOAD,
+    "preconnect": Feature.PRECONNECT,
+    "fetchpriority": Feature.FETCHPRIORITY,
+    "lazy": Feature.LAZY,
+    "not lazy": Feature.LAZY,
+}
+"""The feature that a kind of edits needs of the browser."""
 
 
 class Edit(NamedTuple):
@@ -137,9 +150,40 @@ def _tags(resources: Sequence[Resource], attribute: str) -> str:
 
 
 def _preload_link(resource: Resource) -> str:
-    crossorigin = " crossorigin" if resource.kind in (Kind.FONT, Kind.FETCH) else ""
+    crossorigin = " crossorigin" if _needs_cors(resource) else ""
     preload_type, url = _PRELOAD_TYPES[resource.kind], _url(resource)
+    if resource.kind is Kind.SCRIPT and resource.module:
+        return f'<link rel="modulepreload" href="{url}"{crossorigin}>'
     return f'<link rel="preload" as="{preload_type}" href="{url}"{crossorigin}>'
+
+
+def _preload_header(resource: Resource) -> str:
+    crossorigin = "; crossorigin" if _needs_cors(resource) else ""
+    preload_type, url = _PRELOAD_TYPES[resource.kind], _url(resource)
+    if resource.kind is Kind.SCRIPT and resource.module:
+        return f"Link: <{url}>; rel=modulepreload{crossorigin}"
+    return f"Link: <{url}>; rel=preload; as={preload_type}{crossorigin}"
+
+
+def _needs_cors(resource: Resource) -> bool:
+    """Return whether the browser requests it with CORS, over a connection without credentials.
+
+    Fonts always are, and so are module scripts and what scripts fetch (CSS Fonts 4 § 4.8.2; HTML
+    standard § 8.1.4.2; Fetch standard § 2.6). The default for other elements is without CORS.
+    """
+    is_module = resource.kind is Kind.SCRIPT and resource.module
+    return resource.kind in (Kind.FONT, Kind.FETCH) or is_module
+
+
+def _preconnect_links(host: str, group: Iterable[Resource]) -> str:
+    """Return a link for each kind of connection that the requests to a host use.
+
+    Those with CORS use another connection than the others, and a link opens only one of the two.
+    """
+    uses = dict.fromkeys(" crossorigin" if _needs_cors(r) else "" for r in group)
+    return "\n".join(
+        f'<link rel="preconnect" href="https://{html.escape(host)}"{use}>' for use in sorted(uses)
+    )
 
 
 class _Subject:
@@ -346,7 +390,7 @@ def _early_hints_edits(subject: _Subject) -> Iterator[Edit]:
     groups += [[r] for r in (*subject.render_blocking[:2], *subject.seen_images[:1], *fonts[:2])]
     group_by_ids = {tuple(r.id for r in group): group for group in groups if group}
     for ids, group in group_by_ids.items():
-        lines = (f"Link: <{_url(r)}>; rel=preload; as={_PRELOAD_TYPES[r.kind]}" for r in group)
+        lines = map(_preload_header, group)
         yield Edit(
             f"send Early Hints (103) for {_name_files(group)}",
             EARLY_HINTS,
@@ -408,7 +452,7 @@ def _host_edits(subject: _Subject) -> Iterator[Edit]:
         yield Edit(
             f"preconnect to {host}",
             "preconnect",
-            f'<link rel="preconnect" href="https://{html.escape(host)}" crossorigin>',
+            _preconnect_links(host, group),
             _page_change(with_preconnect, host),
             frozenset({f"connection {host}"}),
         )
@@ -478,6 +522,9 @@ _EDIT_SOURCES = (
 def edits_of(task: LoadTask) -> list[Edit]:
     """Return the edits that make sense for the page of *task*, at most 80.
 
+    None is tried that the browser of the scheme ignores (`h3sim.browser.clients`); without one it
+    is Chrome.
+
     >>> import h3sim
     >>> from h3sim.study.runner import LoadTask
     >>> page, scheme = h3sim.load_page("davies-meenan"), h3sim.load_scheme("chrome-eps")
@@ -486,7 +533,14 @@ def edits_of(task: LoadTask) -> list[Edit]:
     ['async', 'compression']
     """
     subject = _Subject(task)
-    return list(itertools.chain(*(source(subject) for source in _EDIT_SOURCES)))[:_MAX_EDITS]
+    client = task.scheme.browser or Client.CHROME
+    edits = itertools.chain(*(source(subject) for source in _EDIT_SOURCES))
+    heeded = (
+        edit
+        for edit in edits
+        if edit.kind not in _FEATURES or supports(client, _FEATURES[edit.kind])
+    )
+    return list(itertools.islice(heeded, _MAX_EDITS))
 
 
 def pair(one: Edit, other: Edit) -> Edit | None:

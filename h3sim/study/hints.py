@@ -27,7 +27,7 @@ from h3sim.schema.arguments import ErrorCollector, check_arguments
 from h3sim.schema.output import TEXT, OutputSchema, Property, rows_of
 from h3sim.schema.values import Choice, Integer, ListOf, Number, OrNone, ValueType
 from h3sim.study.edits import EARLY_HINTS, Edit, edits_of, pair
-from h3sim.study.fidelity import FIDELITY, Fidelity, fidelity, gated
+from h3sim.study.fidelity import FIDELITY, Fidelity, Grade, fidelity, gated
 from h3sim.study.recommendation import subject_of
 from h3sim.study.rows import COMMON, NETWORK_WITHIN, ResultTable
 from h3sim.study.run import PageLike, SchemeLike, resolve_scheme, run_config
@@ -57,7 +57,6 @@ UNKNOWN = (
     "the time that other hardware takes to parse, execute and paint (see cpu_slowdown)",
     "the cache of returning visitors (see `h3sim transform --cached`)",
     "layout shifts (CLS), and so width and height of images",
-    "the first paint that Chromium holds back for a preloaded font",
     "preload links for what leads to more requests, and Early Hints for it where the document does"
     " not name it: they are not tried",
     "whether the server can name files before it has made the document (Early Hints), and whether"
@@ -155,6 +154,11 @@ class Hints(ResultTable):
     loads: tuple[Load, ...] = ()
     """Loads of one user before and after the best edit, if they were requested."""
     unknown: tuple[str, ...] = UNKNOWN
+
+    @property
+    def is_judged(self) -> bool:
+        """True unless the replay fits its recording poorly; then there is no verdict."""
+        return self.fidelity is None or self.fidelity.grade is not Grade.POOR
 
     @property
     def helpful(self) -> list[HintRow]:

@@ -253,12 +253,17 @@ class SearchResult(ResultTable):
         """The other schemes that may be as good as the best."""
         return tuple(row.scheme for row in self.rows[1:] if not row.is_worse)
 
+    @property
+    def is_judged(self) -> bool:
+        """True unless a replay fits its recording poorly; then there is no verdict."""
+        return all(each.grade is not Grade.POOR for each in self.fidelity.values())
+
     def status(self, row: SearchRow) -> str:
         """Return "best", "tied" with the best, or "worse", and whether it needs server knowledge.
 
         If a replay fits poorly, all are "not judged".
         """
-        if any(each.grade is Grade.POOR for each in self.fidelity.values()):
+        if not self.is_judged:
             return "not judged"
         is_best = row.scheme == self.best and not self.level_with_best
         status = "worse" if row.is_worse else "best" if is_best else "tied"
