@@ -629,23 +629,35 @@ def _shares_by_bytes(resource: Resource, paint: PaintMode) -> Iterator[tuple[int
 
 def _parents_first(page: Page) -> list[int]:
     """Return the resources in an order in which each follows the one that triggers it."""
-    n_missing = [len(_necessary_parents(page, index)) for index in range(len(page.resources))]
+    n_missing: list[int] = []
+    children: dict[int, list[int]] = {}
+    for index in range(len(page.resources)):
+        parents = _necessary_parents(page, index)
+        n_missing.append(len(parents))
+        for parent in parents:
+            children.setdefault(parent, []).append(index)
     order = [index for index, n in enumerate(n_missing) if not n]
     for index in order:
-        for child in page.children.get(index, ()):
-            if index in _necessary_parents(page, child):
-                n_missing[child] -= 1
-                if not n_missing[child]:
-                    order.append(child)
+        for child in children.get(index, ()):
+            n_missing[child] -= 1
+            if not n_missing[child]:
+                order.append(child)
     return order
 
 
 def _necessary_parents(page: Page, index: int) -> tuple[int, ...]:
-    """Return the resources without which another cannot be requested; none with alternatives."""
+    """Return the resources without which another cannot be requested; none with alternatives.
+
+    A module has not run before all that it imports has arrived.
+    """
     discovery = page.resources[index].discovered
     if discovery is None or discovery.or_else:
         return ()
-    return tuple(page.index[by] for by in discovery.waits_for)
+    parents = [page.index[by] for by in discovery.waits_for]
+    if discovery.at is TriggerEvent.EXECUTED:
+        graphs = page.module_graphs
+        parents = [each for parent in parents for each in graphs.get(parent, (parent,))]
+    return tuple(dict.fromkeys(parents))
 
 
 class PaintBounds(NamedTuple):
