@@ -74,8 +74,8 @@ def _needed_for_first_paint(page: Page) -> dict[int, None]:
         resource = page.resources[index]
         if resource.kind is Kind.STYLESHEET:
             if styles.blocks(index):
-                needed |= dict.fromkeys(_with_imports(styles, index))
-        elif index in in_order and not resource.is_defer:
+                needed |= dict.fromkeys(styles.with_imports(index))
+        elif index in in_order and not resource.is_deferred:
             needed[index] = None
     return needed
 
@@ -126,15 +126,6 @@ def with_marks(page: Page, choice: str | Path) -> Page:
     if choice == HEURISTIC:
         return infer_above_the_fold(page)
     return marked(page, (), MarksFrom.PAGE) if choice == NONE else read_marks(choice, page)
-
-
-def _with_imports(styles: Styles, index: int) -> Iterator[int]:
-    """Yield a stylesheet and all that it imports, directly or not."""
-    waiting = [index]
-    while waiting:
-        sheet = waiting.pop()
-        yield sheet
-        waiting += styles.imports(sheet)
 
 
 def _fonts(page: Page, needed: Iterable[int]) -> Iterator[int]:

@@ -71,7 +71,7 @@ CAPABILITIES: dict[Client, dict[Feature, Capability]] = {
     }
     for client in Client
 }
-"""What each browser can do, as of the date of each entry."""
+"""Capabilities of each browser, as of the date of each entry."""
 
 
 def supports(client: Client, feature: Feature) -> bool:

@@ -29,6 +29,7 @@ from h3sim.browser.document import (
     unplaced_in_head,
 )
 from h3sim.browser.model import TightMode
+from h3sim.browser.modules import ModuleScripts
 from h3sim.browser.requests import (
     LAYOUT_KINDS,
     PREFETCHING_MODES,
@@ -417,18 +418,15 @@ class RenderingBrowser(Browser):
         self._unreferenced = {index for _, index in hinted(page, page.root)}
         """Resources requested before the document names them: until then they are only loaded."""
         self._in_order = scripts_in_order(page)
-        self._module_graphs = page.module_graphs
-        self._imported_modules = page.imported_modules
-        self._waiting_modules: list[int] = []
-        """Modules outside the document's order that have arrived before all of their imports."""
-        self._started_modules: set[int] = set()
-        """The modules that have run, or will without further conditions."""
+        self._modules = ModuleScripts(page, self._finished)
         self._deferred: list[int] = []
         """Deferred scripts that have not run, in document order."""
         # They do not delay the load event (HTML standard, "Lazy loading attributes", "Link type
         # prefetch").
         self._unawaited = [
-            index for index, each in enumerate(page.resources) if is_lazy(each) or each.prefetch
+            index
+            for index, each in enumerate(page.resources)
+            if is_lazy(each) or each.is_prefetched
         ]
         self._woken_at_ns: int | None = None
         """The earliest wake-up that was requested and is still ahead."""
@@ -654,14 +652,11 @@ class RenderingBrowser(Browser):
         A module runs once all its imports have arrived, after those of them that have not run.
         """
         sheets = self._renderer.styles.blocking()
-        graph = self._module_graphs.get(index, (index,))
-        downloads = [self._finished.get(each) for each in graph]
+        downloads = [self._finished.get(each) for each in self._modules.graph(index)]
         if sheets is None or None in downloads:
             return False
         after = self._record.latest([after, *sheets, *downloads])
-        script = next((each for each in graph if each not in self._started_modules), index)
-        if self._page.resources[script].module:
-            self._started_modules.add(script)
+        script = self._modules.start_next(index)
         self._main_thread.start(self._script_task(script, after, now_ns), now_ns)
         return True
 
@@ -670,7 +665,7 @@ class RenderingBrowser(Browser):
         if not self._parser.has_ended:
             return False
         # What an earlier module imports has run with it.
-        while self._deferred and self._deferred[0] in self._started_modules:
+        while self._deferred and self._modules.has_started(self._deferred[0]):
             self._deferred.pop(0)
         if not self._deferred:
             return False
@@ -700,17 +695,6 @@ class RenderingBrowser(Browser):
 
         return on_executed
 
-    def _run_complete_modules(self, download: int, now_ns: int) -> None:
-        """Run the modules outside the document's order whose imports have all arrived now."""
-        for module in [*self._waiting_modules]:
-            graph = self._module_graphs.get(module, (module,))
-            if all(each in self._finished for each in graph):
-                self._waiting_modules.remove(module)
-                for each in graph:
-                    if each not in self._started_modules:
-                        self._started_modules.add(each)
-                        self._main_thread.add(self._script_task(each, download, now_ns))
-
     def _on_referenced(self, index: int, after: int | None, now_ns: int) -> None:
         """Record that the document names a resource: from now on it is parsed or runs."""
         if index in self._unreferenced:
@@ -736,11 +720,12 @@ class RenderingBrowser(Browser):
         for child in self._discoverer.children(index, TriggerEvent.COMPLETE):
             self._discoverer.ask(child, now_ns, download, delayed=True)
         self._discoverer.on_event(index, TriggerEvent.COMPLETE, now_ns, download)
-        is_run_by_others = index in self._in_order or index in self._imported_modules
-        if resource.module and resource.kind is Kind.SCRIPT:
+        is_run_by_others = index in self._in_order or self._modules.is_imported(index)
+        if resource.is_module:
             if not is_run_by_others:
-                self._waiting_modules.append(index)
-            self._run_complete_modules(download, now_ns)
+                self._modules.wait(index)
+            for each in self._modules.ready():
+                self._main_thread.add(self._script_task(each, download, now_ns))
             return
         if index == self._page.root or is_run_by_others:  # the parser runs those
             return
@@ -761,9 +746,7 @@ class RenderingBrowser(Browser):
             return True
         if self._loaded is not None or self._main_thread.has_tasks:
             return False
-        requested, finished = self._requests.after, self._finished
-        n_unawaited = sum(index in requested and index not in finished for index in self._unawaited)
-        if self._requests.n_open > n_unawaited:
+        if self._requests.n_open > self._requests.n_open_of(self._unawaited):
             return False
         after = self._record.latest(range(len(self._record)))  # it waits for all
         self._loaded = self._record.begin(Work.LOAD, None, now_ns, after=after)

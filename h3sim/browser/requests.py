@@ -14,7 +14,7 @@ from h3sim.page import FetchPriority, Kind, Level, TriggerEvent
 from h3sim.page.resource import offsets_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from h3sim.browser.model import BrowserModel
     from h3sim.page import Page, Resource
@@ -93,6 +93,18 @@ class Requests:
         Delayed requests count only if they are awaited.
         """
         return len(self._ready) + self.progress.n_in_flight + self._n_awaited_delayed
+
+    def n_open_of(self, resources: Iterable[int]) -> int:
+        """Return how many of *resources*, none of which is awaited, `n_open` counts.
+
+        >>> requests = Requests(limit=1)
+        >>> for resource, delay_ns in ((0, 0), (1, 0), (2, 9)):
+        ...     requests.ask(resource, 0, delay_ns, after=None)
+        >>> requests.n_open_of([1, 2, 3])
+        1
+        """
+        in_flight = self.progress.in_flight
+        return sum(each in in_flight or each in self._ready for each in resources)
 
     @property
     def next_at_ns(self) -> int | None:
@@ -227,7 +239,7 @@ class Discoverer:
         If *delayed*, the recorded delay is added.
         """
         resource = self._page.resources[index]
-        if self._is_late(resource):
+        if self._is_late(index):
             self._lazy.append(index)
             self._request_lazy(now_ns)
             return
@@ -257,12 +269,17 @@ class Discoverer:
             for child, at_ns in self._joined.fire(parent, at, now_ns, matches):
                 self._ask_joined(child, at_ns, now_ns, after)
 
-    def _is_late(self, resource: Resource) -> bool:
-        """Return whether a discovered resource waits for a layout or for the load event."""
-        return is_lazy(resource) or (resource.prefetch and not self._prefetches_early)
+    def _is_late(self, index: int) -> bool:
+        """Return whether a discovered resource waits for a layout or for the load event.
+
+        A prefetch that others wait for does not: the page would wait for itself.
+        """
+        resource = self._page.resources[index]
+        is_prefetch = resource.is_prefetched and index not in self._page.children
+        return is_lazy(resource) or (is_prefetch and not self._prefetches_early)
 
     def _ask_joined(self, child: int, at_ns: int, now_ns: int, after: int | None) -> None:
-        if self._is_late(self._page.resources[child]):
+        if self._is_late(child):
             self.ask(child, now_ns, after)
             return
         self._requests.ask(child, now_ns, at_ns - now_ns, after=after, is_alternative=True)
@@ -304,7 +321,7 @@ class Discoverer:
             child = self._page.resources[child_index]
             of_layout = resource.kind is Kind.STYLESHEET and child.kind in LAYOUT_KINDS
             # The preload scanner leaves lazy images, frames and prefetches to the parser.
-            is_found_late = is_lazy(child) or child.kind is Kind.DOCUMENT or child.prefetch
+            is_found_late = is_lazy(child) or child.kind is Kind.DOCUMENT or child.is_prefetched
             of_parser = is_root and is_found_late
             if not of_layout and not of_parser:
                 offsets += (
@@ -446,7 +463,7 @@ def ranks_of(page: Page, mode: TightMode) -> list[int]:
 
 def _chrome_level(resource: Resource, *, is_first: bool) -> Level:
     """Return Chrome's level, by `ComputeLoadPriority` of `resource_fetcher.cc`."""
-    if resource.prefetch:
+    if resource.is_prefetched:
         return Level.VERY_LOW
     kind, hint = resource.kind, resource.fetchpriority
     is_late = resource.after_first_image and not resource.render_blocking
@@ -485,7 +502,7 @@ _HINTABLE_KINDS = (Kind.STYLESHEET, Kind.SCRIPT, Kind.IMAGE, Kind.FETCH, Kind.FO
 
 def _safari_level(resource: Resource, *, is_first: bool) -> Level:  # noqa: ARG001 - Chrome asks
     """Return WebKit's level, by `CachedResource::defaultPriorityForResourceType`."""
-    if resource.prefetch:
+    if resource.is_prefetched:
         return Level.VERY_LOW
     level = _SAFARI_LEVELS.get(resource.kind, Level.VERY_LOW)
     step = {FetchPriority.HIGH: -1, FetchPriority.LOW: 1}.get(resource.fetchpriority, 0)

@@ -29,7 +29,7 @@ _TOKEN = re.compile(
 )
 """A comment, a string, a template, or a word that may begin an import."""
 _NAMES = re.compile(rb"(?:import|export)((?:" + _COMMENT + rb"|(?!" + _WORD + rb")[\w$*,{}\s])*+)")
-"""What may stand between that word and the name of the file: names, blanks and comments.
+"""Text between that word and the name of the file: names, blanks and comments.
 
 Imported names in quotes are rare, and such an import is not found.
 """

@@ -296,10 +296,10 @@ class Graph:
         found: dict[int, list[int]] = {}
         for child, resource in enumerate(self.resources):
             when = resource.discovered
-            if resource.module and resource.kind is Kind.SCRIPT and when is not None:
+            if resource.is_module and when is not None:
                 for by in _importers(when):
                     parent = self.index[by]
-                    if self.resources[parent].module:
+                    if self.resources[parent].is_module:
                         found.setdefault(parent, []).append(child)
         return {parent: tuple(children) for parent, children in found.items()}
 
@@ -326,7 +326,7 @@ class Graph:
             return False
         for when in resource.discovered.alternatives:
             is_import = when.at is TriggerEvent.COMPLETE and all(
-                self.resources[self.index[by]].module for by in when.parents
+                self.resources[self.index[by]].is_module for by in when.parents
             )
             if not is_import and not resource.preload:
                 return False

@@ -626,7 +626,7 @@ class Resource:
     in_style: bool = _flag_field("it is referenced only by CSS inside the document")
     preload: bool = _flag_field("it is requested by a preload link")
     prefetch: bool = _flag_field(
-        "it is requested only by a prefetch link, for a later page",
+        "it is requested only by a prefetch link, for a later page (its kind is `other`)",
         "the browser, when it [parses](browsers.md)",
     )
     render_blocking: bool = _flag_field(
@@ -752,6 +752,16 @@ class Resource:
     def has_element(self) -> bool:
         """True if the page uses it; False if it is only known from a preload."""
         return not self.preload or self.reference_offset_bytes is not None
+
+    @property
+    def is_prefetched(self) -> bool:
+        """True if nothing of this page uses it: it is neither parsed, run nor painted."""
+        return self.prefetch and self.kind is Kind.OTHER
+
+    @property
+    def is_module(self) -> bool:
+        """True for a module script."""
+        return self.module and self.kind is Kind.SCRIPT
 
     @property
     def is_deferred(self) -> bool:

@@ -152,7 +152,7 @@ def _tags(resources: Sequence[Resource], attribute: str) -> str:
 def _preload_link(resource: Resource) -> str:
     crossorigin = " crossorigin" if _needs_cors(resource) else ""
     preload_type, url = _PRELOAD_TYPES[resource.kind], _url(resource)
-    if resource.kind is Kind.SCRIPT and resource.module:
+    if resource.is_module:
         return f'<link rel="modulepreload" href="{url}"{crossorigin}>'
     return f'<link rel="preload" as="{preload_type}" href="{url}"{crossorigin}>'
 
@@ -160,7 +160,7 @@ def _preload_link(resource: Resource) -> str:
 def _preload_header(resource: Resource) -> str:
     crossorigin = "; crossorigin" if _needs_cors(resource) else ""
     preload_type, url = _PRELOAD_TYPES[resource.kind], _url(resource)
-    if resource.kind is Kind.SCRIPT and resource.module:
+    if resource.is_module:
         return f"Link: <{url}>; rel=modulepreload{crossorigin}"
     return f"Link: <{url}>; rel=preload; as={preload_type}{crossorigin}"
 
@@ -171,8 +171,7 @@ def _needs_cors(resource: Resource) -> bool:
     Fonts always are, and so are module scripts and what scripts fetch (CSS Fonts 4 § 4.8.2; HTML
     standard § 8.1.4.2; Fetch standard § 2.6). The default for other elements is without CORS.
     """
-    is_module = resource.kind is Kind.SCRIPT and resource.module
-    return resource.kind in (Kind.FONT, Kind.FETCH) or is_module
+    return resource.kind in (Kind.FONT, Kind.FETCH) or resource.is_module
 
 
 def _preconnect_links(host: str, group: Iterable[Resource]) -> str:
