@@ -63,7 +63,7 @@ def _answered(answer: Callable[[], dict[str, Any]]) -> str:
 def _parent_of(page: Page, id_: str) -> str:
     """Return the id of the resource that leads to the request of another, "" without one."""
     found = page.resources[page.index[id_]].discovered
-    return "" if found is None or found.by is None else found.by
+    return "" if found is None else found.first_parent or ""
 
 
 def _load_document(request: dict[str, Any]) -> dict[str, Any]:

@@ -29,7 +29,7 @@ def facts_of(path: Path) -> tuple[Facts, Facts]:
     return (
         [(row["id"], row["body_bytes"] or 0, row["parent"]) for row in rows],
         [
-            (each.id, each.size_bytes, each.discovered.by if each.discovered else None)
+            (each.id, each.size_bytes, each.discovered.first_parent if each.discovered else None)
             for each in page.resources
         ],
     )

@@ -217,9 +217,10 @@ def _with_parents(page: Page, ids: set[str]) -> set[str]:
     waiting, found = [*ids], set(ids)
     while waiting:
         discovery = page.resources[page.index[waiting.pop()]].discovered
-        if discovery is not None and discovery.by is not None and discovery.by not in found:
-            found.add(discovery.by)
-            waiting.append(discovery.by)
+        for by in () if discovery is None else discovery.parents:
+            if by not in found:
+                found.add(by)
+                waiting.append(by)
     return found
 
 

@@ -58,8 +58,8 @@ def _levels(page: Page) -> list[int]:
     levels = []
     for resource in page.resources:
         level, above = 0, resource.discovered
-        while above is not None and above.by is not None:
-            level, above = level + 1, page.resources[page.index[above.by]].discovered
+        while above is not None and (by := above.first_parent) is not None:
+            level, above = level + 1, page.resources[page.index[by]].discovered
         levels.append(level)
     return levels
 

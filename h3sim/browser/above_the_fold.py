@@ -86,8 +86,8 @@ def _needed_for_first_paint(page: Page) -> dict[int, None]:
         resource = page.resources[index]
         if resource.kind is Kind.STYLESHEET:
             if styles.blocks(index):
-                needed |= dict.fromkeys(_with_imports(styles, index))
-        elif index in in_order and not resource.is_defer:
+                needed |= dict.fromkeys(styles.with_imports(index))
+        elif index in in_order and not resource.is_deferred:
             needed[index] = None
     return needed
 
@@ -206,15 +206,6 @@ def with_marks(page: Page, choice: str | Path) -> Page:
     return marked(page, (), MarksFrom.PAGE) if choice == NONE else read_marks(choice, page)
 
 
-def _with_imports(styles: Styles, index: int) -> Iterator[int]:
-    """Yield a stylesheet and all that it imports, directly or not."""
-    waiting = [index]
-    while waiting:
-        sheet = waiting.pop()
-        yield sheet
-        waiting += styles.imports(sheet)
-
-
 def _fonts(page: Page, needed: Iterable[int]) -> Iterator[int]:
     """Yield the fonts that are preloaded, or that a resource of the first paint references."""
     needed_ids = {page.resources[index].id for index in needed}
@@ -266,7 +257,7 @@ def _may_be_seen(resource: Resource) -> bool:
 
 def _parent(resource: Resource) -> str | None:
     """Return the id of the resource that led to this one; None for a root."""
-    return None if resource.discovered is None else resource.discovered.by
+    return None if resource.discovered is None else resource.discovered.first_parent
 
 
 def _add_ancestors(page: Page, indices: Iterable[int]) -> set[int]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from h3sim.page import Kind, TriggerEvent
-from h3sim.page.resource import offset_in_parent
+from h3sim.page import Kind
+from h3sim.page.resource import offsets_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +18,7 @@ def references(page: Page, root: int | None = None) -> list[tuple[int, int]]:
 
     That of a resource which a preload or Early Hints request is its element, not the preload.
 
-    >>> from h3sim.page import Discovery, Kind, Resource
+    >>> from h3sim.page import Discovery, Kind, Resource, TriggerEvent
     >>> root = Resource(id="/", kind=Kind.DOCUMENT, size_bytes=100)
     >>> found = Discovery(at=TriggerEvent.OFFSET, by="/", offset_bytes=50)
     >>> image = Resource(id="a", kind=Kind.IMAGE, size_bytes=9, discovered=found)
@@ -35,11 +35,10 @@ def references(page: Page, root: int | None = None) -> list[tuple[int, int]]:
 
 def _triggered_references(page: Page, root: int) -> Iterator[tuple[int, int]]:
     """Yield the requests that the body of *root* triggers, as (offset, index)."""
+    root_id = page.resources[root].id
     for index in page.children.get(root, ()):
-        resource = page.resources[index]
-        assert resource.discovered is not None  # noqa: S101 - a root is nobody's child
-        if resource.discovered.at is TriggerEvent.OFFSET:
-            yield offset_in_parent(resource), index
+        for offset_bytes in offsets_in(page.resources[index], root_id):
+            yield offset_bytes, index
 
 
 def hinted(page: Page, root: int) -> Iterator[tuple[int, int]]:
@@ -57,6 +56,23 @@ def scripts_in_order(page: Page) -> set[int]:
         if resource.kind is Kind.SCRIPT and not resource.is_async and resource.has_element:
             scripts.add(index)
     return scripts
+
+
+def preloaded_fonts_in_head(page: Page) -> list[int]:
+    """Return the fonts that preload links in the head of the document request.
+
+    Fonts of Early Hints or of links in the body are not among them.
+    """
+    elements = references(page)
+    head_bytes = max((at for at, index in elements if page.resources[index].in_head), default=0)
+    root_id = page.resources[page.root].id
+    return [
+        index
+        for index in page.children.get(page.root, ())
+        for font in (page.resources[index],)
+        if font.kind is Kind.FONT and font.preload
+        if any(font.in_head or at <= head_bytes for at in offsets_in(font, root_id))
+    ]
 
 
 def unplaced_in_head(page: Page) -> list[int]:
@@ -79,7 +95,7 @@ def _blocks_paint(resource: Resource) -> bool:
         return False
     if resource.kind is Kind.STYLESHEET:
         return resource.render_blocking
-    is_in_order = not resource.is_async and not resource.is_defer
+    is_in_order = not resource.is_async and not resource.is_deferred
     return resource.kind is Kind.SCRIPT and resource.in_head and is_in_order
 
 
@@ -231,6 +247,16 @@ class Styles:
             if self._page.resources[child].kind is Kind.STYLESHEET
         ]
 
+    def with_imports(self, index: int) -> Iterator[int]:
+        """Yield a stylesheet and all that it imports, directly or not, each once."""
+        waiting, met = [index], {index}
+        while waiting:
+            sheet = waiting.pop()
+            yield sheet
+            imports = [each for each in self.imports(sheet) if each not in met]
+            met.update(imports)
+            waiting += imports
+
     def blocking(self) -> list[int] | None:
         """Return the activities that made the stylesheets met so far ready; None if one is not."""
         activities: list[int] = []
@@ -253,11 +279,8 @@ class Styles:
     def _parsed_with_imports(self, index: int) -> list[int] | None:
         """Return the activities that parsed a sheet and its imports; None if one is missing."""
         activities = []
-        waiting = [index]
-        while waiting:
-            sheet = waiting.pop()
+        for sheet in self.with_imports(index):
             if sheet not in self._parsed:
                 return None
             activities.append(self._parsed[sheet])
-            waiting += self.imports(sheet)
         return activities

@@ -39,7 +39,7 @@ def make_browser(
     parsing = (
         _make_rendering_browser(page, model, mode) if model.mode is BrowserMode.PARSE else None
     )
-    browser = ReplayBrowser(page) if parsing is None else parsing
+    browser = _make_replay(page) if parsing is None else parsing
     at_ms = model.hidden_at_ms
     background_at_ns = None if at_ms is None else ms(at_ms)
     is_laid_out = parsing is not None
@@ -50,6 +50,16 @@ def make_browser(
             browser, page, changes, parsing=parsing, background_at_ns=background_at_ns
         )
     return browser
+
+
+def _make_replay(page: Page) -> Browser:
+    """Return a browser that replays, with joins if *page* has some: most have none."""
+    replay = ReplayBrowser(page)
+    if not page.joins:
+        return replay
+    from h3sim.browser.joins import JoiningBrowser
+
+    return JoiningBrowser(replay, page)
 
 
 def _make_rendering_browser(

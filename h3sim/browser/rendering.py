@@ -8,7 +8,7 @@ file has the data, and those of the HTML standard for deferred scripts:
 - a script waits for the stylesheets before it, an async one does not;
 - deferred scripts run in order once the document is parsed, before DOMContentLoaded;
 - the first paint needs the head to be parsed and the stylesheets met so far to be ready, and comes
-  with the next frame;
+  with the next frame; Chrome also waits for fonts that the head preloads, up to a limit;
 - fonts and images of a stylesheet are requested once a layout needs them;
 - one main thread runs all of this sequentially;
 - it begins once the browser has handed the document to it (the commit of the navigation).
@@ -24,17 +24,27 @@ from h3sim.browser.document import (
     DocumentParser,
     Styles,
     hinted,
+    preloaded_fonts_in_head,
     scripts_in_order,
     unplaced_in_head,
 )
 from h3sim.browser.model import TightMode
-from h3sim.browser.requests import LAYOUT_KINDS, Discoverer, Requests, is_lazy, ranks_of, rules_of
+from h3sim.browser.modules import ModuleScripts
+from h3sim.browser.requests import (
+    LAYOUT_KINDS,
+    PREFETCHING_MODES,
+    Discoverer,
+    Requests,
+    is_lazy,
+    ranks_of,
+    rules_of,
+)
 from h3sim.page import Kind, TriggerEvent
 from h3sim.trace import Activity, Work
 from h3sim.units import ms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from h3sim.browser.model import BrowserModel
     from h3sim.page import Page, Resource
@@ -167,6 +177,45 @@ class MainThread:
         return True
 
 
+class FontHold(NamedTuple):
+    """The rule by which a browser delays the first paint for fonts that the head preloads.
+
+    It waits until they have arrived, or until the first of these times; None is no limit.
+    """
+
+    after_request_ms: float | None
+    """Since the first of them was requested."""
+    after_ready_ms: float | None
+    """Since nothing else delays the first paint."""
+    after_navigation_ms: float | None
+    source: str
+    version: str
+    read: str = "2026-11-27"
+
+
+_BLOCKING_SOURCE = "third_party/blink/renderer/core/loader/render_blocking_resource_manager.cc"
+FONT_HOLDS: dict[TightMode, FontHold] = {
+    TightMode.CHROME_95: FontHold(
+        after_request_ms=50,
+        after_ready_ms=None,
+        after_navigation_ms=None,
+        source=f"{_BLOCKING_SOURCE}: kMaxRenderingDelayForFontPreloads",
+        version="Chromium until kRenderBlockingFonts was enabled",
+    ),
+    TightMode.CHROME_118: FontHold(
+        after_request_ms=None,
+        after_ready_ms=100,
+        after_navigation_ms=1500,
+        source=f"{_BLOCKING_SOURCE}: kMaxFCPDelayMsForRenderBlockingFonts,"
+        " kMaxBlockingTimeMsForRenderBlockingFonts",
+        version="Chromium 156",
+    ),
+}
+"""The rules of the browsers that the tight modes belong to; Firefox and Safari have none."""
+_SHEET_EVENTS = (TriggerEvent.COMPLETE, TriggerEvent.EXECUTED)
+"""The events of a stylesheet that is parsed."""
+
+
 class Renderer:
     """Paints once the head is parsed and the stylesheets that the parser has met are ready.
 
@@ -183,8 +232,19 @@ class Renderer:
         *,
         frame_ns: int,
         stops_parser: bool,
+        font_hold: FontHold | None,
+        finished: Mapping[int, int],
     ) -> None:
         self._frame_ns = frame_ns
+        self._font_hold = font_hold
+        self._held_fonts = [] if font_hold is None else preloaded_fonts_in_head(page)
+        """The fonts that the first paint waits for, within limits."""
+        self._finished = finished
+        """The download of each resource that is complete."""
+        self._fonts_requested_ns: int | None = None
+        self.fonts_until_ns: int | None = None
+        """The time until which the first paint waits for fonts, once nothing else delays it."""
+        self.navigated_ns = 0
         self._after: int | None = None
         """The activity that made the first paint possible, once it is."""
         self.frame_at_ns: int | None = None
@@ -218,9 +278,13 @@ class Renderer:
         """Record that *sheet* was parsed: request its imports, and its fonts and images."""
         self.styles.on_parsed(sheet, activity)
         self.on_processed(sheet, activity)
-        for child in self._page.children.get(sheet, ()):
-            if self._page.resources[child].kind not in LAYOUT_KINDS:
+        for child in self._discoverer.children_of_sheet(sheet):
+            if not self._needs_layout(child):
                 self._discoverer.ask(child, now_ns, activity)
+        for at in _SHEET_EVENTS:
+            self._discoverer.on_event(
+                sheet, at, now_ns, activity, lambda child: not self._needs_layout(child)
+            )
         if self._painted is not None:
             self._lay_out(now_ns)
 
@@ -235,11 +299,18 @@ class Renderer:
         if self._painted is not None:
             return False
         if self.frame_at_ns is None:
-            is_ready = self._parser.has_passed_head and not self.lacks_head
-            sheets = self.styles.blocking() if is_ready else None
-            if sheets is None:
+            if self.fonts_until_ns is None:
+                is_ready = self._parser.has_passed_head and not self.lacks_head
+                sheets = self.styles.blocking() if is_ready else None
+                if sheets is None:
+                    return False
+                causes = [self._parser.after, self._last_unplaced, *sheets]
+                self._after = self._record.latest(causes)
+                self.fonts_until_ns = self._font_limit_ns(now_ns)
+            fonts = [self._finished.get(font) for font in self._held_fonts]
+            if now_ns < self.fonts_until_ns and None in fonts:
                 return False
-            self._after = self._record.latest([self._parser.after, self._last_unplaced, *sheets])
+            self._after = self._record.latest([self._after, *fonts])
             self.frame_at_ns = now_ns + self._frame_ns
         if self.frame_at_ns > now_ns:
             return False
@@ -247,6 +318,23 @@ class Renderer:
         self._lay_out(now_ns)
         self._discoverer.on_painted(self._painted, now_ns)
         return True
+
+    def on_requested(self, resource: int, now_ns: int) -> None:
+        """Record the request for a resource: limits may count from that for a font."""
+        if self._fonts_requested_ns is None and resource in self._held_fonts:
+            self._fonts_requested_ns = now_ns
+
+    def _font_limit_ns(self, now_ns: int) -> int:
+        """Return until when the first paint waits for fonts, if nothing else delays it now."""
+        hold, requested_ns = self._font_hold, self._fonts_requested_ns
+        if hold is None or requested_ns is None:
+            return now_ns
+        limits = (
+            (requested_ns, hold.after_request_ms),
+            (now_ns, hold.after_ready_ms),
+            (self.navigated_ns, hold.after_navigation_ms),
+        )
+        return min(since_ns + ms(limit_ms) for since_ns, limit_ms in limits if limit_ms is not None)
 
     def holds_parser(self, now_ns: int) -> bool:
         """Return whether the parser has to wait until stylesheets are ready (WProf's O3)."""
@@ -264,9 +352,15 @@ class Renderer:
         """Request the resources of the stylesheets that are ready, once there is a layout."""
         for sheet, activities in self.styles.newly_ready():
             after = self._record.latest([*activities, self._painted])
-            for child in self._page.children.get(sheet, ()):
-                if self._page.resources[child].kind in LAYOUT_KINDS:
+            for child in self._discoverer.children_of_sheet(sheet):
+                if self._needs_layout(child):
                     self._discoverer.ask(child, now_ns, after)
+            for at in _SHEET_EVENTS:
+                self._discoverer.on_event(sheet, at, now_ns, after, self._needs_layout)
+
+    def _needs_layout(self, child: int) -> bool:
+        """Return whether what a stylesheet names is requested only once a layout needs it."""
+        return self._page.resources[child].kind in LAYOUT_KINDS
 
 
 _SORTING_MODES = (TightMode.CHROME_95, TightMode.CHROME_118)
@@ -295,7 +389,14 @@ class RenderingBrowser(Browser):
         ranks = ranks_of(page, tight_mode) if tight_mode in _SORTING_MODES else ()
         awaited = [page.index[id_] for id_ in page.awaited_by_load_event]
         self._requests = Requests(model.max_concurrent_requests, rules, ranks, awaited)
-        self._discoverer = Discoverer(page, self._requests, has_scanner=model.preload_scanner)
+        self._discoverer = Discoverer(
+            page,
+            self._requests,
+            has_scanner=model.preload_scanner,
+            prefetches_early=tight_mode in PREFETCHING_MODES,
+        )
+        self._finished: dict[int, int] = {}
+        """The activity of each resource that is complete."""
         self._renderer = Renderer(
             page,
             self._record,
@@ -303,6 +404,8 @@ class RenderingBrowser(Browser):
             self._discoverer,
             frame_ns=ms(model.paint_ms * model.cpu_slowdown),
             stops_parser=model.stylesheets_block_parser,
+            font_hold=FONT_HOLDS.get(tight_mode),
+            finished=self._finished,
         )
         self._downloads: dict[int, int] = {}
         """The activity of each resource that was requested."""
@@ -312,15 +415,19 @@ class RenderingBrowser(Browser):
         """The delivered bytes of the document, headers included."""
         self._is_read = False
         """True once the complete document has arrived, and the navigation is committed."""
-        self._finished: dict[int, int] = {}
-        """The activity of each resource that is complete."""
         self._unreferenced = {index for _, index in hinted(page, page.root)}
         """Resources requested before the document names them: until then they are only loaded."""
         self._in_order = scripts_in_order(page)
+        self._modules = ModuleScripts(page, self._finished)
         self._deferred: list[int] = []
         """Deferred scripts that have not run, in document order."""
-        # They do not delay the load event (HTML standard, "Lazy loading attributes").
-        self._lazy = [index for index, each in enumerate(page.resources) if is_lazy(each)]
+        # They do not delay the load event (HTML standard, "Lazy loading attributes", "Link type
+        # prefetch").
+        self._unawaited = [
+            index
+            for index, each in enumerate(page.resources)
+            if is_lazy(each) or each.is_prefetched
+        ]
         self._woken_at_ns: int | None = None
         """The earliest wake-up that was requested and is still ahead."""
         self._content_loaded: int | None = None
@@ -353,20 +460,29 @@ class RenderingBrowser(Browser):
 
     def on_navigation(self, now_ns: int) -> list[ScheduledRequest]:
         """Return the requests that depend on no resource: the root, then those with a time."""
+        self._renderer.navigated_ns = now_ns
         self._requests.ask(self._page.root, now_ns, 0, after=None)
         for index, resource in enumerate(self._page.resources):
             discovery = resource.discovered
-            if discovery is not None and discovery.at is TriggerEvent.TIME:
-                self._requests.ask(index, now_ns, max(0, discovery.delay_ns - now_ns), after=None)
+            if (
+                discovery is not None
+                and discovery.at is TriggerEvent.TIME
+                and not discovery.is_joined
+            ):
+                delay_ns = max(0, discovery.delay_ns - now_ns)
+                self._requests.ask(index, now_ns, delay_ns, after=None)
+        self._discoverer.ask_timers(now_ns)
         return self._run(now_ns)
 
     def on_requested(self, resource: int, now_ns: int) -> list[ScheduledRequest]:
         """Return the requests and changes that follow from the request for *resource*."""
         after = self._requests.after[resource]
         self._downloads[resource] = self._record.begin(Work.DOWNLOAD, resource, now_ns, after=after)
+        self._renderer.on_requested(resource, now_ns)
         self._offsets_ahead[resource] = self._discoverer.offsets(resource)
         for child in self._discoverer.children(resource, TriggerEvent.REQUEST):
             self._discoverer.ask(child, now_ns, after)
+        self._discoverer.on_event(resource, TriggerEvent.REQUEST, now_ns, after)
         return self._run(now_ns)
 
     def next_offset(self, resource: int) -> int:
@@ -460,6 +576,7 @@ class RenderingBrowser(Browser):
             self._main_thread.busy_until_ns if is_busy else None,
             self._commits_at_ns,
             self._renderer.frame_at_ns,
+            self._renderer.fonts_until_ns,
         )
         soonest_ns = min((at_ns for at_ns in times_ns if _is_after(at_ns, now_ns)), default=None)
         woken_ns = self._woken_at_ns
@@ -497,6 +614,8 @@ class RenderingBrowser(Browser):
             if ended:
                 for child in self._discoverer.children(self._page.root, TriggerEvent.EXECUTED):
                     self._discoverer.ask(child, now_ns, parser.after)
+                root, after = self._page.root, parser.after
+                self._discoverer.on_event(root, TriggerEvent.EXECUTED, now_ns, after)
             return ended
         stop, cost_ns = piece
 
@@ -522,24 +641,33 @@ class RenderingBrowser(Browser):
         if resource.kind is Kind.STYLESHEET:
             self._renderer.styles.meet(index)
         elif index in self._in_order:
-            if resource.is_defer:
+            if resource.is_deferred:
                 self._deferred.append(index)
             else:
                 self._parser.waits_for = index
 
     def _run_in_order(self, index: int, after: int | None, now_ns: int) -> bool:
-        """Run the next script in order, if it has arrived and no stylesheet blocks it."""
+        """Run the next script in order, if it has arrived and no stylesheet blocks it.
+
+        A module runs once all its imports have arrived, after those of them that have not run.
+        """
         sheets = self._renderer.styles.blocking()
-        download = self._finished.get(index)
-        if sheets is None or download is None:
+        downloads = [self._finished.get(each) for each in self._modules.graph(index)]
+        if sheets is None or None in downloads:
             return False
-        after = self._record.latest([after, *sheets, download])
-        self._main_thread.start(self._script_task(index, after, now_ns), now_ns)
+        after = self._record.latest([after, *sheets, *downloads])
+        script = self._modules.start_next(index)
+        self._main_thread.start(self._script_task(script, after, now_ns), now_ns)
         return True
 
     def _run_deferred(self, now_ns: int) -> bool:
         """Run the next deferred script, if the document is parsed; return whether it began."""
-        if not self._parser.has_ended or not self._deferred:
+        if not self._parser.has_ended:
+            return False
+        # What an earlier module imports has run with it.
+        while self._deferred and self._modules.has_started(self._deferred[0]):
+            self._deferred.pop(0)
+        if not self._deferred:
             return False
         return self._run_in_order(self._deferred[0], self._parser.after, now_ns)
 
@@ -563,6 +691,7 @@ class RenderingBrowser(Browser):
             self._renderer.on_processed(index, activity)
             for child in self._discoverer.children(index, TriggerEvent.EXECUTED):
                 self._discoverer.ask(child, now_ns, activity, delayed=True)
+            self._discoverer.on_event(index, TriggerEvent.EXECUTED, now_ns, activity)
 
         return on_executed
 
@@ -590,7 +719,15 @@ class RenderingBrowser(Browser):
             return
         for child in self._discoverer.children(index, TriggerEvent.COMPLETE):
             self._discoverer.ask(child, now_ns, download, delayed=True)
-        if index == self._page.root or index in self._in_order:  # the parser runs those
+        self._discoverer.on_event(index, TriggerEvent.COMPLETE, now_ns, download)
+        is_run_by_others = index in self._in_order or self._modules.is_imported(index)
+        if resource.is_module:
+            if not is_run_by_others:
+                self._modules.wait(index)
+            for each in self._modules.ready():
+                self._main_thread.add(self._script_task(each, download, now_ns))
+            return
+        if index == self._page.root or is_run_by_others:  # the parser runs those
             return
         if resource.kind is Kind.SCRIPT or self._cost_ns(resource):
             self._main_thread.add(self._script_task(index, download, now_ns))
@@ -609,9 +746,7 @@ class RenderingBrowser(Browser):
             return True
         if self._loaded is not None or self._main_thread.has_tasks:
             return False
-        requested, finished = self._requests.after, self._finished
-        n_open_lazy = sum(index in requested and index not in finished for index in self._lazy)
-        if self._requests.n_open > n_open_lazy:
+        if self._requests.n_open > self._requests.n_open_of(self._unawaited):
             return False
         after = self._record.latest(range(len(self._record)))  # it waits for all
         self._loaded = self._record.begin(Work.LOAD, None, now_ns, after=after)

@@ -107,8 +107,8 @@ class ReprioritizingBrowser(Browser):
         """By the index of the parent: the resources that change, with trigger and new state."""
         for trigger in changes:
             when = trigger.when
-            if when.by is not None and when.at is not TriggerEvent.TIME:
-                self._triggers.setdefault(page.index[when.by], []).append(trigger)
+            for by in when.waits_for:
+                self._triggers.setdefault(page.index[by], []).append(trigger)
         self._offsets_ahead: dict[int, list[tuple[int, ChangeTrigger]]] = {}
         """The offsets of each requested resource that still change others, the nearest last."""
         self._to_show: dict[int, None] = {}

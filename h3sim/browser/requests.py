@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import deque
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from h3sim.browser.base import ScheduledRequest
 from h3sim.browser.document import hinted
+from h3sim.browser.joins import JoinedTriggers
 from h3sim.browser.model import TightMode
 from h3sim.page import FetchPriority, Kind, Level, TriggerEvent
-from h3sim.page.resource import offset_in_parent
+from h3sim.page.resource import offsets_in
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from h3sim.browser.model import BrowserModel
     from h3sim.page import Page, Resource
@@ -93,15 +94,43 @@ class Requests:
         """
         return len(self._ready) + self.progress.n_in_flight + self._n_awaited_delayed
 
+    def n_open_of(self, resources: Iterable[int]) -> int:
+        """Return how many of *resources*, none of which is awaited, `n_open` counts.
+
+        >>> requests = Requests(limit=1)
+        >>> for resource, delay_ns in ((0, 0), (1, 0), (2, 9)):
+        ...     requests.ask(resource, 0, delay_ns, after=None)
+        >>> requests.n_open_of([1, 2, 3])
+        1
+        """
+        in_flight = self.progress.in_flight
+        return sum(each in in_flight or each in self._ready for each in resources)
+
     @property
     def next_at_ns(self) -> int | None:
         """Time of the next delayed request."""
         return self._delayed[0].at_ns if self._delayed else None
 
-    def ask(self, resource: int, now_ns: int, delay_ns: int, *, after: int | None) -> None:
-        """Request a resource after a delay; does nothing if it was requested before."""
+    def ask(
+        self,
+        resource: int,
+        now_ns: int,
+        delay_ns: int,
+        *,
+        after: int | None,
+        is_alternative: bool = False,
+    ) -> None:
+        """Request a resource after a delay; does nothing if it was requested before.
+
+        With *is_alternative*, a request that is still delayed moves to an earlier time.
+        """
         if resource in self.after:
-            return
+            delayed = next((each for each in self._delayed if each.resource == resource), None)
+            if not is_alternative or delayed is None or delayed.at_ns <= now_ns + delay_ns:
+                return
+            self._delayed.remove(delayed)
+            heapify(self._delayed)
+            self._n_awaited_delayed -= resource in self._awaited
         self.after[resource] = after
         if delay_ns:
             delayed = _DelayedRequest(now_ns + delay_ns, len(self.after), resource)
@@ -151,8 +180,24 @@ _LAZY_KINDS = (Kind.IMAGE, Kind.MEDIA, Kind.DOCUMENT)
 
 
 def is_lazy(resource: Resource) -> bool:
-    """Return whether it waits until it is near the viewport (`loading=lazy`)."""
-    return resource.is_lazy and resource.kind in _LAZY_KINDS
+    """Return whether its request waits until it is near the viewport (`loading=lazy`).
+
+    Only an element waits: a preload link, an Early Hint and a push request it as soon as they are
+    known, and the element then uses what they have loaded.
+    """
+    found = resource.discovered
+    is_found_by_element = not resource.preload and (
+        found is None or found.at is not TriggerEvent.REQUEST
+    )
+    return resource.is_lazy and is_found_by_element and resource.kind in _LAZY_KINDS
+
+
+PREFETCHING_MODES = (TightMode.CHROME_95, TightMode.CHROME_118)
+"""The modes of browsers that prefetch before the load event.
+
+Chromium 156 requests what a prefetch link names once the tight mode is over, with the lowest
+priority (measured in November 2026). Firefox waits until the page has loaded (`nsPrefetchService`).
+"""
 
 
 class Discoverer:
@@ -160,13 +205,19 @@ class Discoverer:
 
     Lazy ones wait for the first layout if they are near the viewport, otherwise for the load event.
     Near the viewport are those above the fold, and those that a browser requested when the page was
-    recorded, as nobody scrolled.
+    recorded, as nobody scrolled. Unless the browser *prefetches_early*, what prefetch links name
+    waits for the load event, too.
     """
 
-    def __init__(self, page: Page, requests: Requests, *, has_scanner: bool) -> None:
+    def __init__(
+        self, page: Page, requests: Requests, *, has_scanner: bool, prefetches_early: bool
+    ) -> None:
+        self._prefetches_early = prefetches_early
         self._page = page
         self._requests = requests
         self._has_scanner = has_scanner
+        self._joined = JoinedTriggers(page)
+        self._joined_children = frozenset(join.child for join in page.joins)
         self._lazy: list[int] = []
         """The lazy resources that were discovered, requested or not."""
         self._painted: int | None = None
@@ -188,7 +239,7 @@ class Discoverer:
         If *delayed*, the recorded delay is added.
         """
         resource = self._page.resources[index]
-        if is_lazy(resource):
+        if self._is_late(index):
             self._lazy.append(index)
             self._request_lazy(now_ns)
             return
@@ -196,6 +247,42 @@ class Discoverer:
             assert resource.discovered is not None  # noqa: S101 - something led to it
             delay_ns += resource.discovered.delay_ns
         self._requests.ask(index, now_ns, delay_ns, after=after)
+
+    def ask_timers(self, now_ns: int) -> None:
+        """Request what waits for a time since navigation start, or for the first of several."""
+        for child, at_ns in self._joined.timers(now_ns):
+            self._ask_joined(child, at_ns, now_ns, None)
+
+    def on_event(
+        self,
+        parent: int,
+        at: TriggerEvent,
+        now_ns: int,
+        after: int | None,
+        matches: Callable[[int], bool] = lambda _: True,
+    ) -> None:
+        """Request what waited for this event of a resource last, among several.
+
+        The recorded delay counts from the last event.
+        """
+        if self._joined_children:
+            for child, at_ns in self._joined.fire(parent, at, now_ns, matches):
+                self._ask_joined(child, at_ns, now_ns, after)
+
+    def _is_late(self, index: int) -> bool:
+        """Return whether a discovered resource waits for a layout or for the load event.
+
+        A prefetch that others wait for does not: the page would wait for itself.
+        """
+        resource = self._page.resources[index]
+        is_prefetch = resource.is_prefetched and index not in self._page.children
+        return is_lazy(resource) or (is_prefetch and not self._prefetches_early)
+
+    def _ask_joined(self, child: int, at_ns: int, now_ns: int, after: int | None) -> None:
+        if self._is_late(child):
+            self.ask(child, now_ns, after)
+            return
+        self._requests.ask(child, now_ns, at_ns - now_ns, after=after, is_alternative=True)
 
     def on_painted(self, activity: int, now_ns: int) -> None:
         """Request the lazy resources near the viewport, now and from now on."""
@@ -208,12 +295,19 @@ class Discoverer:
         self._request_lazy(now_ns)
 
     def children(self, index: int, at: TriggerEvent) -> Iterator[int]:
-        """Yield the resources that this trigger of a resource leads to."""
+        """Yield the resources that this trigger of a resource leads to; joins are `on_event`."""
         for child in self._page.children.get(index, ()):
+            if child in self._joined_children:
+                continue
             discovery = self._page.resources[child].discovered
             assert discovery is not None  # noqa: S101 - a root is nobody's child
             if discovery.at is at:
                 yield child
+
+    def children_of_sheet(self, sheet: int) -> Iterator[int]:
+        """Yield what a stylesheet leads to, by any event; joins are `on_event`."""
+        children = self._page.children.get(sheet, ())
+        return (child for child in children if child not in self._joined_children)
 
     def offsets(self, index: int) -> list[tuple[int, int]]:
         """Return the stream offsets at which children are discovered, the nearest last."""
@@ -222,14 +316,18 @@ class Discoverer:
         # The parser finds the references of the document.
         if is_root and not self._has_scanner:
             return []
-        offsets = []
-        for child_index in self.children(index, TriggerEvent.OFFSET):
+        offsets: list[tuple[int, int]] = []
+        for child_index in self._page.children.get(index, ()):
             child = self._page.resources[child_index]
             of_layout = resource.kind is Kind.STYLESHEET and child.kind in LAYOUT_KINDS
-            # The preload scanner leaves lazy images and frames to the parser.
-            of_parser = is_root and (is_lazy(child) or child.kind is Kind.DOCUMENT)
+            # The preload scanner leaves lazy images, frames and prefetches to the parser.
+            is_found_late = is_lazy(child) or child.kind is Kind.DOCUMENT or child.is_prefetched
+            of_parser = is_root and is_found_late
             if not of_layout and not of_parser:
-                offsets.append((resource.header_bytes + offset_in_parent(child), child_index))
+                offsets += (
+                    (resource.header_bytes + offset_bytes, child_index)
+                    for offset_bytes in offsets_in(child, resource.id)
+                )
         if is_root:
             elements = hinted(self._page, index)
             offsets += ((resource.header_bytes + at, element) for at, element in elements)
@@ -241,7 +339,7 @@ class Discoverer:
         # Those requested before stay in the list: another request has no effect.
         for index in self._lazy:
             resource = self._page.resources[index]
-            is_near = resource.above_the_fold or bool(resource.recorded)
+            is_near = is_lazy(resource) and (resource.above_the_fold or bool(resource.recorded))
             after = self._painted if is_near else self._loaded
             if after is not None:
                 self._requests.ask(index, now_ns, 0, after=after)
@@ -365,6 +463,8 @@ def ranks_of(page: Page, mode: TightMode) -> list[int]:
 
 def _chrome_level(resource: Resource, *, is_first: bool) -> Level:
     """Return Chrome's level, by `ComputeLoadPriority` of `resource_fetcher.cc`."""
+    if resource.is_prefetched:
+        return Level.VERY_LOW
     kind, hint = resource.kind, resource.fetchpriority
     is_late = resource.after_first_image and not resource.render_blocking
     level = _CHROME_LEVELS.get(kind, Level.LOW)
@@ -402,6 +502,8 @@ _HINTABLE_KINDS = (Kind.STYLESHEET, Kind.SCRIPT, Kind.IMAGE, Kind.FETCH, Kind.FO
 
 def _safari_level(resource: Resource, *, is_first: bool) -> Level:  # noqa: ARG001 - Chrome asks
     """Return WebKit's level, by `CachedResource::defaultPriorityForResourceType`."""
+    if resource.is_prefetched:
+        return Level.VERY_LOW
     level = _SAFARI_LEVELS.get(resource.kind, Level.VERY_LOW)
     step = {FetchPriority.HIGH: -1, FetchPriority.LOW: 1}.get(resource.fetchpriority, 0)
     levels = list(Level)
@@ -424,9 +526,10 @@ def _document_of(page: Page, index: int) -> int:
     """Return the document that a resource belongs to: of the page, or of a frame."""
     while True:
         discovery = page.resources[index].discovered
-        if discovery is None or discovery.by is None:
+        by = None if discovery is None else discovery.first_parent
+        if by is None:
             return page.root
-        index = page.index[discovery.by]
+        index = page.index[by]
         if page.resources[index].kind is Kind.DOCUMENT:
             return index
 
@@ -434,9 +537,8 @@ def _document_of(page: Page, index: int) -> int:
 def _is_early_hint(page: Page, resource: Resource) -> bool:
     """Return whether the header of an interim response made the browser request it."""
     discovery = resource.discovered
-    if not resource.preload or discovery is None or discovery.by is None:
-        return False
-    return page.resources[page.index[discovery.by]].kind is Kind.OTHER
+    by = None if discovery is None else discovery.first_parent
+    return resource.preload and by is not None and page.resources[page.index[by]].kind is Kind.OTHER
 
 
 class PerHost:

@@ -240,6 +240,9 @@ def _print_search(found: SearchResult, options: Options) -> None:
         )
         for row in found.rows
     )
+    if not found.is_judged:  # numbers of a load that did not happen answer nothing
+        output.show(width, found.verdict)
+        return
     output.show(
         width,
         found.verdict,
@@ -301,6 +304,8 @@ def _print_recommendation(advice: Recommendation, options: Options) -> None:
     fidelity = () if advice.fidelity is None else advice.fidelity.lines()
     notes = advice.comparison.notes.get(advice.page.name, ())
     output.show(width, (*fidelity, *_page_lines(advice.page, options.imported), *notes))
+    if not advice.found.is_judged:  # the lines say what is missing
+        return
     print()
     _print_search(advice.found, options)
     by_scheme = {row.scheme: row for row in advice.comparison.rows}
@@ -370,16 +375,17 @@ def _print_hints(found: Hints, options: Options) -> None:
     """
     width = options.width
     fidelity = () if found.fidelity is None else found.fidelity.lines()
+    if not found.is_judged:  # the lines say what is missing
+        output.show(width, fidelity)
+        return
     output.show(width, (*fidelity, found.describe()))
     groups = {
         "These help": found.helpful,
         "These help and harm": found.mixed,
         "These harm": found.harmful,
     }
-    is_poor = found.fidelity is not None and not found.fidelity.grade.supports_verdict
-    where = ", in a load that does not fit the recording" if is_poor else ""
     for heading, rows in groups.items():
-        print(f"\n{heading}{where}:\n" if rows else f"\n{heading}{where}: none")
+        print(f"\n{heading}:\n" if rows else f"\n{heading}: none")
         for number, row in enumerate(rows, 1):
             output.show(width, f"{number}. {row.sentence}")
             for line in row.markup.splitlines() if row.verdict != HARMS else ():

@@ -406,15 +406,19 @@ def _requested(resource: Resource) -> str:
     found = resource.discovered
     if found is None:
         return "at navigation start"
-    delay = f"{found.delay_ns / 1e6:g} ms"
-    if found.by is None or found.at is TriggerEvent.TIME:
-        return f"{delay} after navigation start"
-    when = f"when {found.by} is {found.at.value}"
-    if found.at is TriggerEvent.OFFSET:
-        when = f"at byte {found.offset_bytes:,} of {found.by}"
-    elif found.at is TriggerEvent.REQUEST:
-        when = f"with {found.by}"
-    return f"{when} + {delay}" if found.delay_ns else when
+    texts = []
+    for each in found.alternatives:
+        delay, names = f"{each.delay_ns / 1e6:g} ms", " and ".join(each.parents)
+        if not names or each.at is TriggerEvent.TIME:
+            texts.append(f"{delay} after navigation start")
+            continue
+        when = f"when {names} {'are' if len(each.parents) > 1 else 'is'} {each.at.value}"
+        if each.at is TriggerEvent.OFFSET:
+            when = f"at byte {each.offset_bytes:,} of {names}"
+        elif each.at is TriggerEvent.REQUEST:
+            when = f"with {names}"
+        texts.append(f"{when} + {delay}" if each.delay_ns else when)
+    return ", or ".join(texts)
 
 
 def _one_of(kind: str, name: str) -> Any:

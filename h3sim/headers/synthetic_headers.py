@@ -126,7 +126,7 @@ def _path(resource: Resource) -> bytes:
 
 def _referer(page: Page, resource: Resource) -> Resource:
     """Return the resource that the request names as its referrer."""
-    by = resource.discovered.by if resource.discovered is not None else None
+    by = resource.discovered.first_parent if resource.discovered is not None else None
     if by is not None:
         parent = page.resources[page.index[by]]
         if parent.kind is Kind.STYLESHEET:

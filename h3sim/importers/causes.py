@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
+    from h3sim.importers.html import Reference
     from h3sim.importers.recorded_request import RecordedRequest
 
 
@@ -92,6 +93,8 @@ def _apply_document_markup(
         if url in references:
             reference = references[url]
             request.offset, request.flags = reference.offset, dict(reference.flags)
+            if request.flags.get("prefetch"):
+                request.resolved_kind = Kind.OTHER  # not part of this page, whatever it is
             if reference.element_offset is not None:
                 element_offset = _wire_offset(reference.element_offset, document)
                 request.reference_offset_bytes = element_offset
@@ -124,11 +127,19 @@ def _references_by_url(data: bytes, document_url: str) -> dict[str, _FirstRefere
         # If several tags have an attribute, the first one counts.
         flags = reference.flags | known.flags
         is_after_preload = known.flags.get("preload") and not reference.flags.get("preload")
+        if _is_found_by_link(reference, known.flags):
+            known = known._replace(offset=reference.offset_bytes)
         if is_after_preload and known.element_offset is None and reference.kind in BLOCKING_KINDS:
             flags["in_head"] = reference.flags.get("in_head", False)
             known = known._replace(element_offset=reference.offset_bytes)
         by_url[url] = known._replace(flags=flags)
     return by_url
+
+
+def _is_found_by_link(reference: Reference, known_flags: Mapping[str, Any]) -> bool:
+    """Return whether a preload link requests what a lazy element before it does not."""
+    is_waiting = known_flags.get("is_lazy") and not known_flags.get("preload")
+    return bool(is_waiting and reference.flags.get("preload"))
 
 
 _RENDER_BLOCKING = "blocking"
@@ -529,6 +540,19 @@ def trigger_of(child: RecordedRequest, parent: RecordedRequest, *, direct: bool)
             delay_ms = max(0.0, since_ms + child.held_ms)
             return InferredTrigger(TriggerEvent.OFFSET, delay_ms, "from the clock", offset)
     return _trigger_at_completion(child, parent)
+
+
+def trigger_of_import(child: RecordedRequest, parent: RecordedRequest) -> InferredTrigger:
+    """Return the trigger of a module that *parent* imports: the browser reads its imports."""
+    delay_ms = _delay_after_ms(child, parent.end_ms)
+    return InferredTrigger(TriggerEvent.COMPLETE, delay_ms, "from the imports of a module")
+
+
+def starts_after(child: RecordedRequest, parent: RecordedRequest) -> bool:
+    """Return whether *child* was requested once *parent* had ended and run, as far as is known."""
+    if child.start_ms is None or parent.end_ms is None:
+        return False
+    return child.start_ms >= parent.end_ms + parent.parse_ms + parent.execute_ms
 
 
 def _trigger_at_completion(child: RecordedRequest, parent: RecordedRequest) -> InferredTrigger:

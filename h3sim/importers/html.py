@@ -76,7 +76,7 @@ class Tag(NamedTuple):
     """Offset after the tag."""
     is_end: bool = False
     text: str = ""
-    """Contents of a `style` element."""
+    """Contents of a `style` element, or of a module script without `src`."""
     text_end: int = 0
     """Offset after the contents of a raw text element, otherwise after the tag."""
 
@@ -127,9 +127,10 @@ def scan(data: bytes) -> Scan:
             depth.add(name, is_end=bool(slash))
         if name in (_TAGS_WITH_READ_END if slash else _READ_TAGS):
             text = ""
-            if name == b"style":
-                text = data[found.end() : text_end].decode("utf-8", "replace")
             values = _attributes(attributes) if attributes else {}
+            is_inline_module = name == b"script" and "src" not in values and _is_module(values)
+            if name == b"style" or (is_inline_module and not slash):
+                text = data[found.end() : text_end].decode("utf-8", "replace")
             tags.append(Tag(name.decode(), values, found.end(), bool(slash), text, text_end))
         elif not slash and b"style" in attributes.lower():
             values = _attributes(attributes)
@@ -196,6 +197,11 @@ def _attributes(raw: bytes) -> dict[str, str]:
         text = value.decode("utf-8", "replace")
         values.setdefault(name.decode("utf-8", "replace").lower(), html.unescape(text))
     return values
+
+
+def _is_module(attributes: dict[str, str]) -> bool:
+    """Return whether the attributes of a script tag make it a module."""
+    return attributes.get("type", "").strip().lower() == "module"
 
 
 class _DepthCounter:
@@ -293,6 +299,16 @@ class Reference:
         return joined(joined(document_url, self.base) or document_url, self.url)
 
 
+class InlineModule(NamedTuple):
+    """A module script in a document, which imports files."""
+
+    text: str
+    offset_bytes: int
+    base: str
+    is_async: bool
+    in_head: bool
+
+
 class Style(NamedTuple):
     """CSS in a document: of a `style` element, or the declarations of a `style` attribute."""
 
@@ -308,6 +324,7 @@ class Markup:
 
     references: list[Reference] = field(default_factory=list)
     styles: list[Style] = field(default_factory=list)
+    modules: list[InlineModule] = field(default_factory=list)
     passed_over: list[str] = field(default_factory=list)
     """Descriptions of references that are not loaded for display, one for each."""
 
@@ -352,14 +369,26 @@ class _MarkupReader:
             if any(self._hides_template) or tag.is_end:
                 continue
             self._read_style(tag)
-            rest = self._unloaded_references(tag) if self._includes_unloaded else ()
-            for each in [*self._references_of(tag), *rest]:
+            found = list(self._references_of(tag))
+            if self._includes_unloaded:
+                urls = {each.url for each in found}
+                found += (each for each in self._unloaded_references(tag) if each.url not in urls)
+            for each in found:
                 # A preload and the tag that uses the file are both kept: the tag says more.
                 key = (each.url, each.kind, "preload" in each.flags)
                 if each.url and key not in self._known_references:
                     self._known_references.add(key)
                     self._markup.references.append(each)
+        self._drop_used_prefetches()
         return self._markup
+
+    def _drop_used_prefetches(self) -> None:
+        """Drop the prefetches of what the document itself loads: its elements say when."""
+        references = self._markup.references
+        used = {each.url for each in references if "prefetch" not in each.flags}
+        self._markup.references = [
+            each for each in references if "prefetch" not in each.flags or each.url not in used
+        ]
 
     def _open_or_close_template(self, tag: Tag) -> None:
         if not tag.is_end:
@@ -439,14 +468,26 @@ class _MarkupReader:
                 return
             url = chosen(values.get("imagesrcset", ""), values.get("imagesizes", "")) or href
             yield self._reference(tag, url, kind, preload=True, module=is_module)
+        elif "prefetch" in words and href:
+            # Whatever it is, this page does not parse, run or paint it.
+            yield self._reference(tag, href, Kind.OTHER, prefetch=True)
         elif href and words:
             self._markup.passed_over.append("links that load nothing for display")
 
     def _of_script(self, tag: Tag, url: str) -> Iterator[Reference]:
         values = tag.attributes
         type_ = values.get("type", "").strip().lower()
-        is_module = type_ == "module"
+        is_module = _is_module(values)
         if not url:
+            if is_module:
+                module = InlineModule(
+                    text=tag.text,
+                    offset_bytes=tag.text_end,
+                    base=self._base,
+                    is_async="async" in values,
+                    in_head=self._is_in_head(tag),
+                )
+                self._markup.modules.append(module)
             return
         if type_ not in _SCRIPT_TYPES or ("nomodule" in values and not is_module):
             self._markup.passed_over.append("scripts that are not run")

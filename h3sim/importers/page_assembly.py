@@ -17,8 +17,11 @@ from h3sim.importers.causes import (
     find_parents,
     flags_of,
     set_release_times,
+    starts_after,
     trigger_of,
+    trigger_of_import,
 )
+from h3sim.importers.modules import ModuleGraphs
 from h3sim.importers.path_estimation import hosts_of, path_of, server_times
 from h3sim.importers.recorded_request import (
     LONGEST_MS,
@@ -43,7 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from h3sim.importers.path_estimation import EstimatedPath, PageHosts
-    from h3sim.importers.recorded_request import RecordedRequest, Recording
+    from h3sim.importers.recorded_request import RecordedRequest, Recording, Trigger
     from h3sim.page import Host
 
 
@@ -168,13 +171,25 @@ def _requests_of_web(recording: Recording) -> list[RecordedRequest]:
         if request.parent is not None:
             request.parent = new_index[request.parent]
         if request.trigger is not None:
-            by = new_index[request.trigger.by]
-            request.trigger = None if by is None else replace(request.trigger, by=by)
+            request.trigger = _reindexed(request.trigger, new_index)
     # Backwards, so that the kind goes up a whole chain of redirects.
     for request in reversed(requests):
         if request.redirect_of is not None:  # a redirect has the kind of its target
             requests[request.redirect_of].resolved_kind = request.resolved_kind
     return requests
+
+
+def _reindexed(trigger: Trigger, new_index: Sequence[int | None]) -> Trigger | None:
+    """Return a trigger with new indices of its parents; None if all of them are left out."""
+    alternatives = [
+        replace(each, by=by, or_else=())
+        for each in (trigger, *trigger.or_else)
+        if (by := new_index[each.by]) is not None
+    ]
+    if not alternatives:
+        return None
+    first, *others = alternatives
+    return replace(first, or_else=tuple(others))
 
 
 def _is_retained(request: RecordedRequest, host: str | None) -> bool:
@@ -240,6 +255,8 @@ class _Assembly:
             self._requests, self._indices_by_time, self._root, self._redirect_targets
         )
         inferred["initiators that begin later, not believed"] += n_rejected
+        parents = {index: parent.index for index, parent in self._parents.items()}
+        self._modules = ModuleGraphs(self._requests, parents)
         retained = [self._requests[index] for index in self._retained]
         self._requested_before_image = self._find_requests_before_image()
         self._blockers = self._find_blockers()
@@ -530,7 +547,8 @@ class _Assembly:
                 self._inferred,
                 in_document=direct and self._is_in_document(index, parent),
                 before_image=index in self._requested_before_image,
-            ),
+            )
+            | ({"module": True} if self._modules.are_modules(index) else {}),
         )
 
     def _nearest_ancestor(self, index: int) -> tuple[int | None, bool]:
@@ -575,8 +593,15 @@ class _Assembly:
         recorded = request.trigger
         if recorded is not None and direct and recorded.by == parent:
             trigger = InferredTrigger(recorded.at, recorded.delay_ms, "", recorded.offset_bytes)
+        elif direct and self._modules.imports(parent, index):
+            trigger = trigger_of_import(request, self._requests[parent])
+            self._inferred[f"trigger {trigger.basis}"] += 1
         else:
-            trigger = trigger_of(request, self._requests[parent], direct=direct)
+            ran = self._modules.as_it_ran(parent)
+            is_after = starts_after(request, ran)
+            trigger = trigger_of(
+                request, ran if is_after else self._requests[parent], direct=direct
+            )
             # A request after the whole document did not wait for its bytes, but for the parser.
             is_late = direct and trigger.at is TriggerEvent.COMPLETE
             blocker = self._blockers.last_before(index) if is_late else None
@@ -586,7 +611,23 @@ class _Assembly:
                 trigger = trigger._replace(basis="from what held the parser up")
             self._inferred[f"trigger {trigger.basis}"] += 1
         by, delay_ns = self._id_by_index[parent], self._time_ns(trigger.delay_ms)
-        return Discovery(at=trigger.at, by=by, offset_bytes=trigger.offset_bytes, delay_ns=delay_ns)
+        others = () if recorded is None else recorded.or_else
+        return Discovery(
+            at=trigger.at,
+            by=by,
+            offset_bytes=trigger.offset_bytes,
+            delay_ns=delay_ns,
+            or_else=tuple(
+                Discovery(
+                    at=each.at,
+                    by=self._id_by_index[each.by],
+                    offset_bytes=each.offset_bytes,
+                    delay_ns=self._time_ns(each.delay_ms),
+                )
+                for each in others
+                if each.by in self._id_by_index
+            ),
+        )
 
     def _time_ns(self, time_ms: float) -> int:
         if time_ms > LONGEST_MS:

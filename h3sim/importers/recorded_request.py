@@ -146,13 +146,15 @@ class RequestOutcome(enum.Enum):
 class Trigger:
     """Trigger that is recorded, not inferred: *delay_ms* after event *at* of the request *by*.
 
-    *by* is the index of the parent in the recording's list of requests.
+    *by* is the index of the parent in the recording's list of requests. Whichever of this trigger
+    and those of *or_else* fires first counts.
     """
 
     at: TriggerEvent
     by: int
     offset_bytes: int | None = None
     delay_ms: float = 0.0
+    or_else: tuple[Trigger, ...] = ()
 
 
 class ConnectionInfo(NamedTuple):

@@ -109,18 +109,23 @@ def slacks_ns(
         if before.ended_at_ns > after.began_at_ns:  # *after* began with a part of the download
             continue
         gap_ns = after.began_at_ns - before.ended_at_ns
-        slack_ns = slack_after_ns + max(0, gap_ns - _prescribed_delay_ns(after, page))
+        slack_ns = slack_after_ns + max(0, gap_ns - _prescribed_delay_ns(before, after, page))
         known_ns = slacks[edge.before]
         slacks[edge.before] = slack_ns if known_ns is None else min(known_ns, slack_ns)
     return slacks
 
 
-def _prescribed_delay_ns(activity: Activity, page: Page) -> int:
-    """Return the delay between trigger and request that the page gives for a request."""
-    if not activity.work.is_of_network or activity.resource is None:
+def _prescribed_delay_ns(before: Activity, after: Activity, page: Page) -> int:
+    """Return the delay that the page gives between the trigger *before* and a request."""
+    if not after.work.is_of_network or after.resource is None:
         return 0
-    discovery = page.resources[activity.resource].discovered
-    return 0 if discovery is None else discovery.delay_ns
+    discovery = page.resources[after.resource].discovered
+    if discovery is None:
+        return 0
+    by = None if before.resource is None else page.resources[before.resource].id
+    alternatives = discovery.alternatives
+    fired = next((when for when in alternatives if by in when.parents), discovery)
+    return fired.delay_ns
 
 
 def _policy_of(before: Activity, after: Activity, page: Page) -> DependencyPolicy:
@@ -137,6 +142,9 @@ def _policy_of(before: Activity, after: Activity, page: Page) -> DependencyPolic
             else DependencyPolicy.RESOURCE
         )
     if after.work is Work.EXECUTE and resource is not None:
+        # A module needs the modules that it imports.
+        if before.resource in page.module_graphs.get(page.index[resource.id], ()):
+            return DependencyPolicy.FLOW
         return _policy_of_script(before, after, resource)
     if after.work is Work.FIRST_PAINT and before.work is Work.STYLE:
         return DependencyPolicy.OUTPUT
@@ -148,7 +156,9 @@ def _policy_of_download(before: Activity, resource: Resource, page: Page) -> Dep
     if before.work.is_milestone:
         return DependencyPolicy.BINDING
     discovery = resource.discovered
-    is_named_in = discovery is not None and discovery.at is TriggerEvent.OFFSET
+    is_named_in = discovery is not None and any(
+        when.at is TriggerEvent.OFFSET for when in discovery.alternatives
+    )
     if before.work is Work.DOWNLOAD and before.resource in page.roots and is_named_in:
         return DependencyPolicy.BINDING  # the preload scanner found it before the parser did
     return DependencyPolicy.FLOW
@@ -162,7 +172,7 @@ def _policy_of_parser(before: Activity, page: Page) -> DependencyPolicy:
     is_parser_blocking = (
         before.work is Work.EXECUTE
         and script is not None
-        and not (script.is_async or script.is_defer)
+        and not (script.is_async or script.is_deferred)
         and script.has_element
     )
     return DependencyPolicy.OUTPUT if is_parser_blocking else DependencyPolicy.RESOURCE
@@ -174,7 +184,7 @@ def _policy_of_script(before: Activity, after: Activity, script: Resource) -> De
         return DependencyPolicy.FLOW
     is_in_order = script.kind is Kind.SCRIPT and not script.is_async and script.has_element
     has_order = before.work in (Work.PARSE, Work.STYLE) or (
-        before.work is Work.EXECUTE and script.is_defer
+        before.work is Work.EXECUTE and script.is_deferred
     )
     return DependencyPolicy.OUTPUT if is_in_order and has_order else DependencyPolicy.RESOURCE
 

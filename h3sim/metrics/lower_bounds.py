@@ -90,20 +90,30 @@ def parts_of(page: Page, path: Path, *, weighs: Callable[[Resource], bool]) -> l
 def _parents_first(page: Page) -> list[int]:
     """Return the resources in an order in which each follows its parent."""
     order, stack = [], [i for i, r in enumerate(page.resources) if _parent(page, r) is None]
-    children: Mapping[int, tuple[int, ...]] = page.children
     while stack:
         index = stack.pop()
         order.append(index)
-        stack += children.get(index, ())
+        stack += _children(page, index)
     return order
 
 
+def _children(page: Page, index: int) -> list[int]:
+    """Return the resources whose `_parent` is that one."""
+    children = page.children.get(index, ())
+    return [child for child in children if _parent(page, page.resources[child]) == index]
+
+
 def _parent(page: Page, resource: Resource) -> int | None:
-    """Return the resource whose progress triggers the request for another, if any."""
+    """Return the resource whose progress triggers the request for another, if any.
+
+    Of several that are all waited for, it is the first: a bound that ignores the others is lower.
+    With alternatives none need have progressed.
+    """
     discovery = resource.discovered
-    if discovery is None or discovery.by is None or discovery.at is TriggerEvent.TIME:
+    if discovery is None or discovery.or_else or discovery.at is TriggerEvent.TIME:
         return None
-    return page.index[discovery.by]
+    by = discovery.first_parent
+    return None if by is None else page.index[by]
 
 
 def _request_release(
@@ -123,7 +133,8 @@ def _request_release(
     if discovery is None:
         return _RequestRelease(None, path.begins_at_ns)
     if parent is None:
-        return _RequestRelease(None, max(path.begins_at_ns, discovery.delay_ns))
+        delay_ns = 0 if discovery.or_else else discovery.delay_ns
+        return _RequestRelease(None, max(path.begins_at_ns, delay_ns))
     if discovery.at is TriggerEvent.REQUEST:
         after, ns = requests[parent]
         return _RequestRelease(after, ns + discovery.delay_ns)
@@ -148,7 +159,7 @@ def _cuts(page: Page, index: int, packet_bytes: int) -> list[int]:
     resource = page.resources[index]
     # A response without bytes takes one packet too, with the end of the stream.
     cuts = {max(1, -(-resource.stream_bytes // packet_bytes))}
-    for child in page.children.get(index, ()):
+    for child in _children(page, index):
         discovery = page.resources[child].discovered
         if discovery is not None and discovery.at is not TriggerEvent.REQUEST:
             cuts.add(_n_packets_until(resource, discovery, packet_bytes))

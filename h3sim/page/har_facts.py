@@ -125,14 +125,23 @@ def with_known_triggers(facts: Resource, sizes: Mapping[str, int]) -> Resource:
 
 
 def _known_trigger(when: Discovery | None, sizes: Mapping[str, int]) -> Discovery | None:
-    """Return a trigger, None if its parent is not in *sizes*."""
-    if when is None or when.by is None:
-        return when
-    if when.by not in sizes:
+    """Return those alternatives of a trigger whose parents are all in *sizes*, None without any."""
+    if when is None:
         return None
+    known = [
+        _within_bodies(each, sizes)
+        for each in when.alternatives
+        if all(parent in sizes for parent in each.parents)
+    ]
+    return replace(known[0], or_else=tuple(known[1:])) if known else None
+
+
+def _within_bodies(when: Discovery, sizes: Mapping[str, int]) -> Discovery:
+    """Return a trigger whose offset is within the bodies of its parents."""
     if when.offset_bytes is None:
         return when
-    return replace(when, offset_bytes=min(when.offset_bytes, sizes[when.by]))
+    least_bytes = min(sizes[parent] for parent in when.parents)
+    return replace(when, offset_bytes=min(when.offset_bytes, least_bytes))
 
 
 def _known_changes(

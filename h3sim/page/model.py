@@ -22,7 +22,7 @@ from h3sim.page.recording import (
     tree_problems,
     without_parents,
 )
-from h3sim.page.resource import FLAGS, Kind, Resource, TriggerEvent
+from h3sim.page.resource import FLAGS, Discovery, Kind, Resource, TriggerEvent
 from h3sim.page.validation import edited_resource, graph_problems
 from h3sim.schema import format_value, parse_json, read_text
 from h3sim.schema.fields import Named, Record, declare, read_document, validate, write_table
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import networkx as nx
-
-    from h3sim.page.resource import Discovery
 
 
 class RootPage(NamedTuple):
@@ -62,7 +60,8 @@ def roots_by_resource(
         while at not in root_of and not resources[at].begins_page:
             path.append(at)
             discovered = resources[at].discovered
-            by = None if discovered is None else discovered.by
+            # Of several parents all belong to one root.
+            by = None if discovered is None else discovered.first_parent
             # Timer triggers may name each other in a cycle: no request waits for them.
             if by is None or at in path[:-1]:
                 root_of[at] = roots[0]
@@ -93,9 +92,10 @@ def redirects_of(page: Page) -> frozenset[int]:
     """Return the roots that redirect: another root is requested when they complete."""
     triggers = (page.resources[root].discovered for root in page.roots)
     return frozenset(
-        page.index[when.by]
+        page.index[by]
         for when in triggers
-        if when is not None and when.by is not None and when.at is TriggerEvent.COMPLETE
+        if when is not None and when.at is TriggerEvent.COMPLETE
+        for by in when.parents
     )
 
 
@@ -120,7 +120,7 @@ def _without_foreign_changes(
     """Return *resource* without changes that other parts of the page trigger."""
 
     def is_known(when: Discovery | None) -> bool:
-        return when is None or when.by is None or when.by in ids
+        return when is None or all(by in ids for by in when.parents)
 
     changes = tuple(change for change in resource.priority_changes if is_known(change.when))
     parents = {entry.depends_on for entry in resource.recorded if entry.depends_on}
@@ -136,8 +136,23 @@ _rule_properties = attrgetter("kind._value_", "fetchpriority._value_", *FLAGS.va
 """Return the properties that rules read; enums by value, since hashing one is a Python call."""
 
 
+class Join(NamedTuple):
+    """A trigger that is not one event of one parent with `Triggers` of its own.
+
+    It fires *delay_ns* after event *at* has happened to all of *parents*; a timer has none. Of
+    several joins of one child, the first to fire counts.
+    """
+
+    child: int
+    at: TriggerEvent
+    parents: tuple[int, ...]
+    offset_bytes: int
+    """An offset of the parent's stream, which begins with the header; 0 for other events."""
+    delay_ns: int
+
+
 class Triggers(NamedTuple):
-    """The consequences of events of one resource, by indices in the page."""
+    """The consequences of events of one resource, by indices in the page, except its `Join`s."""
 
     at_request: tuple[tuple[int, int], ...]
     """On its request: (delay in ns, child)."""
@@ -185,7 +200,8 @@ class Graph:
         found = [
             (0 if resource.discovered is None else resource.discovered.delay_ns, index)
             for index, resource in enumerate(self.resources)
-            if resource.discovered is None or resource.discovered.at is TriggerEvent.TIME
+            if resource.discovered is None
+            or (resource.discovered.at is TriggerEvent.TIME and not resource.discovered.is_joined)
         ]
         return tuple(at_ns for at_ns, _ in found), tuple(index for _, index in found)
 
@@ -218,7 +234,7 @@ class Graph:
         for image in self.resources:
             found = image.discovered
             if image.kind is Kind.IMAGE and found is not None and _is_found_by_scanner(image):
-                by = None if found.at is TriggerEvent.TIME else found.by
+                by = None if found.at is TriggerEvent.TIME else found.first_parent
                 if by is None or self.resources[self.index[by]].kind is Kind.DOCUMENT:
                     by_document.setdefault(by, []).append(image)
         for images in by_document.values():
@@ -235,8 +251,86 @@ class Graph:
 
     @cached_property
     def triggers(self) -> dict[int, Triggers]:
-        """The consequences of each index that has `children`."""
-        return triggers_of(self.resources, self.children)
+        """The consequences of each index that has `children`, except those of `joins`."""
+        if not self.joins:
+            return triggers_of(self.resources, self.children)
+        joined = {join.child for join in self.joins}
+        children = {
+            parent: tuple(child for child in found if child not in joined)
+            for parent, found in self.children.items()
+        }
+        return triggers_of(self.resources, children)
+
+    @cached_property
+    def joins(self) -> tuple[Join, ...]:
+        """The triggers that wait for several resources, or for the first of several events.
+
+        What a module script requests when it has run waits for all modules that it imports, too.
+
+        >>> root = Resource(id="/", kind=Kind.DOCUMENT, size_bytes=9)
+        >>> data = [Resource(id=id_, kind=Kind.FETCH, size_bytes=9, discovered=Discovery(
+        ...     by="/", at=TriggerEvent.COMPLETE)) for id_ in "ab"]
+        >>> both = Discovery(by=("a", "b"), at=TriggerEvent.COMPLETE, delay_ns=5)
+        >>> image = Resource(id="c", kind=Kind.IMAGE, size_bytes=9, discovered=both)
+        >>> Page(name="p", resources=(root, *data, image)).joins[0].parents
+        (1, 2)
+        """
+        return tuple(_joins(self.resources, self.index, self.module_graphs))
+
+    @cached_property
+    def joins_of(self) -> dict[int, tuple[int, ...]]:
+        """The positions in `joins` of those that wait for each index."""
+        found: dict[int, list[int]] = {}
+        for number, join in enumerate(self.joins):
+            for parent in join.parents:
+                found.setdefault(parent, []).append(number)
+        return {parent: tuple(numbers) for parent, numbers in found.items()}
+
+    @cached_property
+    def module_imports(self) -> dict[int, tuple[int, ...]]:
+        """The modules that each module script imports statically.
+
+        These are the module scripts that it triggers when it is complete: then the browser reads
+        its imports. A dynamic `import()` is triggered when the script has run.
+        """
+        found: dict[int, list[int]] = {}
+        for child, resource in enumerate(self.resources):
+            when = resource.discovered
+            if resource.is_module and when is not None:
+                for by in _importers(when):
+                    parent = self.index[by]
+                    if self.resources[parent].is_module:
+                        found.setdefault(parent, []).append(child)
+        return {parent: tuple(children) for parent, children in found.items()}
+
+    @cached_property
+    def module_graphs(self) -> dict[int, tuple[int, ...]]:
+        """The modules that run with each module that imports some, in the order in which they run.
+
+        A module runs after those that it imports, which come first (HTML standard § 8.1.4.2:
+        a module script is ready once its whole graph is). It is the last itself.
+        """
+        imports = self.module_imports
+        return {module: tuple(_in_order_of_running(module, imports)) for module in imports}
+
+    @cached_property
+    def imported_modules(self) -> frozenset[int]:
+        """The modules that run only as part of the graph of another one."""
+        children = {child for found in self.module_imports.values() for child in found}
+        return frozenset(index for index in children if self._has_only_importers(index))
+
+    def _has_only_importers(self, index: int) -> bool:
+        """Return whether a module that is imported has no element, and nothing else runs it."""
+        resource = self.resources[index]
+        if resource.reference_offset_bytes is not None or resource.discovered is None:
+            return False
+        for when in resource.discovered.alternatives:
+            is_import = when.at is TriggerEvent.COMPLETE and all(
+                self.resources[self.index[by]].is_module for by in when.parents
+            )
+            if not is_import and not resource.preload:
+                return False
+        return True
 
 
 NOT_COUNTED = 2**31
@@ -260,13 +354,58 @@ def children_of(resources: Sequence[Resource], index: Mapping[str, int]) -> dict
     found: dict[int, list[int]] = {}
     for child, resource in enumerate(resources):
         discovery = resource.discovered
-        if (
-            discovery is not None
-            and discovery.by is not None
-            and discovery.at is not TriggerEvent.TIME
-        ):
-            found.setdefault(index[discovery.by], []).append(child)
+        for by in () if discovery is None else discovery.waits_for:
+            found.setdefault(index[by], []).append(child)
     return found
+
+
+def _joins(
+    resources: Sequence[Resource],
+    index: Mapping[str, int],
+    module_graphs: Mapping[int, Sequence[int]],
+) -> Iterator[Join]:
+    """Yield the joins of a page, child by child."""
+    for child, resource in enumerate(resources):
+        discovery = resource.discovered
+        if discovery is None or resource.is_root:
+            continue
+        runs_late = discovery.at is TriggerEvent.EXECUTED and any(
+            index[by] in module_graphs for by in discovery.parents
+        )
+        if not (discovery.is_joined or runs_late):
+            continue
+        for when in discovery.alternatives:
+            is_timer = when.at is TriggerEvent.TIME
+            parents = () if is_timer else tuple(index[by] for by in when.parents)
+            offset_bytes = 0
+            if when.at is TriggerEvent.OFFSET:
+                offset_bytes = resources[parents[0]].header_bytes + (when.offset_bytes or 0)
+            yield Join(child, when.at, parents, offset_bytes, when.delay_ns)
+
+
+def _importers(when: Discovery) -> Iterator[str]:
+    """Yield the ids whose completion alone triggers a resource."""
+    for each in when.alternatives:
+        if each.at is TriggerEvent.COMPLETE and len(each.parents) == 1:
+            yield from each.parents
+
+
+def _in_order_of_running(module: int, imports: Mapping[int, Sequence[int]]) -> list[int]:
+    """Return a module after all that it imports, directly or not; cycles are cut."""
+    order: list[int] = []
+    met = {module}
+    # Without recursion: a chain of imports may be longer than Python's stack.
+    path = [(module, iter(imports.get(module, ())))]
+    while path:
+        at, children = path[-1]
+        child = next((each for each in children if each not in met), None)
+        if child is None:
+            order.append(at)
+            path.pop()
+        else:
+            met.add(child)
+            path.append((child, iter(imports.get(child, ()))))
+    return order
 
 
 def triggers_of(
@@ -578,8 +717,10 @@ class Page(Graph, RichDisplay):
         for resource in self.resources:
             graph.add_node(resource.id, kind=resource.kind.value, bytes=resource.size_bytes)
         for resource in self.resources:
-            if resource.discovered is not None and resource.discovered.by is not None:
-                graph.add_edge(resource.discovered.by, resource.id, at=resource.discovered.at.value)
+            found = resource.discovered
+            for when in () if found is None else found.alternatives:
+                for by in when.parents:
+                    graph.add_edge(by, resource.id, at=when.at.value)
         return graph
 
     # Files
@@ -679,18 +820,30 @@ class Page(Graph, RichDisplay):
     def without(self, id_: str, *, name: str | None = None) -> Page:
         """Return the page without a resource and its descendants; *name* as in `with_`.
 
+        A resource with several triggers keeps those that can still fire.
+
         Raises:
             UnknownNameError: if there is no such resource.
             PageError: if it is the root.
         """
         removed = {self._index_of(id_)}
+        removed_ids = {id_}
         waiting = [*removed]
         while waiting:
-            children = self.children.get(waiting.pop(), ())
-            waiting += children
-            removed.update(children)
-        remaining = (each for index, each in enumerate(self.resources) if index not in removed)
-        return self.with_resources(remaining, name=name)
+            for child in self.children.get(waiting.pop(), ()):
+                if (
+                    child not in removed
+                    and _without_triggers(self.resources[child], removed_ids) is None
+                ):
+                    removed.add(child)
+                    removed_ids.add(self.resources[child].id)
+                    waiting.append(child)
+        remaining = (
+            _without_triggers(each, removed_ids)
+            for index, each in enumerate(self.resources)
+            if index not in removed
+        )
+        return self.with_resources(filter(None, remaining), name=name)
 
     def with_resources(self, resources: Iterable[Resource], *, name: str | None = None) -> Page:
         """Return the page with other resources, and their hosts; *name* as in `with_`.
@@ -731,11 +884,34 @@ class Page(Graph, RichDisplay):
         )
 
 
+def _without_triggers(resource: Resource, removed: set[str]) -> Resource | None:
+    """Return *resource* with the triggers that do not need any id in *removed*; None if none."""
+    found = resource.discovered
+    if found is None or removed.isdisjoint(found.waits_for):
+        return resource
+    remaining = [when for when in found.alternatives if removed.isdisjoint(when.waits_for)]
+    if not remaining:
+        return None
+    first, *others = remaining
+    return replace(resource, discovered=replace(first, or_else=tuple(others)))
+
+
 def _display_row(resource: Resource) -> tuple[Any, ...]:
     """Return the row of a resource in a notebook table."""
     found = resource.discovered
-    trigger = (None, None) if found is None else (found.by, found.at.value)
+    trigger = (None, None) if found is None else (named_parents(found), found.at.value)
     return (resource.id, resource.kind.value, resource.size_bytes, *trigger)
+
+
+def named_parents(found: Discovery) -> str | None:
+    """Return the ids that a trigger names as text, and those of other triggers after "or".
+
+    >>> named_parents(Discovery(by=("a", "b"), at=TriggerEvent.COMPLETE, or_else=(
+    ...     Discovery(by="c", at=TriggerEvent.EXECUTED),)))
+    'a and b or c'
+    """
+    names = [" and ".join(when.parents) for when in found.alternatives if when.parents]
+    return " or ".join(names) or None
 
 
 def _missing_reason(page: Page) -> str:

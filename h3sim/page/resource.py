@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import enum
+import itertools
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.constants import MAX_VARINT
 from h3sim.errors import PageError, ValidationIssue
-from h3sim.schema.fields import Record, declare, fields_of, validate
-from h3sim.schema.values import Choice, Flag, Integer, ListOf, Milliseconds, Number, Text
+from h3sim.schema import format_value
+from h3sim.schema.errors import ABSENT, RejectedValueError, collected
+from h3sim.schema.fields import Record, declare, fields_of, validate, write_table
+from h3sim.schema.values import (
+    Choice,
+    Flag,
+    Integer,
+    ListOf,
+    Milliseconds,
+    Number,
+    Text,
+    ValueType,
+)
 from h3sim.signals import MAX_URGENCY, MAX_WEIGHT, BucketPriority, Eps
 from h3sim.units import NS_PER_DAY, to_ms
 
@@ -40,17 +52,55 @@ class TriggerEvent(enum.Enum):
     """The parent was delivered, parsed and executed."""
 
 
+class _ParentIds(ValueType):
+    """Field type: one id, or a list of several different ids."""
+
+    def __init__(self) -> None:
+        self._several = ListOf(Text(), "ids")
+
+    def accept(self, value: Any) -> str | tuple[str, ...]:
+        if isinstance(value, str):
+            return Text().accept(value)
+        if not isinstance(value, list | tuple):
+            raise RejectedValueError(f"must be text or a list of ids, is {format_value(value)}")
+        ids = self._several.accept(value)
+        if not ids:
+            raise RejectedValueError("must name at least one resource")
+        if len({*ids}) < len(ids):
+            raise RejectedValueError("names a resource twice")
+        return ids if len(ids) > 1 else str(ids[0])
+
+    def write(self, value: Any) -> Any:
+        return value if isinstance(value, str) else list(value)
+
+    def schema(self) -> dict[str, Any]:
+        several = self._several.schema() | {"minItems": 1, "uniqueItems": True}
+        return {"anyOf": [Text().schema(), several]}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Discovery:
     """The trigger of a resource: it is requested *delay_ns* after event *at* of resource *by*.
 
+    With several ids in *by*, the event must have happened to all of them (`Promise.all`). With
+    *or_else*, whichever trigger fires first counts: another parent, or a timeout.
+
     Raises:
         PageError: listing every value that is out of range or belongs to another event.
+
+    >>> either = Discovery(by=["a", "b"], at="complete", or_else=[
+    ...     Discovery(by="/", at="executed", delay_ns=1_500_000_000)])
+    >>> either.parents, either.waits_for, len(either.alternatives)
+    (('a', 'b'), ('a', 'b', '/'), 2)
     """
 
-    by: str | None = field(
+    by: str | tuple[str, ...] | None = field(
         default=None,
-        metadata=declare(Text(), "the id of the parent; required except for `time`"),
+        metadata=declare(
+            _ParentIds(),
+            "the id of the parent, or a list of ids, all of which are waited for; required except"
+            " for `time`",
+        ),
     )
     at: TriggerEvent = field(
         metadata=declare(
@@ -69,12 +119,54 @@ class Discovery:
     delay_ns: int = field(
         default=0, metadata=declare(DELAY, "the time between the event and the request")
     )
+    or_else: tuple[Discovery, ...] = ()
+    """The other triggers of the same resource; in files all of them are one list."""
 
     def __post_init__(self) -> None:
         validate(self, PageError)
+        if self.or_else != ():
+            others = self.or_else if isinstance(self.or_else, list | tuple) else (self.or_else,)
+            if not all(isinstance(each, Discovery) for each in others):
+                message = f"must be triggers, is {format_value(self.or_else)}"
+                raise PageError([ValidationIssue(key="or_else", message=message)])
+            flat = tuple(each for other in others for each in other.alternatives)
+            object.__setattr__(self, "or_else", flat)
+
+    @property
+    def alternatives(self) -> tuple[Discovery, ...]:
+        """The triggers of which the first to fire counts: this one alone, and the others."""
+        return (replace(self, or_else=()), *self.or_else) if self.or_else else (self,)
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """The ids in *by*, without those of *or_else*."""
+        if self.by is None:
+            return ()
+        return (self.by,) if isinstance(self.by, str) else self.by
+
+    @property
+    def first_parent(self) -> str | None:
+        """The first of `parents`, for uses that can follow only one; None if there is none."""
+        return next(iter(self.parents), None)
+
+    @property
+    def waits_for(self) -> tuple[str, ...]:
+        """The ids whose progress can trigger it: those of all `alternatives` but timers."""
+        if not self.or_else:
+            return () if self.at is TriggerEvent.TIME else self.parents
+        found = (each.waits_for for each in self.alternatives)
+        return tuple(dict.fromkeys(itertools.chain.from_iterable(found)))
+
+    @property
+    def is_joined(self) -> bool:
+        """True if it waits for several resources, or has alternatives."""
+        return bool(self.or_else) or len(self.parents) > 1
 
     def issues(self) -> Iterator[ValidationIssue]:
         """Yield the errors between its fields."""
+        if self.at is TriggerEvent.OFFSET and len(self.parents) > 1:
+            message = "must be one resource where at is 'offset'"
+            yield ValidationIssue(key="by", message=message)
         if self.at is not TriggerEvent.TIME and self.by is None:
             yield ValidationIssue(key="by", message=f"is required where at is {self.at.value!r}")
         if self.at is TriggerEvent.OFFSET and self.offset_bytes is None:
@@ -85,6 +177,44 @@ class Discovery:
 
 TRIGGER = Record(Discovery, noun="an object", keeps_partial=True)
 """A trigger in a page file."""
+
+
+class _Alternatives(Record):
+    """Field type: a trigger, or a list of those of which the first to fire counts."""
+
+    def __init__(self) -> None:
+        super().__init__(Discovery, noun="an object or a list of them", keeps_partial=True)
+
+    def read(self, given: Any) -> Any:
+        if not isinstance(given, list):
+            return super().read(given)
+        if not given:
+            raise RejectedValueError("must have at least one trigger")
+        found, problems = collected(
+            (f"[{n}]", TRIGGER.read, entry) for n, entry in enumerate(given)
+        )
+        if problems:
+            first = next((each for each in found if isinstance(each, Discovery)), ABSENT)
+            raise RejectedValueError(problems, first)
+        return replace(found[0], or_else=tuple(found[1:])) if len(found) > 1 else found[0]
+
+    def accept(self, value: Any) -> Any:
+        if isinstance(value, list | tuple) and value:
+            first, *others = (TRIGGER.accept(each) for each in value)
+            return replace(first, or_else=(*first.or_else, *others)) if others else first
+        return super().accept(value)
+
+    def write(self, value: Any) -> Any:
+        written = [write_table(each) for each in value.alternatives]
+        return written if len(written) > 1 else written[0]
+
+    def schema(self) -> dict[str, Any]:
+        one = super().schema()
+        return {"anyOf": [one, {"type": "array", "items": one, "minItems": 1}]}
+
+
+ALTERNATIVES = _Alternatives()
+"""The trigger of a resource in a page file, or several."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -495,6 +625,10 @@ class Resource:
     small: bool = _flag_field("an image whose tag declares at most 10,000 pixels")
     in_style: bool = _flag_field("it is referenced only by CSS inside the document")
     preload: bool = _flag_field("it is requested by a preload link")
+    prefetch: bool = _flag_field(
+        "it is requested only by a prefetch link, for a later page (its kind is `other`)",
+        "the browser, when it [parses](browsers.md)",
+    )
     render_blocking: bool = _flag_field(
         "nothing is painted before it is complete", "the browser, when it [parses](browsers.md)"
     )
@@ -580,8 +714,9 @@ class Resource:
     discovered: Discovery | None = field(
         default=None,
         metadata=declare(
-            TRIGGER,
-            "its trigger: see [Triggers](#triggers); only a root has none",
+            ALTERNATIVES,
+            "its trigger, or a list of triggers, the first of which counts: see"
+            " [Triggers](#triggers); only a root has none",
             used_by="the browser",
             stand_in=Discovery(at=TriggerEvent.TIME),
         ),
@@ -617,6 +752,24 @@ class Resource:
     def has_element(self) -> bool:
         """True if the page uses it; False if it is only known from a preload."""
         return not self.preload or self.reference_offset_bytes is not None
+
+    @property
+    def is_prefetched(self) -> bool:
+        """True if nothing of this page uses it: it is neither parsed, run nor painted."""
+        return self.prefetch and self.kind is Kind.OTHER
+
+    @property
+    def is_module(self) -> bool:
+        """True for a module script."""
+        return self.module and self.kind is Kind.SCRIPT
+
+    @property
+    def is_deferred(self) -> bool:
+        """True for a script that runs in order once the document is parsed.
+
+        Module scripts do, too, unless they are async (HTML standard § 4.12.1).
+        """
+        return (self.is_defer or self.module) and not self.is_async
 
     @property
     def begins_page(self) -> bool:
@@ -685,9 +838,15 @@ UNCHANGED = ResourceState()
 """The state in the page file: nothing has changed."""
 
 
-def offset_in_parent(resource: Resource) -> int:
-    """Return the offset of the parent's body that triggers a resource."""
-    trigger = resource.discovered
-    assert trigger is not None  # noqa: S101 - it has a parent
-    assert trigger.offset_bytes is not None  # noqa: S101 - as its trigger is an offset
-    return trigger.offset_bytes
+def offsets_in(resource: Resource, parent: str) -> Iterator[int]:
+    """Yield the offsets of the body of *parent* that can trigger a resource.
+
+    >>> found = Discovery(by="/", at=TriggerEvent.OFFSET, offset_bytes=5)
+    >>> image = Resource(id="a", kind=Kind.IMAGE, size_bytes=9, discovered=found)
+    >>> list(offsets_in(image, "/")), list(offsets_in(image, "b"))
+    ([5], [])
+    """
+    found = resource.discovered
+    for when in () if found is None else found.alternatives:
+        if when.at is TriggerEvent.OFFSET and when.by == parent:
+            yield when.offset_bytes or 0

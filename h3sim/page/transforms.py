@@ -19,7 +19,7 @@ from h3sim.page.resource import (
     PriorityChange,
     Resource,
     TriggerEvent,
-    offset_in_parent,
+    offsets_in,
 )
 from h3sim.schema.arguments import Predicate, check_arguments
 from h3sim.schema.values import Choice, Number, Text
@@ -158,8 +158,7 @@ def _element_offset(page: Page, resource: Resource) -> int | None:
     """Return the offset of a resource's element in the document; None if it has none."""
     if resource.reference_offset_bytes is not None or resource.preload:
         return resource.reference_offset_bytes
-    found, root_id = resource.discovered, page.resources[page.root].id
-    return None if found is None or found.by != root_id else found.offset_bytes
+    return next(offsets_in(resource, page.resources[page.root].id), None)
 
 
 def with_staged_hints(page: Page) -> Page:
@@ -298,12 +297,11 @@ def with_inlined(page: Page, names: str | Iterable[str]) -> Page:
     problems = [
         ValidationIssue(key=id_, message="is not named by the document, at an offset of its body")
         for id_, resource in chosen.items()
-        if resource.discovered is None
-        or (resource.discovered.by, resource.discovered.at) != (root.id, TriggerEvent.OFFSET)
+        if next(offsets_in(resource, root.id), None) is None
     ]
     if problems:
         raise InputError(problems, page.name)
-    inserted_at = {id_: offset_in_parent(resource) for id_, resource in chosen.items()}
+    inserted_at = {id_: next(offsets_in(each, root.id)) for id_, each in chosen.items()}
 
     def shifted(offset_bytes: int) -> int:
         """Return the new offset of a byte of the document."""
@@ -322,12 +320,13 @@ def with_inlined(page: Page, names: str | Iterable[str]) -> Page:
     def moved(when: Discovery) -> Discovery:
         if when.by == root.id and when.offset_bytes is not None:
             return replace(when, offset_bytes=shifted(when.offset_bytes))
-        if when.by not in replacement_of:
+        by = when.first_parent
+        if by is None or by not in replacement_of:
             return when
         if when.at is TriggerEvent.TIME:
             return replace(when, by=None)
         # Its parsing and execution are part of the document's.
-        return replace(replacement_of[when.by], delay_ns=when.delay_ns)
+        return replace(replacement_of[by], delay_ns=when.delay_ns)
 
     larger_root = replace(
         root,
@@ -370,8 +369,8 @@ def with_cached(page: Page, names: str | Iterable[str]) -> Page:
     """Return *page* as loaded with fresh copies of some resources in the cache.
 
     Cached resources cost nothing and are removed from the page; their children are requested when
-    they would have been, after the time to parse and execute their parent. ByteIndex then covers
-    the resources that are still transferred.
+    they would have been, after the time to parse and execute their parent. What waits for several
+    resources then waits for those that are still transferred. ByteIndex covers the latter, too.
 
     Raises:
         InputError: listing each of *names* that matches no resource; see `selected`.
@@ -382,8 +381,9 @@ def with_cached(page: Page, names: str | Iterable[str]) -> Page:
     >>> by_style = Discovery(at=TriggerEvent.COMPLETE, by="a.css", delay_ns=2)
     >>> font = Resource(id="a.woff2", kind=Kind.FONT, size_bytes=9, discovered=by_style)
     >>> from h3sim.page import Page
-    >>> with_cached(Page(name="x", resources=(root, style, font)), "a.css").resources[1].discovered
-    Discovery(by='/', at=<TriggerEvent.COMPLETE: 'complete'>, offset_bytes=None, delay_ns=7)
+    >>> cached = with_cached(Page(name="x", resources=(root, style, font)), "a.css")
+    >>> cached.resources[1].discovered.by, cached.resources[1].discovered.delay_ns
+    ('/', 7)
     """
     chosen = {page.resources[index].id: page.resources[index] for index in selected(page, names)}
     replacement_of: dict[str, Discovery] = {}
@@ -391,10 +391,18 @@ def with_cached(page: Page, names: str | Iterable[str]) -> Page:
     while waiting:  # a resource may precede its parent in the file, and both may be cached
         resource = waiting.pop(0)
         found = resource.discovered or Discovery(at=TriggerEvent.TIME)
-        if found.by in chosen and found.by not in replacement_of:
-            waiting.append(resource)
+        known = [
+            when
+            for when in found.alternatives
+            if not any(by in chosen and by not in replacement_of for by in when.waits_for)
+        ]
+        if known:
+            # The first of several triggers stands for all: what follows has one trigger.
+            replacement_of[resource.id] = _moved_join(
+                known[0], lambda when: _after_removal(when, replacement_of, page)
+            )
         else:
-            replacement_of[resource.id] = _after_removal(found, replacement_of, page)
+            waiting.append(resource)
     return page.with_resources(
         retriggered(resource, lambda when: _after_removal(when, replacement_of, page))
         for resource in page.resources
@@ -427,7 +435,7 @@ def with_revalidated(page: Page, names: str | Iterable[str]) -> Page:
 
 def _hint_stage(resource: Resource) -> int:
     """Return the stage of the hint for a resource, from 0."""
-    is_late = resource.is_async or resource.is_defer
+    is_late = resource.is_async or resource.is_deferred
     if resource.kind is Kind.STYLESHEET or (resource.kind is Kind.SCRIPT and not is_late):
         return 0
     return 1 if resource.kind in _PROCESSED_KINDS else 2
@@ -438,11 +446,19 @@ def _preloaded(resource: Resource, when: Discovery) -> Resource:
 
 
 def retriggered(resource: Resource, moved: Callable[[Discovery], Discovery]) -> Resource:
-    """Return *resource* with the function *moved* applied to each of its triggers."""
+    """Return *resource* with the function *moved* applied to each of its triggers.
+
+    *moved* is called with triggers of one parent. A trigger that waits for several goes on to wait
+    for those parents whose event it does not change, or for the last one if it changes all.
+    """
     found = resource.discovered
+    discovered = found
+    if found is not None:
+        first, *others = (_moved_join(when, moved) for when in found.alternatives)
+        discovered = replace(first, or_else=tuple(others)) if others else first
     return replace(
         resource,
-        discovered=None if found is None else moved(found),
+        discovered=discovered,
         priority_changes=tuple(
             replace(change, when=moved(change.when)) for change in resource.priority_changes
         ),
@@ -453,16 +469,31 @@ def retriggered(resource: Resource, moved: Callable[[Discovery], Discovery]) -> 
     )
 
 
+def _moved_join(when: Discovery, moved: Callable[[Discovery], Discovery]) -> Discovery:
+    """Return a trigger with *moved* applied to each of its parents."""
+    if len(when.parents) < 2:
+        return moved(when)
+    each_moved = [moved(replace(when, by=by)) for by in when.parents]
+    ids = [
+        by
+        for each in each_moved
+        if (each.at, each.offset_bytes, each.delay_ns) == (when.at, None, when.delay_ns)
+        for by in each.parents
+    ]
+    return replace(when, by=tuple(dict.fromkeys(ids))) if ids else each_moved[-1]
+
+
 def _after_removal(
     when: Discovery, replacement_of: Mapping[str, Discovery], page: Page
 ) -> Discovery:
     """Return the trigger *when*; if its parent was removed, after the parent's replacement."""
-    if when.by is None or when.by not in replacement_of:
+    by = when.first_parent
+    if by is None or by not in replacement_of:
         return when
     # A timer counts from navigation start, not from its parent.
     if when.at is TriggerEvent.TIME:
         return replace(when, by=None)
-    removed, replacement = page.resources[page.index[when.by]], replacement_of[when.by]
+    removed, replacement = page.resources[page.index[by]], replacement_of[by]
     is_executed = when.at is TriggerEvent.EXECUTED
     execution_ns = removed.parse_ns + removed.execute_ns if is_executed else 0
     return replace(replacement, delay_ns=replacement.delay_ns + when.delay_ns + execution_ns)
@@ -519,7 +550,7 @@ def _blocks_rendering(resource: Resource) -> bool:
         return True
     if resource.kind is Kind.STYLESHEET:
         return resource.in_head
-    is_late = resource.is_async or resource.is_defer or resource.preload
+    is_late = resource.is_async or resource.is_deferred or resource.preload
     return resource.kind is Kind.SCRIPT and resource.in_head and not is_late
 
 
@@ -606,7 +637,7 @@ def _as_later_root(other: Page, prefix: str, opened_at: Discovery) -> list[Resou
             return Discovery(
                 by=f"{prefix}{root.id}", at=TriggerEvent.REQUEST, delay_ns=when.delay_ns
             )
-        return replace(when, by=f"{prefix}{when.by}")
+        return replace(when, by=tuple(f"{prefix}{by}" for by in when.parents))
 
     found = []
     for resource in other.resources:

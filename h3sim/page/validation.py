@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim.errors import PageError, ValidationIssue
 from h3sim.page.resource import (
+    ALTERNATIVES,
     Discovery,
     PriorityChange,
     RecordedPriority,
     Resource,
     ServerPriority,
-    TriggerEvent,
 )
 from h3sim.schema.fields import keys_of, read_document, write_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 
 _MAX_SHOWN_STEPS = 6
@@ -36,22 +36,62 @@ def graph_problems(resources: tuple[Resource, ...]) -> Iterator[ValidationIssue]
     yield from _root_problems(resources)
     for index, resource in enumerate(resources):
         key = f"resources[{index}]"
-        yield from _parent_problems(f"{key}.discovered", resource.discovered, resources, index_of)
+        yield from _discovery_problems(f"{key}.discovered", resource, resources, index_of)
         for name, triggers in (
             ("priority_changes", [change.when for change in resource.priority_changes]),
             ("recorded", [entry.when for entry in resource.recorded]),
         ):
             for number, when in enumerate(triggers):
                 trigger_key = f"{key}.{name}[{number}].when"
+                if when is not None and when.is_joined:
+                    message = "must be one trigger that waits for one resource"
+                    yield ValidationIssue(key=trigger_key, message=message)
                 yield from _parent_problems(trigger_key, when, resources, index_of)
     yield from _reference_problems(resources, index_of)
-    discoveries = (resource.discovered for resource in resources)
+    yield from _join_problems(resources, index_of)
     # A timer waits for no other resource, even if it names a parent.
-    parents = {
-        index: each.by if each and each.at is not TriggerEvent.TIME else None
-        for index, each in enumerate(discoveries)
-    }
-    yield from cycle_problems(ids, parents, key="discovered.by")
+    waits = {index: _alternative_parents(each.discovered) for index, each in enumerate(resources)}
+    cycles = [*cycle_problems(ids, waits, key="discovered.by")]
+    if not cycles and any(len(alternatives) > 1 for alternatives in waits.values()):
+        # The first of several triggers is that by which a resource belongs to its root.
+        first = {index: [each[0][:1]] if each else [] for index, each in waits.items()}
+        cycles = [*cycle_problems(ids, first, key="discovered[0].by")]
+    yield from cycles
+
+
+def _alternative_parents(found: Discovery | None) -> list[tuple[str, ...]]:
+    """Return the ids that each trigger of a resource waits for; none for a root."""
+    return [] if found is None else [when.waits_for for when in found.alternatives]
+
+
+def _discovery_problems(
+    key: str, resource: Resource, resources: tuple[Resource, ...], index: Mapping[str, int]
+) -> Iterator[ValidationIssue]:
+    """Yield the errors in the triggers of a resource."""
+    found = resource.discovered
+    if found is None:
+        return
+    if resource.is_root and found.is_joined:
+        message = "must be one trigger that waits for one resource, as it is a root"
+        yield ValidationIssue(key=key, message=message)
+    alternatives = found.alternatives
+    for number, when in enumerate(alternatives):
+        each_key = f"{key}[{number}]" if len(alternatives) > 1 else key
+        yield from _parent_problems(each_key, when, resources, index)
+
+
+def _join_problems(
+    resources: tuple[Resource, ...], index: Mapping[str, int]
+) -> Iterator[ValidationIssue]:
+    """Yield the resources that wait for resources of several roots."""
+    for number, resource in enumerate(resources):
+        found = resource.discovered
+        if found is None or not found.is_joined or not all(by in index for by in found.waits_for):
+            continue
+        roots = {_root_above(index[by], resources, index) for by in found.waits_for}
+        if len(roots - {None}) > 1:
+            message = "must be resources of one root"
+            yield ValidationIssue(key=f"resources[{number}].discovered", message=message)
 
 
 def id_problems(ids: Mapping[int, str]) -> Iterator[ValidationIssue]:
@@ -84,20 +124,24 @@ def _parent_problems(
     resources: tuple[Resource, ...],
     index: Mapping[str, int],
 ) -> Iterator[ValidationIssue]:
-    """Yield the errors in the trigger of a resource."""
-    if discovery is None or discovery.by is None:
+    """Yield the errors in one trigger."""
+    if discovery is None:
         return
-    parent = index.get(discovery.by)
-    if parent is None:
-        yield ValidationIssue(key=f"{key}.by", message=f"no resource has the id {discovery.by!r}")
-    elif (
-        discovery.offset_bytes is not None and discovery.offset_bytes > resources[parent].size_bytes
-    ):
-        message = (
-            f"{discovery.offset_bytes} is beyond the end of {discovery.by!r}"
-            f" ({resources[parent].size_bytes} bytes)"
-        )
-        yield ValidationIssue(key=f"{key}.offset_bytes", message=message)
+    by_key = f"{key}.by"
+    for number, by in enumerate(discovery.parents):
+        parent = index.get(by)
+        if parent is None:
+            id_key = by_key if discovery.by == by else f"{by_key}[{number}]"
+            yield ValidationIssue(key=id_key, message=f"no resource has the id {by!r}")
+        elif (
+            discovery.offset_bytes is not None
+            and discovery.offset_bytes > resources[parent].size_bytes
+        ):
+            message = (
+                f"{discovery.offset_bytes} is beyond the end of {by!r}"
+                f" ({resources[parent].size_bytes} bytes)"
+            )
+            yield ValidationIssue(key=f"{key}.offset_bytes", message=message)
 
 
 def _reference_problems(
@@ -130,7 +174,7 @@ def _root_above(
     while not resources[number].begins_page:
         passed.add(number)
         found = resources[number].discovered
-        by = None if found is None else found.by
+        by = None if found is None else found.first_parent
         if by is None:
             return next((n for n, each in enumerate(resources) if each.discovered is None), None)
         if by not in index or index[by] in passed:
@@ -140,22 +184,30 @@ def _root_above(
 
 
 def cycle_problems(
-    ids: dict[int, str], parents: Mapping[int, str | None], *, key: str
+    ids: dict[int, str], parents: Mapping[int, Sequence[Sequence[str]]], *, key: str
 ) -> Iterator[ValidationIssue]:
-    """Follow each resource to its ancestors; yield each cycle once.
+    """Yield each cycle of resources that wait for one another, once.
 
-    *ids* and *parents* are by position; *key* is that of the parent in a resource.
+    *ids* and *parents* are by position; *parents* has, for each alternative trigger, the ids that
+    are all waited for. *key* is that of the parent in a resource.
+
+    >>> waits = {0: [["b"], ["c"]], 1: [["a"]], 2: []}
+    >>> list(cycle_problems({0: "a", 1: "b", 2: "c"}, waits, key="by"))
+    []
     """
     index = {id_: position for position, id_ in reversed(ids.items())}
+    stuck = _stuck(ids, parents, index)
     checked: set[int] = set()
-    for start in ids:
+    for start in stuck:
         path: dict[int, None] = {}
-        node: int | None = start
-        while node is not None and node not in checked and node not in path:
+        node = start
+        while node not in checked and node not in path:
             path[node] = None
-            parent = parents[node]
-            node = None if parent is None else index.get(parent)
-        if node is not None and node in path:
+            # Each of its triggers waits for something that waits itself.
+            node = next(
+                index[id_] for each in parents[node] for id_ in each if index.get(id_) in stuck
+            )
+        if node in path:
             steps = [*path]
             names = [ids[step] for step in (*steps[steps.index(node) :], node)]
             if len(names) > _MAX_SHOWN_STEPS:
@@ -166,6 +218,40 @@ def cycle_problems(
             yield ValidationIssue(key=f"resources[{node}].{key}", message=message)
         # A path that leads to a root or a reported cycle need not be followed again.
         checked.update(path)
+
+
+def _stuck(
+    ids: Mapping[int, str], parents: Mapping[int, Sequence[Sequence[str]]], index: Mapping[str, int]
+) -> dict[int, None]:
+    """Return the positions of the resources that can never be requested, in order.
+
+    An id that does not exist is another error, and counts as requested.
+    """
+    missing = {
+        (position, number): len({id_ for id_ in each if id_ in index})
+        for position, alternatives in parents.items()
+        for number, each in enumerate(alternatives)
+    }
+    waiting_for: dict[int, list[tuple[int, int]]] = {}
+    for position, alternatives in parents.items():
+        for number, each in enumerate(alternatives):
+            for id_ in dict.fromkeys(each):
+                if id_ in index:
+                    waiting_for.setdefault(index[id_], []).append((position, number))
+    free = {
+        position
+        for position in ids
+        if not parents[position]
+        or any(not missing[position, n] for n in range(len(parents[position])))
+    }
+    unchecked = [*free]
+    while unchecked:
+        for position, number in waiting_for.get(unchecked.pop(), ()):
+            missing[position, number] -= 1
+            if not missing[position, number] and position not in free:
+                free.add(position)
+                unchecked.append(position)
+    return {position: None for position in ids if position not in free}
 
 
 _RESOURCE_KEYS = keys_of(Resource)
@@ -201,7 +287,9 @@ def edited_resource(resource: Resource, changes: Mapping[str, Any]) -> Resource:
 
 def _as_in_file(value: Any) -> Any:
     """Return a value in the form of a page file: enums by value, records as tables."""
-    if isinstance(value, Discovery | PriorityChange | RecordedPriority | ServerPriority):
+    if isinstance(value, Discovery):
+        return ALTERNATIVES.write(value)
+    if isinstance(value, PriorityChange | RecordedPriority | ServerPriority):
         return write_table(value)
     if isinstance(value, list | tuple):
         return [_as_in_file(item) for item in value]

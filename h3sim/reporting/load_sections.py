@@ -7,6 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.errors import InputError, NothingToMeasureError
+from h3sim.page.model import named_parents
 from h3sim.reporting import time_series, trees
 from h3sim.reporting.document import Picture, ReportParts, Section
 from h3sim.reporting.labels import join_words, lane_labels, shortened
@@ -201,7 +202,7 @@ def _dependency_table(load: Load) -> Table[Any]:
     rows = []
     for index, resource in enumerate(load.page.resources):
         found = resource.discovered
-        by, at = (None, None) if found is None else (found.by, found.at.value)
+        by, at = (None, None) if found is None else (named_parents(found), found.at.value)
         rows.append((resource.id, by, at, finished.get(resource.id), index in chain))
     return Table(
         ("resource", "asked for by", "at", "finished ms", "on the chain to the end"),

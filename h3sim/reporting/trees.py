@@ -280,7 +280,7 @@ def _box_name(resources: Sequence[Resource]) -> str:
 
 
 def _parent_id(resource: Resource) -> str | None:
-    return None if resource.discovered is None else resource.discovered.by
+    return None if resource.discovered is None else resource.discovered.first_parent
 
 
 def _child_groups(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from h3sim._version import __version__
 from h3sim.metrics import timings
 from h3sim.page import Kind
+from h3sim.page.model import named_parents
 from h3sim.results.configuration import in_words
 from h3sim.results.har import HTTP_VERSIONS, addresses_of, level_of
 from h3sim.results.requests import priority_text
@@ -242,7 +243,7 @@ def _stream_events(
         kind=resource.kind.value,
         bytes=request.length_bytes,
         above_the_fold=resource.above_the_fold,
-        initiator="" if discovery is None else str(discovery.by or ""),
+        initiator="" if discovery is None else named_parents(discovery) or "",
     )
     yield _duration_event(*thread, "wait", (requested_ns, first_byte_ns))
     yield _duration_event(*thread, "receive", (first_byte_ns, finished_ns))
@@ -273,8 +274,9 @@ def _chrome_events(
     sent["resourceType"] = resource.kind.value.capitalize()
     if levels:
         _, sent["priority"] = levels[0]
-    if resource.discovered is not None and resource.discovered.by is not None:
-        parent = load.page.index[resource.discovered.by]
+    by = None if resource.discovered is None else resource.discovered.first_parent
+    if by is not None:
+        parent = load.page.index[by]
         by_script = load.page.resources[parent].kind is Kind.SCRIPT
         initiator = "preload" if resource.preload else "script" if by_script else "parser"
         sent["initiator"] = {"type": initiator, "url": addresses[parent]}

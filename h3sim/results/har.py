@@ -136,9 +136,8 @@ def level_of(signal: Signal) -> Level | None:
 def _tab_of(page: Page, root: int) -> int:
     """Return the first root in the tab of *root*: frames and redirects are in their parent's."""
     discovered = page.resources[root].discovered
-    if discovered is None or discovered.by is None:
-        return root
-    return _tab_of(page, page.root_of[page.index[discovered.by]])
+    by = None if discovered is None else discovered.first_parent
+    return root if by is None else _tab_of(page, page.root_of[page.index[by]])
 
 
 def _tabs(load: Load) -> dict[str, list[RootRow]]:
@@ -352,10 +351,10 @@ def _request_headers(entry: _Entry) -> list[dict[str, str]]:
 
 def _initiator_fields(page: Page, resource: Resource, addresses: dict[str, str]) -> dict[str, Any]:
     """Return the resource that led to this one, as Chrome's HAR names it."""
-    discovery = resource.discovered
-    if discovery is None or discovery.by is None:
+    by = None if resource.discovered is None else resource.discovered.first_parent
+    if by is None:
         return {"_initiator_type": "other"}
-    parent = page.resources[page.index[discovery.by]]
+    parent = page.resources[page.index[by]]
     kind = "script" if parent.kind is Kind.SCRIPT else "parser"
     return {
         "_initiator": addresses[parent.id],

@@ -386,11 +386,12 @@ class _Bounds:
         tail_ns, main_thread_ns = self._frame_ns, self._parse_ns(head_bytes)
         for offset, index in reversed(references(page)):
             resource, cost_ns = page.resources[index], self._cost_ns(index)
+            blocks_parser = index in ordered_scripts and not resource.is_deferred
             if resource.kind is Kind.STYLESHEET and offset <= parser.head_bytes + 1:
                 if styles.blocks(index):
                     main_thread_ns += cost_ns
                     self._add_sheet(demands, styles, index, tail_ns)
-            elif index in ordered_scripts and not resource.is_defer and offset <= parser.head_bytes:
+            elif blocks_parser and offset <= parser.head_bytes:
                 # This script, later ones and the rest of the head must run or be parsed before the
                 # paint. Scripts wait for the stylesheets before them, which come next in this loop
                 # and so get tails that are at least as long.
@@ -400,7 +401,7 @@ class _Bounds:
                     if (other_offset, other) >= (offset, index)
                     and other_offset <= parser.head_bytes
                     and other in ordered_scripts
-                    and not page.resources[other].is_defer
+                    and not page.resources[other].is_deferred
                 )
                 parse_ns = self._parse_ns(head_bytes) - self._parse_ns(offset)
                 tail_ns = self._frame_ns + run_ns + parse_ns
@@ -421,11 +422,8 @@ class _Bounds:
 
     def _add_sheet(self, demands: _Demands, styles: Styles, index: int, tail_ns: int) -> None:
         """Add a stylesheet and its imports: all must be parsed before the tail."""
-        stack = [index]
-        while stack:
-            sheet = stack.pop()
+        for sheet in styles.with_imports(index):
             demands[sheet].append(_Demand(self._bytes(sheet), self._cost_ns(sheet) + tail_ns))
-            stack += styles.imports(sheet)
 
     def _parse_ns(self, n_bytes: int) -> int:
         """Return the time to parse *n_bytes* of the document."""
@@ -444,11 +442,13 @@ class _Bounds:
         for index in self._parents_first:
             discovery = self._page.resources[index].discovered
             if discovery is None or discovery.at is TriggerEvent.TIME:
-                at_ns = 0 if discovery is None else max(0, discovery.delay_ns)
+                is_timer = discovery is not None and not discovery.or_else
+                at_ns = max(0, discovery.delay_ns) if discovery and is_timer else 0
             else:
-                parent = self._page.index[discovery.by or ""]
-                at_ns = requested_ns[parent] if discovery.at is TriggerEvent.REQUEST else 0
-                for n_bytes, delay_ns in self._triggers(index):
+                parents = _necessary_parents(self._page, index)
+                is_with_parents = parents and discovery.at is TriggerEvent.REQUEST
+                at_ns = max(requested_ns[each] for each in parents) if is_with_parents else 0
+                for parent, n_bytes, delay_ns in self._triggers(index):
                     arrived_ns = first_byte_ns[parent] + self._channel.alone_ns(n_bytes)
                     at_ns = max(at_ns, arrived_ns + delay_ns)
             if self._waits_for_layout(index):
@@ -482,12 +482,10 @@ class _Bounds:
             tail_ns = max(tails_ns)
             if self._waits_for_layout(index):
                 after_paint_ns = max(after_paint_ns, tail_ns)
-            if discovery is None or discovery.by is None or discovery.at is TriggerEvent.TIME:
-                continue
-            parent = self._page.index[discovery.by]
-            if discovery.at is TriggerEvent.REQUEST:
-                request_tails_ns[parent] = max(tail_ns, request_tails_ns.get(parent, tail_ns))
-            for n_bytes, delay_ns in self._triggers(index):
+            if discovery is not None and discovery.at is TriggerEvent.REQUEST:
+                for parent in _necessary_parents(self._page, index):
+                    request_tails_ns[parent] = max(tail_ns, request_tails_ns.get(parent, tail_ns))
+            for parent, n_bytes, delay_ns in self._triggers(index):
                 result.setdefault(parent, []).append(_Demand(n_bytes, delay_ns + tail_ns))
         return result, after_paint_ns
 
@@ -511,12 +509,20 @@ class _Bounds:
                 tail_ns += end_ns - begin_ns
         return transmissions
 
-    def _triggers(self, index: int) -> Iterator[tuple[int, int]]:
-        """Yield the conditions of a request: bytes of its parent, and a time after they arrive."""
+    def _triggers(self, index: int) -> Iterator[tuple[int, int, int]]:
+        """Yield the conditions of a request: a parent, bytes of it, and a time after they arrive.
+
+        A request with alternatives has none: it need not wait for any one of them.
+        """
+        for parent in _necessary_parents(self._page, index):
+            for n_bytes, delay_ns in self._conditions(index, parent):
+                yield parent, n_bytes, delay_ns
+
+    def _conditions(self, index: int, parent_index: int) -> Iterator[tuple[int, int]]:
+        """Yield the conditions of a request on one of its parents."""
         page, discovery = self._page, self._page.resources[index].discovered
-        if discovery is None or discovery.by is None:
+        if discovery is None:
             return
-        parent_index = page.index[discovery.by]
         parent, cost_ns = page.resources[parent_index], self._cost_ns(parent_index)
         all_bytes, delay_ns = self._bytes(parent_index), discovery.delay_ns
         is_in_sheet = parent.kind is Kind.STYLESHEET
@@ -550,11 +556,12 @@ class _Bounds:
     def _waits_for_layout(self, index: int) -> bool:
         """Return whether the request for a resource waits for a layout."""
         resource = self._page.resources[index]
-        discovery = resource.discovered
-        if discovery is None or discovery.by is None or discovery.at is TriggerEvent.TIME:
+        discovery, parents = resource.discovered, _necessary_parents(self._page, index)
+        if discovery is None or not parents:
             return False
-        parent = self._page.resources[self._page.index[discovery.by]]
-        needs_layout = parent.kind is Kind.STYLESHEET and resource.kind in LAYOUT_KINDS
+        needs_layout = resource.kind in LAYOUT_KINDS and any(
+            self._page.resources[parent].kind is Kind.STYLESHEET for parent in parents
+        )
         return is_lazy(resource) or (needs_layout and discovery.at is not TriggerEvent.REQUEST)
 
     def _bytes(self, index: int, body_bytes: int | None = None) -> int:
@@ -622,16 +629,35 @@ def _shares_by_bytes(resource: Resource, paint: PaintMode) -> Iterator[tuple[int
 
 def _parents_first(page: Page) -> list[int]:
     """Return the resources in an order in which each follows the one that triggers it."""
-    order = [
-        index
-        for index, resource in enumerate(page.resources)
-        if resource.discovered is None
-        or resource.discovered.by is None
-        or resource.discovered.at is TriggerEvent.TIME
-    ]
+    n_missing: list[int] = []
+    children: dict[int, list[int]] = {}
+    for index in range(len(page.resources)):
+        parents = _necessary_parents(page, index)
+        n_missing.append(len(parents))
+        for parent in parents:
+            children.setdefault(parent, []).append(index)
+    order = [index for index, n in enumerate(n_missing) if not n]
     for index in order:
-        order += (child for child in page.children.get(index, ()) if child not in order)
+        for child in children.get(index, ()):
+            n_missing[child] -= 1
+            if not n_missing[child]:
+                order.append(child)
     return order
+
+
+def _necessary_parents(page: Page, index: int) -> tuple[int, ...]:
+    """Return the resources without which another cannot be requested; none with alternatives.
+
+    A module has not run before all that it imports has arrived.
+    """
+    discovery = page.resources[index].discovered
+    if discovery is None or discovery.or_else:
+        return ()
+    parents = [page.index[by] for by in discovery.waits_for]
+    if discovery.at is TriggerEvent.EXECUTED:
+        graphs = page.module_graphs
+        parents = [each for parent in parents for each in graphs.get(parent, (parent,))]
+    return tuple(dict.fromkeys(parents))
 
 
 class PaintBounds(NamedTuple):

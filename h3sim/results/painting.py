@@ -243,7 +243,7 @@ class Painting:
             for offset, index in references(self._page, self._document)
             for each in (self._page.resources[index],)
             if each.kind is Kind.SCRIPT and each.has_element
-            if not (each.is_async or each.is_defer)
+            if not (each.is_async or each.is_deferred)
         }
         return [
             (done.ended_at_ns, offsets[done.resource])

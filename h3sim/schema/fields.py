@@ -329,7 +329,13 @@ def _unchecked(cls: type[ValueT], values: Mapping[str, Any]) -> ValueT:
         field.attribute: field.stand_in if field.default is ABSENT else field.default
         for field in fields_of(cls)
     }
-    for attribute, value in (defaults | dict(values)).items():
+    # Attributes that files do not have keep their defaults.
+    others = {
+        field.name: field.default
+        for field in dataclasses.fields(cls)  # type: ignore[arg-type]
+        if field.default is not dataclasses.MISSING
+    }
+    for attribute, value in (others | defaults | dict(values)).items():
         object.__setattr__(stand_in, attribute, value)
     return stand_in
 

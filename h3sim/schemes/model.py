@@ -9,6 +9,7 @@ from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from h3sim.browser.clients import Client
 from h3sim.browser.model import TightMode
 from h3sim.errors import SchemeError, UnknownNameError, ValidationIssue
 from h3sim.page import UNCHANGED, Group, Kind, Level
@@ -348,6 +349,12 @@ class Scheme(RichDisplay):
     tight_mode: TightMode | None = field(
         default=None,
         metadata=declare(Choice(TightMode), "the rule by which its browser delays requests"),
+    )
+    browser: Client | None = field(
+        default=None,
+        metadata=declare(
+            Choice(Client), "the browser that sends its signals, which advice is given for"
+        ),
     )
     placeholders: tuple[Placeholder, ...] = field(
         default=(),

@@ -124,9 +124,10 @@ def leads_above_the_fold(page: Page) -> list[bool]:
 def _parent(page: Page, index: int) -> int | None:
     """Return the index of the resource whose bytes it depends on."""
     discovery = page.resources[index].discovered
-    if discovery is None or discovery.by is None or discovery.at not in _BYTE_TRIGGERS:
+    by = None if discovery is None else discovery.first_parent
+    if discovery is None or by is None or discovery.at not in _BYTE_TRIGGERS:
         return None
-    return page.index[discovery.by]
+    return page.index[by]
 
 
 def _children_by_bytes(page: Page, parent: int) -> list[int]:

@@ -8,10 +8,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.browser.above_the_fold import guessed_images
+from h3sim.browser.clients import Client, Feature, supports
+from h3sim.browser.requests import is_lazy
 from h3sim.browser.unseen import is_never_seen
 from h3sim.config.load_config import config_for
 from h3sim.page import FetchPriority, Kind, Page, Resource, ServerPriority, TriggerEvent
 from h3sim.page.hosts import UNNAMED, ConnectionMode
+from h3sim.page.resource import offsets_in
 from h3sim.page.transforms import with_early_hints, with_inlined, with_preconnect, with_same_host
 from h3sim.page.validation import edited_resource
 from h3sim.study.run import resolve_scheme
@@ -57,6 +60,18 @@ _TAG_TEMPLATES = {
     Kind.DOCUMENT: '<iframe src="{0}" {1}></iframe>',
 }
 """Markup of a resource by its kind, with its address and an attribute."""
+
+
+_FEATURES = {
+    EARLY_HINTS: Feature.HINTED_PRELOAD,
+    "preload": Feature.PRELOAD,
+    "preload order": Feature.PRELOAD,
+    "preconnect": Feature.PRECONNECT,
+    "fetchpriority": Feature.FETCHPRIORITY,
+    "lazy": Feature.LAZY,
+    "not lazy": Feature.LAZY,
+}
+"""The feature that a kind of edits needs of the browser."""
 
 
 class Edit(NamedTuple):
@@ -136,9 +151,39 @@ def _tags(resources: Sequence[Resource], attribute: str) -> str:
 
 
 def _preload_link(resource: Resource) -> str:
-    crossorigin = " crossorigin" if resource.kind in (Kind.FONT, Kind.FETCH) else ""
+    crossorigin = " crossorigin" if _needs_cors(resource) else ""
     preload_type, url = _PRELOAD_TYPES[resource.kind], _url(resource)
+    if resource.is_module:
+        return f'<link rel="modulepreload" href="{url}"{crossorigin}>'
     return f'<link rel="preload" as="{preload_type}" href="{url}"{crossorigin}>'
+
+
+def _preload_header(resource: Resource) -> str:
+    crossorigin = "; crossorigin" if _needs_cors(resource) else ""
+    preload_type, url = _PRELOAD_TYPES[resource.kind], _url(resource)
+    if resource.is_module:
+        return f"Link: <{url}>; rel=modulepreload{crossorigin}"
+    return f"Link: <{url}>; rel=preload; as={preload_type}{crossorigin}"
+
+
+def _needs_cors(resource: Resource) -> bool:
+    """Return whether the browser requests it with CORS, over a connection without credentials.
+
+    Fonts always are, and so are module scripts and what scripts fetch (CSS Fonts 4 § 4.8.2; HTML
+    standard § 8.1.4.2; Fetch standard § 2.6). The default for other elements is without CORS.
+    """
+    return resource.kind in (Kind.FONT, Kind.FETCH) or resource.is_module
+
+
+def _preconnect_links(host: str, group: Iterable[Resource]) -> str:
+    """Return a link for each kind of connection that the requests to a host use.
+
+    Those with CORS use another connection than the others, and a link opens only one of the two.
+    """
+    uses = dict.fromkeys(" crossorigin" if _needs_cors(r) else "" for r in group)
+    return "\n".join(
+        f'<link rel="preconnect" href="https://{html.escape(host)}"{use}>' for use in sorted(uses)
+    )
 
 
 class _Subject:
@@ -163,7 +208,7 @@ class _Subject:
         self.unseen_images = sorted((r for r in images if not _is_seen(r)), key=_largest_first)
         scripts = [r for r in self.subresources if r.kind is Kind.SCRIPT]
         self.nonblocking_scripts = sorted(
-            (r for r in scripts if r.is_async or r.is_defer), key=_largest_first
+            (r for r in scripts if r.is_async or r.is_deferred), key=_largest_first
         )
         self.blocking_scripts = sorted(
             (r for r in scripts if self.is_in_document(r) and _may_be_deferred(r)),
@@ -186,10 +231,7 @@ class _Subject:
 
     def is_in_document(self, resource: Resource) -> bool:
         """Return whether the document itself refers to the resource."""
-        trigger = resource.discovered
-        return trigger is not None and (
-            (trigger.by, trigger.at) == (self.root.id, TriggerEvent.OFFSET)
-        )
+        return next(offsets_in(resource, self.root.id), None) is not None
 
     def _blocks_render(self, resource: Resource) -> bool:
         """Return whether the document names it in its head, and nothing is painted without it."""
@@ -246,8 +288,9 @@ class _Subject:
 
 def _offset(resource: Resource) -> int:
     """Return where the document refers to a resource."""
-    trigger = resource.discovered
-    return 0 if trigger is None else trigger.offset_bytes or 0
+    found = resource.discovered
+    offsets = () if found is None else (when.offset_bytes for when in found.alternatives)
+    return next((offset for offset in offsets if offset), 0)
 
 
 def _largest_first(resource: Resource) -> int:
@@ -285,7 +328,7 @@ def _fetchpriority_edits(subject: _Subject) -> Iterator[Edit]:
         ("low", [r]) for r in subject.seen_images[1:4] if r.fetchpriority is FetchPriority.AUTO
     ]
     eager_images = [
-        r for r in subject.unseen_images if r.fetchpriority is FetchPriority.AUTO and not r.is_lazy
+        r for r in subject.unseen_images if r.fetchpriority is FetchPriority.AUTO and not is_lazy(r)
     ]
     if len(eager_images) > 1:
         groups.append(("low", eager_images))
@@ -309,7 +352,7 @@ def _preload_edits(subject: _Subject) -> Iterator[Edit]:
     if len(late_fonts) > 1:
         groups.append(late_fonts)
     at_start = {"by": subject.root.id, "at": TriggerEvent.OFFSET.value, "offset_bytes": 0}
-    changes: dict[str, Any] = {"preload": True, "lazy": None, "discovered": at_start}
+    changes: dict[str, Any] = {"preload": True, "discovered": at_start}
     first_by_name: dict[str, list[Resource]] = {}
     for group in groups:
         first_by_name.setdefault(_name_files(group), group)
@@ -349,7 +392,7 @@ def _early_hints_edits(subject: _Subject) -> Iterator[Edit]:
     groups += [[r] for r in (*subject.render_blocking[:2], *subject.seen_images[:1], *fonts[:2])]
     group_by_ids = {tuple(r.id for r in group): group for group in groups if group}
     for ids, group in group_by_ids.items():
-        lines = (f"Link: <{_url(r)}>; rel=preload; as={_PRELOAD_TYPES[r.kind]}" for r in group)
+        lines = map(_preload_header, group)
         yield Edit(
             f"send Early Hints (103) for {_name_files(group)}",
             EARLY_HINTS,
@@ -367,7 +410,7 @@ def _delivery_edits(subject: _Subject) -> Iterator[Edit]:
         and subject.is_in_document(r)
         and r.in_head
         and r.size_bytes <= _MAX_INLINED_BYTES
-        and not (r.is_async or r.is_defer)
+        and not (r.is_async or r.is_deferred)
         and subject.precedes_large_file_in_head(r)
     ]
     for group in _each_and_all(small, 4):
@@ -395,11 +438,12 @@ def _script_edits(subject: _Subject) -> Iterator[Edit]:
 
 
 def _lazy_edits(subject: _Subject) -> Iterator[Edit]:
-    eager = [r for r in subject.unseen_images if not r.is_lazy]
+    # Neither adding nor removing it changes the request for what a link requests.
+    eager = [r for r in subject.unseen_images if not (r.is_lazy or r.preload)]
     for group in _each_and_all(eager, 2):
         text, markup = f'add loading="lazy" to {_name_files(group)}', _tags(group, 'loading="lazy"')
         yield _property_edit(group, "discovery", text, "lazy", markup, lazy=True)
-    for resource in (r for r in subject.seen_images if r.is_lazy):
+    for resource in filter(is_lazy, subject.seen_images):
         text, markup = f'remove loading="lazy" from {resource.id}', f'<img src="{_url(resource)}">'
         yield _property_edit([resource], "discovery", text, "not lazy", markup, lazy=None)
 
@@ -410,7 +454,7 @@ def _host_edits(subject: _Subject) -> Iterator[Edit]:
         yield Edit(
             f"preconnect to {host}",
             "preconnect",
-            f'<link rel="preconnect" href="https://{html.escape(host)}" crossorigin>',
+            _preconnect_links(host, group),
             _page_change(with_preconnect, host),
             frozenset({f"connection {host}"}),
         )
@@ -480,6 +524,9 @@ _EDIT_SOURCES = (
 def edits_of(task: LoadTask) -> list[Edit]:
     """Return the edits that make sense for the page of *task*, at most 80.
 
+    None is tried that the browser of the scheme ignores (`h3sim.browser.clients`); without one it
+    is Chrome.
+
     >>> import h3sim
     >>> from h3sim.study.runner import LoadTask
     >>> page, scheme = h3sim.load_page("davies-meenan"), h3sim.load_scheme("chrome-eps")
@@ -488,7 +535,14 @@ def edits_of(task: LoadTask) -> list[Edit]:
     ['async', 'compression']
     """
     subject = _Subject(task)
-    return list(itertools.chain(*(source(subject) for source in _EDIT_SOURCES)))[:_MAX_EDITS]
+    client = task.scheme.browser or Client.CHROME
+    edits = itertools.chain(*(source(subject) for source in _EDIT_SOURCES))
+    heeded = (
+        edit
+        for edit in edits
+        if edit.kind not in _FEATURES or supports(client, _FEATURES[edit.kind])
+    )
+    return list(itertools.islice(heeded, _MAX_EDITS))
 
 
 def pair(one: Edit, other: Edit) -> Edit | None:

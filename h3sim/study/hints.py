@@ -63,7 +63,6 @@ UNKNOWN = (
     "the time that other hardware takes to parse, execute and paint (see cpu_slowdown)",
     "the cache of returning visitors (see `h3sim transform --cached`)",
     "layout shifts (CLS), and so width and height of images",
-    "the first paint that Chromium holds back for a preloaded font",
     "preload links for what leads to more requests, and Early Hints for it where the document does"
     " not name it: they are not tried",
     "whether the server can name files before it has made the document (Early Hints), and whether"
@@ -161,6 +160,11 @@ class Hints(ResultTable):
     loads: tuple[Load, ...] = ()
     """Loads of one user before and after the best edit, if they were requested."""
     unknown: tuple[str, ...] = UNKNOWN
+
+    @property
+    def is_judged(self) -> bool:
+        """True unless the replay of its recording supports no verdict."""
+        return self.fidelity is None or self.fidelity.grade.supports_verdict
 
     @property
     def helpful(self) -> list[HintRow]:

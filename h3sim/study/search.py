@@ -156,13 +156,14 @@ def _with_wrong_sizes(page: Page) -> Page:
 
 def _last_trigger(page: Page, id_: str) -> int:
     """Return the last offset of a resource that triggers a request or a change of priority."""
-    triggers = [resource.discovered for resource in page.resources]
+    found = (resource.discovered for resource in page.resources)
+    triggers = [when for each in found if each is not None for when in each.alternatives]
     triggers += [change.when for resource in page.resources for change in resource.priority_changes]
     return max(
         (
             trigger.offset_bytes or 0
             for trigger in triggers
-            if trigger is not None and trigger.by == id_
+            if trigger is not None and id_ in trigger.parents
         ),
         default=0,
     )
@@ -264,14 +265,18 @@ class SearchResult(ResultTable):
         """The other schemes that may be as good as the best."""
         return tuple(row.scheme for row in self.rows[1:] if not row.is_worse)
 
+    @property
+    def is_judged(self) -> bool:
+        """True if each replay of a recording supports a verdict."""
+        return all(each.grade.supports_verdict for each in self.fidelity.values())
+
     def status(self, row: SearchRow) -> str:
         """Return "best", "tied" with the best, or "worse", and whether it needs server knowledge.
 
         If a replay supports no verdict, all are "not judged"; if a guess reverses the verdict, all
         that are not worse by every guess.
         """
-        fits = all(each.grade.supports_verdict for each in self.fidelity.values())
-        if not fits or (self.reversed_by and not row.is_worse):
+        if not self.is_judged or (self.reversed_by and not row.is_worse):
             return "not judged"
         is_best = row.scheme == self.best and not self.level_with_best
         status = "worse" if row.is_worse else "best" if is_best else "tied"

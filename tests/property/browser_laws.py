@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from h3sim.browser import needed_for_first_paint
+from h3sim.browser.requests import is_lazy
 from h3sim.metrics import Element, seen_at_ns, speed_index_ns, timings
 from h3sim.page import ImageFormat, Kind
 from h3sim.results.painting import Painting, frame_ns
@@ -53,11 +54,12 @@ def check_nothing_is_painted_before_what_it_needs(load: Any) -> None:
 def check_the_load_event_waits_for_what_was_asked_for(load: Any) -> None:
     """DOMContentLoaded comes no later than load, and that behind all that was requested before.
 
-    Lazy images do not delay it (HTML § 4.8.4.3).
+    Neither lazy images (HTML § 4.8.4.3) nor what prefetch links name delay it.
     """
     assert 0 <= load.dom_content_loaded_ms <= load.load_event_ms
     for row in load.timings:
-        if load.page.resources[load.page.index[row.id]].is_lazy:
+        resource = load.page.resources[load.page.index[row.id]]
+        if is_lazy(resource) or resource.is_prefetched:
             continue
         asked_before = row.requested_ms < load.load_event_ms
         assert not asked_before or row.finished_ms <= load.load_event_ms, row.id

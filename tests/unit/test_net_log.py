@@ -353,7 +353,10 @@ def test_a_load_over_http3_has_one_graph_in_both_logs(tmp_path: Path) -> None:
 
 def graph_of(page: Page) -> dict[str, tuple[int, str | None]]:
     return {
-        each.id: (each.size_bytes, None if each.discovered is None else each.discovered.by)
+        each.id: (
+            each.size_bytes,
+            None if each.discovered is None else each.discovered.first_parent,
+        )
         for each in page.resources
     }
 

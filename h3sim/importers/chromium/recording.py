@@ -84,8 +84,11 @@ class Document:
         found: dict[str, Reference] = {}
         for reference in self._all_references:
             if url := reference.url_in(self._url):
-                # Duplicates are requested at the first reference.
-                found.setdefault(url, reference)
+                # Duplicates are requested at the first reference, unless it is a lazy element.
+                known = found.setdefault(url, reference)
+                is_waiting = known.flags.get("is_lazy") and not known.flags.get("preload")
+                if is_waiting and reference.flags.get("preload"):
+                    found[url] = reference
         return found
 
     @cached_property
@@ -194,6 +197,37 @@ class Causes:
         self._work = work
         self._synchronous_urls = frozenset(waited)
         self._index_of = {exchange.hop_id: index for index, exchange in enumerate(exchanges)}
+
+    @cached_property
+    def _imports(self) -> Mapping[str, list[RecordedExchange]]:
+        """The modules that each script imports, by the id of its exchange.
+
+        A module's import has no stack: its initiator is the importing module.
+        """
+        found: dict[str, list[RecordedExchange]] = {}
+        for index, exchange in enumerate(self._exchanges):
+            initiator = exchange.asked_by
+            if exchange.type == "Script" and exchange.initiator_type == "script":
+                importer = self._last_exchange_before(initiator.url, index)
+                if not initiator.stack and importer is not None and importer.type == "Script":
+                    found.setdefault(importer.hop_id, []).append(exchange)
+        return found
+
+    @property
+    def modules(self) -> AbstractSet[str]:
+        """The ids of the exchanges with modules that import others, and of those imports."""
+        imported = (each.hop_id for found in self._imports.values() for each in found)
+        return {*self._imports, *imported}
+
+    def _module_graph(self, script: RecordedExchange) -> list[RecordedExchange]:
+        """Return a script with all modules that run before it, as far as they are known."""
+        graph, met = [script], {script.hop_id}
+        for module in graph:
+            for each in self._imports.get(module.hop_id, ()):
+                if each.hop_id not in met:
+                    met.add(each.hop_id)
+                    graph.append(each)
+        return graph
 
     def of(self, exchange: RecordedExchange) -> RequestInitiator:
         """Return the cause of *exchange*, which is not the root."""
@@ -308,8 +342,10 @@ class Causes:
     def _after_execution(
         self, exchange: RecordedExchange, parent: RecordedExchange
     ) -> RequestInitiator:
-        work = self._work.get(parent.url, CpuTime())
-        since_ms = _finished_ms(parent) + (work.parse_ms + work.execute_ms)
+        graph = self._module_graph(parent)
+        work = [self._work.get(each.url, CpuTime()) for each in graph]
+        since_ms = max(map(_finished_ms, graph))
+        since_ms += sum(each.parse_ms + each.execute_ms for each in work)
         return self._initiator(exchange, parent, TriggerEvent.EXECUTED, since_ms)
 
     def _at_offset(
@@ -480,6 +516,7 @@ class VisitReader:
             raise ChromiumError("the document is not HTML, or Chromium did not keep it")
         causes = Causes(loaded, self._documents, self._work, visit.measured["waited"])
         self._causes = {exchange.hop_id: causes.of(exchange) for exchange in loaded[1:]}
+        self._modules = causes.modules
         self._rectangles = painted_rectangles(visit.measured, visit.fonts)
         self._blocking_urls = visit.measured["blocking"]
         self._font_displays = {
@@ -511,6 +548,8 @@ class VisitReader:
             if kind in WORKED_ON:
                 self._work.get(exchange.url, CpuTime()).add_to(exchange)
             exchange.flags = self._flags(exchange)
+            if exchange.flags.get("prefetch"):
+                exchange.kind = Kind.OTHER  # not part of this page, whatever it is
             exchange.image_format = visit.image_formats.get(exchange.number)
             exchange.font_display = self._font_displays.get(exchange.url, FontDisplay.AUTO)
             recording.requests.append(exchange)
@@ -528,12 +567,8 @@ class VisitReader:
         # Chromium knows better than the tag what is render-blocking and what the first image is.
         flags["render_blocking"] = self._is_blocking(exchange)
         flags["after_first_image"] = cause is not None and self._is_after_image(cause)
-        # A script requested at the completion of another, without a stack, is a module's import.
-        is_complete = cause is not None and cause.at is TriggerEvent.COMPLETE
-        if cause is not None and is_complete and not exchange.asked_by.stack:
-            pair = (exchange, self._exchanges[cause.by])
-            if all(self._kinds[each.hop_id] is Kind.SCRIPT for each in pair):
-                flags["module"] = True
+        if exchange.hop_id in self._modules:
+            flags["module"] = True
         # The document mentions it, but in no tag and no script: in its CSS.
         if cause is not None and cause.reference is None and exchange.initiator_type == "parser":
             is_style_kind = self._kinds[exchange.hop_id] in (Kind.IMAGE, Kind.FONT)

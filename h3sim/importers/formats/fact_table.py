@@ -301,7 +301,8 @@ def _graph_problems(rows: Mapping[int, FactsRow], reported: set[str]) -> list[Va
             if parent not in named:
                 message = f"no resource has the id {format_value(parent)}"
                 found.append(ValidationIssue(key=f"resources[{index}].parent", message=message))
-    found += cycle_problems(ids, parents, key="parent")
+    waits = {index: [] if parent is None else [(parent,)] for index, parent in parents.items()}
+    found += cycle_problems(ids, waits, key="parent")
     return [problem for problem in found if problem.key not in reported]
 
 

@@ -1,12 +1,13 @@
 """Static sites: an HTML file with the files that it and its stylesheets request from its folder.
 
-Nothing is executed or fetched, so requests of scripts are unknown.
+Nothing is executed or fetched, so requests of scripts are unknown, except what modules import.
 """
 
 from __future__ import annotations
 
 import os
 from collections import deque
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
@@ -23,14 +24,15 @@ from h3sim.importers.css import (
     read_declarations,
     read_sheet,
 )
-from h3sim.importers.html import Reference, Style, read_markup, scan
+from h3sim.importers.html import InlineModule, Reference, Style, read_markup, scan
+from h3sim.importers.modules import imports_of
 from h3sim.importers.recorded_request import RecordedRequest, Recording, SizeSource, Trigger
 from h3sim.importers.request_fields import joined, kind_of_extension
 from h3sim.page import Kind, TriggerEvent
 from h3sim.schema import resolved_within
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from h3sim.importers.css import Face, Sheet, StyleRule
 
@@ -41,6 +43,10 @@ _INDEX_FILE = "index.html"
 _MAX_FILE_BYTES = 256 << 20
 _MAX_SHEET_BYTES = 4 << 20
 """Longest stylesheet that is parsed: the parser is slow and takes much memory."""
+_MAX_MODULE_BYTES = 4 << 20
+"""Longest module whose imports are read."""
+_IMPORTABLE_PREFIXES = ("/", "./", "../", "http://", "https://")
+"""Beginnings of module specifiers that are URLs; others need an import map, which is not read."""
 _MAX_FILES = 20_000
 """Most files that are read of a folder."""
 _INLINE_PREFIXES = ("data:", "blob:", "about:", "javascript:", "#")
@@ -125,6 +131,10 @@ class _Site:
         """Requested files; None for those that cannot be read."""
         self._unread_documents: deque[tuple[_File, bytes]] = deque()
         self._unread_sheets: deque[_UnreadSheet] = deque()
+        self._unread_modules: deque[tuple[_File, bytes]] = deque()
+        self._prefetches: list[tuple[Reference, str, _File]] = []
+        """Prefetch links with the URL and file of their document, which count if nothing else
+        requests their files."""
 
     def read(self, name: str) -> None:
         """Read the document *name*, then all files to which it leads."""
@@ -132,6 +142,8 @@ class _Site:
         self._request(f"{_BASE_URL}{quote(name)}", Kind.DOCUMENT, name, None, {})
         while self._unread_documents:
             self._read_document(*self._unread_documents.popleft())
+        for each, document_url, file in self._prefetches:
+            self._request_reference(each, document_url, file)
         recording.dialect = recording.dialect or "site"
         recording.has_addresses = False
         folder = self._folder.name or "site"
@@ -145,19 +157,31 @@ class _Site:
         markup = read_markup(found)
         document_url = f"{_BASE_URL}{quote(file.path)}"
         self._recording.left_out.update(markup.passed_over)
-        causes: list[Reference | Style] = [*markup.references, *markup.styles]
+        causes: list[Reference | Style | InlineModule] = [
+            *markup.references,
+            *markup.styles,
+            *markup.modules,
+        ]
         # In the order in which a parser meets them.
         for each in sorted(causes, key=lambda each: each.offset_bytes):
-            if isinstance(each, Reference):
-                key = f"{file.path}: byte {each.offset_bytes}: {each.tag}"
-                at = self._trigger_at(file, each.offset_bytes)
-                self._request(each.url_in(document_url), each.kind, key, at, each.flags)
+            if isinstance(each, Reference) and each.flags.get("prefetch"):
+                self._prefetches.append((each, document_url, file))
+            elif isinstance(each, Reference):
+                self._request_reference(each, document_url, file)
+            elif isinstance(each, InlineModule):
+                self._request_imports_of_inline(each, document_url, file)
             else:
                 self._add_style(each, joined(document_url, each.base) or document_url, file)
+        self._read_all_modules()
         self._read_all_sheets(document)
         if not document.is_parsed:
             self._recording.inferred["documents too long or deep, all rules taken to apply"] += 1
         self._recording.inferred["selectors taken to apply"] += document.n_guessed
+
+    def _request_reference(self, each: Reference, document_url: str, file: _File) -> None:
+        key = f"{file.path}: byte {each.offset_bytes}: {each.tag}"
+        at = self._trigger_at(file, each.offset_bytes)
+        self._request(each.url_in(document_url), each.kind, key, at, each.flags)
 
     def _add_style(self, style: Style, base: str, file: _File) -> None:
         if not style.is_attribute:
@@ -168,6 +192,39 @@ class _Site:
         key, trigger = f"{file.path}: style", self._trigger_at(file, style.offset_bytes)
         for url in read_declarations(style.text).urls:
             self._request(joined(base, url), Kind.IMAGE, key, trigger, {"in_style": True})
+
+    def _request_imports_of_inline(
+        self, module: InlineModule, document_url: str, file: _File
+    ) -> None:
+        """Request what a module in the document imports, which runs as such a script would."""
+        base = joined(document_url, module.base) or document_url
+        trigger = self._trigger_at(file, module.offset_bytes)
+        flags = {"module": True, "in_head": module.in_head}
+        flags |= {"is_async": True} if module.is_async else {"is_defer": True}
+        for specifier in self._specifiers(module.text.encode()):
+            key = f"{file.path}: import"
+            self._request(joined(base, specifier), Kind.SCRIPT, key, trigger, flags)
+
+    def _read_all_modules(self) -> None:
+        """Request what modules import, as soon as they are complete."""
+        while self._unread_modules:
+            file, source = self._unread_modules.popleft()
+            if len(source) > _MAX_MODULE_BYTES:
+                self._recording.inferred["modules too long, not looked into"] += 1
+                continue
+            trigger = Trigger(at=TriggerEvent.COMPLETE, by=file.request_index)
+            url = f"{_BASE_URL}{quote(file.path)}"
+            for specifier in self._specifiers(source):
+                key, flags = f"{file.path}: import", {"module": True}
+                self._request(joined(url, specifier), Kind.SCRIPT, key, trigger, flags)
+
+    def _specifiers(self, source: bytes) -> Iterator[str]:
+        """Yield the imports of a module that are URLs; count the others."""
+        for specifier in imports_of(source):
+            if specifier.startswith(_IMPORTABLE_PREFIXES):
+                yield specifier
+            else:
+                self._recording.left_out["imports of bare names"] += 1
 
     def _trigger_at(self, file: _File, offset_bytes: int) -> Trigger:
         offset = file.served.wire(offset_bytes)
@@ -226,17 +283,8 @@ class _Site:
             path += _INDEX_FILE
         if path in self._file_by_path:
             file = self._file_by_path[path]
-            known = self._recording.requests[file.request_index].flags if file else None
-            if file is not None and known and known.get("preload"):
-                # The preload's attributes take precedence, as it came first.
-                request = self._recording.requests[file.request_index]
-                request.flags = {**flags, **known}
-                is_element = kind in BLOCKING_KINDS and not flags.get("preload")
-                is_first = request.reference_offset_bytes is None
-                # The page's document is request 0; elements of frames block nothing of the page.
-                if trigger is not None and trigger.by == 0 and is_element and is_first:
-                    request.reference_offset_bytes = trigger.offset_bytes
-                    request.flags["in_head"] = flags.get("in_head", False)
+            if file is not None:
+                self._request_again(file, kind, trigger, flags)
             return
         # Before it is read, so that an unreadable file is reported only once.
         self._file_by_path[path] = None
@@ -245,7 +293,8 @@ class _Site:
             return
         extension = PurePosixPath(path).suffix.removeprefix(".").lower()
         served = serve(data, extension)
-        kind = kind if kind is not Kind.OTHER else kind_of_extension(path) or kind
+        if kind is Kind.OTHER and not flags.get("prefetch"):
+            kind = kind_of_extension(path) or kind
         request = RecordedRequest(
             key=key, url=f"{_BASE_URL}{quote(path)}", kind=kind, trigger=trigger
         )
@@ -259,6 +308,33 @@ class _Site:
             self._unread_documents.append((file, data))
         elif kind is Kind.STYLESHEET:
             self._unread_sheets.append(_UnreadSheet(url, data, file, None))
+        elif kind is Kind.SCRIPT and flags.get("module"):
+            self._unread_modules.append((file, data))
+
+    def _request_again(
+        self, file: _File, kind: Kind, trigger: Trigger | None, flags: Mapping[str, object]
+    ) -> None:
+        """Add to the request of a file what a further reference to it says."""
+        request = self._recording.requests[file.request_index]
+        known = request.flags or {}
+        if trigger is None or request.trigger is None or flags.get("prefetch"):
+            return
+        if flags.get("module") and trigger.at is TriggerEvent.COMPLETE:
+            # A module that another one imports, too: the first to be complete requests it, and
+            # both wait for it.
+            request.trigger = replace(request.trigger, or_else=(*request.trigger.or_else, trigger))
+        elif flags.get("preload") and known.get("is_lazy") and not known.get("preload"):
+            # The scanner finds the link, and leaves the lazy element before it to the parser.
+            request.trigger, request.flags = trigger, {**known, **flags, "is_lazy": True}
+        elif known.get("preload"):
+            # The preload's attributes take precedence, as it came first.
+            request.flags = {**flags, **known}
+            is_element = kind in BLOCKING_KINDS and not flags.get("preload")
+            is_first = request.reference_offset_bytes is None
+            # The page's document is request 0; elements of frames block nothing of the page.
+            if trigger.by == 0 and is_element and is_first:
+                request.reference_offset_bytes = trigger.offset_bytes
+                request.flags["in_head"] = flags.get("in_head", False)
 
     def _read_file(self, path: str, key: str) -> bytes | None:
         """Return the contents of a file; if it cannot be read, note why and return None."""

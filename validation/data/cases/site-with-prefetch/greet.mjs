@@ -1,0 +1,1 @@
+export function greet() { document.title = "Hello"; }
