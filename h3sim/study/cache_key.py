@@ -178,7 +178,7 @@ def resolved_digest(
         plain_text(spec.browser, codes),
         plain_text(options.get("header_compression"), codes),
         str(spec.limit_ns),
-        # Rows have them.
+        # They are in rows, which are the same for equal keys.
         json.dumps(setting_digests(config, codes)),
     )
 

@@ -210,7 +210,7 @@ class LoadWork(StudyWork):
         else:
             spec = resolve_config(cell.page, cell.scheme, config)
             load = engine.simulate(replace(spec, seed=cell.seed))
-            row = row_of(load, names, metrics=self.design.metrics)
+            row = row_of(load, names=names, metrics=self.design.metrics)
             timings = [timing._asdict() for timing in load.timings] if self.has_resources else None
         resources = json.dumps(timings, allow_nan=False) if self.has_resources else None
         return json.dumps(row, allow_nan=False), resources
@@ -250,7 +250,7 @@ def _columns_as_given(options: dict[str, Any], config: LoadConfig) -> dict[str, 
 
 
 def row_of(
-    load: Load, names: Mapping[str, Any], *, metrics: Collection[str] = ()
+    load: Load, *, names: Mapping[str, Any] | None = None, metrics: Collection[str] = ()
 ) -> dict[str, Any]:
     """Return the row of *load*: its settings, then its metrics.
 
@@ -263,7 +263,7 @@ def row_of(
         "page_atf_bytes": sum(r.size_bytes for r in load.page.resources if r.above_the_fold),
         "scheme": load.scheme.name,
         **load.configuration,
-        **names,
+        **(names or {}),
         "version": __version__,
         **columns_of(load, on_demand=metrics),
     }

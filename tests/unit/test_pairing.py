@@ -406,8 +406,10 @@ def test_code_that_cannot_be_followed_has_one_digest(tmp_path: Path) -> None:
 
 def test_an_option_that_changes_the_uplink_alone_is_seen() -> None:
     # The downlink loses a packet in a hundred already; the option makes the uplink do the same.
-    assert FOUR_G.down is not None
-    network = replace(FOUR_G, down=replace(FOUR_G.down, loss=0.01))
+    down, up = FOUR_G.down, FOUR_G.up
+    assert down is not None
+    assert up is not None
+    network = replace(FOUR_G, down=replace(down, loss=0.01))
     without, with_ = (
         sweep(schemes="rr", network=network),
         sweep(schemes="fifo", network=network, loss=0.01),
@@ -415,7 +417,7 @@ def test_an_option_that_changes_the_uplink_alone_is_seen() -> None:
     with pytest.raises(InputError, match=r"the network 4g as options change it \(path_digest"):
         without.join(with_).compare("rr")
     # An edited network is no effect of an option that was compared.
-    edited = replace(network, up=replace(network.up, loss=0.2))
+    edited = replace(network, up=replace(up, loss=0.2))
     one = sweep(schemes="rr", network=network)
     two = sweep(schemes="rr", network=edited, rtt_ms=500)
     with pytest.raises(InputError, match="the network 4g"):
