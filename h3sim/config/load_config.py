@@ -554,12 +554,16 @@ class LoadConfig:
             network.cc,
         )
         if network.constant_rate is not None and all(choice is None for choice in profile_choices):
-            profile = None  # unused, and reading one takes longer than a load
+            # Unused, and reading one takes longer than a load.
+            named_profile = profile = None
         else:
-            profile = _change_profile(self, self._named_transport_profile, named)
+            named_profile = self._named_transport_profile or catalog.load_profile(
+                named.profile or "default"
+            )
+            profile = _change_profile(self, named_profile, named)
         default = Protocol.QUIC if profile is None else profile.protocol
         protocol = default if self.transport is None else Protocol(self.transport)
-        return ResolvedPath(named, network, profile, protocol)
+        return ResolvedPath(named, network, named_profile, profile, protocol)
 
     @property
     def browser_model(self) -> BrowserModel:
@@ -584,8 +588,10 @@ class ResolvedPath(NamedTuple):
     """Network as shipped or given."""
     network: Network
     """Network with the changes of options, and a name that lists them."""
+    named_profile: TransportProfile | None
+    """Transport profile as shipped or given; None if a constant rate needs none."""
     profile: TransportProfile | None
-    """Transport profile of both endpoints; None if a constant rate needs none."""
+    """Transport profile of both endpoints, with the changes of options."""
     protocol: Protocol
 
 
@@ -604,12 +610,11 @@ def _name_by_changes(config: LoadConfig, named: Network, network: Network) -> Ne
 
 
 def _change_profile(
-    config: LoadConfig, given: TransportProfile | None, network: Network
+    config: LoadConfig, profile: TransportProfile, network: Network
 ) -> TransportProfile:
-    """Return the *given* profile, else the network's, with the changes of the options."""
-    profile = given or catalog.load_profile(network.profile or "default")
+    """Return the *profile* with the changes of the options."""
     # The controller of a given profile takes precedence over that of the network.
-    network_cc = None if given is not None else network.cc
+    network_cc = network.cc if config.transport_profile is None else None
     named, controller = config._named_cc
     cc = named or network_cc or profile.cc
     # A stack may have its own variant of CUBIC, to which that name then refers.

@@ -12,33 +12,40 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim import catalog
 from h3sim._version import __version__
-from h3sim.browser import BrowserModel
-from h3sim.config.load_config import LoadConfig, recorded_network
+from h3sim.config.load_config import LoadConfig, config_for, recorded_network
 from h3sim.errors import H3SimError
 from h3sim.headers.base import HeaderLists
 from h3sim.headers.wire import LIBRARIES
 from h3sim.page.recording import RECORDED_NETWORK
 from h3sim.plugins import entry_points_of
 from h3sim.results.configuration import configuration
-from h3sim.schema.fields import write_table
-from h3sim.schemes import CustomScheduler, Scheme
 from h3sim.study.code_identity import PACKAGES_WITHOUT_INFLUENCE, CodeDigests, source_digest
 from h3sim.study.run import resolve_config
-from h3sim.transport import Network, TransportProfile, network_to_dict, profile_to_dict
-from h3sim.transport.congestion.registry import BUILT_IN, REGISTRY, controller_named
+from h3sim.study.setting_digests import (
+    KEY_BYTES,
+    digest,
+    network_text,
+    plain_text,
+    scheme_digest,
+    setting_digests,
+    settings_text,
+)
+from h3sim.transport import network_to_dict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from h3sim.page import Page
+    from h3sim.schemes import Scheme
     from h3sim.study.design import Design
 
 
-_STUDY_MODULES_WITH_INFLUENCE = ("study/header_models.py", "study/run.py", "study/worker.py")
+_STUDY_MODULES_WITH_INFLUENCE = tuple(
+    f"study/{name}.py"
+    for name in ("code_identity", "header_models", "run", "setting_digests", "worker")
+)
 """Modules of the study package that affect results: they resolve loads and build rows."""
 _ENTRY_POINT_GROUPS = ("h3sim.schedulers", "h3sim.congestion")
-_KEY_BYTES = 16
-"""Length of the key of a load, without collisions in practice."""
 
 
 @cache
@@ -57,7 +64,7 @@ def model_version() -> str:
     # Options need not name them: the default network, and the profiles that networks refer to.
     codes = CodeDigests()  # of which shipped profiles have none
     for value in (*catalog.list_networks(), *catalog.list_profiles()):
-        digest.update(_plain_text(value, codes).encode() + b"\0")
+        digest.update(plain_text(value, codes).encode() + b"\0")
     return " ".join((f"h3sim {__version__}", digest.hexdigest(), *sorted({*_dependencies()})))
 
 
@@ -91,9 +98,6 @@ _MAX_CACHED_DIGESTS = 4096
 """Most digests of resolved settings that are cached for the next pages and seeds."""
 _SEPARATE_SETTINGS = ("network", "seed")
 """Settings of a load that are other parts of its key."""
-_IRRELEVANT_NETWORK_KEYS = ("name", "title", "source", "profile", "cc")
-"""Keys of a network that do not describe its links. Its profile and controller affect a load only
-through the resolved transport profile."""
 
 
 class CellKeys:
@@ -118,7 +122,7 @@ class CellKeys:
         is_recorded = getattr(self._design.pages[page], "recorded_load", None) is not None
         depends_on_page = is_recorded or isinstance(self._design.pages[page], HeaderLists)
         resolved = self._setting_digest(setting, scheme, page if depends_on_page else None)
-        key_hash = hashlib.blake2b(self._common_digest, digest_size=_KEY_BYTES)
+        key_hash = hashlib.blake2b(self._common_digest, digest_size=KEY_BYTES)
         key_hash.update(self._page_digests[page] + self._scheme_digests[scheme] + resolved)
         key_hash.update(str(self._design.seeds[seed]).encode())
         return key_hash.digest()
@@ -131,13 +135,13 @@ class CellKeys:
     def token(self) -> str:
         """Return a text that identifies this study: all inputs of its cells, in order."""
         design = self._design
-        token_hash = hashlib.blake2b(self._common_digest, digest_size=_KEY_BYTES)
+        token_hash = hashlib.blake2b(self._common_digest, digest_size=KEY_BYTES)
         for part in (*self._page_digests, *self._scheme_digests):
             token_hash.update(part)
         for listed in design.settings.listed:
-            token_hash.update(digest("listed", _settings_text(dict(listed), self._codes)))
+            token_hash.update(digest("listed", settings_text(dict(listed), self._codes)))
         for name, values in design.settings.axes.items():
-            texts = (_settings_text({name: value}, self._codes) for value in values)
+            texts = (settings_text({name: value}, self._codes) for value in values)
             token_hash.update(digest("axis", name, *texts))
         token_hash.update(digest("seeds", *map(str, design.seeds)))
         if design.listed is not None:
@@ -158,22 +162,24 @@ def resolved_digest(
     cannot be resolved, and has a digest of the given options.
     """
     if isinstance(subject, HeaderLists):
-        return digest(_settings_text(options, codes))
+        return digest(settings_text(options, codes))
     try:
-        spec = resolve_config(subject, scheme, LoadConfig(**options))
+        config = config_for(subject, LoadConfig(**options))
+        spec = resolve_config(subject, scheme, config)
     except H3SimError:
-        return digest(_settings_text(options, codes))
-    network = network_to_dict(spec.network)
+        return digest(settings_text(options, codes))
     given_network = options.get("network", RECORDED_NETWORK)
     return digest(
         # The name of the network in rows; that of the resolved one lists the changes.
         getattr(given_network, "name", str(given_network)),
-        _settings_text(configuration(spec) | dict.fromkeys(_SEPARATE_SETTINGS), codes),
-        json.dumps({key: network[key] for key in network if key not in _IRRELEVANT_NETWORK_KEYS}),
-        _plain_text(spec.profile, codes),
-        _plain_text(spec.browser, codes),
-        _plain_text(options.get("header_compression"), codes),
+        settings_text(configuration(spec) | dict.fromkeys(_SEPARATE_SETTINGS), codes),
+        network_text(spec.network),
+        plain_text(spec.profile, codes),
+        plain_text(spec.browser, codes),
+        plain_text(options.get("header_compression"), codes),
         str(spec.limit_ns),
+        # They are in rows, which are the same for equal keys.
+        json.dumps(setting_digests(config, codes)),
     )
 
 
@@ -183,42 +189,3 @@ def page_digest(page: Page | HeaderLists) -> bytes:
     network = recorded_network(page)
     recorded = [] if network is None else [json.dumps(network_to_dict(network))]
     return digest(page.digest, page.name, *recorded)
-
-
-def scheme_digest(scheme: Scheme, codes: CodeDigests) -> bytes:
-    """Return a digest of a scheme, with the code of a scheduler that is not h3sim's."""
-    mechanism = scheme.mechanism
-    code = []
-    if isinstance(mechanism, CustomScheduler):
-        code = [codes.digest_of(mechanism.factory, scheme.name)]
-    return digest(json.dumps([write_table(scheme), *code]))
-
-
-def digest(*parts: str) -> bytes:
-    """Return a digest of these texts in this order."""
-    return hashlib.blake2b(json.dumps(parts).encode(), digest_size=_KEY_BYTES).digest()
-
-
-def _settings_text(options: Mapping[str, Any], codes: CodeDigests) -> str:
-    return json.dumps({name: _plain_value(value, codes) for name, value in sorted(options.items())})
-
-
-def _plain_text(value: Any, codes: CodeDigests) -> str:
-    return json.dumps(_plain_value(value, codes))
-
-
-def _plain_value(value: Any, codes: CodeDigests) -> Any:
-    """Return a value of a configuration as JSON can hold it."""
-    if isinstance(value, Network):
-        return network_to_dict(value)
-    if isinstance(value, TransportProfile):
-        controller = value.controller
-        if controller is None and value.cc not in BUILT_IN:
-            controller = REGISTRY.named(value.cc)
-        code = [] if controller is None else [codes.digest_of(controller, value.cc)]
-        return [profile_to_dict(value), *code]
-    if isinstance(value, BrowserModel):
-        return repr(value)
-    if callable(value):
-        return codes.digest_of(value, controller_named(value)[0])
-    return value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)

@@ -53,7 +53,9 @@ class CodeDigests:
     """Digests of schedulers and controllers that users wrote, and what could not be followed.
 
     Code that cannot be followed completely has another digest for each `CodeDigests`, so that its
-    results are never reused, unless it has an attribute `code_version`.
+    results are never reused, unless it has an attribute `code_version`. Without *is_strict* such
+    code has the digest of what can be followed. Workers receive digests with the code, since code
+    that was pickled by value may have lost what it names.
 
     >>> digests = CodeDigests()
     >>> seven, eight = (functools.partial(int, base=base) for base in (7, 8))
@@ -61,13 +63,20 @@ class CodeDigests:
     False
     """
 
-    def __init__(self) -> None:
-        self._nonce = uuid.uuid4().hex
+    def __init__(self, *, is_strict: bool = True) -> None:
+        self._nonce = uuid.uuid4().hex if is_strict else ""
         # The objects are kept, so that no id is reused. Each is followed once, since running a
         # load may change what the code refers to.
         self._known: dict[int, tuple[object, str]] = {}
         self.not_reused: dict[str, str] = {}
         """Reasons why results of code cannot be reused, by the name of the code."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_known": [*self._known.values()]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._known = {id(code): (code, digest) for code, digest in state["_known"]}
 
     def digest_of(self, code: Any, name: str) -> str:
         """Return the digest of a class, function or object that is called *name*."""

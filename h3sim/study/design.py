@@ -5,6 +5,7 @@ Designs are lazy: memory does not grow with the number of loads.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -17,6 +18,7 @@ from h3sim.schema.arguments import check_arguments
 from h3sim.schema.errors import plain_values
 from h3sim.schema.fields import validate
 from h3sim.schema.values import Flag, Integer, Number, Text
+from h3sim.transport.congestion.registry import controller_named
 
 if TYPE_CHECKING:
     from h3sim.headers.base import HeaderLists
@@ -144,6 +146,17 @@ class Design(Sequence[DesignPoint]):
         rest, scheme = divmod(rest, len(self.schemes))
         page, setting = divmod(rest, len(self.settings))
         return page, setting, scheme, seed
+
+    def controllers(self) -> Iterator[tuple[str, Any]]:
+        """Yield name and code of each congestion controller that is given as code."""
+        listed = (value for options in self.settings.listed for value in options.items())
+        axes = ((name, value) for name, values in self.settings.axes.items() for value in values)
+        for name, value in itertools.chain(listed, axes):
+            if name == "cc" and callable(value):
+                yield controller_named(value)[0], value
+            controller = getattr(value, "controller", None)
+            if name == "transport_profile" and controller is not None:
+                yield value.cc, controller
 
     @property
     def axes(self) -> tuple[str, ...]:

@@ -129,6 +129,7 @@ def header_rows(
     """
     runs = list(runs)
     check_pooled(
+        runs,
         varying(runs),
         named=SETTING_COLUMNS,
         key="runs",

@@ -1,7 +1,8 @@
 """Pairs of loads: the columns in which loads differ, and which loads may be compared.
 
 This is the one place that decides what a pair is: two loads that agree in everything but the
-compared axis, that is in the whole configuration, the digest of the page and the version of h3sim.
+compared axis, that is in the whole configuration, the digests of page, network, transport profile,
+controller, header codec and scheme, and the version of h3sim.
 `compare`, `relative_medians`, `to_xarray`, `join` and the figures of studies use it.
 """
 
@@ -26,7 +27,6 @@ _CONSTANT_RATE = "(constant rate)"
 """Pseudo-column: whether the network is a constant rate, which has neither links nor endpoints."""
 _RECORDED_PAGE = "(page of a recorded network)"
 """Pseudo-column: the page, if its recording determines rate and round-trip time."""
-_ENDS = ("transport_profile", "network", _CONSTANT_RATE)
 _BROWSER_SETTINGS = (
     "cpu_slowdown",
     "preload_scanner",
@@ -40,6 +40,9 @@ _BROWSER_SETTINGS = (
     "stylesheets_block_parser",
     "hidden_at_ms",
 )
+_NETWORK = ("network", "network_digest")
+_ENDS = ("transport_profile", "profile_digest", *_NETWORK, _CONSTANT_RATE)
+_SCHEME = ("scheme", "scheme_digest")
 DETERMINED_BY: Mapping[str, tuple[str, ...]] = {
     "page": (),
     "page_digest": ("page",),
@@ -48,31 +51,40 @@ DETERMINED_BY: Mapping[str, tuple[str, ...]] = {
     "of": ("page",),
     # By default the network of the page's recording; see `_is_of_recording`.
     "network": ("page",),
-    "rate_mbps": ("network", "interval_ms", "packet_bytes", _RECORDED_PAGE),
+    "network_digest": ("network", _RECORDED_PAGE),
+    "rate_mbps": (*_NETWORK, "interval_ms", "packet_bytes", _RECORDED_PAGE),
     "interval_ms": (
-        *("network", "rate_mbps", "packet_bytes", _RECORDED_PAGE),
+        *(*_NETWORK, "rate_mbps", "packet_bytes", _RECORDED_PAGE),
         # These turn a constant rate, which has an interval, into links.
         *("cc", "loss", "queue_bdp", "queue_bytes", "transport_profile"),
     ),
-    "packet_bytes": ("network", _CONSTANT_RATE, _RECORDED_PAGE),
-    "rtt_ms": ("network", _RECORDED_PAGE),
-    "loss": ("network", _CONSTANT_RATE, _RECORDED_PAGE),
-    "mean_loss_burst": ("network", "loss", _CONSTANT_RATE, _RECORDED_PAGE),
-    "queue_bdp": ("network", "queue_bytes", _CONSTANT_RATE, _RECORDED_PAGE),
-    "queue_bytes": ("network", "queue_bdp", _CONSTANT_RATE, _RECORDED_PAGE),
-    "queue_packets": ("network", "queue_bdp", "queue_bytes", _CONSTANT_RATE, _RECORDED_PAGE),
-    "queue_discipline": ("network", _CONSTANT_RATE, _RECORDED_PAGE),
-    "reorder": ("network", _CONSTANT_RATE, _RECORDED_PAGE),
-    "transport_profile": ("network", _CONSTANT_RATE, _RECORDED_PAGE),
+    "packet_bytes": (*_NETWORK, _CONSTANT_RATE, _RECORDED_PAGE),
+    "rtt_ms": (*_NETWORK, _RECORDED_PAGE),
+    "loss": (*_NETWORK, _CONSTANT_RATE, _RECORDED_PAGE),
+    "mean_loss_burst": (*_NETWORK, "loss", _CONSTANT_RATE, _RECORDED_PAGE),
+    "queue_bdp": (*_NETWORK, "queue_bytes", _CONSTANT_RATE, _RECORDED_PAGE),
+    "queue_bytes": (*_NETWORK, "queue_bdp", _CONSTANT_RATE, _RECORDED_PAGE),
+    "queue_packets": (*_NETWORK, "queue_bdp", "queue_bytes", _CONSTANT_RATE, _RECORDED_PAGE),
+    "queue_discipline": (*_NETWORK, _CONSTANT_RATE, _RECORDED_PAGE),
+    "reorder": (*_NETWORK, _CONSTANT_RATE, _RECORDED_PAGE),
+    "transport_profile": (*_NETWORK, _CONSTANT_RATE, _RECORDED_PAGE),
+    "profile_digest": (*_NETWORK, "transport_profile", _CONSTANT_RATE, _RECORDED_PAGE),
     "cc": (*_ENDS, _RECORDED_PAGE),
+    "controller_digest": ("cc", *_ENDS, _RECORDED_PAGE),
     "ecn": (*_ENDS, _RECORDED_PAGE),
     "transport": (*_ENDS, _RECORDED_PAGE),
+    "path_digest": (
+        *(*_NETWORK, "rate_mbps", "interval_ms", "packet_bytes", "rtt_ms", "loss"),
+        *("mean_loss_burst", "queue_bdp", "queue_bytes", "queue_packets", "queue_discipline"),
+        *("reorder", "ecn", _CONSTANT_RATE, _RECORDED_PAGE),
+    ),
     "handshake": (),
     "scheme": (),
-    "retransmission_order": (*_ENDS, "scheme", _RECORDED_PAGE),
-    "max_placeholders": ("scheme",),
-    "closed_stream_retention_ms": ("scheme",),
-    "signalling": ("scheme",),
+    "scheme_digest": ("scheme",),
+    "retransmission_order": (*_ENDS, *_SCHEME, _RECORDED_PAGE),
+    "max_placeholders": _SCHEME,
+    "closed_stream_retention_ms": _SCHEME,
+    "signalling": _SCHEME,
     "send_buffer_kb": (),
     "send_buffer_refill": ("send_buffer_kb",),
     "browser": (),
@@ -80,10 +92,11 @@ DETERMINED_BY: Mapping[str, tuple[str, ...]] = {
     "header_compression": (),
     "table_bytes": ("header_compression",),
     "blocked_streams": ("header_compression",),
+    "codec_digest": ("header_compression", "table_bytes", "blocked_streams"),
     # Recordings with several hosts have a connection per host, except at a constant rate.
-    "connections": ("page", "network", _CONSTANT_RATE),
+    "connections": ("page", *_NETWORK, _CONSTANT_RATE),
     "max_connections_per_host": ("transport",),
-    "cross_traffic": ("network",),
+    "cross_traffic": _NETWORK,
     "dns_ms": ("connections", "page"),
     "time_limit_s": (_CONSTANT_RATE,),
     "seed": (),
@@ -166,17 +179,69 @@ _REMEDIES = {
     " or filter",
 }
 """Errors on columns that are no options of a load, with what to do."""
+_NAMED_BY_DIGEST = {
+    "page_digest": ("page", "the page {}"),
+    "network_digest": ("network", "the network {}"),
+    "path_digest": ("network", "the network {} as options change it"),
+    "profile_digest": ("transport_profile", "the transport profile {}"),
+    "controller_digest": ("cc", "the congestion controller {}"),
+    "codec_digest": ("header_compression", "the settings of {}"),
+    "scheme_digest": ("scheme", "the scheme {}"),
+}
+"""Column of the name of what a digest identifies, and its description."""
+_MAX_DESCRIBED_NAMES = 3
+_UNKNOWN_VERSION = "at least one of them unknown: rows of an older h3sim have no digest"
+
+
+def describe_columns(names: Iterable[str], rows: Iterable[Row]) -> list[str]:
+    """Return what differs among *rows* in the columns *names*, in words where these are digests.
+
+    >>> rows = [{"network": "4g", "network_digest": digest} for digest in ("a1", "b2")]
+    >>> describe_columns(["loss", "network_digest"], rows)
+    ['loss', 'the network 4g (network_digest: 2 versions of it)']
+    """
+    names = list(names)
+    versions: dict[tuple[str, Any], set[Any]] = {}
+    digests = [name for name in names if name in _NAMED_BY_DIGEST]
+    for row in rows if digests else ():
+        for name in digests:
+            versions.setdefault((name, row.get(_NAMED_BY_DIGEST[name][0])), set()).add(
+                row.get(name)
+            )
+    return [
+        text
+        for name in names
+        for text in _describe_versions(
+            name, {of: found for (digest, of), found in versions.items() if digest == name}
+        )
+    ]
+
+
+def _describe_versions(name: str, versions: Mapping[Any, set[Any]]) -> list[str]:
+    """Return a text for each name of which there are several *versions*, else the column *name*."""
+    several = {of: found for of, found in versions.items() if len(found) > 1}
+    texts = []
+    for of, found in [*several.items()][:_MAX_DESCRIBED_NAMES]:
+        what = _NAMED_BY_DIGEST[name][1].format(of)
+        unknown = f", {_UNKNOWN_VERSION}" if None in found else ""
+        texts.append(f"{what} ({name}: {len(found)} versions of it{unknown})")
+    return texts or [name]
 
 
 NAME_POOLED = "name what is averaged over in pool=, or filter"
 
 
 def check_pooled(
-    differing: Sequence[str], *, named: Iterable[str], key: str = "pool", remedy: str = NAME_POOLED
+    rows: Iterable[Row],
+    differing: Sequence[str],
+    *,
+    named: Iterable[str],
+    key: str = "pool",
+    remedy: str = NAME_POOLED,
 ) -> None:
     """Refuse to average over columns in which loads differ, except pages, seeds and those *named*.
 
-    *differing* is the result of `varying`, *remedy* says what to do.
+    *differing* is the result of `varying` for *rows*, *remedy* says what to do.
 
     Raises:
         InputError: listing these columns, and what to do.
@@ -184,7 +249,8 @@ def check_pooled(
     refused = [name for name in differing if name not in (*AVERAGED, *named)]
     messages = [_REMEDIES[name] for name in refused if name in _REMEDIES]
     if others := [name for name in refused if name not in _REMEDIES]:
-        messages.insert(0, f"the loads differ in {', '.join(others)}, too: {remedy}")
+        differences = ", ".join(describe_columns(others, rows))
+        messages.insert(0, f"the loads differ in {differences}, too: {remedy}")
     if messages:
         raise InputError(ValidationIssue(key=key, message=message) for message in messages)
 
@@ -242,7 +308,10 @@ def reason_without_pairs(
         for name in key
         if not {row.get(name) for row in sides[True]} & {row.get(name) for row in sides[False]}
     ]
-    return f"{reason}: they never agree in {', '.join(apart)}" if apart else reason
+    if not apart:
+        return reason
+    differences = describe_columns(apart, [*sides[True], *sides[False]])
+    return f"{reason}: they never agree in {', '.join(differences)}"
 
 
 def outcome_of(row: Row, axes: Iterable[str]) -> int:
@@ -259,7 +328,7 @@ Identity: TypeAlias = bytes
 def identity_of(row: Row, axes: Iterable[str]) -> Identity | None:
     """Return the digest of what identifies a load among rows; None for rows of other tables.
 
-    It covers every setting, the digest of the page, the version, and the columns *axes*.
+    It covers every setting, all digests, the version, and the columns *axes*.
     """
     if not all(name in row for name in LOAD_COLUMNS):
         return None

@@ -48,6 +48,7 @@ from h3sim.study import cache_key
 from h3sim.study.code_identity import CodeDigests, is_interactive
 from h3sim.study.rows import Counts, Stored, is_row_of
 from h3sim.study.run import run_config
+from h3sim.study.setting_digests import digest, scheme_digest
 from h3sim.study.store import CellOutcome, Store
 from h3sim.study.worker import Cells, Done, StudyKeys, StudyWork, run_batch
 
@@ -931,10 +932,10 @@ class _TaskKeys:
         # The measuring function affects the result as the model does, and is identified by the
         # source of its module.
         source = inspect.getsource(sys.modules[measure.__module__])
-        self._common_digest = cache_key.digest(model, measure.__qualname__, source)
+        self._common_digest = digest(model, measure.__qualname__, source)
         self._page_digests: dict[int, bytes] = {}  # by id, since hashing a page takes long
         self._codes = CodeDigests()
-        self._scheme_digest = cache(partial(cache_key.scheme_digest, codes=self._codes))
+        self._scheme_digest = cache(partial(scheme_digest, codes=self._codes))
 
     def key(self, index: int) -> bytes:
         """Return the key of the task at *index*."""
@@ -946,13 +947,13 @@ class _TaskKeys:
         key.update(self._page_digests[id(page)] + self._scheme_digest(scheme))
         key.update(
             cache_key.resolved_digest(page, scheme, options, self._codes)
-            + cache_key.digest(quantity, str(config.seed))
+            + digest(quantity, str(config.seed))
         )
         return key.digest()
 
     def token(self) -> str:
         """Return a text that identifies all tasks, in order."""
-        return cache_key.digest(*(self.key(index).hex() for index in range(len(self._tasks)))).hex()
+        return digest(*(self.key(index).hex() for index in range(len(self._tasks)))).hex()
 
     def warnings(self) -> Iterator[str]:
         """Yield a line for each scheduler and controller whose loads cannot be reused."""

@@ -586,6 +586,7 @@ def check_pooled(
         if columns and name not in columns
     )
     pairing.check_pooled(
+        results,
         pairing.varying(results, results.axes, over=over),
         named=(over, *by, *pool),
         key=key,

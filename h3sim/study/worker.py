@@ -22,7 +22,9 @@ from h3sim.config.load_config import LoadConfig, config_for
 from h3sim.errors import H3SimError, Terminated
 from h3sim.headers.base import HeaderLists
 from h3sim.results.figures import columns_of
+from h3sim.study.code_identity import CodeDigests
 from h3sim.study.run import resolve_config
+from h3sim.study.setting_digests import scheme_column, setting_digests
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -165,6 +167,13 @@ def _time_limit(seconds: float | None) -> Iterator[None]:
         signal.signal(signal.SIGALRM, previous_handler)
 
 
+class Setting(NamedTuple):
+    """Configuration of a load, and its digests in rows (`setting_digests`)."""
+
+    config: LoadConfig
+    digests: dict[str, str | None]
+
+
 @dataclass(kw_only=True)
 class LoadWork(StudyWork):
     """Loads of a sweep."""
@@ -173,18 +182,26 @@ class LoadWork(StudyWork):
     has_resources: bool = False
     stand_in: Callable[[DesignPoint], dict[str, Any]] | None = None
     """Substitute for loading, used by tests of the runner."""
-    _resolved: tuple[tuple[int, int], LoadConfig | Exception] | None = field(
-        default=None, repr=False
-    )
-    """The last result of `_config`, with its arguments."""
+    _resolved: tuple[tuple[int, int], Setting | Exception] | None = field(default=None, repr=False)
+    """The last result of `_setting`, with its arguments."""
+    _codes: CodeDigests = field(default_factory=lambda: CodeDigests(is_strict=False), repr=False)
+    _scheme_digests: list[str] = field(default_factory=list, repr=False)
+
+    def __post_init__(self) -> None:
+        # Here, before the work is sent to workers and before any load runs.
+        schemes = self.design.schemes if self.stand_in is None else ()
+        self._scheme_digests = [scheme_column(scheme, self._codes) for scheme in schemes]
+        for name, code in self.design.controllers():
+            self._codes.digest_of(code, name)
 
     def row(self, index: int) -> tuple[str, str | None]:
         """Return the row of the load at *index*, and those of its resources if they are kept."""
         if self.stand_in is not None:
             return json.dumps(self.stand_in(self.design[index])), None
-        page, setting, _, _ = self.design.indices(index)
-        config, cell = self._config(setting, page), self.design[index]
-        names = _columns_as_given(cell.options, config)
+        page, setting, scheme, _ = self.design.indices(index)
+        (config, digests), cell = self._setting(setting, page), self.design[index]
+        names = _columns_as_given(cell.options, config) | digests
+        names["scheme_digest"] = self._scheme_digests[scheme]
         timings: Sequence[Mapping[str, Any]] | None
         if isinstance(cell.page, HeaderLists):
             from h3sim.study.header_models import header_row  # lazy: most studies load pages
@@ -193,22 +210,23 @@ class LoadWork(StudyWork):
         else:
             spec = resolve_config(cell.page, cell.scheme, config)
             load = engine.simulate(replace(spec, seed=cell.seed))
-            row = row_of(load, metrics=self.design.metrics) | names
+            row = row_of(load, names=names, metrics=self.design.metrics)
             timings = [timing._asdict() for timing in load.timings] if self.has_resources else None
         resources = json.dumps(timings, allow_nan=False) if self.has_resources else None
         return json.dumps(row, allow_nan=False), resources
 
-    def _config(self, setting: int, page: int) -> LoadConfig:
-        """Return the config of a setting for a page: indices in the design.
+    def _setting(self, setting: int, page: int) -> Setting:
+        """Return a setting for a page: indices in the design.
 
         The last one is cached: seeds and schemes vary faster than settings, so that the cells of a
         batch mostly share it.
         """
         if self._resolved is None or self._resolved[0] != (setting, page):
-            result: LoadConfig | Exception
+            result: Setting | Exception
             try:
                 config = LoadConfig(**self.design.settings[setting])
-                result = config_for(self.design.pages[page], config)
+                config = config_for(self.design.pages[page], config)
+                result = Setting(config, setting_digests(config, self._codes))
             except Exception as caught:  # noqa: BLE001 - raised again below, for each of these cells
                 result = caught
             self._resolved = ((setting, page), result)
@@ -231,10 +249,12 @@ def _columns_as_given(options: dict[str, Any], config: LoadConfig) -> dict[str, 
     return columns
 
 
-def row_of(load: Load, *, metrics: Collection[str] = ()) -> dict[str, Any]:
+def row_of(
+    load: Load, *, names: Mapping[str, Any] | None = None, metrics: Collection[str] = ()
+) -> dict[str, Any]:
     """Return the row of *load*: its settings, then its metrics.
 
-    *metrics* names the on-demand metrics to include.
+    *names* are settings that the study knows, *metrics* names the on-demand metrics to include.
     """
     return {
         "page": load.page.name,
@@ -243,6 +263,7 @@ def row_of(load: Load, *, metrics: Collection[str] = ()) -> dict[str, Any]:
         "page_atf_bytes": sum(r.size_bytes for r in load.page.resources if r.above_the_fold),
         "scheme": load.scheme.name,
         **load.configuration,
+        **(names or {}),
         "version": __version__,
         **columns_of(load, on_demand=metrics),
     }

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import h3sim
+from h3sim import catalog
 from h3sim.errors import InputError, NothingToMeasureError
+from h3sim.headers import HeaderCompression
 from h3sim.results.figures import FIGURES
+from h3sim.schedulers import FifoScheduler
 from h3sim.study import Results
+from h3sim.study.code_identity import CodeDigests
 from h3sim.study.pairing import DETERMINED_BY, varying
+from h3sim.transport.congestion import NewRenoController
 from tests.helpers import page_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 BIG = page_of(
     {"id": "/", "kind": "document", "bytes": 14_000},
@@ -288,3 +295,140 @@ def test_what_differs_besides_the_compared_axis_is_named() -> None:
         joined.compare(0.01, over="loss", value="ms")
     with pytest.raises(NothingToMeasureError, match="they never agree in cc"):
         joined.compare(0.01, over="loss", value="ms", pool=["cc"])
+
+
+class Own(FifoScheduler):
+    """Scheduler that a user edits below."""
+
+    n_streams = 1
+
+
+class OwnController(NewRenoController):
+    """Controller that a user edits below."""
+
+    n_packets = 2
+
+
+FOUR_G, QUICHE = catalog.load_network("4g"), catalog.load_profile("quiche-chrome")
+assert FOUR_G.up is not None
+ONE_TWO: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
+    "edited uplink": (
+        {"network": FOUR_G},
+        {"network": replace(FOUR_G, up=replace(FOUR_G.up, loss=0.05))},
+        r"the network 4g \(network_digest: 2 versions of it\)",
+    ),
+    "edited profile": (
+        {"network": "4g", "transport_profile": QUICHE},
+        {"network": "4g", "transport_profile": replace(QUICHE, initial_window_bytes=30_000)},
+        r"the transport profile quiche-chrome \(profile_digest: 2 versions of it\)",
+    ),
+    "other codec": (
+        {"network": "4g", "header_compression": HeaderCompression(codec="hpack")},
+        {"network": "4g", "header_compression": HeaderCompression(codec="hpack", blocks=False)},
+        r"the settings of hpack \(codec_digest: 2 versions of it\)",
+    ),
+}
+DIGESTS = (
+    *("network_digest", "path_digest", "profile_digest"),
+    *("controller_digest", "codec_digest", "scheme_digest"),
+)
+REFUSING: dict[str, Callable[[Results], Any]] = {
+    "compare": lambda results: results.compare("rr"),
+    "relative_medians": lambda results: results.relative_medians("rr"),
+    "cdf": lambda results: results.plot.cdf(),
+}
+
+
+@pytest.mark.parametrize("call", REFUSING.values(), ids=REFUSING)
+@pytest.mark.parametrize("edit", ONE_TWO.values(), ids=ONE_TWO)
+def test_what_was_edited_under_its_name_is_no_partner_of_the_original(
+    edit: tuple[dict[str, Any], dict[str, Any], str], call: Callable[[Results], Any]
+) -> None:
+    original, edited, message = edit
+    joined = sweep(schemes="rr", **original).join(sweep(schemes="fifo", **edited))
+    with pytest.raises((InputError, NothingToMeasureError), match=message):
+        call(joined)
+    # Each version alone has pairs, and so have both together if the user wants that.
+    both = [sweep(schemes=["rr", "fifo"], **options) for options in (original, edited)]
+    assert [results.compare("rr")[1].pairs for results in both] == [1, 1]
+    (column,) = set(both[0].join(both[1]).axes) - {"scheme"}
+    assert both[0].join(both[1]).compare("rr", pool=[column])[1].pairs == 2
+
+
+@pytest.mark.parametrize("call", REFUSING.values(), ids=REFUSING)
+def test_a_scheme_edited_under_its_name_is_another_one(call: Callable[[Results], Any]) -> None:
+    fifo, chrome = catalog.load_scheme("fifo"), catalog.load_scheme("chrome-eps")
+    edited = replace(chrome, name="fifo")
+    joined = sweep(schemes=["rr", fifo]).join(sweep(schemes=edited))
+    message = r"the scheme fifo \(scheme_digest: 2 versions of it\)"
+    with pytest.raises((InputError, NothingToMeasureError), match=message):
+        call(joined)
+    # Remarks are no rules.
+    remarked = replace(fifo, notes="seen in the wild", caveat="beware")
+    assert list(sweep(schemes=fifo)) == list(sweep(schemes=remarked))
+
+
+def test_code_edited_under_its_name_is_another_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    def both() -> Results:
+        return sweep(schemes=["rr"], scheduler=[Own], network="4g", cc=["cubic", OwnController])
+
+    before = both()
+    assert before.axes == ("cc", "scheme")
+    assert list(before.join(both())) == list(before)
+    monkeypatch.setattr(Own, "n_streams", 2)
+    with pytest.raises(InputError, match=r"the scheme Own \(scheme_digest"):
+        before.join(both()).compare("rr", pool=["cc"])
+    monkeypatch.undo()
+    monkeypatch.setattr(OwnController, "n_packets", 3)
+    with pytest.raises(InputError, match=r"the congestion controller OwnController \(controller"):
+        before.join(both()).compare("rr", pool=["cc"])
+
+
+def test_workers_write_the_digests_that_this_process_does() -> None:
+    options: dict[str, Any] = {"scheduler": [Own], "cc": [OwnController, "bbr"], "network": "4g"}
+    here = h3sim.sweep(BIG, executor="serial", **options)
+    assert list(h3sim.sweep(BIG, executor="processes", workers=1, **options)) == list(here)
+
+
+def test_code_that_cannot_be_followed_has_one_digest(tmp_path: Path) -> None:
+    (tmp_path / "rules.txt").write_text("1", encoding="utf-8")
+
+    class Reading(FifoScheduler):
+        def __init__(self) -> None:
+            super().__init__()
+            self.rules = (tmp_path / "rules.txt").read_text(encoding="utf-8")
+
+    # Its loads are never reused, but they are loads of one scheduler all the same.
+    assert len({CodeDigests().digest_of(Reading, "Reading") for _ in range(2)}) == 2
+    one, two = (sweep(scheduler=[Reading]) for _ in range(2))
+    assert list(one) == list(two)
+
+
+def test_an_option_that_changes_the_uplink_alone_is_seen() -> None:
+    # The downlink loses a packet in a hundred already; the option makes the uplink do the same.
+    down, up = FOUR_G.down, FOUR_G.up
+    assert down is not None
+    assert up is not None
+    network = replace(FOUR_G, down=replace(down, loss=0.01))
+    without, with_ = (
+        sweep(schemes="rr", network=network),
+        sweep(schemes="fifo", network=network, loss=0.01),
+    )
+    with pytest.raises(InputError, match=r"the network 4g as options change it \(path_digest"):
+        without.join(with_).compare("rr")
+    # An edited network is no effect of an option that was compared.
+    edited = replace(network, up=replace(up, loss=0.2))
+    one = sweep(schemes="rr", network=network)
+    two = sweep(schemes="rr", network=edited, rtt_ms=500)
+    with pytest.raises(InputError, match="the network 4g"):
+        one.join(two).compare(one[0]["rtt_ms"], over="rtt_ms")
+
+
+def test_rows_without_digests_are_of_an_unknown_version() -> None:
+    known = sweep(schemes=["rr", "fifo"], network="4g")
+    old = Results.of(
+        {name: value for name, value in row.items() if name not in DIGESTS} for row in known
+    )
+    assert old.compare("rr")[1].geometric == known.compare("rr")[1].geometric
+    with pytest.raises(InputError, match=r"the network 4g .* unknown: rows of an older h3sim"):
+        known.join(old).compare("rr")
