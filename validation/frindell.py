@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from h3sim.headers import CodecSettings, HeaderCompression
 from h3sim.headers.base import HeaderLists, TimedSection
 from h3sim.papers import judge, list_findings, load_experiment
+from h3sim.papers.estimates import Loads
 from h3sim.papers.experiments import HeaderExperiment, header_figures
-from h3sim.papers.findings import Loads
 from h3sim.study import sweep
 from h3sim.study.header_study import header_rows
 from h3sim.units import ms

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from h3sim.papers import marx, minor_studies, sander
-from h3sim.papers.findings import Estimate, Loads
+from h3sim.papers.estimates import Estimate, Loads
 
 Row = dict[str, Any]
 

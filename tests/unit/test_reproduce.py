@@ -16,9 +16,10 @@ from h3sim.cli import main
 from h3sim.errors import UnknownNameError
 from h3sim.headers.synthetic_headers import request_section
 from h3sim.papers import experiment_names, list_findings, load_experiment, marx, report
+from h3sim.papers.estimates import Loads
 from h3sim.papers.experiments import HeaderExperiment, requests_of_load
 from h3sim.papers.figures import figure_of
-from h3sim.papers.findings import Loads, Verdict
+from h3sim.papers.findings import Verdict
 from h3sim.papers.reproduce import FIGURES, Reproduction, chosen_experiments, reproduce
 from h3sim.schema.fields import read_document, write_table
 from h3sim.schemes import scheme_to_dict

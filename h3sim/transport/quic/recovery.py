@@ -269,7 +269,7 @@ class Recovery:
         min_probe_ns = _MIN_TAIL_LOSS_PROBE_NS if len(self._sent) > 1 else _MIN_LAST_PROBE_NS
         probe_ns = max(2 * rtt.smoothed_rtt_ns, min_probe_ns)
         timeout_ns = max(rtt.smoothed_rtt_ns + 4 * rtt.rttvar_ns, _MIN_RETRANSMISSION_NS)
-        return _TAIL_LOSS_PROBES * probe_ns + (2**n_timeouts - 1) * timeout_ns
+        return _TAIL_LOSS_PROBES * probe_ns + ((1 << n_timeouts) - 1) * timeout_ns
 
     def on_path_rtt(self, rtt_ns: int) -> None:
         """Set the round-trip time measured by a handshake before navigation start."""
