@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from h3sim.errors import UnknownNameError
 from h3sim.metrics import slope
 from h3sim.page.categories import size_class
-from h3sim.papers.estimates import Estimate, Loads, PageValues, Resampling, combined, mean, tau
+from h3sim.papers.estimates import (
+    Estimate,
+    Loads,
+    PageValues,
+    Resampling,
+    combined,
+    mean,
+    over_pages,
+    tau,
+)
 from h3sim.study import resolve_pages, simulate
 from h3sim.trace import delivered_in_one_order, delivered_per_stream
 
@@ -70,14 +79,20 @@ def waterfalls(loads: Loads, paper: Mapping[str, float]) -> Figures:
         # Whose order is that of the paper's tables, with the patch and without it?
         for published in ("without", "with"):
             known = [r for r in times_ms if f"{published}.{r}" in paper]
-            figures[f"{name}.tau-{published}"] = Estimate(
-                tau([paper[f"{published}.{r}"] for r in known], [times_ms[r] for r in known])
+            # The page is one; its resources are drawn.
+            figures[f"{name}.tau-{published}"] = over_pages(
+                [(paper[f"{published}.{r}"], times_ms[r]) for r in known], _tau_of_columns
             )
     for name in ("ttfb-slope", "download", "longest", *_CHANGED_RESOURCES):
         if f"with.{name}" in figures:
             value = figures[f"with.{name}"].value / figures[f"without.{name}"].value
             figures[f"{name}.ratio"] = Estimate(value)
     return figures
+
+
+def _tau_of_columns(rows: Any) -> float:
+    left, right = rows.T.tolist()
+    return tau(left, right)
 
 
 def deep_buffers(loads: Loads, _paper: Mapping[str, float]) -> Figures:
