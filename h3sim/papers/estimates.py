@@ -6,6 +6,7 @@ import itertools
 import math
 import operator
 import statistics
+from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -433,7 +434,7 @@ def _centred_ranks(values: Sequence[float]) -> list[int]:
     ordered = sorted(values)
     n = len(values)
     # Ranks of ties may be halves: twice of them is an integer.
-    return [2 * ordered.index(value) + ordered.count(value) - n for value in values]
+    return [bisect_left(ordered, value) + bisect_right(ordered, value) - n for value in values]
 
 
 def _sign(a: float, b: float) -> int:

@@ -478,12 +478,16 @@ def judge(finding: Finding, figures: Mapping[str, Estimate]) -> Judgement:
     """
     claims = tuple(claim.judged(figures) for claim in finding.claims)
     stated = (reason.stated(figures) for reason in finding.reasons)
-    verdict = _verdict([claim.answer for claim in claims])
+    verdict = verdict_on([claim.answer for claim in claims])
     return Judgement(finding, verdict, claims, tuple(text for text in stated if text is not None))
 
 
-def _verdict(answers: Sequence[Answer | None]) -> Verdict:
-    """Return the verdict on a finding whose claims have these answers."""
+def verdict_on(answers: Sequence[Answer | None]) -> Verdict:
+    """Return the verdict on a finding whose claims have these answers.
+
+    >>> verdict_on([Answer.YES, Answer.UNDECIDED]), verdict_on([Answer.YES, Answer.REVERSED])
+    (<Verdict.UNDECIDED: 'undecided'>, <Verdict.REVERSED: 'reversed'>)
+    """
     if not answers or None in answers:
         return Verdict.CANNOT_BE_JUDGED
     if Answer.REVERSED in answers:
