@@ -48,7 +48,7 @@ __all__ = ["DOCS", "main", "written"]
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 README = DOCS.parent / "README.md"
-_COUNTS = re.compile(r"\d+ results of the papers( \| |:? )\d+ holds?[^|.\n]*?cannot be judged")
+_COUNTS = re.compile(r"\d+ results of the papers( \| | )\d+ holds?[^|.\n]*?cannot be judged")
 """The number of results, and how many of each verdict there are."""
 _TABLE = re.compile(r"(<!-- table ([\w-]+) -->\n).*?(<!-- end of table -->)", re.S)
 

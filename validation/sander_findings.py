@@ -9,7 +9,7 @@ from typing import NamedTuple
 from tabulate import tabulate
 
 from h3sim.papers.estimates import Estimate, combined, over_groups
-from h3sim.papers.findings import Answer, Claim, Criterion, Judged, Limit, verdict_on
+from h3sim.papers.findings import Claim, ClaimAnswer, Criterion, Judged, Limit, verdict_on
 from validation.sander_deltas import CLEAR, Deltas, Results
 from validation.sander_drops import by_controller, by_real_server
 from validation.sander_runs import PARALLEL, SCHEMES
@@ -46,17 +46,17 @@ class Finding(NamedTuple):
             for answer, claim in zip(answers, claims, strict=True)
         ]
         head = f"{self.id}: {self.paper}"
-        n_met = answers.count(Answer.YES)
+        n_met = answers.count(ClaimAnswer.YES)
         last = f"{self.id}: {verdict_on(answers).value} ({n_met} of {len(claims)})"
         return "\n".join([head, "", *self.tables(results), *marks, last])
 
 
-_ANSWERS: dict[Answer | None, str] = {
+_ANSWERS: dict[ClaimAnswer | None, str] = {
     None: "-",
-    Answer.YES: "yes",
-    Answer.NO: "NO",
-    Answer.REVERSED: "REVERSED",
-    Answer.UNDECIDED: "undecided",
+    ClaimAnswer.YES: "yes",
+    ClaimAnswer.NO: "NO",
+    ClaimAnswer.REVERSED: "REVERSED",
+    ClaimAnswer.UNDECIDED: "undecided",
 }
 
 

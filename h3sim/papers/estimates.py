@@ -393,12 +393,12 @@ def _row_quantiles(rows: Any, quantile: float) -> Any:
 
     ordered = np.sort(rows, axis=1)  # what is not a number comes last
     n_known = (~np.isnan(rows)).sum(axis=1)
-    place = quantile * np.maximum(n_known - 1, 0)
-    below = np.floor(place).astype(int)
+    rank = quantile * np.maximum(n_known - 1, 0)
+    below = np.floor(rank).astype(int)
     above = np.minimum(below + 1, np.maximum(n_known - 1, 0))
     index = np.arange(len(rows))
     low, high = ordered[index, below], ordered[index, above]
-    return low + (place - below) * (high - low)
+    return low + (rank - below) * (high - low)
 
 
 def tau(left: Sequence[float], right: Sequence[float]) -> float:

@@ -43,8 +43,8 @@ class Verdict(enum.Enum):
     CANNOT_BE_JUDGED = "cannot be judged"
 
 
-class Answer(enum.Enum):
-    """Answer to a claim."""
+class ClaimAnswer(enum.Enum):
+    """ClaimAnswer to a claim."""
 
     YES = "yes"
     NO = "no"
@@ -88,23 +88,23 @@ class Criterion(enum.Enum):
                 return -math.inf, limit
         return limit - margin, limit + margin
 
-    def answer(self, estimate: Estimate, limit: float) -> Answer:
+    def answer(self, estimate: Estimate, limit: float) -> ClaimAnswer:
         """Return whether *estimate* satisfies the criterion, with its interval if it has one.
 
         >>> tau = Estimate(0.9, 0.67, 0.96)
         >>> Criterion.AT_LEAST.answer(tau, 0.7), Criterion.AT_LEAST.answer(tau, 0.6)
-        (<Answer.UNDECIDED: 'undecided'>, <Answer.YES: 'yes'>)
+        (<ClaimAnswer.UNDECIDED: 'undecided'>, <ClaimAnswer.YES: 'yes'>)
         """
         value, low, high = estimate
         if low is None or high is None:
-            return Answer.YES if self.holds(value, limit) else Answer.NO
+            return ClaimAnswer.YES if self.holds(value, limit) else ClaimAnswer.NO
         n_ends = self.holds(low, limit) + self.holds(high, limit)
         if n_ends == 2:
-            return Answer.YES
+            return ClaimAnswer.YES
         first, last = self.region(limit)
-        # An interval that is wider than the region on both sides holds all of it.
-        is_wider = low < first and last < high
-        return Answer.UNDECIDED if n_ends or is_wider else Answer.NO
+        # It may hold an end of the region, or be wider than all of it; a point holds nothing else.
+        holds_end = low < high and (low <= first <= high or low <= last <= high)
+        return ClaimAnswer.UNDECIDED if n_ends or holds_end else ClaimAnswer.NO
 
     def opposes(self, estimate: Estimate, limit: float, neutral: float | None) -> bool:
         """Return whether *estimate* surely lies on the other side of *neutral* than the limit.
@@ -225,7 +225,7 @@ class Condition:
         )
         return replace(self, figure=_full_name(self.figure, study), limits=limits)
 
-    def answer(self, figures: Mapping[str, Estimate]) -> Answer | None:
+    def answer(self, figures: Mapping[str, Estimate]) -> ClaimAnswer | None:
         """Return the answer that *figures* give; None if one is missing."""
         return _combined_answer(
             None if compared is None else limit.criterion.answer(*compared)
@@ -258,13 +258,13 @@ def _full_name(name: Any, study: str) -> Any:
     return f"{study}:{name}" if isinstance(name, str) and ":" not in name else name
 
 
-def _combined_answer(answers: Iterable[Answer | None]) -> Answer | None:
+def _combined_answer(answers: Iterable[ClaimAnswer | None]) -> ClaimAnswer | None:
     """Return the answer to several conditions that all have to be met."""
     known = [*answers]
     if None in known:
         return None
-    worst = (Answer.REVERSED, Answer.NO, Answer.UNDECIDED)
-    return next((answer for answer in worst if answer in known), Answer.YES)
+    worst = (ClaimAnswer.REVERSED, ClaimAnswer.NO, ClaimAnswer.UNDECIDED)
+    return next((answer for answer in worst if answer in known), ClaimAnswer.YES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -300,8 +300,8 @@ class Claim(Condition):
             if isinstance(name, str) and estimate.low is not None:
                 difference = estimate
         answer = self.answer(figures)
-        if answer is not None and answer is not Answer.YES and is_reversed:
-            answer = Answer.REVERSED
+        if answer is not None and answer is not ClaimAnswer.YES and is_reversed:
+            answer = ClaimAnswer.REVERSED
         return Judged(self, figures.get(self.figure), " and ".join(expected), answer, difference)
 
 
@@ -311,7 +311,7 @@ class Judged(NamedTuple):
     claim: Claim
     figure: Estimate | None
     expected: str
-    answer: Answer | None
+    answer: ClaimAnswer | None
     """None if the figure, or one that is its limit, is missing."""
     difference: Estimate | None = None
     """Difference between the figure and the one that is its limit, over the same pages."""
@@ -324,9 +324,9 @@ class Judged(NamedTuple):
     @property
     def holds(self) -> bool | None:
         """True or False; None if the claim is undecided, or a figure is missing."""
-        if self.answer is None or self.answer is Answer.UNDECIDED:
+        if self.answer is None or self.answer is ClaimAnswer.UNDECIDED:
             return None
-        return self.answer is Answer.YES
+        return self.answer is ClaimAnswer.YES
 
 
 _PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
@@ -371,7 +371,7 @@ class Reason:
         names = _PLACEHOLDER.findall(self.text)
         if not all(name in figures for name in names):
             return None
-        if any(condition.answer(figures) is not Answer.YES for condition in self.conditions):
+        if any(condition.answer(figures) is not ClaimAnswer.YES for condition in self.conditions):
             return None
         return _PLACEHOLDER.sub(lambda found: str(figures[found[1]]), self.text)
 
@@ -457,7 +457,7 @@ class Judgement(NamedTuple):
 
     @property
     def note(self) -> str | None:
-        """How the publication is read; None if that is plain."""
+        """Reading of the publication; None if that is plain."""
         return self.finding.note or None
 
 
@@ -482,21 +482,23 @@ def judge(finding: Finding, figures: Mapping[str, Estimate]) -> Judgement:
     return Judgement(finding, verdict, claims, tuple(text for text in stated if text is not None))
 
 
-def verdict_on(answers: Sequence[Answer | None]) -> Verdict:
+def verdict_on(answers: Sequence[ClaimAnswer | None]) -> Verdict:
     """Return the verdict on a finding whose claims have these answers.
 
-    >>> verdict_on([Answer.YES, Answer.UNDECIDED]), verdict_on([Answer.YES, Answer.REVERSED])
-    (<Verdict.UNDECIDED: 'undecided'>, <Verdict.REVERSED: 'reversed'>)
+    >>> verdict_on([ClaimAnswer.YES, ClaimAnswer.UNDECIDED])
+    <Verdict.UNDECIDED: 'undecided'>
+    >>> verdict_on([ClaimAnswer.YES, ClaimAnswer.REVERSED])
+    <Verdict.REVERSED: 'reversed'>
     """
     if not answers or None in answers:
         return Verdict.CANNOT_BE_JUDGED
-    if Answer.REVERSED in answers:
+    if ClaimAnswer.REVERSED in answers:
         return Verdict.REVERSED
     # What undecided claims leave open: whether none, or all, of them hold.
     possible = set()
-    for undecided in (Answer.YES, Answer.NO):
-        resolved = [undecided if answer is Answer.UNDECIDED else answer for answer in answers]
-        n_yes = resolved.count(Answer.YES)
+    for undecided in (ClaimAnswer.YES, ClaimAnswer.NO):
+        resolved = [undecided if answer is ClaimAnswer.UNDECIDED else answer for answer in answers]
+        n_yes = resolved.count(ClaimAnswer.YES)
         possible.add((n_yes == len(resolved)) - (n_yes == 0))
     if len(possible) > 1:
         return Verdict.UNDECIDED

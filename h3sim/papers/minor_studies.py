@@ -255,7 +255,7 @@ FLAG_TITLES = {"si": "SpeedIndex", "atf": "ByteIndex above the fold", "all": "By
 VARIANTS = ("none", "documents", "images", "all")
 """Incremental resources in the variants of chrome-eps."""
 _SEQUENTIAL_SCHEME = "fifo"
-_MIN_MANY_RESOURCES = 50
+_MIN_MANY_RESOURCES = 30
 """Fewest resources of a page that counts as one of many streams."""
 _MIN_HIGH_LOSS = 0.05
 """Smallest loss rate that counts as high."""

@@ -15,7 +15,7 @@ from h3sim.papers.experiments import FORMAT as HEADER_STUDY
 from h3sim.papers.experiments import HeaderExperiment, experiment_names, load_experiment, page_files
 from h3sim.papers.findings import (
     CRITERIA,
-    Answer,
+    ClaimAnswer,
     FindingsFile,
     Judgement,
     Verdict,
@@ -131,7 +131,7 @@ _CLAIM = ObjectType(
     Property("figure", TEXT, of="claim.figure"),
     Property("value", NUMBER_OR_NONE),
     Property("expected", TEXT),
-    Property("answer", OrNone(Choice(Answer), none=None), "null if a figure is missing"),
+    Property("answer", OrNone(Choice(ClaimAnswer), none=None), "null if a figure is missing"),
     Property("holds", OrNone(Flag(), none=None), "null if undecided, or if a figure is missing"),
 )
 _JUDGEMENT = ObjectType(

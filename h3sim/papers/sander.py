@@ -55,9 +55,9 @@ def cells(loads: Loads, _paper: Mapping[str, float]) -> Figures:
     for network, here in loads.split("network"):
         # A load that was given up has no row: its page and seed are left out for all schemes.
         n_met = len({(row["page"], row["seed"]) for row in here.rows})
-        kept = finished.where(network=network)
-        n_kept = len({(row["page"], row["seed"]) for row in kept.rows})
-        figures[f"{title(network)}.left-out"] = Estimate(1 - n_kept / n_met)
+        complete = finished.where(network=network)
+        n_complete = len({(row["page"], row["seed"]) for row in complete.rows})
+        figures[f"{title(network)}.left-out"] = Estimate((n_met - n_complete) / n_met)
     return figures
 
 

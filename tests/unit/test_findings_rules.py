@@ -13,8 +13,8 @@ from h3sim.papers import list_findings
 from h3sim.papers.estimates import Estimate, mean, median, over_pages, share, shown, spearman, tau
 from h3sim.papers.findings import (
     FORMAT,
-    Answer,
     Claim,
+    ClaimAnswer,
     Condition,
     Criterion,
     Finding,
@@ -70,22 +70,23 @@ def test_a_finding_of_which_one_claim_fails_holds_in_part() -> None:
 def test_a_finding_is_reversed_if_any_of_its_claims_is() -> None:
     subject = finding(claim("a", Criterion.ABOVE, 1), claim("b", Criterion.ABOVE, 1))
     judgement = judge(subject, {"s:a": Estimate(2), "s:b": Estimate(0)})
-    assert [judged.answer for judged in judgement.claims] == [Answer.YES, Answer.REVERSED]
+    assert [judged.answer for judged in judgement.claims] == [ClaimAnswer.YES, ClaimAnswer.REVERSED]
     assert judgement.verdict is Verdict.REVERSED
 
 
 @pytest.mark.parametrize(
     ("low", "high", "answer"),
     [
-        (-0.382, -0.085, Answer.REVERSED),
-        (-0.3, 0.1, Answer.UNDECIDED),
-        (-0.3, 0, Answer.NO),  # it is not above 0, and may be 0
-        (0, 0.1, Answer.UNDECIDED),
-        (0.01, 0.1, Answer.YES),
+        (-0.382, -0.085, ClaimAnswer.REVERSED),
+        (-0.3, 0.1, ClaimAnswer.UNDECIDED),
+        (-0.3, 0, ClaimAnswer.UNDECIDED),  # it holds the limit
+        (0, 0, ClaimAnswer.NO),  # it is 0, which is not above
+        (0, 0.1, ClaimAnswer.UNDECIDED),
+        (0.01, 0.1, ClaimAnswer.YES),
     ],
 )
 def test_a_direction_is_answered_by_its_whole_interval(
-    low: float, high: float, answer: Answer
+    low: float, high: float, answer: ClaimAnswer
 ) -> None:
     (judged,) = judge(
         finding(claim("a", Criterion.ABOVE, 0)), {"s:a": Estimate(-0.272, low, high)}
@@ -102,16 +103,16 @@ def test_an_order_that_six_pages_decide_is_undecided() -> None:
 @pytest.mark.parametrize(
     ("low", "high", "answer"),
     [
-        (0.1, 0.3, Answer.YES),  # within 0.15 of 0.2
-        (0.1, 0.4, Answer.UNDECIDED),
-        (0.4, 0.6, Answer.NO),
-        (-0.9, 0.9, Answer.UNDECIDED),
-        (-0.5, -0.2, Answer.REVERSED),  # an effect, and the opposite one
-        (-0.5, 0.01, Answer.NO),
+        (0.1, 0.3, ClaimAnswer.YES),  # within 0.15 of 0.2
+        (0.1, 0.4, ClaimAnswer.UNDECIDED),
+        (0.4, 0.6, ClaimAnswer.NO),
+        (-0.9, 0.9, ClaimAnswer.UNDECIDED),
+        (-0.5, -0.2, ClaimAnswer.REVERSED),  # an effect, and the opposite one
+        (-0.5, 0.01, ClaimAnswer.NO),
     ],
 )
 def test_a_number_is_reversed_beyond_the_value_without_an_effect(
-    low: float, high: float, answer: Answer
+    low: float, high: float, answer: ClaimAnswer
 ) -> None:
     limits = (Limit(Criterion.POINTS, 0.2),)
     subject = Claim(statement="it is", figure="s:a", limits=limits, neutral=0)
@@ -143,7 +144,7 @@ def test_a_finding_is_undecided_if_undecided_claims_could_change_its_verdict(
     figures = {f"s:{number}": of_answer[name] for number, name in enumerate(names)}
     claims = (claim(str(number), Criterion.ABOVE, 1) for number in range(len(names)))
     judgement = judge(finding(*claims), figures)
-    assert [judged.answer for judged in judgement.claims] == [Answer(name) for name in names]
+    assert [judged.answer for judged in judgement.claims] == [ClaimAnswer(name) for name in names]
     assert judgement.verdict is verdict
 
 
@@ -152,14 +153,14 @@ def test_two_figures_of_the_same_pages_are_compared_page_by_page() -> None:
     slow, fast = [1.0, 5.0, 20.0, 50.0, 100.0, 200.0], [0.9, 4.0, 19.0, 48.0, 97.0, 190.0]
     figures = {"s:slow": mean(slow), "s:fast": mean(fast)}
     (judged,) = judge(finding(claim("slow", Criterion.ABOVE, "s:fast")), figures).claims
-    assert judged.answer is Answer.YES
+    assert judged.answer is ClaimAnswer.YES
     assert judged.difference is not None
     assert judged.difference.low is not None
     assert judged.difference.low > 0
     # Figures of other numbers of pages have nothing in common.
     apart = figures | {"s:fast": mean(fast[:-1])}
     (judged,) = judge(finding(claim("slow", Criterion.ABOVE, "s:fast")), apart).claims
-    assert judged.answer is Answer.UNDECIDED
+    assert judged.answer is ClaimAnswer.UNDECIDED
 
 
 def test_a_reason_is_stated_with_its_figures_and_only_where_they_bear_it_out() -> None:

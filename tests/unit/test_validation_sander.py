@@ -106,7 +106,7 @@ def test_losses_are_reported_by_their_shares() -> None:
     [
         ([(0.1, 0.3), (0.2, 0.4)], "X: holds (2 of 2)"),
         ([(0.1, 0.3), (-0.2, 0.4)], "X: undecided (1 of 2)"),
-        ([(0.1, 0.3), (-0.2, 0)], "X: in part (1 of 2)"),
+        ([(0.1, 0.3), (0, 0)], "X: in part (1 of 2)"),
         ([(0.1, 0.3), (-0.2, -0.1)], "X: reversed (1 of 2)"),
     ],
 )
