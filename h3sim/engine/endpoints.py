@@ -519,7 +519,7 @@ class EndpointDriver:
             self._on_woken(now_ns)
         self.flush(now_ns)
         # Silence ends with a timer at the latest, so it is early enough to look here.
-        if self._on_given_up is not None:
+        if self._on_given_up is not None and self.endpoint.has_probed:
             self._check_deadline(now_ns)
 
     def _check_deadline(self, now_ns: int) -> None:

@@ -100,6 +100,14 @@ class Endpoint(Generic[PacketT]):
         """Return the time of the next timer, or None."""
         raise NotImplementedError
 
+    @property
+    def has_probed(self) -> bool:
+        """True if the peer may be silent: a timer has expired, and nothing was acknowledged since.
+
+        Until then `deadline` need not be read: no rule is faster than a retransmission.
+        """
+        raise NotImplementedError
+
     def deadline(self) -> Deadline | None:
         """Return when the connection is given up if the peer stays silent, None if never.
 

@@ -230,6 +230,11 @@ class QuicEndpoint(Endpoint[QuicPacket]):
             soonest = at_ns
         return soonest
 
+    @property
+    def has_probed(self) -> bool:
+        """True if a probe timeout has expired, and nothing was acknowledged since."""
+        return self.recovery.pto_count > 0
+
     def deadline(self) -> Deadline | None:
         """Return when the connection is given up if the peer stays silent, None if never.
 

@@ -130,6 +130,11 @@ class TcpEndpoint(Endpoint[Segment]):
             at_ns = due_at_ns
         return at_ns
 
+    @property
+    def has_probed(self) -> bool:
+        """True if data was sent: nearly all timers of TCP are retransmission timeouts."""
+        return self._progress_at_ns is not None
+
     def deadline(self) -> Deadline | None:
         """Return when the connection is given up if the peer stays silent, None if never."""
         begin_ns, wait_ns = self._progress_at_ns, self._user_timeout_ns
