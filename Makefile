@@ -315,9 +315,10 @@ validate-intervals: $(READY) ## how often intervals of made-up studies cover the
 findings: $(DEV) ## judge every result of the papers again and rewrite docs/findings.md (quick: minutes); fails if a verdict changed (ARGS=--update)
 	@mkdir -p build
 	$(BIN)/h3sim reproduce all --store build/findings.db --markdown docs/findings.md --full-run docs/validation.md --figures build/findings $(ARGS)
+	$(BIN)/python -m tools.docs_tables
 
 # Those of papers whose full variant differs from the quick one.
-FULL := hol-blog-2020 wijnants-2018 http2-http3 incremental-flag sander-2022-fig-4 sander-2022-fig-5 sander-2022-fig-6 sander-2022-fig-7 \
+FULL := frindell-2017 hol-blog-2020 loss-map wijnants-2018 http2-http3 incremental-flag sander-2022-fig-4 sander-2022-fig-5 sander-2022-fig-6 sander-2022-fig-7 \
 	sander-2022-fig-8 sander-2022-fig-9 sander-2022-reno sander-2022-table-1
 .PHONY: findings-full
 findings-full: $(DEV) ## do the papers' experiments with all pages and seeds, and write them into docs/validation.md (hours); fails as findings does

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
 __all__ = [
+    "ConnectionTimeoutError",
     "ControllerError",
     "H3SimError",
     "InputError",
@@ -177,9 +178,10 @@ class StalledError(H3SimError, RuntimeError):
     nothing more can happen, still waiting for a.css: the scheduler 'mine' picks nobody
     """
 
-    GIVEN_UP = "given up after"
+    GIVEN_UP: ClassVar[str] = "given up after"
     """The start of the message of a load stopped at a limit. Studies store only the message, and
     recognize such loads by it."""
+    _stopped_words: ClassVar[str] = GIVEN_UP
 
     def __init__(
         self,
@@ -194,7 +196,7 @@ class StalledError(H3SimError, RuntimeError):
         self.because = because
         reason = "nothing more can happen"
         if limit_ns is not None:
-            reason = f"{self.GIVEN_UP} {limit_ns / 1e9:g} s of simulated time"
+            reason = f"{self._stopped_words} {limit_ns / 1e9:g} s of simulated time"
         if n_events is not None:
             reason = f"{reason} and {n_events:,} events"
         shown = ", ".join(self.waiting[:_MAX_SHOWN_RESOURCES])
@@ -208,6 +210,20 @@ class StalledError(H3SimError, RuntimeError):
         self,
     ) -> tuple[type[StalledError], tuple[tuple[str, ...], int | None, int | None, str]]:
         return type(self), (self.waiting, self.limit_ns, self.n_events, self.because)
+
+
+class ConnectionTimeoutError(StalledError):
+    """A connection of a load was given up by one of its ends, as its peer stayed silent.
+
+    *limit_ns* is the simulated time at which that happened, *because* the rule.
+
+    >>> print(ConnectionTimeoutError(["a.css"], 41 * 10**9, because="idle timeout"))
+    connection timed out after 41 s of simulated time, still waiting for a.css: idle timeout
+    """
+
+    TIMED_OUT: ClassVar[str] = "connection timed out after"
+    """The start of the message, as `GIVEN_UP`."""
+    _stopped_words: ClassVar[str] = TIMED_OUT
 
 
 class _PartError(H3SimError, RuntimeError):

@@ -1,6 +1,7 @@
 """Writes the tables of the documentation that say what is declared: `python -m tools.docs_tables`.
 
-A table stands between `<!-- table NAME -->` and `<!-- end of table -->`; a test compares them.
+A table stands between `<!-- table NAME -->` and `<!-- end of table -->`; a test compares them. The
+verdicts that docs/findings.md has are counted wherever a page says how many results hold.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import h3sim
 from h3sim.config.options import flags_of
 from h3sim.page import Resource
 from h3sim.papers.experiments import HeaderExperiment
-from h3sim.papers.findings import FindingsFile
+from h3sim.papers.findings import FindingsFile, Verdict
+from h3sim.papers.report import counted, verdicts_in
 from h3sim.papers.reproduce import REPRODUCTION
 from h3sim.results.configuration import FORMAT as LOAD
 from h3sim.results.figures import FIGURES
@@ -45,6 +47,9 @@ if TYPE_CHECKING:
 __all__ = ["DOCS", "main", "written"]
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
+README = DOCS.parent / "README.md"
+_COUNTS = re.compile(r"\d+ results of the papers( \| | )\d+ holds?[^|.\n]*?cannot be judged")
+"""The number of results, and how many of each verdict there are."""
 _TABLE = re.compile(r"(<!-- table ([\w-]+) -->\n).*?(<!-- end of table -->)", re.S)
 
 Row = tuple[str, ...]
@@ -207,12 +212,19 @@ def written(text: str) -> str:
     def table(found: re.Match[str]) -> Any:
         return f"{found[1]}\n{_markdown(_TABLES[found[2]]())}\n{found[3]}"
 
-    return _TABLE.sub(table, text)
+    return _COUNTS.sub(_counts, _TABLE.sub(table, text))
+
+
+def _counts(found: re.Match[str]) -> str:
+    """Return the number of findings in docs/findings.md, and of each verdict, in words."""
+    verdicts = verdicts_in((DOCS / "findings.md").read_text("utf-8"))
+    words = counted(map(Verdict, verdicts.values()))
+    return f"{len(verdicts)} results of the papers{found[1]}{words}"
 
 
 def main() -> None:
     """Write the tables of all pages."""
-    for path in sorted(DOCS.glob("*.md")):
+    for path in (README, *sorted(DOCS.glob("*.md"))):
         text = path.read_text("utf-8")
         path.write_text(written(text), "utf-8")
 

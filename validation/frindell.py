@@ -7,13 +7,14 @@ evenly. In his trace nothing was evicted, so the table here is as large as that 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from h3sim.headers import CodecSettings, HeaderCompression
 from h3sim.headers.base import HeaderLists, TimedSection
 from h3sim.papers import judge, list_findings, load_experiment
+from h3sim.papers.estimates import Loads
 from h3sim.papers.experiments import HeaderExperiment, header_figures
-from h3sim.papers.findings import Loads
 from h3sim.study import sweep
 from h3sim.study.header_study import header_rows
 from h3sim.units import ms
@@ -30,6 +31,8 @@ __all__ = ["judgements", "spacing_rows", "transport_rows"]
 
 _N_REQUESTS = 227
 _RUNS = 5
+_JUDGED_RUNS = 50
+"""Runs of each path by which findings are judged."""
 _INTERVAL_MS = 10.0
 _SPACINGS_MS = (2.0, 5.0, 10.0, 20.0, 50.0)
 _PATHS = ((100.0, 0.02), (200.0, 0.05))
@@ -58,8 +61,8 @@ def judgements() -> list[Judgement] | None:
     file = experiment.file
     if not isinstance(file, HeaderExperiment):
         raise TypeError("the study of Frindell 2017 compresses headers")
-    results = file.study([requests]).run(progress=False)
-    figures = header_figures(Loads(results, results.resources()), experiment.paper)
+    results = replace(file, runs=_JUDGED_RUNS).study([requests]).run(progress=False)
+    figures = header_figures(Loads(results), experiment.paper)
     named = {f"{experiment.name}:{name}": figure for name, figure in figures.items()}
     return [judge(f, named) for f in list_findings() if f.study == experiment.name]
 

@@ -6,10 +6,11 @@ import statistics
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
+from h3sim.papers.estimates import Estimate, median, share
 from validation.sander_runs import BASELINE, CELLS, Outcome, Run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
 __all__ = ["CLEAR", "Deltas", "Losses", "Results"]
 
@@ -41,7 +42,16 @@ class Deltas(NamedTuple):
     @property
     def equal(self) -> float:
         """The share of pages on which nothing differs."""
-        return sum(value == 0 for value in self.values) / len(self.values)
+        return self.share(lambda value: value == 0).value
+
+    @property
+    def estimate(self) -> Estimate:
+        """The median over pages with its interval."""
+        return median(self.values)
+
+    def share(self, is_counted: Callable[[float], bool]) -> Estimate:
+        """Return the share of pages whose difference is counted, with its interval."""
+        return share(map(is_counted, self.values))
 
 
 class Losses(NamedTuple):
@@ -49,6 +59,8 @@ class Losses(NamedTuple):
 
     rates: tuple[float, ...]
     bursts: dict[int, int]
+    by_page: tuple[tuple[float, ...], ...] = ()
+    """The same rates, those of each page together: pages are drawn for intervals."""
 
     @property
     def without(self) -> float:
@@ -111,7 +123,7 @@ class Results:
         """Return the differences in ByteIndex."""
         return self._deltas(network, scheme, to, lambda outcome: outcome.byte_index_ms)
 
-    def losses(self, network: str, schemes: Iterable[str]) -> Losses:
+    def losses(self, network: str, schemes: Sequence[str]) -> Losses:
         """Return the losses of all loads of a cell with any of *schemes*."""
         outcomes = [
             outcome
@@ -122,8 +134,13 @@ class Results:
         bursts: Counter[int] = Counter()
         for outcome in outcomes:
             bursts.update(outcome.bursts)
-        rates = tuple(outcome.lost / max(outcome.sent, 1) for outcome in outcomes)
-        return Losses(rates, dict(bursts))
+        of_pages: dict[int, list[float]] = {}
+        for scheme in schemes:
+            for page, of_page in self._outcomes[network, scheme].items():
+                of_pages.setdefault(page, []).extend(map(_rate, of_page))
+        rates = tuple(map(_rate, outcomes))
+        by_page = tuple(tuple(of_pages[page]) for page in sorted(of_pages))
+        return Losses(rates, dict(bursts), by_page)
 
     def title(self, network: str) -> str:
         """Return how tables call a cell."""
@@ -138,3 +155,8 @@ class Results:
             for n in sorted(ours)
         )
         return Deltas(tuple((a - b) / (b + _EPSILON) for a, b in medians))
+
+
+def _rate(outcome: Outcome) -> float:
+    """Return the share of packets that a load lost."""
+    return outcome.lost / max(outcome.sent, 1)

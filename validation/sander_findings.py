@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from tabulate import tabulate
 
-from validation.sander_deltas import Deltas, Results
+from h3sim.papers.estimates import Estimate, combined, over_groups
+from h3sim.papers.findings import Claim, ClaimAnswer, Criterion, Judged, Limit, verdict_on
+from validation.sander_deltas import CLEAR, Deltas, Results
 from validation.sander_drops import by_controller, by_real_server
 from validation.sander_runs import PARALLEL, SCHEMES
 
-__all__ = ["FINDINGS", "Claim", "Finding"]
+__all__ = ["FINDINGS", "Finding", "claim"]
 
 _BANDWIDTHS = tuple(f"sander-{rate}mbps-100ms" for rate in (1, 2, 5, 10))
 _FASTEST = "sander-50mbps-100ms"
@@ -25,13 +28,6 @@ _EPS = "sander-firefox-eps"
 Figure = Callable[[str, str], Deltas]
 
 
-class Claim(NamedTuple):
-    """One thing that a finding says, and whether it came out."""
-
-    text: str
-    holds: bool
-
-
 class Finding(NamedTuple):
     """A finding: what the paper says, over which cells; what makes tables and claims of runs."""
 
@@ -39,17 +35,51 @@ class Finding(NamedTuple):
     paper: str
     networks: tuple[str, ...]
     tables: Callable[[Results], list[str]]
-    claims: Callable[[Results], list[Claim]]
+    claims: Callable[[Results], list[Judged]]
 
     def report(self, results: Results) -> str:
         """Return the finding as text: the paper's words, tables, claims and a verdict."""
         claims = self.claims(results)
-        held = sum(claim.holds for claim in claims)
-        verdict = {0: "does not come out", len(claims): "comes out"}.get(held, "partly")
-        marks = [f"  {'yes' if claim.holds else 'NO ':3} {claim.text}" for claim in claims]
+        answers = [claim.answer for claim in claims]
+        marks = [
+            f"  {_ANSWERS[answer]:9} {_result(claim)}"
+            for answer, claim in zip(answers, claims, strict=True)
+        ]
         head = f"{self.id}: {self.paper}"
-        last = f"{self.id}: {verdict} ({held} of {len(claims)})"
+        n_met = answers.count(ClaimAnswer.YES)
+        last = f"{self.id}: {verdict_on(answers).value} ({n_met} of {len(claims)})"
         return "\n".join([head, "", *self.tables(results), *marks, last])
+
+
+_ANSWERS: dict[ClaimAnswer | None, str] = {
+    None: "-",
+    ClaimAnswer.YES: "yes",
+    ClaimAnswer.NO: "NO",
+    ClaimAnswer.REVERSED: "REVERSED",
+    ClaimAnswer.UNDECIDED: "undecided",
+}
+
+
+def claim(
+    text: str,
+    criterion: Criterion,
+    figure: Estimate,
+    limit: Estimate | float,
+    *more: tuple[Criterion, float],
+) -> Judged:
+    """Return whether *figure* meets a criterion, by the rules of docs/findings.md."""
+    figures = {"s:figure": figure}
+    limits = [Limit(criterion, limit if isinstance(limit, float | int) else "s:limit")]
+    if not isinstance(limit, float | int):
+        figures["s:limit"] = limit
+    limits += (Limit(*each) for each in more)
+    return Claim(statement=text, figure="s:figure", limits=tuple(limits)).judged(figures)
+
+
+def _result(judged: Judged) -> str:
+    """Return the claim with its figure, and with the difference that decides it."""
+    decisive = "" if judged.difference is None else f"; difference {judged.difference}"
+    return f"{judged.claim.statement}: {judged.figure}, {judged.expected}{decisive}"
 
 
 def _short(scheme: str) -> str:
@@ -91,34 +121,58 @@ def _deltas(
 
 
 def _for_all(
-    text: str, holds: Callable[[str], bool], schemes: Sequence[str] = PARALLEL
-) -> list[Claim]:
-    return [Claim(f"{_short(scheme)}: {text}", holds(scheme)) for scheme in schemes]
+    text: str,
+    criterion: Criterion,
+    compare: Callable[[str], tuple[Estimate, Estimate]],
+    schemes: Sequence[str] = PARALLEL,
+) -> list[Judged]:
+    return [claim(f"{_short(scheme)}: {text}", criterion, *compare(scheme)) for scheme in schemes]
 
 
-def _bandwidth_claims(results: Results) -> list[Claim]:
+def _has_more(value: float) -> bool:
+    return value > CLEAR
+
+
+def _has_less(value: float) -> bool:
+    return value < -CLEAR
+
+
+def _bandwidth_claims(results: Results) -> list[Judged]:
     slow, fast = _BANDWIDTHS[0], _BANDWIDTHS[-1]
     return [
         *_for_all(
-            "bytes blocked are reduced less at 10 Mbit/s than at 1 (median)",
-            lambda s: results.hol(fast, s).median > results.hol(slow, s).median,
+            "median change of bytes blocked at 10 Mbit/s, above that at 1",
+            Criterion.ABOVE,
+            lambda s: (results.hol(fast, s).estimate, results.hol(slow, s).estimate),
         ),
         *_for_all(
-            "more pages have more bytes blocked than with chrome at 10 Mbit/s than at 1",
-            lambda s: results.hol(fast, s).more > results.hol(slow, s).more,
+            "share of pages with more bytes blocked at 10 Mbit/s, above that at 1",
+            Criterion.ABOVE,
+            lambda s: (
+                results.hol(fast, s).share(_has_more),
+                results.hol(slow, s).share(_has_more),
+            ),
         ),
     ]
 
 
-def _loss_free_claims(results: Results) -> list[Claim]:
-    at_10 = results.hol(_BANDWIDTHS[-1], _RR).equal
-    at_50 = results.losses(_FASTEST, SCHEMES).without
+def _loss_free_claims(results: Results) -> list[Judged]:
+    at_50 = results.losses(_FASTEST, SCHEMES)
     return [
-        Claim(
-            f"some 30 % of the pages without a difference at 10 Mbit/s, +-15: {at_10:.0%}",
-            0.15 <= at_10 <= 0.45,
+        claim(
+            "rr at 10 Mbit/s: share of pages without a difference",
+            Criterion.POINTS,
+            results.hol(_BANDWIDTHS[-1], _RR).share(lambda value: value == 0),
+            0.3,
         ),
-        Claim(f"more than 80 % of the loads without loss at 50 Mbit/s: {at_50:.0%}", at_50 > 0.8),
+        claim(
+            "share of loads without loss at 50 Mbit/s",
+            Criterion.AT_LEAST,
+            over_groups(
+                [[rate == 0 for rate in rates] for rates in at_50.by_page], statistics.fmean
+            ),
+            0.8,
+        ),
     ]
 
 
@@ -146,74 +200,111 @@ def _loss_table(results: Results) -> list[str]:
     ]
 
 
-def _queue_claims(results: Results) -> list[Claim]:
-    longest = results.losses(_BANDWIDTHS[-1], SCHEMES).longest
+def _queue_claims(results: Results) -> list[Judged]:
+    longest = Estimate(results.losses(_BANDWIDTHS[-1], SCHEMES).longest)
     claims = [
-        Claim(
-            f"bursts of up to 20 packets at 10 Mbit/s, within a factor of 2: {longest}",
-            10 <= longest <= 40,
+        claim(
+            "longest burst of any load at 10 Mbit/s",
+            Criterion.AT_LEAST,
+            longest,
+            10,
+            (Criterion.AT_MOST, 40),
         )
     ]
     for network in _BANDWIDTHS:
-        median = results.losses(network, SCHEMES).rate_at(0.5, only_with=True)
-        text = f"{results.title(network)}: the median loss rate of loads with loss is 2 to 7 %"
-        claims.append(Claim(f"{text}: {median:.1%}", 0.02 <= median <= 0.07))
+        of_pages = results.losses(network, SCHEMES).by_page
+        with_loss = [[rate for rate in rates if rate] for rates in of_pages]
+        claims.append(
+            claim(
+                f"{results.title(network)}: median loss rate of loads with loss",
+                Criterion.AT_LEAST,
+                over_groups(with_loss, statistics.median),
+                0.02,
+                (Criterion.AT_MOST, 0.07),
+            )
+        )
     return claims
 
 
-def _random_claims(results: Results) -> list[Claim]:
-    def least_reduced(network: str) -> bool:
-        others = (results.hol(network, s).median for s in PARALLEL if s != _EPS)
-        return results.hol(network, _EPS).median > max(others)
+def _random_claims(results: Results) -> list[Judged]:
+    def smallest_reduction(network: str) -> Estimate:
+        others = [results.hol(network, s).estimate for s in PARALLEL if s != _EPS]
+        return combined(_largest, *others)
 
     return [
         *_for_all(
-            "bytes blocked are reduced more at 5 % than at 0 % (median)",
-            lambda s: results.hol(_LOSSES[-1], s).median < results.hol(_LOSSES[0], s).median,
+            "median change of bytes blocked at 5 %, below that at 0 %",
+            Criterion.BELOW,
+            lambda s: (results.hol(_LOSSES[-1], s).estimate, results.hol(_LOSSES[0], s).estimate),
         ),
         *(
-            Claim(f"{results.title(n)}: firefox-eps reduces bytes blocked least", least_reduced(n))
+            claim(
+                f"{results.title(n)}: firefox-eps, above the smallest reduction of the others",
+                Criterion.ABOVE,
+                results.hol(n, _EPS).estimate,
+                smallest_reduction(n),
+            )
             for n in _LOSSES[1:]
         ),
     ]
 
 
-def _round_trip_claims(results: Results) -> list[Claim]:
+def _largest(*values: float) -> float:
+    return max(values)
+
+
+def _smallest(*values: float) -> float:
+    return min(values)
+
+
+def _round_trip_claims(results: Results) -> list[Judged]:
     near, far = _ROUND_TRIPS[0], _ROUND_TRIPS[-1]
-    rr = results.speed(near, _RR)
-    share = rr.more / len(rr.values)
     return [
         *_for_all(
-            "bytes blocked are reduced more at 10 ms than at 100 (median)",
-            lambda s: results.hol(near, s).median < results.hol(far, s).median,
+            "median change of bytes blocked at 10 ms, below that at 100",
+            Criterion.BELOW,
+            lambda s: (results.hol(near, s).estimate, results.hol(far, s).estimate),
         ),
         *_for_all(
-            "more pages have a worse SpeedIndex at 10 ms than at 100",
-            lambda s: results.speed(near, s).more > results.speed(far, s).more,
+            "share of pages with a worse SpeedIndex at 10 ms, above that at 100",
+            Criterion.ABOVE,
+            lambda s: (
+                results.speed(near, s).share(_has_more),
+                results.speed(far, s).share(_has_more),
+            ),
         ),
-        Claim(
-            f"rr at 10 ms is worse on some 50 % of the pages, +-15: {share:.0%}",
-            0.35 <= share <= 0.65,
+        claim(
+            "rr: that share at 10 ms",
+            Criterion.POINTS,
+            results.speed(near, _RR).share(_has_more),
+            0.5,
         ),
     ]
 
 
-def _burst_claims(results: Results) -> list[Claim]:
+def _burst_claims(results: Results) -> list[Judged]:
     single, long = _BURSTS[0], _BURSTS[-1]
+    worse = {s: results.speed(long, s).estimate for s in PARALLEL}
     agnostic, firefox = PARALLEL[:2], PARALLEL[2:]
-    worse = {s: results.speed(long, s).median for s in PARALLEL}
     return [
         *_for_all(
-            "bytes blocked are reduced less in bursts of 15 than one by one (median)",
-            lambda s: results.hol(long, s).median > results.hol(single, s).median,
+            "median change of bytes blocked in bursts of 15, above that one by one",
+            Criterion.ABOVE,
+            lambda s: (results.hol(long, s).estimate, results.hol(single, s).estimate),
         ),
         *_for_all(
-            "fewer pages have a better SpeedIndex in bursts of 15 than one by one",
-            lambda s: results.speed(long, s).less < results.speed(single, s).less,
+            "share of pages with a better SpeedIndex in bursts of 15, below that one by one",
+            Criterion.BELOW,
+            lambda s: (
+                results.speed(long, s).share(_has_less),
+                results.speed(single, s).share(_has_less),
+            ),
         ),
-        Claim(
-            "rr and wrr have a worse SpeedIndex than both of firefox's in bursts of 15 (median)",
-            min(worse[s] for s in agnostic) > max(worse[s] for s in firefox),
+        claim(
+            "SpeedIndex of the better of rr and wrr in bursts of 15, above the worse of firefox's",
+            Criterion.ABOVE,
+            combined(_smallest, *(worse[s] for s in agnostic)),
+            combined(_largest, *(worse[s] for s in firefox)),
         ),
     ]
 
@@ -227,16 +318,16 @@ def _batched_tables(results: Results) -> list[str]:
     ]
 
 
-def _batched_claims(results: Results) -> list[Claim]:
+def _batched_claims(results: Results) -> list[Judged]:
     return [
-        Claim(
-            f"{results.title(n)}: {what} than with rr (median)", f(n, _BATCHED, to=_RR).median < 0
+        claim(
+            f"{results.title(n)}: {what} relative to rr, median change",
+            Criterion.BELOW,
+            figure(n, _BATCHED, to=_RR).estimate,
+            0,
         )
         for n in _BURSTS[1:]
-        for what, f in (
-            ("fewer bytes blocked", results.hol),
-            ("a better SpeedIndex", results.speed),
-        )
+        for what, figure in (("bytes blocked", results.hol), ("SpeedIndex", results.speed))
     ]
 
 

@@ -20,7 +20,7 @@ import h3sim
 from h3sim import catalog
 from h3sim.cli.command import progress_bar
 from h3sim.metrics import SAMPLE_MS
-from h3sim.papers.findings import tau
+from h3sim.papers.estimates import tau
 from h3sim.units import ms
 
 if TYPE_CHECKING:

@@ -32,8 +32,7 @@ def _print_list(options: Options) -> int:
     rows = []
     for name in experiment_names():
         experiment = load_experiment(name)
-        quick = "not reduced" if experiment.is_about_headers else str(experiment.quick)
-        rows.append((name, experiment.title, quick))
+        rows.append((name, experiment.title, str(experiment.quick)))
     headers = ("experiment", "description", "quick variant")
     print(Table(headers, rows).to_text(options.width))
     return 0
@@ -82,21 +81,21 @@ def _print_run(run: ExperimentRun, width: int | None) -> None:
 
 def _print_judgement(judgement: Judgement, width: int | None) -> None:
     """Print a verdict with its claims."""
-    finding, verdict, claims = judgement
-    output.show(width, f"{finding.id}: {verdict.value}")
-    for text in (finding.statement, finding.cannot or finding.reason):
+    finding = judgement.finding
+    output.show(width, f"{finding.id}: {judgement.verdict.value}")
+    for text in (finding.statement, judgement.reason, judgement.note):
         if text:
             print(textwrap.indent(output.fitted(text, None if width is None else width - 2), "  "))
-    if claims:
+    if judgement.claims:
         rows = report.claim_rows(judgement)
-        print(Table(("holds", "claim", "h3sim (95 %)", "limit"), rows).to_text(width))
+        print(Table(("", "claim", "h3sim (95 %)", "limit"), rows).to_text(width))
     print()
 
 
 def _write_document(done: Reproduction, path: Path, options: Options) -> bool:
     """Write the document unless a verdict changed without --update; return whether it was."""
     current = _current_text(path)
-    full = None if options.full_run is None else report.verdicts_in(_current_text(options.full_run))
+    full = None if options.full_run is None else report.findings_in(_current_text(options.full_run))
     text = report.written_into(current, done, full)
     before, now = report.verdicts_in(current), report.verdicts_in(text)
     changed = [
@@ -184,7 +183,7 @@ def _make_figures_folder(folder: str, _: Options) -> str:
     ),
     Argument(
         "--full-run FILE",
-        "with --markdown: publish the verdicts in FILE, which --markdown wrote after a full"
+        "with --markdown: publish the findings in FILE, which --markdown wrote after a full"
         " run, in place of the quick ones",
         read=_read_full_run_path,
     ),

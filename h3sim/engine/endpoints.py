@@ -11,6 +11,7 @@ from h3sim import rng
 from h3sim.constants import FRAME_HEADER_BYTES, IP_HEADER_BYTES, STREAM_ID_STEP, UNLIMITED_BYTES
 from h3sim.engine.environment import EventPriority, FifoEventQueue
 from h3sim.engine.transport import TransportTrace
+from h3sim.errors import ConnectionTimeoutError
 from h3sim.http import StreamSender
 from h3sim.schedulers import RankScheduler
 from h3sim.signals import H2Priority
@@ -287,6 +288,7 @@ class EndpointFactory:
         is_server = role is Role.SERVER
         settings = self._profile.quic if is_server else self._profile.quic_client
         peer = self._profile.quic_client if is_server else self._profile.quic
+        timeouts_ns = [t for t in (settings.idle_timeout_ns, peer.idle_timeout_ns) if t is not None]
         endpoint_class = TimerGranularityEndpoint if settings.has_event_loop else QuicEndpoint
         return endpoint_class(
             settings,
@@ -294,6 +296,7 @@ class EndpointFactory:
             source,
             Handshake(self._profile.quic, role, self._mode),
             peer_max_ack_delay_ns=peer.max_ack_delay_ns,
+            idle_timeout_ns=min(timeouts_ns, default=None),
             path_rtt_ns=path_rtt_ns,
             has_ecn=self._profile.ecn,
         )
@@ -362,16 +365,20 @@ class EndpointDriver:
 
     *log* is called with each packet sent, its time and its arrival; *on_woken* is called after each
     timer. Without *wakes_idle*, a timer that has become obsolete does not wake the endpoint.
+    *on_given_up* is called, once, with the time and the reason if the endpoint gives the connection
+    up.
     """
 
     __slots__ = (
         "_armed_at_ns",
+        "_checked_at_ns",
         "_due_at_ns",
         "_environment",
         "_handles_packets",
         "_is_flush_due",
         "_link",
         "_log",
+        "_on_given_up",
         "_on_woken",
         "_overhead_bytes",
         "_peer_arrivals",
@@ -389,6 +396,7 @@ class EndpointDriver:
         log: SendHook | None,
         on_woken: Callable[[int], None] | None = None,
         wakes_idle: bool = False,
+        on_given_up: Callable[[int, str], None] | None = None,
     ) -> None:
         # Any transport: only the receivers of what arrives depend on its type.
         self.endpoint: Endpoint[Any] = end.endpoint
@@ -405,6 +413,9 @@ class EndpointDriver:
         self._log = log
         self._on_woken = on_woken
         self._wakes_idle = wakes_idle
+        self._on_given_up = on_given_up
+        self._checked_at_ns: int | None = None
+        """Time of the event that will check the endpoint's deadline; None without one."""
         self._armed_at_ns: int | None = None
         """Time of the event that will wake the endpoint; None without one."""
         self._due_at_ns: int | None = None
@@ -516,6 +527,37 @@ class EndpointDriver:
         if self._on_woken is not None:
             self._on_woken(now_ns)
         self.flush(now_ns)
+        # Silence ends with a timer at the latest, so it is early enough to look here.
+        if self._on_given_up is not None and self.endpoint.has_probed:
+            self._check_deadline(now_ns)
+
+    def _check_deadline(self, now_ns: int) -> None:
+        """Give the connection up if its deadline has passed; otherwise check again then."""
+        deadline = self.endpoint.deadline()
+        if deadline is None:
+            return
+        if deadline.at_ns <= now_ns:
+            if self._on_given_up is not None:
+                self._on_given_up(now_ns, deadline.reason)
+        elif self._checked_at_ns is None or deadline.at_ns < self._checked_at_ns:
+            self._checked_at_ns = deadline.at_ns
+            self._environment.at(deadline.at_ns, _SEND, self._on_deadline, deadline.at_ns)
+
+    def _on_deadline(self, checked_at_ns: int, now_ns: int) -> None:
+        """Check the deadline, which packets that arrived since may have postponed."""
+        if checked_at_ns == self._checked_at_ns:
+            self._checked_at_ns = None
+            self._check_deadline(now_ns)
+
+
+def _give_up_client(now_ns: int, reason: str) -> None:
+    """End the load, as its client has given the connection up."""
+    raise ConnectionTimeoutError((), now_ns, because=f"client's {reason}")
+
+
+def _give_up_server(now_ns: int, reason: str) -> None:
+    """End the load, as its server has given the connection up."""
+    raise ConnectionTimeoutError((), now_ns, because=f"server's {reason}")
 
 
 _UNIDIRECTIONAL: Final = 2
@@ -555,7 +597,10 @@ class EndpointTransport:
         client = factory.end(Role.CLIENT, self.request_streams, rtt_ns=rtt_ns)
         server = factory.end(Role.SERVER, response_streams, rtt_ns=rtt_ns)
         self._client = EndpointDriver(
-            client, environment, log=log.of(client.endpoint, is_down=False)
+            client,
+            environment,
+            log=log.of(client.endpoint, is_down=False),
+            on_given_up=_give_up_client,
         )
         self._record_recovery = log.recovery_callback(server.endpoint, response_streams)
         self._server = EndpointDriver(
@@ -564,6 +609,7 @@ class EndpointTransport:
             log=log.of(server.endpoint, is_down=True),
             on_woken=self._record_recovery,
             wakes_idle=True,
+            on_given_up=_give_up_server,
         )
         self._application: Application
         self._connected_at_ns: int | None = None

@@ -95,6 +95,7 @@ class _Direction:
         """Encode a section, and send its instructions first; return its size."""
         self._note_packet(now_ns)
         *instructions, section = self._sender.encode(stream_id, fields)
+        self.run.n_evicted = self._sender.encoder.n_evicted
         # Instructions first: the section may refer to the entries that they insert, and a decoder
         # without them is blocked (RFC 9204 § 2.1.2).
         for part in instructions:

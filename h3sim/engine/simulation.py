@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from h3sim.engine.browser_driver import Requester
 from h3sim.engine.builders import ConstantRateBuilder, LinkBuilder, LoadRun
 from h3sim.engine.environment import EventPriority
-from h3sim.errors import StalledError
+from h3sim.errors import ConnectionTimeoutError, StalledError
 from h3sim.lazy import gc_paused
 from h3sim.page.hosts import host_names
 from h3sim.results.connections import Connection
@@ -51,6 +51,7 @@ def run_load(
     """Load the page of *driver* over *connections*.
 
     Raises:
+        ConnectionTimeoutError: if an end of a connection gives it up.
         StalledError: if the load does not end, or not within *limit_ns*.
     """
     browser = driver.browser
@@ -63,8 +64,14 @@ def run_load(
         environment.at(limit_ns, EventPriority.SEND, on_limit, None)
     driver.requester = connections
     connections.begin(driver.on_connected)
-    if environment.run_load():
-        return
+    try:
+        if environment.run_load():
+            return
+    except ConnectionTimeoutError as error:
+        # The endpoint does not know what the browser waits for.
+        raise ConnectionTimeoutError(
+            browser.waiting, error.limit_ns, because=error.because
+        ) from None
     if environment.has_overrun:
         n_events = environment.overrun_events
         is_of_load = n_events == environment.max_events
@@ -90,6 +97,7 @@ def simulate(
     Raises:
         PageError: if the page takes more than `MAX_PACKETS` packets.
         NetworkError: if a queue of the network cannot hold a packet of the profile.
+        ConnectionTimeoutError: if an end of a connection gives it up, as its peer stays silent.
         StalledError: if the load does not end, or not within its limit, or in too many events.
     """
     run = LoadRun(spec, tuple(processes), record_packets, progress)
@@ -175,7 +183,8 @@ def _naming_custom_scheduler(scheme: Scheme) -> Iterator[None]:
         yield
     except StalledError as error:
         kind = scheme.mechanism
-        if error.n_events is not None or not isinstance(kind, CustomScheduler):
+        is_timeout = isinstance(error, ConnectionTimeoutError)
+        if is_timeout or error.n_events is not None or not isinstance(kind, CustomScheduler):
             raise
         reason = f"the scheduler {kind.value!r} picks none of the streams that have data"
         if error.limit_ns is not None:  # the network may just be slow, so only ask

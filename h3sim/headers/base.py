@@ -78,6 +78,10 @@ class Held(NamedTuple):
 class SectionEncoder(Protocol):
     """The sending side of a scheme. A stream carries one section."""
 
+    @property
+    def n_evicted(self) -> int | None:
+        """The entries that were evicted so far; None if the library does not report them."""
+
     def start(self) -> bytes:
         """Return the initial bytes of the encoder stream."""
 
@@ -306,6 +310,8 @@ class HeaderRun:
     n_packets: int = 0
     n_lost: int = 0
     max_held: Held = _NOTHING_HELD
+    n_evicted: int | None = None
+    """Entries evicted from the encoder's table; None if the library does not report them."""
 
     @classmethod
     def over(cls, runs: Iterable[HeaderRun]) -> HeaderRun:
@@ -318,6 +324,8 @@ class HeaderRun:
             total.n_packets += run.n_packets
             total.n_lost += run.n_lost
             total.note_held(run.max_held)
+            if run.n_evicted is not None:
+                total.n_evicted = (total.n_evicted or 0) + run.n_evicted
         return total
 
     def note_held(self, held: Held) -> None:

@@ -202,6 +202,8 @@ class EarlyQpackEncoder:
         self._n_indexes = 0
         self._valid_bytes = 0
         self._deleted_bytes = 0
+        self.n_evicted = 0
+        """The entries that were deleted so far."""
         self._feedback = b""
         """Bytes of the decoder stream that are no complete bitmap yet."""
 
@@ -310,6 +312,7 @@ class EarlyQpackEncoder:
         """Delete an entry; it takes room until the decoder confirms its removal."""
         del self._entries[entry.index]
         self._valid_bytes -= entry.n_bytes
+        self.n_evicted += 1
         self._deleted[entry.index] = entry
         self._deleted_bytes += entry.n_bytes
         # The name may be that of a newer entry now. No older entry takes its place: references by

@@ -46,6 +46,8 @@ class HpackEncoder:
         self._hpack: Any = import_extra("hpack").Encoder()
         self._hpack.header_table_size = settings.table_bytes
         self._next_number = 0
+        self.n_evicted: int | None = None
+        """None: the library does not report evictions."""
 
     def start(self) -> bytes:
         """Return nothing: a table size update is part of the first block."""

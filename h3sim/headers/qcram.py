@@ -150,6 +150,8 @@ class QcramEncoder:
         self._acked_out_of_order: set[int] = set()
         self._has_evicted = False
         """True if encoding the current block has evicted an entry."""
+        self.n_evicted = 0
+        """The entries that were evicted so far."""
 
     @property
     def table_bytes(self) -> int:
@@ -248,6 +250,7 @@ class QcramEncoder:
         entry = self._entries.popleft()
         self._table_bytes -= entry_bytes(*entry.field)
         self._has_evicted = True
+        self.n_evicted += 1
         del self._entry_of[entry.field]  # no field is inserted twice
         named = self._entries_by_name[entry.field[0]]
         named.popleft()

@@ -131,6 +131,8 @@ class QpackEncoder:
         self._malformed_error: type[Exception] = pylsqpack.DecoderStreamError
         self._qpack: Any = pylsqpack.Encoder()
         self._settings = settings
+        self.n_evicted: int | None = None
+        """None: the library does not report evictions."""
 
     def start(self) -> bytes:
         """Return the instruction that sets the table's capacity."""

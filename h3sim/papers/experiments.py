@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,23 +12,21 @@ from h3sim.errors import InputError, UnknownNameError, ValidationIssue
 from h3sim.headers import CodecSettings, HeaderCompression
 from h3sim.headers.base import HeaderLists, TimedSection
 from h3sim.headers.synthetic_headers import request_section
-from h3sim.papers.findings import Estimate
+from h3sim.papers.estimates import Estimate, draws, over_groups, over_pages
 from h3sim.schema import parse_toml, read_text
 from h3sim.schema.errors import format_value
-from h3sim.schema.fields import NumbersByPath, declare, read_document, validate
+from h3sim.schema.fields import NumbersByPath, Record, declare, read_document, validate
 from h3sim.schema.values import Integer, ListOf, Number, OneOrMore, Text
 from h3sim.study import load_study, simulate, study_file
-from h3sim.study.header_study import header_rows
 from h3sim.study.study_file import Quick, StudyError, StudyFile
 from h3sim.units import ms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from h3sim.papers.findings import Loads
+    from h3sim.papers.estimates import Loads
     from h3sim.results import Load
     from h3sim.study import Study
-    from h3sim.study.header_study import HeaderRow
 
 
 Figures = dict[str, Estimate]
@@ -69,9 +66,15 @@ class HeaderExperiment:
         metadata=declare(ListOf(_LOSS, "numbers"), "packet loss rates")
     )
     runs: int = field(metadata=declare(Integer(low=1), "runs of each path"))
-    table_bytes: int = field(metadata=declare(Integer(low=0), "dynamic table capacity"))
+    tables_bytes: tuple[int, ...] = field(
+        metadata=declare(ListOf(Integer(low=0), "whole numbers"), "dynamic table capacities")
+    )
     paper: Mapping[str, float] = field(
         metadata=declare(NumbersByPath(), "published numbers, by metric")
+    )
+    quick: Quick = field(
+        default_factory=Quick,
+        metadata=declare(Record(Quick), "how `h3sim reproduce` reduces the runs without `--full`"),
     )
 
     def __post_init__(self) -> None:
@@ -87,22 +90,21 @@ class HeaderExperiment:
         return [requests_of_load(simulate(page, **options)) for page in self.pages]
 
     def study(self, lists: Sequence[HeaderLists] | None = None) -> Study:
-        """Return all runs, and those of QCRAM again with the default table, which evicts entries.
+        """Return all runs, with each size of table.
 
         *lists* replace those of the pages.
         """
-        large_table = CodecSettings(table_bytes=self.table_bytes)
         return load_study(
             self.lists() if lists is None else lists,
             schemes="rr",
             header_compression=[
-                *(HeaderCompression(codec=codec, settings=large_table) for codec in _CODECS),
-                HeaderCompression(codec="qcram"),
+                HeaderCompression(codec=codec, settings=CodecSettings(table_bytes=table_bytes))
+                for table_bytes in self.tables_bytes
+                for codec in _CODECS
             ],
             rtt_ms=self.rtts_ms,
             loss=self.losses,
             seeds=self.runs,
-            resources=True,
             name=self.name,
         )
 
@@ -118,96 +120,180 @@ def requests_of_load(load: Load) -> HeaderLists:
     return HeaderLists.of(sections, page.name)
 
 
+_N_PUBLISHED_RUNS = 5
+"""Runs of each path in the publication, of which it gives a maximum."""
+_USUAL_PATH, _SLOW_PATH = (100.0, 0.02), (200.0, 0.05)
+"""Round-trip time in ms and loss of the two paths whose delays are published."""
+
+
 def header_figures(loads: Loads, _paper: Mapping[str, float]) -> Figures:
     """Return the figures of Frindell 2017 on HPACK, QPACK and QCRAM: means over pages, and by page.
 
-    Names of a page's figures begin with that of the page: `kicad-eeschema.qcram.saved`.
+    Runs are drawn for the intervals: of each number of a run, all pages and paths together. Names
+    of a page's figures begin with that of the page: `kicad-eeschema.qcram.saved`.
     """
-    by_page = {page: _header_figures(loads.where(page=page)) for page in loads.pages}
-    names = next(iter(by_page.values()))
-    means = {name: _mean([figures[name] for figures in by_page.values()]) for name in names}
-    page_figures = {
-        f"{page}.{name}": value
-        for page, figures in by_page.items()
-        for name, value in figures.items()
-    }
-    return {name: Estimate(value) for name, value in (means | page_figures).items()}
+    figures = _header_figures(loads)
+    for page in loads.pages:
+        of_page = _header_figures(loads.where(page=page))
+        figures |= {f"{page}.{name}": figure for name, figure in of_page.items()}
+    return figures
 
 
-def _header_figures(loads: Loads) -> dict[str, float]:
-    """Return the figures of Frindell 2017 that findings refer to, of one page's lists."""
-    # QCRAM was also run with a small table, which evicts entries.
-    tables_bytes = loads.distinct("table_bytes")
-    small_table, large_table = (
-        [*header_rows(of_table.rows, of_table.resources)]
-        for of_table in (
-            loads.where(table_bytes=min(tables_bytes)),
-            loads.where(table_bytes=max(tables_bytes)),
+class _CodecRuns:
+    """Results of a codec with one size of table: arrays by run, page and path."""
+
+    def __init__(self, rows: Sequence[Mapping[str, Any]], codec: str, table_bytes: int) -> None:
+        import numpy as np  # lazy: h3sim.papers should load quickly
+
+        own = [
+            row
+            for row in rows
+            if row["header_compression"] == codec and row["table_bytes"] == table_bytes
+        ]
+        seeds, pages, self.paths = (
+            {value: index for index, value in enumerate(dict.fromkeys(values))}
+            for values in (
+                (row["seed"] for row in own),
+                (row["page"] for row in own),
+                ((row["rtt_ms"], row["loss"]) for row in own),
+            )
         )
-    )
-    hpack, qpack, qcram, packets = (
-        [row for row in large_table if row.scheme == codec] for codec in _CODECS
-    )
-    by_path = {(row.rtt_ms, row.loss): row for row in hpack}
-    usual, slow = by_path[100.0, 0.02], by_path[200.0, 0.05]
-    delays_ms = sorted(row.hol_mean_ms for row in qpack)
-    figures = {
-        "hpack.delay-100ms-2pct": usual.hol_mean_ms,
-        "hpack.delay-200ms-5pct": slow.hol_mean_ms,
-        "hpack.longest": slow.hol_max_ms,
-        "hpack.grows": _mean([*_growths(hpack)]),
-        "qcram.quiet": _share_without_delay(qcram),
-        "qcram.held": max(row.held_compressed_bytes for row in qcram),
-        "qcram.quiet-small-table": _share_without_delay(small_table),
-        "qcram.more-bytes": max(
-            row.ratio / hpack_row.ratio - 1
-            for row, hpack_row in zip(qcram, hpack, strict=True)
-            if 50 <= row.rtt_ms <= 100
-        ),
-        "qcram.saved": _mean([row.saved_percent / 100 for row in qcram if row.rtt_ms > 200]),
-        "packets.saved": _largest_difference(packets, qcram),
-        "qpack.quiet": _share_without_delay(qpack),
-        "qpack.delay": _mean(delays_ms),
-        "qpack.delay-p95": delays_ms[int(0.95 * (len(delays_ms) - 1))],
-        "qpack.delay-longest": max(delays_ms),
-        "qpack.small-buffers": _mean(
-            [row.held_decompressed_bytes < _MAX_SMALL_BUFFER_BYTES for row in qpack]
-        ),
-        "qpack.below-hpack": _mean(
-            [
-                row.hol_mean_ms <= hpack_row.hol_mean_ms
-                for row, hpack_row in zip(qpack, hpack, strict=True)
-            ]
-        ),
-        "qpack.ratio-apart": _largest_difference(qpack, hpack),
+        columns = ("delay", "blocked", "ratio", "held", "evicted")
+        tables = {
+            name: np.full((len(seeds), len(pages), len(self.paths)), np.nan) for name in columns
+        }
+        for row in own:
+            index = seeds[row["seed"]], pages[row["page"]], self.paths[row["rtt_ms"], row["loss"]]
+            tables["delay"][index] = row["hol_total_ms"] / row["sections"]
+            tables["blocked"][index] = row["blocked"] > 0
+            tables["ratio"][index] = row["n_bytes"] / row["uncompressed_bytes"]
+            tables["held"][index] = row["held_decompressed_bytes"]
+            tables["evicted"][index] = np.nan if row["n_evicted"] is None else row["n_evicted"]
+        self.delay, self.blocked, self.ratio, self.held, self.evicted = tables.values()
+
+    def at(self, table: Any, path: tuple[float, float]) -> Any:
+        """Return the values of a path, averaged over pages, one per run."""
+        return table[:, :, self.paths[path]].mean(axis=1)
+
+
+def _header_figures(loads: Loads) -> Figures:
+    """Return the figures of Frindell 2017 that findings refer to."""
+    import numpy as np
+
+    tables_bytes = sorted(loads.distinct("table_bytes"))
+    of = {
+        (codec, suffix): _CodecRuns(loads.rows, codec, table_bytes)
+        for codec in _CODECS
+        # In his trace nothing was evicted; the default table evicts entries.
+        for suffix, table_bytes in (("", tables_bytes[-1]), (".small", tables_bytes[0]))
     }
-    return {name: float(value) for name, value in figures.items()}
+    figures: Figures = {}
+    for suffix in ("", ".small"):
+        hpack, qpack, qcram, packets = (of[codec, suffix] for codec in _CODECS)
+        rtts_ms = np.array([rtt_ms for rtt_ms, _ in hpack.paths])
+        moderate, slow = (rtts_ms >= 50) & (rtts_ms <= 100), rtts_ms > 200
+        both = np.stack([hpack.ratio.mean(axis=1), qcram.ratio.mean(axis=1)], axis=1)
+        named = {
+            "hpack.delay-100ms-2pct": over_pages(hpack.at(hpack.delay, _USUAL_PATH), np.mean),
+            "hpack.delay-200ms-5pct": over_pages(hpack.at(hpack.delay, _SLOW_PATH), np.mean),
+            "hpack.longest": _longest_of_five(hpack),
+            "hpack.grows": _growth_share(hpack),
+            "qcram.quiet": _quiet_runs(qcram),
+            "qcram.held": Estimate(float(qcram.held.max())),
+            "qcram.more-bytes": over_pages(
+                both[:, :, moderate], lambda runs: _most_more(runs.mean(axis=0))
+            ),
+            "qcram.saved": over_pages(1 - qcram.ratio[:, :, slow].mean(axis=(1, 2)), np.mean),
+            "packets.saved": _largest_difference(packets, qcram),
+            "qpack.quiet": _quiet_runs(qpack),
+            "qpack.delay": over_pages(qpack.delay.mean(axis=(1, 2)), np.mean),
+            "qpack.delay-p95": over_groups(
+                qpack.delay.reshape(len(qpack.delay), -1),
+                lambda values: np.percentile(values, 95, method="inverted_cdf"),
+            ),
+            "qpack.delay-longest": _longest_of_five(qpack),
+            "qpack.small-buffers": over_pages(
+                (qpack.held < _MAX_SMALL_BUFFER_BYTES).mean(axis=(1, 2)), np.mean
+            ),
+            "qpack.below-hpack": over_pages(
+                np.stack([qpack.delay.mean(axis=1), hpack.delay.mean(axis=1)], axis=1),
+                _share_below,
+            ),
+            "qpack.ratio-apart": _largest_difference(qpack, hpack),
+            "qcram.evicted": over_pages(qcram.evicted.mean(axis=(1, 2)), np.mean),
+            "qpack.evicted": over_pages(qpack.evicted.mean(axis=(1, 2)), np.mean),
+        }
+        figures |= {f"{name}{suffix}": figure for name, figure in named.items()}
+    return figures
 
 
-def _growths(rows: Sequence[HeaderRow]) -> Iterator[bool]:
-    """Yield whether the mean delay grows, for each step to a longer path or to more loss."""
-    delays_ms = {(row.rtt_ms, row.loss): row.hol_mean_ms for row in rows}
-    rtts = sorted({rtt for rtt, _ in delays_ms})
-    losses = sorted({loss for _, loss in delays_ms})
-    for shorter, longer in itertools.pairwise(rtts):
-        # Without loss there are no delays, at any distance.
-        yield from (delays_ms[shorter, loss] < delays_ms[longer, loss] for loss in losses if loss)
-    for less, more in itertools.pairwise(losses):
-        yield from (delays_ms[rtt, less] < delays_ms[rtt, more] for rtt in rtts)
-
-
-def _share_without_delay(rows: Sequence[HeaderRow]) -> float:
+def _quiet_runs(runs: _CodecRuns) -> Estimate:
     """Return the share of runs in which no list waited."""
-    return sum(row.runs_without_hol for row in rows) / sum(row.runs for row in rows)
+    import numpy as np
+
+    return over_pages(1 - runs.blocked.mean(axis=(1, 2)), np.mean)
 
 
-def _largest_difference(rows: Sequence[HeaderRow], others: Sequence[HeaderRow]) -> float:
-    """Return the largest difference between compression ratios, in percentage points."""
-    return max(100 * abs(row.ratio - other.ratio) for row, other in zip(rows, others, strict=True))
+def _longest_of_five(runs: _CodecRuns) -> Estimate:
+    """Return the longest delay per request of a run over all paths, of five runs of each.
+
+    A maximum grows with the number of runs. So it is that of as many as were published: the mean
+    over all groups of five, and pages. The interval holds 95 % of the maxima of any five runs, of
+    which the published one is one.
+    """
+    import numpy as np
+
+    longest = runs.delay.max(axis=2)  # by run and page
+    groups = np.array_split(longest, max(1, len(longest) // _N_PUBLISHED_RUNS))
+    figure = float(np.mean([group.max(axis=0).mean() for group in groups]))
+    if len(longest) < _N_PUBLISHED_RUNS:
+        return Estimate(figure)
+    drawn = draws(len(longest))[:, :_N_PUBLISHED_RUNS]
+    return Estimate.of(figure, longest[drawn].max(axis=1).mean(axis=1))
 
 
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
+def _growth_share(runs: _CodecRuns) -> Estimate:
+    paths = [*runs.paths]
+    return over_pages(runs.delay.mean(axis=1), lambda drawn: _growth(drawn.mean(axis=0), paths))
+
+
+def _growth(delays_ms: Any, paths: Sequence[tuple[float, float]]) -> float:
+    """Return the share of steps to a longer path or to more loss on which the delay grows."""
+    by_path = dict(zip(paths, delays_ms.tolist(), strict=True))
+    rtts = sorted({rtt for rtt, _ in paths})
+    losses = sorted({loss for _, loss in paths})
+    grows = [
+        by_path[shorter, loss] < by_path[longer, loss]
+        for shorter, longer in itertools.pairwise(rtts)
+        for loss in losses
+        if loss  # without loss there are no delays, at any distance
+    ]
+    grows += [
+        by_path[rtt, less] < by_path[rtt, more]
+        for less, more in itertools.pairwise(losses)
+        for rtt in rtts
+    ]
+    return float(sum(grows) / len(grows))
+
+
+def _most_more(ratios: Any) -> float:
+    """Return by how much more the second codec sends than the first, on its worst path."""
+    first, second = ratios
+    return float((second / first - 1).max())
+
+
+def _share_below(runs: Any) -> float:
+    """Return the share of paths on which the first codec delays no longer than the second."""
+    first, second = runs.mean(axis=0)
+    return float((first <= second).mean())
+
+
+def _largest_difference(runs: _CodecRuns, others: _CodecRuns) -> Estimate:
+    """Return the largest difference between compression ratios of a path, in percentage points."""
+    import numpy as np
+
+    difference = (runs.ratio - others.ratio).mean(axis=1)
+    return over_pages(difference, lambda rows: float(100 * np.abs(rows.mean(axis=0)).max()))
 
 
 _CORPUS = "corpus"
@@ -239,7 +325,7 @@ class Experiment:
         return isinstance(self.file, StudyFile) and self.file.pages == (_CORPUS,)
 
     def study(self, *, full: bool = False, pages: Sequence[str] | None = None) -> Study:
-        """Return the loads: all with *full* or for headers, else those that `quick` selects.
+        """Return the loads: all with *full*, else those that `quick` selects.
 
         *pages* are files that replace the corpus, if the experiment uses it.
 
@@ -248,6 +334,8 @@ class Experiment:
         """
         file = self.file
         if isinstance(file, HeaderExperiment):
+            if not full and file.quick.seeds is not None:
+                file = replace(file, runs=min(file.runs, file.quick.seeds))
             return file.study()
         if pages is not None and self.takes_pages:
             file = replace(file, pages=tuple(pages))
@@ -297,7 +385,7 @@ def load_experiment(name: str) -> Experiment:
         title=file.title,
         source=file.source,
         paper=file.paper,
-        quick=file.quick if isinstance(file, StudyFile) else Quick(),
+        quick=file.quick,
     )
 
 

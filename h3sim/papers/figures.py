@@ -6,7 +6,8 @@ import itertools
 from typing import TYPE_CHECKING, Any
 
 from h3sim.metrics import SAMPLE_MS
-from h3sim.papers.minor_studies import METRICS, TITLES, cells_of
+from h3sim.page import Page
+from h3sim.papers.minor_studies import METRICS, NEAR_MS, TITLES, cells_of
 from h3sim.papers.sander import title as title_of
 from h3sim.reporting import LoadPlots, StudyPlots
 from h3sim.reporting.labels import Interval, listed, plain, spreads_of, with_intervals
@@ -92,7 +93,7 @@ def figure_of(run: ExperimentRun, **style: Unpack[FigureStyle]) -> Figure | None
             refilled = StudyPlots(results.filter(send_buffer_refill=(None, "continuous")))
             return _with_fixed_legend(refilled.buffers("byte_index_sampled_atf_ms"))
         case "koshiba-2016":
-            return _waterfalls()
+            return _waterfalls(run)
         case "sander-2022-fig-7":
             plots = StudyPlots(results)
             return root_figure(plots.correlations("speed_index_ms", "hol_sander_stream_bytes"))
@@ -120,14 +121,19 @@ def _multiplexing(loads: Sequence[Load]) -> Figure:
     return root_figure(LoadPlots(loads).multiplexing())
 
 
-def _waterfalls() -> Figure:
-    """Draw Koshiba's two waterfalls, without and with priorities, at their rate."""
+def _waterfalls(run: ExperimentRun) -> Figure:
+    """Draw Koshiba's two waterfalls, without and with priorities: the loads that are judged."""
     figure = _new_figure(2, 2.4 * _PANEL_WIDTH_IN, 2 * _PANEL_HEIGHT_IN)
-    titles = {"fifo": "without priorities", "ats": "with priorities"}
+    titles = {"fifo": "without priorities", "chrome-50-ats": "with priorities"}
+    points = {
+        point.scheme.name: point
+        for point in run.experiment.study(full=True).design
+        if point.options["rtt_ms"] == NEAR_MS
+    }
     for ax, (scheme, title) in zip(figure.subplots(1, 2), titles.items(), strict=True):
-        load = simulate(
-            "http2rulez", scheme=scheme, transport="tcp", cc="constant", rate_mbps=22, rtt_ms=2
-        )
+        point = points[scheme]
+        assert isinstance(point.page, Page)  # noqa: S101 - no study of header lists has a waterfall
+        load = simulate(point.page, scheme=point.scheme, seed=point.seed, **point.options)
         LoadPlots([load]).waterfall(ax)
         ax.set_title("", loc="left")
         ax.set_title(title)

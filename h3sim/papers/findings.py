@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import enum
-import itertools
 import math
 import operator
-import statistics
+import re
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from h3sim.catalog.resources import root
 from h3sim.errors import InputError, ValidationIssue
+from h3sim.papers.estimates import Estimate, combined, shown
 from h3sim.schema import parse_toml
 from h3sim.schema.errors import RejectedValueError, collected, format_value, is_quantity
 from h3sim.schema.fields import Record, declare, read_document, validate
-from h3sim.schema.values import ListOf, Text, ValueType
+from h3sim.schema.values import ListOf, Number, OrNone, Text, ValueType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -38,20 +38,20 @@ class Verdict(enum.Enum):
     HOLDS = "holds"
     IN_PART = "in part"
     DOES_NOT_HOLD = "does not hold"
+    REVERSED = "reversed"
+    UNDECIDED = "undecided"
     CANNOT_BE_JUDGED = "cannot be judged"
 
 
-class Estimate(NamedTuple):
-    """Estimate from loads, with its 95 % interval over pages, if any."""
+class ClaimAnswer(enum.Enum):
+    """ClaimAnswer to a claim."""
 
-    value: float
-    low: float | None = None
-    high: float | None = None
-
-    def __str__(self) -> str:
-        if self.low is None or self.high is None:
-            return shown(self.value)
-        return f"{shown(self.value)} ({shown(self.low)} to {shown(self.high)})"
+    YES = "yes"
+    NO = "no"
+    REVERSED = "reversed"
+    """The opposite of what was published."""
+    UNDECIDED = "undecided"
+    """The interval holds the limit."""
 
 
 class Criterion(enum.Enum):
@@ -73,6 +73,62 @@ class Criterion(enum.Enum):
         True
         """
         return _COMPARISONS[self](value, limit)
+
+    def region(self, limit: float) -> tuple[float, float]:
+        """Return the ends of the values that satisfy the criterion.
+
+        >>> Criterion.AT_LEAST.region(0.7), Criterion.NEAR.region(-4)
+        ((0.7, inf), (-5.0, -3.0))
+        """
+        margin = NEAR * abs(limit) if self is Criterion.NEAR else POINTS
+        match self:
+            case Criterion.ABOVE | Criterion.AT_LEAST:
+                return limit, math.inf
+            case Criterion.BELOW | Criterion.AT_MOST:
+                return -math.inf, limit
+        return limit - margin, limit + margin
+
+    def answer(self, estimate: Estimate, limit: float) -> ClaimAnswer:
+        """Return whether *estimate* satisfies the criterion, with its interval if it has one.
+
+        >>> tau = Estimate(0.9, 0.67, 0.96)
+        >>> Criterion.AT_LEAST.answer(tau, 0.7), Criterion.AT_LEAST.answer(tau, 0.6)
+        (<ClaimAnswer.UNDECIDED: 'undecided'>, <ClaimAnswer.YES: 'yes'>)
+        """
+        value, low, high = estimate
+        if low is None or high is None:
+            return ClaimAnswer.YES if self.holds(value, limit) else ClaimAnswer.NO
+        n_ends = self.holds(low, limit) + self.holds(high, limit)
+        if n_ends == 2:
+            return ClaimAnswer.YES
+        first, last = self.region(limit)
+        # It may hold an end of the region, or be wider than all of it; a point holds nothing else.
+        holds_end = low < high and (low <= first <= high or low <= last <= high)
+        return ClaimAnswer.UNDECIDED if n_ends or holds_end else ClaimAnswer.NO
+
+    def opposes(self, estimate: Estimate, limit: float, neutral: float | None) -> bool:
+        """Return whether *estimate* surely lies on the other side of *neutral* than the limit.
+
+        "Above" and "below" are directions: without *neutral* that is the limit itself. Other
+        criteria are not reversed by a value that is too small or too large, but only beyond a
+        *neutral* value, at which there would be no effect.
+
+        >>> Criterion.ABOVE.opposes(Estimate(-0.2, -0.3, -0.1), 0, None)
+        True
+        >>> Criterion.POINTS.opposes(Estimate(-0.2, -0.3, -0.1), 0.2, 0)
+        True
+        """
+        value, low, high = estimate
+        is_direction = self in (Criterion.ABOVE, Criterion.BELOW)
+        if neutral is None and not is_direction:
+            return False
+        neutral = limit if neutral is None else neutral
+        is_number = self in (Criterion.NEAR, Criterion.POINTS)
+        if limit > neutral if is_number else self in (Criterion.ABOVE, Criterion.AT_LEAST):
+            return (value if high is None else high) < neutral
+        if is_number and limit == neutral:
+            return False
+        return (value if low is None else low) > neutral
 
     def describe(self, limit: str) -> str:
         """Return the criterion with its limit in words."""
@@ -151,10 +207,9 @@ def _read_limit(criterion: Criterion, given: Any) -> Limit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
-    """Claim of a finding: the figure named *figure* satisfies all of *limits*."""
+class Condition:
+    """Condition on the figure named *figure*: it satisfies all of *limits*."""
 
-    statement: str = field(metadata=declare(Text(), "what is claimed", key="says"))
     figure: str = field(metadata=declare(Text(), "the figure that it is about"))
     limits: tuple[Limit, ...] = field(
         metadata=declare(_Limits(), "what the figure is compared with")
@@ -163,45 +218,162 @@ class Claim:
     def __post_init__(self) -> None:
         validate(self, FindingsError)
 
-    def within(self, study: str) -> Claim:
-        """Return the claim with the name of *study* before each figure without a study."""
-
-        def full_name(name: Any) -> Any:
-            return f"{study}:{name}" if isinstance(name, str) and ":" not in name else name
-
+    def within(self, study: str) -> Self:
+        """Return the condition with the name of *study* before each figure without a study."""
         limits = tuple(
-            limit._replace(threshold=full_name(limit.threshold)) for limit in self.limits
+            limit._replace(threshold=_full_name(limit.threshold, study)) for limit in self.limits
         )
-        return replace(self, figure=full_name(self.figure), limits=limits)
+        return replace(self, figure=_full_name(self.figure, study), limits=limits)
+
+    def answer(self, figures: Mapping[str, Estimate]) -> ClaimAnswer | None:
+        """Return the answer that *figures* give; None if one is missing."""
+        return _combined_answer(
+            None if compared is None else limit.criterion.answer(*compared)
+            for limit in self.limits
+            for compared in [self._compared(limit, figures)]
+        )
+
+    def _compared(
+        self, limit: Limit, figures: Mapping[str, Estimate]
+    ) -> tuple[Estimate, float] | None:
+        """Return the figure and the number that it is compared with; None if one is missing.
+
+        If the limit is a figure as well, the two are compared page by page: that is their
+        difference, of the same pages and seeds, and 0.
+        """
+        estimate = figures.get(self.figure)
+        if estimate is None:
+            return None
+        if not isinstance(limit.threshold, str):
+            return estimate, limit.threshold
+        other = figures.get(limit.threshold)
+        if other is None:
+            return None
+        if limit.criterion in (Criterion.NEAR, Criterion.POINTS):
+            return estimate, other.value
+        return combined(operator.sub, estimate, other), 0.0
+
+
+def _full_name(name: Any, study: str) -> Any:
+    return f"{study}:{name}" if isinstance(name, str) and ":" not in name else name
+
+
+def _combined_answer(answers: Iterable[ClaimAnswer | None]) -> ClaimAnswer | None:
+    """Return the answer to several conditions that all have to be met."""
+    known = [*answers]
+    if None in known:
+        return None
+    worst = (ClaimAnswer.REVERSED, ClaimAnswer.NO, ClaimAnswer.UNDECIDED)
+    return next((answer for answer in worst if answer in known), ClaimAnswer.YES)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim(Condition):
+    """Claim of a finding: the figure named *figure* satisfies all of *limits*.
+
+    *neutral* is the value of the figure without the published effect, beyond which a claim is
+    reversed. "Above" and "below" are directions, which their limit reverses.
+    """
+
+    statement: str = field(metadata=declare(Text(), "what is claimed", key="says"))
+    neutral: float | None = field(
+        default=None,
+        metadata=declare(
+            OrNone(Number(), none=None), "the value of the figure without the published effect"
+        ),
+    )
 
     def judged(self, figures: Mapping[str, Estimate]) -> Judged:
         """Compare the figure of the claim with its limits."""
-        estimate = figures.get(self.figure)
-        holds: bool | None = None if estimate is None else True
         expected = []
-        for criterion, of in self.limits:
-            limit = getattr(figures.get(of), "value", None) if isinstance(of, str) else of
-            expected.append(criterion.describe(shown(of if limit is None else limit)))
-            if estimate is None or limit is None:
-                holds = None
-            elif holds is not None:
-                holds = holds and criterion.holds(estimate.value, limit)
-        return Judged(self, estimate, " and ".join(expected), holds)
+        difference: Estimate | None = None
+        is_reversed = False
+        for limit in self.limits:
+            name = limit.threshold
+            shown_limit = figures[name].value if isinstance(name, str) and name in figures else name
+            expected.append(limit.criterion.describe(shown(shown_limit)))
+            compared = self._compared(limit, figures)
+            if compared is None:
+                continue
+            estimate, number = compared
+            is_reversed |= limit.criterion.opposes(estimate, number, self.neutral)
+            if isinstance(name, str) and estimate.low is not None:
+                difference = estimate
+        answer = self.answer(figures)
+        if answer is not None and answer is not ClaimAnswer.YES and is_reversed:
+            answer = ClaimAnswer.REVERSED
+        return Judged(self, figures.get(self.figure), " and ".join(expected), answer, difference)
 
 
 class Judged(NamedTuple):
-    """Result of a claim: its figure, the limits and whether it holds."""
+    """Result of a claim: its figure, the limits and the answer."""
 
     claim: Claim
     figure: Estimate | None
     expected: str
-    holds: bool | None
+    answer: ClaimAnswer | None
     """None if the figure, or one that is its limit, is missing."""
+    difference: Estimate | None = None
+    """Difference between the figure and the one that is its limit, over the same pages."""
 
     @property
     def value(self) -> float | None:
         """The figure without its interval, if any."""
         return None if self.figure is None else self.figure.value
+
+    @property
+    def holds(self) -> bool | None:
+        """True or False; None if the claim is undecided, or a figure is missing."""
+        if self.answer is None or self.answer is ClaimAnswer.UNDECIDED:
+            return None
+        return self.answer is ClaimAnswer.YES
+
+
+_PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
+"""Name of a figure in the text of a reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """Sentences that explain a verdict, with the names of measured figures in braces.
+
+    They are printed if the figures meet all of *conditions*, and all that are named are there.
+
+    Raises:
+        FindingsError: if the text names no figure.
+    """
+
+    text: str = field(metadata=declare(Text(is_needed=True), "the sentences", key="says"))
+    conditions: tuple[Condition, ...] = field(
+        default=(),
+        metadata=declare(
+            ListOf(Record(Condition), "tables"), "what figures must satisfy", key="where"
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        validate(self, FindingsError)
+
+    def issues(self) -> Iterator[ValidationIssue]:
+        """Yield the errors that concern several values."""
+        if not _PLACEHOLDER.search(self.text):
+            yield ValidationIssue(
+                key="says", message="names no figure: a reason stands on a measurement of the run"
+            )
+
+    def within(self, study: str) -> Reason:
+        """Return the reason with the name of *study* before each figure without a study."""
+        text = _PLACEHOLDER.sub(lambda found: f"{{{_full_name(found[1], study)}}}", self.text)
+        return replace(self, text=text, conditions=tuple(c.within(study) for c in self.conditions))
+
+    def stated(self, figures: Mapping[str, Estimate]) -> str | None:
+        """Return the text with its figures; None if they do not bear it out."""
+        names = _PLACEHOLDER.findall(self.text)
+        if not all(name in figures for name in names):
+            return None
+        if any(condition.answer(figures) is not ClaimAnswer.YES for condition in self.conditions):
+            return None
+        return _PLACEHOLDER.sub(lambda found: str(figures[found[1]]), self.text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,8 +381,8 @@ class Finding:
     """Published result, with the claims by which it is judged.
 
     *study* is the experiment of figures that are named without one, and empty if there is none.
-    *cannot* is the reason if the finding cannot be judged. *reason* explains the verdict if it is
-    not obvious.
+    *cannot* is the reason if the finding cannot be judged. *reasons* explain the verdict by other
+    figures of the same run; *note* says how the publication is read where that is not obvious.
 
     Raises:
         FindingsError: listing every invalid value.
@@ -229,15 +401,22 @@ class Finding:
         ),
     )
     cannot: str = field(default="", metadata=declare(Text(), "why it cannot be judged"))
-    reason: str = field(
-        default="",
-        metadata=declare(Text(), "why it comes out as it does, where that is not plain"),
+    reasons: tuple[Reason, ...] = field(
+        default=(),
+        metadata=declare(
+            ListOf(Record(Reason), "tables"), "why it comes out as it does, by other figures"
+        ),
+    )
+    note: str = field(
+        default="", metadata=declare(Text(), "how the publication is read, where it is not plain")
     )
 
     def __post_init__(self) -> None:
         validate(self, FindingsError)
         # The instance is frozen, but this is still a part of its construction.
-        object.__setattr__(self, "claims", tuple(claim.within(self.study) for claim in self.claims))
+        for name in ("claims", "reasons"):
+            parts = tuple(part.within(self.study) for part in getattr(self, name))
+            object.__setattr__(self, name, parts)
 
     def issues(self) -> Iterator[ValidationIssue]:
         """Yield the errors that concern several values."""
@@ -264,53 +443,67 @@ class Finding:
 
 
 class Judgement(NamedTuple):
-    """Finding with its verdict and the result of each claim."""
+    """Finding with its verdict, the result of each claim, and the reasons that figures bear out."""
 
     finding: Finding
     verdict: Verdict
     claims: tuple[Judged, ...]
+    reasons: tuple[str, ...] = ()
 
     @property
     def reason(self) -> str | None:
         """Reason for the verdict, or why there is none; None if no reason is given."""
-        return self.finding.cannot or self.finding.reason or None
+        return self.finding.cannot or " ".join(self.reasons) or None
+
+    @property
+    def note(self) -> str | None:
+        """Reading of the publication; None if that is plain."""
+        return self.finding.note or None
 
 
 def judge(finding: Finding, figures: Mapping[str, Estimate]) -> Judgement:
     """Return the verdict on *finding*, by *figures*, which are named "study:figure".
 
-    A finding holds if all its claims do, does not hold if none does, and holds in part otherwise.
-    It cannot be judged if it has no claims, or if a figure that it needs is missing.
+    A finding is reversed if any of its claims is: the opposite of a claim was measured. Otherwise
+    it holds if all its claims do, does not hold if none does, and holds in part else; if claims
+    that are undecided could change that, it is undecided. It cannot be judged if it has no claims,
+    or if a figure that it needs is missing.
 
     >>> claim = Claim(statement="rr is slow", figure="s:rr", limits=(Limit(Criterion.BELOW, 1),))
     >>> slow = Finding(id="x", source="y", statement="rr is slow", study="s", claims=(claim,))
     >>> judge(slow, {"s:rr": Estimate(0.8)}).verdict, judge(slow, {}).verdict
     (<Verdict.HOLDS: 'holds'>, <Verdict.CANNOT_BE_JUDGED: 'cannot be judged'>)
+    >>> judge(slow, {"s:rr": Estimate(1.1, 0.9, 1.3)}).verdict
+    <Verdict.UNDECIDED: 'undecided'>
     """
     claims = tuple(claim.judged(figures) for claim in finding.claims)
-    holds = [claim.holds for claim in claims]
-    if not claims or None in holds:
-        verdict = Verdict.CANNOT_BE_JUDGED
-    elif all(holds):
-        verdict = Verdict.HOLDS
-    else:
-        verdict = Verdict.IN_PART if any(holds) else Verdict.DOES_NOT_HOLD
-    return Judgement(finding, verdict, claims)
+    stated = (reason.stated(figures) for reason in finding.reasons)
+    verdict = verdict_on([claim.answer for claim in claims])
+    return Judgement(finding, verdict, claims, tuple(text for text in stated if text is not None))
 
 
-def shown(value: float | str) -> str:
-    """Return a number with three significant digits, or a name as it is.
+def verdict_on(answers: Sequence[ClaimAnswer | None]) -> Verdict:
+    """Return the verdict on a finding whose claims have these answers.
 
-    >>> shown(0.12345), shown(1234.5), shown(3), shown("s:rr"), shown(-0.0001)
-    ('0.123', '1,234', '3', 's:rr', '-0.0001')
+    >>> verdict_on([ClaimAnswer.YES, ClaimAnswer.UNDECIDED])
+    <Verdict.UNDECIDED: 'undecided'>
+    >>> verdict_on([ClaimAnswer.YES, ClaimAnswer.REVERSED])
+    <Verdict.REVERSED: 'reversed'>
     """
-    if isinstance(value, str):
-        return value
-    if value == int(value):
-        return f"{int(value):,}"
-    if abs(value) >= 100:
-        return f"{value:,.0f}"
-    return f"{value:.3g}" if abs(value) >= 0.001 else f"{value:.1g}"
+    if not answers or None in answers:
+        return Verdict.CANNOT_BE_JUDGED
+    if ClaimAnswer.REVERSED in answers:
+        return Verdict.REVERSED
+    # What undecided claims leave open: whether none, or all, of them hold.
+    possible = set()
+    for undecided in (ClaimAnswer.YES, ClaimAnswer.NO):
+        resolved = [undecided if answer is ClaimAnswer.UNDECIDED else answer for answer in answers]
+        n_yes = resolved.count(ClaimAnswer.YES)
+        possible.add((n_yes == len(resolved)) - (n_yes == 0))
+    if len(possible) > 1:
+        return Verdict.UNDECIDED
+    by_sign = {1: Verdict.HOLDS, 0: Verdict.IN_PART, -1: Verdict.DOES_NOT_HOLD}
+    return by_sign[possible.pop()]
 
 
 FORMAT = "h3sim-findings/1"
@@ -365,178 +558,3 @@ def findings_from_dict(
     """
     file = read_document(FindingsFile, document, FindingsError, source=source, format_=FORMAT)
     return file.findings
-
-
-_EPSILON = 1e-10
-"""Added to denominators, so that relative differences are finite (Sander 2022 § V)."""
-
-
-class Loads:
-    """Rows of loads, in the order of their study; `resources` are those of resources, if any."""
-
-    def __init__(
-        self, rows: Iterable[Mapping[str, Any]], resources: Iterable[Mapping[str, Any]] = ()
-    ) -> None:
-        self.rows = tuple(rows)
-        self.resources = tuple(resources)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    @property
-    def pages(self) -> tuple[str, ...]:
-        """The pages, in order."""
-        return self.distinct("page")
-
-    @property
-    def schemes(self) -> tuple[str, ...]:
-        """The schemes, in order."""
-        return self.distinct("scheme")
-
-    def distinct(self, column: str) -> tuple[Any, ...]:
-        """Return the values of a column, each once, in order."""
-        return tuple(dict.fromkeys(row[column] for row in self.rows))
-
-    def split(self, column: str) -> Iterator[tuple[Any, Loads]]:
-        """Yield each value of a column with its loads, in order."""
-        for value in self.distinct(column):
-            yield value, self.where(**{column: value})
-
-    def where(self, **equal: Any) -> Loads:
-        """Return the loads whose columns have these values."""
-
-        # Rows of resources have only those columns of their loads that vary.
-        def is_equal(row: Mapping[str, Any]) -> bool:
-            return all(row.get(name, value) == value for name, value in equal.items())
-
-        return Loads(filter(is_equal, self.rows), filter(is_equal, self.resources))
-
-    def values(self, column: str) -> list[float]:
-        """Return the values of a column, without those that are None."""
-        return [row[column] for row in self.rows if row[column] is not None]
-
-    def medians(self, column: str) -> dict[str, float]:
-        """Return the median of a column by page, of the pages that have it."""
-        by_page: dict[str, list[float]] = {}
-        for row in self.rows:
-            if row[column] is not None:
-                by_page.setdefault(row["page"], []).append(row[column])
-        return {page: statistics.median(values) for page, values in by_page.items()}
-
-    def deltas(self, other: Loads, column: str) -> dict[str, float]:
-        """Return the difference between the medians of both, relative to *other*, by page."""
-        own, base = self.medians(column), other.medians(column)
-        return {
-            page: (own[page] - base[page]) / (base[page] + _EPSILON) for page in own if page in base
-        }
-
-    def complete_groups(
-        self, by: Sequence[str], predicate: Callable[[Mapping[str, Any]], bool]
-    ) -> Loads:
-        """Return the loads of complete groups with equal columns *by*.
-
-        A group is complete if *predicate* is true for all its loads, and none failed, so that it
-        has as many as the largest.
-        """
-        groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
-        for row in self.rows:
-            groups.setdefault(tuple(row[name] for name in by), []).append(row)
-        size = max(map(len, groups.values()), default=0)
-        complete = (
-            rows for rows in groups.values() if len(rows) == size and all(map(predicate, rows))
-        )
-        return Loads((row for rows in complete for row in rows), self.resources)
-
-
-_N_RESAMPLES = 1000
-_MIN_PAGES = 5
-"""Fewest pages with an interval."""
-_PERCENTILES = (2.5, 97.5)
-"""Ends of intervals of 95 %."""
-
-
-def over_pages(
-    rows: Sequence[Any], statistic: Callable[[Any], float], *, vectorized: Any = None
-) -> Estimate:
-    """Return *statistic* of *rows*, one per page, with its percentile bootstrap interval of 95 %.
-
-    Pages are drawn with a fixed seed, so the same rows give the same interval (Efron and
-    Tibshirani 1993, ch. 13). *vectorized* computes the statistic of an array of samples at once.
-    Without rows, the figure is not a number.
-    """
-    import numpy as np  # lazy: h3sim.papers should load quickly
-
-    if not len(rows):
-        return Estimate(math.nan)
-    values = np.asarray(rows, dtype=float)
-    figure = float(statistic(values))
-    if len(values) < _MIN_PAGES:
-        return Estimate(figure)
-    # With one seed, so that all figures of a study are from the same samples of pages.
-    size = (_N_RESAMPLES, len(values))
-    samples = np.random.default_rng(0).integers(0, len(values), size=size)
-    if vectorized is not None:
-        figures = vectorized(values[samples])
-    else:
-        figures = [statistic(values[sample]) for sample in samples]
-    low, high = np.percentile(figures, _PERCENTILES)
-    return Estimate(figure, float(low), float(high))
-
-
-def mean(values: Iterable[float]) -> Estimate:
-    """Return the mean with its interval."""
-    import numpy as np
-
-    return over_pages([*values], np.mean, vectorized=lambda samples: samples.mean(axis=1))
-
-
-def median(values: Iterable[float]) -> Estimate:
-    """Return the median with its interval."""
-    import numpy as np
-
-    return over_pages([*values], np.median, vectorized=lambda samples: np.median(samples, axis=1))
-
-
-def share(values: Iterable[bool]) -> Estimate:
-    """Return the share of *values* that are true, with its interval."""
-    return mean(map(float, values))
-
-
-def tau(left: Sequence[float], right: Sequence[float]) -> float:
-    """Return Kendall's tau-b: 1 for the same order, 0 for none.
-
-    >>> tau([1, 2, 3], [10, 30, 20])
-    0.3333333333333333
-    """
-    signs = [
-        (_sign(a, b), _sign(x, y))
-        for (a, x), (b, y) in itertools.combinations(zip(left, right, strict=True), 2)
-    ]
-    untied = sum(a != 0 for a, _ in signs) * sum(b != 0 for _, b in signs)
-    return sum(a * b for a, b in signs) / math.sqrt(untied) if untied else 0.0
-
-
-def spearman(left: Sequence[float], right: Sequence[float]) -> float | None:
-    """Return Spearman's rho, Pearson's correlation of ranks; None if one side does not vary.
-
-    >>> spearman([1, 2, 4], [3, 5, 5]), spearman([1, 2], [3, 3])
-    (0.8660254037844387, None)
-    """
-    if len({*left}) < 2 or len({*right}) < 2:
-        return None
-    # With integers, as the standard library's correlation differs between versions of Python.
-    x, y = _centred_ranks(left), _centred_ranks(right)
-    squares = sum(rank * rank for rank in x) * sum(rank * rank for rank in y)
-    return sum(a * b for a, b in zip(x, y, strict=True)) / math.sqrt(squares)
-
-
-def _centred_ranks(values: Sequence[float]) -> list[int]:
-    """Return twice the difference of each value's rank and the mean rank; ties share a rank."""
-    ordered = sorted(values)
-    n = len(values)
-    # Ranks of ties may be halves: twice of them is an integer.
-    return [2 * ordered.index(value) + ordered.count(value) - n for value in values]
-
-
-def _sign(a: float, b: float) -> int:
-    return (a > b) - (a < b)

@@ -6,18 +6,27 @@ import math
 import statistics
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from h3sim.errors import UnknownNameError
 from h3sim.metrics import slope
 from h3sim.page.categories import size_class
-from h3sim.papers.findings import Estimate, mean, median, share
-from h3sim.study import simulate
+from h3sim.papers.estimates import (
+    Estimate,
+    Loads,
+    PageValues,
+    Resampling,
+    combined,
+    mean,
+    over_pages,
+    tau,
+)
+from h3sim.study import resolve_pages, simulate
 from h3sim.trace import delivered_in_one_order, delivered_per_stream
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from h3sim.papers.findings import Loads
     from h3sim.results import Load
 
 
@@ -30,30 +39,33 @@ _BROWSER_SCHEMES = {"rr": "edge-h2", "wrr": "safari-h2", "firefox": "firefox-h2"
 """Schemes that are compared with Chrome's, by their names in figures."""
 _TIGHT_MODES = {"holding": "chrome-95", "eager": "off"}
 """Tight modes of clients, one of which delays unimportant requests, by their names in figures."""
-_RESOURCE_NAMES = {
-    "rila": "rila_small",
-    "bootstrap-css": "bootstrap.css",
-    "glyphicons": "glyphicons",
-    "fontawesome": "fontawesome-webfont",
-}
-"""Resources in Koshiba's tables, by a part of their names."""
 
 
-def waterfalls(loads: Loads, _paper: Mapping[str, float]) -> Figures:
-    """Return the figures of Koshiba's waterfall: completions, and the slope of first bytes.
+_ATS_SCHEMES = {"without": "fifo", "with": "chrome-50-ats", "rr": "rr"}
+"""Schemes of Koshiba's server without and with the patch, and one that ignores priorities, by their
+names in figures. Without the patch it sends one response after the other, in order of request."""
+NEAR_MS, FAR_MS = 2, 102
+"""Round-trip times of the downloads, and of the first paints."""
+_CHANGED_RESOURCES = (
+    "glyphicons-halflings-regular.woff",
+    "fontawesome-webfont.woff",
+    "rila_small.jpg",
+    "bootstrap.css",
+)
+"""Resources whose change the finding names."""
 
-    Figures "without" the patch are of responses one after the other, in the order of requests.
+
+def waterfalls(loads: Loads, paper: Mapping[str, float]) -> Figures:
+    """Return the figures of Koshiba's waterfalls, in the terms of Chrome's developer tools.
+
+    A resource's time is that from its request to its last byte, as their column "Time".
     """
     figures: Figures = {}
-    for name, scheme in (("without", "fifo"), ("with", "chrome-50-ats")):
-        near = loads.where(scheme=scheme, rtt_ms=2)
-        far = loads.where(scheme=scheme, rtt_ms=100)
-        rows = near.resources
-        for resource, part in _RESOURCE_NAMES.items():
-            figures[f"{name}.{resource}"] = Estimate(
-                next(row["finished_ms"] for row in rows if part in row["id"])
-            )
-        figures[f"{name}.last"] = Estimate(max(row["finished_ms"] for row in rows))
+    for name, scheme in _ATS_SCHEMES.items():
+        rows = loads.where(scheme=scheme, rtt_ms=NEAR_MS).resources
+        times_ms = {row["id"]: row["finished_ms"] - row["requested_ms"] for row in rows}
+        figures |= {f"{name}.{resource}": Estimate(at) for resource, at in times_ms.items()}
+        figures[f"{name}.longest"] = Estimate(max(times_ms.values()))
         # The document is requested alone, and fonts later, by the styles.
         _document, *at_once = [row for row in rows if row["kind"] != "font"]
         # With fractions, as the standard library's slope differs between versions of Python.
@@ -62,11 +74,25 @@ def waterfalls(loads: Loads, _paper: Mapping[str, float]) -> Figures:
         figures[f"{name}.download"] = Estimate(
             statistics.median(row["finished_ms"] - row["first_byte_ms"] for row in at_once)
         )
-        figures[f"{name}.painted-100ms"] = Estimate(*far.values("first_paint_ms"))
-    for name in ("ttfb-slope", "download", "last"):
-        value = figures[f"with.{name}"].value / figures[f"without.{name}"].value
-        figures[f"{name}.ratio"] = Estimate(value)
+        (far,) = loads.where(scheme=scheme, rtt_ms=FAR_MS).rows
+        figures[f"{name}.painted-far"] = Estimate(far["first_paint_ms"])
+        # Whose order is that of the paper's tables, with the patch and without it?
+        for published in ("without", "with"):
+            known = [r for r in times_ms if f"{published}.{r}" in paper]
+            # The page is one; its resources are drawn.
+            figures[f"{name}.tau-{published}"] = over_pages(
+                [(paper[f"{published}.{r}"], times_ms[r]) for r in known], _tau_of_columns
+            )
+    for name in ("ttfb-slope", "download", "longest", *_CHANGED_RESOURCES):
+        if f"with.{name}" in figures:
+            value = figures[f"with.{name}"].value / figures[f"without.{name}"].value
+            figures[f"{name}.ratio"] = Estimate(value)
     return figures
+
+
+def _tau_of_columns(rows: Any) -> float:
+    left, right = rows.T.tolist()
+    return tau(left, right)
 
 
 def deep_buffers(loads: Loads, _paper: Mapping[str, float]) -> Figures:
@@ -91,54 +117,68 @@ def browsers(loads: Loads, _paper: Mapping[str, float]) -> Figures:
     They are means over networks and clients by page; names of figures of one client begin with it.
     """
     sizes = {row["page"]: row["page_bytes"] for row in loads.rows}
+    resampling = Resampling(loads)
     figures: Figures = {}
 
     def slowdown(
         scheme: str, column: str = _SPEED_INDEX, loss: float = 0.0, **where: str
-    ) -> Estimate:
-        return median(_over_networks(loads.where(**where), scheme, column, loss=loss).values())
+    ) -> PageValues:
+        return _over_networks(resampling, loads.where(loss=loss, **where), scheme, column)
 
     for name, scheme in _BROWSER_SCHEMES.items():
-        deltas = _over_networks(loads, scheme, _SPEED_INDEX, loss=0.0)
-        figures[f"mean.{name}"] = mean(deltas.values())
-        figures[f"{name}.slower"] = median(deltas.values())
-        figures[f"{name}.load-slower"] = slowdown(scheme, _LOAD_TIME)
-        figures[f"{name}.slower-2pct"] = slowdown(scheme, loss=0.02)
+        deltas = slowdown(scheme)
+        figures[f"mean.{name}"] = deltas.mean()
+        figures[f"{name}.slower"] = deltas.median()
+        figures[f"{name}.load-slower"] = slowdown(scheme, _LOAD_TIME).median()
+        figures[f"{name}.slower-2pct"] = slowdown(scheme, loss=0.02).median()
         for size in _EXTREME_SIZES:
-            of_size = [value for page, value in deltas.items() if size_class(sizes[page]) == size]
-            figures[f"{name}.{size}"] = median(of_size)
+            of_size = {page for page, n_bytes in sizes.items() if size_class(n_bytes) == size}
+            figures[f"{name}.{size}"] = resampling.only(deltas, of_size).median()
         for client, tight_mode in _TIGHT_MODES.items():
-            figures[f"{client}.{name}.slower"] = slowdown(scheme, tight_mode=tight_mode)
+            figures[f"{client}.{name}.slower"] = slowdown(scheme, tight_mode=tight_mode).median()
     for network in loads.distinct("network"):
-        figures[f"{network}.rr.slower"] = slowdown(_BROWSER_SCHEMES["rr"], network=network)
-    figures["better-of-sharing"] = min(figures["mean.rr"], figures["mean.wrr"])
-    figures["worse-of-browsers"] = max(figures["mean.firefox"], Estimate(0.0))
+        of_network = slowdown(_BROWSER_SCHEMES["rr"], network=network)
+        figures[f"{network}.rr.slower"] = of_network.median()
+    figures["better-of-sharing"] = combined(min, figures["mean.rr"], figures["mean.wrr"])
+    figures["worse-of-browsers"] = combined(max, figures["mean.firefox"], Estimate(0.0))
     return figures
 
 
 def protocols(loads: Loads, _paper: Mapping[str, float]) -> Figures:
     """Return changes with HTTP/3, relative to HTTP/2 with the same controller and loss."""
     small = {row["page"] for row in loads.rows if size_class(row["page_bytes"]) == "small"}
+    resampling = Resampling(loads)
     figures: Figures = {}
+
+    def change(ours: Loads, base: Loads, column: str) -> PageValues:
+        return resampling.medians(ours, column).relative_to(resampling.medians(base, column))
+
     for percent, loss in ((0, 0.0), (2, 0.02), (10, 0.1)):
         cubic, bbr = (loads.where(loss=loss, cc=cc) for cc in ("cubic", "bbr1"))
         quic, tcp = (
             cubic.where(scheme="sander-chrome", transport=transport)
             for transport in ("quic", "tcp")
         )
-        changes = quic.deltas(tcp, _LOAD_TIME)
-        figures[f"all.{percent}pct"] = median(changes.values())
-        figures[f"small.{percent}pct"] = median(changes[page] for page in changes if page in small)
-        byte_index = quic.deltas(tcp, "byte_index_all_ms")
-        figures[f"byte-index.{percent}pct"] = median(byte_index.values())
+        changes = change(quic, tcp, _LOAD_TIME)
+        figures[f"all.{percent}pct"] = changes.median()
+        figures[f"small.{percent}pct"] = resampling.only(changes, small).median()
+        figures[f"byte-index.{percent}pct"] = change(quic, tcp, METRICS["byte-index"]).median()
         shared = cubic.where(scheme="sander-rr", transport="quic")
-        figures[f"rr.{percent}pct"] = median(shared.deltas(quic, _SPEED_INDEX).values())
-        bbr_changes = bbr.where(scheme="sander-chrome", transport="tcp").deltas(tcp, _LOAD_TIME)
-        figures[f"bbr.{percent}pct"] = median(bbr_changes.values())
+        figures[f"rr.{percent}pct"] = change(shared, quic, _SPEED_INDEX).median()
+        with_bbr = bbr.where(scheme="sander-chrome", transport="tcp")
+        bbr_changes = change(with_bbr, tcp, _LOAD_TIME)
+        figures[f"bbr.{percent}pct"] = bbr_changes.median()
         if percent == 10:
-            figures["http3-gain"] = Estimate(-min(changes.values()))
-            figures["bbr-gain"] = Estimate(-min(bbr_changes.values()))
+            figures["http3-gain"] = changes.reduce(_largest_gains)
+            figures["bbr-gain"] = bbr_changes.reduce(_largest_gains)
     return figures
+
+
+def _largest_gains(rows: Any) -> Any:
+    """Return the largest reduction in each row of changes."""
+    import numpy as np  # lazy: h3sim.papers should load quickly
+
+    return -np.nanmin(rows, axis=1)
 
 
 def one_order(loads: Loads, _paper: Mapping[str, float]) -> Figures:
@@ -172,8 +212,12 @@ def one_order(loads: Loads, _paper: Mapping[str, float]) -> Figures:
                 figure = mean(statistics.mean(changes) for changes in by_page.values())
                 figures[f"{100 * loss:g}pct.{scheme}.{name}"] = figure
                 of_schemes.append(figure)
-        greatest[f"{100 * loss:g}pct.most"] = max(of_schemes)
+        greatest[f"{100 * loss:g}pct.most"] = combined(_largest, *of_schemes)
     return figures | greatest
+
+
+def _largest(*values: float) -> float:
+    return max(values)
 
 
 def _with_one_order(load: Load) -> Load:
@@ -187,23 +231,15 @@ def _last_completion_ms(load: Load) -> float:
     return max(timing.finished_ms for timing in load.timings)
 
 
-def _over_networks(loads: Loads, scheme: str, column: str, *, loss: float) -> dict[str, float]:
+def _over_networks(resampling: Resampling, loads: Loads, scheme: str, column: str) -> PageValues:
     """Return, by page, the mean change from Chrome's scheme over networks and clients."""
     changes = []
-    for _, of_network in loads.where(loss=loss).split("network"):
+    for _, of_network in loads.split("network"):
         for _, cell in of_network.split("tight_mode"):
-            base = cell.where(scheme="chrome-h2")
-            changes.append(cell.where(scheme=scheme).deltas(base, column))
-    return _mean_by_page(changes)
-
-
-def _mean_by_page(changes: Iterable[Mapping[str, float]]) -> dict[str, float]:
-    """Return by page the mean of several changes."""
-    by_page: dict[str, list[float]] = {}
-    for change in changes:
-        for page, value in change.items():
-            by_page.setdefault(page, []).append(value)
-    return {page: statistics.mean(values) for page, values in by_page.items()}
+            ours, base = (cell.where(scheme=name) for name in (scheme, "chrome-h2"))
+            medians = resampling.medians(ours, column)
+            changes.append(medians.relative_to(resampling.medians(base, column)))
+    return PageValues.mean_of(changes)
 
 
 METRICS = {
@@ -219,6 +255,12 @@ FLAG_TITLES = {"si": "SpeedIndex", "atf": "ByteIndex above the fold", "all": "By
 VARIANTS = ("none", "documents", "images", "all")
 """Incremental resources in the variants of chrome-eps."""
 _SEQUENTIAL_SCHEME = "fifo"
+_MIN_MANY_RESOURCES = 30
+"""Fewest resources of a page that counts as one of many streams."""
+_MIN_HIGH_LOSS = 0.05
+"""Smallest loss rate that counts as high."""
+_CLEAR_GAIN = 0.05
+"""Smallest gain of a scheme that counts as a win."""
 _MIN_CHANGE = 0.001
 """Smallest mean change that is mentioned."""
 _CHROME_SCHEME = "chrome-eps"
@@ -248,23 +290,32 @@ class MapCell(NamedTuple):
 
 def cells_of(loads: Loads, metric: str) -> Iterator[MapCell]:
     """Yield the cells of the map of *metric*, in the order of the study."""
-    column = METRICS[metric]
-    names = ("rate_mbps", "rtt_ms", "loss", "mean_loss_burst")
-    keys = dict.fromkeys(tuple(row[name] for name in names) for row in loads.rows)
-    for key in keys:
-        of_cell = loads.where(**dict(zip(names, key, strict=True)))
-        base = of_cell.where(scheme=_SEQUENTIAL_SCHEME).medians(column)
-        ratios = {}
-        for scheme in of_cell.schemes:
-            medians = of_cell.where(scheme=scheme).medians(column)
-            # One is added, as the number of bytes blocked may be 0.
-            logs = [
-                math.log((medians[page] + 1) / (base[page] + 1)) for page in medians if page in base
-            ]
-            # Means of logarithms, so that a ratio and its inverse cancel out.
-            ratios[scheme] = Estimate(*(math.exp(value or 0.0) for value in mean(logs)))
+    resampling = Resampling(loads)
+    for key, of_cell in _by_path(loads):
+        logs = _log_ratios(resampling, of_cell, METRICS[metric])
+        # Means of logarithms, so that a ratio and its inverse cancel out.
+        ratios = {scheme: combined(math.exp, values.mean()) for scheme, values in logs.items()}
         rate, rtt, loss, burst = key
         yield MapCell(rate, rtt, loss, burst or 1.0, ratios)
+
+
+def _by_path(loads: Loads) -> Iterator[tuple[tuple[Any, ...], Loads]]:
+    """Yield the rate, round-trip time, loss and burst of each network, with its loads."""
+    names = ("rate_mbps", "rtt_ms", "loss", "mean_loss_burst")
+    for key in dict.fromkeys(tuple(row[name] for name in names) for row in loads.rows):
+        yield key, loads.where(**dict(zip(names, key, strict=True)))
+
+
+def _log_ratios(resampling: Resampling, of_cell: Loads, column: str) -> dict[str, PageValues]:
+    """Return the logarithm of the ratio of each scheme to one response after the other, by page."""
+    import numpy as np
+
+    def logs(scheme: str) -> PageValues:
+        # One is added, as the number of bytes blocked may be 0.
+        return (resampling.medians(of_cell.where(scheme=scheme), column) + 1).map(np.log)
+
+    base = logs(_SEQUENTIAL_SCHEME)
+    return {scheme: logs(scheme) - base for scheme in of_cell.schemes}
 
 
 def loss_map(loads: Loads, _paper: Mapping[str, float]) -> Figures:
@@ -282,11 +333,48 @@ def loss_map(loads: Loads, _paper: Mapping[str, float]) -> Figures:
         )
         figures[f"shares-clearly-best.{metric}"] = Estimate(sum(map(_has_clear_winner, lossy)))
         figures[f"lossy-cells.{metric}"] = Estimate(len(lossy))
+    return figures | _wins_by_loss(loads)
+
+
+def _n_resources(page: str) -> int:
+    """Return the number of resources of a shipped page; 0 for others, which are not at hand."""
+    try:
+        (found,) = resolve_pages(page)
+    except UnknownNameError:
+        return 0
+    return len(found.resources)
+
+
+def _wins_by_loss(loads: Loads) -> Figures:
+    """Return how often some round robin wins on pages of many resources, without loss and with.
+
+    That is by the ByteIndex above the fold, the metric of Marx 2019, on each page and network: the
+    share on which it is lower by 5 % than with one response after the other.
+    """
+    resampling = Resampling(loads)
+    many = {page for page in loads.pages if _n_resources(page) >= _MIN_MANY_RESOURCES}
+    figures = {"many-resources.pages": Estimate(len(many))}
+    if not many:
+        return figures
+    wins: dict[str, list[PageValues]] = {"loss-free": [], "lossy": [], "very-lossy": []}
+    for (_, _, loss, _), of_cell in _by_path(loads):
+        ratios = _log_ratios(resampling, of_cell, _ATF)
+        shared = [values for scheme, values in ratios.items() if scheme != _SEQUENTIAL_SCHEME]
+        win = PageValues.mean_of(
+            [values.map(lambda logs: logs < math.log(1 - _CLEAR_GAIN)) for values in shared]
+        ).map(lambda shares: shares > 0)
+        wins["lossy" if loss else "loss-free"].append(resampling.only(win, many))
+        if loss >= _MIN_HIGH_LOSS:
+            wins["very-lossy"].append(resampling.only(win, many))
+    for name, values in wins.items():
+        if values:
+            figures[f"shares-win.{name}"] = PageValues.mean_of(values).mean()
     return figures
 
 
 def incremental(loads: Loads, _paper: Mapping[str, float]) -> Figures:
     """Return the change of each variant of the flag, relative to Chrome's, by network."""
+    resampling = Resampling(loads)
     figures: Figures = {}
     columns = {"si": _SPEED_INDEX, "atf": _ATF, "all": METRICS["byte-index"]}
     for scheme in loads.schemes:
@@ -296,13 +384,14 @@ def incremental(loads: Loads, _paper: Mapping[str, float]) -> Figures:
         for name, column in columns.items():
             changes = []
             for network, of_network in loads.split("network"):
-                base = of_network.where(scheme=_CHROME_SCHEME)
-                deltas = of_network.where(scheme=scheme).deltas(base, column)
-                changes.append(deltas)
-                figures[f"{variant}.{name}.{network}"] = mean(deltas.values())
-            means = _mean_by_page(changes).values()
-            figures[f"{variant}.{name}"] = mean(means)
-            figures[f"{variant}.{name}-better"] = share(value < -0.01 for value in means)
+                ours, base = (of_network.where(scheme=each) for each in (scheme, _CHROME_SCHEME))
+                medians = resampling.medians(ours, column)
+                changes.append(medians.relative_to(resampling.medians(base, column)))
+                figures[f"{variant}.{name}.{network}"] = changes[-1].mean()
+            means = PageValues.mean_of(changes)
+            figures[f"{variant}.{name}"] = means.mean()
+            better = means.map(lambda values: values < -0.01)
+            figures[f"{variant}.{name}-better"] = better.mean()
     return figures
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from h3sim._version import __version__
 from h3sim.page.categories import SIZES
-from h3sim.papers.findings import Estimate, Verdict, shown
+from h3sim.papers.estimates import Estimate, shown
+from h3sim.papers.findings import Verdict
 from h3sim.papers.minor_studies import (
     FLAG_TITLES,
     METRICS,
@@ -39,8 +40,15 @@ _PAPER_BY_ID = {
 }
 """Papers by the beginning of the ids of their findings."""
 _OTHERS = "Others"
+_FINDING_HEADING = re.compile(r"^\*\*([a-z0-9-]+): ([a-z ]+)\.\*\*")
 _VERDICT_ROW = re.compile(r"^\| ([a-z0-9-]+) \| [^|]* \| ([a-z ]+) \| [^|]* \|$", re.M)
-_HOLDS_WORDS = {True: "yes", False: "no", None: "-"}
+
+
+class FullFinding(NamedTuple):
+    """Finding in the document of a full run: its verdict, and the lines about it."""
+
+    verdict: Verdict
+    lines: tuple[str, ...]
 
 
 class Published(NamedTuple):
@@ -51,19 +59,19 @@ class Published(NamedTuple):
 
 
 def published(
-    reproduction: Reproduction, full_verdicts: Mapping[str, str] | None = None
+    reproduction: Reproduction, full_run: Mapping[str, FullFinding] | None = None
 ) -> dict[str, Published]:
     """Return the verdict to publish by finding.
 
-    That of *full_verdicts*, if it has one, replaces the verdict of an incomplete run.
+    That of *full_run*, if it has one, replaces the verdict of an incomplete run.
     """
-    full_verdicts = full_verdicts or {}
+    full_run = full_run or {}
     verdicts = {}
     for judgement in reproduction.judgements:
         finding_id, verdict = judgement.finding.id, judgement.verdict
         is_complete = reproduction.is_complete(judgement)
-        if judgement.claims and not is_complete and finding_id in full_verdicts:
-            verdict, is_complete = Verdict(full_verdicts[finding_id]), True
+        if judgement.claims and not is_complete and finding_id in full_run:
+            verdict, is_complete = full_run[finding_id].verdict, True
         run = "full" if is_complete else "quick"
         verdicts[finding_id] = Published(verdict, run if judgement.claims else "-")
     return verdicts
@@ -73,14 +81,21 @@ def counted(verdicts: Iterable[Verdict]) -> str:
     """Return how many findings there are of each verdict, in words.
 
     >>> counted([Verdict.HOLDS, Verdict.HOLDS])
-    '2 hold, 0 in part, 0 do not hold, 0 cannot be judged'
+    '2 hold, 0 in part, 0 do not hold, 0 are reversed, 0 are undecided, 0 cannot be judged'
     """
     counts = Counter(verdicts)
-    plurals = {Verdict.HOLDS: "hold", Verdict.DOES_NOT_HOLD: "do not hold"}
+    singulars = {Verdict.REVERSED: "is reversed", Verdict.UNDECIDED: "is undecided"}
+    plurals = {
+        Verdict.HOLDS: "hold",
+        Verdict.DOES_NOT_HOLD: "do not hold",
+        Verdict.REVERSED: "are reversed",
+        Verdict.UNDECIDED: "are undecided",
+    }
     parts = []
     for verdict in Verdict:
         count = counts[verdict]
-        word = verdict.value if count == 1 else plurals.get(verdict, verdict.value)
+        words = singulars if count == 1 else plurals
+        word = words.get(verdict, verdict.value)
         parts.append(f"{count} {word}")
     return ", ".join(parts)
 
@@ -89,6 +104,8 @@ def size_of(run: ExperimentRun) -> str:
     """Return the numbers of pages, seeds and loads of an experiment in words."""
     subject = "header list" if run.experiment.is_about_headers else "page"
     parts = [plural(run.pages, subject), plural(run.seeds, "seed"), plural(run.n_loads, "load")]
+    if run.timed_out:
+        parts.append(f"{run.timed_out:,} of which the connection timed out")
     if run.failed:
         parts.append(f"{run.failed} failed")
     if run.given_up:
@@ -132,7 +149,7 @@ def tables_of(run: ExperimentRun) -> Iterator[Table[Any]]:
         case "sander-2022-table-1":
             names = [name.removesuffix(".seconds") for name in figures if name.endswith(".seconds")]
             rows = [((name,), name) for name in names]
-            yield _figure_table(run, ("cell",), rows, _CELLS, "medians over pages")
+            yield _figure_table(run, ("cell",), rows, _CELLS, _CELLS_TITLE)
         case "wijnants-2018":
             rows = [((name,), name) for name in ("rr", "wrr", "firefox")]
             title = "SpeedIndex to that of Chrome's scheme, median change in %"
@@ -150,9 +167,20 @@ def remarks_of(run: ExperimentRun) -> list[str]:
 
 
 def claim_rows(judgement: Judgement) -> list[tuple[str, ...]]:
-    """Return a row for each claim: whether it holds, its statement, the figure, the limit."""
+    """Return a row for each claim: the answer, its statement, the figure, the limit.
+
+    Where the limit is a figure, too, the difference between both is stated with its interval: that
+    is what the answer stands on.
+    """
     return [
-        (_HOLDS_WORDS[claim.holds], claim.claim.statement, str(claim.figure or "-"), claim.expected)
+        (
+            "-" if claim.answer is None else claim.answer.value,
+            claim.claim.statement,
+            str(claim.figure or "-"),
+            claim.expected
+            if claim.difference is None
+            else f"{claim.expected}; difference {claim.difference}",
+        )
         for claim in judgement.claims
     ]
 
@@ -167,12 +195,31 @@ def verdicts_in(text: str) -> dict[str, str]:
     return {name: verdict for name, verdict in _VERDICT_ROW.findall(text) if verdict in known}
 
 
-def markdown(reproduction: Reproduction, full_verdicts: Mapping[str, str] | None = None) -> str:
+def findings_in(text: str) -> dict[str, FullFinding]:
+    """Return the findings that a document of `markdown` or `written_into` has, with their lines."""
+    verdicts = verdicts_in(text)
+    found: dict[str, list[str]] = {}
+    current: list[str] | None = None
+    for line in text.splitlines():
+        heading = _FINDING_HEADING.match(line)
+        if heading is not None and heading[1] in verdicts:
+            current = found.setdefault(heading[1], [])
+        elif line.startswith(("#", "<!--")):
+            current = None
+        if current is not None:
+            current.append(line)
+    return {
+        name: FullFinding(Verdict(verdict), tuple(found.get(name, ())))
+        for name, verdict in verdicts.items()
+    }
+
+
+def markdown(reproduction: Reproduction, full_run: Mapping[str, FullFinding] | None = None) -> str:
     """Return the document: rules, all verdicts, the claims of each, and the tables.
 
-    *full_verdicts*, the verdicts of a full run by finding, replace those of a quick one.
+    Findings of *full_run* replace those of a quick one: verdict, claims and reasons.
     """
-    verdicts = published(reproduction, full_verdicts)
+    verdicts = published(reproduction, full_run)
     table = _verdict_table(reproduction, verdicts).to_markdown()
     lines = ["# Findings", "", _introduction_text(reproduction, verdicts), "", table, ""]
     papers = [*_PAPER_BY_ID.values(), _OTHERS]
@@ -183,7 +230,9 @@ def markdown(reproduction: Reproduction, full_verdicts: Mapping[str, str] | None
     for paper, judgements in by_paper.items():
         lines += [f"## {paper}", ""] if judgements else []
         for judgement in judgements:
-            lines += _finding_section(judgement, verdicts[judgement.finding.id])
+            name = judgement.finding.id
+            is_full = verdicts[name].run == "full" and not reproduction.is_complete(judgement)
+            lines += full_run[name].lines if is_full and full_run else _section_of(judgement)
     lines += ["## The experiments", ""]
     for run in reproduction.runs.values():
         lines += _experiment_section(run)
@@ -191,7 +240,7 @@ def markdown(reproduction: Reproduction, full_verdicts: Mapping[str, str] | None
 
 
 def written_into(
-    text: str, reproduction: Reproduction, full_verdicts: Mapping[str, str] | None = None
+    text: str, reproduction: Reproduction, full_run: Mapping[str, FullFinding] | None = None
 ) -> str:
     """Return *text* with verdicts and tables between its marks; without marks, the document.
 
@@ -200,12 +249,12 @@ def written_into(
     before, begin, rest = text.partition(f"{BEGIN}\n")
     _, end, after = rest.partition(END)
     if not begin or not end:
-        return markdown(reproduction, full_verdicts)
-    verdicts = published(reproduction, full_verdicts)
+        return markdown(reproduction, full_run)
+    verdicts = published(reproduction, full_run)
     table = _verdict_table(reproduction, verdicts).to_markdown()
     lines = ["", f"h3sim {__version__}, {_variant(reproduction)}.", "", table, ""]
     for judgement in reproduction.judgements:
-        lines += _finding_section(judgement, verdicts[judgement.finding.id], with_reason=False)
+        lines += _section_of(judgement)
     for run in reproduction.runs.values():
         lines += _experiment_section(run)
     return f"{before}{begin}{chr(10).join(lines)}{end}{after}"
@@ -220,25 +269,17 @@ def _verdict_table(reproduction: Reproduction, verdicts: Mapping[str, Published]
     return Table(("finding", "what was published", "verdict", "run"), rows)
 
 
-def _finding_section(
-    judgement: Judgement, shown_verdict: Published, *, with_reason: bool = True
-) -> list[str]:
-    """Return the lines on a finding: statement, claims, and reason."""
-    finding, verdict, claims = judgement
-    heading = f"{finding.id}: {shown_verdict.verdict.value}."
-    lines = [f"**{heading}** {_sentence(finding.statement)} ({finding.source})", ""]
-    if verdict is not shown_verdict.verdict:
-        clause = "holds in part" if verdict is Verdict.IN_PART else verdict.value
-        lines += [
-            "That is the verdict of the [full run](validation.md#full-runs). In this quick one it"
-            f" {clause}:",
-            "",
-        ]
-    if claims:
+def _section_of(judgement: Judgement) -> list[str]:
+    """Return the lines on a finding: statement, claims, reasons, and how it was read."""
+    finding = judgement.finding
+    heading = f"**{finding.id}: {judgement.verdict.value}.**"
+    lines = [f"{heading} {_sentence(finding.statement)} ({finding.source})", ""]
+    if judgement.claims:
         table = Table(("", "claim", "h3sim", "expected"), claim_rows(judgement))
         lines += [table.to_markdown(), ""]
-    reason = with_reason and (finding.cannot or finding.reason)
-    return [*lines, reason, ""] if reason else lines
+    for text in (judgement.reason, judgement.note):
+        lines += [text, ""] if text else []
+    return lines
 
 
 def _experiment_section(run: ExperimentRun) -> list[str]:
@@ -349,6 +390,7 @@ _CELLS: tuple[_FigureColumn, ...] = (
     ("loads without loss, %", "{}.loss-free", _percent),
     ("longest burst", "{}.longest-burst", _value),
 )
+_CELLS_TITLE = "over pages, of the loads that finished: medians; of bursts the longest of any load"
 _CAUSES: tuple[_FigureColumn, ...] = (
     ("SpeedIndex, %", "{}.si", _percent),
     ("SpeedIndex, ms", "{}.si-ms", _text),
@@ -374,13 +416,21 @@ def _sentence(text: str) -> str:
 
 
 _RULES_TEXT = """\
-**The rules.** A finding is a list of claims, each about one figure (`models/findings.toml`). It
-holds if all of them do, does not if none does, and holds in part else. No scheme, network or page
-is tuned to meet one. An order is met where Kendall's tau is at least 0.7; a number within a
-quarter of it; a share within 15 percentage points; "nearly none" is at most 10 %; a direction is
-met by its sign. In brackets are 95 % intervals: percentile bootstrap over pages, which takes the
-pages as a sample of those that are meant. A claim is judged by its figure, not by the interval;
-where that holds both answers, more pages would be needed to know.
+**The rules.** A finding is a list of claims, each about one figure (`models/findings.toml`). No
+scheme, network or page is tuned to meet one. An order is met where Kendall's tau is at least 0.7; a
+number within a quarter of it; a share within 15 percentage points; "nearly none" is at most 10 %.
+In brackets are 95 % intervals: percentile bootstrap over pages and over seeds, drawn separately, as
+every page met the same seeds (Owen 2007, the pigeonhole bootstrap); where there is one page, over
+seeds alone. A claim is met, "yes", or not, "no", by all of its interval; where that holds the
+limit, the claim is undecided. Where the limit is another figure, that is the interval of their
+difference, page by page. It is reversed if all of its interval lies on the other side: a direction
+("above", "below") is opposite, or a number or an order is beyond the value without any effect. A
+figure without an interval is of a single load, or of one page that is enough ("can be", "up to").
+
+A finding holds if all its claims do, does not hold if none does, and holds in part else. It is
+reversed if any claim is, however many others hold, and undecided if undecided claims could change
+the verdict. A reason is printed with the figures of the same run that it stands on; a note says how
+the publication is read.
 
 **The ByteIndex.** Findings of Marx 2019 are judged, and their tables and figures made, with
 ByteIndexes sampled every 100 ms, as the paper has them; all others with the integral itself."""
@@ -413,8 +463,9 @@ it: {counts}.
 {_variant(reproduction)}. `h3sim reproduce marx-2` does one finding or experiment again, `--full`
 with as many seeds as the paper had runs, `--pages DIR` over other pages.
 
-**The runs.** Of the {len(verdicts)} verdicts, {n_full} are of runs with all pages and seeds ("full"
-in the table): the quick variant leaves nothing out, or [validation.md](validation.md#full-runs)
-has the full one. {n_quick} {"is" if n_quick == 1 else "are"} of the quick variant, as are all
-figures below{unjudged}."""
+**The runs.** Where all pages and seeds were run, verdict, claims and reasons are of that run
+("full" in the table, {n_full}): the quick variant leaves nothing out, or
+[validation.md](validation.md#full-runs) has
+the full one. The others ({n_quick}) are of the quick variant, as are the tables of
+[the experiments](#the-experiments){unjudged}."""
     return "\n\n".join((introduction, _RULES_TEXT, _PAGES_TEXT))

@@ -9,16 +9,16 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from h3sim._version import __version__
-from h3sim.errors import InputError, StalledError
+from h3sim.errors import ConnectionTimeoutError, InputError, StalledError
 from h3sim.papers import experiments, marx, minor_studies, sander
+from h3sim.papers.estimates import Estimate, EstimateRow, Loads
 from h3sim.papers.experiments import FORMAT as HEADER_STUDY
 from h3sim.papers.experiments import HeaderExperiment, experiment_names, load_experiment, page_files
 from h3sim.papers.findings import (
     CRITERIA,
-    Estimate,
+    ClaimAnswer,
     FindingsFile,
     Judgement,
-    Loads,
     Verdict,
     judge,
     list_findings,
@@ -105,6 +105,8 @@ class ExperimentRun:
     """True if it left no page or seed of its study out."""
     given_up: int = 0
     """Number of loads that exceeded the study's time limit."""
+    timed_out: int = 0
+    """Number of loads of which an end gave the connection up, as its peer stayed silent."""
 
     @property
     def comparisons(self) -> list[tuple[str, float, Estimate]]:
@@ -121,22 +123,25 @@ _EXPERIMENT = ObjectType(
     Property("loads", COUNT, of="n_loads"),
     Property("failed", COUNT),
     Property("given_up", COUNT),
+    Property("timed_out", COUNT),
     Property("paper", TableOf(NUMBER), "the paper's numbers, by figure", of="experiment.paper"),
-    Property("figures", TableOf(row_of(Estimate)), "the result, by figure"),
+    Property("figures", TableOf(row_of(EstimateRow)), "the result, by figure"),
 )
 _CLAIM = ObjectType(
     Property("statement", TEXT, of="claim.statement"),
     Property("figure", TEXT, of="claim.figure"),
     Property("value", NUMBER_OR_NONE),
     Property("expected", TEXT),
-    Property("holds", OrNone(Flag(), none=None)),
+    Property("answer", OrNone(Choice(ClaimAnswer), none=None), "null if a figure is missing"),
+    Property("holds", OrNone(Flag(), none=None), "null if undecided, or if a figure is missing"),
 )
 _JUDGEMENT = ObjectType(
     Property("id", TEXT, of="finding.id"),
     Property("source", TEXT, of="finding.source"),
     Property("statement", TEXT, of="finding.statement"),
     Property("verdict", Choice(Verdict)),
-    Property("reason", TEXT_OR_NONE),
+    Property("reason", TEXT_OR_NONE, "why, by figures of the same run"),
+    Property("note", TEXT_OR_NONE, "how the publication is read"),
     Property("claims", ListOf(_CLAIM, "claims")),
 )
 REPRODUCTION = OutputSchema(
@@ -293,6 +298,7 @@ def _run_experiment(
     study = experiment.study(full=full, pages=pages)
     results = study.run(**execution)
     given_up = sum(StalledError.GIVEN_UP in error for error in results.errors)
+    timed_out = sum(ConnectionTimeoutError.TIMED_OUT in error for error in results.errors)
     loads = Loads(results, results.resources() if study.has_resources else ())
     figures = FIGURES[experiment.name](loads, experiment.paper) if len(loads) else {}
     return ExperimentRun(
@@ -304,9 +310,10 @@ def _run_experiment(
         pages=len(study.design.pages),
         seeds=len(study.design.seeds),
         n_loads=len(study),
-        failed=len(results.errors) - given_up,
-        is_complete=full or experiment.is_about_headers or experiment.quick == Quick(),
+        failed=len(results.errors) - given_up - timed_out,
+        is_complete=full or experiment.quick == Quick(),
         given_up=given_up,
+        timed_out=timed_out,
     )
 
 

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-import statistics
+import operator
 from typing import TYPE_CHECKING, Any
 
-from h3sim.papers.findings import Estimate, mean, median, over_pages, share, spearman
+from h3sim.papers.estimates import (
+    Estimate,
+    Loads,
+    PageValues,
+    Resampling,
+    combined,
+    mean,
+    median,
+    over_groups,
+    over_pages,
+    share,
+    spearman,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from h3sim.papers.findings import Loads
+    from collections.abc import Mapping
 
 
 Figures = dict[str, Estimate]
@@ -24,6 +34,9 @@ _BYTES_BLOCKED, _SPEED_INDEX, _FIRST_PAINT = (
 )
 _MIN_CLEAR_CHANGE = 0.05
 """Smallest change for which the paper counts a site as better or worse."""
+_LARGE_CHANGE = 0.25
+"""The larger change by which it counts them again."""
+_AGNOSTIC_SCHEMES, _FIREFOX_SCHEMES = ("rr", "wrr"), ("firefox", "firefox-eps")
 _MIN_LARGE_BYTES = 600_000
 """Size below which the paper calls a site small (§ V-B)."""
 _MAX_LOAD_MS = 300_000
@@ -34,10 +47,17 @@ _LOSSES = {"2mbps": 0.0, "1pct": 0.01, "2pct": 0.02, "5pct": 0.05}
 
 def cells(loads: Loads, _paper: Mapping[str, float]) -> Figures:
     """Return the changes of bytes blocked and SpeedIndex, by cell and scheme."""
-    loads = _without_timeouts(loads)
+    finished = _without_timeouts(loads)
+    resampling = Resampling(finished)
     figures: Figures = {}
+    for network, here in finished.split("network"):
+        figures |= _cell_figures(here, title(network), resampling)
     for network, here in loads.split("network"):
-        figures |= _cell_figures(here, title(network))
+        # A load that was given up has no row: its page and seed are left out for all schemes.
+        n_met = len({(row["page"], row["seed"]) for row in here.rows})
+        complete = finished.where(network=network)
+        n_complete = len({(row["page"], row["seed"]) for row in complete.rows})
+        figures[f"{title(network)}.left-out"] = Estimate((n_met - n_complete) / n_met)
     return figures
 
 
@@ -48,43 +68,78 @@ def reno(loads: Loads, _paper: Mapping[str, float]) -> Figures:
         name.replace("2mbps.", "reno-0pct.").replace("5pct.", "reno-5pct."): figure
         for name, figure in by_cell.items()
     }
-    return figures | _hol_differences(by_cell)
+    return figures | _falls(by_cell)
 
 
 def correlations(loads: Loads, _paper: Mapping[str, float]) -> Figures:
     """Return Spearman's rho within pages, over cells and schemes: medians over pages by size."""
-    loads = _without_timeouts(loads)
-    page_bytes = {row["page"]: row["page_bytes"] for row in loads.rows}
-    points: dict[str, list[dict[str, float]]] = {page: [] for page in page_bytes}
-    for network, of_network in loads.split("network"):
+    finished = _without_timeouts(loads)
+    resampling = Resampling(finished)
+    points: dict[str, list[PageValues]] = {"si": [], "hol": [], "loss": []}
+    for network, of_network in finished.split("network"):
         base = of_network.where(scheme=_BASELINE)
         for scheme in _PARALLEL_SCHEMES:
             of_scheme = of_network.where(scheme=f"sander-{scheme}")
-            si = of_scheme.deltas(base, _SPEED_INDEX)
-            hol = of_scheme.deltas(base, _BYTES_BLOCKED)
-            loss = _LOSSES[title(network)]
-            for page in si.keys() & hol.keys():
-                points[page].append({"si": si[page], "hol": hol[page], "loss": loss})
-    figures: Figures = _hol_differences(cells(loads, {}))
+            changes = {
+                name: resampling.medians(of_scheme, column).relative_to(
+                    resampling.medians(base, column)
+                )
+                for name, column in (("si", _SPEED_INDEX), ("hol", _BYTES_BLOCKED))
+            }
+            # A page without a SpeedIndex has no point.
+            changes["loss"] = (changes["si"] - changes["hol"]) * 0 + _LOSSES[title(network)]
+            for name, values in changes.items():
+                points[name].append(values)
+    page_bytes = {row["page"]: row["page_bytes"] for row in finished.rows}
+    small = {page for page, n_bytes in page_bytes.items() if n_bytes < _MIN_LARGE_BYTES}
+    groups = {"small": small, "large": page_bytes.keys() - small, "all": page_bytes.keys()}
+    figures: Figures = _falls(cells(loads, {}))
     for left, right in _RHO_PAIRS:
-        rhos = {}
-        for page, of_page in points.items():
-            rho = spearman([point[left] for point in of_page], [point[right] for point in of_page])
-            if rho is not None:
-                rhos[page] = rho
-        groups = {
-            "small": [rho for page, rho in rhos.items() if page_bytes[page] < _MIN_LARGE_BYTES],
-            "large": [rho for page, rho in rhos.items() if page_bytes[page] >= _MIN_LARGE_BYTES],
-            "all": [*rhos.values()],
-        }
-        for group, values in groups.items():
-            if values:
-                figures[f"rho.{left}-{right}.{group}"] = median(values)
+        rhos = _page_rhos(points[left], points[right])
+        for group, pages in groups.items():
+            figures[f"rho.{left}-{right}.{group}"] = resampling.only(rhos, pages).median()
     return figures
 
 
 _RHO_PAIRS = (("si", "hol"), ("si", "loss"), ("loss", "hol"))
 """Quantities whose changes are correlated: SpeedIndex, bytes blocked, and loss of the cell."""
+
+
+def _page_rhos(left: list[PageValues], right: list[PageValues]) -> PageValues:
+    """Return Spearman's rho of each page, over its points."""
+    import numpy as np  # lazy: h3sim.papers should load quickly
+
+    def over(of: list[Any], to: list[Any]) -> Any:
+        return _rhos(np.stack(of, axis=-1), np.stack(to, axis=-1))
+
+    known = over([values.known for values in left], [values.known for values in right])
+    if left[0].sampled is None:
+        return PageValues(known, None)
+    # One resample after the other: comparing all points of all of them takes gigabytes.
+    sampled = [
+        over([v.sampled[index] for v in left], [v.sampled[index] for v in right])
+        for index in range(len(left[0].sampled))
+    ]
+    return PageValues(known, np.array(sampled))
+
+
+def _rhos(left: Any, right: Any) -> Any:
+    """Return Spearman's rho of each row of points; not a number if a side does not vary."""
+    import numpy as np
+
+    known = ~np.isnan(left) & ~np.isnan(right)
+    x, y = _centred_ranks(left, known), _centred_ranks(right, known)
+    squares = (x * x).sum(axis=-1) * (y * y).sum(axis=-1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(squares > 0, (x * y).sum(axis=-1) / np.sqrt(squares), np.nan)
+
+
+def _centred_ranks(values: Any, known: Any) -> Any:
+    """Return twice the difference of each rank and the mean rank in its row; 0 where unknown."""
+    one, other = values[..., :, None], values[..., None, :]
+    with_both = known[..., :, None] & known[..., None, :]
+    ranks = ((one > other) & with_both).sum(axis=-1) - ((one < other) & with_both).sum(axis=-1)
+    return ranks * known
 
 
 def sizes(loads: Loads, _paper: Mapping[str, float]) -> Figures:
@@ -99,7 +154,7 @@ def sizes(loads: Loads, _paper: Mapping[str, float]) -> Figures:
 
 
 def times(loads: Loads, _paper: Mapping[str, float]) -> Figures:
-    """Return load times and losses in each cell of Table I."""
+    """Return load times and losses in each cell of Table I, of the loads that finished."""
     figures: Figures = {}
     for network, of_network in loads.split("network"):
         load_times_ms = of_network.medians("page_load_ms").values()
@@ -122,109 +177,130 @@ def title(network: str) -> str:
     return losses.pop() if losses else rate
 
 
-def _cell_figures(loads: Loads, cell: str) -> Figures:
+def _cell_figures(loads: Loads, cell: str, resampling: Resampling) -> Figures:
     """Return the figures of one cell."""
-    base = loads.where(scheme=_BASELINE)
-    schemes = [s for s in (*_PARALLEL_SCHEMES, "batched-rr") if f"sander-{s}" in loads.schemes]
-    figures: Figures = {}
-    for scheme in schemes:
-        ours = loads.where(scheme=f"sander-{scheme}")
-        changes = _change_figures(
-            ours.deltas(base, _BYTES_BLOCKED).values(), ours.deltas(base, _SPEED_INDEX).values()
+    medians = {
+        (scheme.removeprefix("sander-"), column): resampling.medians(
+            loads.where(scheme=scheme), column
         )
+        for scheme in loads.schemes
+        for column in (_BYTES_BLOCKED, _SPEED_INDEX, _FIRST_PAINT)
+    }
+    schemes = [s for s in (*_PARALLEL_SCHEMES, "batched-rr") if (s, _SPEED_INDEX) in medians]
+    figures: Figures = {}
+
+    def change(scheme: str, column: str, base: str = "chrome") -> PageValues:
+        return medians[scheme, column].relative_to(medians[base, column])
+
+    for scheme in schemes:
+        changes = _change_figures(change(scheme, _BYTES_BLOCKED), change(scheme, _SPEED_INDEX))
         figures |= {f"{cell}.{scheme}.{name}": figure for name, figure in changes.items()}
-        figures |= _cause_figures(ours, base, f"{cell}.{scheme}")
+        speed_index, first_paint = (
+            medians[scheme, column] - medians["chrome", column]
+            for column in (_SPEED_INDEX, _FIRST_PAINT)
+        )
+        figures |= _cause_figures(speed_index, first_paint, f"{cell}.{scheme}")
     reductions = [figures[f"{cell}.{s}.hol"] for s in _PARALLEL_SCHEMES if s in schemes]
-    figures[f"{cell}.most-hol"] = max(reductions)
-    figures[f"{cell}.others-most-hol"] = max(reductions[:-1])
-    if "sander-batched-rr" in loads.schemes:
-        batched, rr = (loads.where(scheme=f"sander-{name}") for name in ("batched-rr", "rr"))
+    figures[f"{cell}.most-hol"] = combined(_largest, *reductions)
+    figures[f"{cell}.others-most-hol"] = combined(_largest, *reductions[:-1])
+    if "batched-rr" in schemes:
         for name, column in (("hol", _BYTES_BLOCKED), ("si", _SPEED_INDEX)):
-            change = batched.deltas(rr, column)
-            figures[f"{cell}.batched-to-rr.{name}"] = median(change.values())
-    tree = loads.where(scheme="sander-firefox").deltas(base, _SPEED_INDEX)
-    eps = loads.where(scheme="sander-firefox-eps").deltas(base, _SPEED_INDEX)
-    figures[f"{cell}.eps-to-tree"] = median([eps[page] - tree[page] for page in eps])
+            figures[f"{cell}.batched-to-rr.{name}"] = change("batched-rr", column, "rr").median()
+    for one in _AGNOSTIC_SCHEMES:
+        for other in _FIREFOX_SCHEMES:
+            difference = change(one, _SPEED_INDEX) - change(other, _SPEED_INDEX)
+            figures[f"{cell}.{one}-to-{other}"] = difference.median()
+    to_tree = change("firefox-eps", _SPEED_INDEX) - change("firefox", _SPEED_INDEX)
+    figures[f"{cell}.eps-to-tree"] = to_tree.median()
     return figures | _loss_figures(loads, cell)
 
 
-def _change_figures(hol: Collection[float], speed_index: Collection[float]) -> Figures:
+def _largest(*values: float) -> float:
+    return max(values)
+
+
+def _change_figures(hol: PageValues, speed_index: PageValues) -> Figures:
     """Return figures of relative changes of pages: of bytes blocked, and of SpeedIndex."""
-    is_faster = [value < -_MIN_CLEAR_CHANGE for value in speed_index]
-    is_slower = [value > _MIN_CLEAR_CHANGE for value in speed_index]
     return {
-        "hol": median(hol),
-        "hol-above": share(value > 0 for value in hol),
-        "hol-more": share(value > _MIN_CLEAR_CHANGE for value in hol),
-        "hol-equal": share(value == 0 for value in hol),
-        "si": median(speed_index),
-        "si-spread": over_pages([*speed_index], _quartile_distance),
-        "faster": share(is_faster),
-        "slower": share(is_slower),
-        "balance": mean(
-            float(faster - slower) for faster, slower in zip(is_faster, is_slower, strict=True)
-        ),
+        "hol": hol.median(),
+        "hol-above": hol.map(lambda values: values > 0).mean(),
+        "hol-more": hol.map(lambda values: values > _MIN_CLEAR_CHANGE).mean(),
+        "hol-equal": hol.map(lambda values: values == 0).mean(),
+        "si": speed_index.median(),
+        "si-spread": speed_index.quartile_distance(),
+        "faster": speed_index.map(lambda values: values < -_MIN_CLEAR_CHANGE).mean(),
+        "slower": speed_index.map(lambda values: values > _MIN_CLEAR_CHANGE).mean(),
+        "balance": speed_index.map(lambda values: _balance(values, _MIN_CLEAR_CHANGE)).mean(),
+        "balance-25": speed_index.map(lambda values: _balance(values, _LARGE_CHANGE)).mean(),
     }
 
 
-def _cause_figures(ours: Loads, base: Loads, name: str) -> Figures:
+def _balance(values: Any, least: float) -> Any:
+    """Return 1 where a change is an improvement by more than *least*, -1 where the contrary."""
+    return (values < -least).astype(float) - (values > least)
+
+
+def _cause_figures(speed_index: PageValues, first_paint: PageValues, name: str) -> Figures:
     """Return the mean changes of SpeedIndex and first paint in ms, and their ratio.
 
     Nothing is painted before first paint: a later one delays the SpeedIndex by as much.
     """
-    speed_index = _median_differences(ours, base, _SPEED_INDEX)
-    first_paint = _median_differences(ours, base, _FIRST_PAINT)
     # A page with nothing above the fold has no SpeedIndex.
-    pages = sorted(speed_index.keys() & first_paint.keys())
-    mean_speed_index = mean(speed_index[page] for page in pages)
-    mean_paint = mean(first_paint[page] for page in pages)
-    figures = {f"{name}.si-ms": mean_speed_index, f"{name}.paint-ms": mean_paint}
-    if mean_speed_index.value:
-        figures[f"{name}.paint-share"] = Estimate(mean_paint.value / mean_speed_index.value)
+    both = first_paint + speed_index * 0
+    figures = {f"{name}.si-ms": speed_index.mean(), f"{name}.paint-ms": both.mean()}
+    if figures[f"{name}.si-ms"].value:
+        figures[f"{name}.paint-share"] = Estimate(
+            figures[f"{name}.paint-ms"].value / figures[f"{name}.si-ms"].value
+        )
     return figures
-
-
-def _median_differences(ours: Loads, base: Loads, column: str) -> dict[str, float]:
-    """Return the difference of the medians of a column by page."""
-    own_medians, base_medians = ours.medians(column), base.medians(column)
-    return {
-        page: own_medians[page] - base_medians[page] for page in own_medians if page in base_medians
-    }
 
 
 def _loss_figures(loads: Loads, cell: str) -> Figures:
     """Return figures of the losses in a cell, over all schemes."""
-    rates = [row["packets_lost"] / row["packets_sent"] for row in loads.rows]
-    bursts = sorted(row["packets_longest_burst"] for row in loads.rows)
+    import numpy as np
+
+    pages = [of_page.rows for _, of_page in loads.split("page")]
+    rates = [[row["packets_lost"] / row["packets_sent"] for row in rows] for rows in pages]
+    bursts = [[row["packets_longest_burst"] for row in rows] for rows in pages]
+    sizes_and_rates = [
+        (rows[0]["page_bytes"], np.median(of_page))
+        for rows, of_page in zip(pages, rates, strict=True)
+    ]
     return {
-        f"{cell}.loss-free": Estimate(sum(rate == 0 for rate in rates) / len(rates)),
-        f"{cell}.loss": Estimate(statistics.median(rates)),
-        f"{cell}.burst-95": Estimate(bursts[int(0.95 * (len(bursts) - 1))]),
-        f"{cell}.longest-burst": Estimate(max(bursts)),
+        f"{cell}.loss-free": over_groups(
+            [[rate == 0 for rate in of_page] for of_page in rates], np.mean
+        ),
+        f"{cell}.loss": over_groups(rates, np.median),
+        f"{cell}.loss-size-rho": over_pages(sizes_and_rates, _rho_of_columns),
+        f"{cell}.burst-95": over_groups(
+            bursts, lambda values: np.percentile(values, 95, method="lower")
+        ),
+        f"{cell}.longest-burst": Estimate(max(map(max, bursts))),
     }
 
 
-def _hol_differences(figures: Figures) -> Figures:
-    """Return the difference of bytes blocked between no added loss and 5 %."""
+def _rho_of_columns(rows: Any) -> float:
+    left, right = rows.T
+    return spearman([*left], [*right]) or 0.0
+
+
+def _falls(figures: Figures) -> Figures:
+    """Return how far both changes fall between no added loss and 5 %, by scheme."""
     return {
-        f"{s}.fall": Estimate(figures[f"2mbps.{s}.hol"].value - figures[f"5pct.{s}.hol"].value)
-        for s in _PARALLEL_SCHEMES
+        f"{scheme}.{fall}": combined(
+            operator.sub, figures[f"2mbps.{scheme}.{name}"], figures[f"5pct.{scheme}.{name}"]
+        )
+        for scheme in _PARALLEL_SCHEMES
+        for fall, name in (("fall", "hol"), ("si-fall", "si"))
     }
 
 
 def _without_timeouts(loads: Loads) -> Loads:
     """Return the loads of pages and seeds that all schemes finished in time.
 
-    The paper repeated runs of over 300 s; here the page and seed are excluded for all schemes.
+    The paper repeated runs of over 300 s, and those in which Chromium reported a black hole; here
+    the page and seed are excluded for all schemes.
     """
     return loads.complete_groups(
         ("page", "network", "seed"), lambda row: row["page_load_ms"] <= _MAX_LOAD_MS
     )
-
-
-def _quartile_distance(values: Any) -> float:
-    """Return the difference between the quartiles."""
-    import numpy as np  # lazy: h3sim.papers should load quickly
-
-    low, high = np.percentile(values, (25, 75))
-    return float(high - low)

@@ -95,6 +95,7 @@ class _Run:
         while self._events:
             now_ns, _, call, value = heapq.heappop(self._events)
             call(now_ns, value)
+        self._result.n_evicted = self._sender.encoder.n_evicted
         return self._result
 
     def _schedule(self, at_ns: int, call: Callable[[int, Any], None], value: object) -> None:
@@ -213,6 +214,7 @@ HEADER_FIGURES = (
     "uncompressed_bytes",
     "n_packets",
     "n_lost",
+    "n_evicted",
     "held_compressed_bytes",
     "held_decompressed_bytes",
 )
@@ -275,6 +277,7 @@ def header_row(
         "uncompressed_bytes": run.uncompressed_bytes,
         "n_packets": run.n_packets,
         "n_lost": run.n_lost,
+        "n_evicted": run.n_evicted,
         "held_compressed_bytes": run.max_held.compressed,
         "held_decompressed_bytes": run.max_held.decompressed,
         **named,

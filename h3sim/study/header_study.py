@@ -56,6 +56,8 @@ class HeaderRow:
     held_decompressed_bytes: int
     packets: float
     lost: float
+    evicted: float | None = None
+    """Mean number of entries evicted in a run; None if the library does not report them."""
 
 
 HEADERS = OutputSchema(
@@ -172,6 +174,7 @@ def _summary(runs: Sequence[Mapping[str, Any]], waits_ns: list[int]) -> HeaderRo
         held_decompressed_bytes=max(run["held_decompressed_bytes"] for run in runs),
         packets=_sum(runs, "n_packets") / n_runs,
         lost=_sum(runs, "n_lost") / n_runs,
+        evicted=None if first["n_evicted"] is None else _sum(runs, "n_evicted") / n_runs,
     )
 
 

@@ -5,7 +5,7 @@ Read next, on the path of docs/reading.md: `h3sim/transport/quic/endpoint.py`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from h3sim._mypyc import mypyc_attr
 from h3sim.ranges import Ranges
@@ -21,6 +21,14 @@ if TYPE_CHECKING:
 
 
 PacketT = TypeVar("PacketT", bound=WirePacket)
+
+
+class Deadline(NamedTuple):
+    """Time at which an endpoint gives its connection up if it hears nothing until then."""
+
+    at_ns: int
+    reason: str
+    """The rule, in words, with its time."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -90,6 +98,22 @@ class Endpoint(Generic[PacketT]):
 
     def timer_at_ns(self) -> int | None:
         """Return the time of the next timer, or None."""
+        raise NotImplementedError
+
+    @property
+    def has_probed(self) -> bool:
+        """True if the peer may be silent: a timer has expired, and nothing was acknowledged since.
+
+        Until then `deadline` need not be read: no rule is faster than a retransmission.
+        """
+        raise NotImplementedError
+
+    def deadline(self) -> Deadline | None:
+        """Return when the connection is given up if the peer stays silent, None if never.
+
+        It has to be read again after each timer, and may have moved whenever a packet arrived. An
+        endpoint that waits for no acknowledgement has none.
+        """
         raise NotImplementedError
 
     def ack_ranges(self, packet: PacketT) -> tuple[tuple[int, int], ...]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
 
-from h3sim.papers import marx, minor_studies, sander
-from h3sim.papers.findings import Estimate, Loads
+from h3sim.papers import experiments, marx, minor_studies, sander
+from h3sim.papers.estimates import Estimate, Loads, Resampling
 
 Row = dict[str, Any]
 
@@ -181,6 +182,57 @@ def test_a_page_and_seed_that_one_scheme_did_not_finish_is_left_out_for_all() ->
     assert found["2pct.rr.si"].value == pytest.approx(-0.1)
 
 
+def test_a_cell_states_what_share_of_its_pages_and_seeds_is_left_out() -> None:
+    network = "sander-2mbps-100ms-2pct-burst15"
+    rows = [
+        row
+        for seed in range(4)
+        for row in sander_rows(network, 900.0, 50, seed=seed)
+        # The connection of one load timed out, so it has no row.
+        if (seed, row["scheme"]) != (3, "sander-rr")
+    ]
+    assert sander.cells(Loads(rows), {})["burst15.left-out"].value == 0.25
+
+
+def test_rr_lags_behind_firefox_by_the_difference_of_their_changes() -> None:
+    rows = sander_rows("sander-2mbps-100ms-2pct", 900.0, 50)
+    for row in rows:
+        row["speed_index_ms"] = {"sander-rr": 1300.0, "sander-firefox": 1100.0}.get(
+            row["scheme"], 1000.0
+        )
+    found = sander.cells(Loads(rows), {})
+    assert found["2pct.rr-to-firefox"].value == pytest.approx(0.2)
+    assert found["2pct.rr-to-firefox-eps"].value == pytest.approx(0.3)
+    assert found["2pct.eps-to-tree"].value == pytest.approx(-0.1)
+
+
+def test_the_interval_of_a_figure_covers_other_seeds_as_well_as_other_pages() -> None:
+    def rows(spread_ms: float) -> list[Row]:
+        return [
+            load(f"p{page}", "rr", ms=1000.0 + (spread_ms if seed % 3 else 0), seed=seed)
+            for page in range(6)
+            for seed in range(4)
+        ]
+
+    def interval(spread_ms: float) -> Estimate:
+        loads = Loads(rows(spread_ms))
+        return Resampling(loads).medians(loads, "ms").mean()
+
+    # All pages are alike, so that only other seeds can make a difference.
+    assert interval(0) == Estimate(1000.0, 1000.0, 1000.0)
+    found = interval(100)
+    assert found.low is not None
+    assert found.high is not None
+    assert (found.low, found.high) == (1000.0, 1100.0)
+
+
+def test_a_page_without_a_value_is_left_out_of_its_own_samples() -> None:
+    loads = Loads([load(f"p{n}", "rr", ms=None if n == 5 else 10.0 * n) for n in range(6)])
+    found = Resampling(loads).medians(loads, "ms").median()
+    assert found.value == 20
+    assert found.low is not None
+
+
 def test_correlations_are_within_pages_and_reported_by_size() -> None:
     rows = []
     for page, n_bytes, sign in (("small", 100_000, 1), ("large", 2_000_000, -1)):
@@ -277,3 +329,48 @@ def test_bbr_and_http3_gain_what_the_luckiest_page_gains() -> None:
     assert found["bbr-gain"].value == pytest.approx(0.5)
     assert found["small.2pct"].value == pytest.approx(-0.3)
     assert found["byte-index.2pct"].value == 0
+
+
+def header_row(codec: str, seed: int, **more: Any) -> Row:
+    return {
+        "page": "p",
+        "header_compression": codec,
+        "seed": seed,
+        "rtt_ms": 100.0,
+        "loss": 0.02,
+        "table_bytes": 65536,
+        "sections": 100,
+        "hol_total_ms": 0.0,
+        "blocked": 0,
+        "n_bytes": 50,
+        "uncompressed_bytes": 100,
+        "held_decompressed_bytes": 0,
+        "n_evicted": None if codec == "hpack" else 0,
+    } | more
+
+
+def test_figures_of_header_compression_are_of_runs_and_of_both_tables() -> None:
+    rows = []
+    for seed in range(10):
+        for table_bytes in (65536, 4096):
+            for rtt_ms, loss in itertools.product((100.0, 200.0, 500.0), (0.02, 0.05)):
+                path: Row = {"rtt_ms": rtt_ms, "loss": loss, "table_bytes": table_bytes}
+                # One run in ten waits, 40 ms a request; QCRAM does if its table evicts entries.
+                waits = {"hol_total_ms": 4000.0, "blocked": 3} if seed == 0 else {}
+                evicts = {"n_evicted": 7, "blocked": 1} if table_bytes == 4096 else {}
+                rows += [
+                    header_row("hpack", seed, **path, **waits),
+                    header_row("early-qpack", seed, **path),
+                    header_row("qcram", seed, **(path | evicts)),
+                    header_row("qcram-packets", seed, **path),
+                ]
+    found = experiments.header_figures(Loads(rows), {})
+    delay = found["hpack.delay-100ms-2pct"]
+    assert delay.value == pytest.approx(4.0)
+    assert delay.low == 0
+    # Of five runs of each path the longest is 40 ms, of the other five 0.
+    assert found["hpack.longest"].value == pytest.approx(20.0)
+    assert found["qcram.quiet"].value == 1
+    assert found["qcram.quiet.small"].value == 0
+    assert (found["qcram.evicted"].value, found["qcram.evicted.small"].value) == (0, 7)
+    assert found["p.qcram.saved"].value == pytest.approx(0.5)

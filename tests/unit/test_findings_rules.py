@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import math
+import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from h3sim.papers import list_findings
+from h3sim.papers.estimates import Estimate, mean, median, over_pages, share, shown, spearman, tau
 from h3sim.papers.findings import (
     FORMAT,
     Claim,
+    ClaimAnswer,
+    Condition,
     Criterion,
-    Estimate,
     Finding,
     FindingsError,
     FindingsFile,
     Limit,
+    Reason,
     Verdict,
     findings_from_dict,
     judge,
-    mean,
-    median,
-    over_pages,
-    share,
-    shown,
-    spearman,
-    tau,
 )
 from h3sim.papers.reproduce import FIGURES
 from h3sim.schema.fields import write_table
@@ -65,8 +63,126 @@ def test_each_criterion_gives_both_answers(
 
 
 def test_a_finding_of_which_one_claim_fails_holds_in_part() -> None:
-    subject = finding(claim("a", Criterion.ABOVE, 1), claim("b", Criterion.ABOVE, 1))
+    subject = finding(claim("a", Criterion.AT_LEAST, 1), claim("b", Criterion.AT_LEAST, 1))
     assert judge(subject, {"s:a": Estimate(2), "s:b": Estimate(0)}).verdict is Verdict.IN_PART
+
+
+def test_a_finding_is_reversed_if_any_of_its_claims_is() -> None:
+    subject = finding(claim("a", Criterion.ABOVE, 1), claim("b", Criterion.ABOVE, 1))
+    judgement = judge(subject, {"s:a": Estimate(2), "s:b": Estimate(0)})
+    assert [judged.answer for judged in judgement.claims] == [ClaimAnswer.YES, ClaimAnswer.REVERSED]
+    assert judgement.verdict is Verdict.REVERSED
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "answer"),
+    [
+        (-0.382, -0.085, ClaimAnswer.REVERSED),
+        (-0.3, 0.1, ClaimAnswer.UNDECIDED),
+        (-0.3, 0, ClaimAnswer.UNDECIDED),  # it holds the limit
+        (0, 0, ClaimAnswer.NO),  # it is 0, which is not above
+        (0, 0.1, ClaimAnswer.UNDECIDED),
+        (0.01, 0.1, ClaimAnswer.YES),
+    ],
+)
+def test_a_direction_is_answered_by_its_whole_interval(
+    low: float, high: float, answer: ClaimAnswer
+) -> None:
+    (judged,) = judge(
+        finding(claim("a", Criterion.ABOVE, 0)), {"s:a": Estimate(-0.272, low, high)}
+    ).claims
+    assert judged.answer is answer
+
+
+def test_an_order_that_six_pages_decide_is_undecided() -> None:
+    subject = finding(claim("tau", Criterion.AT_LEAST, 0.7))
+    verdict = judge(subject, {"s:tau": Estimate(0.899, 0.674, 0.956)}).verdict
+    assert verdict is Verdict.UNDECIDED
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "answer"),
+    [
+        (0.1, 0.3, ClaimAnswer.YES),  # within 0.15 of 0.2
+        (0.1, 0.4, ClaimAnswer.UNDECIDED),
+        (0.4, 0.6, ClaimAnswer.NO),
+        (-0.9, 0.9, ClaimAnswer.UNDECIDED),
+        (-0.5, -0.2, ClaimAnswer.REVERSED),  # an effect, and the opposite one
+        (-0.5, 0.01, ClaimAnswer.NO),
+    ],
+)
+def test_a_number_is_reversed_beyond_the_value_without_an_effect(
+    low: float, high: float, answer: ClaimAnswer
+) -> None:
+    limits = (Limit(Criterion.POINTS, 0.2),)
+    subject = Claim(statement="it is", figure="s:a", limits=limits, neutral=0)
+    assert subject.judged({"s:a": Estimate((low + high) / 2, low, high)}).answer is answer
+
+
+@pytest.mark.parametrize(
+    ("answers", "verdict"),
+    [
+        ("yes yes", Verdict.HOLDS),
+        ("yes undecided", Verdict.UNDECIDED),
+        ("no undecided", Verdict.UNDECIDED),
+        ("undecided", Verdict.UNDECIDED),
+        ("yes no undecided", Verdict.IN_PART),
+        ("no no", Verdict.DOES_NOT_HOLD),
+        ("yes yes reversed undecided", Verdict.REVERSED),
+    ],
+)
+def test_a_finding_is_undecided_if_undecided_claims_could_change_its_verdict(
+    answers: str, verdict: Verdict
+) -> None:
+    of_answer = {
+        "yes": Estimate(2.0, 1.5, 2.5),
+        "no": Estimate(1.0, 1.0, 1.0),
+        "undecided": Estimate(1.0, 0.5, 1.5),
+        "reversed": Estimate(0.5, 0.4, 0.6),
+    }
+    names = answers.split()
+    figures = {f"s:{number}": of_answer[name] for number, name in enumerate(names)}
+    claims = (claim(str(number), Criterion.ABOVE, 1) for number in range(len(names)))
+    judgement = judge(finding(*claims), figures)
+    assert [judged.answer for judged in judgement.claims] == [ClaimAnswer(name) for name in names]
+    assert judgement.verdict is verdict
+
+
+def test_two_figures_of_the_same_pages_are_compared_page_by_page() -> None:
+    # The pages differ by far more than the two figures, of which one is larger on each page.
+    slow, fast = [1.0, 5.0, 20.0, 50.0, 100.0, 200.0], [0.9, 4.0, 19.0, 48.0, 97.0, 190.0]
+    figures = {"s:slow": mean(slow), "s:fast": mean(fast)}
+    (judged,) = judge(finding(claim("slow", Criterion.ABOVE, "s:fast")), figures).claims
+    assert judged.answer is ClaimAnswer.YES
+    assert judged.difference is not None
+    assert judged.difference.low is not None
+    assert judged.difference.low > 0
+    # Figures of other numbers of pages have nothing in common.
+    apart = figures | {"s:fast": mean(fast[:-1])}
+    (judged,) = judge(finding(claim("slow", Criterion.ABOVE, "s:fast")), apart).claims
+    assert judged.answer is ClaimAnswer.UNDECIDED
+
+
+def test_a_reason_is_stated_with_its_figures_and_only_where_they_bear_it_out() -> None:
+    below = Condition(figure="b", limits=(Limit(Criterion.BELOW, 0),))
+    reason = Reason(text="It falls by {a}.", conditions=(below,))
+    subject = replace(finding(claim("a", Criterion.ABOVE, 1)), reasons=(reason,))
+    figures = {"s:a": Estimate(2.0, 1.5, 2.5), "s:b": Estimate(-1.0, -2.0, -0.5)}
+    assert judge(subject, figures).reason == "It falls by 2 (1.5 to 2.5)."
+    assert judge(subject, figures | {"s:b": Estimate(-1.0, -2.0, 0.5)}).reason is None
+    assert judge(subject, {"s:a": Estimate(2.0)}).reason is None
+
+
+def test_a_reason_that_names_no_figure_is_refused() -> None:
+    with pytest.raises(FindingsError, match="stands on a measurement"):
+        Reason(text="The cause is not known.")
+
+
+def test_the_reasons_of_shipped_findings_name_figures_that_their_experiments_have() -> None:
+    for found in list_findings():
+        for reason in found.reasons:
+            studies = {name.partition(":")[0] for name in re.findall(r"\{([^}]+)\}", reason.text)}
+            assert studies <= set(found.studies), found.id
 
 
 def test_a_claim_may_compare_two_figures() -> None:

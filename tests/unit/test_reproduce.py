@@ -16,10 +16,11 @@ from h3sim import catalog
 from h3sim.cli import main
 from h3sim.errors import UnknownNameError
 from h3sim.headers.synthetic_headers import request_section
-from h3sim.papers import experiment_names, list_findings, load_experiment, marx, report
+from h3sim.papers import experiment_names, figures, list_findings, load_experiment, marx, report
+from h3sim.papers.estimates import Loads
 from h3sim.papers.experiments import HeaderExperiment, requests_of_load
 from h3sim.papers.figures import figure_of
-from h3sim.papers.findings import Loads, Verdict
+from h3sim.papers.findings import Verdict
 from h3sim.papers.reproduce import FIGURES, Reproduction, chosen_experiments, reproduce
 from h3sim.schema.fields import read_document, write_table
 from h3sim.schemes import scheme_to_dict
@@ -81,7 +82,7 @@ def test_every_error_of_a_study_of_headers_is_reported() -> None:
             "rtts_ms",
             "losses[1]",
             "runs",
-            "table_bytes",
+            "tables_bytes",
             "paper.a",
         ),
     ]
@@ -129,7 +130,8 @@ def test_variants_of_chrome_differ_in_the_incremental_flag_alone(variant: str) -
 
 def test_an_experiment_brings_what_its_findings_need_and_a_finding_brings_its_experiments() -> None:
     assert chosen_experiments(["marx-15"]) == ["marx-2019-fig-11"]
-    assert chosen_experiments(["sander-2022-fig-6"]) == ["sander-2022-fig-5", "sander-2022-fig-6"]
+    needed = ["sander-2022-fig-5", "sander-2022-fig-6", "sander-2022-fig-7"]
+    assert chosen_experiments(["sander-2022-fig-6"]) == needed
     assert chosen_experiments(["all"]) == [*experiment_names()]
     with pytest.raises(UnknownNameError, match="h3sim list experiments"):
         chosen_experiments(["marx-2019-fig-9"])
@@ -167,21 +169,25 @@ def test_the_document_reports_verdicts_that_can_be_read_back(tiny: Reproduction)
     }
 
 
-def test_a_full_run_gives_the_published_verdict_and_the_quick_one_is_stated(
+def test_a_full_run_gives_the_published_verdict_claims_and_reasons(
     tiny: Reproduction, tmp_path: Path
 ) -> None:
     run = replace(tiny.runs[TINY], is_complete=False)
     quick = replace(tiny, runs={**tiny.runs, TINY: run})
-    assert report.published(quick)["marx-11"] == (Verdict.IN_PART, "quick")
-    published = report.published(quick, {"marx-11": "holds", "marx-15": "holds"})
+    assert report.published(quick)["marx-11"] == (Verdict.REVERSED, "quick")
+    lines = ("**marx-11: holds.** Fifo is slow.", "", "It is so by 3 (2 to 4).", "")
+    full = report.FullFinding(Verdict.HOLDS, lines)
+    published = report.published(quick, {"marx-11": full, "marx-15": full})
     assert published["marx-11"] == (Verdict.HOLDS, "full")
     # An experiment that leaves nothing out needs no other run.
     assert published["marx-15"] == (Verdict.DOES_NOT_HOLD, "full")
-    text = report.markdown(quick, {"marx-11": "holds"})
+    text = report.markdown(quick, {"marx-11": full})
     assert report.verdicts_in(text) == {"marx-11": "holds", "marx-15": "does not hold"}
     assert "1 holds, 0 in part, 1 does not hold" in text
-    section = text.partition("**marx-11: holds.**")[2].partition("**marx")[0]
-    assert "quick one it holds in part" in section
+    assert "\n".join(lines) in text
+    assert "dfifo reaches" not in text  # a reason of the quick run
+    # What is published can be read back, and published again.
+    assert report.findings_in(text)["marx-11"] == full
 
 
 def test_the_counts_of_runs_are_those_of_the_table_and_add_up() -> None:
@@ -283,6 +289,25 @@ def test_the_figure_of_an_experiment_looks_as_it_should(name: str) -> None:
     )
 
 
+def test_the_waterfalls_of_koshiba_are_of_the_loads_that_are_judged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = reproduce("koshiba-2016", executor="serial").runs["koshiba-2016"]
+    drawn = []
+
+    def recorded(page: Any, **options: Any) -> Any:
+        load = h3sim.simulate(page, **options)
+        drawn.append(load)
+        return load
+
+    monkeypatch.setattr(figures, "simulate", recorded)
+    figure_of(run)
+    for load, name in zip(drawn, ("without", "with"), strict=True):
+        times_ms = {timing.id: timing.finished_ms - timing.requested_ms for timing in load.timings}
+        judged = {resource: run.figures[f"{name}.{resource}"].value for resource in times_ms}
+        assert times_ms == judged
+
+
 def test_an_experiment_with_few_numbers_has_no_figure(tiny: Reproduction) -> None:
     assert figure_of(tiny.runs[TINY]) is not None
     assert (
@@ -327,7 +352,7 @@ def test_a_dry_run_states_how_many_loads_there_are_and_keeps_none(
     assert main(command) == 0
     head, _, headers, case, *rest = capsys.readouterr().out.splitlines()
     assert head.split() == ["experiment", "loads", "stored", "minutes", "on", "one", "core"]
-    assert headers.split()[:3] == ["frindell-2017", "1,875", "0"]
+    assert headers.split()[:3] == ["frindell-2017", "120,000", "0"]
     assert case.split()[:3] == [TINY, "12", "0"]
     assert re.fullmatch(r"about \d+ minutes on one core", rest[-1])
     assert not store.exists()

@@ -26,6 +26,8 @@ QUIC: dict[str, tuple[Any, Any, Any]] = {
     "ack_ping_every": (0, 0, 2**20),
     "initial_rtt_ns": (333 * NS_PER_MS, NS_PER_MS, 60 * S),  # kInitialRtt, RFC 9002 § 6.2.2
     "max_pto_ns": (60 * S, NS_PER_MS, 3600 * S),
+    "idle_timeout_ns": (None, NS_PER_MS, 3600 * S),  # RFC 9000 § 10.1: off unless an end asks
+    "blackhole_timeouts": (0, 0, 20),
     "pacing_gain": (None, 0.01, 100.0),
     "pacing_burst_packets": (10, 1, 2**20),  # RFC 9002 § 7.7: the initial window
     "loss_timer_packets": (0, 0, 2),
@@ -48,6 +50,7 @@ TCP: dict[str, tuple[Any, Any, Any]] = {
     "min_rto_ns": (S, 0, None),  # RFC 6298 § 2.4
     "max_rto_ns": (60 * S, S, 3600 * S),  # RFC 6298 § 2.5
     "rto_granularity_ns": (NS_PER_MS, 1000, 60 * S),  # RFC 6298 § 4: 100 ms or less
+    "user_timeout_ns": (300 * S, NS_PER_MS, 3600 * S),  # RFC 9293 § 3.9.1.1: five minutes
     "pacing_gain": (None, 0.01, 100.0),
     "pacing_burst_segments": (10, 1, 2**20),  # RFC 6928
     "notsent_lowat_bytes": (16_384, 1, MOST),

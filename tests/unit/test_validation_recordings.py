@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import h3sim
-from h3sim.papers.findings import tau
+from h3sim.papers.estimates import tau
 from validation import recordings
 from validation.recordings import computed, error_share, order_alike, spearman
 

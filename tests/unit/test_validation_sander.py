@@ -9,9 +9,11 @@ import pytest
 import h3sim
 from h3sim.metrics import loss_bursts
 from h3sim.page import Page, page_from_dict
+from h3sim.papers.estimates import Estimate
+from h3sim.papers.findings import Criterion
 from validation import sander
 from validation.sander_deltas import Losses, Results
-from validation.sander_findings import FINDINGS, Claim, Finding
+from validation.sander_findings import FINDINGS, Finding, claim
 from validation.sander_runs import (
     BASELINE,
     CELLS,
@@ -100,18 +102,23 @@ def test_losses_are_reported_by_their_shares() -> None:
 
 
 @pytest.mark.parametrize(
-    ("holds", "verdict"),
+    ("lows_and_highs", "verdict"),
     [
-        ((True, True), "X: comes out (2 of 2)"),
-        ((True, False), "X: partly (1 of 2)"),
-        ((False, False), "X: does not come out (0 of 2)"),
+        ([(0.1, 0.3), (0.2, 0.4)], "X: holds (2 of 2)"),
+        ([(0.1, 0.3), (-0.2, 0.4)], "X: undecided (1 of 2)"),
+        ([(0.1, 0.3), (0, 0)], "X: in part (1 of 2)"),
+        ([(0.1, 0.3), (-0.2, -0.1)], "X: reversed (1 of 2)"),
     ],
 )
-def test_a_verdict_counts_the_claims_that_hold(holds: tuple[bool, ...], verdict: str) -> None:
-    finding = Finding("X", "said", (), lambda _: [], lambda _: [Claim("c", h) for h in holds])
-    text = finding.report(Results([]))
-    assert text.splitlines()[-1] == verdict
-    assert text.count("  NO  c") == holds.count(False)
+def test_a_claim_is_met_by_its_interval_and_a_reversal_is_not_hidden(
+    lows_and_highs: list[tuple[float, float]], verdict: str
+) -> None:
+    claims = [
+        claim("c", Criterion.ABOVE, Estimate((low + high) / 2, low, high), 0)
+        for low, high in lows_and_highs
+    ]
+    finding = Finding("X", "said", (), lambda _: [], lambda _: claims)
+    assert finding.report(Results([])).splitlines()[-1] == verdict
 
 
 def shop(**image: Any) -> Page:

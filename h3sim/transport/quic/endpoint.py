@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from h3sim.transport.endpoint import Endpoint, make_recovery_row
+from h3sim.transport.endpoint import Deadline, Endpoint, make_recovery_row
 from h3sim.transport.pacing import AioquicPacer, Pacer
 from h3sim.transport.packets import ECT
 from h3sim.transport.quic.packer import MIN_FRAME_BYTES, Packer
 from h3sim.transport.quic.packets import QuicPacket
 from h3sim.transport.quic.recovery import AckState, Recovery
 from h3sim.transport.quic.settings import PacingBucket
-from h3sim.units import NS_PER_MS
+from h3sim.units import NS_PER_MS, NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -127,10 +127,17 @@ class QuicEndpoint(Endpoint[QuicPacket]):
         handshake: Handshake,
         *,
         peer_max_ack_delay_ns: int,
+        idle_timeout_ns: int | None = None,
         path_rtt_ns: int | None = None,
         has_ecn: bool = False,
     ) -> None:
         self._source = source
+        self._peer_max_ack_delay_ns = peer_max_ack_delay_ns
+        self._idle_timeout_ns = idle_timeout_ns
+        """The shorter one of both ends' (RFC 9000 § 10.1)."""
+        self._blackhole_timeouts = settings.blackhole_timeouts
+        self._heard_at_ns = 0
+        """Time when the last packet of the peer arrived."""
         self._is_ecn_capable = has_ecn and controller.responds_to_ecn
         self._handshake = handshake
         self._controller = controller
@@ -167,6 +174,7 @@ class QuicEndpoint(Endpoint[QuicPacket]):
 
     def on_packet(self, packet: QuicPacket, now_ns: int) -> list[StreamBytes]:
         """Handle a packet that arrived; return the stream bytes that it delivers."""
+        self._heard_at_ns = now_ns
         if not self._handshake.is_over:
             # Before duplicates are dropped: RFC 9000 § 8.1 counts all bytes.
             self._handshake.on_datagram(packet)
@@ -221,6 +229,38 @@ class QuicEndpoint(Endpoint[QuicPacket]):
         if at_ns is not None and (soonest is None or at_ns < soonest):
             soonest = at_ns
         return soonest
+
+    @property
+    def has_probed(self) -> bool:
+        """True if a probe timeout has expired, and nothing was acknowledged since."""
+        return self.recovery.pto_count > 0
+
+    def deadline(self) -> Deadline | None:
+        """Return when the connection is given up if the peer stays silent, None if never.
+
+        An idle connection is kept: clients keep it alive with PING frames while they wait (Chrome
+        every 15 s), or open another one for their next request.
+        """
+        recovery = self.recovery
+        oldest = recovery.oldest
+        if oldest is None:
+            return None
+        deadlines = []
+        if self._idle_timeout_ns is not None:
+            # RFC 9000 § 10.1: the timer restarts with a packet from the peer, and with the first
+            # ack-eliciting one that is sent after it; it runs for at least three PTOs.
+            heard_at_ns = self._heard_at_ns
+            restarted_at_ns = recovery.first_sent_after(heard_at_ns) or heard_at_ns
+            pto_ns = recovery.rtt.probe_timeout_ns(self._peer_max_ack_delay_ns)
+            wait_ns = max(self._idle_timeout_ns, 3 * pto_ns)
+            reason = f"idle timeout, no packet for {wait_ns / NS_PER_S:.4g} s"
+            deadlines.append(Deadline(restarted_at_ns + wait_ns, reason))
+        if self._blackhole_timeouts and self._handshake.is_complete:
+            wait_ns = recovery.silence_to_give_up_ns(self._blackhole_timeouts)
+            begin_ns = max(recovery.acked_at_ns, oldest.sent_at_ns)
+            reason = f"network black hole, no acknowledgement for {wait_ns / NS_PER_S:.4g} s"
+            deadlines.append(Deadline(begin_ns + wait_ns, reason))
+        return min(deadlines, default=None)
 
     def _recovery_at_ns(self) -> int | None:
         """Return the time of the loss timer; a client probes until the handshake is over."""
@@ -483,6 +523,7 @@ class TimerGranularityEndpoint(QuicEndpoint):
         handshake: Handshake,
         *,
         peer_max_ack_delay_ns: int,
+        idle_timeout_ns: int | None = None,
         path_rtt_ns: int | None = None,
         has_ecn: bool = False,
     ) -> None:
@@ -492,6 +533,7 @@ class TimerGranularityEndpoint(QuicEndpoint):
             source,
             handshake,
             peer_max_ack_delay_ns=peer_max_ack_delay_ns,
+            idle_timeout_ns=idle_timeout_ns,
             path_rtt_ns=path_rtt_ns,
             has_ecn=has_ecn,
         )

@@ -11,7 +11,7 @@ from h3sim.ranges import Ranges
 from h3sim.transport.packets import CE
 from h3sim.transport.quic.packets import ack_frame_bytes, varint_bytes
 from h3sim.transport.rtt import K_GRANULARITY_NS, RttEstimator
-from h3sim.units import NS_PER_S
+from h3sim.units import NS_PER_MS, NS_PER_S
 
 if TYPE_CHECKING:
     from h3sim.transport.congestion import CongestionController
@@ -165,6 +165,16 @@ _K_PERSISTENT_CONGESTION_THRESHOLD: Final = 3
 """kPersistentCongestionThreshold, in PTOs (RFC 9002 § 7.6.1)."""
 
 
+_TAIL_LOSS_PROBES: Final = 2
+"""kDefaultMaxTailLossProbes in google/quiche, quic_sent_packet_manager.cc."""
+_MIN_TAIL_LOSS_PROBE_NS: Final = 10 * NS_PER_MS
+"""kMinTailLossProbeTimeoutMs there, if several packets are in flight."""
+_MIN_LAST_PROBE_NS: Final = 5 * NS_PER_MS
+"""Half of it, if only one is."""
+_MIN_RETRANSMISSION_NS: Final = 200 * NS_PER_MS
+"""kMinRetransmissionTimeMs there."""
+
+
 class Recovery:
     """The packets in flight of one sender; reports their outcome to the congestion controller."""
 
@@ -205,6 +215,8 @@ class Recovery:
         self._eliciting = 0
         """The ack-eliciting packets sent so far."""
         self._largest_acked = -1
+        self.acked_at_ns = 0
+        """Time when a packet was last acknowledged for the first time."""
         self._loss_due_at_ns: int | None = None
         """Time when the next packet is lost by the time threshold (loss_time)."""
         self._last_eliciting_at_ns = 0
@@ -241,6 +253,23 @@ class Recovery:
     def oldest(self) -> QuicPacket | None:
         """The oldest packet in flight."""
         return self._sent[self._lowest_in_flight()] if self._sent else None
+
+    def first_sent_after(self, at_ns: int) -> int | None:
+        """Return when the first packet in flight was sent that left after *at_ns*, if any."""
+        return next((p.sent_at_ns for p in self._sent.values() if p.sent_at_ns > at_ns), None)
+
+    def silence_to_give_up_ns(self, n_timeouts: int) -> int:
+        """Return how long Chrome waits for an acknowledgement before it reports a black hole.
+
+        That is the time of two tail loss probes and *n_timeouts* retransmission timeouts, of which
+        each is twice as long as the last (google/quiche,
+        QuicSentPacketManager::GetNConsecutiveRetransmissionTimeoutDelay).
+        """
+        rtt = self.rtt
+        min_probe_ns = _MIN_TAIL_LOSS_PROBE_NS if len(self._sent) > 1 else _MIN_LAST_PROBE_NS
+        probe_ns = max(2 * rtt.smoothed_rtt_ns, min_probe_ns)
+        timeout_ns = max(rtt.smoothed_rtt_ns + 4 * rtt.rttvar_ns, _MIN_RETRANSMISSION_NS)
+        return _TAIL_LOSS_PROBES * probe_ns + ((1 << n_timeouts) - 1) * timeout_ns
 
     def on_path_rtt(self, rtt_ns: int) -> None:
         """Set the round-trip time measured by a handshake before navigation start."""
@@ -286,6 +315,7 @@ class Recovery:
             # No new packet: no RTT sample, and no reason to reset the timer (RFC 9002 §§ 5.1,
             # 6.2.1).
             return acked, []
+        self.acked_at_ns = now_ns
         newest = acked[-1]  # numbers rise in `acked`
         if newest.number > self._largest_acked:
             self._largest_acked = newest.number

@@ -124,6 +124,25 @@ class QuicSettings:
             Milliseconds(low=1, high=3_600_000), "upper limit of the doubled probe timeout"
         ),
     )
+    idle_timeout_ns: int | None = field(
+        default=None,
+        metadata=declare(
+            OrNone(Milliseconds(low=1, high=3_600_000)),
+            "a connection with unacknowledged packets is given up after this time without a"
+            " packet from its peer, or three probe timeouts if they are longer (`max_idle_timeout`,"
+            " RFC 9000 § 10.1); the shorter one of both ends applies",
+            key="idle_timeout_ms",
+        ),
+    )
+    blackhole_timeouts: int = field(
+        default=0,
+        metadata=declare(
+            Integer(low=0, high=20),
+            "a connection is given up if none of its packets is acknowledged during two tail loss"
+            " probes and this many retransmission timeouts, each twice as long as the last (Chrome:"
+            " 5). 0: never",
+        ),
+    )
     pacing_gain: float | None = field(
         default=None,
         metadata=declare(

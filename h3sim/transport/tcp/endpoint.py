@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from h3sim.constants import FRAME_HEADER_BYTES
-from h3sim.transport.endpoint import Endpoint, make_recovery_row
+from h3sim.transport.endpoint import Deadline, Endpoint, make_recovery_row
 from h3sim.transport.pacing import Pacer
 from h3sim.transport.packets import ECT
 from h3sim.transport.tcp.packer import Handshake, Packer, State
 from h3sim.transport.tcp.records import AutotunedSendStream, Reassembly, Segment, SendStream
 from h3sim.transport.tcp.recovery import Recovery
 from h3sim.transport.tcp.settings import SocketBuffer
+from h3sim.units import NS_PER_S
 
 if TYPE_CHECKING:
     from h3sim.trace import RecoveryRow
@@ -46,6 +47,9 @@ class TcpEndpoint(Endpoint[Segment]):
         has_ecn: bool = False,
     ) -> None:
         self._is_ecn_capable = has_ecn and controller.responds_to_ecn
+        self._user_timeout_ns = settings.user_timeout_ns
+        self._progress_at_ns: int | None = None
+        """Time since which the data in flight has waited for an acknowledgement of any of it."""
         self._mss_bytes = settings.mss_bytes
         self._controller = controller
         autotunes = settings.send_buffer is SocketBuffer.AUTOTUNED
@@ -97,6 +101,7 @@ class TcpEndpoint(Endpoint[Segment]):
             self._is_settled = False
             self.recovery.on_ack(packet, now_ns)
             if is_advance:
+                self._progress_at_ns = now_ns
                 self._right_edge = ack + packet.window_bytes
                 self._stream.on_acked(ack)
         if not packet.length:
@@ -125,6 +130,20 @@ class TcpEndpoint(Endpoint[Segment]):
             at_ns = due_at_ns
         return at_ns
 
+    @property
+    def has_probed(self) -> bool:
+        """True if data was sent: nearly all timers of TCP are retransmission timeouts."""
+        return self._progress_at_ns is not None
+
+    def deadline(self) -> Deadline | None:
+        """Return when the connection is given up if the peer stays silent, None if never."""
+        begin_ns, wait_ns = self._progress_at_ns, self._user_timeout_ns
+        is_waiting = bool(self._board.sent) or not self._is_established
+        if wait_ns is None or begin_ns is None or not is_waiting:
+            return None
+        reason = f"user timeout, no acknowledgement for {wait_ns / NS_PER_S:.4g} s"
+        return Deadline(begin_ns + wait_ns, reason)
+
     def ack_ranges(self, packet: Segment) -> tuple[tuple[int, int], ...]:
         """Return the numbers of the peer's data segments that arrived, as spans, highest first.
 
@@ -137,6 +156,8 @@ class TcpEndpoint(Endpoint[Segment]):
         """Return the segments that leave now."""
         if not self._is_established:
             handshake = self._handshake
+            if handshake.is_syn_due and self._progress_at_ns is None:
+                self._progress_at_ns = now_ns
             return [self._packer.syn(handshake, now_ns)] if handshake.is_syn_due else []
         segments: list[Segment] = []
         received, stream = self._received, self._stream
@@ -213,6 +234,8 @@ class TcpEndpoint(Endpoint[Segment]):
 
     def _new_data(self, n_bytes: int, now_ns: int) -> Segment:
         """Return a segment with data that was never sent."""
+        if not self._board.sent:
+            self._progress_at_ns = now_ns
         sent = self._packer.cut(n_bytes, now_ns)
         self.recovery.on_sent(sent)
         if self._pacer.rate_bps is not None:

@@ -140,6 +140,15 @@ class TcpSettings:
         default=NS_PER_MS,
         metadata=declare(Milliseconds(low=0.001, high=60_000), "lower limit of its variance term"),
     )
+    user_timeout_ns: int | None = field(
+        default=300 * NS_PER_S,
+        metadata=declare(
+            OrNone(Milliseconds(low=1, high=3_600_000)),
+            "a connection is given up if no data is acknowledged for this long (RFC 9293"
+            " § 3.9.1.1; Linux: 924,600, from `tcp_retries2`)",
+            key="user_timeout_ms",
+        ),
+    )
     pacing_gain: float | None = field(
         default=None, metadata=declare(OrNone(_PACING_GAIN), "as for QUIC")
     )
@@ -251,6 +260,7 @@ class TcpSettings:
             min_rto_ns=200 * NS_PER_MS,
             rto_granularity_ns=200 * NS_PER_MS,
             max_rto_ns=120 * NS_PER_S,
+            user_timeout_ns=924_600 * NS_PER_MS,
         )
 
     @property
