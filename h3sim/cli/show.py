@@ -451,7 +451,7 @@ def _finding_parts(name: str, width: int | None) -> Iterator[str]:
     yield _heading(finding.id, finding.statement, width)
     pairs = [("source", finding.source), ("experiment", finding.study or _MISSING_VALUE)]
     pairs += [("cannot be judged", finding.cannot)] if finding.cannot else []
-    pairs += [("reason", finding.reason)] if finding.reason else []
+    pairs += [("note", finding.note)] if finding.note else []
     yield format_pairs(pairs, width=width)
     if finding.claims:
         rows = (
