@@ -31,7 +31,7 @@ from benchmarks.studies import studies
 from benchmarks.timing import least_seconds
 from h3sim import engine
 from h3sim.transport import HandshakeMode
-from h3sim.units import ms
+from h3sim.values.units import ms
 
 if TYPE_CHECKING:
     from collections.abc import Callable

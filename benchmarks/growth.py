@@ -26,7 +26,7 @@ from h3sim.study.worker import row_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from h3sim.results import Load
+    from h3sim.load import Load
 
 __all__ = ["growth"]
 

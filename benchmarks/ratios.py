@@ -29,7 +29,7 @@ from benchmarks.probes import with_heapq, with_plain_simpy, with_simpy
 from h3sim import engine
 from h3sim.page import Discovery, Kind, Page, Resource, TriggerEvent
 from h3sim.transport import HandshakeMode, Protocol
-from h3sim.units import ms
+from h3sim.values.units import ms
 from tools.documented import put
 
 if TYPE_CHECKING:

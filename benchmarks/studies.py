@@ -14,10 +14,10 @@ import h3sim
 from benchmarks.options import parser_of
 from benchmarks.probes import with_heapq
 from h3sim import engine
-from h3sim.config import LoadConfig
+from h3sim.load import LoadConfig
+from h3sim.load.run import resolve_config
 from h3sim.page import Page
 from h3sim.study import Range
-from h3sim.study.run import resolve_config
 from h3sim.study.worker import row_of
 
 if TYPE_CHECKING:

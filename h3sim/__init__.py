@@ -20,6 +20,6 @@ Importing this is quick: each name is loaded when it is first used. Simulating l
 standard library only; figures and tables load what they need when they are made.
 """
 
-from h3sim.lazy import attach
+import lazy_loader
 
-__getattr__, __dir__, __all__ = attach(__name__)
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

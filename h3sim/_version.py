@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 
-_MODULE_OF_COMPILED_BUILD = "h3sim.ranges"
+_MODULE_OF_COMPILED_BUILD = "h3sim.values.ranges"
 """One of the modules in compiled.txt, which are all compiled or none."""
 
 

@@ -12,18 +12,18 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import h3sim
-from h3sim.config.load_config import recorded_network
-from h3sim.errors import H3SimError, InputError
+from h3sim.load.load_config import recorded_network
 from h3sim.page import page_from_dict, page_to_dict
 from h3sim.reporting.labels import Palette
 from h3sim.reporting.lane_layout import lane_of, window_of
 from h3sim.schema.files import parse_json
+from h3sim.values.errors import H3SimError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from h3sim.load import Load
     from h3sim.page import Page
-    from h3sim.results import Load
 
 __all__ = ["read_page", "simulate"]
 

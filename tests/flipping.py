@@ -15,18 +15,13 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from h3sim.errors import InputError
+from h3sim.cli import study_schemas
+from h3sim.export import read_load
+from h3sim.load import simulate
 from h3sim.schema.files import DIGEST
-from h3sim.study import (
-    Store,
-    StoreError,
-    load_study,
-    read_load,
-    read_results,
-    simulate,
-    study_schemas,
-)
+from h3sim.study import Store, StoreError, load_study, read_results
 from h3sim.study.store import repair_store
+from h3sim.values.errors import InputError
 from tests import standins
 from tests.helpers import page_of
 from tools.documented import put

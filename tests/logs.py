@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from h3sim.identification.send_order import SendOrder
 from h3sim.qlog import read_qlog
-from h3sim.study.send_order import SendOrder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from h3sim.identification.send_order import Step
     from h3sim.qlog import MeasuredLog
-    from h3sim.study.send_order import Step
 
 __all__ = [
     *("MS", "RS", "client_order", "document", "frame", "headers", "packet", "reading", "save"),

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
-from h3sim.errors import H3SimError, InputError, ValidationIssue, needing_extra
+from h3sim.values.errors import H3SimError, InputError, ValidationIssue, needing_extra
 from tools.documented import put
 
 __all__ = ["Run", "differences", "outcomes", "table"]

@@ -9,8 +9,8 @@ import jsonschema
 import referencing
 
 from h3sim import catalog
+from h3sim.cli import result_schemas, study_schemas
 from h3sim.papers import findings_schemas
-from h3sim.study import result_schemas, study_schemas
 
 __all__ = ["SCHEMAS", "schema_problems"]
 

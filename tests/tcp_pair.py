@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Any
 
-from h3sim.constants import FRAME_HEADER_BYTES
 from h3sim.transport.congestion import CongestionController
 from h3sim.transport.endpoint import FrameHeader, Source
 from h3sim.transport.quic.handshake import HandshakeMode, Role
 from h3sim.transport.tcp import Segment, TcpEndpoint, TcpSettings
 from h3sim.transport.tcp.settings import RECORD_OVERHEAD_BYTES
-from h3sim.units import ms, to_ms
+from h3sim.values.constants import FRAME_HEADER_BYTES
+from h3sim.values.units import ms, to_ms
 
 __all__ = [
     "CLIENT",

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import h3sim
+from h3sim.load.configuration import write_load_qlog
 from h3sim.page import page_from_dict
 from h3sim.reporting import LoadPlots
-from h3sim.results.configuration import write_load_qlog
 from tools.open_page import browser
 
 if TYPE_CHECKING:

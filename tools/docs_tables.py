@@ -11,24 +11,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import h3sim
-from h3sim.config.options import flags_of
+from h3sim.cli.schemas import WRITTEN
+from h3sim.export import load_file
+from h3sim.export.load_document import WRITTEN as OF_LOAD
+from h3sim.export.load_file import LoadDocument
+from h3sim.load.configuration import FORMAT as LOAD
+from h3sim.load.figures import FIGURES
+from h3sim.load.options import flags_of
 from h3sim.page import Resource
 from h3sim.papers.experiments import HeaderExperiment
 from h3sim.papers.findings import FindingsFile, Verdict
 from h3sim.papers.report import counted, verdicts_in
 from h3sim.papers.reproduce import REPRODUCTION
-from h3sim.results.configuration import FORMAT as LOAD
-from h3sim.results.figures import FIGURES
-from h3sim.results.load_document import WRITTEN as OF_LOAD
 from h3sim.schema.errors import ABSENT
 from h3sim.schema.fields import Record, fields_of
 from h3sim.schema.output import ObjectType, OutputSchema
 from h3sim.schema.values import Choice, OrNone, TableOf
-from h3sim.study import load_file
-from h3sim.study.load_file import LoadDocument
 from h3sim.study.results import FORMAT as RESULTS
 from h3sim.study.results import SAMPLED
-from h3sim.study.schemas import WRITTEN
 from h3sim.study.store import FORMAT as STORE_FORMAT
 from h3sim.study.store import TABLES as STORE
 from h3sim.study.store import UNSEALED

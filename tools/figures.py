@@ -20,10 +20,10 @@ import h3sim
 from h3sim.catalog.resources import root
 from h3sim.headers.base import HeaderLists
 from h3sim.importers.header_lists import read_exchanges
+from h3sim.load.configuration import write_load_qlog
 from h3sim.reporting import LoadPlots, LogPlots, alt_text
 from h3sim.reporting.output import save_figure
 from h3sim.reporting.study_plots import header_figure
-from h3sim.results.configuration import write_load_qlog
 from h3sim.study.header_study import header_rows
 from tools.picture_check import errors_in
 

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 from h3sim.cli.main import exits_on_sigterm
 from h3sim.cli.pages import write_page
-from h3sim.errors import H3SimError
 from h3sim.importers.chromium import RecordedSource, record
 from h3sim.page import read_page
+from h3sim.values.errors import H3SimError
 from tools.registries import FetchError, tools_of
 from tools.sites import PageSource, build, read_sources
 

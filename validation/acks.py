@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tabulate import tabulate
 
-from h3sim.units import to_ms
+from h3sim.values.units import to_ms
 from validation.measured import read_acknowledged
 from validation.modelled import load_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from h3sim.results import Load
+    from h3sim.load import Load
     from validation.measured import Setting
 
 __all__ = ["acks_table"]

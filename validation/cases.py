@@ -18,8 +18,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from h3sim.table import Table
-from h3sim.text import plural
+from h3sim.values.table import Table
+from h3sim.values.text import plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

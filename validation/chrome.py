@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tabulate import tabulate
 
 import h3sim
+from h3sim.advice.edits import Edit as PageEdit
 from h3sim.importers.chromium.browser import ChromiumError, find_chromium, running_chromium
 from h3sim.importers.chromium.navigation import Timeouts, visit
 from h3sim.importers.chromium.recording import recorded_of
 from h3sim.importers.chromium.web_server import Site, address_of
 from h3sim.signals import Eps
-from h3sim.study.edits import Edit as PageEdit
 from validation.chrome_sites import made_sites
 from validation.recordings import order_alike
 
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
     from h3sim.importers.chromium import Recorded
     from h3sim.importers.chromium.navigation import Navigation
+    from h3sim.load import Load
     from h3sim.page import Page
-    from h3sim.results import Load
     from h3sim.study.runner import LoadTask
     from validation.chrome_sites import Edit, MadeSite
     from validation.http2_site import RequestLog

@@ -16,9 +16,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import h3sim
-from h3sim.errors import StalledError
-from h3sim.results.configuration import write_load_qlog
-from h3sim.study.identification import identify
+from h3sim.identification.identification import identify
+from h3sim.load.configuration import write_load_qlog
+from h3sim.values.errors import StalledError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,7 +17,7 @@ from h3sim.papers.estimates import Loads
 from h3sim.papers.experiments import HeaderExperiment, header_figures
 from h3sim.study import sweep
 from h3sim.study.header_study import header_rows
-from h3sim.units import ms
+from h3sim.values.units import ms
 from validation.header_ratios import lists
 
 if TYPE_CHECKING:

@@ -12,17 +12,17 @@ from tabulate import tabulate
 
 import h3sim
 from h3sim.cli.command import progress_bar
+from h3sim.load import run_config
 from h3sim.page import Kind, synthetic, with_first_layout
 from h3sim.schemes import Rule, scheme_from_dict, scheme_to_dict
-from h3sim.study import run_config
 from h3sim.study.statistics import mean_interval
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from h3sim.load import Load
+    from h3sim.load.load import Which
     from h3sim.page import Page
-    from h3sim.results import Load
-    from h3sim.results.load import Which
     from h3sim.schemes import Scheme
 
 SPLIT_SEED = 2026

@@ -19,15 +19,15 @@ from tabulate import tabulate
 
 import h3sim
 from h3sim import catalog, engine
-from h3sim.config import LoadConfig
 from h3sim.headers import HeaderCompression
-from h3sim.study.run import resolve_config
+from h3sim.load import LoadConfig
+from h3sim.load.run import resolve_config
 from h3sim.trace import delivered_in_one_order, delivered_per_stream
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from h3sim.results import Load
+    from h3sim.load import Load
 
 CODECS = ("hpack", "qpack", "qcram", "static")
 SCHEMES = ("chrome-eps", "rr")

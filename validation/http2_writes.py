@@ -23,7 +23,7 @@ from h3sim.page import page_from_dict
 from h3sim.schemes import scheme_from_dict
 from h3sim.signals import H2Priority
 from h3sim.transport import LinkProfile, Network
-from h3sim.units import mbps, ms
+from h3sim.values.units import mbps, ms
 from validation.http2_frames import FrameClient
 from validation.tree_scripts import WIDE
 from validation.tree_servers import PACKAGES, path_of, serving, version_of

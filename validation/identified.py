@@ -19,11 +19,20 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import h3sim
-from h3sim.constants import MAX_VARINT
-from h3sim.errors import StalledError
+from h3sim.identification.identification import (
+    FEW_PICKS,
+    Identification,
+    Mechanism,
+    candidates_for,
+    identify,
+    predictions,
+    refutes,
+)
+from h3sim.identification.send_history import HistorySearch, SchedulerCall
+from h3sim.identification.send_order import SendOrder, Step, StepKind, send_orders
+from h3sim.load.configuration import write_load_qlog
 from h3sim.page import page_from_dict
 from h3sim.qlog import read_timeline
-from h3sim.results.configuration import write_load_qlog
 from h3sim.schedulers import (
     EpsScheduler,
     Mixed,
@@ -34,17 +43,8 @@ from h3sim.schedulers import (
 )
 from h3sim.schemes import SchedulerKind, Scheme
 from h3sim.signals import Eps, Signal
-from h3sim.study.identification import (
-    FEW_PICKS,
-    Identification,
-    Mechanism,
-    candidates_for,
-    identify,
-    predictions,
-    refutes,
-)
-from h3sim.study.send_history import HistorySearch, SchedulerCall
-from h3sim.study.send_order import SendOrder, Step, StepKind, send_orders
+from h3sim.values.constants import MAX_VARINT
+from h3sim.values.errors import StalledError
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Sequence

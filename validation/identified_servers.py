@@ -22,8 +22,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import h3sim
+from h3sim.identification.workload import EPS_WORKLOAD, write_workload
 from h3sim.signals import Eps
-from h3sim.study.workload import EPS_WORKLOAD, write_workload
 from validation.server_drivers import SERVERS_GO, build
 
 try:

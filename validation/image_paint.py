@@ -31,8 +31,8 @@ from h3sim.importers.chromium.browser import (
     find_chromium,
     running_chromium,
 )
+from h3sim.load.painting import painted_share
 from h3sim.page import ImageFormat
-from h3sim.results.painting import painted_share
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

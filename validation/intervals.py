@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 from tabulate import tabulate
 
 import h3sim
-from h3sim import rng
+from h3sim.advice.search import race
 from h3sim.study.design import StoppingRule
 from h3sim.study.results import Results
-from h3sim.study.search import race
 from h3sim.study.statistics import METHODS, mean_interval
+from h3sim.values import rng
 from tools.documented import put
 
 if TYPE_CHECKING:

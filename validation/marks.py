@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from h3sim import catalog
 from h3sim.browser import infer_above_the_fold
-from h3sim.table import Table
+from h3sim.values.table import Table
 
 __all__ = ["agreement", "main"]
 

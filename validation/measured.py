@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from h3sim.rng import substream
 from h3sim.transport.link import make_loss
 from h3sim.transport.link_profile import LinkProfile
+from h3sim.values.rng import substream
 from validation.data import STACKS
 
 if TYPE_CHECKING:

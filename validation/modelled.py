@@ -9,16 +9,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import h3sim
-from h3sim.errors import StalledError
 from h3sim.page import Page, page_from_dict
 from h3sim.schemes import SchedulerKind, Scheme, scheme_from_dict
 from h3sim.transport import LinkProfile, Network, TransportProfile
 from h3sim.transport.tcp import TcpSettings
-from h3sim.units import mbps, ms
+from h3sim.values.errors import StalledError
+from h3sim.values.units import mbps, ms
 from validation.measured import Run, Setting, read_workload
 
 if TYPE_CHECKING:
-    from h3sim.results import Load
+    from h3sim.load import Load
 
 __all__ = ["MECHANISMS", "PROFILES", "Figures", "load_of", "simulate"]
 

@@ -27,8 +27,8 @@ from h3sim.schedulers import Scheduler
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from h3sim.load import Load
     from h3sim.page import Page
-    from h3sim.results import Load
 
 PAINTS = ("first_paint", "largest_paint", "speed_index")
 _SHIPPED = ("chrome-eps", "h3sim-1", "bucket-html", "dfifo", "fifo", "rr")

@@ -30,7 +30,7 @@ from h3sim.page import ResourceState, synthetic
 from h3sim.page.transforms import with_early_hints
 from h3sim.reporting.output import save_figure, set_alt_text
 from h3sim.schemes import read_scheme, scheme_from_dict
-from h3sim.units import NS_PER_S
+from h3sim.values.units import NS_PER_S
 from validation.estimates import Estimate, estimate
 from validation.h3sim_1 import Site, halves
 from validation.paint_bounds import marked_for_paints
@@ -38,8 +38,8 @@ from validation.paint_bounds import marked_for_paints
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from h3sim.load import Load
     from h3sim.page import Page
-    from h3sim.results import Load
     from h3sim.schemes import Scheme
     from h3sim.transport import TransportProfile
 

@@ -21,8 +21,8 @@ import cbor2
 import pycddl
 
 import h3sim
+from h3sim.load.configuration import write_load_qlog
 from h3sim.qlog.container import RECORD_SEPARATOR
-from h3sim.results.configuration import write_load_qlog
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -22,11 +22,11 @@ from typing import TYPE_CHECKING, Any
 import h3sim
 from h3sim import catalog
 from h3sim.browser import BrowserMode, BrowserModel
-from h3sim.errors import H3SimError
 from h3sim.page.har_facts import FACTS
 from h3sim.study.fidelity import GOOD_FACTOR, Grade, fidelity
-from h3sim.text import plural
-from h3sim.units import to_mbps, to_ms
+from h3sim.values.errors import H3SimError
+from h3sim.values.text import plural
+from h3sim.values.units import to_mbps, to_ms
 from tools.documented import put
 
 if TYPE_CHECKING:

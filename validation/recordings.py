@@ -23,11 +23,11 @@ from urllib.parse import quote
 from tabulate import tabulate
 
 import h3sim
-from h3sim.errors import H3SimError
 from h3sim.importers.chromium.browser import ChromiumError, find_chromium, running_chromium
 from h3sim.importers.chromium.navigation import Timeouts, visit
 from h3sim.importers.chromium.recording import recorded_of
 from h3sim.importers.chromium.web_server import Site, address_of
+from h3sim.values.errors import H3SimError
 from tools.registries import FetchError
 from tools.sites import PageSource, build, read_sources
 
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from h3sim.importers.chromium import Recorded
+    from h3sim.load import Load
     from h3sim.page import Page
-    from h3sim.results import Load
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 PAGES = (

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import sys
 
+from h3sim.advice import validate_scheme
 from h3sim.importers import import_page
-from h3sim.study import validate_scheme
-from h3sim.table import Table
+from h3sim.values.table import Table
 from validation.data import PAGES
 
 __all__ = ["main"]

@@ -14,7 +14,7 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import TYPE_CHECKING
 
 from h3sim.cli.command import BAD_INPUT, Parser, progress_bar
-from h3sim.errors import InputError
+from h3sim.values.errors import InputError
 from validation.sander_deltas import Results
 from validation.sander_findings import FINDINGS, Finding
 from validation.sander_runs import CELLS, Job, Run, pages, run

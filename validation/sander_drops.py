@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tabulate import tabulate
 
 from h3sim import catalog, engine
-from h3sim.config import LoadConfig
+from h3sim.load import LoadConfig
 from h3sim.metrics import loss_bursts
 from validation.data import STACKS
 from validation.measured import read_settings
@@ -21,7 +21,7 @@ from validation.sander_runs import BASELINE, pages
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from h3sim.results import Load
+    from h3sim.load import Load
 
 __all__ = ["by_controller", "by_real_server"]
 

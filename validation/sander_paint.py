@@ -24,7 +24,7 @@ from h3sim.papers import load_experiment
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from h3sim.results import Load
+    from h3sim.load import Load
 
 NETWORKS = ("sander-1mbps-100ms", "sander-2mbps-100ms", "sander-5mbps-100ms")
 BASELINE = "sander-chrome"

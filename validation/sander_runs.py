@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import h3sim
 from h3sim import catalog, engine
-from h3sim.config import LoadConfig
-from h3sim.errors import StalledError
 from h3sim.importers import import_page
+from h3sim.load import LoadConfig
 from h3sim.metrics import frames_by_number, loss_bursts, sander_count
 from h3sim.page import Kind, Page
-from h3sim.ranges import Ranges
-from h3sim.units import NS_PER_S
+from h3sim.values.errors import StalledError
+from h3sim.values.ranges import Ranges
+from h3sim.values.units import NS_PER_S
 from validation.data import PAGES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from h3sim.results import Load
+    from h3sim.load import Load
 
 __all__ = [
     "BASELINE",

@@ -21,7 +21,7 @@ from h3sim import catalog
 from h3sim.cli.command import progress_bar
 from h3sim.metrics import SAMPLE_MS
 from h3sim.papers.estimates import tau
-from h3sim.units import ms
+from h3sim.values.units import ms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

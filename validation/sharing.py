@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from h3sim.load import Load
     from h3sim.page import Page
-    from h3sim.results import Load
 
 FORMATS = ("jpeg", "progressive-jpeg", "avif")
 """Rows (baseline JPEG, PNG and WebP are painted alike), scans, and only once complete."""

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import h3sim
 from h3sim.metrics import SAMPLE_MS
-from h3sim.table import Column
+from h3sim.values.table import Column
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from h3sim.results import Which
+    from h3sim.load import Which
 
 N_PAGES, EVERY = 14, 7
 """Of the shipped pages, in the order of their names, each seventh."""

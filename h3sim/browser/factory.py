@@ -12,7 +12,7 @@ from h3sim.browser.reprioritization import (
     may_change,
     opened_roots,
 )
-from h3sim.units import ms
+from h3sim.values.units import ms
 
 if TYPE_CHECKING:
     from h3sim.browser.base import Browser

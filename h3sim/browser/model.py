@@ -5,9 +5,9 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
-from h3sim.errors import InputError
 from h3sim.schema.fields import declare, fields_of, validate
 from h3sim.schema.values import Choice, Flag, Integer, Number
+from h3sim.values.errors import InputError
 
 
 class BrowserMode(enum.Enum):
@@ -66,7 +66,7 @@ class BrowserModel:
     >>> BrowserModel(mode=BrowserMode.PARSE, cpu_slowdown=0, max_concurrent_requests=0)
     Traceback (most recent call last):
     ...
-    h3sim.errors.InputError: cpu_slowdown: must be more than 0, to 1,000, is 0
+    h3sim.values.errors.InputError: cpu_slowdown: must be more than 0, to 1,000, is 0
     max_concurrent_requests: must be at least 1, is 0
     """
 

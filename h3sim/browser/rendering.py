@@ -41,7 +41,7 @@ from h3sim.browser.requests import (
 )
 from h3sim.page import Kind, TriggerEvent
 from h3sim.trace import Activity, Work
-from h3sim.units import ms
+from h3sim.values.units import ms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -1,5 +1,42 @@
-"""The catalog: shipped pages, networks, schemes and profiles by name, and files by path."""
+"""The catalog: shipped pages, networks, schemes and profiles by name, and files by path.
 
-from h3sim.lazy import attach
+It may import what it returns, and no engine. Begin with `catalog.py`.
+"""
 
-__getattr__, __dir__, __all__ = attach(__name__)
+from h3sim.catalog.catalog import (
+    is_recording,
+    list_networks,
+    list_pages,
+    list_profiles,
+    list_schemes,
+    load_network,
+    load_page,
+    load_profile,
+    load_scheme,
+    page_set,
+    page_set_names,
+    scheme_set,
+    scheme_set_names,
+    text_of,
+)
+from h3sim.catalog.formats import schemas
+from h3sim.catalog.resources import page_summaries
+
+__all__ = [
+    "is_recording",
+    "list_networks",
+    "list_pages",
+    "list_profiles",
+    "list_schemes",
+    "load_network",
+    "load_page",
+    "load_profile",
+    "load_scheme",
+    "page_set",
+    "page_set_names",
+    "page_summaries",
+    "schemas",
+    "scheme_set",
+    "scheme_set_names",
+    "text_of",
+]

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from h3sim import transport
 from h3sim.catalog.resources import root
-from h3sim.errors import InputError, NetworkError, PageError, UnknownNameError
 from h3sim.page import Page, page_from_dict, read_page
 from h3sim.page.categories import SIZES, size_class
 from h3sim.schema import format_value, open_input, parse_toml, read_text, shown_path
@@ -20,8 +19,9 @@ from h3sim.schema.fields import declare, read_document, validate
 from h3sim.schema.files import GZIP_MAGIC, ZIP_MAGIC
 from h3sim.schema.values import ListOf, TableOf, Text
 from h3sim.schemes.model import Scheme, read_scheme, scheme_from_toml
-from h3sim.table import Listing
 from h3sim.transport import Network, network_from_toml, read_network
+from h3sim.values.errors import InputError, NetworkError, PageError, UnknownNameError
+from h3sim.values.table import Listing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 from h3sim.cli import output
 from h3sim.cli.output import progress_bar as progress_bar  # validation/ imports it from here
-from h3sim.errors import InputError, UnknownNameError, ValidationIssue
 from h3sim.schema import format_value
 from h3sim.schema.arguments import ErrorCollector, check_arguments
 from h3sim.schema.values import Integer, Number, Share, share
-from h3sim.text import escape_control
+from h3sim.values.errors import InputError, UnknownNameError, ValidationIssue
+from h3sim.values.text import escape_control
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -131,8 +131,8 @@ def _display_name(action: argparse.Action) -> str:
 def _hint_for_flag(flag: str, known: Mapping[str, Any]) -> str:
     """Return a hint on an unknown flag for the end of a message: its new form, or similar flags."""
     # Lazy, like the next import: for errors only.
-    from h3sim.config.load_config import RENAMED_FLAGS, LoadConfig, meant_by
-    from h3sim.config.options import flags_of
+    from h3sim.load.load_config import RENAMED_FLAGS, LoadConfig, meant_by
+    from h3sim.load.options import flags_of
 
     if flag in RENAMED_FLAGS:
         return f"; {flag} was renamed to {RENAMED_FLAGS[flag]}"

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 from h3sim.cli import common, output, shared
 from h3sim.cli.command import Argument, Options, call_with, command, group
-from h3sim.results.figures import FIGURES
-from h3sim.results.tables import sampled_every
+from h3sim.export.tables import sampled_every
+from h3sim.load.figures import FIGURES
 from h3sim.schema.values import Integer, Number
 from h3sim.study import baseline_of, compare
 from h3sim.study.compare import HOL_METRICS, Comparison, SeedComparison, resolve_metrics
 from h3sim.study.statistics import NO_SEED_MATTERS
-from h3sim.table import FINE_TOLERANCE, MISSING, Column, Table, decimals_of
-from h3sim.text import escape_control, plural
+from h3sim.values.table import FINE_TOLERANCE, MISSING, Column, Table, decimals_of
+from h3sim.values.text import escape_control, plural
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

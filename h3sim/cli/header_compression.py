@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 from h3sim.catalog.resources import root
 from h3sim.cli import common, output
 from h3sim.cli.command import FAILED, Argument, Options, command
-from h3sim.config.load_config import NETWORK_FOR_HEADER_LISTS, LoadConfig
-from h3sim.errors import InputError
 from h3sim.headers import CODEC_NAMES, CodecSettings, HeaderCompression, codec_scheme
 from h3sim.headers.base import HeaderListError, HeaderLists
 from h3sim.importers.header_lists import read_exchanges
+from h3sim.load.load_config import NETWORK_FOR_HEADER_LISTS, LoadConfig
 from h3sim.schema import join_words, shown_path
 from h3sim.schema.values import Integer, Number, Share
 from h3sim.study.header_study import header_rows, rows_to_dict
 from h3sim.study.runner import dask_client
 from h3sim.study.sweep import sweep
-from h3sim.table import Column, Table
-from h3sim.text import ELLIPSIS, escape_control, plural
-from h3sim.units import ms
+from h3sim.values.errors import InputError
+from h3sim.values.table import Column, Table
+from h3sim.values.text import ELLIPSIS, escape_control, plural
+from h3sim.values.units import ms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 from h3sim._version import identity
 from h3sim.cli import command
 from h3sim.cli.command import BAD_INPUT, FAILED, Parser
-from h3sim.errors import H3SimError, InputError, Terminated, UnknownNameError
-from h3sim.lazy import gc_paused
-from h3sim.text import escape_control
+from h3sim.values.errors import H3SimError, InputError, Terminated, UnknownNameError
+from h3sim.values.garbage import gc_paused
+from h3sim.values.text import escape_control
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -223,8 +223,10 @@ def _format_warning(
     line: str | None = None,
 ) -> str:
     """Return a warning as Python formats it; h3sim's own on one line, without source location."""
-    from h3sim.errors import NotReusedWarning  # lazy, like the next: few commands give a warning
-    from h3sim.plugins import PluginWarning
+    from h3sim.values.errors import (
+        NotReusedWarning,  # lazy, like the next: few commands give a warning
+    )
+    from h3sim.values.plugins import PluginWarning
 
     if issubclass(category, PluginWarning | NotReusedWarning):
         return f"h3sim: {message}\n"

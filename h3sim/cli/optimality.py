@@ -5,17 +5,17 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from h3sim.advice import optimality
+from h3sim.advice.optimality import WHAT_IFS, what_if
 from h3sim.cli import common, output, shared
 from h3sim.cli.command import Argument, Options, call_with, command
 from h3sim.page.categories import PAGE_CLASSES
-from h3sim.study import optimality
-from h3sim.study.optimality import WHAT_IFS, what_if
-from h3sim.table import Column, Table
-from h3sim.text import escape_control, plural
+from h3sim.values.table import Column, Table
+from h3sim.values.text import escape_control, plural
 
 if TYPE_CHECKING:
-    from h3sim.study import CategoryOptimalityRow, Optimality, OptimalityRow, SchemeOptimalityRow
-    from h3sim.study.optimality import WhatIf, WhatIfRow
+    from h3sim.advice import CategoryOptimalityRow, Optimality, OptimalityRow, SchemeOptimalityRow
+    from h3sim.advice.optimality import WhatIf, WhatIfRow
 
 
 _MAX_DETAILED_PAGES = 4

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from h3sim.errors import InputError
 from h3sim.schema import check_output, write_atomically
-from h3sim.table import MISSING, Column, Table
-from h3sim.text import escape_control, wrap
+from h3sim.values.errors import InputError
+from h3sim.values.table import MISSING, Column, Table
+from h3sim.values.text import escape_control, wrap
 
 if TYPE_CHECKING:
     import argparse

@@ -14,20 +14,20 @@ from h3sim.browser.above_the_fold import HEURISTIC
 from h3sim.cli import common, output, shared
 from h3sim.cli.command import FAILED, Argument, Options, call_with, command, refuse
 from h3sim.cli.output import write_output
-from h3sim.errors import InputError, StalledError
 from h3sim.importers import DIALECTS, RecordingError, import_page, read_archive
 from h3sim.importers.crux import NetworkShare, NotCruxError, read_crux
 from h3sim.importers.formats.archive import is_archive
+from h3sim.load.run import resolve_page
 from h3sim.page import page_to_dict, transforms
 from h3sim.page.model import MarksFrom, ids_that_match, marked
 from h3sim.schema import check_output, shown_path, write_atomically
 from h3sim.schema.arguments import ErrorCollector
 from h3sim.schema.values import Integer
 from h3sim.study.fidelity import IMPORT_REPORT, fidelity
-from h3sim.study.run import resolve_page
-from h3sim.text import escape_control, plural
 from h3sim.transport import network_to_toml
-from h3sim.units import to_ms
+from h3sim.values.errors import InputError, StalledError
+from h3sim.values.text import escape_control, plural
+from h3sim.values.units import to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim.cli import common, output
 from h3sim.cli.command import Argument, Options, command
+from h3sim.export.tables import batches
+from h3sim.identification.identification import identify
+from h3sim.identification.workload import BASE_URL, WORKLOADS, check_base_url, write_workload
+from h3sim.load.qlog_metrics import Measurement, measured_to_dict
 from h3sim.qlog import read_qlog
-from h3sim.results.qlog_metrics import Measurement, measured_to_dict
-from h3sim.results.tables import batches
-from h3sim.study.identification import identify
-from h3sim.study.workload import BASE_URL, WORKLOADS, check_base_url, write_workload
-from h3sim.table import Column, Table, format_pairs
-from h3sim.text import escape_control, plural
+from h3sim.values.table import Column, Table, format_pairs
+from h3sim.values.text import escape_control, plural
 
 if TYPE_CHECKING:
+    from h3sim.identification.identification import Explanation, Identification
     from h3sim.qlog import MeasuredLog
-    from h3sim.study.identification import Explanation, Identification
 
 
 def _print_metrics(log: MeasuredLog, document: dict[str, Any], width: int | None) -> None:

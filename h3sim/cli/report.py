@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim.cli import output, shared
 from h3sim.cli.command import Argument, Options, command, refuse
-from h3sim.errors import InputError
+from h3sim.export import is_saved_load, read_load
+from h3sim.load import run_config
 from h3sim.page import Page
 from h3sim.schema import open_input
-from h3sim.study import check_names, is_saved_load, read_load, read_results, run_config
-from h3sim.text import escape_control
+from h3sim.study import check_names, read_results
+from h3sim.values.errors import InputError
+from h3sim.values.text import escape_control
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from h3sim.study import SavedLoad
+    from h3sim.export import SavedLoad
 
 
 _LOG_SUFFIXES = (".qlog", ".sqlog", ".qlog.gz", ".sqlog.gz")
@@ -32,7 +34,7 @@ def _read_subject(name: str, options: Options) -> Any:
 
 
 def _read_log(name: str) -> Any:
-    from h3sim.results.qlog_metrics import measure  # lazy: few reports are of logs
+    from h3sim.load.qlog_metrics import measure  # lazy: few reports are of logs
 
     return measure(name)
 

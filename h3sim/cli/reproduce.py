@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 from h3sim.cli import common, output
 from h3sim.cli.command import FAILED, Argument, Options, call_with, command
-from h3sim.errors import InputError
 from h3sim.papers import report
 from h3sim.papers.experiments import experiment_names, load_experiment, page_files
 from h3sim.papers.figures import draw_all
 from h3sim.papers.reproduce import chosen_experiments, reproduce
 from h3sim.schema import read_text, write_atomically
-from h3sim.table import Table
-from h3sim.text import plural
+from h3sim.values.errors import InputError
+from h3sim.values.table import Table
+from h3sim.values.text import plural
 
 if TYPE_CHECKING:
     from h3sim.papers.findings import Judgement

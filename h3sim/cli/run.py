@@ -9,13 +9,8 @@ from typing import TYPE_CHECKING
 from h3sim import __version__, catalog
 from h3sim.cli import common, output, shared
 from h3sim.cli.command import Argument, Options, command, refuse
-from h3sim.config.load_config import LoadConfig
-from h3sim.config.options import switch_of
-from h3sim.errors import InputError, UnknownNameError
-from h3sim.metrics import SAMPLE_MS as SAMPLED_MS
-from h3sim.results import describe
-from h3sim.results.configuration import write_load_qlog
-from h3sim.results.tables import (
+from h3sim.export import SavedLoad, is_saved_load, read_load
+from h3sim.export.tables import (
     connections_table,
     critical_path_sums,
     critical_path_table,
@@ -23,16 +18,21 @@ from h3sim.results.tables import (
     multiplexing_of,
     navigations_table,
 )
+from h3sim.load import describe, run_config
+from h3sim.load.configuration import write_load_qlog
+from h3sim.load.load_config import LoadConfig
+from h3sim.load.options import switch_of
+from h3sim.load.run import resolve_page
+from h3sim.metrics import SAMPLE_MS as SAMPLED_MS
 from h3sim.schema import format_value
 from h3sim.schema.fields import fields_of
-from h3sim.study import SavedLoad, is_saved_load, read_load, run_config
-from h3sim.study.run import resolve_page
-from h3sim.table import Column, format_pairs
-from h3sim.text import escape_control
+from h3sim.values.errors import InputError, UnknownNameError
+from h3sim.values.table import Column, format_pairs
+from h3sim.values.text import escape_control
 
 if TYPE_CHECKING:
+    from h3sim.load import Load
     from h3sim.page import Page
-    from h3sim.results import Load
     from h3sim.schemes import Scheme
 
 
@@ -122,11 +122,11 @@ def _run_load(options: Options, progress: output.Progress | None) -> Load:
     if options.animate is not None:
         load.plot.animation(options.animate)
     if options.har is not None:
-        from h3sim.results.har import write_load_har  # lazy: few loads are written as HAR
+        from h3sim.export.har import write_load_har  # lazy: few loads are written as HAR
 
         write_load_har(load, options.har)
     if options.trace is not None:
-        from h3sim.results.chrome_trace import write_chrome_trace  # lazy, as above
+        from h3sim.export.chrome_trace import write_chrome_trace  # lazy, as above
 
         write_chrome_trace(load, options.trace)
     for path in (options.plot, options.qlog, options.animate, options.har, options.trace):

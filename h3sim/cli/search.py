@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from h3sim.advice import Hints, Recommendation, SearchResult, hints, recommend, search
+from h3sim.advice.hints import HARMS, METRICS
+from h3sim.advice.recommendation import EXAMPLE, read_subject
+from h3sim.advice.search import DEPLOYABLE, ROBUSTNESS_NETWORKS, arms_of
 from h3sim.browser.above_the_fold import HEURISTIC
 from h3sim.cli import common, output, shared
 from h3sim.cli.command import Argument, Options, call_with, command
-from h3sim.errors import InputError
 from h3sim.importers.crux import NetworkShare, read_crux
 from h3sim.page.recording import ESTIMATED_WITHIN
 from h3sim.schema import format_value
 from h3sim.schema.values import Integer, Number
-from h3sim.study import Hints, Recommendation, SearchResult, hints, recommend, search
-from h3sim.study.hints import HARMS, METRICS
-from h3sim.study.recommendation import EXAMPLE, read_subject
-from h3sim.study.search import DEPLOYABLE, ROBUSTNESS_NETWORKS, arms_of
-from h3sim.table import FINE_TOLERANCE, MISSING, Column, decimals_of
-from h3sim.text import escape_control
+from h3sim.values.errors import InputError
+from h3sim.values.table import FINE_TOLERANCE, MISSING, Column, decimals_of
+from h3sim.values.text import escape_control
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -13,18 +13,17 @@ from typing import TYPE_CHECKING, Any
 from h3sim import catalog, study
 from h3sim.cli import output
 from h3sim.cli.command import Argument, ArgumentSet, Options
-from h3sim.config import LoadConfig
-from h3sim.config.load_config import NETWORK_WITHOUT_RECORDING, config_for, unknown_option
-from h3sim.config.options import flags_of, option_of, switch_of
-from h3sim.errors import InputError, UnknownNameError, ValidationIssue
+from h3sim.load import LoadConfig, resolve_pages, resolve_schemes
+from h3sim.load.load_config import NETWORK_WITHOUT_RECORDING, config_for, unknown_option
+from h3sim.load.options import flags_of, option_of, switch_of
+from h3sim.load.run import resolve_page, resolve_scheme, with_scheduler
 from h3sim.page import Page
 from h3sim.page.recording import RECORDED_NETWORK
 from h3sim.schema import read_text
 from h3sim.schema.fields import fields_of
 from h3sim.schema.values import Choice, Flag, Integer, Number, Share, share
-from h3sim.study import resolve_pages, resolve_schemes
-from h3sim.study.run import resolve_page, resolve_scheme, with_scheduler
-from h3sim.table import format_pairs
+from h3sim.values.errors import InputError, UnknownNameError, ValidationIssue
+from h3sim.values.table import format_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -9,25 +9,25 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim import catalog
-from h3sim._mypyc import doc_of
 from h3sim._version import __version__
 from h3sim.cli import common, output
 from h3sim.cli.command import Argument, Options, command, refuse
-from h3sim.errors import InputError, UnknownNameError
 from h3sim.schema import format_value, parse_toml
-from h3sim.table import Table, format_pairs
-from h3sim.text import escape_control, plural
-from h3sim.units import to_mbps, to_ms
+from h3sim.values._mypyc import doc_of
+from h3sim.values.errors import InputError, UnknownNameError
+from h3sim.values.table import Table, format_pairs
+from h3sim.values.text import escape_control, plural
+from h3sim.values.units import to_mbps, to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from h3sim.load.figures import Figure
     from h3sim.page import Page, Resource
     from h3sim.papers.experiments import Experiment
     from h3sim.papers.findings import Finding
-    from h3sim.plugins import Listed, PluginRegistry
-    from h3sim.results.figures import Figure
     from h3sim.transport import LinkProfile, Network
+    from h3sim.values.plugins import Listed, PluginRegistry
 
 
 _MAX_LISTED_NAMES = 12
@@ -157,7 +157,7 @@ def _first_names(names: Sequence[str]) -> str:
 
 
 def _metrics() -> Iterable[Figure]:
-    from h3sim.results.figures import FIGURES  # lazy: the other lists need no metric
+    from h3sim.load.figures import FIGURES  # lazy: the other lists need no metric
 
     return (figure for figure in FIGURES if figure.is_column)
 

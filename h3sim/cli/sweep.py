@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim.cli import common, output, shared
 from h3sim.cli.command import COMMANDS, FAILED, Argument, Command, Options, command, refuse
-from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue, require_extra
+from h3sim.load.figures import FIGURES, ON_DEMAND
 from h3sim.page import Page
-from h3sim.results.figures import FIGURES, ON_DEMAND
 from h3sim.schema import format_value
 from h3sim.schema.values import share
 from h3sim.study import Store, read_results
@@ -23,9 +22,10 @@ from h3sim.study.statistics import how_of
 from h3sim.study.store import repair_store
 from h3sim.study.study_file import read_study
 from h3sim.study.sweep import run_until
-from h3sim.table import MISSING, Column, Table
-from h3sim.text import escape_control
-from h3sim.units import unit_of
+from h3sim.values.errors import InputError, NothingToMeasureError, ValidationIssue, require_extra
+from h3sim.values.table import MISSING, Column, Table
+from h3sim.values.text import escape_control
+from h3sim.values.units import unit_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,23 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from h3sim.cli import common, output, shared
-from h3sim.cli.command import FAILED, Argument, Options, command
-from h3sim.errors import InputError, needing_extra
-from h3sim.schedulers.driver import SIGNAL_TYPES, DriverScheduler
-from h3sim.schema.values import Number
-from h3sim.study.validation import (
+from h3sim.advice.validation import (
     LATE_KINDS,
     SURVEYED,
     SURVEYED_GOOD,
     prioritization_test,
     validate_scheme,
 )
-from h3sim.table import Table
-from h3sim.text import plural
+from h3sim.cli import common, output, shared
+from h3sim.cli.command import FAILED, Argument, Options, command
+from h3sim.schedulers.driver import SIGNAL_TYPES, DriverScheduler
+from h3sim.schema.values import Number
+from h3sim.values.errors import InputError, needing_extra
+from h3sim.values.table import Table
+from h3sim.values.text import plural
 
 if TYPE_CHECKING:
-    from h3sim.study.validation import PrioritizationTest, SchemeValidation
+    from h3sim.advice.validation import PrioritizationTest, SchemeValidation
 
 
 _MAX_SHOWN_DISAGREEMENTS = 20

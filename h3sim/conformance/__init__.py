@@ -4,7 +4,7 @@ Importing it registers h3sim's types, so that `hypothesis.strategies.from_type(P
 needs Hypothesis; the parts that make tests of pytest need that: `pip install 'h3sim[testing]'`.
 """
 
-from h3sim.errors import needing_extra
+from h3sim.values.errors import needing_extra
 
 with needing_extra("hypothesis", "testing"):
     import hypothesis as _hypothesis  # noqa: F401 - to see whether it is there

@@ -8,9 +8,9 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from h3sim.conformance.laws import BrokenLawError, HistoryEndedError, Law
-from h3sim.errors import SchedulerError, raised_words
 from h3sim.signals import H2Priority, StrictPriority
-from h3sim.units import as_integer
+from h3sim.values.errors import SchedulerError, raised_words
+from h3sim.values.units import as_integer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

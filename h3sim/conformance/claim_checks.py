@@ -34,11 +34,11 @@ from h3sim.conformance.subject import (
     WeightedShares,
     eps_of,
 )
-from h3sim.constants import STREAM_ID_STEP
-from h3sim.errors import InputError, ValidationIssue, raised_words
 from h3sim.schedulers import drivers_released
 from h3sim.signals import Eps
-from h3sim.units import as_integer
+from h3sim.values.constants import STREAM_ID_STEP
+from h3sim.values.errors import InputError, ValidationIssue, raised_words
+from h3sim.values.units import as_integer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -28,10 +28,10 @@ from h3sim.conformance.call_sequences import (
 from h3sim.conformance.laws import BrokenLawError, HistoryEndedError, Law, NotCheckedError
 from h3sim.conformance.runner import check_all, checks, shortened
 from h3sim.conformance.subject import FreesMemory
-from h3sim.constants import STREAM_ID_STEP
-from h3sim.errors import SchedulerTimeoutError
 from h3sim.schemes import new_scheduler
 from h3sim.signals import H2Priority
+from h3sim.values.constants import STREAM_ID_STEP
+from h3sim.values.errors import SchedulerTimeoutError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -27,10 +27,10 @@ from h3sim.conformance.subject import (
     WeightedShares,
 )
 from h3sim.conformance.suite import check_law
-from h3sim.errors import UnknownNameError
 from h3sim.schedulers import Mixed
 from h3sim.schedulers.driver import SIGNAL_TYPES
 from h3sim.signals import MAX_URGENCY, H2Priority
+from h3sim.values.errors import UnknownNameError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.errors import Flaky
 
 from h3sim.conformance.laws import BrokenLawError, HistoryEndedError, Law, NotCheckedError
-from h3sim.errors import SchedulerTimeoutError
 from h3sim.schedulers import drivers_released
+from h3sim.values.errors import SchedulerTimeoutError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from h3sim.conformance.call_sequences import PACKET_BYTES, Call, Event, History, valid_history
-from h3sim.constants import STREAM_ID_STEP
 from h3sim.page import Discovery, Kind, Page, Resource, TriggerEvent, page_from_dict
 from h3sim.page.resource import FLAGS
 from h3sim.schema.arguments import Predicate
 from h3sim.schemes import make_policy
 from h3sim.signals import BucketPriority, Eps, H2Priority, Rank, StrictPriority, placeholder_id
+from h3sim.values.constants import STREAM_ID_STEP
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -12,11 +12,11 @@ from h3sim.conformance.call_sequences import PACKET_BYTES, Call, RecordingSchedu
 from h3sim.conformance.laws import Law, NotCheckedError
 from h3sim.conformance.strategies import STRATEGY, event_scripts
 from h3sim.conformance.strategies import signals as signals_of
-from h3sim.errors import InputError
 from h3sim.schema.arguments import CALLABLE, Predicate, check_arguments
 from h3sim.schema.values import Flag, Integer, Number, OrNone
 from h3sim.schemes import new_scheduler, scheduler_named
 from h3sim.signals import DEFAULT_URGENCY, MAX_URGENCY, Eps
+from h3sim.values.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -22,10 +22,10 @@ from h3sim.conformance.laws import (
 )
 from h3sim.conformance.runner import Check, keeping_failures_as, usual_settings
 from h3sim.conformance.subject import Candidate
-from h3sim.errors import InputError, ValidationIssue, needing_extra
 from h3sim.schedulers import DriverScheduler, drivers_released
 from h3sim.schema.arguments import Predicate, check_arguments
 from h3sim.schema.values import OrNone
+from h3sim.values.errors import InputError, ValidationIssue, needing_extra
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -2,6 +2,6 @@
 
 from h3sim.engine.environment import LoadEnvironment, Process
 from h3sim.engine.simulation import simulate
-from h3sim.results import LoadSpec
+from h3sim.load import LoadSpec
 
 __all__ = ["LoadEnvironment", "LoadSpec", "Process", "simulate"]

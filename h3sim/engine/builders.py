@@ -12,12 +12,12 @@ from h3sim.engine.browser_driver import BrowserDriver
 from h3sim.engine.constant_rate import ConstantRateTransport
 from h3sim.engine.environment import LoadEnvironment
 from h3sim.engine.http_connection import HttpConnection
+from h3sim.engine.requests import request_sizer
 from h3sim.engine.signalling import UnsignalledRequests, has_thresholds
-from h3sim.errors import PageError
 from h3sim.http import StreamSender
-from h3sim.results.requests import request_sizer
 from h3sim.schedulers import Retransmit
 from h3sim.transport import HandshakeMode, Protocol, Role
+from h3sim.values.errors import PageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from h3sim.engine.signalling import PrioritySignalling
     from h3sim.engine.transport import ProgressCallback, Transport
     from h3sim.http import ByteThresholds
+    from h3sim.load import LoadSpec
     from h3sim.page import Page
-    from h3sim.results import LoadSpec
     from h3sim.schedulers import Scheduler
     from h3sim.transport import ConstantRate
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from h3sim import rng
 from h3sim.engine.environment import EventPriority, FifoEventQueue
 from h3sim.engine.transport import TransportTrace
 from h3sim.trace import (
@@ -18,6 +17,7 @@ from h3sim.trace import (
     StreamOrder,
 )
 from h3sim.transport import PacketHold
+from h3sim.values import rng
 
 if TYPE_CHECKING:
     from h3sim.engine.environment import LoadEnvironment

@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from h3sim.constants import STREAM_ID_STEP
+from h3sim.engine.connections import CarriedFlow
 from h3sim.engine.endpoints import EndpointFactory, PacketLog, QuicTransport, TcpTransport
 from h3sim.engine.environment import EventPriority
 from h3sim.http import StreamSender
-from h3sim.results.connections import CarriedFlow
 from h3sim.schedulers import FifoScheduler, Retransmit
 from h3sim.signals import H2Priority
 from h3sim.transport import HandshakeMode, Role
+from h3sim.values.constants import STREAM_ID_STEP
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from h3sim.engine.environment import LoadEnvironment
-    from h3sim.results import LoadSpec
+    from h3sim.load import LoadSpec
     from h3sim.transport.link import Link
     from h3sim.transport.network import CrossFlow
 

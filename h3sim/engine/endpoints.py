@@ -7,11 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from h3sim import rng
-from h3sim.constants import FRAME_HEADER_BYTES, IP_HEADER_BYTES, STREAM_ID_STEP, UNLIMITED_BYTES
 from h3sim.engine.environment import EventPriority, FifoEventQueue
 from h3sim.engine.transport import TransportTrace
-from h3sim.errors import ConnectionTimeoutError
 from h3sim.http import StreamSender
 from h3sim.schedulers import RankScheduler
 from h3sim.signals import H2Priority
@@ -21,6 +18,14 @@ from h3sim.transport.congestion import ControllerSettings, make_controller
 from h3sim.transport.link import ChangingLink, Link, RemoteLink, make_link
 from h3sim.transport.quic import TimerGranularityEndpoint
 from h3sim.transport.tcp.records import HEADER_BYTES as TCP_HEADER_BYTES
+from h3sim.values import rng
+from h3sim.values.constants import (
+    FRAME_HEADER_BYTES,
+    IP_HEADER_BYTES,
+    STREAM_ID_STEP,
+    UNLIMITED_BYTES,
+)
+from h3sim.values.errors import ConnectionTimeoutError
 
 if TYPE_CHECKING:
     import random

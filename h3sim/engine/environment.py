@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from simpy.core import Environment, StopSimulation
 
-from h3sim.errors import InputError, NetworkError, ValidationIssue
+from h3sim.values.errors import InputError, NetworkError, ValidationIssue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -231,7 +231,9 @@ class LoadEnvironment(Environment):
         # A float delay would turn the clock into a float for good; infinity is no int at all.
         is_integer = isinstance(delay, int) or float(delay).is_integer()
         if not is_integer:
-            raise ValueError(f"a delay is whole nanoseconds (h3sim.units.ms(1.5)), not {delay!r}")
+            raise ValueError(
+                f"a delay is whole nanoseconds (h3sim.values.units.ms(1.5)), not {delay!r}"
+            )
         # The ranks of a load's events are lower, so the two sequences of numbers never meet.
         rank, number = EventPriority.PROCESS + int(priority), next(self._process_eid)
         heappush(self._queue, (self._now + int(delay), rank, number, self._on_event, event))

@@ -11,11 +11,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from h3sim.constants import STREAM_ID_STEP
 from h3sim.headers import DecodingEnd, EncodingEnd, field_bytes, make_codec
 from h3sim.headers.base import HeaderRun, SectionTimes
 from h3sim.headers.synthetic_headers import request_section, response_section
 from h3sim.trace import PacketRows
+from h3sim.values.constants import STREAM_ID_STEP
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from h3sim.constants import STREAM_ID_STEP
 from h3sim.engine.environment import EventPriority
 from h3sim.page.hosts import HostGroup, host_groups, host_names, known_hosts
 from h3sim.schemes import make_policy
 from h3sim.signals import BucketPriority, Eps, H2Priority, Rank, StrictPriority
 from h3sim.transport import Protocol as HttpProtocol
+from h3sim.values.constants import STREAM_ID_STEP
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from h3sim.engine.builders import LinkBuilder
     from h3sim.engine.environment import LoadEnvironment
     from h3sim.engine.http_connection import HttpConnection
+    from h3sim.load import LoadSpec
     from h3sim.page import Page, Resource, ResourceState
-    from h3sim.results import LoadSpec
     from h3sim.schemes import Scheme
     from h3sim.signals import Signal
 

@@ -9,7 +9,6 @@ from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from h3sim.constants import FRAME_HEADER_BYTES, STREAM_ID_STEP
 from h3sim.engine.environment import EventPriority, FifoEventQueue
 from h3sim.engine.signalling import (
     MetadataSignalling,
@@ -21,6 +20,7 @@ from h3sim.engine.signalling import (
 from h3sim.schemes import make_policy
 from h3sim.signals import Signalling
 from h3sim.trace import Request, SignalSent, Trace
+from h3sim.values.constants import FRAME_HEADER_BYTES, STREAM_ID_STEP
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,10 +7,10 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from h3sim import http
-from h3sim._mypyc import mypyc_attr
 from h3sim.http import DefaultPriority, PriorityReceiver
 from h3sim.page import UNCHANGED
 from h3sim.signals import DEFAULT_WEIGHT, Eps, H2Priority, WithoutSignal
+from h3sim.values._mypyc import mypyc_attr
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

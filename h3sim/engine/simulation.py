@@ -10,26 +10,26 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from h3sim.engine.browser_driver import Requester
 from h3sim.engine.builders import ConstantRateBuilder, LinkBuilder, LoadRun
+from h3sim.engine.connections import Connection
 from h3sim.engine.environment import EventPriority
-from h3sim.errors import ConnectionTimeoutError, StalledError
-from h3sim.lazy import gc_paused
+from h3sim.load.load import Load
 from h3sim.page.hosts import host_names
-from h3sim.results.connections import Connection
-from h3sim.results.load import Load
 from h3sim.schemes import CustomScheduler
 from h3sim.trace import in_order_requested, merged_trace
 from h3sim.transport import Protocol as HttpProtocol
+from h3sim.values.errors import ConnectionTimeoutError, StalledError
+from h3sim.values.garbage import gc_paused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from h3sim.engine.browser_driver import BrowserDriver
+    from h3sim.engine.connections import CarriedFlow
     from h3sim.engine.environment import LoadEnvironment, Process
     from h3sim.engine.http_connection import HttpConnection
     from h3sim.engine.transport import ProgressCallback
     from h3sim.headers.base import HeaderRun
-    from h3sim.results import LoadSpec
-    from h3sim.results.connections import CarriedFlow
+    from h3sim.load import LoadSpec
     from h3sim.schemes import Scheme
     from h3sim.trace import Activity, Trace
 

@@ -10,6 +10,48 @@ sections that become decodable.
 (4, ((b':method', b'GET'), (b':path', b'/')))
 """
 
-from h3sim.lazy import attach
+from h3sim.headers.base import (
+    Codec,
+    CodecError,
+    CodecSettings,
+    Decoded,
+    DecodingEnd,
+    Encoded,
+    EncodingEnd,
+    Field,
+    FieldSection,
+    Held,
+    SectionDecoder,
+    SectionEncoder,
+    StreamPart,
+    field_bytes,
+)
+from h3sim.headers.registry import (
+    CODEC_NAMES,
+    CodecScheme,
+    HeaderCompression,
+    codec_scheme,
+    make_codec,
+)
 
-__getattr__, __dir__, __all__ = attach(__name__)
+__all__ = [
+    "CODEC_NAMES",
+    "Codec",
+    "CodecError",
+    "CodecScheme",
+    "CodecSettings",
+    "Decoded",
+    "DecodingEnd",
+    "Encoded",
+    "EncodingEnd",
+    "Field",
+    "FieldSection",
+    "HeaderCompression",
+    "Held",
+    "SectionDecoder",
+    "SectionEncoder",
+    "StreamPart",
+    "codec_scheme",
+    "field_bytes",
+    "make_codec",
+]

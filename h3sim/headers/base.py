@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
-from h3sim.errors import H3SimError, InputError, ValidationIssue
 from h3sim.page import Discovery, Kind, Page, Resource, TriggerEvent
 from h3sim.schema import format_value, open_input, shown_path
+from h3sim.values.errors import H3SimError, InputError, ValidationIssue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from h3sim.errors import UnknownNameError
 from h3sim.headers.base import Codec, CodecSettings
 from h3sim.headers.early_qpack import EarlyQpackDecoder, EarlyQpackEncoder
 from h3sim.headers.hpack import HpackDecoder, HpackEncoder
 from h3sim.headers.qcram import QcramDecoder, QcramEncoder
 from h3sim.headers.qpack import QpackDecoder, QpackEncoder
+from h3sim.values.errors import UnknownNameError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

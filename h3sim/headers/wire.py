@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
-from h3sim.errors import MissingExtraError
 from h3sim.headers.base import CodecError
+from h3sim.values.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from h3sim.constants import FRAME_HEADER_BYTES
 from h3sim.http.stream_sender import OutgoingStream, StreamSender
-from h3sim.ranges import Ranges
+from h3sim.values.constants import FRAME_HEADER_BYTES
+from h3sim.values.ranges import Ranges
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,8 +6,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from h3sim.constants import STREAM_ID_STEP
-from h3sim.errors import H3SimError
 from h3sim.http.priority_field import is_well_formed, merge_priority, parse_priority
 from h3sim.signals import (
     DEFAULT_WEIGHT,
@@ -18,6 +16,8 @@ from h3sim.signals import (
     StrictPriority,
     WithoutSignal,
 )
+from h3sim.values.constants import STREAM_ID_STEP
+from h3sim.values.errors import H3SimError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,11 +12,11 @@ from __future__ import annotations
 from bisect import insort
 from typing import TYPE_CHECKING
 
-from h3sim.constants import UNLIMITED_BYTES
 from h3sim.http.send_buffer import SendBuffer, SendBufferRefill
-from h3sim.ranges import Ranges
 from h3sim.schedulers import LossObserver, Retransmit, SupportsRequeue
 from h3sim.transport.endpoint import Source
+from h3sim.values.constants import UNLIMITED_BYTES
+from h3sim.values.ranges import Ranges
 
 if TYPE_CHECKING:
     from collections.abc import Callable

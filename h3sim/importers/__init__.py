@@ -1,5 +1,32 @@
-"""Importers: pages from recordings of page loads, static sites and an installed Chromium."""
+"""Importers: pages from recordings of page loads, static sites and an installed Chromium.
 
-from h3sim.lazy import attach
+They may import pages, traces and qlog, and run no load. Begin with `source.py` (files and parts),
+then `detect.py` (which format), `causes.py` and `page_assembly.py` (from requests to a page).
+"""
 
-__getattr__, __dir__, __all__ = attach(__name__)
+from h3sim.importers.crux import NetworkShare, NotCruxError, read_crux
+from h3sim.importers.detect import (
+    DIALECTS,
+    ArchivedPage,
+    import_page,
+    read_archive,
+    read_har,
+    read_recording,
+)
+from h3sim.importers.formats.fact_table import facts_from_dict
+from h3sim.importers.result import ImportedPage, RecordingError
+
+__all__ = [
+    "DIALECTS",
+    "ArchivedPage",
+    "ImportedPage",
+    "NetworkShare",
+    "NotCruxError",
+    "RecordingError",
+    "facts_from_dict",
+    "import_page",
+    "read_archive",
+    "read_crux",
+    "read_har",
+    "read_recording",
+]

@@ -41,7 +41,7 @@ from h3sim.importers.recorded_request import (
 )
 from h3sim.importers.request_fields import without_fragment
 from h3sim.page import FetchPriority, Kind, Level, TriggerEvent
-from h3sim.units import ms
+from h3sim.values.units import ms
 
 if TYPE_CHECKING:
     from collections import Counter

@@ -16,11 +16,11 @@ import math
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from h3sim.errors import NetworkError, ValidationIssue
 from h3sim.schema import format_value, is_quantity, parse_json, read_text, shown_path
 from h3sim.transport.link_profile import LinkProfile
 from h3sim.transport.network import Network
-from h3sim.units import ms
+from h3sim.values.errors import NetworkError, ValidationIssue
+from h3sim.values.units import ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -6,15 +6,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from h3sim.constants import HOP_BY_HOP_FIELDS
-from h3sim.errors import ValidationIssue
 from h3sim.headers.base import Exchange, FieldSection, HeaderListError, read_qif
 from h3sim.importers.formats.har import Headers, headers_of, started_at
 from h3sim.importers.request_fields import request_target
 from h3sim.importers.source import BrokenJsonError, Fields, JsonCursor, opened, parts
 from h3sim.schema import open_input, shown_path
 from h3sim.schema.files import GZIP_MAGIC
-from h3sim.units import NS_PER_US, ms
+from h3sim.values.constants import HOP_BY_HOP_FIELDS
+from h3sim.values.errors import ValidationIssue
+from h3sim.values.units import NS_PER_US, ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -40,7 +40,7 @@ from h3sim.page import Discovery, ImageFormat, Kind, MarksFrom, Page, Resource, 
 from h3sim.page.har_facts import with_known_triggers
 from h3sim.page.recording import Layout, RecordedLoad
 from h3sim.schema import shown_path
-from h3sim.units import ms, to_ms
+from h3sim.values.units import ms, to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -40,7 +40,7 @@ from h3sim.importers.recorded_request import MULTIPLEXED, RecordedRequest, recor
 from h3sim.page import Host
 from h3sim.page.hosts import host_groups
 from h3sim.page.recording import ESTIMATED_WITHIN
-from h3sim.units import BITS_PER_BYTE, MS_PER_S, ms
+from h3sim.values.units import BITS_PER_BYTE, MS_PER_S, ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -19,7 +19,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from h3sim.errors import ValidationIssue
 from h3sim.http.priority_field import is_well_formed, merge_priority, parse_priority
 from h3sim.importers.request_fields import NO_ADDRESS, NO_BODY, NOT_MODIFIED, Address, length_of
 from h3sim.importers.result import RecordingError
@@ -27,7 +26,8 @@ from h3sim.page import Discovery, FontDisplay, Group, Kind, Level, ServerPriorit
 from h3sim.page.recording import Layout, clipped
 from h3sim.page.resource import MAX_TIME_NS, RecordedFrom, RecordedPriority
 from h3sim.signals import Eps
-from h3sim.units import ms, to_ms
+from h3sim.values.errors import ValidationIssue
+from h3sim.values.units import ms, to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

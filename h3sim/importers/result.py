@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from h3sim._version import __version__
-from h3sim.errors import InputError, ValidationIssue
 from h3sim.schema.output import COUNT, TEXT, VERSION, ObjectType, OutputSchema, Property
 from h3sim.schema.values import ListOf, TableOf
-from h3sim.text import escape_control
-from h3sim.units import to_mbps, to_ms
+from h3sim.values.errors import InputError, ValidationIssue
+from h3sim.values.text import escape_control
+from h3sim.values.units import to_mbps, to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -44,16 +44,16 @@ import zlib
 from contextlib import ExitStack, contextmanager
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-from h3sim.errors import ValidationIssue
 from h3sim.importers.result import RecordingError
 from h3sim.schema import format_value, is_quantity, open_input, shown_path
 from h3sim.schema.files import GZIP_MAGIC, ZIP_MAGIC, json_error_message
+from h3sim.values.errors import ValidationIssue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from os import PathLike
 
-    from h3sim.errors import InputError
+    from h3sim.values.errors import InputError
 
 
 _MAX_UNPACKED_BYTES = 512 << 20

@@ -18,8 +18,8 @@ from itertools import chain, compress, count, groupby, islice, repeat
 from operator import eq, is_, is_not, le, ne, sub
 from typing import TYPE_CHECKING, NamedTuple
 
-from h3sim.ranges import Ranges
 from h3sim.trace import Delivery, PacketRows, delivered_in_one_order, delivered_per_stream
+from h3sim.values.ranges import Ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -11,7 +11,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
-from h3sim.units import to_ms
+from h3sim.values.units import to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -1,5 +1,85 @@
-"""Pages: their resources, and the trigger of each request."""
+"""Pages: their resources, and the trigger of each request.
 
-from h3sim.lazy import attach
+It may import the schema of files, and nothing that loads a page. Begin with `model.py`.
+"""
 
-__getattr__, __dir__, __all__ = attach(__name__)
+from h3sim.page.hosts import ConnectionMode, Host
+from h3sim.page.model import MarksFrom, Page, page_from_dict, page_to_dict, read_page, schema
+from h3sim.page.recording import Layout, RecordedGroup, RecordedLoad, Rectangle
+from h3sim.page.resource import (
+    FLAGS,
+    UNCHANGED,
+    Discovery,
+    FetchPriority,
+    FontDisplay,
+    Group,
+    ImageFormat,
+    Kind,
+    Level,
+    PriorityChange,
+    RecordedFrom,
+    RecordedPriority,
+    Resource,
+    ResourceState,
+    ServerPriority,
+    TriggerEvent,
+)
+from h3sim.page.synthetic import synthetic
+from h3sim.page.transforms import (
+    OpenMode,
+    merge_pages,
+    with_cached,
+    with_early_hints,
+    with_first_layout,
+    with_inlined,
+    with_inlined_styles,
+    with_preconnect,
+    with_push,
+    with_revalidated,
+    with_same_host,
+    with_staged_hints,
+)
+
+__all__ = [
+    "FLAGS",
+    "UNCHANGED",
+    "ConnectionMode",
+    "Discovery",
+    "FetchPriority",
+    "FontDisplay",
+    "Group",
+    "Host",
+    "ImageFormat",
+    "Kind",
+    "Layout",
+    "Level",
+    "MarksFrom",
+    "OpenMode",
+    "Page",
+    "PriorityChange",
+    "RecordedFrom",
+    "RecordedGroup",
+    "RecordedLoad",
+    "RecordedPriority",
+    "Rectangle",
+    "Resource",
+    "ResourceState",
+    "ServerPriority",
+    "TriggerEvent",
+    "merge_pages",
+    "page_from_dict",
+    "page_to_dict",
+    "read_page",
+    "schema",
+    "synthetic",
+    "with_cached",
+    "with_early_hints",
+    "with_first_layout",
+    "with_inlined",
+    "with_inlined_styles",
+    "with_preconnect",
+    "with_push",
+    "with_revalidated",
+    "with_same_host",
+    "with_staged_hints",
+]

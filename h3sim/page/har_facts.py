@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from h3sim.errors import InputError
 from h3sim.page.hosts import Host
 from h3sim.page.model import MarksFrom
 from h3sim.page.recording import Layout
 from h3sim.page.resource import MAX_STREAM_BYTES, Resource
 from h3sim.schema.fields import Named, Record, declare, read_table, validate, write_table
 from h3sim.schema.values import Choice
+from h3sim.values.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

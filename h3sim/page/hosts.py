@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from h3sim.errors import PageError, ValidationIssue
 from h3sim.schema.fields import declare, validate
 from h3sim.schema.values import Milliseconds, Text
+from h3sim.values.errors import PageError, ValidationIssue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

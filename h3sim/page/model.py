@@ -11,8 +11,6 @@ from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from h3sim.errors import InputError, PageError, UnknownNameError, ValidationIssue
-from h3sim.lazy import reporting
 from h3sim.page.hosts import Host, host_problems
 from h3sim.page.recording import (
     Layout,
@@ -27,7 +25,9 @@ from h3sim.page.validation import edited_resource, graph_problems
 from h3sim.schema import format_value, parse_json, read_text
 from h3sim.schema.fields import Named, Record, declare, read_document, validate, write_table
 from h3sim.schema.values import Choice, ListOf, TableOf, Text
-from h3sim.table import RichDisplay, Table
+from h3sim.values.errors import InputError, PageError, UnknownNameError, ValidationIssue
+from h3sim.values.notebook import reporting
+from h3sim.values.table import RichDisplay, Table
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -735,7 +735,7 @@ class Page(Graph, RichDisplay):
         >>> Page.from_dict({"format": "h3sim-page/1", "name": "x", "resources": [{"id": "/"}]})
         Traceback (most recent call last):
         ...
-        h3sim.errors.PageError: page: resources[0].kind: is missing
+        h3sim.values.errors.PageError: page: resources[0].kind: is missing
         page: resources[0].bytes: is missing
         """
         rows = document.get("resources") if isinstance(document, Mapping) else None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from h3sim.errors import PageError, ValidationIssue
 from h3sim.page.resource import MAX_TIME_NS
 from h3sim.schema.fields import Record, declare, validate
 from h3sim.schema.values import (
@@ -18,7 +17,8 @@ from h3sim.schema.values import (
     Text,
 )
 from h3sim.signals import DEFAULT_WEIGHT, MAX_WEIGHT
-from h3sim.units import to_ms
+from h3sim.values.errors import PageError, ValidationIssue
+from h3sim.values.units import to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -7,8 +7,6 @@ import itertools
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from h3sim.constants import MAX_VARINT
-from h3sim.errors import PageError, ValidationIssue
 from h3sim.schema import format_value
 from h3sim.schema.errors import ABSENT, RejectedValueError, collected
 from h3sim.schema.fields import Record, declare, fields_of, validate, write_table
@@ -23,7 +21,9 @@ from h3sim.schema.values import (
     ValueType,
 )
 from h3sim.signals import MAX_URGENCY, MAX_WEIGHT, BucketPriority, Eps
-from h3sim.units import NS_PER_DAY, to_ms
+from h3sim.values.constants import MAX_VARINT
+from h3sim.values.errors import PageError, ValidationIssue
+from h3sim.values.units import NS_PER_DAY, to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -324,7 +324,7 @@ class FontDisplay(enum.Enum):
 class ImageFormat(enum.Enum):
     """The format of an image, which determines how browsers paint it while it loads.
 
-    `h3sim.results.painting` has the rule of each, and its source.
+    `h3sim.load.painting` has the rule of each, and its source.
     """
 
     JPEG = "jpeg"
@@ -558,7 +558,7 @@ class Resource:
     >>> Resource(id="a.css", kind=Kind.STYLESHEET, size_bytes=-1)
     Traceback (most recent call last):
     ...
-    h3sim.errors.PageError: a.css: bytes: must not be negative, is -1
+    h3sim.values.errors.PageError: a.css: bytes: must not be negative, is -1
     """
 
     id: str = field(

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from h3sim import rng
-from h3sim.errors import PageError, ValidationIssue
 from h3sim.page.model import Page
 from h3sim.page.resource import MAX_STREAM_BYTES, Discovery, Kind, Resource, TriggerEvent
 from h3sim.schema.arguments import check_arguments
 from h3sim.schema.values import Integer, Number
-from h3sim.units import ms
+from h3sim.values import rng
+from h3sim.values.errors import PageError, ValidationIssue
+from h3sim.values.units import ms
 
 if TYPE_CHECKING:
     import random

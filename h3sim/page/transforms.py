@@ -8,7 +8,6 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from h3sim.errors import InputError, ValidationIssue
 from h3sim.page.model import ids_like
 from h3sim.page.recording import RecordedLoad
 from h3sim.page.resource import (
@@ -23,7 +22,8 @@ from h3sim.page.resource import (
 )
 from h3sim.schema.arguments import Predicate, check_arguments
 from h3sim.schema.values import Choice, Number, Text
-from h3sim.units import ms, to_ms
+from h3sim.values.errors import InputError, ValidationIssue
+from h3sim.values.units import ms, to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

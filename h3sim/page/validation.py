@@ -5,7 +5,6 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, Any
 
-from h3sim.errors import PageError, ValidationIssue
 from h3sim.page.resource import (
     ALTERNATIVES,
     Discovery,
@@ -15,6 +14,7 @@ from h3sim.page.resource import (
     ServerPriority,
 )
 from h3sim.schema.fields import keys_of, read_document, write_table
+from h3sim.values.errors import PageError, ValidationIssue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -270,7 +270,7 @@ def edited_resource(resource: Resource, changes: Mapping[str, Any]) -> Resource:
     >>> edited_resource(image, {"bytes": -1, "asink": True})
     Traceback (most recent call last):
     ...
-    h3sim.errors.PageError: a.png: asink: unknown key; did you mean async?
+    h3sim.values.errors.PageError: a.png: asink: unknown key; did you mean async?
     """
     overrides = {name.removesuffix("_"): value for name, value in changes.items()}
     unknown = [_unknown_key(name) for name in overrides if name not in _RESOURCE_KEYS]

@@ -1,5 +1,34 @@
-"""Replications of the papers: experiments, comparisons with published numbers, and verdicts."""
+"""Replications of the papers: experiments, comparisons with published numbers, and verdicts.
 
-from h3sim.lazy import attach
+They may import everything below the command line. Begin with `reproduce.py`; findings are rows of
+`findings.py`.
+"""
 
-__getattr__, __dir__, __all__ = attach(__name__)
+from h3sim.papers.experiments import Experiment, experiment_names, load_experiment
+from h3sim.papers.findings import (
+    Claim,
+    Finding,
+    FindingsError,
+    Judgement,
+    Verdict,
+    judge,
+    list_findings,
+)
+from h3sim.papers.reproduce import ExperimentRun, Reproduction, findings_schemas, reproduce
+
+__all__ = [
+    "Claim",
+    "Experiment",
+    "ExperimentRun",
+    "Finding",
+    "FindingsError",
+    "Judgement",
+    "Reproduction",
+    "Verdict",
+    "experiment_names",
+    "findings_schemas",
+    "judge",
+    "list_findings",
+    "load_experiment",
+    "reproduce",
+]

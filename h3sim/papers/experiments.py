@@ -8,24 +8,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h3sim.catalog.resources import root
-from h3sim.errors import InputError, UnknownNameError, ValidationIssue
 from h3sim.headers import CodecSettings, HeaderCompression
 from h3sim.headers.base import HeaderLists, TimedSection
 from h3sim.headers.synthetic_headers import request_section
+from h3sim.load import simulate
 from h3sim.papers.estimates import Estimate, draws, over_groups, over_pages
 from h3sim.schema import parse_toml, read_text
 from h3sim.schema.errors import format_value
 from h3sim.schema.fields import NumbersByPath, Record, declare, read_document, validate
 from h3sim.schema.values import Integer, ListOf, Number, OneOrMore, Text
-from h3sim.study import load_study, simulate, study_file
+from h3sim.study import load_study, study_file
 from h3sim.study.study_file import Quick, StudyError, StudyFile
-from h3sim.units import ms
+from h3sim.values.errors import InputError, UnknownNameError, ValidationIssue
+from h3sim.values.units import ms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from h3sim.load import Load
     from h3sim.papers.estimates import Loads
-    from h3sim.results import Load
     from h3sim.study import Study
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any
 
+from h3sim.load import resolve_pages, simulate
 from h3sim.metrics import SAMPLE_MS
 from h3sim.page import Page
 from h3sim.papers.minor_studies import METRICS, NEAR_MS, TITLES, cells_of
@@ -19,7 +20,6 @@ from h3sim.reporting.output import (
     set_alt_text,
 )
 from h3sim.reporting.style import SMALL, line
-from h3sim.study import resolve_pages, simulate
 from h3sim.study.results import Results
 
 if TYPE_CHECKING:
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from h3sim.load import Load
     from h3sim.papers.reproduce import ExperimentRun, Reproduction
     from h3sim.reporting.style import FigureStyle
-    from h3sim.results import Load
 
 
 _PANEL_WIDTH_IN, _PANEL_HEIGHT_IN, _MARGIN_IN = 3.4, 3.0, 1.0

@@ -11,12 +11,12 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from h3sim.catalog.resources import root
-from h3sim.errors import InputError, ValidationIssue
 from h3sim.papers.estimates import Estimate, combined, shown
 from h3sim.schema import parse_toml
 from h3sim.schema.errors import RejectedValueError, collected, format_value, is_quantity
 from h3sim.schema.fields import Record, declare, read_document, validate
 from h3sim.schema.values import ListOf, Number, OrNone, Text, ValueType
+from h3sim.values.errors import InputError, ValidationIssue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -8,7 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from h3sim.errors import UnknownNameError
+from h3sim.load import resolve_pages, simulate
 from h3sim.metrics import slope
 from h3sim.page.categories import size_class
 from h3sim.papers.estimates import (
@@ -21,13 +21,13 @@ from h3sim.papers.estimates import (
     over_pages,
     tau,
 )
-from h3sim.study import resolve_pages, simulate
 from h3sim.trace import delivered_in_one_order, delivered_per_stream
+from h3sim.values.errors import UnknownNameError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from h3sim.results import Load
+    from h3sim.load import Load
 
 
 Figures = dict[str, Estimate]

@@ -19,8 +19,8 @@ from h3sim.papers.minor_studies import (
     flag_remarks,
     map_remarks,
 )
-from h3sim.table import Table
-from h3sim.text import plural
+from h3sim.values.table import Table
+from h3sim.values.text import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

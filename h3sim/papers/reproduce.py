@@ -9,7 +9,6 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from h3sim._version import __version__
-from h3sim.errors import ConnectionTimeoutError, InputError, StalledError
 from h3sim.papers import experiments, marx, minor_studies, sander
 from h3sim.papers.estimates import Estimate, EstimateRow, Loads
 from h3sim.papers.experiments import FORMAT as HEADER_STUDY
@@ -40,6 +39,7 @@ from h3sim.schema.output import (
 from h3sim.schema.values import Choice, Flag, ListOf, OrNone, TableOf
 from h3sim.study.store import Store
 from h3sim.study.study_file import Quick
+from h3sim.values.errors import ConnectionTimeoutError, InputError, StalledError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -5,6 +5,24 @@ Two dialects are written: version 0.3, which qvis reads, and that of the current
 older versions with `event_fields` (draft-00 to draft-02).
 """
 
-from h3sim.lazy import attach
+from h3sim.qlog.container import LogError
+from h3sim.qlog.reader import MeasuredLog, MeasuredResource, read_qlog
+from h3sim.qlog.timeline import Entry, EntryKind, SenderView, TimelineLog, read_timeline
+from h3sim.qlog.writer import DIALECTS, LoggedResource, check_qlog_path, qlog_document, write_qlog
 
-__getattr__, __dir__, __all__ = attach(__name__)
+__all__ = [
+    "DIALECTS",
+    "Entry",
+    "EntryKind",
+    "LogError",
+    "LoggedResource",
+    "MeasuredLog",
+    "MeasuredResource",
+    "SenderView",
+    "TimelineLog",
+    "check_qlog_path",
+    "qlog_document",
+    "read_qlog",
+    "read_timeline",
+    "write_qlog",
+]

@@ -11,11 +11,11 @@ from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TextIO
 
-from h3sim.constants import MAX_VARINT
-from h3sim.errors import InputError, ValidationIssue
 from h3sim.schema import open_input
 from h3sim.schema.files import GZIP_MAGIC, json_error_message
-from h3sim.units import NS_PER_DAY, NS_PER_MS, NS_PER_S, NS_PER_US
+from h3sim.values.constants import MAX_VARINT
+from h3sim.values.errors import InputError, ValidationIssue
+from h3sim.values.units import NS_PER_DAY, NS_PER_MS, NS_PER_S, NS_PER_US
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from h3sim.constants import MAX_VARINT, STREAM_ID_STEP
 from h3sim.qlog.container import (
     Findings,
     as_unsigned,
@@ -20,9 +19,10 @@ from h3sim.qlog.container import (
 from h3sim.qlog.lost_packets import lost_frames
 from h3sim.qlog.records import DataMoved, StreamFrame, with_moves
 from h3sim.qlog.writer import PROTOCOLS_FIELD
-from h3sim.ranges import Ranges
 from h3sim.trace import Delivery, Request, SentRow, Trace, with_delivery
-from h3sim.units import to_ms
+from h3sim.values.constants import MAX_VARINT, STREAM_ID_STEP
+from h3sim.values.ranges import Ranges
+from h3sim.values.units import to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

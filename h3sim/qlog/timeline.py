@@ -5,10 +5,10 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from h3sim.constants import STREAM_ID_STEP
 from h3sim.qlog.container import Clock, Findings, QlogEvent, as_unsigned
 from h3sim.qlog.reader import VantagePoint, covered, frame_length, header_fields, read_endpoints
 from h3sim.signals import MAX_STRICT, MAX_WEIGHT, H2Priority, Signal, StrictPriority, placeholder_id
+from h3sim.values.constants import STREAM_ID_STEP
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,7 +21,7 @@ from h3sim.qlog.records import DataMoved, StreamFrame
 from h3sim.schema import check_output, write_atomically
 from h3sim.signals import DEFAULT_URGENCY, Eps, H2Priority, StrictPriority
 from h3sim.trace import Delivery, RecoveryRow, Request, Trace
-from h3sim.units import to_ms
+from h3sim.values.units import to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -13,13 +13,13 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
-from h3sim.errors import InputError
+from h3sim.export.tables import describe_losses
 from h3sim.reporting.document import data_element, html_page, paragraphs, scrolled
 from h3sim.reporting.labels import lighter
-from h3sim.results.tables import describe_losses
 from h3sim.schema import check_output, write_atomically
 from h3sim.trace import Delivery, delivered_in_one_order, delivered_per_stream
-from h3sim.units import to_ms
+from h3sim.values.errors import InputError
+from h3sim.values.units import to_ms
 
 if TYPE_CHECKING:
     import os
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
     from PIL import ImageDraw, ImageFont
 
+    from h3sim.load import Load
     from h3sim.page import Page
     from h3sim.reporting.labels import Palette
-    from h3sim.results import Load
 
 
 ORDERS = ("QUIC: each stream in its own order", "TCP: all streams in one order")

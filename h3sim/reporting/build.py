@@ -7,20 +7,22 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from h3sim._version import __version__
-from h3sim.errors import H3SimError, InputError
+from h3sim.advice import Recommendation, SearchResult
+from h3sim.advice.recommendation import EXAMPLE
+from h3sim.export import SavedLoad
+from h3sim.load import Load, in_words
+from h3sim.load.configuration import identity
+from h3sim.load.qlog_metrics import Measurement
 from h3sim.reporting.document import Report, ReportParts, Section
 from h3sim.reporting.labels import Interval, shared_settings
 from h3sim.reporting.load_sections import describe_loads, describe_log, picture
 from h3sim.reporting.study_plots import draw_ratios
-from h3sim.results import Load, in_words
-from h3sim.results.configuration import identity
-from h3sim.results.qlog_metrics import Measurement
 from h3sim.schema import format_value
-from h3sim.study import Comparison, Recommendation, Results, SavedLoad, SearchResult, Sequential
+from h3sim.study import Comparison, Results, Sequential
 from h3sim.study.pairing import LOAD_COLUMNS
-from h3sim.study.recommendation import EXAMPLE
 from h3sim.study.statistics import NO_SEED_MATTERS
-from h3sim.table import Table
+from h3sim.values.errors import H3SimError, InputError
+from h3sim.values.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,7 +56,7 @@ def report(
         InputError: if there is nothing to report, or something else.
         NothingToMeasureError: if a comparison kept no loads.
 
-    >>> from h3sim.study import simulate
+    >>> from h3sim.load import simulate
     >>> made = report([simulate("davies-meenan", scheme=name) for name in ("rr", "fifo")])
     >>> print(made.verdict[0].partition(",")[2].partition(";")[0])
      all resources: fifo is fastest, with a ByteIndex of 2,630 ms, 1.41 times as fast as rr

@@ -16,16 +16,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim._version import __version__
-from h3sim.errors import InputError
 from h3sim.schema import write_atomically
 from h3sim.schema.arguments import PATH, check_arguments
+from h3sim.values.errors import InputError
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Sequence
 
     from h3sim.reporting.timeline import Timeline
-    from h3sim.table import Table
+    from h3sim.values.table import Table
 
 
 _PAGE_CSS = """

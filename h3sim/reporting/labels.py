@@ -11,19 +11,19 @@ from contextvars import ContextVar
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from h3sim import text as fitting
 from h3sim._version import __version__
+from h3sim.load import in_words
+from h3sim.load.figures import FIGURES
 from h3sim.page import Kind
-from h3sim.results import in_words
-from h3sim.results.figures import FIGURES
+from h3sim.values import text as fitting
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from matplotlib.axes import Axes
 
+    from h3sim.load import Load
     from h3sim.page import Page, Resource
-    from h3sim.results import Load
 
 
 MAX_NAME_CHARS = 28

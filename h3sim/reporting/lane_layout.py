@@ -6,15 +6,15 @@ from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from h3sim.errors import InputError
 from h3sim.schema import format_value, is_quantity
 from h3sim.schema.errors import plain_number
-from h3sim.units import NS_PER_MS, ms, to_ms
+from h3sim.values.errors import InputError
+from h3sim.values.units import NS_PER_MS, ms, to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from h3sim.results import Load
+    from h3sim.load import Load
 
 
 # An axis is cut at a long pause if few bytes follow, so that these do not squash the rest.

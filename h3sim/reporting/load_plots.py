@@ -6,7 +6,7 @@ from functools import cached_property, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from h3sim.errors import InputError, ValidationIssue
+from h3sim.export.tables import describe_losses
 from h3sim.reporting import animation, lane_layout, multiplexing, race, time_series, trees
 from h3sim.reporting import waterfall as waterfalls
 from h3sim.reporting.labels import (
@@ -37,9 +37,9 @@ from h3sim.reporting.output import (
 )
 from h3sim.reporting.qlog_plots import CURVE_HEIGHT_IN, byte_ranges_height_in
 from h3sim.reporting.style import SMALL
-from h3sim.results.tables import describe_losses
 from h3sim.schema import format_value
-from h3sim.units import to_ms
+from h3sim.values.errors import InputError, ValidationIssue
+from h3sim.values.units import to_ms
 
 if TYPE_CHECKING:
     import os
@@ -48,11 +48,11 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
+    from h3sim.engine.connections import Connection
+    from h3sim.load import Load
+    from h3sim.load.load import Which
     from h3sim.page import Page
     from h3sim.reporting.style import FigureStyle
-    from h3sim.results import Load
-    from h3sim.results.connections import Connection
-    from h3sim.results.load import Which
 
 
 _ROW_HEIGHT_IN = 0.19

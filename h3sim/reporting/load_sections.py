@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from h3sim.errors import InputError, NothingToMeasureError
+from h3sim.export.tables import describe_losses
 from h3sim.page.model import named_parents
 from h3sim.reporting import time_series, trees
 from h3sim.reporting.document import Picture, ReportParts, Section
@@ -17,10 +17,10 @@ from h3sim.reporting.output import alt_text, rendered, root_figure
 from h3sim.reporting.time_series import bins_of, curve, shown_set
 from h3sim.reporting.timeline import Timeline
 from h3sim.reporting.waterfall import deltas_of
-from h3sim.results.tables import describe_losses
 from h3sim.study.fidelity import fidelity
-from h3sim.table import RELATIVE_TOLERANCE, Table, decimals_of
-from h3sim.units import to_ms
+from h3sim.values.errors import InputError, NothingToMeasureError
+from h3sim.values.table import RELATIVE_TOLERANCE, Table, decimals_of
+from h3sim.values.units import to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from h3sim.results import Load, Which
-    from h3sim.results.connections import Connection
-    from h3sim.results.qlog_metrics import Measurement
+    from h3sim.engine.connections import Connection
+    from h3sim.load import Load, Which
+    from h3sim.load.qlog_metrics import Measurement
     from h3sim.trace import Trace
 
 
@@ -383,7 +383,7 @@ def contributions_of(fast: Load, slow: Load, which: Which) -> list[Contribution]
     The largest contributions come first. They add up to the difference, because a ByteIndex is the
     mean of the completion times, weighted by bytes.
 
-    >>> from h3sim.study import simulate
+    >>> from h3sim.load import simulate
     >>> loads = [simulate("davies-meenan", scheme=name) for name in ("fifo", "rr")]
     >>> gains = contributions_of(*loads, "atf")
     >>> gains[0].resource, round(gains[0].gain_ms), round(gains[0].sooner_ms)

@@ -17,12 +17,12 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from h3sim.errors import InputError
+from h3sim.load import Load
 from h3sim.reporting.labels import paper, paper_in, wrapped
 from h3sim.reporting.style import PAPER_DPI, SMALL, check_figure_style, in_style
-from h3sim.results import Load
 from h3sim.schema import format_value, write_atomically
 from h3sim.schema.arguments import PATH, check_arguments
+from h3sim.values.errors import InputError
 
 if TYPE_CHECKING:
     import os

@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from h3sim.errors import InputError
+from h3sim.identification.send_order import StepKind
+from h3sim.identification.workload import describe_signal
 from h3sim.reporting import time_series
 from h3sim.reporting.labels import plain, shortened
 from h3sim.reporting.lane_layout import Window
@@ -18,9 +19,8 @@ from h3sim.reporting.output import (
     set_alt_text,
 )
 from h3sim.reporting.style import SMALL, finish_axes, line
-from h3sim.study.send_order import StepKind
-from h3sim.study.workload import describe_signal
-from h3sim.units import to_ms
+from h3sim.values.errors import InputError
+from h3sim.values.units import to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
+    from h3sim.identification.identification import Identification
+    from h3sim.load.qlog_metrics import Measurement
     from h3sim.reporting.style import FigureStyle
-    from h3sim.results.qlog_metrics import Measurement
-    from h3sim.study.identification import Identification
     from h3sim.trace import Trace
 
 

@@ -9,16 +9,16 @@ from h3sim.reporting.animation import STYLE, legend_of, player_controls, rounded
 from h3sim.reporting.document import check_suffix, data_element, html_page, scrolled
 from h3sim.reporting.labels import join_words, shortened
 from h3sim.schema import write_atomically
-from h3sim.table import Column, Table
 from h3sim.trace import Delivery
+from h3sim.values.table import Column, Table
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Sequence
 
+    from h3sim.load import Load
     from h3sim.page import Layout, Page
     from h3sim.reporting.labels import Palette
-    from h3sim.results import Load
 
 
 MAX_BOXES = 120

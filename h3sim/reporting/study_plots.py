@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
-from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue
 from h3sim.page.categories import PAGE_CLASSES, size_class
 from h3sim.reporting.labels import (
     Interval,
@@ -45,7 +44,8 @@ from h3sim.study.statistics import (
     mean_interval,
     pairs_by_scheme,
 )
-from h3sim.text import plural
+from h3sim.values.errors import InputError, NothingToMeasureError, ValidationIssue
+from h3sim.values.text import plural
 
 if TYPE_CHECKING:
     import os
@@ -56,9 +56,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from h3sim.advice import Optimality
+    from h3sim.load.load import Which
     from h3sim.reporting.style import FigureStyle
-    from h3sim.results.load import Which
-    from h3sim.study import Optimality, Results
+    from h3sim.study import Results
     from h3sim.study.header_study import HeaderRow
     from h3sim.study.statistics import How
 

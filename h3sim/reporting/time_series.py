@@ -11,14 +11,14 @@ from matplotlib.collections import LineCollection
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from h3sim.errors import InputError, NothingToMeasureError
 from h3sim.reporting.labels import folded, plain, shortened
 from h3sim.reporting.output import check_choice
 from h3sim.reporting.style import SIDE_LEGEND, SMALL, finish_axes, line
 from h3sim.schema import format_value
-from h3sim.table import decimals_of
 from h3sim.trace import Delivery
-from h3sim.units import to_ms
+from h3sim.values.errors import InputError, NothingToMeasureError
+from h3sim.values.table import decimals_of
+from h3sim.values.units import to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
+    from h3sim.engine.connections import Connection
+    from h3sim.load import Load
+    from h3sim.load.load import Which
     from h3sim.reporting.lane_layout import Window
-    from h3sim.results import Load
-    from h3sim.results.connections import Connection
-    from h3sim.results.load import Which
     from h3sim.trace import RecoveryRow, Trace
 
 

@@ -12,12 +12,12 @@ from h3sim.reporting.document import data_element
 from h3sim.reporting.labels import ATF_MARK, Palette, shortened
 from h3sim.reporting.lane_layout import ClientArrivals, client_arrivals, lane_of, window_of
 from h3sim.reporting.time_series import connection_of, curve
-from h3sim.units import to_ms
+from h3sim.values.units import to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from h3sim.results import Load
+    from h3sim.load import Load
 
 
 _MAX_PACKETS = 150_000

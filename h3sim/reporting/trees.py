@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
+    from h3sim.load import Load
     from h3sim.page import Kind, Page, Resource
     from h3sim.reporting.labels import Paint, Palette
-    from h3sim.results import Load
     from h3sim.signals import Signal
 
 

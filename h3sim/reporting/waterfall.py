@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from matplotlib.colors import to_rgb
 
+from h3sim.engine.requests import priorities_of
 from h3sim.page import Kind
 from h3sim.reporting.labels import (
     ATF_MARK,
@@ -30,19 +31,18 @@ from h3sim.reporting.lane_layout import (
 )
 from h3sim.reporting.style import SIDE_LEGEND, finish_axes, text_size
 from h3sim.reporting.time_series import bins_of
-from h3sim.results.requests import priorities_of
-from h3sim.text import plural
 from h3sim.trace import Work
-from h3sim.units import NS_PER_MS, to_ms
+from h3sim.values.text import plural
+from h3sim.values.units import NS_PER_MS, to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from matplotlib.axes import Axes
 
+    from h3sim.load import Load, ResourceTiming
     from h3sim.reporting.labels import Palette
     from h3sim.reporting.lane_layout import Window
-    from h3sim.results import Load, ResourceTiming
     from h3sim.trace import Activity
 
 

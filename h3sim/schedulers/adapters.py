@@ -6,11 +6,11 @@ import copy
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from h3sim.errors import SchedulerError
-from h3sim.plugins import Guard
 from h3sim.schedulers.base import SupportsRequeue
 from h3sim.schema import format_value
-from h3sim.units import as_integer
+from h3sim.values.errors import SchedulerError
+from h3sim.values.plugins import Guard
+from h3sim.values.units import as_integer
 
 if TYPE_CHECKING:
     from h3sim.schedulers.base import Scheduler
@@ -32,7 +32,7 @@ class CheckedScheduler:
     ...         return 9999
     >>> CheckedScheduler(Careless(), name="careless").pick()
     Traceback (most recent call last):
-    h3sim.errors.SchedulerError: the scheduler 'careless' picks stream 9999, which is not open
+    h3sim.values.errors.SchedulerError: the scheduler 'careless' picks stream 9999, which is not open
     """
 
     def __init__(self, scheduler: Scheduler, *, name: str) -> None:

@@ -6,9 +6,9 @@ import enum
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from h3sim.errors import InputError, ValidationIssue
 from h3sim.schema.fields import declare, validate
 from h3sim.schema.values import Integer
+from h3sim.values.errors import InputError, ValidationIssue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,12 +15,12 @@ import time
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from h3sim.errors import InputError, SchedulerError, SchedulerTimeoutError
 from h3sim.schema.fields import schema_id
 from h3sim.schema.output import ObjectType, Property
 from h3sim.schema.values import Flag, Integer, Number, OrNone, Text
 from h3sim.signals import BucketPriority, Eps, H2Priority, Rank, StrictPriority
-from h3sim.text import escape_control
+from h3sim.values.errors import InputError, SchedulerError, SchedulerTimeoutError
+from h3sim.values.text import escape_control
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

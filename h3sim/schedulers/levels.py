@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 
-from h3sim._mypyc import mypyc_attr
 from h3sim.schedulers.queues import DeficitCounter, IndexedHeap, RoundRing
+from h3sim.values._mypyc import mypyc_attr
 
 if TYPE_CHECKING:
     from h3sim.schedulers.base import Quantum

@@ -5,7 +5,7 @@ from __future__ import annotations
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from h3sim._mypyc import mypyc_attr
+from h3sim.values._mypyc import mypyc_attr
 
 if TYPE_CHECKING:
     from h3sim.schedulers.base import Quantum

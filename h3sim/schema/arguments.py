@@ -5,9 +5,9 @@ from __future__ import annotations
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from h3sim.errors import InputError, UnknownNameError, UnknownOptionError, ValidationIssue
 from h3sim.schema.errors import RejectedValueError, collected, format_value
 from h3sim.schema.values import ValueType
+from h3sim.values.errors import InputError, UnknownNameError, UnknownOptionError, ValidationIssue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -26,11 +26,11 @@ def check_arguments(error: type[InputError], **given: tuple[ValueType, Any]) -> 
         error: listing every invalid argument.
 
     >>> from h3sim.schema.values import Text
-    >>> from h3sim.errors import InputError
+    >>> from h3sim.values.errors import InputError
     >>> check_arguments(InputError, seed=(Text(), 3))
     Traceback (most recent call last):
     ...
-    h3sim.errors.InputError: seed: must be text, is 3
+    h3sim.values.errors.InputError: seed: must be text, is 3
     """
     entries = ((key, kind.accept, value) for key, (kind, value) in given.items())
     values, problems = collected(entries)
@@ -119,7 +119,7 @@ def refuse_keywords(function: str, given: Iterable[str], known: Iterable[str]) -
     >>> refuse_keywords("with_", {"cc": "bbr", "delay": 3}, ["cc", "name"])
     Traceback (most recent call last):
     ...
-    h3sim.errors.UnknownOptionError: delay: is no argument of with_: they are cc, name
+    h3sim.values.errors.UnknownOptionError: delay: is no argument of with_: they are cc, name
     """
     names = list(known)
     message = f"is no argument of {function}: they are {', '.join(names)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from h3sim.errors import ValidationIssue
+from h3sim.values.errors import ValidationIssue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

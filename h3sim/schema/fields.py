@@ -20,7 +20,7 @@ Link(rate_bps=2000000, delay_ns=1500000)
 >>> read_document(Link, {"delay_ms": -1, "loss": 0}, InputError, source="a.toml")
 Traceback (most recent call last):
 ...
-h3sim.errors.InputError: a.toml: loss: unknown key; allowed are rate_mbps, delay_ms
+h3sim.values.errors.InputError: a.toml: loss: unknown key; allowed are rate_mbps, delay_ms
 a.toml: rate_mbps: is missing
 a.toml: delay_ms: must not be negative, is -1
 """
@@ -34,7 +34,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
-from h3sim.errors import InputError, ValidationIssue
 from h3sim.schema.errors import (
     ABSENT,
     MAX_PROBLEMS,
@@ -46,6 +45,7 @@ from h3sim.schema.errors import (
     joined,
 )
 from h3sim.schema.values import MegabitsPerSecond, Milliseconds, Number, OrNone, TableOf, ValueType
+from h3sim.values.errors import InputError, ValidationIssue
 
 ValueT = TypeVar("ValueT")
 _UNIT_SUFFIXES = ((Milliseconds, "_ns", "_ms"), (MegabitsPerSecond, "_bps", "_mbps"))

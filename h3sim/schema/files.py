@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from h3sim.errors import InputError, ValidationIssue
 from h3sim.schema.errors import format_value
-from h3sim.text import escape_control
+from h3sim.values.errors import InputError, ValidationIssue
+from h3sim.values.text import escape_control
 
 if TYPE_CHECKING:
     from io import BufferedReader

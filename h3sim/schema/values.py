@@ -14,7 +14,6 @@ from enum import Enum
 from operator import index, is_
 from typing import TYPE_CHECKING, Any
 
-from h3sim.errors import ValidationIssue
 from h3sim.schema.errors import (
     ABSENT,
     RejectedValueError,
@@ -24,7 +23,8 @@ from h3sim.schema.errors import (
     is_quantity,
     plain_number,
 )
-from h3sim.units import mbps, ms, to_mbps, to_ms
+from h3sim.values.errors import ValidationIssue
+from h3sim.values.units import mbps, ms, to_mbps, to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

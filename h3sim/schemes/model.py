@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim.browser.clients import Client
 from h3sim.browser.model import TightMode
-from h3sim.errors import SchemeError, UnknownNameError, ValidationIssue
 from h3sim.page import UNCHANGED, Group, Kind, Level
 from h3sim.schedulers import Mixed, Quantum, Retransmit
 from h3sim.schema import format_choices, join_words, parse_toml, read_text
@@ -52,7 +51,8 @@ from h3sim.signals import (
     Signalling,
     WithoutSignal,
 )
-from h3sim.table import RichDisplay, Table
+from h3sim.values.errors import SchemeError, UnknownNameError, ValidationIssue
+from h3sim.values.table import RichDisplay, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

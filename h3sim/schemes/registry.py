@@ -11,12 +11,12 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim import schedulers  # each is imported when it is created: a load needs one
-from h3sim.errors import InputError, SchemeError, raised_words
-from h3sim.plugins import PluginRegistry
 from h3sim.schedulers import Mixed, Quantum, Queueing, TreeRules, UnknownParent, Weights
 from h3sim.schedulers.tree.options import DEFAULT_TURN_BYTES
 from h3sim.signals import Signalling
-from h3sim.units import NS_PER_MS
+from h3sim.values.errors import InputError, SchemeError, raised_words
+from h3sim.values.plugins import PluginRegistry
+from h3sim.values.units import NS_PER_MS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
-from h3sim.errors import SchemeError, ValidationIssue
 from h3sim.page import UNCHANGED, FetchPriority, Kind, ResourceState, ServerPriority
 from h3sim.schema import format_value
 from h3sim.schema.errors import RejectedValueError
@@ -20,6 +19,7 @@ from h3sim.signals import (
     MAX_STRICT,
     MAX_URGENCY,
 )
+from h3sim.values.errors import SchemeError, ValidationIssue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim import catalog
 from h3sim._version import __version__
-from h3sim.config.load_config import LoadConfig, config_for, recorded_network
-from h3sim.errors import H3SimError
 from h3sim.headers.base import HeaderLists
 from h3sim.headers.wire import LIBRARIES
+from h3sim.load.configuration import configuration
+from h3sim.load.load_config import LoadConfig, config_for, recorded_network
+from h3sim.load.run import resolve_config
 from h3sim.page.recording import RECORDED_NETWORK
-from h3sim.plugins import entry_points_of
-from h3sim.results.configuration import configuration
 from h3sim.study.code_identity import PACKAGES_WITHOUT_INFLUENCE, CodeDigests, source_digest
-from h3sim.study.run import resolve_config
 from h3sim.study.setting_digests import (
     KEY_BYTES,
     digest,
@@ -31,6 +29,8 @@ from h3sim.study.setting_digests import (
     settings_text,
 )
 from h3sim.transport import network_to_dict
+from h3sim.values.errors import H3SimError
+from h3sim.values.plugins import entry_points_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

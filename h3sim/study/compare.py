@@ -11,34 +11,34 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from h3sim._version import __version__
-from h3sim.config.load_config import LoadConfig
-from h3sim.config.options import SAMPLE_MS, check_known, check_some, refuse
-from h3sim.errors import (
-    InputError,
-    NothingToMeasureError,
-    UnknownNameError,
-    ValidationIssue,
-    require_extra,
-)
-from h3sim.results.figures import FIGURES, ON_DEMAND
+from h3sim.load.figures import FIGURES, ON_DEMAND
+from h3sim.load.load_config import LoadConfig
+from h3sim.load.options import SAMPLE_MS, check_known, check_some, refuse
+from h3sim.load.run import add_schedulers, resolve_pages, resolve_scheme, resolve_schemes
 from h3sim.schema import format_value
 from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
 from h3sim.schema.output import NUMBER_OR_NONE, TEXT, VERSION, OutputSchema, Property, rows_of
 from h3sim.schema.values import Flag, ListOf, TableOf
 from h3sim.study.fidelity import FIDELITY, Fidelity, fidelities
 from h3sim.study.rows import CONFIGURATION, PAGE_DIGESTS, ResultTable
-from h3sim.study.run import add_schedulers, resolve_pages, resolve_scheme, resolve_schemes
 from h3sim.study.runner import LoadRunner, LoadTask, read_options, with_loads
-from h3sim.table import RichDisplay, Rows, Table
+from h3sim.values.errors import (
+    InputError,
+    NothingToMeasureError,
+    UnknownNameError,
+    ValidationIssue,
+    require_extra,
+)
+from h3sim.values.table import RichDisplay, Rows, Table
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from h3sim.load import Load, Which
+    from h3sim.load.run import PageLike, SchedulersLike, SchemeLike
     from h3sim.page import Page
-    from h3sim.results import Load, Which
     from h3sim.schemes import Scheme
     from h3sim.study.results import Results
-    from h3sim.study.run import PageLike, SchedulersLike, SchemeLike
     from h3sim.study.runner import Execution
     from h3sim.transport import Network, TransportProfile
 

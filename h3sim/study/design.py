@@ -11,14 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from h3sim.config.load_config import LoadConfig
-from h3sim.config.options import N_SAMPLES, SAMPLING, file_key
-from h3sim.errors import InputError, ValidationIssue, needing_extra
+from h3sim.load.load_config import LoadConfig
+from h3sim.load.options import N_SAMPLES, SAMPLING, file_key
 from h3sim.schema.arguments import check_arguments
 from h3sim.schema.errors import plain_values
 from h3sim.schema.fields import validate
 from h3sim.schema.values import Flag, Integer, Number, Text
 from h3sim.transport.congestion.registry import controller_named
+from h3sim.values.errors import InputError, ValidationIssue, needing_extra
 
 if TYPE_CHECKING:
     from h3sim.headers.base import HeaderLists

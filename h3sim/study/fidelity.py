@@ -22,22 +22,22 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.browser import BrowserMode, BrowserModel
-from h3sim.config.load_config import LoadConfig, recorded_network
 from h3sim.importers.result import IMPORT
+from h3sim.load.load_config import LoadConfig, recorded_network
+from h3sim.load.run import resolve_scheme
 from h3sim.schema.output import TEXT, ObjectType, Property, rows_of
 from h3sim.schema.values import Choice, Number, OrNone
-from h3sim.study.run import resolve_scheme
 from h3sim.study.runner import Execution, LoadRunner, LoadTask
-from h3sim.text import plural
 from h3sim.trace import Rows
 from h3sim.transport import ConstantRate, Network
-from h3sim.units import to_ms
+from h3sim.values.text import plural
+from h3sim.values.units import to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from h3sim.load.load import Load
     from h3sim.page import Page, RecordedLoad
-    from h3sim.results.load import Load
 
 
 _RECORDED_SCHEME, _DEFAULT_SCHEME = "recorded", "chrome-eps"

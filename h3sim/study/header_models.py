@@ -12,14 +12,15 @@ import heapq
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from h3sim import engine, rng
+from h3sim import engine
 from h3sim._version import __version__
-from h3sim.config.load_config import LoadConfig, header_compression_of
-from h3sim.constants import STREAM_ID_STEP
 from h3sim.headers import CodecSettings, DecodingEnd, EncodingEnd, field_bytes, make_codec
 from h3sim.headers.base import HeaderLists, HeaderRun, SectionTimes, TimedSection
-from h3sim.study.run import resolve_config
-from h3sim.units import ms, to_ms
+from h3sim.load.load_config import LoadConfig, header_compression_of
+from h3sim.load.run import resolve_config
+from h3sim.values import rng
+from h3sim.values.constants import STREAM_ID_STEP
+from h3sim.values.units import ms, to_ms
 
 if TYPE_CHECKING:
     import random

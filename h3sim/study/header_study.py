@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from h3sim._version import __version__
-from h3sim.config.options import refuse
-from h3sim.errors import InputError, ValidationIssue
 from h3sim.headers.base import CodecSettings, HeaderLists
+from h3sim.load.options import refuse
+from h3sim.load.run import PageLike, SchemeLike, resolve_schemes
 from h3sim.schema.arguments import ErrorCollector
 from h3sim.schema.output import COUNT, NUMBER, TEXT, VERSION, OutputSchema, Property, rows_of
 from h3sim.schema.values import Choice, OrNone
 from h3sim.study.compare import resolve_subjects
 from h3sim.study.header_models import SETTING_COLUMNS
 from h3sim.study.pairing import check_pooled, varying
-from h3sim.study.run import PageLike, SchemeLike, resolve_schemes
-from h3sim.units import to_ms
+from h3sim.values.errors import InputError, ValidationIssue
+from h3sim.values.units import to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

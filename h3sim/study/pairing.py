@@ -12,10 +12,10 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from h3sim.config.load_config import NETWORK_WITHOUT_RECORDING
-from h3sim.errors import InputError, ValidationIssue
+from h3sim.load.load_config import NETWORK_WITHOUT_RECORDING
 from h3sim.page.recording import RECORDED_NETWORK
 from h3sim.schema import format_value
+from h3sim.values.errors import InputError, ValidationIssue
 
 Row: TypeAlias = Mapping[str, Any]
 LOAD_COLUMNS = ("page", "scheme", "seed")

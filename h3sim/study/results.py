@@ -11,10 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from h3sim._version import __version__
-from h3sim.config.options import file_key
-from h3sim.errors import InputError, ValidationIssue, needing_extra
-from h3sim.lazy import reporting
-from h3sim.results.figures import FIGURES
+from h3sim.load.figures import FIGURES
+from h3sim.load.options import file_key
 from h3sim.schema import format_value, parse_json, read_text, write_atomically
 from h3sim.schema.arguments import PATH, check_arguments
 from h3sim.schema.fields import read_document, write_table
@@ -23,8 +21,10 @@ from h3sim.schema.values import Integer, ListOf, OrNone, Text
 from h3sim.study import pairing, statistics
 from h3sim.study.rows import Stored, StudyRows, no_column, row_problem
 from h3sim.study.store import Store, renamed_row
-from h3sim.table import RichDisplay, Rows, Table, with_floats
-from h3sim.units import unit_of
+from h3sim.values.errors import InputError, ValidationIssue, needing_extra
+from h3sim.values.notebook import reporting
+from h3sim.values.table import RichDisplay, Rows, Table, with_floats
+from h3sim.values.units import unit_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

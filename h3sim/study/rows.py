@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeAlias, overload
 
-from h3sim.errors import H3SimError, InputError, NothingToMeasureError
-from h3sim.results.figures import FIGURES
+from h3sim.load.figures import FIGURES
 from h3sim.schema import format_value, join_words
 from h3sim.schema.arguments import Predicate, check_arguments
 from h3sim.schema.errors import RejectedValueError, collected, plain_values
 from h3sim.schema.output import TEXT, VERSION, OutputSchema, Property
 from h3sim.schema.values import Choice, ListOf, Number, OrNone, Scalar, TableOf, ValueType
 from h3sim.study import pairing
-from h3sim.table import RichDisplay, Rows, Table
+from h3sim.values.errors import H3SimError, InputError, NothingToMeasureError
+from h3sim.values.table import RichDisplay, Rows, Table
 
 if TYPE_CHECKING:
     import pandas as pd

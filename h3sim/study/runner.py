@@ -31,26 +31,26 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
-from h3sim.config.load_config import LoadConfig, config_of, with_fields
-from h3sim.config.options import check_running
-from h3sim.errors import (
+from h3sim.load import Load, in_words
+from h3sim.load.load_config import LoadConfig, config_of, with_fields
+from h3sim.load.options import check_running
+from h3sim.load.run import run_config
+from h3sim.schema.arguments import ErrorCollector
+from h3sim.schema.files import shown_path
+from h3sim.study import cache_key
+from h3sim.study.code_identity import CodeDigests, is_interactive
+from h3sim.study.rows import Counts, Stored, is_row_of
+from h3sim.study.setting_digests import digest, scheme_digest
+from h3sim.study.store import CellOutcome, Store
+from h3sim.study.worker import Cells, Done, StudyKeys, StudyWork, run_batch
+from h3sim.values.errors import (
     H3SimError,
     InputError,
     NotReusedWarning,
     interrupt_note,
     needing_extra,
 )
-from h3sim.notebook import in_notebook
-from h3sim.results import Load, in_words
-from h3sim.schema.arguments import ErrorCollector
-from h3sim.schema.files import shown_path
-from h3sim.study import cache_key
-from h3sim.study.code_identity import CodeDigests, is_interactive
-from h3sim.study.rows import Counts, Stored, is_row_of
-from h3sim.study.run import run_config
-from h3sim.study.setting_digests import digest, scheme_digest
-from h3sim.study.store import CellOutcome, Store
-from h3sim.study.worker import Cells, Done, StudyKeys, StudyWork, run_batch
+from h3sim.values.notebook import in_notebook
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

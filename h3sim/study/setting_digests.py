@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from h3sim.browser import BrowserModel
-from h3sim.config.load_config import header_compression_of
+from h3sim.load.load_config import header_compression_of
 from h3sim.schema.fields import write_table
 from h3sim.schemes import CustomScheduler, Scheme
 from h3sim.transport import Network, TransportProfile, network_to_dict, profile_to_dict
@@ -22,7 +22,7 @@ from h3sim.transport.congestion.registry import BUILT_IN, REGISTRY, controller_n
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from h3sim.config.load_config import LoadConfig
+    from h3sim.load.load_config import LoadConfig
     from h3sim.study.code_identity import CodeDigests
 
 

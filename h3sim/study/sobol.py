@@ -7,21 +7,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from h3sim.config.load_config import refuse_options
-from h3sim.config.options import SEED, check_running
-from h3sim.errors import InputError, NothingToMeasureError, needing_extra
+from h3sim.load.load_config import refuse_options
+from h3sim.load.options import SEED, check_running
 from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
 from h3sim.schema.errors import plain_number
 from h3sim.study.design import Range
 from h3sim.study.statistics import check_columns
 from h3sim.study.sweep import load_study, resolve_seeds
-from h3sim.table import Rows
+from h3sim.values.errors import InputError, NothingToMeasureError, needing_extra
+from h3sim.values.table import Rows
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from h3sim.load.run import PageLike, SchemeLike
     from h3sim.study.rows import StudyRows
-    from h3sim.study.run import PageLike, SchemeLike
     from h3sim.study.sweep import Study
 
 _SET_HERE = ("cells",)

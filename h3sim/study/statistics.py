@@ -11,9 +11,8 @@ from functools import cache, partial
 from statistics import median
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
-from h3sim.config.options import LEVEL, SEED, refuse
-from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue, needing_extra
-from h3sim.results.figures import FIGURES
+from h3sim.load.figures import FIGURES
+from h3sim.load.options import LEVEL, SEED, refuse
 from h3sim.schema import format_value
 from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
 from h3sim.schema.errors import is_quantity, plain_number
@@ -22,6 +21,7 @@ from h3sim.study import pairing
 from h3sim.study.pairing import LOAD_COLUMNS
 from h3sim.study.rows import StudyRows, no_column
 from h3sim.trace import Rows
+from h3sim.values.errors import InputError, NothingToMeasureError, ValidationIssue, needing_extra
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

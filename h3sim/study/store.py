@@ -27,12 +27,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeAlias
 
-from h3sim.errors import InputError, ValidationIssue
 from h3sim.schema.arguments import PATH, check_arguments
 from h3sim.schema.errors import format_value
 from h3sim.schema.files import shown_path
 from h3sim.study.rows import StoreError, row_problem
-from h3sim.text import escape_control
+from h3sim.values.errors import InputError, ValidationIssue
+from h3sim.values.text import escape_control
 
 VERSION = 2
 """SQLite's `user_version`, the version of the format."""

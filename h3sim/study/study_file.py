@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from h3sim.config.load_config import LoadConfig, unknown_option
-from h3sim.config.options import N_SAMPLES, SAMPLING, SEED, file_key
-from h3sim.errors import InputError, UnknownNameError, ValidationIssue
-from h3sim.results.figures import ON_DEMAND
+from h3sim.load.figures import ON_DEMAND
+from h3sim.load.load_config import LoadConfig, unknown_option
+from h3sim.load.options import N_SAMPLES, SAMPLING, SEED, file_key
+from h3sim.load.run import resolve_pages, resolve_schemes
 from h3sim.schema import parse_toml, read_text
 from h3sim.schema.errors import collected
 from h3sim.schema.fields import NumbersByPath, Record, fields_of, keys_of, read_document, validate
@@ -28,8 +28,8 @@ from h3sim.schema.values import (
     ValueType,
 )
 from h3sim.study.design import OPTIONS, Range, StoppingRule
-from h3sim.study.run import resolve_pages, resolve_schemes
 from h3sim.study.sweep import SEEDS_ARE_ADDED, Study, load_study
+from h3sim.values.errors import InputError, UnknownNameError, ValidationIssue
 
 FORMAT = "h3sim-study/1"
 _RESOLVER_BY_KEY: dict[str, Callable[[str], object]] = {

@@ -18,18 +18,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim import catalog
-from h3sim.config import LoadConfig
-from h3sim.config.load_config import (
+from h3sim.headers.base import HeaderLists
+from h3sim.load import LoadConfig
+from h3sim.load.figures import FIGURES, ON_DEMAND
+from h3sim.load.load_config import (
     config_for,
     recorded_network,
     refuse_options,
     with_fields,
 )
-from h3sim.config.options import SEED, ReorderOption, check_running, refuse
-from h3sim.errors import InputError, NothingToMeasureError, ValidationIssue
-from h3sim.headers.base import HeaderLists
+from h3sim.load.options import SEED, ReorderOption, check_running, refuse
+from h3sim.load.run import PageLike, SchedulersLike, SchemeLike, add_schedulers
 from h3sim.page.recording import RECORDED_NETWORK
-from h3sim.results.figures import FIGURES, ON_DEMAND
 from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
 from h3sim.schema.errors import plain_number, plain_values
 from h3sim.schema.values import Choice, Flag, ListOf, Number, OrNone, Text
@@ -46,14 +46,14 @@ from h3sim.study.design import (
 )
 from h3sim.study.header_study import SubjectLike, resolve_swept
 from h3sim.study.results import Results
-from h3sim.study.run import PageLike, SchedulersLike, SchemeLike, add_schedulers
 from h3sim.study.runner import Execution, Runner, split_options, worker_count
 from h3sim.study.statistics import Pair, mean_interval, pairs_by_scheme, ratio_end
 from h3sim.study.store import Store
 from h3sim.study.worker import Cells, LoadWork
-from h3sim.table import RichDisplay, Rows, Table
 from h3sim.transport import Network, TransportProfile
 from h3sim.transport.congestion import controller_named
+from h3sim.values.errors import InputError, NothingToMeasureError, ValidationIssue
+from h3sim.values.table import RichDisplay, Rows, Table
 
 if TYPE_CHECKING:
     from h3sim.page import Page

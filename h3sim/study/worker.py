@@ -18,18 +18,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from h3sim import engine
 from h3sim._version import __version__
-from h3sim.config.load_config import LoadConfig, config_for
-from h3sim.errors import H3SimError, Terminated
 from h3sim.headers.base import HeaderLists
-from h3sim.results.figures import columns_of
+from h3sim.load.figures import columns_of
+from h3sim.load.load_config import LoadConfig, config_for
+from h3sim.load.run import resolve_config
 from h3sim.study.code_identity import CodeDigests
-from h3sim.study.run import resolve_config
 from h3sim.study.setting_digests import scheme_column, setting_digests
+from h3sim.values.errors import H3SimError, Terminated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-    from h3sim.results import Load
+    from h3sim.load import Load
     from h3sim.study.design import Design, DesignPoint
 
 

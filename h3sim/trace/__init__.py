@@ -1,6 +1,5 @@
 """Traces: flat rows of the events of a load, in order."""
 
-from h3sim.table import Rows
 from h3sim.trace.delivery import (
     ConnectionOrder,
     DeliveryTimes,
@@ -36,6 +35,7 @@ from h3sim.trace.packets import (
     SteadyRecorder,
     rows_of,
 )
+from h3sim.values.table import Rows
 
 __all__ = [
     "Activity",

@@ -12,8 +12,8 @@ from bisect import bisect_left, bisect_right
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Protocol
 
-from h3sim._mypyc import mypyc_attr
-from h3sim.ranges import Ranges
+from h3sim.values._mypyc import mypyc_attr
+from h3sim.values.ranges import Ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

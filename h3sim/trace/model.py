@@ -13,10 +13,10 @@ from heapq import merge
 from operator import itemgetter, lt
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from h3sim.constants import STREAM_ID_STEP
 from h3sim.signals import H2Priority, StrictPriority
-from h3sim.table import NamedRows, RichDisplay, Rows, Table
 from h3sim.trace.packets import PacketRows
+from h3sim.values.constants import STREAM_ID_STEP
+from h3sim.values.table import NamedRows, RichDisplay, Rows, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -14,7 +14,7 @@ from itertools import islice
 from operator import add, eq, itemgetter, le, ne
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, overload
 
-from h3sim.errors import needing_extra
+from h3sim.values.errors import needing_extra
 
 if TYPE_CHECKING:
     import numpy as np

@@ -12,7 +12,7 @@ from math import gcd, isqrt
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from h3sim.transport.link_profile import OPPORTUNITY_BYTES
-from h3sim.units import BITS_PER_BYTE, NS_PER_MS, NS_PER_S
+from h3sim.values.units import BITS_PER_BYTE, NS_PER_MS, NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
-from h3sim._mypyc import mypyc_attr
-from h3sim.ranges import Ranges
 from h3sim.trace import RecoveryRow
 from h3sim.transport.packets import WirePacket
+from h3sim.values._mypyc import mypyc_attr
+from h3sim.values.ranges import Ranges
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from h3sim.errors import NetworkError, ValidationIssue
 from h3sim.transport.bottleneck import UNLIMITED, CoDelState
 from h3sim.transport.link import ChangingLink
 from h3sim.transport.packets import CE, NOT_ECT
+from h3sim.values.errors import NetworkError, ValidationIssue
 
 if TYPE_CHECKING:
     import random

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any, Protocol
 
-from h3sim.errors import NetworkError, ValidationIssue
 from h3sim.transport.bottleneck import (
     UNLIMITED,
     TokenBucket,
@@ -22,7 +21,8 @@ from h3sim.transport.bottleneck import (
 )
 from h3sim.transport.link_profile import PacketHold, make_draw
 from h3sim.transport.packets import CE, NOT_ECT
-from h3sim.units import BITS_PER_BYTE, NS_PER_S
+from h3sim.values.errors import NetworkError, ValidationIssue
+from h3sim.values.units import BITS_PER_BYTE, NS_PER_S
 
 if TYPE_CHECKING:
     import random
@@ -135,7 +135,7 @@ class Link:
     leaves the bottleneck draws one number of either, lost or not, so the n-th of them meets the
     same loss and delay whatever its size and time (common random numbers).
 
-    >>> from h3sim.rng import substream
+    >>> from h3sim.values.rng import substream
     >>> from h3sim.transport.link_profile import LinkProfile
     >>> profile = LinkProfile(rate_bps=1_000_000, burst_bytes=0, queue_bytes=3000)
     >>> link = Link(profile, rtt_ns=20_000_000, streams=lambda purpose: substream(0, purpose))
@@ -404,7 +404,7 @@ class RemoteLink(Link):
     then the part of the path that is not shared. *extra_ns* is negative for a closer server, but
     never below minus the delay of the link.
 
-    >>> from h3sim.rng import substream
+    >>> from h3sim.values.rng import substream
     >>> from h3sim.transport.link import Link
     >>> from h3sim.transport.link_profile import LinkProfile
     >>> profile = LinkProfile(rate_bps=1_000_000, burst_bytes=0)
@@ -455,7 +455,7 @@ class RemoteLink(Link):
 class ChangingLink(Link):
     """A `Link` whose rate and losses can change; until then it is equivalent to a `Link`.
 
-    >>> from h3sim.rng import substream
+    >>> from h3sim.values.rng import substream
     >>> from h3sim.transport.link_profile import LinkProfile
     >>> profile = LinkProfile(rate_bps=1_000_000, burst_bytes=0)
     >>> link = ChangingLink(profile, rtt_ns=0, streams=lambda purpose: substream(0, purpose))

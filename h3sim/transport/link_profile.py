@@ -11,7 +11,6 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from h3sim.errors import NetworkError, ValidationIssue
 from h3sim.schema import format_value
 from h3sim.schema.errors import ABSENT, RejectedValueError
 from h3sim.schema.fields import Inline, Record, declare, keys_of, validate
@@ -25,7 +24,8 @@ from h3sim.schema.values import (
     Number,
     ValueType,
 )
-from h3sim.units import BITS_PER_BYTE, MS_PER_S, NS_PER_MS, NS_PER_S, to_ms
+from h3sim.values.errors import NetworkError, ValidationIssue
+from h3sim.values.units import BITS_PER_BYTE, MS_PER_S, NS_PER_MS, NS_PER_S, to_ms
 
 if TYPE_CHECKING:
     import random
@@ -410,7 +410,7 @@ class LinkProfile:
     >>> LinkProfile(rate_bps=2_000_000, queue_bytes=1000, loss=1, queue_packets=0)
     Traceback (most recent call last):
     ...
-    h3sim.errors.NetworkError: queue_bytes: must be 1,514 to 1e+12 (at least one packet), is 1000
+    h3sim.values.errors.NetworkError: queue_bytes: must be 1,514 to 1e+12 (at least one packet), is 1000
     queue_packets: must be 1 to 1e+12, is 0
     loss: must be at least 0 and less than 1 (0.02 is 2 %), is 1
     """

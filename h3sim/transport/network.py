@@ -9,8 +9,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from h3sim.errors import NetworkError, ValidationIssue, needing_extra
-from h3sim.lazy import load_options
 from h3sim.schema import format_value, is_quantity, parse_toml, read_text
 from h3sim.schema.errors import RejectedValueError
 from h3sim.schema.fields import Record, declare, read_document, validate, write_table
@@ -26,7 +24,9 @@ from h3sim.schema.values import (
 from h3sim.trace import Delivery
 from h3sim.transport.congestion import controller_names, is_controller
 from h3sim.transport.link_profile import PACKET_BYTES, Jitter, LinkProfile
-from h3sim.units import BITS_PER_BYTE, NS_PER_S, mbps, ms, to_mbps, to_ms
+from h3sim.values.errors import NetworkError, ValidationIssue, needing_extra
+from h3sim.values.notebook import load_options
+from h3sim.values.units import BITS_PER_BYTE, NS_PER_S, mbps, ms, to_mbps, to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -224,7 +224,7 @@ class Network:
     >>> Network(name="x", rtt_ns=-5_000_000)
     Traceback (most recent call last):
     ...
-    h3sim.errors.NetworkError: x: rtt_ms: must be 0 to 600,000, is -5
+    h3sim.values.errors.NetworkError: x: rtt_ms: must be 0 to 600,000, is -5
     x: constant_rate: is missing: a network needs [constant_rate], or [down] for links
     """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from h3sim.units import BITS_PER_BYTE, NS_PER_MS, NS_PER_S
+from h3sim.values.units import BITS_PER_BYTE, NS_PER_MS, NS_PER_S
 
 if TYPE_CHECKING:
     from h3sim.transport.congestion import CongestionController

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
-from h3sim._mypyc import mypyc_attr
+from h3sim.values._mypyc import mypyc_attr
 
 StreamBytes: TypeAlias = tuple[int, int, int]
 """A stream, an offset and a number of bytes."""

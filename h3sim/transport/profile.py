@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from h3sim.errors import InputError, ValidationIssue
 from h3sim.schema import parse_toml, read_text
 from h3sim.schema.arguments import refuse_keywords
 from h3sim.schema.fields import Record, declare, read_document, validate, write_table
@@ -15,6 +14,7 @@ from h3sim.transport.congestion.registry import MAX_WINDOW_BYTES, controller_nam
 from h3sim.transport.network import Protocol
 from h3sim.transport.quic import QuicSettings
 from h3sim.transport.tcp import TcpSettings
+from h3sim.values.errors import InputError, ValidationIssue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

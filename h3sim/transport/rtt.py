@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from h3sim.units import NS_PER_MS
+from h3sim.values.units import NS_PER_MS
 
 K_GRANULARITY_NS: Final = NS_PER_MS
 """kGranularity (RFC 9002 § 6.1.2)."""

@@ -13,8 +13,8 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from h3sim.errors import StalledError
 from h3sim.trace import Delivery
+from h3sim.values.errors import StalledError
 from tests.checking.drawing import checked, digest_of, drawn, ended
 from tests.checking.rules import LATE, delays, violations
 from tests.checking.twin import GIVEN_UP, Twin, twin

@@ -9,14 +9,14 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import h3sim
-from h3sim.errors import StalledError
+from h3sim.load import run_config
 from h3sim.page import Kind, TriggerEvent, page_from_dict
 from h3sim.page.resource import FLAGS
-from h3sim.study import run_config
 from h3sim.transport import Jitter, LinkProfile, Network
 from h3sim.transport.congestion import controller_names
 from h3sim.transport.link_profile import LinkJitter
-from h3sim.units import mbps, ms
+from h3sim.values.errors import StalledError
+from h3sim.values.units import mbps, ms
 from tests.checking.path import Change, lanes
 from tests.checking.rules import Checked
 

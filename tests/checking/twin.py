@@ -11,7 +11,7 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from h3sim.errors import StalledError
+from h3sim.values.errors import StalledError
 from tests.checking.drawing import digest_of, drawn, ended
 
 if TYPE_CHECKING:

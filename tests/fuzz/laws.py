@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from selectolax.lexbor import LexborHTMLParser
 
 from h3sim import importers
-from h3sim.errors import InputError
 from h3sim.importers.html import read_markup, scan
 from h3sim.page import page_from_dict, page_to_dict
 from h3sim.page.resource import MAX_TIME_NS
+from h3sim.values.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import h3sim
-from h3sim.plugins import NO_PLUGINS_VARIABLE
 from h3sim.schedulers import FifoScheduler
 from h3sim.schemes.registry import REGISTRY as SCHEDULERS
 from h3sim.transport.congestion import ControllerSettings, NewRenoController
 from h3sim.transport.congestion.registry import ENTRY_POINT_GROUP
 from h3sim.transport.congestion.registry import REGISTRY as CONTROLLERS
+from h3sim.values.plugins import NO_PLUGINS_VARIABLE
 from tests.helpers import page_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from h3sim.plugins import PluginRegistry
+    from h3sim.values.plugins import PluginRegistry
 
 __all__ = ["Newest", "list_plugins", "load_with_controller", "load_with_scheduler"]
 

@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 import h3sim
 from h3sim.catalog import load_network, load_page, load_profile, load_scheme
-from h3sim.errors import H3SimError
+from h3sim.export import read_load
 from h3sim.headers.base import read_qif
 from h3sim.http.priority_field import parse_priority
 from h3sim.importers import import_page, read_archive
 from h3sim.importers.crux import read_crux
 from h3sim.importers.header_lists import read_exchanges
+from h3sim.load.configuration import write_load_qlog
 from h3sim.page import page_from_dict, page_to_dict
 from h3sim.page.model import read_marks
 from h3sim.papers.experiments import FORMAT as HEADER_STUDY
 from h3sim.papers.experiments import HeaderExperiment
 from h3sim.papers.findings import FindingsError, findings_from_dict
-from h3sim.results.configuration import write_load_qlog
 from h3sim.schema import parse_toml, read_text
 from h3sim.schema.fields import read_document
 from h3sim.schemes import scheme_from_dict, scheme_to_dict
-from h3sim.study import Store, read_load, read_results
+from h3sim.study import Store, read_results
 from h3sim.study.study_file import StudyError, read_study
 from h3sim.transport import (
     network_from_dict,
@@ -33,7 +33,8 @@ from h3sim.transport import (
     profile_from_dict,
     profile_to_dict,
 )
-from h3sim.units import ms
+from h3sim.values.errors import H3SimError
+from h3sim.values.units import ms
 from tests.fuzz import laws
 from tests.fuzz.plugged import list_plugins, load_with_controller, load_with_scheduler
 from tests.helpers import page_of

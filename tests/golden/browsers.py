@@ -22,7 +22,7 @@ from h3sim.browser.above_the_fold import (
 )
 from h3sim.page import Discovery, FetchPriority, Kind, Page, PriorityChange, Resource, TriggerEvent
 from h3sim.page.transforms import merge_pages
-from h3sim.units import ms
+from h3sim.values.units import ms
 from tests.checking.drawing import digest_of
 
 __all__ = ["RECORDED", "compute", "text_of"]

@@ -16,7 +16,7 @@ from typing import Any, Final
 from h3sim.transport.congestion import ControllerSettings, make_controller
 from h3sim.transport.packets import SentPacket
 from h3sim.transport.rtt import RttEstimator
-from h3sim.units import ms
+from h3sim.values.units import ms
 
 __all__ = ["RECORDED", "compute", "text_of"]
 

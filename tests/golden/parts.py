@@ -12,7 +12,6 @@ import random
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from h3sim import rng
 from h3sim.http import HeadersFirstSender, SectionSender, StreamSender
 from h3sim.http.send_buffer import SendBufferRefill
 from h3sim.schedulers import FifoScheduler, Retransmit, RoundRobinScheduler
@@ -23,7 +22,8 @@ from h3sim.transport.link import make_link
 from h3sim.transport.link_profile import CoDel, Distribution, Jitter, LinkJitter, LinkProfile
 from h3sim.transport.pacing import AioquicPacer, Pacer
 from h3sim.transport.rtt import RttEstimator
-from h3sim.units import ms
+from h3sim.values import rng
+from h3sim.values.units import ms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -28,7 +28,7 @@ from h3sim.page import (
     TriggerEvent,
 )
 from h3sim.page.transforms import merge_pages
-from h3sim.units import ms
+from h3sim.values.units import ms
 from tests.checking.drawing import digest_of
 
 __all__ = ["RECORDED", "compute", "text_of"]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-import h3sim.results.painting
+import h3sim.load.painting
 from h3sim import metrics
 from h3sim.engine.signalling import WireSignalling
 from h3sim.http import StreamSender
@@ -92,10 +92,10 @@ def painting(name: str, law: Any, mutant: Any, case: Any) -> Any:
 
     def check(part: Any) -> None:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(h3sim.results.painting, name, part)
+            patch.setattr(h3sim.load.painting, name, part)
             law(case.run())
 
-    return Mutation(law, mutant, getattr(h3sim.results.painting, name), check)
+    return Mutation(law, mutant, getattr(h3sim.load.painting, name), check)
 
 
 def ending(mutant: Any, case: Any) -> Any:

@@ -8,9 +8,9 @@ from typing import Any
 from h3sim import metrics
 from h3sim.browser import RenderingBrowser, ReplayBrowser, ScheduledRequest
 from h3sim.http import StreamSender
-from h3sim.ranges import Ranges
-from h3sim.results import painting
+from h3sim.load import painting
 from h3sim.trace import ConnectionOrder, RecordOrder, StreamOrder
+from h3sim.values.ranges import Ranges
 
 
 class StepOfEight(int):

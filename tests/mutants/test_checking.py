@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
-from h3sim.study import run_config
+from h3sim.load import run_config
 from h3sim.trace import PacketRows
 from h3sim.transport import LinkProfile, Network
-from h3sim.units import mbps, ms
+from h3sim.values.units import mbps, ms
 from tests.checking.path import lanes
 from tests.checking.rules import RULES, Checked, delays, violations
 from tests.helpers import page_of

@@ -9,13 +9,13 @@ import pytest
 
 import h3sim
 from h3sim.engine import endpoints
-from h3sim.errors import StalledError
 from h3sim.http import StreamSender
+from h3sim.load import optimality
 from h3sim.metrics.lower_bounds import lower_bound_over_links_ns
-from h3sim.results import optimality
 from h3sim.transport.link import Link
 from h3sim.transport.quic import QuicEndpoint
 from h3sim.transport.tcp.records import SendStream
+from h3sim.values.errors import StalledError
 from tests.helpers import page_of
 from tests.property.test_connected_laws import (
     EMPTY,

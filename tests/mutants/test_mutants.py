@@ -12,10 +12,10 @@ import pytest
 import h3sim
 from h3sim.engine.signalling import MetadataSignalling
 from h3sim.page import TriggerEvent
-from h3sim.ranges import Ranges
 from h3sim.schedulers import RoundRobinScheduler
 from h3sim.signals import Signalling
 from h3sim.transport import LinkProfile, Network
+from h3sim.values.ranges import Ranges
 from tests.helpers import page_of, scripted_page, with_updates
 from tests.mutants import components, digests, schedulers, signalling
 from tests.mutants.breaking import (

@@ -10,9 +10,9 @@ import pytest
 
 from h3sim.browser import needed_for_first_paint
 from h3sim.browser.requests import is_lazy
+from h3sim.load.painting import Painting, frame_ns
 from h3sim.metrics import Element, seen_at_ns, speed_index_ns, timings
 from h3sim.page import ImageFormat, Kind
-from h3sim.results.painting import Painting, frame_ns
 from h3sim.trace import Work
 
 _BY_ROWS = (ImageFormat.JPEG, ImageFormat.PNG, ImageFormat.GIF, ImageFormat.WEBP)

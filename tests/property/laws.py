@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from h3sim import trace
-from h3sim.errors import StalledError
 from h3sim.page import TriggerEvent
-from h3sim.ranges import Ranges
+from h3sim.values.errors import StalledError
+from h3sim.values.ranges import Ranges
 
 ROUNDING = 1e-6
 """Relative: the bound counts in exact intervals, the clock in whole nanoseconds."""

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 import h3sim
 from h3sim import engine
 from h3sim.conformance import pages
-from h3sim.ranges import Ranges
 from h3sim.transport import Jitter, LinkProfile, Network, TransportProfile
 from h3sim.transport.congestion import controller_names
 from h3sim.transport.link_profile import LinkJitter
 from h3sim.transport.quic import QuicSettings
-from h3sim.units import mbps, ms
+from h3sim.values.ranges import Ranges
+from h3sim.values.units import mbps, ms
 from tests.effort import law
 from tests.helpers import page_of
 from tests.property import laws
@@ -79,7 +79,7 @@ def settings(draw: st.DrawFn) -> h3sim.LoadConfig:
 
 
 def loaded(page: h3sim.Page, setting: h3sim.LoadConfig, scheme: str = "rr") -> h3sim.Load:
-    from h3sim.study import run_config
+    from h3sim.load import run_config
 
     return run_config(page, h3sim.load_scheme(scheme), setting, record_packets=True)
 
@@ -185,7 +185,7 @@ def only_watches(env: Any) -> Generator[Any, Any, Any]:
 @law(40, usual=20)
 @given(page=pages(), setting=settings())
 def test_a_process_that_changes_nothing_changes_nothing(page: Any, setting: Any) -> None:
-    from h3sim.study import run_config
+    from h3sim.load import run_config
 
     scheme = h3sim.load_scheme("rr")
     others = run_config(page, scheme, setting, record_packets=True, processes=[only_watches])

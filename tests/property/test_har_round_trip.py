@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import h3sim
+from h3sim.export.har import level_of
 from h3sim.importers import import_page
 from h3sim.importers.formats.har import HarReader
 from h3sim.importers.recorded_request import Recording
 from h3sim.importers.source import JsonPart
 from h3sim.page import Discovery, Kind, Page, RecordedPriority, Resource, TriggerEvent
-from h3sim.results.har import level_of
 from h3sim.signals import Eps
 from tests.effort import law
 from tests.har_schema import HAR_SCHEMA

@@ -13,7 +13,7 @@ from h3sim import engine
 from h3sim.conformance import pages
 from h3sim.headers import CODEC_NAMES, HeaderCompression
 from h3sim.transport import LinkProfile, Network, Protocol
-from h3sim.units import mbps, ms
+from h3sim.values.units import mbps, ms
 from tests.effort import law
 
 LOSSES = (0.0, 0.05, 0.3)

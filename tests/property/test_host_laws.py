@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from h3sim.conformance import pages
 from h3sim.page import Host
-from h3sim.units import ms
+from h3sim.values.units import ms
 from tests.effort import law
 from tests.property import laws
 from tests.property.test_connected_laws import (

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from h3sim.conformance import pages
-from h3sim.constants import STREAM_ID_STEP
 from h3sim.engine import host_connections
-from h3sim.ranges import Ranges
+from h3sim.values.constants import STREAM_ID_STEP
+from h3sim.values.ranges import Ranges
 from tests.effort import law
 from tests.property import laws
 from tests.property.test_connected_laws import (

@@ -11,7 +11,6 @@ from typing import Any
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from h3sim.rng import substream
 from h3sim.transport.link import Link, PlainLink, make_link
 from h3sim.transport.link_profile import (
     CoDel,
@@ -22,7 +21,8 @@ from h3sim.transport.link_profile import (
     LinkProfile,
 )
 from h3sim.transport.packets import CE, ECT, NOT_ECT
-from h3sim.units import NS_PER_MS, NS_PER_S
+from h3sim.values.rng import substream
+from h3sim.values.units import NS_PER_MS, NS_PER_S
 from tests.effort import law
 from tests.unit.fair_link_path import FairPath, Flow, NoCoDel
 

@@ -19,7 +19,6 @@ import h3sim.page
 import h3sim.schemes
 import h3sim.transport
 from h3sim import catalog
-from h3sim.errors import H3SimError
 from h3sim.page import (
     Discovery,
     Kind,
@@ -42,6 +41,7 @@ from h3sim.transport import ConstantRate, IndependentPackets, Jitter, LinkProfil
 from h3sim.transport.link_profile import CoDel, LinkJitter
 from h3sim.transport.quic import QuicSettings
 from h3sim.transport.tcp import TcpSettings
+from h3sim.values.errors import H3SimError
 from tests.effort import some
 
 if TYPE_CHECKING:

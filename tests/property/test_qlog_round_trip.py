@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from h3sim.load.qlog_metrics import measured_to_dict
 from h3sim.qlog import LogError, LoggedResource, qlog_document, read_qlog, write_qlog
-from h3sim.results.qlog_metrics import measured_to_dict
 from h3sim.trace import Delivery, Request, Trace, with_delivery
 from tests.effort import law
 

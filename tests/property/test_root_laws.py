@@ -9,7 +9,7 @@ import h3sim
 from h3sim.conformance import pages
 from h3sim.page import Discovery, Kind, OpenMode, Page, Resource, TriggerEvent, merge_pages
 from h3sim.page.model import parts_of
-from h3sim.units import ms
+from h3sim.values.units import ms
 from tests.effort import law
 
 BROWSERS = st.sampled_from(["replay", "parse"])

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from h3sim.metrics import Frame, sander_count
-from h3sim.ranges import Ranges
+from h3sim.values.ranges import Ranges
 from tests.effort import law
 
 frames = st.builds(

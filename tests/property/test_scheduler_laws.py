@@ -24,7 +24,6 @@ from h3sim.conformance import (
 )
 from h3sim.conformance.call_sequences import without
 from h3sim.conformance.runner import usual_settings
-from h3sim.ranges import Ranges
 from h3sim.schedulers import (
     EpsScheduler,
     FifoScheduler,
@@ -36,6 +35,7 @@ from h3sim.schedulers import (
 )
 from h3sim.schemes import SchedulerKind
 from h3sim.signals import Eps, H2Priority, Rank
+from h3sim.values.ranges import Ranges
 from tests.effort import IS_THOROUGH, law, scaled
 from tests.property import scheduler_laws
 from tests.property.candidates import candidate_of_kind, candidate_of_scheme

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 import h3sim
 from h3sim.conformance import pages
 from h3sim.engine.signalling import WireSignalling
-from h3sim.errors import SchemeError
-from h3sim.ranges import Ranges
+from h3sim.load import run_config
 from h3sim.schemes import Arrangement
 from h3sim.schemes.rules import UPDATES
 from h3sim.signals import Signalling
-from h3sim.study import run_config
 from h3sim.transport.link_profile import LinkJitter
-from h3sim.units import ms
+from h3sim.values.errors import SchemeError
+from h3sim.values.ranges import Ranges
+from h3sim.values.units import ms
 from tests.effort import law
 from tests.helpers import page_of
 from tests.property import laws, signalling_laws

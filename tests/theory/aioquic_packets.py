@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from h3sim.units import NS_PER_S
+from h3sim.values.units import NS_PER_S
 
 __all__ = ["PACKET_BYTES", "their_packet"]
 

@@ -21,7 +21,7 @@ from h3sim.transport.congestion import (
     make_controller,
 )
 from h3sim.transport.rtt import RttEstimator
-from h3sim.units import NS_PER_S, ms
+from h3sim.values.units import NS_PER_S, ms
 from tests.unit.congestion_sender import Sent
 
 pytest.importorskip("aioquic")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import h3sim
-from h3sim.units import to_ms
+from h3sim.values.units import to_ms
 from tests.helpers import page_of
 
 RATE_MBPS, RTT_MS = 5.0, 40

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from h3sim.rng import substream
 from h3sim.transport.link import GilbertElliottLoss, RandomLoss, make_link
 from h3sim.transport.link_profile import CoDel, Distribution, LinkJitter, LinkProfile
-from h3sim.units import NS_PER_MS, NS_PER_S, ms
+from h3sim.values.rng import substream
+from h3sim.values.units import NS_PER_MS, NS_PER_S, ms
 
 N_PACKETS = 200_000
 DEVIATIONS = 4

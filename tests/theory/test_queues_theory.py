@@ -15,7 +15,7 @@ from h3sim.transport.link_profile import FqCoDel
 from h3sim.transport.packets import NOT_ECT
 from h3sim.transport.quic import QuicPacket
 from h3sim.transport.quic.recovery import Recovery
-from h3sim.units import ms, to_ms
+from h3sim.values.units import ms, to_ms
 from tests.helpers import page_of
 from tests.theory.test_links_theory import PseudocodeCoDel
 from tests.unit.fair_link_path import FairPath, Flow

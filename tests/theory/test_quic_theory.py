@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import h3sim
-from h3sim.errors import StalledError
 from h3sim.transport import LinkProfile, Network, TransportProfile
-from h3sim.units import mbps, ms
+from h3sim.values.errors import StalledError
+from h3sim.values.units import mbps, ms
 from tests.helpers import page_of
 
 WINDOW_PACKETS = 10

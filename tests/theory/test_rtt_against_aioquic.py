@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from h3sim.transport.rtt import RttEstimator
-from h3sim.units import NS_PER_S, ms
+from h3sim.values.units import NS_PER_S, ms
 
 pytest.importorskip("aioquic")
 

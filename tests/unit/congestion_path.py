@@ -7,7 +7,7 @@ import itertools
 from typing import Any
 
 from h3sim.transport.rtt import RttEstimator
-from h3sim.units import ms
+from h3sim.values.units import ms
 from tests.unit.congestion_sender import Sent
 
 __all__ = ["PACKET_BYTES", "RATE_BPS", "RTT_NS", "Path"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from h3sim.transport.congestion import Bbr1Controller, ControllerSettings
 from h3sim.transport.rtt import RttEstimator
-from h3sim.units import ms
+from h3sim.values.units import ms
 from tests.unit.congestion_sender import Sent
 
 __all__ = ["HIGH_GAIN", "RATE_BPS", "SIZE", "STARTUP_BPS", "RoundRing", "in_probe_bw"]

@@ -6,11 +6,11 @@ import itertools
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
-from h3sim.rng import substream
 from h3sim.transport.fair_link import FairLink
 from h3sim.transport.link_profile import FqCoDel, LinkProfile
 from h3sim.transport.packets import NOT_ECT, WirePacket
-from h3sim.units import to_ms
+from h3sim.values.rng import substream
+from h3sim.values.units import to_ms
 
 if TYPE_CHECKING:
     import random

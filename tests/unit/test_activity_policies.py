@@ -11,7 +11,7 @@ import pytest
 
 from h3sim.metrics.critical_path import Dependency, DependencyPolicy, dependencies, slacks_ns
 from h3sim.trace import Activity, Work
-from h3sim.units import ms
+from h3sim.values.units import ms
 from tests.helpers import page_of
 
 

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
+from h3sim.advice import search
+from h3sim.advice.edits import edits_of
+from h3sim.advice.recommendation import read_subject
+from h3sim.advice.search import with_drawn_network
 from h3sim.browser.above_the_fold import guesses
 from h3sim.cli.main import main
-from h3sim.config.load_config import LoadConfig
+from h3sim.load.load_config import LoadConfig
 from h3sim.page import MarksFrom
 from h3sim.page.model import marked
-from h3sim.study import search
-from h3sim.study.edits import edits_of
 from h3sim.study.fidelity import Grade
-from h3sim.study.recommendation import read_subject
 from h3sim.study.runner import LoadTask
-from h3sim.study.search import with_drawn_network
-from h3sim.units import ms
+from h3sim.values.units import ms
 from tests.recordings import without_facts
 from tests.unit.test_recorded_load import HAR, entry, har_file
 

@@ -16,7 +16,7 @@ from matplotlib.text import Text
 
 import h3sim
 import h3sim.reporting
-from h3sim.errors import InputError
+from h3sim.load.configuration import write_load_qlog
 from h3sim.reporting import (
     IdentificationPlots,
     LoadPlots,
@@ -29,8 +29,8 @@ from h3sim.reporting import (
 )
 from h3sim.reporting.study_plots import header_figure
 from h3sim.reporting.style import SMALL, WIDTHS_IN
-from h3sim.results.configuration import write_load_qlog
 from h3sim.study import Results
+from h3sim.values.errors import InputError
 from tests.effort import some
 from tests.helpers import page_of
 from tools.picture_check import errors_in

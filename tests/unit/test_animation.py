@@ -11,7 +11,6 @@ import pytest
 
 import h3sim
 from h3sim.cli import main
-from h3sim.errors import InputError
 from h3sim.reporting.animation import (
     Flight,
     Scene,
@@ -24,6 +23,7 @@ from h3sim.reporting.animation import (
 )
 from h3sim.reporting.labels import Palette
 from h3sim.trace import Delivery, Request, with_delivery
+from h3sim.values.errors import InputError
 from tests.helpers import page_of as page_from
 from tools.check_report import errors_in, hostile_page
 from tools.open_page import browser

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import h3sim
-from h3sim.errors import InputError, NothingToMeasureError
+from h3sim.advice.optimality import optimal_schedule
 from h3sim.metrics import lower_bounds
 from h3sim.metrics.lower_bounds import (
     Part,
@@ -22,7 +22,7 @@ from h3sim.metrics.lower_bounds import (
     parts_of,
     tick_sums,
 )
-from h3sim.study.optimality import optimal_schedule
+from h3sim.values.errors import InputError, NothingToMeasureError
 from tests.effort import scaled
 from tests.helpers import page_of
 

@@ -17,7 +17,7 @@ from h3sim.browser.document import DocumentParser
 from h3sim.browser.rendering import MainThread, MainThreadRecord, Task
 from h3sim.page import RecordedLoad, transforms
 from h3sim.trace import Work
-from h3sim.units import ms
+from h3sim.values.units import ms
 from tests.helpers import AT_ONCE, page_of
 
 PACKET = 1400
@@ -415,7 +415,7 @@ def test_the_scheme_names_the_tight_mode_of_its_browser() -> None:
 
 
 def test_a_tight_mode_is_named() -> None:
-    with pytest.raises(h3sim.errors.InputError, match="chrome-118"):
+    with pytest.raises(h3sim.values.errors.InputError, match="chrome-118"):
         parsed(document(1), tight_mode=True)
 
 

@@ -12,9 +12,9 @@ import h3sim
 from h3sim import catalog
 from h3sim.catalog.catalog import NameSets, shipped_sets
 from h3sim.catalog.resources import root
-from h3sim.errors import H3SimError, InputError, PageError, SchemeError, UnknownNameError
 from h3sim.page import page_to_dict
 from h3sim.schemes.model import scheme_from_dict
+from h3sim.values.errors import H3SimError, InputError, PageError, SchemeError, UnknownNameError
 
 MARX_2019 = (
     *("rr", "wrr", "fifo", "dfifo", "firefox", "p+", "s+", "spdyrr"),
@@ -240,8 +240,8 @@ def test_a_scheme_of_ones_own_runs() -> None:
     [
         PageError([], "a.json"),
         UnknownNameError("scheme", "x", ["rr"]),
-        h3sim.errors.StalledError(["a"]),
-        h3sim.errors.MissingExtraError("pandas", "analysis"),
+        h3sim.values.errors.StalledError(["a"]),
+        h3sim.values.errors.MissingExtraError("pandas", "analysis"),
     ],
 )
 def test_errors_survive_the_way_between_processes(error: H3SimError) -> None:

@@ -13,7 +13,7 @@ import h3sim
 from h3sim.cli import main
 from h3sim.importers import import_page
 from h3sim.page import Host
-from h3sim.units import ms
+from h3sim.values.units import ms
 from tests.helpers import page_of
 from tests.recordings import write_recording
 

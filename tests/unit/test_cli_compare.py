@@ -444,7 +444,7 @@ def test_any_metric_can_be_compared(capsys: pytest.CaptureFixture[str]) -> None:
     lost = h3sim.simulate("davies-meenan", scheme="rr", network="wifi-lossy").packets.lost
     # Nothing was painted, as no page was computed.
     assert tables["metrics requested"]["rr"][:2] == [str(lost), "-"]
-    with pytest.raises(h3sim.errors.UnknownNameError, match="did you mean packets_lost"):
+    with pytest.raises(h3sim.values.errors.UnknownNameError, match="did you mean packets_lost"):
         h3sim.compare("davies-meenan", metrics=["packets_lots"])
     assert main(["compare", "creative", "--metric", "packets_lots,hol_bites"]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 2

@@ -10,9 +10,9 @@ import pytest
 
 import h3sim
 from h3sim.cli import main
-from h3sim.config.options import flags_of
+from h3sim.export.har import load_to_har
+from h3sim.load.options import flags_of
 from h3sim.page import page_to_dict
-from h3sim.results.har import load_to_har
 from tests.helpers import page_file
 
 ROOT = {"id": "/", "kind": "document", "bytes": 10}

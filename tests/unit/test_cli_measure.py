@@ -10,9 +10,9 @@ import pytest
 import h3sim
 from h3sim import engine
 from h3sim.cli import main
+from h3sim.load.configuration import write_load_qlog
+from h3sim.load.qlog_metrics import measured_to_dict
 from h3sim.qlog import DIALECTS, read_qlog
-from h3sim.results.configuration import write_load_qlog
-from h3sim.results.qlog_metrics import measured_to_dict
 from h3sim.schema.files import DIGEST
 from h3sim.transport import Protocol
 from tests.helpers import replay

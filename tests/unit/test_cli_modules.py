@@ -47,7 +47,7 @@ OTHER_MECHANISMS = (
         "h3sim.schedulers.adapters",
     ),
 )
-OTHER_OUTPUTS = ("h3sim.results.har", "h3sim.metrics.multiplexing")
+OTHER_OUTPUTS = ("h3sim.export.har", "h3sim.metrics.multiplexing")
 MOST_FOR_A_LOAD = 152
 """So many modules of h3sim `h3sim run` may import for a page at a constant rate."""
 

@@ -10,11 +10,11 @@ from urllib.request import urlopen
 import pytest
 
 from h3sim.cli import main
-from h3sim.errors import InputError, MissingExtraError
 from h3sim.importers.chromium import PageRecording, RecordedSource, web_server
 from h3sim.importers.chromium.browser import DevTools
 from h3sim.importers.chromium.web_server import Site, served
 from h3sim.page import read_page
+from h3sim.values.errors import InputError, MissingExtraError
 from tests.unit.test_recorder_making import ROOT, loaded, made
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from h3sim.catalog.resources import root
 from h3sim.cli import main
 from h3sim.cli import run as run_command
 from h3sim.cli.main import COMMANDS
-from h3sim.errors import StalledError
 from h3sim.schema.files import json_digest
+from h3sim.values.errors import StalledError
 from tests.effort import HANG_S
 from tests.helpers import page_file
 from tests.schemas import schema_problems

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import h3sim
 from h3sim.cli import main
-from h3sim.table import Table, format_pairs
-from h3sim.text import cell_width, truncate, wrap
+from h3sim.values.table import Table, format_pairs
+from h3sim.values.text import cell_width, truncate, wrap
 from tests.effort import some
 from tests.helpers import page_file
 

@@ -23,10 +23,10 @@ import numpy as np
 import pytest
 
 from h3sim.conformance import ReferenceRounds
-from h3sim.errors import NotReusedWarning
 from h3sim.schedulers import DriverScheduler, FifoScheduler
 from h3sim.study import cache_key, sweep
 from h3sim.study.code_identity import CodeDigests, source_digest
+from h3sim.values.errors import NotReusedWarning
 from tests.helpers import scripted_page
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from h3sim.errors import MissingExtraError, UnknownNameError
 from h3sim.headers import (
     CODEC_NAMES,
     CodecError,
@@ -19,6 +18,7 @@ from h3sim.headers import (
 from h3sim.headers.base import HeaderListError, parse_qif, read_qif
 from h3sim.headers.qpack import EncoderStream, InstructionKind, required_insert_count
 from h3sim.headers.wire import WireReader, encode_integer, encode_string
+from h3sim.values.errors import MissingExtraError, UnknownNameError
 from tests.effort import scaled
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ import pytest
 
 import h3sim
 from h3sim.cli import main
-from h3sim.errors import InputError
 from h3sim.page import Page, merge_pages
-from h3sim.units import ms
+from h3sim.values.errors import InputError
+from h3sim.values.units import ms
 from tests.helpers import page_document
 
 if TYPE_CHECKING:

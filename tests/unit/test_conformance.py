@@ -46,7 +46,6 @@ from h3sim.conformance import (
 from h3sim.conformance.call_sequences import valid_history
 from h3sim.conformance.contract_checks import operations_of, reachable
 from h3sim.conformance.runner import shortened
-from h3sim.errors import H3SimError, InputError
 from h3sim.page import Page, Resource
 from h3sim.schedulers import (
     EpsScheduler,
@@ -57,6 +56,7 @@ from h3sim.schedulers import (
 )
 from h3sim.signals import BucketPriority, Eps, H2Priority
 from h3sim.transport.link_profile import LinkProfile
+from h3sim.values.errors import H3SimError, InputError
 from tests.effort import HANG_S, law
 
 pytestmark = pytest.mark.usefixtures("fewer_histories")

@@ -32,9 +32,9 @@ from h3sim.conformance import (
     check_law,
     check_scheduler,
 )
-from h3sim.errors import InputError
 from h3sim.schedulers import EpsScheduler, FifoScheduler, RoundRobinScheduler
 from h3sim.signals import Eps
+from h3sim.values.errors import InputError
 from tests.effort import HANG_S
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 
 from h3sim.transport.congestion.aioquic import _RttMonitor
 from h3sim.transport.congestion.loss_based import cube_root
-from h3sim.units import ms
+from h3sim.values.units import ms
 from tests.unit.congestion_sender import Sender, after_loss
 
 LOSS_BASED = ("cubic", "cubic-linux", "cubic-quicly", "newreno", "reno-quicly")

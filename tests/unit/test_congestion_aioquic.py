@@ -8,7 +8,7 @@ import math
 import pytest
 
 from h3sim.transport.congestion.aioquic import _RttMonitor
-from h3sim.units import NS_PER_MS, ms
+from h3sim.values.units import NS_PER_MS, ms
 from tests.unit.congestion_sender import Sender
 
 NAMES = ("cubic-aioquic", "reno-aioquic")

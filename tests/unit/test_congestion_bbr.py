@@ -9,7 +9,7 @@ import pytest
 from h3sim.transport.congestion import BbrController, BbrState, ControllerSettings
 from h3sim.transport.congestion.bbr import UNLIMITED, AckAggregation, FullPipeDetector
 from h3sim.transport.rtt import RttEstimator
-from h3sim.units import NS_PER_S, ms
+from h3sim.values.units import NS_PER_S, ms
 from tests.unit.congestion_path import PACKET_BYTES, RATE_BPS, Path
 from tests.unit.congestion_sender import Sent
 

@@ -11,7 +11,7 @@ import pytest
 from h3sim.transport.congestion import Bbr1Controller, Bbr1State, ControllerSettings
 from h3sim.transport.congestion.bbr1 import _quantum_bytes
 from h3sim.transport.rtt import RttEstimator
-from h3sim.units import ms
+from h3sim.values.units import ms
 from tests.unit.congestion_path import PACKET_BYTES, RATE_BPS, RTT_NS, Path
 from tests.unit.congestion_sender import Sender, Sent
 

@@ -10,7 +10,7 @@ import pytest
 
 from h3sim.transport.congestion.bbr1 import PathModel, ProbeRtt
 from h3sim.transport.rtt import RttEstimator
-from h3sim.units import ms
+from h3sim.values.units import ms
 from tests.unit.congestion_rounds import HIGH_GAIN, RATE_BPS, SIZE, RoundRing, in_probe_bw
 from tests.unit.congestion_sender import Sent
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from h3sim.units import ms
+from h3sim.values.units import ms
 from tests.unit.congestion_rounds import (
     HIGH_GAIN,
     RATE_BPS,

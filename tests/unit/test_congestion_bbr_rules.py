@@ -20,7 +20,7 @@ from h3sim.transport.congestion.bbr import (
     delivery_rate_bps,
 )
 from h3sim.transport.rtt import RttEstimator
-from h3sim.units import NS_PER_S, ms
+from h3sim.values.units import NS_PER_S, ms
 from tests.unit.congestion_sender import Sent
 
 SIZE = 10_000

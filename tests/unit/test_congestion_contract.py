@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from h3sim.errors import ControllerError, InputError, UnknownNameError
 from h3sim.transport.congestion import (
     CongestionController,
     ControllerSettings,
@@ -18,7 +17,8 @@ from h3sim.transport.congestion import (
 from h3sim.transport.congestion.loss_based import cube_root, cube_root_ns
 from h3sim.transport.congestion.registry import CheckedController, controller_named
 from h3sim.transport.rtt import RttEstimator
-from h3sim.units import ms
+from h3sim.values.errors import ControllerError, InputError, UnknownNameError
+from h3sim.values.units import ms
 from tests.unit.congestion_sender import Sender, Sent, after_loss
 
 SETTINGS = ControllerSettings(max_datagram_bytes=1200, rate_bps=1_000_000)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from h3sim.transport.congestion import ControllerSettings, CubicController
-from h3sim.units import ms
+from h3sim.values.units import ms
 from tests.unit.congestion_sender import after_loss
 
 K_S = math.cbrt(75)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from h3sim.transport.congestion.slow_start import LinuxHyStart
-from h3sim.units import ms
+from h3sim.values.units import ms
 from tests.unit.congestion_sender import Sender, after_loss
 
 

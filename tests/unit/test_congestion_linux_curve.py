@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from h3sim.units import ms
+from h3sim.values.units import ms
 from tests.unit.congestion_sender import Sender, after_loss
 
 LOOK_AGAIN_MS = 1000 / 32

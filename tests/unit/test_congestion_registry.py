@@ -10,8 +10,6 @@ import pytest
 
 import h3sim
 from h3sim.cli import main
-from h3sim.errors import ControllerError, InputError, UnknownNameError
-from h3sim.plugins import NO_PLUGINS_VARIABLE
 from h3sim.transport.congestion import (
     CongestionController,
     ConstantRateController,
@@ -23,6 +21,8 @@ from h3sim.transport.congestion import (
 )
 from h3sim.transport.congestion.registry import CheckedController
 from h3sim.transport.rtt import RttEstimator
+from h3sim.values.errors import ControllerError, InputError, UnknownNameError
+from h3sim.values.plugins import NO_PLUGINS_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

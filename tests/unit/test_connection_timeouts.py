@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import h3sim
-from h3sim.errors import ConnectionTimeoutError
 from h3sim.transport import Handshake, HandshakeMode, QuicEndpoint, Role
 from h3sim.transport.profile import profile_from_toml
 from h3sim.transport.quic import QuicSettings
-from h3sim.units import ms, to_ms
+from h3sim.values.errors import ConnectionTimeoutError
+from h3sim.values.units import ms, to_ms
 from tests.unit.test_quic_windows import Endless, Window, peer_packet
 
 FULL_BYTES = 1280

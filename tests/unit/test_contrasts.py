@@ -9,8 +9,8 @@ import pytest
 
 import h3sim
 from h3sim.cli.main import main
-from h3sim.errors import InputError, NothingToMeasureError
 from h3sim.study import Results
+from h3sim.values.errors import InputError, NothingToMeasureError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,12 +11,12 @@ import pytest
 import h3sim
 from h3sim.cli import main
 from h3sim.engine import cross_traffic
-from h3sim.errors import InputError
 from h3sim.http import StreamSender
 from h3sim.transport import LinkProfile, Network
 from h3sim.transport.network import CrossFlow, parse_cross_traffic
 from h3sim.transport.quic.settings import QuicSettings
-from h3sim.units import mbps, ms
+from h3sim.values.errors import InputError
+from h3sim.values.units import mbps, ms
 from tests.helpers import page_of
 
 PAGE = page_of({"id": "/", "kind": "document", "bytes": 600})

@@ -9,9 +9,9 @@ import pytest
 
 import h3sim
 from h3sim.cli.main import main
-from h3sim.errors import NetworkError
 from h3sim.importers import read_crux
 from h3sim.transport.network import read_network
+from h3sim.values.errors import NetworkError
 from tests.helpers import page_of
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 import h3sim
-from h3sim.errors import NetworkError
 from h3sim.trace import ConnectionOrder, RecordOrder, StreamOrder
 from h3sim.transport import Jitter, PacketHold
+from h3sim.values.errors import NetworkError
 from tests.helpers import finished_ms, page_of, replay
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ import pytest
 from scipy import stats
 
 from h3sim.cli.main import main
-from h3sim.errors import InputError
-from h3sim.results.figures import FIGURES
+from h3sim.load.figures import FIGURES
 from h3sim.study import Results
 from h3sim.study.statistics import DifferenceRow, SchemeRow, how_of, mean_interval
+from h3sim.values.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

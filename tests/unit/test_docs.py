@@ -28,8 +28,8 @@ import pytest
 import h3sim
 from h3sim import catalog
 from h3sim.cli import main
-from h3sim.config.options import flags_of
 from h3sim.conformance import runner
+from h3sim.load.options import flags_of
 from h3sim.page import Page, page_from_dict, schema
 from h3sim.schedulers import Mixed, Retransmit
 from h3sim.schema.fields import fields_of, keys_of

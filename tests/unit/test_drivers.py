@@ -32,10 +32,10 @@ from h3sim.conformance import (
     signals,
 )
 from h3sim.conformance.call_sequences import RecordingScheduler
-from h3sim.errors import InputError, SchedulerError, SchedulerTimeoutError
 from h3sim.schedulers import DriverScheduler, EpsScheduler, close_drivers
 from h3sim.schedulers.driver import SIGNAL_TYPES, protocol_schema
 from h3sim.signals import Eps
+from h3sim.values.errors import InputError, SchedulerError, SchedulerTimeoutError
 from tests.effort import scaled
 
 SHIPPED = [sys.executable, str(Path(__file__).parents[2] / "validation/drivers/shipped.py")]

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 import h3sim
-from h3sim.errors import InputError
 from h3sim.transport.congestion import ControllerSettings, make_controller, responds_to_ecn
 from h3sim.transport.packets import CE, ECT, NOT_ECT
 from h3sim.transport.quic import QuicPacket
 from h3sim.transport.quic.packets import ack_frame_bytes
 from h3sim.transport.quic.recovery import AckState, Recovery
 from h3sim.transport.tcp import TcpEndpoint, TcpSettings
-from h3sim.units import ms
+from h3sim.values.errors import InputError
+from h3sim.values.units import ms
 from tests.helpers import page_of
 from tests.tcp_pair import CLIENT, MSS, SERVER, Pair, ScriptedSource, body_bytes
 

@@ -9,19 +9,19 @@ import pytest
 
 import h3sim
 from h3sim import engine
-from h3sim.constants import UNLIMITED_BYTES
 from h3sim.engine import builders
 from h3sim.engine.endpoints import DownlinkRecorder, EndpointFactory, PacketLog
 from h3sim.engine.environment import EventPriority, FifoEventQueue, LinkControl, LoadEnvironment
 from h3sim.engine.host_connections import RequestPriorities
 from h3sim.engine.signalling import OracleSignalling, ServerPriorityPolicy
-from h3sim.errors import NetworkError, PageError, StalledError
 from h3sim.page import UNCHANGED, Host, Kind, Resource
 from h3sim.schemes import Policy, make_policy
 from h3sim.signals import Eps, H2Priority, Signal, StrictPriority, WithoutSignal
 from h3sim.trace import RowRecorder, SteadyRecorder, packets
 from h3sim.transport import HandshakeMode, LinkProfile, Network, Protocol, Role
-from h3sim.units import ms
+from h3sim.values.constants import UNLIMITED_BYTES
+from h3sim.values.errors import NetworkError, PageError, StalledError
+from h3sim.values.units import ms
 from tests.helpers import page_of
 from tests.unit.test_engine_reports import SignalLog
 

@@ -13,9 +13,9 @@ from h3sim import engine
 from h3sim.engine.environment import EventPriority, LoadEnvironment
 from h3sim.engine.http_connection import HttpConnection
 from h3sim.engine.signalling import ServerPriorityPolicy, has_server_priorities, has_thresholds
-from h3sim.errors import NetworkError
 from h3sim.page import Kind, Resource, ServerPriority
 from h3sim.signals import Eps, Signal
+from h3sim.values.errors import NetworkError
 from tests.helpers import page_of
 
 if TYPE_CHECKING:

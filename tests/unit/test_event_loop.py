@@ -16,7 +16,7 @@ from h3sim.transport.quic import (
     Role,
     TimerGranularityEndpoint,
 )
-from h3sim.units import ms
+from h3sim.values.units import ms
 from tests.tcp_pair import FixedWindow
 from tests.unit.test_quic_windows import Endless
 

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 import h3sim
-from h3sim.errors import (
+from h3sim.schema.arguments import ErrorCollector
+from h3sim.study.study_file import read_study
+from h3sim.values.errors import (
     InputError,
     NetworkError,
     UnknownNameError,
     UnknownOptionError,
     ValidationIssue,
 )
-from h3sim.schema.arguments import ErrorCollector
-from h3sim.study.study_file import read_study
 
 WRONG: dict[str, Any] = {"network": "moon", "cc": "nope", "rtt_ms": -1}
 NO_CONFIG: Any = 3

@@ -9,10 +9,10 @@ import pytest
 
 import h3sim
 from h3sim.engine import simulate
-from h3sim.errors import PageError
 from h3sim.importers import RecordingError, facts_from_dict, import_page
+from h3sim.load import LoadSpec
 from h3sim.page import Kind, Page, TriggerEvent, page_from_dict, page_to_dict
-from h3sim.results import LoadSpec
+from h3sim.values.errors import PageError
 from tests.recordings import SITE, entry, har, write_recording
 from validation.data import PAGES
 

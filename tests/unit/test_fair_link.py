@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from h3sim.errors import NetworkError
 from h3sim.transport.fair_link import FairLink
 from h3sim.transport.link_profile import FqCoDel, LinkProfile
 from h3sim.transport.packets import CE, ECT, NOT_ECT
-from h3sim.units import ms
+from h3sim.values.errors import NetworkError
+from h3sim.values.units import ms
 from tests.unit.fair_link_path import FairPath, Flow, NoCoDel
 
 CODEL = FqCoDel()

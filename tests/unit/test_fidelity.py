@@ -13,7 +13,7 @@ from h3sim.browser import BrowserMode, BrowserModel
 from h3sim.importers import import_page
 from h3sim.study.fidelity import Fidelity, Grade, Milestone, fidelity, gated
 from h3sim.trace import Rows
-from h3sim.units import ms, to_mbps, to_ms
+from h3sim.values.units import ms, to_mbps, to_ms
 from tests.recordings import without_facts, write_recording
 
 if TYPE_CHECKING:

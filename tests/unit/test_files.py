@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from h3sim.cli import main
-from h3sim.errors import InputError, PageError
 from h3sim.schema import check_output, open_input, read_text, write_atomically
+from h3sim.values.errors import InputError, PageError
 from tests.effort import HANG_S
 from tests.recordings import SAMPLES, write_recording
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
-from h3sim.errors import InputError, NothingToMeasureError
-from h3sim.study.search import Race, arms_of
-from h3sim.study.search import race as race_by_pairs
+from h3sim.advice.search import Race, arms_of
+from h3sim.advice.search import race as race_by_pairs
+from h3sim.values.errors import InputError, NothingToMeasureError
 from tests.effort import scaled
 from tests.helpers import page_of
 

@@ -8,10 +8,10 @@ import pytest
 
 import h3sim
 from h3sim.cli import main
-from h3sim.errors import InputError, UnknownNameError, UnknownOptionError
 from h3sim.papers.findings import list_findings
 from h3sim.papers.reproduce import chosen_experiments
 from h3sim.transport.congestion import NewRenoController
+from h3sim.values.errors import InputError, UnknownNameError, UnknownOptionError
 
 
 def output_of(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:

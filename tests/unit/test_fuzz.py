@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from h3sim.errors import InputError
 from h3sim.study import read_results
+from h3sim.values.errors import InputError
 from tests.effort import HANG_S, scaled
 from tests.fuzz.mutating import mutated
 from tests.fuzz.readers import READERS, Reader, check

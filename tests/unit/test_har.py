@@ -12,11 +12,11 @@ import pytest
 import h3sim
 from h3sim.browser import infer_above_the_fold
 from h3sim.cli import main
-from h3sim.errors import InputError
+from h3sim.export.har import write_load_har
 from h3sim.importers import import_page
 from h3sim.page import Host, MarksFrom, merge_pages
-from h3sim.results.har import write_load_har
-from h3sim.units import ms
+from h3sim.values.errors import InputError
+from h3sim.values.units import ms
 from tests.har_schema import HAR_SCHEMA
 from tests.helpers import page_of, with_updates
 from tests.recordings import entry, har, write_recording

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from h3sim.catalog import load_scheme
-from h3sim.config import LoadConfig
 from h3sim.headers import CODEC_NAMES
 from h3sim.headers.base import DEFAULT_BODY_BYTES, Exchange, HeaderLists
+from h3sim.load import LoadConfig
 from h3sim.study import sweep
 from h3sim.study.header_models import send_headers
-from h3sim.units import ms
+from h3sim.values.units import ms
 
 TRACE = (b"x-trace", b"7")
 NO_LENGTH = ((b":status", b"200"),)

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from h3sim.errors import NetworkError
 from h3sim.headers import CodecSettings
 from h3sim.headers.base import HeaderLists, TimedSection
 from h3sim.study import header_models, sweep
 from h3sim.study.header_models import simulate_headers
 from h3sim.study.header_study import header_rows, nearest_rank
 from h3sim.transport import IndependentPackets, Jitter, LinkProfile, Network
-from h3sim.units import ms
+from h3sim.values.errors import NetworkError
+from h3sim.values.units import ms
 
 TRACE = ((b"x-trace", b"7"),)
 PATH = Network(name="path", rtt_ns=ms(100), independent_packets=IndependentPackets())

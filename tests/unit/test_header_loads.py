@@ -9,11 +9,11 @@ import pytest
 
 import h3sim
 from h3sim import engine
-from h3sim.errors import InputError
 from h3sim.headers import CODEC_NAMES, CodecSettings, HeaderCompression, make_codec
 from h3sim.headers.synthetic_headers import response_section
 from h3sim.transport import HandshakeMode, LinkProfile, Network, Protocol
-from h3sim.units import mbps, ms
+from h3sim.values.errors import InputError
+from h3sim.values.units import mbps, ms
 from tests.helpers import page_of
 
 LINK = LinkProfile(rate_bps=mbps(100), queue_bytes=1_000_000)

@@ -9,13 +9,13 @@ import pytest
 
 import h3sim
 from h3sim.cli import main
-from h3sim.config import LoadConfig
-from h3sim.errors import InputError
 from h3sim.headers import CodecSettings, HeaderCompression
 from h3sim.headers.base import Exchange, HeaderLists, TimedSection
+from h3sim.load import LoadConfig
 from h3sim.study import read_results, sweep
 from h3sim.study.header_study import header_rows
-from h3sim.units import ms
+from h3sim.values.errors import InputError
+from h3sim.values.units import ms
 from tests.helpers import page_of
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
+from h3sim.advice.edits import edits_of
 from h3sim.browser.clients import CAPABILITIES, Client, Feature, supports
 from h3sim.cli.main import main
 from h3sim.page import Page, RecordedLoad
-from h3sim.study.edits import edits_of
 from h3sim.study.runner import LoadTask
-from h3sim.units import ms
+from h3sim.values.units import ms
 from tests.helpers import page_of
 
 if TYPE_CHECKING:

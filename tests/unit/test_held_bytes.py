@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 import h3sim
+from h3sim.export.tables import metrics_of
 from h3sim.metrics import count_blocked, hol_blocking
 from h3sim.reporting.labels import Palette
 from h3sim.reporting.lane_layout import Span, client_arrivals
 from h3sim.reporting.timeline import Timeline
 from h3sim.reporting.waterfall import rows_of
-from h3sim.results.tables import metrics_of
 from tests.helpers import replay
 
 if TYPE_CHECKING:
-    from h3sim.results import Load
+    from h3sim.load import Load
 
 STEPS = [(0, "image", 1)] * 3
 FIRST, SECOND, THIRD = 0, 4, 8

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
+from h3sim.advice.edits import Edit, edits_of
 from h3sim.cli.main import main
-from h3sim.errors import H3SimError, InputError
 from h3sim.page import Discovery, Kind, Page, Resource, TriggerEvent, transforms
-from h3sim.study.edits import Edit, edits_of
 from h3sim.study.runner import LoadTask
+from h3sim.values.errors import H3SimError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,12 +11,12 @@ import pytest
 
 import h3sim
 from h3sim.catalog import load_network, load_page, load_profile, load_scheme
-from h3sim.errors import InputError
 from h3sim.page.model import read_marks
 from h3sim.schema import parse_toml
 from h3sim.schema.files import exceeded_limit
 from h3sim.study.study_file import read_study
 from h3sim.transport import Jitter
+from h3sim.values.errors import InputError
 from tests.helpers import page_of
 
 if TYPE_CHECKING:

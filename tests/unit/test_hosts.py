@@ -10,11 +10,11 @@ import pytest
 import h3sim
 from h3sim import engine
 from h3sim.cli import main
-from h3sim.errors import InputError, PageError
 from h3sim.page import Kind, Page, Resource, page_from_dict
 from h3sim.page.hosts import Host, RecordedHosts
 from h3sim.transport import LinkProfile, Network
-from h3sim.units import mbps, ms
+from h3sim.values.errors import InputError, PageError
+from h3sim.values.units import mbps, ms
 from tests.helpers import AT_ONCE, page_document
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ import pytest
 
 import h3sim
 from h3sim.engine.host_connections import RequestPriorities
-from h3sim.errors import InputError
 from h3sim.signals import BucketPriority
 from h3sim.transport import LinkProfile, Network
-from h3sim.units import ms
+from h3sim.values.errors import InputError
+from h3sim.values.units import ms
 from tests.helpers import page_of
 
 RTT_MS = 100.0

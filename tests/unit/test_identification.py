@@ -10,13 +10,7 @@ import pytest
 
 import h3sim
 from h3sim.cli import main
-from h3sim.errors import InputError
-from h3sim.page import page_from_dict, read_page
-from h3sim.qlog.lost_packets import LostRoom, Missing
-from h3sim.results.configuration import write_load_qlog
-from h3sim.schedulers import Mixed, Quantum
-from h3sim.schemes import SchedulerKind
-from h3sim.study.identification import (
+from h3sim.identification.identification import (
     Mechanism,
     candidates_for,
     identification_of,
@@ -24,8 +18,14 @@ from h3sim.study.identification import (
     needed_responses,
     predictions,
 )
-from h3sim.study.send_order import send_orders
-from h3sim.study.workload import EPS_WORKLOAD, TREE_WORKLOAD, order_by, write_workload
+from h3sim.identification.send_order import send_orders
+from h3sim.identification.workload import EPS_WORKLOAD, TREE_WORKLOAD, order_by, write_workload
+from h3sim.load.configuration import write_load_qlog
+from h3sim.page import page_from_dict, read_page
+from h3sim.qlog.lost_packets import LostRoom, Missing
+from h3sim.schedulers import Mixed, Quantum
+from h3sim.schemes import SchedulerKind
+from h3sim.values.errors import InputError
 from tests.effort import some
 from tests.recordings import net_event, net_log, net_request
 from tests.schemas import schema_problems

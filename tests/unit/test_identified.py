@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
+from h3sim.identification import send_history
+from h3sim.identification.identification import Mechanism
+from h3sim.identification.send_history import HistorySearch, LostPackets, SchedulerCall
+from h3sim.identification.send_order import SendOrder, Step, StepKind, send_orders
+from h3sim.load.configuration import write_load_qlog
 from h3sim.qlog import read_timeline
-from h3sim.results.configuration import write_load_qlog
 from h3sim.schedulers import Mixed, Quantum
 from h3sim.schemes import SchedulerKind
 from h3sim.signals import Eps, H2Priority
-from h3sim.study import send_history
-from h3sim.study.identification import Mechanism
-from h3sim.study.send_history import HistorySearch, LostPackets, SchedulerCall
-from h3sim.study.send_order import SendOrder, Step, StepKind, send_orders
 from tests.logs import client_order
 from validation.identified import (
     Case,

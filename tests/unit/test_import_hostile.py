@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
-from h3sim.errors import InputError
 from h3sim.importers import RecordingError, import_page
 from h3sim.importers.html import scan
 from h3sim.importers.source import BrokenJsonError, JsonCursor
+from h3sim.values.errors import InputError
 from tests.recordings import SAMPLES, SITE, entry, har, write_recording
 
 if TYPE_CHECKING:

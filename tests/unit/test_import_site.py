@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from h3sim.errors import MissingExtraError
 from h3sim.importers import RecordingError, import_page
 from h3sim.importers.content_encoding import serve
 from h3sim.importers.css import StyledDocument, chosen, matches, read_sheet
 from h3sim.importers.html import read_markup, scan
 from h3sim.page import page_to_dict
+from h3sim.values.errors import MissingExtraError
 from tests.recordings import write_site
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import h3sim
-from h3sim.errors import PageError
 from h3sim.page import Discovery, Page, TriggerEvent, merge_pages, with_cached
 from h3sim.page.model import page_to_dict, parts_of
+from h3sim.values.errors import PageError
 from tests.helpers import AT_ONCE, page_of
 
 PACKET = 1400

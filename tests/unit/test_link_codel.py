@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from h3sim.errors import NetworkError
 from h3sim.transport.bottleneck import CoDelState
 from h3sim.transport.link import Link
 from h3sim.transport.link_profile import CoDel, Distribution, LinkJitter, LinkProfile, make_draw
 from h3sim.transport.network import parse_cross_traffic
 from h3sim.transport.packets import CE, ECT
-from h3sim.units import ms
+from h3sim.values.errors import NetworkError
+from h3sim.values.units import ms
 from tests.unit.fair_link_path import Flow, Packet
 from tests.unit.test_links import Scripted
 

@@ -7,13 +7,13 @@ from typing import Any, cast
 
 import pytest
 
-from h3sim.errors import NetworkError
-from h3sim.rng import substream
 from h3sim.transport import LinkProfile
 from h3sim.transport.fair_link import FairLink
 from h3sim.transport.link import ChangingLink, Link, PlainLink, RemoteLink, make_link
 from h3sim.transport.link_profile import CoDel, FqCoDel, QueueDiscipline
 from h3sim.transport.packets import CE, ECT, NOT_ECT
+from h3sim.values.errors import NetworkError
+from h3sim.values.rng import substream
 
 
 def link_of(profile: LinkProfile) -> Any:

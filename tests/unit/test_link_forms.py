@@ -17,7 +17,7 @@ from h3sim.transport.link_profile import (
     LinkProfile,
     make_draw,
 )
-from h3sim.units import mbps, ms
+from h3sim.values.units import mbps, ms
 from tests.unit.test_links import Scripted, arrivals_ms
 
 FORMS = pytest.mark.parametrize("form", [Link, PlainLink])

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from h3sim.errors import NetworkError
 from h3sim.schema.fields import keys_of
 from h3sim.transport.link import make_link
 from h3sim.transport.link_profile import CoDel, Distribution, Jitter, LinkJitter, LinkProfile
@@ -23,7 +22,8 @@ from h3sim.transport.network import (
     network_from_toml,
     read_network,
 )
-from h3sim.units import ms
+from h3sim.values.errors import NetworkError
+from h3sim.values.units import ms
 
 NETWORKS = Path(__file__).parents[2] / "models" / "networks"
 SHIPPED = {path.stem: read_network(path) for path in sorted(NETWORKS.glob("*.toml"))}

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 import h3sim
-from h3sim.errors import NetworkError
 from h3sim.transport import Network
 from h3sim.transport.bottleneck import CoDelState
 from h3sim.transport.link import GilbertElliottLoss, make_link
 from h3sim.transport.link_profile import CoDel, Distribution, Jitter, LinkJitter, LinkProfile
 from h3sim.transport.network import read_network
-from h3sim.units import ms
+from h3sim.values.errors import NetworkError
+from h3sim.values.units import ms
 from tests.helpers import page_of
 
 NETWORKS = Path(__file__).parents[2] / "models" / "networks"

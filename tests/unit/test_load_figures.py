@@ -11,14 +11,14 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
 
 import h3sim
-from h3sim.errors import InputError, NothingToMeasureError
+from h3sim.engine.requests import priority_text
 from h3sim.page import page_from_dict
 from h3sim.reporting import LoadPlots, time_series, trees, waterfall
 from h3sim.reporting.labels import Palette
 from h3sim.reporting.lane_layout import window_of
 from h3sim.reporting.waterfall import rows_of
-from h3sim.results.requests import priority_text
 from h3sim.trace import Delivery, PacketRows, Request, Trace
+from h3sim.values.errors import InputError, NothingToMeasureError
 from tests.helpers import page_of
 
 MS = 1_000_000

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import h3sim
-from h3sim.errors import InputError, StalledError, UnknownOptionError
+from h3sim.values.errors import InputError, StalledError, UnknownOptionError
 from tests.helpers import page_of
 
 ROOT = {"id": "/", "kind": "document", "bytes": 2800}

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 import h3sim
-from h3sim.config.load_config import LoadConfig
 from h3sim.engine import builders
-from h3sim.errors import PageError
-from h3sim.study.run import run_config
+from h3sim.load.load_config import LoadConfig
+from h3sim.load.run import run_config
+from h3sim.values.errors import PageError
 from tests.helpers import page_of
 
 

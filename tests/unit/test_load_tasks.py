@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
-from h3sim.errors import InputError, StalledError
 from h3sim.study import runner
+from h3sim.values.errors import InputError, StalledError
 from tests.helpers import page_of
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ import h3sim
 from h3sim.browser import infer_above_the_fold, needed_for_first_paint
 from h3sim.browser.above_the_fold import guessed_images, guesses
 from h3sim.cli.main import main
-from h3sim.errors import InputError
 from h3sim.importers import import_page
 from h3sim.page import MarksFrom, Page, page_from_dict
 from h3sim.page.model import read_marks
+from h3sim.values.errors import InputError
 from tests.recordings import SAMPLES, write_recording
 
 if TYPE_CHECKING:

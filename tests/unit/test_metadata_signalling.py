@@ -9,11 +9,11 @@ import pytest
 
 import h3sim
 from h3sim.engine.signalling import MetadataSignalling
+from h3sim.load import in_words
 from h3sim.page import FetchPriority, ResourceState
-from h3sim.results import in_words
 from h3sim.schemes import Scheme, make_policy, scheme_from_dict, scheme_to_dict
 from h3sim.signals import Eps, Signalling
-from h3sim.units import ms
+from h3sim.values.units import ms
 from tests.helpers import page_of, replay, scripted_page, with_updates
 from tests.unit.test_signalling_loads import XAB, first_heard, losing, over, runs
 

@@ -7,9 +7,9 @@ from fractions import Fraction
 import pytest
 
 import h3sim
-from h3sim.errors import NothingToMeasureError
 from h3sim.metrics import Response, byte_index_ns, lower_bound_ns, object_index_ns
-from h3sim.units import ms
+from h3sim.values.errors import NothingToMeasureError
+from h3sim.values.units import ms
 from tests.helpers import finished_ms, replay
 
 MS = 10**6

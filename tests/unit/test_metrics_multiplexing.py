@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import pytest
 
 import h3sim
+from h3sim.load.milestones import multiplexing_of
 from h3sim.metrics.multiplexing import (
     Sent,
     inversion_bytes,
@@ -17,7 +18,6 @@ from h3sim.metrics.multiplexing import (
 )
 from h3sim.metrics.progress import timings
 from h3sim.metrics.visual import Element, seen_at_ns
-from h3sim.results.milestones import multiplexing_of
 from h3sim.signals import BucketPriority, Eps, H2Priority, Rank, Signal, StrictPriority
 from h3sim.trace import Delivery, PacketRows, Request, SignalSent, Trace
 from tests.helpers import AT_ONCE, page_of, replay, with_updates

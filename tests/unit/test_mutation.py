@@ -174,13 +174,13 @@ _SEEN = """
 from tools.mutation import children
 from tools.mutation.operators import code_with, mutants_of
 children.prepare()
-text = open("h3sim/units.py").read()
+text = open("h3sim/values/units.py").read()
 for wanted in (None, "1000000"):
     def work():
         if wanted:
-            mutant = next(m for m in mutants_of("h3sim/units.py", text) if m.before == wanted)
-            children.install("h3sim/units.py", code_with(mutant, text))
-        return children.run_tests(["h3sim/units.py"]).failed
+            mutant = next(m for m in mutants_of("h3sim/values/units.py", text) if m.before == wanted)
+            children.install("h3sim/values/units.py", code_with(mutant, text))
+        return children.run_tests(["h3sim/values/units.py"]).failed
     print(children.in_child(work, cpu_seconds=60, wall_seconds=300))
 print(children.in_child(lambda: [None for _ in iter(int, 1)], cpu_seconds=1, wall_seconds=300))
 """
@@ -198,7 +198,7 @@ def test_an_error_is_there_in_a_child_alone_and_one_without_end_is_ended() -> No
     )
     complete, mistaken, endless = done.stdout.splitlines()
     assert (complete, endless) == ("", "None")
-    assert mistaken.startswith("h3sim/units.py::")
+    assert mistaken.startswith("h3sim/values/units.py::")
 
 
 _WARM = """
@@ -206,16 +206,16 @@ from tools.mutation import children
 from tools.mutation.operators import mutants_of
 from tools.mutation.warm import Warm
 children.prepare()
-text = open("h3sim/units.py").read()
-warm = Warm(["h3sim/units.py"])
+text = open("h3sim/values/units.py").read()
+warm = Warm(["h3sim/values/units.py"])
 tests = sorted(warm.collected)
 found = [warm.tried(None, tests, 60)]
-for mutant in mutants_of("h3sim/units.py", text):
+for mutant in mutants_of("h3sim/values/units.py", text):
     if mutant.function == "to_ms" or mutant.is_at_import:
         found.append(warm.tried(mutant, tests, 60))
 print(found[0], all(each == {} or each["failed"] for each in found[1:]), {} in found)
-print(any(each.get("failed", "").startswith("h3sim/units.py::") for each in found))
-print(warm.tried(None, ["h3sim/units.py::gone"], 60), warm.tried(None, tests, 60))
+print(any(each.get("failed", "").startswith("h3sim/values/units.py::") for each in found))
+print(warm.tried(None, ["h3sim/values/units.py::gone"], 60), warm.tried(None, tests, 60))
 warm.close()
 """
 

@@ -26,9 +26,9 @@ from h3sim.conformance import (
     suggest_claims,
 )
 from h3sim.conformance.named_claims import CLAIMS
-from h3sim.errors import UnknownNameError
 from h3sim.schedulers import EpsScheduler, Mixed
 from h3sim.signals import Eps
+from h3sim.values.errors import UnknownNameError
 from tests.effort import some
 from tests.mutants.broken import WeightedEps
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from h3sim.errors import NetworkError
 from h3sim.trace import Delivery
 from h3sim.transport import ConstantRate, LinkProfile, Network, Protocol
 from h3sim.transport.link_profile import Jitter, PacketHold
 from h3sim.transport.network import CrossFlow, parse_cross_traffic
-from h3sim.units import mbps, ms
+from h3sim.values.errors import NetworkError
+from h3sim.values.units import mbps, ms
 
 ONE_NS = Fraction(1)
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
-from h3sim.errors import InputError, NetworkError, UnknownNameError
-from h3sim.results import in_words
-from h3sim.results.configuration import configuration
+from h3sim.load import in_words
+from h3sim.load.configuration import configuration
 from h3sim.transport import ConstantRate, Jitter, Network, network_from_dict, network_from_toml
 from h3sim.transport.network import network_to_dict
+from h3sim.values.errors import InputError, NetworkError, UnknownNameError
 from tests.helpers import page_of
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from h3sim import load_page
-from h3sim.errors import PageError
+from h3sim.values.errors import PageError
 from tests.recordings import SAMPLES, write_recording
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import h3sim
 from h3sim.importers import ImportedPage
-from h3sim.notebook import with_sliders
-from h3sim.table import Listing, Table
+from h3sim.values.notebook import with_sliders
+from h3sim.values.table import Listing, Table
 from tests.effort import HANG_S
 from tests.helpers import page_of
 

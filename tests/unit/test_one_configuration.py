@@ -11,8 +11,8 @@ import pytest
 
 import h3sim
 from h3sim import catalog
-from h3sim.config.load_config import LoadConfig, ResolvedPath
-from h3sim.errors import InputError
+from h3sim.load.load_config import LoadConfig, ResolvedPath
+from h3sim.values.errors import InputError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _ADDED = """
 import dataclasses, inspect, sys
-import h3sim.config.options as load_option
+import h3sim.load.options as load_option
 from h3sim.schema.values import Number
 
 # As one more line in LoadConfig would, before any other module has looked at the class.
@@ -43,7 +43,7 @@ assert inspect.signature(h3sim.compare).parameters["think_ms"].default == 1.5
 assert "think_ms: time that a server thinks" in inspect.getdoc(h3sim.LoadConfig)
 try:
     h3sim.simulate("davies-meenan", think_ms=-1)
-except h3sim.errors.InputError as error:
+except h3sim.values.errors.InputError as error:
     assert "think_ms: must not be negative" in str(error), error
 else:
     raise AssertionError("a value out of range was taken")

@@ -10,7 +10,7 @@ import pytest
 
 import h3sim
 from h3sim.cli import main
-from h3sim.errors import InputError, NothingToMeasureError
+from h3sim.values.errors import InputError, NothingToMeasureError
 from tests.helpers import page_of
 from tests.schemas import schema_problems
 

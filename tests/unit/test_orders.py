@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from h3sim.errors import H3SimError, InputError, MissingExtraError
+from h3sim.values.errors import H3SimError, InputError, MissingExtraError
 from tests import orders
 
 

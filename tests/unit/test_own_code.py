@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
-from h3sim.errors import InputError, interrupt_note
 from h3sim.schedulers import FifoScheduler
 from h3sim.study.code_identity import CodeDigests
 from h3sim.transport.congestion import NewRenoController
+from h3sim.values.errors import InputError, interrupt_note
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ import pytest
 
 from h3sim.transport.pacing import AioquicPacer, BucketPacer, Pacer
 from h3sim.transport.rtt import RttEstimator
-from h3sim.units import mbps, ms
+from h3sim.values.units import mbps, ms
 from tests.tcp_pair import FixedWindow
 
 

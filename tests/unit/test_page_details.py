@@ -9,10 +9,10 @@ import pytest
 
 import h3sim
 from h3sim.browser.document import DocumentParser
-from h3sim.errors import InputError
 from h3sim.page import Kind, synthetic, with_cached, with_first_layout
 from h3sim.page.categories import class_of
 from h3sim.page.model import NOT_COUNTED
+from h3sim.values.errors import InputError
 from tests.helpers import AT_ONCE, page_of
 
 ROOT: dict[str, Any] = {"id": "/", "kind": "document", "bytes": 100}

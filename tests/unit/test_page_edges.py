@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 import h3sim
-from h3sim.errors import InputError, NetworkError, PageError, SchemeError
 from h3sim.metrics.visual import Element
 from h3sim.page import Layout, RecordedPriority, Rectangle, synthetic, transforms
 from h3sim.page.model import _MAX_GLOB_CHARS, ids_that_match
@@ -19,6 +18,7 @@ from h3sim.page.validation import edited_resource
 from h3sim.schemes.model import _eps_parameters
 from h3sim.schemes.rules import Placeholder
 from h3sim.transport import IndependentPackets, LinkProfile
+from h3sim.values.errors import InputError, NetworkError, PageError, SchemeError
 from tests.helpers import page_of
 
 ROOT = {"id": "/", "kind": "document", "bytes": 1000}

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
-from h3sim.errors import InputError, PageError, UnknownNameError
 from h3sim.page import (
     FetchPriority,
     Kind,
@@ -20,6 +19,7 @@ from h3sim.page import (
     with_push,
 )
 from h3sim.page.model import parts_of
+from h3sim.values.errors import InputError, PageError, UnknownNameError
 from tests.helpers import page_of
 
 if TYPE_CHECKING:

@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 import pytest
 
 import h3sim
-from h3sim.errors import InputError, PageError, UnknownNameError
 from h3sim.page import Discovery, FetchPriority, Kind, Layout, Rectangle, synthetic, transforms
 from h3sim.page.hosts import Host, RecordedHosts, host_groups, host_names, host_problems
 from h3sim.page.model import NOT_COUNTED, Page, parts_of, read_marks, redirects_of
 from h3sim.page.recording import RecordedLoad, clipped
 from h3sim.page.resource import ImageFormat, PriorityChange, TriggerEvent
-from h3sim.units import ms
+from h3sim.values.errors import InputError, PageError, UnknownNameError
+from h3sim.values.units import ms
 from tests.helpers import page_of
 
 ROOT = {"id": "/", "kind": "document", "bytes": 1000}

@@ -8,13 +8,13 @@ import pytest
 
 import h3sim
 from h3sim.cli import main
-from h3sim.errors import InputError
+from h3sim.load.configuration import write_load_qlog
 from h3sim.page import Kind
 from h3sim.reporting import LogPlots
 from h3sim.reporting.page_plots import kinds_of
 from h3sim.reporting.qlog_plots import delivered_curve
 from h3sim.reporting.waterfall import deltas_of, unshared
-from h3sim.results.configuration import write_load_qlog
+from h3sim.values.errors import InputError
 from tests.helpers import page_file, page_of
 
 if TYPE_CHECKING:

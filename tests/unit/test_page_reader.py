@@ -9,7 +9,6 @@ import jsonschema
 import pytest
 
 import h3sim
-from h3sim.errors import PageError
 from h3sim.page import (
     Discovery,
     FetchPriority,
@@ -22,6 +21,7 @@ from h3sim.page import (
     read_page,
     schema,
 )
+from h3sim.values.errors import PageError
 from tests.helpers import page_document
 
 if TYPE_CHECKING:

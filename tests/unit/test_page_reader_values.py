@@ -10,8 +10,8 @@ import jsonschema
 import pytest
 
 import h3sim
-from h3sim.errors import PageError
 from h3sim.page import page_from_dict, page_to_dict, read_page, schema
+from h3sim.values.errors import PageError
 from tests.helpers import page_document
 
 if TYPE_CHECKING:

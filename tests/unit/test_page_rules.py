@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from h3sim.errors import InputError, PageError
 from h3sim.page import FetchPriority, Kind, Page, synthetic, transforms, with_first_layout
 from h3sim.page.categories import origin_of
 from h3sim.page.hosts import Host, host_names
 from h3sim.page.recording import RecordedGroup, tree_problems
 from h3sim.page.transforms import merge_pages
-from h3sim.units import ms
+from h3sim.values.errors import InputError, PageError
+from h3sim.values.units import ms
 from tests.helpers import page_of
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import h3sim
-from h3sim.errors import PageError
 from h3sim.page import Kind, TriggerEvent, synthetic
 from h3sim.page.categories import class_of, size_class
 from h3sim.page.synthetic import SIZES
+from h3sim.values.errors import PageError
 from tests.effort import law
 
 

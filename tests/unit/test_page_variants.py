@@ -11,8 +11,8 @@ import pytest
 import h3sim
 from h3sim import Page
 from h3sim.cli.main import main
-from h3sim.errors import InputError
 from h3sim.page import transforms
+from h3sim.values.errors import InputError
 from tests.helpers import page_of
 
 if TYPE_CHECKING:

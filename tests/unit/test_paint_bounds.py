@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import h3sim
 from h3sim.conformance import pages
-from h3sim.results import paint_bounds
-from h3sim.results.paint_bounds import (
+from h3sim.load import paint_bounds
+from h3sim.load.paint_bounds import (
     Increment,
     Transmission,
     least_delay_ns,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
+from h3sim.load.painting import painted_share
 from h3sim.page import ImageFormat, Kind, Resource
-from h3sim.results.painting import painted_share
 from tests.helpers import AT_ONCE, page_of
 
 if TYPE_CHECKING:

@@ -10,14 +10,14 @@ import pytest
 
 import h3sim
 from h3sim import catalog
-from h3sim.errors import InputError, NothingToMeasureError
 from h3sim.headers import HeaderCompression
-from h3sim.results.figures import FIGURES
+from h3sim.load.figures import FIGURES
 from h3sim.schedulers import FifoScheduler
 from h3sim.study import Results
 from h3sim.study.code_identity import CodeDigests
 from h3sim.study.pairing import DETERMINED_BY, varying
 from h3sim.transport.congestion import NewRenoController
+from h3sim.values.errors import InputError, NothingToMeasureError
 from tests.helpers import page_of
 
 if TYPE_CHECKING:

@@ -18,10 +18,10 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
 import h3sim
-from h3sim.errors import InputError
 from h3sim.page import Kind, page_from_dict
 from h3sim.reporting import LoadPlots, labels, lane_layout, output
 from h3sim.reporting.labels import CLASSES, HIGHLIGHT, KINDS, MAX_RESOURCE_COLOURS, Paint, paint
+from h3sim.values.errors import InputError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import h3sim
+from h3sim.advice.edits import edits_of
 from h3sim.page import Page, with_early_hints, with_push
-from h3sim.study.edits import edits_of
 from h3sim.study.runner import LoadTask
 from tests.helpers import AT_ONCE, page_of
 

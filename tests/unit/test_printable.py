@@ -9,8 +9,8 @@ import pytest
 
 from h3sim.catalog import load_network, load_page, load_scheme
 from h3sim.cli import main
-from h3sim.errors import InputError, StalledError, UnknownNameError, ValidationIssue
-from h3sim.text import escape_control
+from h3sim.values.errors import InputError, StalledError, UnknownNameError, ValidationIssue
+from h3sim.values.text import escape_control
 
 if TYPE_CHECKING:
     from pathlib import Path

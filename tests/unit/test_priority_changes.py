@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 import h3sim
-from h3sim.errors import PageError
 from h3sim.page import FetchPriority, ResourceState
 from h3sim.schemes import Scheme, make_policy, scheme_from_dict
 from h3sim.signals import BucketPriority, Eps, H2Priority, Signal
+from h3sim.values.errors import PageError
 from tests.helpers import AT_ONCE, page_of, replay, scripted_page, with_updates
 
 SEEN = ResourceState(visible=True)

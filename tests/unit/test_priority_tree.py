@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import h3sim
-from h3sim.errors import InputError
 from h3sim.reporting.trees import boxes_of, busiest_ns, elements_of
+from h3sim.values.errors import InputError
 from tests.helpers import scripted_page
 
 MS = 1_000_000

@@ -10,10 +10,10 @@ import simpy
 
 import h3sim
 from h3sim.engine import environment
-from h3sim.errors import InputError, NetworkError, StalledError
 from h3sim.schedulers import FifoScheduler
 from h3sim.transport import LinkProfile, Network
-from h3sim.units import mbps, ms
+from h3sim.values.errors import InputError, NetworkError, StalledError
+from h3sim.values.units import mbps, ms
 from tests.helpers import page_of
 
 if TYPE_CHECKING:

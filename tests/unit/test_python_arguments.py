@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import h3sim as typed
-from h3sim.errors import H3SimError, InputError, NothingToMeasureError
+from h3sim.values.errors import H3SimError, InputError, NothingToMeasureError
 
 h3sim: Any = typed  # people of notebooks see no annotations
 PAGE = "davies-meenan"

@@ -8,8 +8,8 @@ import pytest
 
 import h3sim
 from h3sim.reporting.document import Report, Section, body_of
-from h3sim.table import Table, decimals_of
-from h3sim.units import unit_of
+from h3sim.values.table import Table, decimals_of
+from h3sim.values.units import unit_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
+from h3sim.load.qlog_metrics import measured_to_dict
 from h3sim.qlog import LogError, read_qlog
-from h3sim.results.qlog_metrics import measured_to_dict
 from h3sim.trace import Delivery
 from tests.logs import MS, RS, document, frame, headers, packet, reading, save, trace
 

@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
+from h3sim.export.chrome_trace import load_to_chrome_trace
+from h3sim.export.tables import metrics_of
 from h3sim.page import page_from_dict
 from h3sim.reporting.animation import scene_of
 from h3sim.reporting.lane_layout import lane_of
 from h3sim.reporting.load_sections import describe_loads
-from h3sim.results.chrome_trace import load_to_chrome_trace
-from h3sim.results.tables import metrics_of
-from h3sim.rng import substream
 from h3sim.transport import Jitter, LinkProfile, Network
 from h3sim.transport.link import Link
 from h3sim.transport.link_profile import FqCoDel, LinkJitter
-from h3sim.units import ms
+from h3sim.values.rng import substream
+from h3sim.values.units import ms
 
 if TYPE_CHECKING:
+    from h3sim.load import Load
     from h3sim.page import Page
-    from h3sim.results import Load
 
 QUEUE = LinkProfile(rate_bps=2_000_000, queue_packets=5)
 LOSS = LinkProfile(rate_bps=2_000_000, loss=0.05)

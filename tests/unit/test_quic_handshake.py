@@ -18,7 +18,7 @@ from h3sim.transport.quic import (
     QuicSettings,
     Role,
 )
-from h3sim.units import ms
+from h3sim.values.units import ms
 from tests.unit.test_quic_windows import Window
 
 SETTINGS = QuicSettings(server_flight_bytes=1000)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from h3sim.constants import UNLIMITED_BYTES
 from h3sim.transport.quic import Handshake, HandshakeMode, QuicPacket, QuicSettings, Role
+from h3sim.values.constants import UNLIMITED_BYTES
 
 HELLO, FLIGHT, FINISHED = 300, 1000, 60
 SETTINGS = QuicSettings(

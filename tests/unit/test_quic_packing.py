@@ -17,7 +17,7 @@ from h3sim.transport.quic import (
 from h3sim.transport.quic.packer import _resend_data
 from h3sim.transport.quic.packets import StreamFrameHeader, crypto_header_bytes, varint_bytes
 from h3sim.transport.quic.recovery import AckState
-from h3sim.units import ms
+from h3sim.values.units import ms
 from tests.unit.test_quic_handshake import SETTINGS, give
 from tests.unit.test_quic_handshake import end as handshaking
 from tests.unit.test_quic_recovery import acknowledge, sender

@@ -9,7 +9,7 @@ import pytest
 from h3sim.transport.quic import QuicPacket
 from h3sim.transport.quic.recovery import AckState, Recovery
 from h3sim.transport.rtt import RttEstimator
-from h3sim.units import ms
+from h3sim.values.units import ms
 from tests.tcp_pair import FixedWindow
 
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from h3sim.errors import NetworkError
 from h3sim.transport.endpoint import Source
 from h3sim.transport.pacing import BucketPacer
 from h3sim.transport.quic import (
@@ -18,7 +17,8 @@ from h3sim.transport.quic import (
     Role,
 )
 from h3sim.transport.quic.recovery import AckState
-from h3sim.units import ms
+from h3sim.values.errors import NetworkError
+from h3sim.values.units import ms
 from tests.tcp_pair import FixedWindow
 
 FULL = 1000

@@ -10,10 +10,10 @@ import pytest
 
 import h3sim
 from h3sim.cli import main
-from h3sim.errors import InputError
 from h3sim.page import Page
 from h3sim.reporting import LoadPlots
 from h3sim.reporting.race import differences_of, picture_of, words_of
+from h3sim.values.errors import InputError
 from tests.helpers import page_of
 from tools.check_report import hostile_page
 from tools.figures import page_named

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
-from h3sim.errors import PageError
 from h3sim.page import page_from_dict
 from h3sim.schedulers import TreeScheduler
 from h3sim.signals import H2Priority
+from h3sim.values.errors import PageError
 from tests.helpers import page_document
 
 if TYPE_CHECKING:

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
+from h3sim.advice.search import network_uncertainty
 from h3sim.cli.main import main
-from h3sim.config import LoadConfig
-from h3sim.config.load_config import recorded_network
-from h3sim.errors import InputError, PageError
 from h3sim.importers import import_page
 from h3sim.importers.path_estimation import (
     EstimatedPath,
@@ -27,9 +25,11 @@ from h3sim.importers.path_estimation import (
     server_times,
 )
 from h3sim.importers.recorded_request import ConnectionInfo, RecordedRequest
+from h3sim.load import LoadConfig
+from h3sim.load.load_config import recorded_network
 from h3sim.page import Page, RecordedLoad
-from h3sim.study.search import network_uncertainty
-from h3sim.units import ms
+from h3sim.values.errors import InputError, PageError
+from h3sim.values.units import ms
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,9 +9,9 @@ import pytest
 
 import h3sim
 from h3sim.cli.main import main
-from h3sim.config.load_config import RENAMED_FLAGS, RENAMED_OPTIONS
-from h3sim.errors import InputError, UnknownOptionError
+from h3sim.load.load_config import RENAMED_FLAGS, RENAMED_OPTIONS
 from h3sim.study.study_file import StudyError, study_from_dict
+from h3sim.values.errors import InputError, UnknownOptionError
 
 _STUDY = {"format": "h3sim-study/1", "pages": "davies-meenan"}
 

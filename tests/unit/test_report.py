@@ -14,12 +14,12 @@ import pytest
 
 import h3sim
 from h3sim.cli import main
-from h3sim.errors import H3SimError, InputError
 from h3sim.importers.chromium import find_chromium
 from h3sim.page import page_from_dict
 from h3sim.reporting import load_sections
 from h3sim.reporting.document import MAX_ROWS
-from h3sim.table import Table
+from h3sim.values.errors import H3SimError, InputError
+from h3sim.values.table import Table
 from tests.effort import HANG_S
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def small_study() -> Any:
 
 def small_log(folder: Path) -> Any:
     load = h3sim.simulate(page_of("small"), network="4g", record_packets=True)
-    from h3sim.results.configuration import write_load_qlog
+    from h3sim.load.configuration import write_load_qlog
 
     write_load_qlog(load, folder / "load.qlog", dialect="0.3")
     return h3sim.measure(folder / "load.qlog")

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
-from h3sim.results.configuration import write_load_qlog
+from h3sim.load.configuration import write_load_qlog
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from h3sim.reporting.document import Report
-    from h3sim.table import Table
+    from h3sim.values.table import Table
 
 pytestmark = pytest.mark.usefixtures("unpainted")
 PAGES = ["davies-meenan", "creative", "http2rulez"]

@@ -14,7 +14,6 @@ import pytest
 import h3sim
 from h3sim import catalog
 from h3sim.cli import main
-from h3sim.errors import UnknownNameError
 from h3sim.headers.synthetic_headers import request_section
 from h3sim.papers import experiment_names, figures, list_findings, load_experiment, marx, report
 from h3sim.papers.estimates import Loads
@@ -25,7 +24,8 @@ from h3sim.papers.reproduce import FIGURES, Reproduction, chosen_experiments, re
 from h3sim.schema.fields import read_document, write_table
 from h3sim.schemes import scheme_to_dict
 from h3sim.study.study_file import StudyError, study_from_dict
-from h3sim.units import ms
+from h3sim.values.errors import UnknownNameError
+from h3sim.values.units import ms
 from tools import incremental_variants
 from tools.picture_check import errors_in
 

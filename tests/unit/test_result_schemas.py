@@ -17,15 +17,16 @@ import pytest
 
 import h3sim
 from h3sim import simulate
-from h3sim.cli import main
+from h3sim.advice import prioritization_test, validate_scheme
+from h3sim.cli import main, result_schemas
 from h3sim.headers import CodecSettings
 from h3sim.headers.base import HeaderLists, TimedSection
 from h3sim.importers import import_page
+from h3sim.load.configuration import write_load_qlog
+from h3sim.load.milestones import RootRow
 from h3sim.papers import reproduce
-from h3sim.results.configuration import write_load_qlog
-from h3sim.results.milestones import RootRow
 from h3sim.schema.output import COUNT, ObjectType, Property, rows_of
-from h3sim.study import prioritization_test, result_schemas, sweep, validate_scheme
+from h3sim.study import sweep
 from h3sim.study.fidelity import IMPORT_REPORT, fidelity
 from h3sim.study.header_study import header_rows, rows_to_dict
 from tests.helpers import page_of

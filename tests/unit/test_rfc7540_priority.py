@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from h3sim.errors import H3SimError
 from h3sim.schedulers import (
     Orphans,
     SelfDependencyError,
@@ -17,6 +16,7 @@ from h3sim.schedulers import (
     UnknownParent,
 )
 from h3sim.signals import DEFAULT_WEIGHT, H2Priority
+from h3sim.values.errors import H3SimError
 from tests.unit.driving import drain_order, on, opened, turns
 from tests.unit.trees import drawn
 

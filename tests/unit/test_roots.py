@@ -9,9 +9,9 @@ import pytest
 import h3sim
 from h3sim.browser import infer_above_the_fold
 from h3sim.cli import main
-from h3sim.errors import PageError
 from h3sim.page import Page
 from h3sim.page.model import parts_of
+from h3sim.values.errors import PageError
 from tests.helpers import AT_ONCE, page_document, with_updates
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ import pytest
 import h3sim
 from h3sim.browser import BrowserMode, BrowserModel, TightMode
 from h3sim.cli import main
-from h3sim.results.configuration import write_load_qlog
+from h3sim.export import SavedLoadError, load_from_dict
+from h3sim.load.configuration import write_load_qlog
 from h3sim.schedulers import FifoScheduler
 from h3sim.schema.files import DIGEST, json_digest
-from h3sim.study import SavedLoadError, load_from_dict
 from tests.helpers import page_file, page_of
 from tests.schemas import schema_problems
 

@@ -14,8 +14,6 @@ import pytest
 import h3sim
 from h3sim.cli import main
 from h3sim.conformance import ReferenceRounds
-from h3sim.errors import InputError, SchedulerError, SchemeError, StalledError, UnknownNameError
-from h3sim.plugins import NO_PLUGINS_VARIABLE, PluginWarning
 from h3sim.schedulers import (
     CheckedScheduler,
     FifoScheduler,
@@ -27,6 +25,14 @@ from h3sim.schemes import SchedulerKind, scheduler_kind_named
 from h3sim.schemes.registry import REGISTRY
 from h3sim.signals import H2Priority
 from h3sim.study.cache_key import model_version
+from h3sim.values.errors import (
+    InputError,
+    SchedulerError,
+    SchemeError,
+    StalledError,
+    UnknownNameError,
+)
+from h3sim.values.plugins import NO_PLUGINS_VARIABLE, PluginWarning
 from tests.effort import HANG_S
 
 if TYPE_CHECKING:

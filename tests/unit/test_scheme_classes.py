@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 import h3sim
-from h3sim.errors import SchemeError
 from h3sim.page import ServerPriority
 from h3sim.schemes.rules import Rule, ServerHint
 from h3sim.signals import BucketPriority, Eps, H2Priority, Signal, StrictPriority
+from h3sim.values.errors import SchemeError
 from tests.helpers import replay
 from tests.unit import test_scheme_browsers
 

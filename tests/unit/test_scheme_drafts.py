@@ -12,8 +12,8 @@ import pytest
 import h3sim
 from h3sim import catalog
 from h3sim.cli import main
-from h3sim.errors import SchemeError
 from h3sim.schemes.model import scheme_from_toml
+from h3sim.values.errors import SchemeError
 from tests.helpers import finished_ms, replay, scripted_page
 
 CRITICAL, VISIBLE = {"critical": True}, {"above_the_fold": True}

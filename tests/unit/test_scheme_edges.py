@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 import h3sim
-from h3sim.errors import SchemeError
 from h3sim.page import RecordedPriority
 from h3sim.page.resource import Group, ResourceState
 from h3sim.schedulers import FifoScheduler
@@ -17,6 +16,7 @@ from h3sim.schemes.model import RecordedBy, Scheme, recorded_class
 from h3sim.schemes.ranks import leads_above_the_fold
 from h3sim.schemes.registry import RETENTION_NS, CustomScheduler, SignalKind
 from h3sim.schemes.rules import Rule
+from h3sim.values.errors import SchemeError
 from tests.helpers import page_of
 
 FIREFOX = replace(h3sim.load_scheme("firefox-h2"), recorded=None)

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 import h3sim
-from h3sim.errors import SchemeError
 from h3sim.page import Group, Kind, Level, RecordedPriority
 from h3sim.page.resource import ResourceState
 from h3sim.schedulers import Mixed, Quantum, RoundRobinScheduler
@@ -17,7 +16,8 @@ from h3sim.schemes.model import RecordedBy, recorded_class
 from h3sim.schemes.registry import RETENTION_NS, SignalKind
 from h3sim.schemes.rules import Placeholder, PriorityClass, Rule, ServerHint
 from h3sim.signals import BucketPriority, Eps, H2Priority, placeholder_id
-from h3sim.units import ms
+from h3sim.values.errors import SchemeError
+from h3sim.values.units import ms
 from tests.helpers import page_of
 from tests.unit.driving import opened, turns
 

@@ -13,7 +13,7 @@ import pytest
 
 import h3sim
 from h3sim.schedulers import TreeScheduler
-from h3sim.units import ms
+from h3sim.values.units import ms
 from tests.helpers import replay
 
 FONT_AND_IMAGE = [(0, "font", 4), (0, "image", 3)]

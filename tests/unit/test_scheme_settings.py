@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 import h3sim
-from h3sim.errors import SchemeError
 from h3sim.schedulers import EpsScheduler, Mixed, Quantum, Retransmit, RoundRobinScheduler
 from h3sim.schemes import scheme_from_dict
 from h3sim.signals import Eps
+from h3sim.values.errors import SchemeError
 from tests.helpers import scripted_page
 from tests.unit.driving import opened, turns
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
-from h3sim.errors import InputError, NothingToMeasureError
 from h3sim.study import Store
 from h3sim.study.sobol import indices_of
+from h3sim.values.errors import InputError, NothingToMeasureError
 from tests.helpers import page_of
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ import json
 import pytest
 
 import h3sim
+from h3sim.advice.validation import LATE_KINDS, server_test_page
 from h3sim.cli.main import main
-from h3sim.errors import InputError, UnknownNameError
-from h3sim.study.validation import LATE_KINDS, server_test_page
+from h3sim.values.errors import InputError, UnknownNameError
 
 
 def test_what_overtakes_takes_as_long_as_alone() -> None:

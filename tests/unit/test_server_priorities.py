@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
-from h3sim.errors import PageError, SchemeError
 from h3sim.http import ClientPriorityValidator
 from h3sim.importers.recorded_request import RecordedRequest, priority_fields
 from h3sim.page import Kind, ServerPriority
 from h3sim.schemes import scheme_from_dict, scheme_to_dict
 from h3sim.schemes.rules import ServerHint
 from h3sim.signals import BucketPriority, Eps, H2Priority, Signalling
+from h3sim.values.errors import PageError, SchemeError
 from tests.helpers import page_of, replay, with_updates
 
 if TYPE_CHECKING:

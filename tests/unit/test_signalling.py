@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from h3sim.engine.signalling import OracleSignalling, WireSignalling
-from h3sim.errors import SchemeError
 from h3sim.http import PriorityReceiver, StreamSender
 from h3sim.schedulers import Queueing, TreeScheduler, UnknownParent, Weights
 from h3sim.schemes import Policy, scheme_from_dict
@@ -22,6 +21,7 @@ from h3sim.signals import (
     Signalling,
     StrictPriority,
 )
+from h3sim.values.errors import SchemeError
 from tests.unit.driving import on, opened, turns
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from h3sim.schemes import Scheme, scheme_from_dict
 from h3sim.signals import ORPHANS, Eps
 from h3sim.transport import LinkProfile, Network
 from h3sim.transport.link_profile import LinkJitter
-from h3sim.units import mbps, ms
+from h3sim.values.units import mbps, ms
 from tests.helpers import scripted_page
 from tests.unit.driving import on
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from h3sim.errors import NetworkError
 from h3sim.transport.quic import QuicSettings
 from h3sim.transport.tcp import TcpSettings
-from h3sim.units import NS_PER_MS
+from h3sim.values.errors import NetworkError
+from h3sim.values.units import NS_PER_MS
 
 S = 1000 * NS_PER_MS
 MOST = 2**62  # a variable-length integer of RFC 9000 § 16, and more than anybody has

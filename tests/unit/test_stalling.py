@@ -9,12 +9,12 @@ import pytest
 
 import h3sim
 from h3sim.engine import builders, simulation
-from h3sim.errors import NetworkError, StalledError
-from h3sim.results import LoadSpec
+from h3sim.load import LoadSpec
 from h3sim.transport import LinkProfile, Network, TransportProfile
 from h3sim.transport.profile import ProfileError, profile_from_toml
 from h3sim.transport.quic import QuicSettings
-from h3sim.units import ms
+from h3sim.values.errors import NetworkError, StalledError
+from h3sim.values.units import ms
 from tests.helpers import page_of
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from h3sim.errors import InputError, NothingToMeasureError
 from h3sim.study import Results
 from h3sim.study.statistics import power_of_test
+from h3sim.values.errors import InputError, NothingToMeasureError
 
 
 def load_study(logs: Any) -> Any:

@@ -12,9 +12,9 @@ from scipy import stats
 
 import h3sim
 from h3sim.cli import main
-from h3sim.errors import InputError
 from h3sim.study.design import StoppingRule
 from h3sim.study.statistics import mean_interval, pairs_by_scheme, student_interval
+from h3sim.values.errors import InputError
 from tests.helpers import page_of
 
 if TYPE_CHECKING:

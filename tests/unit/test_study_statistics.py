@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from scipy import stats
 
-from h3sim.errors import InputError, NothingToMeasureError
 from h3sim.study import Results
 from h3sim.study.statistics import holm, mean_interval, rank_biserial
+from h3sim.values.errors import InputError, NothingToMeasureError
 from tests.effort import some
 from validation.intervals import coverage
 

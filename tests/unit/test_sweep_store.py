@@ -19,12 +19,12 @@ from benchmarks import million
 from h3sim import catalog
 from h3sim.cli import main
 from h3sim.cli.main import exits_on_sigterm
-from h3sim.errors import InputError, Terminated
 from h3sim.schedulers import FifoScheduler
 from h3sim.study import Range, Store, StoreError, load_study, read_results, sweep
 from h3sim.study.cache_key import model_version
 from h3sim.study.results import ResultsError
 from h3sim.study.store import TABLES, UNSEALED, CellOutcome, digest_of, repair_store, script
+from h3sim.values.errors import InputError, Terminated
 from tests import flipping, standins
 from tests.effort import HANG_S, scaled
 from tests.helpers import page_file, page_of

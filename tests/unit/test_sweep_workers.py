@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from h3sim.cli.main import exits_on_sigterm
-from h3sim.errors import InputError, Terminated
 from h3sim.headers.base import HeaderLists, TimedSection
 from h3sim.study import load_study, runner, sweep
 from h3sim.study.runner import WorkerPool, pool_of, worker_count
 from h3sim.study.store import Store
-from h3sim.units import ms
+from h3sim.values.errors import InputError, Terminated
+from h3sim.values.units import ms
 from tests import interrupting, standins
 from tests.effort import HANG_S, IS_THOROUGH
 from tests.helpers import page_of

@@ -11,10 +11,15 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 import h3sim
-from h3sim.errors import InputError, NothingToMeasureError, UnknownNameError, UnknownOptionError
-from h3sim.notebook import in_notebook
 from h3sim.study import Range, Results, load_study, read_results, runner, sweep
 from h3sim.study.design import FactorialDesign, sampled
+from h3sim.values.errors import (
+    InputError,
+    NothingToMeasureError,
+    UnknownNameError,
+    UnknownOptionError,
+)
+from h3sim.values.notebook import in_notebook
 from tests.helpers import page_of
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Any
 
 from h3sim.transport.tcp import Segment, TcpSettings
 from h3sim.transport.tcp.records import Reassembly, sack_option_bytes
-from h3sim.units import ms
+from h3sim.values.units import ms
 from tests.tcp_pair import CLIENT, MSS, SERVER, FixedWindow, Pair, body_bytes, drops
 
 

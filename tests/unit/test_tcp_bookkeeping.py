@@ -19,7 +19,7 @@ from h3sim.transport.tcp.recovery import (
     WindowUsage,
     _find_duplicate,
 )
-from h3sim.units import ms
+from h3sim.values.units import ms
 from tests.tcp_pair import FixedWindow
 from tests.unit.test_quic_windows import Endless
 from tests.unit.test_tcp_detectors import Flight

@@ -11,7 +11,7 @@ from h3sim.transport.tcp.loss_detection import RackDetector, SackDetector, Score
 from h3sim.transport.tcp.records import Segment, SentSegment
 from h3sim.transport.tcp.recovery import ProportionalRateReduction, Recovery
 from h3sim.transport.tcp.settings import TcpSettings
-from h3sim.units import ms
+from h3sim.values.units import ms
 from tests.tcp_pair import FixedWindow
 
 

@@ -10,7 +10,7 @@ import pytest
 from h3sim.transport.quic.handshake import HandshakeMode
 from h3sim.transport.tcp import Segment, TcpSettings
 from h3sim.transport.tcp.settings import SocketBuffer, TlsVersion
-from h3sim.units import ms
+from h3sim.values.units import ms
 from tests.tcp_pair import CLIENT, MSS, SERVER, FixedWindow, Pair, body_bytes, drops
 
 LINUX = TcpSettings.linux()

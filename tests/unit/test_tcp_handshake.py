@@ -9,7 +9,7 @@ import pytest
 from h3sim.transport.quic.handshake import HandshakeMode
 from h3sim.transport.tcp import TcpSettings, TlsVersion
 from h3sim.transport.tcp.packer import Handshake
-from h3sim.units import ms
+from h3sim.values.units import ms
 from tests.tcp_pair import CLIENT, MSS, SERVER, Pair, drops
 
 TLS_1_2 = TcpSettings(tls=TlsVersion.TLS_1_2)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from h3sim.units import ms
+from h3sim.values.units import ms
 from tests.unit.test_tcp_bookkeeping import SIZE
 from tests.unit.test_tcp_detectors import Flight
 from tests.unit.test_tcp_recovery_rules import RACK, SACK, Sender

@@ -11,7 +11,7 @@ from h3sim.schedulers import FifoScheduler
 from h3sim.signals import H2Priority
 from h3sim.transport.tcp import TcpSettings, TlsVersion
 from h3sim.transport.tcp.records import SendStream
-from h3sim.units import NS_PER_S
+from h3sim.values.units import NS_PER_S
 from tests.tcp_pair import CLIENT, MSS, SERVER, FixedWindow, Pair, ScriptedSource, body_bytes, drops
 
 FULL = 16_384 - 9

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from h3sim.transport.tcp import TcpSettings
-from h3sim.units import ms
+from h3sim.values.units import ms
 from tests.tcp_pair import CLIENT, MSS, SERVER, FixedWindow, Pair, Reno, body_bytes, drops
 
 SACK = TcpSettings()

@@ -12,7 +12,7 @@ import pytest
 from h3sim.transport.tcp import TcpSettings
 from h3sim.transport.tcp.records import Segment, SentSegment
 from h3sim.transport.tcp.recovery import Recovery
-from h3sim.units import ms
+from h3sim.values.units import ms
 from tests.unit.test_tcp_bookkeeping import SIZE, Reporting
 
 SACK = TcpSettings(mss_bytes=SIZE)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from h3sim.errors import NetworkError
 from h3sim.transport.tcp import LossDetection, TcpSettings, TlsVersion
+from h3sim.values.errors import NetworkError
 from tests.tcp_pair import CLIENT, SERVER, Pair
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from h3sim.errors import InputError
 from h3sim.transport import ConstantRate, LinkProfile, Network, Protocol
 from h3sim.transport.congestion import ControllerSettings
 from h3sim.transport.endpoint import Source
@@ -22,7 +21,8 @@ from h3sim.transport.network import (
 from h3sim.transport.profile import TransportProfile, profile_from_dict, profile_to_dict
 from h3sim.transport.quic import QuicSettings
 from h3sim.transport.tcp import TcpSettings
-from h3sim.units import NS_PER_S, ms
+from h3sim.values.errors import InputError
+from h3sim.values.units import NS_PER_S, ms
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import h3sim
-from h3sim.errors import InputError
 from h3sim.signals import H2Priority
+from h3sim.values.errors import InputError
 from tests.helpers import replay, scripted_page
 
 FIREFOX = [

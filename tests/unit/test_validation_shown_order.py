@@ -9,7 +9,7 @@ import pytest
 from validation.shown_order import ResultTable, distinguished, over
 
 if TYPE_CHECKING:
-    from h3sim.results import Which
+    from h3sim.load import Which
 
 PAGES = ("davies-meenan", "creative", "agency")
 

@@ -6,7 +6,7 @@ import statistics
 
 import pytest
 
-from h3sim.units import NS_PER_MS
+from h3sim.values.units import NS_PER_MS
 from validation.http2_writes import WORKLOADS, modelled, read_recorded, simulated
 
 RECORDED = read_recorded()

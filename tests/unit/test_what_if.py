@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import h3sim
+from h3sim.advice.optimality import WHAT_IFS
 from h3sim.cli.main import main
-from h3sim.study.optimality import WHAT_IFS
 from tests.helpers import AT_ONCE, page_of
 
 # Packets of 1400 bytes, every 10 ms. A document of two packets names a stylesheet, a script behind

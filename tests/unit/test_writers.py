@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 import h3sim
-from h3sim.errors import NetworkError
 from h3sim.schemes import scheme_from_dict, scheme_to_dict
 from h3sim.transport import (
     ConstantRate,
@@ -25,6 +24,7 @@ from h3sim.transport import (
 )
 from h3sim.transport.link_profile import CoDel, Distribution, LinkJitter, LinkProfile
 from h3sim.transport.quic import QuicSettings
+from h3sim.values.errors import NetworkError
 
 
 def through_json(document: Any) -> Any:
@@ -89,8 +89,8 @@ def test_a_link_with_everything_reads_back() -> None:
 
 
 def test_a_scheduler_that_is_code_cannot_be_written() -> None:
+    from h3sim.load import resolve_scheme
     from h3sim.schedulers import FifoScheduler
-    from h3sim.study import resolve_scheme
 
     assert scheme_to_dict(resolve_scheme(FifoScheduler)) is None
 

@@ -1,5 +1,25 @@
-"""The recorder: loads pages in an installed Chromium and records resources, times and causes."""
+"""The recorder: loads pages in an installed Chromium and records resources, times and causes.
 
-from h3sim.lazy import attach
+Begin with `browser.py`, which talks to Chromium; `recording.py` makes a page of what it says.
+"""
 
-__getattr__, __dir__, __all__ = attach(__name__)
+from h3sim.importers.chromium.browser import ChromiumError, find_chromium
+from h3sim.importers.chromium.navigation import Timeouts
+from h3sim.importers.chromium.recording import (
+    PageRecording,
+    Recorded,
+    RecordedSource,
+    RecordedTiming,
+    record,
+)
+
+__all__ = [
+    "ChromiumError",
+    "PageRecording",
+    "Recorded",
+    "RecordedSource",
+    "RecordedTiming",
+    "Timeouts",
+    "find_chromium",
+    "record",
+]

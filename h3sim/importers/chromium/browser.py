@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from h3sim.errors import H3SimError, needing_extra
+from h3sim.values.errors import H3SimError, needing_extra
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

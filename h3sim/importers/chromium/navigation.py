@@ -12,7 +12,7 @@ from typing import Any
 from h3sim.importers.chromium.browser import ChromiumError, DevTools, ProtocolEvent
 from h3sim.importers.css import HEIGHT_PX, WIDTH_PX
 from h3sim.page import ImageFormat
-from h3sim.units import MS_PER_S
+from h3sim.values.units import MS_PER_S
 
 TRACE_CATEGORIES = ("devtools.timeline",)
 """Trace categories with the CPU times of resources."""

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from h3sim._version import __version__
-from h3sim.errors import InputError
 from h3sim.importers.causes import BLOCKING_KINDS
 from h3sim.importers.chromium.browser import ChromiumError, find_chromium, running_chromium
 from h3sim.importers.chromium.navigation import Navigation, Timeouts, visit
@@ -46,6 +45,7 @@ from h3sim.schema.output import (
     rows_of,
 )
 from h3sim.schema.values import Choice, Integer, ListOf, Scalar
+from h3sim.values.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence

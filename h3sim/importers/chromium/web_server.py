@@ -16,9 +16,9 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, unquote
 
-from h3sim.errors import needing_extra
 from h3sim.importers.content_encoding import gzipped, is_compressible, mime_of_extension
 from h3sim.schema import resolved_within
+from h3sim.values.errors import needing_extra
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

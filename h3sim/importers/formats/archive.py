@@ -16,14 +16,14 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from h3sim.errors import needing_extra
 from h3sim.importers.formats.har import HarReader
 from h3sim.importers.recorded_request import Recording
 from h3sim.importers.request_fields import address
 from h3sim.importers.result import RecordingError
 from h3sim.importers.source import BrokenJsonError, Fields, JsonCursor, opened, parsed
 from h3sim.schema import open_input, shown_path
-from h3sim.text import escape_control
+from h3sim.values.errors import needing_extra
+from h3sim.values.text import escape_control
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

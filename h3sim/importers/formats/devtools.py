@@ -29,7 +29,7 @@ from h3sim.importers.request_fields import (
 )
 from h3sim.importers.source import Fields, JsonPart
 from h3sim.page import Kind
-from h3sim.units import MS_PER_S
+from h3sim.values.units import MS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

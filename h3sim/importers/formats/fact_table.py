@@ -11,7 +11,6 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from h3sim.errors import PageError, ValidationIssue
 from h3sim.importers.page_assembly import assemble
 from h3sim.importers.recorded_request import (
     REDIRECTS,
@@ -29,7 +28,8 @@ from h3sim.schema.arguments import Predicate
 from h3sim.schema.errors import MAX_PROBLEMS, RejectedValueError, TooManyProblemsError, collected
 from h3sim.schema.fields import declare, fields_of, read_table
 from h3sim.schema.values import Choice, Integer, ListOf, OrNone, Text, ValueType
-from h3sim.units import ms, to_ms
+from h3sim.values.errors import PageError, ValidationIssue
+from h3sim.values.units import ms, to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

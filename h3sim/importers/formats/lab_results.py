@@ -19,7 +19,7 @@ from h3sim.importers.request_fields import field_lines, kind_of_word, without_fr
 from h3sim.importers.source import Fields, JsonPart
 from h3sim.importers.stated_network import network_of_lighthouse, shaping_of_webpagetest
 from h3sim.schema import format_value
-from h3sim.units import MS_PER_S
+from h3sim.values.units import MS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

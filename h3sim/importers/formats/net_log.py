@@ -31,8 +31,8 @@ from h3sim.importers.request_fields import (
 )
 from h3sim.importers.source import Fields, JsonPart
 from h3sim.page import Kind
-from h3sim.ranges import Ranges
-from h3sim.units import MS_PER_S, NS_PER_MS
+from h3sim.values.ranges import Ranges
+from h3sim.values.units import MS_PER_S, NS_PER_MS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

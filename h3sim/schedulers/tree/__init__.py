@@ -1,5 +1,18 @@
-"""The dependency tree of HTTP/2, and the disciplines by which servers queue in it."""
+"""The dependency tree of HTTP/2, and the disciplines by which servers queue in it.
 
-from h3sim.lazy import attach
+Begin with `scheduler.py`; `shape.py` has the tree, `disciplines.py` the order among siblings.
+"""
 
-__getattr__, __dir__, __all__ = attach(__name__)
+from h3sim.schedulers.tree.options import Orphans, Queueing, TreeRules, UnknownParent, Weights
+from h3sim.schedulers.tree.scheduler import TreeScheduler
+from h3sim.schedulers.tree.shape import SelfDependencyError
+
+__all__ = [
+    "Orphans",
+    "Queueing",
+    "SelfDependencyError",
+    "TreeRules",
+    "TreeScheduler",
+    "UnknownParent",
+    "Weights",
+]

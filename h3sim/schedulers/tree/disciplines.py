@@ -14,11 +14,11 @@ import math
 from heapq import heapify, heappop, heappush, heapreplace
 from typing import TYPE_CHECKING, Final
 
-from h3sim._mypyc import mypyc_attr
 from h3sim.schedulers.queues import IndexedHeap
 from h3sim.schedulers.tree.node import Node
 from h3sim.schedulers.tree.options import Queueing, Weights
 from h3sim.signals import MAX_WEIGHT
+from h3sim.values._mypyc import mypyc_attr
 
 if TYPE_CHECKING:
     from collections.abc import Container

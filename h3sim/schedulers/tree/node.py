@@ -8,8 +8,8 @@ from __future__ import annotations
 from heapq import heapify
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from h3sim._mypyc import mypyc_attr
 from h3sim.signals import DEFAULT_WEIGHT
+from h3sim.values._mypyc import mypyc_attr
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

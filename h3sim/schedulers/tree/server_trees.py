@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from h3sim._mypyc import mypyc_attr
 from h3sim.schedulers.tree.disciplines import parent_of
 from h3sim.schedulers.tree.node import Node
 from h3sim.schedulers.tree.options import UnknownParent
 from h3sim.schedulers.tree.shape import DependencyTree, is_below
+from h3sim.values._mypyc import mypyc_attr
 
 if TYPE_CHECKING:
     from h3sim.schedulers.tree.disciplines import FairQueueing

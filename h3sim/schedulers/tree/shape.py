@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from h3sim._mypyc import mypyc_attr
-from h3sim.errors import H3SimError
 from h3sim.schedulers.tree.disciplines import parent_of
 from h3sim.schedulers.tree.node import Node, flattened, rebuilt
 from h3sim.schedulers.tree.options import Orphans, UnknownParent
 from h3sim.signals import ORPHANS, H2Priority
+from h3sim.values._mypyc import mypyc_attr
+from h3sim.values.errors import H3SimError
 
 if TYPE_CHECKING:
     from h3sim.schedulers.tree.disciplines import FairQueueing

@@ -1,5 +1,43 @@
-"""Congestion control: how much may be in flight, and how fast it leaves."""
+"""Congestion control: how much may be in flight, and how fast it leaves.
 
-from h3sim.lazy import attach
+Begin with `controller.py`, the contract, and `loss_based.py`.
+"""
 
-__getattr__, __dir__, __all__ = attach(__name__)
+from h3sim.transport.congestion.bbr import BbrController, BbrState
+from h3sim.transport.congestion.bbr1 import Bbr1Controller, Bbr1State
+from h3sim.transport.congestion.controller import CongestionController
+from h3sim.transport.congestion.loss_based import (
+    ConstantRateController,
+    CubicController,
+    NewRenoController,
+)
+from h3sim.transport.congestion.quicly import QuiclyCubicController, QuiclyRenoController
+from h3sim.transport.congestion.registry import (
+    ControllerSettings,
+    controller_named,
+    controller_names,
+    is_controller,
+    make_controller,
+    responds_to_ecn,
+)
+from h3sim.transport.congestion.slow_start import HyStart
+
+__all__ = [
+    "Bbr1Controller",
+    "Bbr1State",
+    "BbrController",
+    "BbrState",
+    "CongestionController",
+    "ConstantRateController",
+    "ControllerSettings",
+    "CubicController",
+    "HyStart",
+    "NewRenoController",
+    "QuiclyCubicController",
+    "QuiclyRenoController",
+    "controller_named",
+    "controller_names",
+    "is_controller",
+    "make_controller",
+    "responds_to_ecn",
+]

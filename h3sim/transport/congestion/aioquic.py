@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from h3sim._mypyc import mypyc_attr
 from h3sim.transport.congestion.loss_based import (
     LossBasedController,
     NewRenoController,
     cube_root_ns,
     cubed_seconds,
 )
-from h3sim.units import NS_PER_MS, NS_PER_S
+from h3sim.values._mypyc import mypyc_attr
+from h3sim.values.units import NS_PER_MS, NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

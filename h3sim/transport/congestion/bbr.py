@@ -11,9 +11,9 @@ import enum
 from collections import deque
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
-from h3sim._mypyc import mypyc_attr
 from h3sim.transport.congestion.controller import CongestionController
-from h3sim.units import BITS_PER_BYTE, NS_PER_MS, NS_PER_S
+from h3sim.values._mypyc import mypyc_attr
+from h3sim.values.units import BITS_PER_BYTE, NS_PER_MS, NS_PER_S
 
 if TYPE_CHECKING:
     import random

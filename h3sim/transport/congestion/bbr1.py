@@ -7,7 +7,6 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, Final
 
-from h3sim._mypyc import mypyc_attr
 from h3sim.transport.congestion.bbr import (
     FullPipeDetector,
     Gains,
@@ -15,7 +14,8 @@ from h3sim.transport.congestion.bbr import (
     WindowedMaximum,
     delivery_rate_bps,
 )
-from h3sim.units import BITS_PER_BYTE, NS_PER_MS, NS_PER_S
+from h3sim.values._mypyc import mypyc_attr
+from h3sim.values.units import BITS_PER_BYTE, NS_PER_MS, NS_PER_S
 
 if TYPE_CHECKING:
     import random

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from h3sim._mypyc import mypyc_attr
+from h3sim.values._mypyc import mypyc_attr
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from h3sim._mypyc import mypyc_attr
-from h3sim.errors import InputError, ValidationIssue
 from h3sim.transport.congestion.controller import CongestionController
 from h3sim.transport.congestion.slow_start import HyStart
-from h3sim.units import NS_PER_S
+from h3sim.values._mypyc import mypyc_attr
+from h3sim.values.errors import InputError, ValidationIssue
+from h3sim.values.units import NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from h3sim._mypyc import mypyc_attr
 from h3sim.transport.congestion.controller import CongestionController
 from h3sim.transport.congestion.loss_based import cube_root_ns, cubed_seconds
+from h3sim.values._mypyc import mypyc_attr
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from h3sim.errors import (
+from h3sim.schema import format_value
+from h3sim.transport.congestion.controller import CongestionController
+from h3sim.values.errors import (
     ControllerError,
     InputError,
     UnknownNameError,
     ValidationIssue,
     raised_words,
 )
-from h3sim.plugins import Guard, PluginRegistry
-from h3sim.schema import format_value
-from h3sim.transport.congestion.controller import CongestionController
-from h3sim.units import as_integer
+from h3sim.values.plugins import Guard, PluginRegistry
+from h3sim.values.units import as_integer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,7 +47,7 @@ class ControllerSettings:
     >>> ControllerSettings(max_datagram_bytes=1472, beta=1.5)
     Traceback (most recent call last):
     ...
-    h3sim.errors.InputError: congestion control: beta: must be above 0 and below 1, is 1.5
+    h3sim.values.errors.InputError: congestion control: beta: must be above 0 and below 1, is 1.5
     """
 
     max_datagram_bytes: int
@@ -109,7 +109,7 @@ class CheckedController(CongestionController):
     ...     congestion_window, ssthresh = 0, None
     >>> CheckedController(Closed(), name="closed", packet_bytes=1200)
     Traceback (most recent call last):
-    h3sim.errors.ControllerError: the controller 'closed' sets congestion_window to 0 when it is \
+    h3sim.values.errors.ControllerError: the controller 'closed' sets congestion_window to 0 when it is \
 made; it must be a whole number of bytes, at least 1,200 (a packet) and below 2^64
     """
 
@@ -258,7 +258,7 @@ def make_controller(
     >>> make_controller("newrino", ControllerSettings(max_datagram_bytes=1200))
     Traceback (most recent call last):
     ...
-    h3sim.errors.UnknownNameError: no controller is called 'newrino'; did you mean newreno? \
+    h3sim.values.errors.UnknownNameError: no controller is called 'newrino'; did you mean newreno? \
 (`h3sim list controllers` shows all)
     """
     if factory is not None:

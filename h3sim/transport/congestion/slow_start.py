@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from h3sim.units import NS_PER_MS
+from h3sim.values.units import NS_PER_MS
 
 # RFC 9406 § 4.3
 _MIN_RTT_THRESH_NS: Final = 4 * NS_PER_MS

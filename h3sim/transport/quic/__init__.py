@@ -1,5 +1,20 @@
-"""QUIC (RFC 9000, RFC 9002), without a byte of content."""
+"""QUIC (RFC 9000, RFC 9002), without a byte of content.
 
-from h3sim.lazy import attach
+Begin with `endpoint.py`, then `recovery.py` (RFC 9002).
+"""
 
-__getattr__, __dir__, __all__ = attach(__name__)
+from h3sim.transport.quic.endpoint import EventLoop, QuicEndpoint, TimerGranularityEndpoint
+from h3sim.transport.quic.handshake import Handshake, HandshakeMode, Role
+from h3sim.transport.quic.packets import QuicPacket
+from h3sim.transport.quic.settings import QuicSettings
+
+__all__ = [
+    "EventLoop",
+    "Handshake",
+    "HandshakeMode",
+    "QuicEndpoint",
+    "QuicPacket",
+    "QuicSettings",
+    "Role",
+    "TimerGranularityEndpoint",
+]

@@ -14,7 +14,7 @@ from h3sim.transport.quic.packer import MIN_FRAME_BYTES, Packer
 from h3sim.transport.quic.packets import QuicPacket
 from h3sim.transport.quic.recovery import AckState, Recovery
 from h3sim.transport.quic.settings import PacingBucket
-from h3sim.units import NS_PER_MS, NS_PER_S
+from h3sim.values.units import NS_PER_MS, NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,9 +5,9 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, Final
 
-from h3sim.constants import UNLIMITED_BYTES
-from h3sim.ranges import Ranges
 from h3sim.transport.quic.packets import crypto_header_bytes
+from h3sim.values.constants import UNLIMITED_BYTES
+from h3sim.values.ranges import Ranges
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from h3sim.ranges import Ranges
 from h3sim.transport.packets import CE
 from h3sim.transport.quic.packets import ack_frame_bytes, varint_bytes
 from h3sim.transport.rtt import K_GRANULARITY_NS, RttEstimator
-from h3sim.units import NS_PER_MS, NS_PER_S
+from h3sim.values.ranges import Ranges
+from h3sim.values.units import NS_PER_MS, NS_PER_S
 
 if TYPE_CHECKING:
     from h3sim.transport.congestion import CongestionController

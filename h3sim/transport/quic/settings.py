@@ -5,10 +5,10 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
-from h3sim.errors import NetworkError
 from h3sim.schema.fields import declare, validate
 from h3sim.schema.values import Choice, Flag, Integer, Milliseconds, Number, OrNone
-from h3sim.units import NS_PER_MS
+from h3sim.values.errors import NetworkError
+from h3sim.values.units import NS_PER_MS
 
 _NO_LIMIT = 2**62
 """The upper limit of settings that a standard does not limit."""

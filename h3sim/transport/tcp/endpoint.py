@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from h3sim.constants import FRAME_HEADER_BYTES
 from h3sim.transport.endpoint import Deadline, Endpoint, make_recovery_row
 from h3sim.transport.pacing import Pacer
 from h3sim.transport.packets import ECT
@@ -12,7 +11,8 @@ from h3sim.transport.tcp.packer import Handshake, Packer, State
 from h3sim.transport.tcp.records import AutotunedSendStream, Reassembly, Segment, SendStream
 from h3sim.transport.tcp.recovery import Recovery
 from h3sim.transport.tcp.settings import SocketBuffer
-from h3sim.units import NS_PER_S
+from h3sim.values.constants import FRAME_HEADER_BYTES
+from h3sim.values.units import NS_PER_S
 
 if TYPE_CHECKING:
     from h3sim.trace import RecoveryRow

@@ -7,10 +7,10 @@ from collections import deque
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from h3sim.constants import FRAME_HEADER_BYTES, IP_HEADER_BYTES
-from h3sim.ranges import Ranges
 from h3sim.transport.packets import CE, NOT_ECT, SentPacket, WirePacket
 from h3sim.transport.tcp.settings import MIN_FRAME_BYTES, RECORD_OVERHEAD_BYTES, TlsVersion
+from h3sim.values.constants import FRAME_HEADER_BYTES, IP_HEADER_BYTES
+from h3sim.values.ranges import Ranges
 
 if TYPE_CHECKING:
     from h3sim.transport.endpoint import Source

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from h3sim.transport.rtt import RttEstimator
 from h3sim.transport.tcp.loss_detection import RackDetector, SackDetector, Scoreboard
 from h3sim.transport.tcp.settings import LossDetection
-from h3sim.units import NS_PER_MS, NS_PER_S
+from h3sim.values.units import NS_PER_MS, NS_PER_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -6,11 +6,11 @@ import enum
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from h3sim.constants import FRAME_HEADER_BYTES
-from h3sim.errors import NetworkError, ValidationIssue
 from h3sim.schema.fields import declare, validate
 from h3sim.schema.values import Choice, Flag, Integer, Milliseconds, Number, OrNone
-from h3sim.units import NS_PER_MS, NS_PER_S, to_ms
+from h3sim.values.constants import FRAME_HEADER_BYTES
+from h3sim.values.errors import NetworkError, ValidationIssue
+from h3sim.values.units import NS_PER_MS, NS_PER_S, to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,0 +1,677 @@
+"""Hints: edits of a page that make it faster, tried one by one and in pairs.
+
+Each edit is loaded once; those that move a metric are loaded again with other seeds, next to the
+page as it is, and so are pairs of the best. Every seed is one user: a network of the given ones,
+its RTT and rate drawn. Intervals are of the mean logarithm of the ratio after / before (Student),
+at 1 - level / n for n edits (Bonferroni), p-values are corrected after Holm (1979). The first load
+of each edit only selects, and is not part of the evidence.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from h3sim._version import __version__
+from h3sim.advice.edits import EARLY_HINTS, Edit, edits_of, pair
+from h3sim.advice.recommendation import subject_of
+from h3sim.advice.search import (
+    FIRST_RESULT,
+    network_uncertainty,
+    varied_network,
+    with_drawn_network,
+)
+from h3sim.browser import BrowserMode
+from h3sim.importers.crux import NetworkShare
+from h3sim.load.load_config import LoadConfig, config_for, over_networks
+from h3sim.load.options import LEVEL
+from h3sim.load.run import PageLike, SchemeLike, resolve_scheme, run_config
+from h3sim.page.recording import ESTIMATED_WITHIN
+from h3sim.schema.arguments import ErrorCollector, check_arguments
+from h3sim.schema.output import TEXT, OutputSchema, Property, rows_of
+from h3sim.schema.values import Choice, Integer, ListOf, Number, OrNone, ValueType
+from h3sim.study.fidelity import FIDELITY, Fidelity, fidelity, gated
+from h3sim.study.rows import COMMON, NETWORK_WITHIN, ResultTable
+from h3sim.study.runner import LoadRunner, LoadTask, read_options, with_loads
+from h3sim.study.statistics import holm, ratio_end, scipy_stats, student_interval
+from h3sim.trace import Rows
+from h3sim.values.errors import InputError, NothingToMeasureError
+from h3sim.values.text import plural
+from h3sim.values.units import to_ms
+
+if TYPE_CHECKING:
+    from h3sim.importers import ImportedPage
+    from h3sim.load import Load
+    from h3sim.page import Page
+    from h3sim.transport import Network
+
+
+METRICS = {
+    "lcp": ("largest_paint_ms", "LCP"),
+    "fcp": ("fcp_ms", "FCP"),
+    "speed-index": ("speed_index_ms", "SpeedIndex"),
+    "byte-index": ("byte_index_atf_ms", "ByteIndex above the fold"),
+    "load": ("load_event_ms", "load event"),
+}
+"""The metrics by their names: attribute of a load, and title."""
+UNKNOWN = (
+    "the time that other hardware takes to parse, execute and paint (see cpu_slowdown)",
+    "the cache of returning visitors (see `h3sim transform --cached`)",
+    "layout shifts (CLS), and so width and height of images",
+    "preload links for what leads to more requests, and Early Hints for it where the document does"
+    " not name it: they are not tried",
+    "whether the server can name files before it has made the document (Early Hints), and whether"
+    " what is between it and its users passes 103 responses on",
+    "whether a script may run later or in another order: test after defer or async",
+    "whether text was sent compressed: sizes are those of the transfer",
+)
+"""Facts that a page and a simulated load do not have."""
+_MIN_SURE_CHANGE = 0.01
+"""Smallest sure change of a metric, as a share of it, that counts as a gain or loss."""
+_MAX_UNMENTIONED_CHANGE = 0.02
+"""Largest change of a metric that its sentence does not mention."""
+_MIN_LOG_CHANGE = 0.005
+"""Smallest change of the first load, as a logarithm, that makes an edit a candidate."""
+_MAX_HELPFUL, _MAX_HARMFUL = 12, 5
+"""Most candidates that help, and that harm."""
+_MAX_PAIRED = 4
+"""Most edits that are tried in pairs."""
+_THINK_TIMES_MS = (0, 50, 100, 200, 400, 800)
+"""Server think times at which Early Hints are tried."""
+
+
+class HintRow(NamedTuple):
+    """Edit with its verdict, in the order of sure gains; *ratio* and its ends are of the metric."""
+
+    edit: str
+    kind: str
+    verdict: str
+    sentence: str
+    markup: str
+    ratio: float
+    low: float
+    high: float
+
+
+class ThinkTimeRow(NamedTuple):
+    """Effect of an edit with Early Hints on a load whose document takes the server this long."""
+
+    edit: str
+    server_ms: float
+    before_ms: float
+    after_ms: float
+
+
+class EffectRow(NamedTuple):
+    """Effect of an edit on one metric: geometric means, and their ratio with its interval."""
+
+    edit: str
+    metric: str
+    before_ms: float
+    after_ms: float
+    ratio: float
+    low: float
+    high: float
+    p_holm: float
+
+
+HELPS, TRADES, HARMS, NO_EFFECT = "helps", "helps and harms", "harms", "no sure effect"
+HINTS = OutputSchema(
+    "h3sim-hints/1",
+    "Edits that make a page faster",
+    *COMMON,
+    Property("sentence", TEXT, "the best edit, as far as the replay fits", of="verdict"),
+    Property("metric", Choice(METRICS), "the metric that ranks the edits"),
+    Property("networks", ListOf(TEXT, "names"), "networks of the users, in turn"),
+    NETWORK_WITHIN,
+    Property("n_tried", Integer(low=0), "edits that were loaded once"),
+    Property("n_seeds", Integer(low=0), "seeds of each edit that was compared"),
+    Property("confidence", LEVEL, "joint level of all intervals of a metric"),
+    Property("rows", rows_of(HintRow), "one per edit that was compared, best first"),
+    Property("effects", rows_of(EffectRow), "one per edit and metric"),
+    Property("think_times", rows_of(ThinkTimeRow), "the best Early Hints by server think time"),
+    Property("fidelity", OrNone(FIDELITY, none=None), "how well its replay fits its recording"),
+    Property("unknown", ListOf(TEXT, "sentences"), "what the model does not know"),
+)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Hints(ResultTable):
+    """Result table of edits, best first, with their effects on all metrics."""
+
+    format = HINTS
+    displayed = ("rows", "effects")
+    rows: Rows[HintRow]
+    effects: Rows[EffectRow]
+    think_times: Rows[ThinkTimeRow]
+    page: Page
+    metric: str
+    networks: tuple[str, ...]
+    network_within: float
+    n_tried: int
+    n_seeds: int
+    confidence: float
+    fidelity: Fidelity | None
+    loads: tuple[Load, ...] = ()
+    """Loads of one user before and after the best edit, if they were requested."""
+    unknown: tuple[str, ...] = UNKNOWN
+
+    @property
+    def is_judged(self) -> bool:
+        """True unless the replay of its recording supports no verdict."""
+        return self.fidelity is None or self.fidelity.grade.supports_verdict
+
+    @property
+    def helpful(self) -> list[HintRow]:
+        """Edits with a sure gain, best first."""
+        return [row for row in self.rows if row.verdict == HELPS]
+
+    @property
+    def mixed(self) -> list[HintRow]:
+        """Edits with a sure gain in one metric and a sure loss in another."""
+        return [row for row in self.rows if row.verdict == TRADES]
+
+    @property
+    def harmful(self) -> list[HintRow]:
+        """Edits with a sure loss and no gain, worst first."""
+        return [row for row in self.rows if row.verdict == HARMS][::-1]
+
+    @property
+    def verdict(self) -> str:
+        """The best edit, or that there is none, as far as the replay fits its recording."""
+        best = next(iter(self.helpful), None)
+        sentence = best.sentence if best else f"No edit of {self.page.name} helps for sure."
+        return gated(sentence, [self.fidelity])
+
+    def describe_think_times(self) -> str:
+        """Describe from which server think time on Early Hints pay; empty if none were tried."""
+        if not self.think_times:
+            return ""
+        page_ms = to_ms(self.page.resources[self.page.root].server_ns)
+        edit = next(row.edit for row in self.think_times)
+        _, title = METRICS[self.metric]
+        changes = [(row.server_ms, row.after_ms / row.before_ms - 1) for row in self.think_times]
+        gains = ", ".join(f"{100 * change:+.0f} % at {ms:g} ms" for ms, change in changes)
+        first_ms = next((ms for ms, change in changes if change < -_MIN_SURE_CHANGE), None)
+        times = "at none of these" if first_ms is None else f"from {first_ms:g} ms on"
+        return (
+            f"Early Hints pay {times}, by the server's think time for the document"
+            f" ({page_ms:,.0f} ms on this page): {edit}: {title} {gains} (one load each)."
+        )
+
+    def describe(self) -> str:
+        """Describe what was tried in words."""
+        variation = varied_network(self.network_within)
+        networks = ", ".join(filter(None, (*self.networks, variation)))
+        return (
+            f"{plural(self.n_tried, 'edit')} tried with one seed, {len(self.rows)} compared with"
+            f" {plural(self.n_seeds, 'seed')} over {networks};"
+            f" intervals at {100 * self.confidence:g} %, corrected for {len(self.rows)} edits;"
+            f" {super().describe()}"
+        )
+
+
+_METRIC_TITLES = dict(METRICS.values())
+"""Title of each metric by its attribute of a load, which names it below."""
+_MetricValues = Mapping[str, Sequence[float]]
+"""Values of each metric, one per load."""
+
+
+def _measure_metrics(load: Load, _: str) -> dict[str, Any]:
+    """Return the metrics of a load; the ByteIndex is None if it is not defined."""
+    return {
+        name: load.byte_index_or_none("atf") if name == "byte_index_atf_ms" else getattr(load, name)
+        for name in _METRIC_TITLES
+    }
+
+
+class _Trial(NamedTuple):
+    """Edit with the metrics of its loads."""
+
+    edit: Edit
+    values: _MetricValues
+    """Values of each metric, by seed."""
+
+    def log_ratios(self, before: _MetricValues, name: str) -> list[float]:
+        """Return the logarithm of after / before for each seed."""
+        pairs = zip(before[name], self.values[name], strict=True)
+        return [math.log(after_ms / before_ms) for before_ms, after_ms in pairs]
+
+
+def _metric_values(loads: Sequence[Mapping[str, Any]]) -> dict[str, list[float]]:
+    """Return the values of each metric that all loads have."""
+    columns = {name: [load[name] for load in loads] for name in _METRIC_TITLES}
+    return {name: values for name, values in columns.items() if all(values)}
+
+
+class _FirstChange(NamedTuple):
+    """Change of the first load with an edit, as logarithms of after / before."""
+
+    edit: Edit
+    of_ranking: float
+    """Change of the metric that ranks the edits."""
+    least: float
+    """Lowest change of any metric."""
+    greatest: float
+    """Highest change of any metric."""
+
+
+def _first_changes(
+    trials: Sequence[_Trial], before: _MetricValues, ranking: str
+) -> Iterator[_FirstChange]:
+    """Yield the change by each edit whose load has the metric *ranking*."""
+    for trial in trials:
+        if ranking in trial.values:
+            changes = {}
+            for name in before:
+                if name in trial.values:
+                    (changes[name],) = trial.log_ratios(before, name)
+            lowest, highest = min(changes.values()), max(changes.values())
+            yield _FirstChange(trial.edit, changes[ranking], lowest, highest)
+
+
+def _candidates(trials: Sequence[_Trial], before: _MetricValues, ranking: str) -> list[Edit]:
+    """Return the edits to compare: the most helpful, the most harmful, and pairs of the best."""
+    changes = list(_first_changes(trials, before, ranking))
+    helpful = [change for change in changes if change.least < -_MIN_LOG_CHANGE]
+    helpful.sort(key=lambda change: (change.of_ranking, change.least))
+    chosen = [change.edit for change in helpful[:_MAX_HELPFUL]]
+    harmful = [
+        change
+        for change in changes
+        if change.greatest > _MIN_LOG_CHANGE and change.edit not in chosen
+    ]
+    harmful.sort(key=lambda change: (-change.of_ranking, -change.greatest))
+    best = [change.edit for change in helpful if change.of_ranking < -_MIN_LOG_CHANGE]
+    pairs = (pair(one, other) for one, other in itertools.combinations(best[:_MAX_PAIRED], 2))
+    return [
+        *chosen,
+        *(change.edit for change in harmful[:_MAX_HARMFUL]),
+        *(edit for edit in pairs if edit is not None),
+    ]
+
+
+def _p_value(logs: Sequence[float]) -> float:
+    """Return the two-sided p of Student's test that the mean of the logarithms is 0."""
+    distinct = set(logs)
+    if len(distinct) == 1:
+        return float(distinct == {0})
+    stats = scipy_stats()
+    standard_error = statistics.stdev(logs) / math.sqrt(len(logs))
+    t = abs(statistics.fmean(logs)) / standard_error
+    return float(2 * stats.t.sf(t, len(logs) - 1))
+
+
+def _effects(trials: Sequence[_Trial], before: _MetricValues, alpha: float) -> Iterator[EffectRow]:
+    """Yield the effect of each edit on each metric.
+
+    The probability that any interval of a metric misses is at most *alpha*.
+    """
+    for name, title in _METRIC_TITLES.items():
+        with_metric = [trial for trial in trials if name in before and name in trial.values]
+        p_values = holm([_p_value(trial.log_ratios(before, name)) for trial in with_metric])
+        for trial, p in zip(with_metric, p_values, strict=True):
+            logs = trial.log_ratios(before, name)
+            low, high = map(ratio_end, student_interval(logs, 1 - alpha / len(trials)))
+            before_ms = statistics.geometric_mean(before[name])
+            after_ms = statistics.geometric_mean(trial.values[name])
+            yield EffectRow(
+                trial.edit.text, title, before_ms, after_ms, after_ms / before_ms, low, high, p
+            )
+
+
+def _hint_row(edit: Edit, effects: Sequence[EffectRow], ranking_title: str) -> HintRow:
+    """Return the verdict about an edit from its effects.
+
+    An edit that makes some metrics earlier and others later helps only if the gain in the ranking
+    metric is larger than every loss.
+    """
+    ordered = sorted(effects, key=lambda row: (row.metric != ranking_title, row.ratio))
+    ranking, *_ = ordered
+    gains = [row for row in ordered if row.high < 1 - _MIN_SURE_CHANGE]
+    losses = [row for row in ordered if row.low > 1 + _MIN_SURE_CHANGE]
+    largest_loss = max((row.low - 1 for row in losses), default=0.0)
+    if not gains:
+        verdict = HARMS if losses else NO_EFFECT
+    else:
+        is_worth_it = not losses or (ranking in gains and 1 - ranking.high > largest_loss)
+        verdict = HELPS if is_worth_it else TRADES
+    return HintRow(
+        edit=edit.text,
+        kind=edit.kind,
+        verdict=verdict,
+        sentence=_describe_effects(edit.text, ordered, [*gains, *losses]),
+        markup=edit.markup,
+        ratio=ranking.ratio,
+        low=ranking.low,
+        high=ranking.high,
+    )
+
+
+def _describe_effects(text: str, effects: Sequence[EffectRow], sure: Sequence[EffectRow]) -> str:
+    """Return the sentence about an edit: its *sure* effects, and those that are unclear."""
+    parts = [f"{row.metric} {_describe_change(row)}" for row in effects if row in sure]
+    others = [row for row in effects if row not in sure]
+    unclear = [row for row in others if max(1 - row.low, row.high - 1) > _MAX_UNMENTIONED_CHANGE]
+    parts += [
+        f"{row.metric} unclear ({100 * (row.low - 1):+.0f} to {100 * (row.high - 1):+.0f} %)"
+        for row in unclear
+    ]
+    if len(others) > len(unclear):
+        clause = "nothing else changes" if parts else "nothing changes"
+        parts.append(f"{clause} by more than {100 * _MAX_UNMENTIONED_CHANGE:.0f} %")
+    return f"{text}: {'; '.join(parts)}"
+
+
+def _describe_change(row: EffectRow) -> str:
+    """Describe a sure change.
+
+    >>> _describe_change(EffectRow("x", "LCP", 1230.0, 870.0, 0.707, 0.67, 0.72, 0.0))
+    '1,230 -> 870 ms, 28 to 33 % sooner'
+    """
+    ends = sorted(100 * abs(1 - ratio) for ratio in (row.low, row.high))
+    low, high = (f"{end:.0f}" for end in ends)
+    span = high if low == high else f"{low} to {high}"
+    direction = "sooner" if row.high < 1 else "later"
+    return f"{row.before_ms:,.0f} -> {row.after_ms:,.0f} ms, {span} % {direction}"
+
+
+def _without_useless_pairs(
+    trials: Sequence[_Trial], before: _MetricValues, ranking: str
+) -> Iterator[_Trial]:
+    """Yield the trials except pairs that gain no more than one of their edits alone."""
+    mean_logs = {
+        trial.edit.text: statistics.fmean(trial.log_ratios(before, ranking))
+        for trial in trials
+        if ranking in trial.values
+    }
+    for trial in trials:
+        alone = [mean_logs[text] for text in trial.edit.parts if text in mean_logs]
+        if not alone or mean_logs.get(trial.edit.text, 0.0) < min(alone) - _MIN_SURE_CHANGE:
+            yield trial
+
+
+def _run_first_trials(
+    runner: LoadRunner, task: LoadTask, edits: Sequence[Edit]
+) -> tuple[dict[str, Any], list[_Trial]]:
+    """Return the load of *task* without an edit, and a trial of each edit with one load."""
+    first_load, *edited_loads = runner.run([task, *(edit.change(task) for edit in edits)])
+    trials = [
+        _Trial(edit, _metric_values([load])) for edit, load in zip(edits, edited_loads, strict=True)
+    ]
+    return first_load, trials
+
+
+def _run_trials(
+    runner: LoadRunner, users: Sequence[LoadTask], edits: Sequence[Edit]
+) -> tuple[_MetricValues, list[_Trial]]:
+    """Return the metrics of all *users* without an edit, and a trial of each edit by all users."""
+    edited = (_with_edit(users, edit) for edit in edits)
+    loads = runner.run(list(itertools.chain(users, *edited)))
+    unedited, *values = (
+        _metric_values(loads[start : start + len(users)])
+        for start in range(0, len(loads), len(users))
+    )
+    return unedited, [_Trial(edit, each) for edit, each in zip(edits, values, strict=True)]
+
+
+def _with_edit(users: Sequence[LoadTask], edit: Edit) -> Iterator[LoadTask]:
+    """Return the loads of the users with an edit; they have one page, which is edited once."""
+    user, *_ = users
+    edited = edit.change(user)
+    if edited.config is user.config:
+        return (task._replace(page=edited.page, scheme=edited.scheme) for task in users)
+    return map(edit.change, users)
+
+
+def _user_task(task: LoadTask, configs: Sequence[LoadConfig], within: float, n: int) -> LoadTask:
+    """Return the load of user *n*: one of *configs* in turn, its RTT and rate drawn by the seed.
+
+    User 0, whose loads are not compared, has the network of user 1 as it is, without a draw.
+    """
+    config = configs[max(0, n - 1) % len(configs)]
+    config = config_for(task.page, replace(config, seed=config.seed + n))
+    is_drawn = n > 0 and within > 1
+    return task._replace(config=with_drawn_network(config, within) if is_drawn else config)
+
+
+def _network_configs(
+    page: Page, config: LoadConfig, networks: Sequence[str | Network]
+) -> list[LoadConfig]:
+    """Return the configuration over each network; the browser parses, over the page's protocol."""
+    config = replace(config, browser=replace(config.browser_model, mode=BrowserMode.PARSE))
+    if config.transport is None and config.transport_profile is None:
+        config = replace(config, transport=_recorded_transport(page))
+    return [replace(config, network=network) for network in networks] or [config]
+
+
+def _user_networks(
+    networks: Sequence[str] | Sequence[NetworkShare], n_seeds: int
+) -> list[str | Network]:
+    """Return the networks of the users: names as given, and shares as near as *n_seeds* allow.
+
+    >>> from h3sim.transport import Network
+    >>> from h3sim.transport.network import ConstantRate
+    >>> rate = ConstantRate.at_rate(packet_bytes=1400, rate_bps=10**6)
+    >>> a, b = (Network(name=name, constant_rate=rate) for name in "ab")
+    >>> [each.name for each in _user_networks([NetworkShare(a, 0.3), NetworkShare(b, 0.7)], 4)]
+    ['b', 'a', 'b', 'b']
+    """
+    shares = [each for each in networks if isinstance(each, NetworkShare)]
+    of_users: list[str | Network] = [each for each in networks if isinstance(each, str)]
+    if not shares:
+        return of_users
+    counts = [0] * len(shares)
+    for n_users in range(1, n_seeds + 1):
+        # The network that is furthest behind its share is next; of equals, the first.
+        behind = [each.share * n_users - n for each, n in zip(shares, counts, strict=True)]
+        index = behind.index(max(behind))
+        counts[index] += 1
+        of_users.append(shares[index].network)
+    return of_users
+
+
+_ARGUMENT_TYPES: Mapping[str, ValueType] = {
+    "metric": Choice(METRICS),
+    "n_seeds": Integer(low=3, high=10_000),
+    "confidence": LEVEL,
+    "network_within": OrNone(Number(low=1, high=100)),
+    "first_result": FIRST_RESULT,
+}
+
+
+def _check(arguments: Mapping[str, object]) -> dict[str, Any]:
+    """Return the arguments as checked by their types."""
+    typed = {key: (_ARGUMENT_TYPES[key], value) for key, value in arguments.items()}
+    return check_arguments(InputError, **typed)
+
+
+@with_loads
+def hints(
+    page: PageLike | ImportedPage,
+    *,
+    scheme: SchemeLike = "chrome-eps",
+    metric: str = "lcp",
+    networks: Sequence[str] | Sequence[NetworkShare] = (),
+    network_within: float | None = None,
+    n_seeds: int = 8,
+    confidence: float = 0.95,
+    edits: Sequence[Edit] | None = None,
+    keep_loads: bool = False,
+    first_result: Callable[[str], None] | None = None,
+    config: LoadConfig | None = None,
+    **options: Any,
+) -> Hints:
+    """Return the edits of *page*, a page or a recording, that help, and those that harm.
+
+    The browser computes each load (`browser="parse"`). Each seed is a user. Users have *networks*
+    in turn (a name given twice counts twice; default: that of *config*, or of the recording), or
+    by the shares of `read_crux`, with RTT and rate multiplied by 1 / *network_within* to
+    *network_within* (default: 2, or as far as the estimates of the recording are apart). Edits, by
+    default those of `edits_of`, are ranked by the sure gain in *metric*, one of `METRICS`, or FCP
+    if the page lacks it. After one load of each edit, *first_result* gets a sentence on the best.
+
+    Raises:
+        InputError: listing every error in the arguments.
+        NothingToMeasureError: if the page paints nothing.
+
+    >>> found = hints("davies-meenan", network="cable", n_seeds=3, network_within=1)
+    >>> found.rows[0].verdict
+    'helps'
+    """
+    if config is None:
+        options = {"browser": BrowserMode.PARSE.value, **options}
+    arguments: dict[str, object] = {"metric": metric, "n_seeds": n_seeds, "confidence": confidence}
+    arguments |= {"network_within": network_within, "first_result": first_result}
+    with ErrorCollector() as errors:
+        subject, _ = errors.collect("page", lambda: subject_of(page), default=(None, None))
+        checked = errors.collect("", lambda: _check(arguments))
+        base_scheme = errors.collect("scheme", lambda: resolve_scheme(scheme))
+        execution, base_config = errors.collect(
+            "", lambda: read_options(hints, options, config), default=(None, None)
+        )
+        errors.collect("networks", lambda: _check_networks(networks, base_config or LoadConfig()))
+    configs = _network_configs(subject, base_config, _user_networks(networks, n_seeds))
+    within = _network_within(checked["network_within"], subject, configs)
+    user_task = partial(_user_task, LoadTask(subject, base_scheme, base_config), configs, within)
+    first_task = user_task(0)
+    tried = edits_of(first_task) if edits is None else list(edits)
+    with LoadRunner(execution, _measure_metrics) as runner:
+        runner.expect(1 + len(tried) + (1 + _MAX_HELPFUL) * n_seeds)
+        first_load, first_trials = _run_first_trials(runner, first_task, tried)
+        before = _metric_values([first_load])
+        ranking = _ranking_metric(before, metric)
+        if first_result is not None:
+            first_result(_describe_first(first_trials, before, ranking))
+        candidates = _candidates(first_trials, before, ranking)
+        users = [user_task(n) for n in range(1, n_seeds + 1)]
+        unedited, trials = _run_trials(runner, users, candidates)
+        early_hints = _best_early_hints(first_trials, ranking)
+        think_times = _try_think_times(runner, first_task, early_hints, ranking)
+    rows, effects = _judge(trials, unedited, ranking, 1 - confidence)
+    return Hints(
+        rows=Rows(HintRow, rows),
+        effects=Rows(EffectRow, effects),
+        think_times=Rows(ThinkTimeRow, think_times),
+        page=subject,
+        metric=next(key for key, (name, _) in METRICS.items() if name == ranking),
+        networks=_network_titles(networks) or (first_task.config.path.network.name,),
+        network_within=within,
+        n_tried=len(tried),
+        n_seeds=n_seeds,
+        confidence=confidence,
+        fidelity=fidelity(subject, first_task.config.browser_model),
+        loads=_example_loads(first_task, rows, candidates) if keep_loads else (),
+        version=__version__,
+        configuration=first_load["configuration"],
+        words=first_load["words"],
+        page_digests={subject.name: subject.digest},
+    )
+
+
+def _network_within(given: float | None, page: Page, configs: Sequence[LoadConfig]) -> float:
+    """Return the factor by which networks of users differ, by default as far as it is unknown."""
+    if given is not None:
+        return float(given)
+    return max(ESTIMATED_WITHIN, *(network_uncertainty([page], config) for config in configs))
+
+
+def _network_titles(networks: Sequence[str] | Sequence[NetworkShare]) -> tuple[str, ...]:
+    return tuple(each if isinstance(each, str) else each.title for each in networks)
+
+
+def _check_networks(networks: Sequence[str] | Sequence[NetworkShare], config: LoadConfig) -> None:
+    """Refuse networks that are neither names that fit *config* nor shares."""
+    names: Any = networks
+    if isinstance(networks, list | tuple):
+        names = [each for each in networks if not isinstance(each, NetworkShare)]
+    over_networks(config, names)
+
+
+def _best_early_hints(trials: Sequence[_Trial], ranking: str) -> Edit | None:
+    """Return the edit with Early Hints that helps most in one load."""
+    with_hints = [t for t in trials if t.edit.kind == EARLY_HINTS and ranking in t.values]
+    best = min(with_hints, key=lambda trial: min(trial.values[ranking]), default=None)
+    return None if best is None else best.edit
+
+
+def _try_think_times(
+    runner: LoadRunner, task: LoadTask, edit: Edit | None, ranking: str
+) -> list[ThinkTimeRow]:
+    """Return the effect of *edit*, if any, by the server's think time for the document."""
+    if edit is None:
+        return []
+    document = task.page.resources[task.page.root].id
+    tasks = []
+    for server_ms in _THINK_TIMES_MS:
+        before = task._replace(page=task.page.with_(document, server_ms=server_ms))
+        tasks += [before, edit.change(before)]
+    times_ms = [load[ranking] for load in runner.run(tasks)]
+    pairs = zip(_THINK_TIMES_MS, times_ms[::2], times_ms[1::2], strict=True)
+    return [
+        ThinkTimeRow(edit.text, float(server_ms), before_ms, after_ms)
+        for server_ms, before_ms, after_ms in pairs
+        if before_ms and after_ms
+    ]
+
+
+def _judge(
+    trials: Sequence[_Trial], before: _MetricValues, ranking: str, alpha: float
+) -> tuple[list[HintRow], list[EffectRow]]:
+    """Return the verdicts, best first, and the effects that they rest on."""
+    effects = list(_effects(trials, before, alpha))
+    rows = [
+        _hint_row(
+            trial.edit,
+            [row for row in effects if row.edit == trial.edit.text],
+            _METRIC_TITLES[ranking],
+        )
+        for trial in _without_useless_pairs(trials, before, ranking)
+    ]
+    rows.sort(key=lambda row: (_VERDICT_ORDER[row.verdict], row.high))
+    texts = {row.edit for row in rows}
+    return rows, [row for row in effects if row.edit in texts]
+
+
+_VERDICT_ORDER = {HELPS: 0, TRADES: 1, NO_EFFECT: 2, HARMS: 3}
+
+
+def _recorded_transport(page: Page) -> str | None:
+    """Return the transport of a recording over HTTP/2; None is the default, for all others."""
+    protocol = "" if page.recorded_load is None else page.recorded_load.protocol
+    return "tcp" if protocol.startswith(("h2", "http/2", "spdy")) else None
+
+
+def _ranking_metric(before: _MetricValues, metric: str) -> str:
+    """Return the requested metric, or that of the first paint if the page does not have it."""
+    requested, _ = METRICS[metric]
+    for name in (requested, "fcp_ms", "load_event_ms"):
+        if name in before:
+            return name
+    raise NothingToMeasureError("the page has no paint and no load event")
+
+
+def _describe_first(trials: Sequence[_Trial], before: _MetricValues, ranking: str) -> str:
+    """Return the sentence about the best edit after one load of each."""
+    changes = [
+        (change.of_ranking, change.edit.text) for change in _first_changes(trials, before, ranking)
+    ]
+    log_ratio, text = min(changes, default=(0.0, "no edit"))
+    percent = 100 * math.expm1(log_ratio)
+    return f"after one load of each edit: {text}: {_METRIC_TITLES[ranking]} {percent:+.0f} %"
+
+
+def _example_loads(
+    task: LoadTask, rows: Sequence[HintRow], edits: Sequence[Edit]
+) -> tuple[Load, ...]:
+    """Return the load before and after the best edit, which is that of the first row, if any."""
+    tasks = [task]
+    if rows:
+        best_text = next(iter(rows)).edit
+        tasks.append(next(edit for edit in edits if edit.text == best_text).change(task))
+    return tuple(run_config(each.page, each.scheme, each.config) for each in tasks)
