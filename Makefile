@@ -227,6 +227,10 @@ formats: $(READY) ## write the published schemas of all formats anew, from their
 docs-tables: $(READY) ## write the tables of the documentation that say what is declared
 	$(BIN)/python -m tools.docs_tables
 
+.PHONY: options
+options: $(READY) ## write the types of keyword arguments anew, from the declarations of options
+	$(BIN)/python -m tools.option_types
+
 .PHONY: croissant
 croissant: $(READY) ## write the Croissant metadata of the corpus, and of validation/data from its READMEs and files
 	$(BIN)/python -m tools.croissant

@@ -30,6 +30,7 @@ from benchmarks.ratios import ratios
 from benchmarks.studies import studies
 from benchmarks.timing import least_seconds
 from h3sim import engine
+from h3sim.load.run import run_spec
 from h3sim.transport import HandshakeMode
 from h3sim.values.units import ms
 
@@ -47,7 +48,7 @@ _SCALING_PACKETS = 10_000
 
 def _load(page: Page, scheme: Scheme) -> Callable[[], object]:
     network = replace(h3sim.load_network("marx-2019"), rtt_ns=ms(100))
-    return lambda: engine.simulate(
+    return lambda: run_spec(
         engine.LoadSpec(page, scheme=scheme, network=network, mode=HandshakeMode.NONE)
     )
 

@@ -95,8 +95,9 @@ def _by_valgrind(name: str) -> int:
 
 def _instructions(name: str, times: int) -> int:
     code = (
-        "import h3sim, sys\n"
-        "assert h3sim.build() == 'compiled'\n"
+        "import sys\n"
+        "from h3sim.values.versions import build\n"
+        "assert build() == 'compiled'\n"
         f"sys.path.append({str(_ROOT)!r})\n"
         "from benchmarks.guard import run_load\n"
         f"for _ in range({times}): run_load({name!r})"

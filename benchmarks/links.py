@@ -12,6 +12,7 @@ from benchmarks.pages import reference_page
 from benchmarks.probes import with_simpy
 from benchmarks.timing import least_seconds
 from h3sim import engine
+from h3sim.load.run import run_spec
 from h3sim.transport import HandshakeMode
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def _load(profile: TransportProfile, network: Network) -> Callable[..., h3sim.Lo
     page, scheme = reference_page(), h3sim.load_scheme("rr")
 
     def load(*, record_packets: bool = False) -> h3sim.Load:
-        return engine.simulate(
+        return run_spec(
             engine.LoadSpec(
                 page,
                 scheme=scheme,

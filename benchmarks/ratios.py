@@ -27,8 +27,10 @@ from benchmarks.options import parser_of
 from benchmarks.pages import concurrent_page, reference_page
 from benchmarks.probes import with_heapq, with_plain_simpy, with_simpy
 from h3sim import engine
+from h3sim.load.run import run_spec
 from h3sim.page import Discovery, Kind, Page, Resource, TriggerEvent
 from h3sim.transport import HandshakeMode, Protocol
+from h3sim.values import versions
 from h3sim.values.units import ms
 from tools.documented import put
 
@@ -78,7 +80,7 @@ _STUDIES = {
 def _constant(page: Page, scheme: str) -> Callable[[], object]:
     network = replace(h3sim.load_network("marx-2019"), rtt_ns=ms(100))
     row = h3sim.load_scheme(scheme)
-    return lambda: engine.simulate(
+    return lambda: run_spec(
         engine.LoadSpec(page, scheme=row, network=network, mode=HandshakeMode.NONE)
     )
 
@@ -86,7 +88,7 @@ def _constant(page: Page, scheme: str) -> Callable[[], object]:
 def _links(page: Page, profile: str, **changes: str) -> Callable[[], object]:
     network, row = h3sim.load_network("sander-2mbps-100ms-2pct"), h3sim.load_scheme("rr")
     stack = replace(h3sim.load_profile(profile), **changes)  # type: ignore[arg-type]
-    return lambda: engine.simulate(
+    return lambda: run_spec(
         engine.LoadSpec(
             page, scheme=row, network=network, profile=stack, protocol=Protocol(stack.protocol)
         )
@@ -113,9 +115,7 @@ def _studied() -> list[Callable[[], object]]:
     profile = h3sim.load_profile("default")
 
     def load(page: Page, network: h3sim.Network, scheme: h3sim.Scheme) -> object:
-        done = engine.simulate(
-            engine.LoadSpec(page, scheme=scheme, network=network, profile=profile)
-        )
+        done = run_spec(engine.LoadSpec(page, scheme=scheme, network=network, profile=profile))
         return done.byte_index("all"), done.hol
 
     return [
@@ -188,7 +188,7 @@ def _worker() -> None:
         call()
     gc.collect()
     gc.freeze()
-    print(h3sim.build(), flush=True)
+    print(versions.build(), flush=True)
     for line in sys.stdin:
         rounds = [_seconds(call) for call in timed]
         if line.strip() == "all":

@@ -20,6 +20,7 @@ import h3sim
 from benchmarks.options import parser_of
 from benchmarks.pages import reference_page
 from h3sim import engine
+from h3sim.load.run import run_spec
 from h3sim.transport import Protocol
 from h3sim.transport.congestion.registry import controller_names
 
@@ -39,7 +40,7 @@ def steps(profile: str = "default", controller: str = "cubic") -> str:
     page = reference_page()
 
     def load() -> int:
-        done = engine.simulate(
+        done = run_spec(
             engine.LoadSpec(
                 page,
                 scheme=scheme,

@@ -13,9 +13,8 @@ from tabulate import tabulate
 import h3sim
 from benchmarks.options import parser_of
 from benchmarks.probes import with_heapq
-from h3sim import engine
 from h3sim.load import LoadConfig
-from h3sim.load.run import resolve_config
+from h3sim.load.run import resolve, run_spec
 from h3sim.page import Page
 from h3sim.study import Range
 from h3sim.study.worker import row_of
@@ -53,9 +52,7 @@ def _alone(study: Study, *, with_rows: bool = False) -> None:
     """Load what *study* has, which is all over one setting, without its machinery."""
     config = LoadConfig(**study.design.settings[0])
     for cell in study.design:
-        load = engine.simulate(
-            replace(resolve_config(_page(cell), cell.scheme, config), seed=cell.seed)
-        )
+        load = run_spec(replace(resolve(_page(cell), cell.scheme, config), seed=cell.seed))
         if with_rows:
             row_of(load)
 

@@ -7,14 +7,14 @@ True
 
 - one load: `simulate`, a `Load`: figures, timings, `load.plot`, `load.lower_bound`
 - many loads: `compare` (a table), `search` (which scheme is best), `sweep` (a study),
-  `sequential_sweep`, `sensitivity`, `optimality`, `what_if`; `report` writes it all into one file
+  `optimality`, `what_if`; `report` writes it all into one file, `h3sim.study` has more
 - what is there: `list_pages`, `list_schemes`, `list_networks`, `list_profiles`; `load_page` etc.
-- files: `read_page`, `read_scheme`, `read_network`, `read_load`, `read_results`
-- recordings: `recommend` (the scheme that suits a HAR's page best), `import_page`, `read_har`;
-  `measure` reads a qlog, `identify` names the scheduler behind it; `load.to_har` writes a HAR
-- checks: `prioritization_test`, `validate_scheme`, `reproduce` (the papers), `show_versions`
+- files: `read_load`, `read_results`
+- recordings: `recommend` (the scheme that suits a HAR's page best), `import_page`; `read_qlog`
+  reads a log, `identify` names the scheduler behind it; `load.to_har` writes a HAR
+- checks: `reproduce` (the papers), `show_versions`; of servers and rules in `h3sim.advice`
 - options: `help(h3sim.LoadConfig)` explains those that `simulate` and the others take
-- your own: `help(h3sim.schedulers)`, `help(h3sim.conformance)`, `help(h3sim.engine)`
+- your own: `help(h3sim.schedulers)`, `help(h3sim.engine)`; `import h3sim.conformance` for its laws
 
 Importing this is quick: each name is loaded when it is first used. Simulating loads SimPy and the
 standard library only; figures and tables load what they need when they are made.

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import h3sim
-from h3sim.load.load_config import recorded_network
+from h3sim.load.network_path import recorded_network
 from h3sim.page import page_from_dict, page_to_dict
 from h3sim.reporting.labels import Palette
 from h3sim.reporting.lane_layout import lane_of, window_of

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from h3sim.identification.send_order import SendOrder
-from h3sim.qlog import read_qlog
+from h3sim.qlog import parse_qlog
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -69,7 +69,7 @@ def save(path: Path, content: object) -> Path:
 
 
 def reading(folder: Path, *traces: dict[str, Any]) -> MeasuredLog:
-    return read_qlog(save(folder / "log.qlog", document(*traces)))
+    return parse_qlog(save(folder / "log.qlog", document(*traces)))
 
 
 def client_order(steps: Iterable[Step], **about: Any) -> SendOrder:

@@ -9,7 +9,7 @@ import jsonschema
 import referencing
 
 from h3sim import catalog
-from h3sim.cli import result_schemas, study_schemas
+from h3sim.cli.schemas import result_schemas, study_schemas
 from h3sim.papers import findings_schemas
 
 __all__ = ["SCHEMAS", "schema_problems"]

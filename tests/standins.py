@@ -2,20 +2,57 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from h3sim.study import Study
+from h3sim.study.worker import LoadWork
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from h3sim.study.design import DesignPoint
 
 __all__ = [
-    *("die_always", "die_once", "large", "measured", "reported", "waiting"),
-    "waiting_and_marking",
+    *("StandInStudy", "die_always", "die_once", "large", "measured", "reported", "standing_in"),
+    *("waiting", "waiting_and_marking"),
 ]
 
 FIGURES = ("page_load_ms", "byte_index_all_ms", "byte_index_atf_ms")
+
+
+@dataclass(kw_only=True)
+class StandInWork(LoadWork):
+    """Loads of a sweep that are not run: what stands in for each gives its row."""
+
+    stand_in: Callable[[DesignPoint], dict[str, Any]]
+
+    def row(self, index: int) -> tuple[str, str | None]:
+        return json.dumps(self.stand_in(self.design[index])), None
+
+
+@dataclass(kw_only=True)
+class StandInStudy(Study):
+    """A study of such loads, whose rows have any columns."""
+
+    stand_in: Callable[[DesignPoint], dict[str, Any]]
+
+    @property
+    def figures(self) -> tuple[str, ...]:
+        return ()
+
+    def work(self) -> StandInWork:
+        return StandInWork(design=self.design, timeout_s=self.timeout_s, stand_in=self.stand_in)
+
+
+def standing_in(study: Study, stand_in: Callable[[DesignPoint], Any]) -> StandInStudy:
+    """Return *study* with what stands in for its loads."""
+    given = {entry.name: getattr(study, entry.name) for entry in fields(study)}
+    return StandInStudy(**given, stand_in=stand_in)
 
 
 def reported(cell: DesignPoint) -> dict[str, Any]:

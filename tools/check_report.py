@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import h3sim
-from h3sim.load.configuration import write_load_qlog
+from h3sim.export.qlog_file import write_load_qlog
 from h3sim.page import page_from_dict
 from h3sim.reporting import LoadPlots
 from tools.open_page import browser
@@ -79,7 +79,7 @@ def subjects(folder: Path) -> Iterator[Path]:
     made: dict[str, Any] = {
         "one-load": one,
         "two-loads": [one, other],
-        "log": h3sim.measure(folder / "client.qlog"),
+        "log": h3sim.read_qlog(folder / "client.qlog"),
         "large-page": h3sim.simulate("dijit-bidi-inheritance", scheme="chrome-eps"),
         "comparison": h3sim.compare(
             [page, "davies-meenan"], schemes=("rr", "fifo"), keep_loads=True

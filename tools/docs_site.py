@@ -55,8 +55,7 @@ SECTIONS = {
     "Reference: look it up": (
         *("reference/cli", "reference/api", "docs/schemes", "docs/networks", "docs/metrics"),
         *("docs/page-format", "docs/formats", "docs/corpus", "docs/glossary"),
-        *("docs/references", "docs/README"),
-        *("CHANGELOG", "docs/changes/0.2.0", "docs/migrating"),
+        *("docs/references", "docs/README", "CHANGELOG"),
     ),
     "Explanation: how and why": (
         *("docs/scope", "docs/architecture", "docs/reading", "docs/browsers", "docs/signalling"),
@@ -76,8 +75,9 @@ SECTIONS = {
 
 PACKAGES = (
     *("page", "catalog", "importers", "schemes", "signals", "schedulers", "conformance"),
-    *("transport", "engine", "browser", "headers", "results", "metrics", "trace"),
-    *("study", "papers", "reporting", "qlog", "errors", "units", "rng"),
+    *("transport", "engine", "browser", "headers", "load", "export", "metrics", "trace"),
+    *("study", "advice", "identification", "papers", "reporting", "qlog"),
+    *("values.errors", "values.units", "values.rng"),
 )
 """The modules whose names users import beside those of `h3sim` itself."""
 
@@ -188,11 +188,16 @@ def write_pictures(folder: Path) -> dict[str, str]:
 
 
 def scheme_page(text: str, pictures: Mapping[str, str]) -> str:
-    """Return the page of schemes with a picture of `_EXAMPLE` below each heading in *pictures*."""
+    """Return the page of schemes with a picture of `_EXAMPLE` below each heading in *pictures*.
+
+    A scheme that is Chrome before a server of the same name has it below that of the server.
+    """
     for name, words in pictures.items():
-        heading = f"\n### {name}\n"
         picture = f"![{_EXAMPLE}: {words}](images/schemes/{name}.png)"
-        text = text.replace(heading, f"{heading}\n{picture}\n")
+        for heading in (f"\n### {name}\n", f"\n### server {name}\n"):
+            if heading in text:
+                text = text.replace(heading, f"{heading}\n{picture}\n")
+                break
     return text
 
 

@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import h3sim
 from h3sim.cli.schemas import WRITTEN
-from h3sim.export import load_file
 from h3sim.export.load_document import WRITTEN as OF_LOAD
 from h3sim.export.load_file import LoadDocument
-from h3sim.load.configuration import FORMAT as LOAD
 from h3sim.load.figures import FIGURES
 from h3sim.load.options import flags_of
 from h3sim.page import Resource
@@ -27,16 +25,14 @@ from h3sim.schema.errors import ABSENT
 from h3sim.schema.fields import Record, fields_of
 from h3sim.schema.output import ObjectType, OutputSchema
 from h3sim.schema.values import Choice, OrNone, TableOf
-from h3sim.study.results import FORMAT as RESULTS
-from h3sim.study.results import SAMPLED
+from h3sim.schemes import Client, Server, SignalTable
 from h3sim.study.store import FORMAT as STORE_FORMAT
 from h3sim.study.store import TABLES as STORE
-from h3sim.study.store import UNSEALED
 from h3sim.study.study_file import StudyFile
 from h3sim.transport.profile import TransportProfile
 from h3sim.transport.quic import QuicSettings
 from h3sim.transport.tcp import TcpSettings
-from tools import formats
+from tools import formats, halves
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -99,7 +95,7 @@ def _load_options() -> Iterator[Row]:
 def _settings(cls: type) -> Iterator[Row]:
     yield "key", "default", "description"
     for entry in fields_of(cls):
-        yield f"`{entry.key}`", _usual(entry), entry.about
+        yield f"`{'`, `'.join(entry.keys)}`", _usual(entry), entry.about
 
 
 def _nested(cls: type) -> Iterator[Row]:
@@ -159,7 +155,7 @@ def _figures() -> Iterator[Row]:
 
 
 def _format_versions() -> Iterator[Row]:
-    yield "format", "description", "read by this version"
+    yield "format", "description", "by this version"
     only_written = {schema.name for schema in WRITTEN} | {REPRODUCTION.name}
     names = {path.name: schema for path, schema in formats.published().items()}
     rows = {
@@ -167,18 +163,11 @@ def _format_versions() -> Iterator[Row]:
         for name, schema in names.items()
     } | {STORE_FORMAT: "A store of studies"}
     for name, title in sorted(rows.items()):
-        read = [name, *_OLDER.get(name, ())] if name not in only_written else []
-        yield f"`{name}`", title, ", ".join(f"`{each}`" for each in read) or "only written"
+        yield f"`{name}`", title, "only written" if name in only_written else "read and written"
 
 
-_OLDER = {
-    LOAD: (load_file.SAMPLED,),
-    RESULTS: (SAMPLED,),
-    STORE_FORMAT: (f"h3sim-store/{UNSEALED}",),
-}
-"""The formats that are read beside the newest one of a kind."""
-
-
+_SECTIONS: dict[str, Callable[[], str]] = {"clients": halves.clients, "servers": halves.servers}
+"""What is more than a table, by its name in a page."""
 _TABLES: dict[str, Callable[[], Iterator[Row]]] = {
     "page-keys": _page_keys,
     "load-options": _load_options,
@@ -192,6 +181,10 @@ _TABLES: dict[str, Callable[[], Iterator[Row]]] = {
     "format-versions": _format_versions,
     "store-columns": _stores,
     "findings-keys": lambda: _nested(FindingsFile),
+    "pairs": halves.pairs,
+    "client-keys": lambda: _settings(Client),
+    "signal-keys": lambda: _settings(SignalTable),
+    "server-keys": lambda: _settings(Server),
     "header-study-keys": lambda: _nested(HeaderExperiment),
 }
 
@@ -210,7 +203,9 @@ def written(text: str) -> str:
     """
 
     def table(found: re.Match[str]) -> Any:
-        return f"{found[1]}\n{_markdown(_TABLES[found[2]]())}\n{found[3]}"
+        name = found[2]
+        text = _SECTIONS[name]() if name in _SECTIONS else _markdown(_TABLES[name]())
+        return f"{found[1]}\n{text}\n{found[3]}"
 
     return _COUNTS.sub(_counts, _TABLE.sub(table, text))
 

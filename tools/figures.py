@@ -18,9 +18,9 @@ from PIL import Image
 
 import h3sim
 from h3sim.catalog.resources import root
+from h3sim.export.qlog_file import write_load_qlog
 from h3sim.headers.base import HeaderLists
 from h3sim.importers.header_lists import read_exchanges
-from h3sim.load.configuration import write_load_qlog
 from h3sim.reporting import LoadPlots, LogPlots, alt_text
 from h3sim.reporting.output import save_figure
 from h3sim.reporting.study_plots import header_figure
@@ -102,11 +102,11 @@ def drawn(page: h3sim.Page) -> Iterator[tuple[str, Any]]:
     yield "logs", LogPlots([_measured(load), _measured(other)]).figure()
 
 
-def _measured(load: h3sim.Load) -> h3sim.Measurement:
+def _measured(load: h3sim.Load) -> h3sim.load.qlog_metrics.Measurement:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{load.scheme.name}.qlog"
         write_load_qlog(load, path)
-        return h3sim.measure(path)
+        return h3sim.read_qlog(path)
 
 
 def many() -> Iterator[tuple[str, Any]]:

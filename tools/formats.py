@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h3sim import catalog
-from h3sim.cli import result_schemas, study_schemas
+from h3sim.cli.schemas import result_schemas, study_schemas
 from h3sim.page.model import FORMAT as PAGE
 from h3sim.papers import findings_schemas
 from h3sim.schedulers.driver import PROTOCOL, protocol_schema

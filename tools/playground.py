@@ -1,7 +1,8 @@
 """Builds the playground into build/playground, and serves it: `python -m tools.playground --serve`.
 
-The site is static and complete: h3sim and SimPy as wheels and Pyodide stand beside the page, and no
-other host is asked for anything. They come from the package registries, through npm and pip, once.
+The site is static and complete: h3sim and its libraries as wheels and Pyodide stand beside the
+page, and no other host is asked for anything. They come from the package registries, through npm
+and pip, once.
 """
 
 from __future__ import annotations
@@ -171,11 +172,16 @@ def _group_of(scheme: str) -> str:
     return "Browsers and others"
 
 
+_LIBRARIES = {"simpy": ">=4.1,<5", "lazy_loader": ">=0.4"}
+"""The libraries that a load needs, with their versions."""
+
+
 def _fetch(parts: Path) -> None:
-    """Have Pyodide and SimPy in *parts*, each fetched once."""
+    """Have Pyodide and the libraries in *parts*, each fetched once."""
     fetch_package(PYODIDE, _PYODIDE_FILES, parts / "pyodide")
-    if not any((parts / "wheels").glob("simpy-*.whl")):
-        _pip("download", "--no-deps", "--dest", str(parts / "wheels"), "simpy>=4.1,<5")
+    for name, versions in _LIBRARIES.items():
+        if not any((parts / "wheels").glob(f"{name}-*.whl")):
+            _pip("download", "--no-deps", "--dest", str(parts / "wheels"), f"{name}{versions}")
 
 
 def fetch_package(package: str, names: Sequence[str], folder: Path) -> None:

@@ -16,7 +16,7 @@ import pickle
 import statistics
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -193,7 +193,7 @@ def hinted(
 
 
 def _changing(edit: Edit) -> Callable[[LoadTask], LoadTask]:
-    return lambda task: task._replace(page=edit.change(task.page))
+    return lambda task: task._replace(spec=replace(task.spec, page=edit.change(task.spec.page)))
 
 
 def measure(

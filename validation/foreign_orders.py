@@ -16,8 +16,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import h3sim
+from h3sim.export.qlog_file import write_load_qlog
 from h3sim.identification.identification import identify
-from h3sim.load.configuration import write_load_qlog
 from h3sim.values.errors import StalledError
 
 if TYPE_CHECKING:

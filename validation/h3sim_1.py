@@ -12,7 +12,7 @@ from tabulate import tabulate
 
 import h3sim
 from h3sim.cli.command import progress_bar
-from h3sim.load import run_config
+from h3sim.load import resolve, run_spec
 from h3sim.page import Kind, synthetic, with_first_layout
 from h3sim.schemes import Rule, scheme_from_dict, scheme_to_dict
 from h3sim.study.statistics import mean_interval
@@ -147,9 +147,9 @@ def _site_ratios(
     for page in site.pages:
         for seed in _SEEDS:
             config = h3sim.LoadConfig(network=network, seed=seed)
-            mine = run_config(page, ours, config)
+            mine = run_spec(resolve(page, ours, config))
             for scheme in others:
-                load = run_config(page, scheme, config)
+                load = run_spec(resolve(page, scheme, config))
                 for which in _WHICH:
                     if which == "all" or not page.nothing_visible_reason:
                         ratio = load.byte_index(which) / mine.byte_index(which, sample_ms=None)

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from tabulate import tabulate
 
 import h3sim
-from h3sim import catalog, engine
+from h3sim import catalog
 from h3sim.headers import HeaderCompression
 from h3sim.load import LoadConfig
-from h3sim.load.run import resolve_config
+from h3sim.load.run import resolve, run_spec
 from h3sim.trace import delivered_in_one_order, delivered_per_stream
 
 if TYPE_CHECKING:
@@ -84,9 +84,9 @@ def _figures(load: Load) -> tuple[float, float]:
 
 def _load(job: Job, *, blocks: bool) -> Load:
     config = LoadConfig(network=NETWORK, rtt_ms=job.rtt_ms, loss=job.loss, seed=job.seed)
-    spec = resolve_config(h3sim.load_page(job.page), h3sim.load_scheme(job.scheme), config)
+    spec = resolve(h3sim.load_page(job.page), h3sim.load_scheme(job.scheme), config)
     headers = HeaderCompression(codec=job.codec, blocks=blocks)
-    return engine.simulate(replace(spec, header_compression=headers))
+    return run_spec(replace(spec, header_compression=headers))
 
 
 def _in_one_order(load: Load) -> Load:

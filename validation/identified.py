@@ -19,18 +19,18 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import h3sim
+from h3sim.export.qlog_file import write_load_qlog
 from h3sim.identification.identification import (
     FEW_PICKS,
     Identification,
-    Mechanism,
     candidates_for,
     identify,
     predictions,
     refutes,
 )
+from h3sim.identification.mechanism import Mechanism
 from h3sim.identification.send_history import HistorySearch, SchedulerCall
 from h3sim.identification.send_order import SendOrder, Step, StepKind, send_orders
-from h3sim.load.configuration import write_load_qlog
 from h3sim.page import page_from_dict
 from h3sim.qlog import read_timeline
 from h3sim.schedulers import (

@@ -254,7 +254,7 @@ def main() -> None:
                     print(f"{side:6}  {_describe(h3sim.identify(log))}")
 
 
-def _describe(found: h3sim.Identification) -> str:
+def _describe(found: h3sim.identification.Identification) -> str:
     names, row = " or ".join(found.candidates) or "none", found.rows[0]
     runner_up = found.runner_up
     other = f"{runner_up.mechanism} ({runner_up.percent:.1f} %)" if runner_up else "none"

@@ -24,12 +24,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tabulate import tabulate
 
 import h3sim
+from h3sim.catalog import read_scheme
 from h3sim.catalog.resources import root
 from h3sim.cli.command import progress_bar
 from h3sim.page import ResourceState, synthetic
 from h3sim.page.transforms import with_early_hints
 from h3sim.reporting.output import save_figure, set_alt_text
-from h3sim.schemes import read_scheme, scheme_from_dict
+from h3sim.schemes import scheme_from_dict
 from h3sim.values.units import NS_PER_S
 from validation.estimates import Estimate, estimate
 from validation.h3sim_1 import Site, halves

@@ -21,7 +21,7 @@ import cbor2
 import pycddl
 
 import h3sim
-from h3sim.load.configuration import write_load_qlog
+from h3sim.export.qlog_file import write_load_qlog
 from h3sim.qlog.container import RECORD_SEPARATOR
 
 if TYPE_CHECKING:

@@ -12,6 +12,8 @@ from tabulate import tabulate
 
 from h3sim import catalog, engine
 from h3sim.load import LoadConfig
+from h3sim.load.network_path import resolve_path
+from h3sim.load.run import run_spec
 from h3sim.metrics import loss_bursts
 from validation.data import STACKS
 from validation.measured import read_settings
@@ -112,12 +114,14 @@ def _simulated(rate_mbps: float, rtt_ms: float) -> Drops:
 
 
 def _load(position: int, setting: LoadConfig) -> Load:
-    return engine.simulate(
+    page = pages()[position]
+    path = resolve_path(page, setting)
+    return run_spec(
         engine.LoadSpec(
-            pages()[position],
+            page,
             scheme=catalog.load_scheme(BASELINE),
-            network=setting.path.network,
-            profile=setting.path.profile,
+            network=path.network,
+            profile=path.profile,
         )
     )
 

@@ -10,6 +10,8 @@ import h3sim
 from h3sim import catalog, engine
 from h3sim.importers import import_page
 from h3sim.load import LoadConfig
+from h3sim.load.network_path import resolve_path
+from h3sim.load.run import run_spec
 from h3sim.metrics import frames_by_number, loss_bursts, sander_count
 from h3sim.page import Kind, Page
 from h3sim.values.errors import StalledError
@@ -208,15 +210,15 @@ def _alike(page: Page) -> Page:
 
 
 def _load(page: Page, scheme: str, network: str, seed: int) -> Load:
-    setting = _setting(network)
-    link = setting.path.network
+    path = resolve_path(page, _setting(network))
+    link = path.network
     is_slow = link.down is not None and (link.down.rate_bps or 0) < 2_000_000
-    return engine.simulate(
+    return run_spec(
         engine.LoadSpec(
             page,
             scheme=_scheme(scheme),
             network=link,
-            profile=setting.path.profile,
+            profile=path.profile,
             seed=seed,
             limit_ns=(_SLOW_LIMIT_S if is_slow else _LIMIT_S) * NS_PER_S,
         )

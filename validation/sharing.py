@@ -18,11 +18,11 @@ from tabulate import tabulate
 
 import h3sim
 from h3sim.browser import PaintMode
+from h3sim.catalog import read_scheme
 from h3sim.catalog.resources import root
 from h3sim.cli.command import progress_bar
 from h3sim.page import ImageFormat, Kind, page_from_dict
 from h3sim.reporting.output import save_figure, set_alt_text
-from h3sim.schemes import read_scheme
 from validation.estimates import Estimate, estimate
 from validation.h3sim_1 import halves
 

@@ -8,13 +8,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.browser.above_the_fold import guessed_images
-from h3sim.browser.clients import Client, Feature, supports
+from h3sim.browser.clients import BrowserFamily, Feature, supports
 from h3sim.browser.requests import is_lazy
 from h3sim.browser.unseen import is_never_seen
-from h3sim.load.load_config import config_for
 from h3sim.load.run import resolve_scheme
 from h3sim.page import FetchPriority, Kind, Page, Resource, ServerPriority, TriggerEvent
-from h3sim.page.hosts import UNNAMED, ConnectionMode
+from h3sim.page.hosts import UNNAMED
 from h3sim.page.resource import offsets_in
 from h3sim.page.transforms import with_early_hints, with_inlined, with_preconnect, with_same_host
 from h3sim.page.validation import edited_resource
@@ -111,7 +110,9 @@ def _touched(properties: str, resources: Iterable[Resource]) -> frozenset[str]:
 
 def _page_change(change: Callable[..., Page], *arguments: Any) -> Callable[[LoadTask], LoadTask]:
     """Return the function that applies *change*, with the *arguments*, to the page of a load."""
-    return lambda task: task._replace(page=change(task.page, *arguments))
+    return lambda task: task._replace(
+        spec=replace(task.spec, page=change(task.spec.page, *arguments))
+    )
 
 
 def _with_changed(
@@ -193,8 +194,8 @@ class _Subject:
     """
 
     def __init__(self, task: LoadTask) -> None:
-        self.page, self.scheme, self.config = task.page, task.scheme, task.config
-        page = task.page
+        self.spec, page = task.spec, task.spec.page
+        self.page = page
         self.subresources = [
             r
             for index, r in enumerate(page.resources)
@@ -225,9 +226,7 @@ class _Subject:
             ),
             key=lambda r: (not (r.above_the_fold or r.critical or r.hero), _largest_first(r)),
         )
-        self.has_connections_per_host = (
-            config_for(page, task.config).connections == ConnectionMode.PER_HOST.value
-        )
+        self.has_connections_per_host = task.spec.hosts is not None
 
     def is_in_document(self, resource: Resource) -> bool:
         """Return whether the document itself refers to the resource."""
@@ -471,7 +470,7 @@ def _server_edits(subject: _Subject) -> Iterator[Edit]:
     yield from (_priority_edit([resource], 1) for resource in subject.seen_images[:2])
     if len(subject.unseen_images) > 1:
         yield _priority_edit(subject.unseen_images, 6)
-    protocol = config_for(subject.page, subject.config).path.protocol
+    protocol = subject.spec.protocol
     alternatives = {Protocol.QUIC: Protocol.TCP, Protocol.TCP: Protocol.QUIC}
     if protocol in alternatives:
         alternative = alternatives[protocol]
@@ -480,18 +479,24 @@ def _server_edits(subject: _Subject) -> Iterator[Edit]:
             f"serve the page over {name}",
             "protocol",
             "",
-            lambda task: task._replace(config=replace(task.config, transport=alternative.value)),
+            lambda task: task._replace(spec=replace(task.spec, protocol=alternative)),
             frozenset({"protocol"}),
         )
     for scheme, action in _SERVER_ACTIONS.items():
-        if scheme != subject.scheme.name:
+        if scheme != subject.spec.scheme.name:
             yield Edit(
                 f"have the server {action} ({scheme})",
                 "server scheme",
                 "",
-                lambda task, scheme=scheme: task._replace(scheme=resolve_scheme(scheme)),  # type: ignore[misc]
+                _scheme_change(scheme),
                 frozenset({"server"}),
             )
+
+
+def _scheme_change(name: str) -> Callable[[LoadTask], LoadTask]:
+    """Return the change of a task to another scheme."""
+    scheme = resolve_scheme(name)
+    return lambda task: task._replace(spec=task.spec.with_scheme(scheme))
 
 
 def _priority_edit(group: Sequence[Resource], urgency: int) -> Edit:
@@ -530,12 +535,13 @@ def edits_of(task: LoadTask) -> list[Edit]:
     >>> import h3sim
     >>> from h3sim.study.runner import LoadTask
     >>> page, scheme = h3sim.load_page("davies-meenan"), h3sim.load_scheme("chrome-eps")
-    >>> edits = edits_of(LoadTask(page, scheme, h3sim.LoadConfig(network="cable")))
+    >>> spec = h3sim.load.resolve(page, scheme, h3sim.LoadConfig(network="cable"))
+    >>> edits = edits_of(LoadTask(spec))
     >>> sorted({edit.kind for edit in edits})[:2]
     ['async', 'compression']
     """
     subject = _Subject(task)
-    client = task.scheme.browser or Client.CHROME
+    client = task.spec.scheme.browser or BrowserFamily.CHROME
     edits = itertools.chain(*(source(subject) for source in _EDIT_SOURCES))
     heeded = (
         edit

@@ -13,9 +13,9 @@ import itertools
 import math
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, fields, replace
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from h3sim._version import __version__
 from h3sim.advice.edits import EARLY_HINTS, Edit, edits_of, pair
@@ -28,16 +28,15 @@ from h3sim.advice.search import (
 )
 from h3sim.browser import BrowserMode
 from h3sim.importers.crux import NetworkShare
-from h3sim.load.load_config import LoadConfig, config_for, over_networks
-from h3sim.load.options import LEVEL
-from h3sim.load.run import PageLike, SchemeLike, resolve_scheme, run_config
+from h3sim.load.options import LEVEL, NETWORK_NAMES
+from h3sim.load.run import PageLike, SchemeLike, resolve, run_spec, scheme_or_pair
 from h3sim.page.recording import ESTIMATED_WITHIN
-from h3sim.schema.arguments import ErrorCollector, check_arguments
+from h3sim.schema.arguments import check_arguments
 from h3sim.schema.output import TEXT, OutputSchema, Property, rows_of
 from h3sim.schema.values import Choice, Integer, ListOf, Number, OrNone, ValueType
 from h3sim.study.fidelity import FIDELITY, Fidelity, fidelity, gated
 from h3sim.study.rows import COMMON, NETWORK_WITHIN, ResultTable
-from h3sim.study.runner import LoadRunner, LoadTask, read_options, with_loads
+from h3sim.study.runner import LoadRunner, LoadTask, read_options, shows_loads
 from h3sim.study.statistics import holm, ratio_end, scipy_stats, student_interval
 from h3sim.trace import Rows
 from h3sim.values.errors import InputError, NothingToMeasureError
@@ -45,9 +44,13 @@ from h3sim.values.text import plural
 from h3sim.values.units import to_ms
 
 if TYPE_CHECKING:
+    from h3sim import catalog
+    from h3sim.engine import LoadSpec
     from h3sim.importers import ImportedPage
     from h3sim.load import Load
+    from h3sim.load.load_config import LoadConfig
     from h3sim.page import Page
+    from h3sim.study.study_keywords import StudyKeywords
     from h3sim.transport import Network
 
 
@@ -424,20 +427,23 @@ def _with_edit(users: Sequence[LoadTask], edit: Edit) -> Iterator[LoadTask]:
     """Return the loads of the users with an edit; they have one page, which is edited once."""
     user, *_ = users
     edited = edit.change(user)
-    if edited.config is user.config:
-        return (task._replace(page=edited.page, scheme=edited.scheme) for task in users)
-    return map(edit.change, users)
+    changes = {
+        entry.name: value
+        for entry in fields(user.spec)
+        if (value := getattr(edited.spec, entry.name)) is not getattr(user.spec, entry.name)
+    }
+    return (task._replace(spec=replace(task.spec, **changes)) for task in users)
 
 
-def _user_task(task: LoadTask, configs: Sequence[LoadConfig], within: float, n: int) -> LoadTask:
-    """Return the load of user *n*: one of *configs* in turn, its RTT and rate drawn by the seed.
+def _user_task(specs: Sequence[LoadSpec], within: float, n: int) -> LoadTask:
+    """Return the load of user *n*: one of *specs* in turn, its RTT and rate drawn by the seed.
 
     User 0, whose loads are not compared, has the network of user 1 as it is, without a draw.
     """
-    config = configs[max(0, n - 1) % len(configs)]
-    config = config_for(task.page, replace(config, seed=config.seed + n))
+    spec = specs[max(0, n - 1) % len(specs)]
+    spec = replace(spec, seed=spec.seed + n)
     is_drawn = n > 0 and within > 1
-    return task._replace(config=with_drawn_network(config, within) if is_drawn else config)
+    return LoadTask(with_drawn_network(spec, within) if is_drawn else spec)
 
 
 def _network_configs(
@@ -491,11 +497,13 @@ def _check(arguments: Mapping[str, object]) -> dict[str, Any]:
     return check_arguments(InputError, **typed)
 
 
-@with_loads
+@shows_loads
 def hints(
     page: PageLike | ImportedPage,
     *,
-    scheme: SchemeLike = "chrome-eps",
+    scheme: SchemeLike | None = None,
+    client: catalog.HalfLike | None = None,
+    server: catalog.HalfLike | None = None,
     metric: str = "lcp",
     networks: Sequence[str] | Sequence[NetworkShare] = (),
     network_within: float | None = None,
@@ -505,41 +513,38 @@ def hints(
     keep_loads: bool = False,
     first_result: Callable[[str], None] | None = None,
     config: LoadConfig | None = None,
-    **options: Any,
+    **options: Unpack[StudyKeywords],
 ) -> Hints:
     """Return the edits of *page*, a page or a recording, that help, and those that harm.
 
-    The browser computes each load (`browser="parse"`). Each seed is a user. Users have *networks*
-    in turn (a name given twice counts twice; default: that of *config*, or of the recording), or
-    by the shares of `read_crux`, with RTT and rate multiplied by 1 / *network_within* to
-    *network_within* (default: 2, or as far as the estimates of the recording are apart). Edits, by
-    default those of `edits_of`, are ranked by the sure gain in *metric*, one of `METRICS`, or FCP
-    if the page lacks it. After one load of each edit, *first_result* gets a sentence on the best.
+    The *scheme* is "chrome-eps", or a *client* before a *server*; the browser computes each load
+    (`browser="parse"`). Each seed is a user. Users have *networks* in turn (default: that of
+    *config*, or of the recording), or by the shares of `read_crux`, with RTT and rate multiplied by
+    1 / *network_within* to *network_within* (default: 2, or as far as estimates are apart). Edits,
+    by default `edits_of`, are ranked by the sure gain in *metric*, or in FCP if the page lacks it.
+    After a load of each, *first_result* is called with a sentence about the best.
 
     Raises:
         InputError: listing every error in the arguments.
         NothingToMeasureError: if the page paints nothing.
 
-    >>> found = hints("davies-meenan", network="cable", n_seeds=3, network_within=1)
-    >>> found.rows[0].verdict
+    >>> hints("davies-meenan", network="cable", n_seeds=3, network_within=1).rows[0].verdict
     'helps'
     """
     if config is None:
         options = {"browser": BrowserMode.PARSE.value, **options}
     arguments: dict[str, object] = {"metric": metric, "n_seeds": n_seeds, "confidence": confidence}
     arguments |= {"network_within": network_within, "first_result": first_result}
-    with ErrorCollector() as errors:
-        subject, _ = errors.collect("page", lambda: subject_of(page), default=(None, None))
-        checked = errors.collect("", lambda: _check(arguments))
-        base_scheme = errors.collect("scheme", lambda: resolve_scheme(scheme))
-        execution, base_config = errors.collect(
-            "", lambda: read_options(hints, options, config), default=(None, None)
-        )
-        errors.collect("networks", lambda: _check_networks(networks, base_config or LoadConfig()))
+    checked = _check(arguments)
+    _check_networks(networks)
+    execution, base_config = read_options(hints, options, config)
+    subject, _ = subject_of(page)
+    base_scheme = scheme_or_pair(scheme, client, server, default="chrome-eps")
     configs = _network_configs(subject, base_config, _user_networks(networks, n_seeds))
+    resolved = cache(partial(resolve, subject, base_scheme))  # several users share a network
     within = _network_within(checked["network_within"], subject, configs)
-    user_task = partial(_user_task, LoadTask(subject, base_scheme, base_config), configs, within)
-    first_task = user_task(0)
+    user_task = partial(_user_task, [*map(resolved, configs)], within)
+    first_task, *users = map(user_task, range(1 + n_seeds))
     tried = edits_of(first_task) if edits is None else list(edits)
     with LoadRunner(execution, _measure_metrics) as runner:
         runner.expect(1 + len(tried) + (1 + _MAX_HELPFUL) * n_seeds)
@@ -549,7 +554,6 @@ def hints(
         if first_result is not None:
             first_result(_describe_first(first_trials, before, ranking))
         candidates = _candidates(first_trials, before, ranking)
-        users = [user_task(n) for n in range(1, n_seeds + 1)]
         unedited, trials = _run_trials(runner, users, candidates)
         early_hints = _best_early_hints(first_trials, ranking)
         think_times = _try_think_times(runner, first_task, early_hints, ranking)
@@ -560,12 +564,12 @@ def hints(
         think_times=Rows(ThinkTimeRow, think_times),
         page=subject,
         metric=next(key for key, (name, _) in METRICS.items() if name == ranking),
-        networks=_network_titles(networks) or (first_task.config.path.network.name,),
+        networks=_network_titles(networks) or (first_task.spec.network.name,),
         network_within=within,
         n_tried=len(tried),
         n_seeds=n_seeds,
         confidence=confidence,
-        fidelity=fidelity(subject, first_task.config.browser_model),
+        fidelity=fidelity(subject, first_task.spec.browser),
         loads=_example_loads(first_task, rows, candidates) if keep_loads else (),
         version=__version__,
         configuration=first_load["configuration"],
@@ -585,12 +589,12 @@ def _network_titles(networks: Sequence[str] | Sequence[NetworkShare]) -> tuple[s
     return tuple(each if isinstance(each, str) else each.title for each in networks)
 
 
-def _check_networks(networks: Sequence[str] | Sequence[NetworkShare], config: LoadConfig) -> None:
-    """Refuse networks that are neither names that fit *config* nor shares."""
+def _check_networks(networks: Sequence[str] | Sequence[NetworkShare]) -> None:
+    """Refuse networks that are neither names nor shares."""
     names: Any = networks
     if isinstance(networks, list | tuple):
         names = [each for each in networks if not isinstance(each, NetworkShare)]
-    over_networks(config, names)
+    check_arguments(InputError, networks=(NETWORK_NAMES, names))
 
 
 def _best_early_hints(trials: Sequence[_Trial], ranking: str) -> Edit | None:
@@ -606,10 +610,12 @@ def _try_think_times(
     """Return the effect of *edit*, if any, by the server's think time for the document."""
     if edit is None:
         return []
-    document = task.page.resources[task.page.root].id
+    page = task.spec.page
+    document = page.resources[page.root].id
     tasks = []
     for server_ms in _THINK_TIMES_MS:
-        before = task._replace(page=task.page.with_(document, server_ms=server_ms))
+        slower = page.with_(document, server_ms=server_ms)
+        before = task._replace(spec=replace(task.spec, page=slower))
         tasks += [before, edit.change(before)]
     times_ms = [load[ranking] for load in runner.run(tasks)]
     pairs = zip(_THINK_TIMES_MS, times_ms[::2], times_ms[1::2], strict=True)
@@ -674,4 +680,4 @@ def _example_loads(
     if rows:
         best_text = next(iter(rows)).edit
         tasks.append(next(edit for edit in edits if edit.text == best_text).change(task))
-    return tuple(run_config(each.page, each.scheme, each.config) for each in tasks)
+    return tuple(run_spec(each.spec) for each in tasks)

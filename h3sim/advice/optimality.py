@@ -7,20 +7,21 @@ import math
 import statistics
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 
 from h3sim._version import __version__
 from h3sim.browser import BrowserMode
-from h3sim.load.load_config import LoadConfig, config_for, over_networks
-from h3sim.load.run import PageLike, SchemeLike, resolve_scheme
+from h3sim.load.load_config import LoadConfig
+from h3sim.load.options import NETWORK_NAMES
+from h3sim.load.run import HalvesLike, PageLike, SchemeLike, add_schedulers, resolve, resolve_scheme
 from h3sim.page.categories import PAGE_CLASSES, classes_of
 from h3sim.page.transforms import with_cached
-from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
+from h3sim.schema.arguments import Predicate, check_arguments
 from h3sim.schema.output import ObjectType, OutputSchema, Property, rows_of
 from h3sim.schema.values import Choice, TableOf
-from h3sim.study.compare import check_names, resolve_subjects
 from h3sim.study.rows import COMMON, SETTINGS, WHICH, ResultTable
-from h3sim.study.runner import LoadRunner, LoadTask, read_options, with_loads
+from h3sim.study.runner import LoadRunner, LoadTask, read_options, shows_loads
+from h3sim.study.subjects import check_names, resolve_subjects
 from h3sim.trace import Rows
 from h3sim.values.errors import InputError, NothingToMeasureError, needing_extra
 from h3sim.values.notebook import reporting
@@ -29,11 +30,13 @@ from h3sim.values.units import to_ms
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from h3sim.engine import LoadSpec
     from h3sim.load import Load, Which
     from h3sim.load.optimality import Given
     from h3sim.metrics.lower_bounds import Part
     from h3sim.page import Page
     from h3sim.schemes import Scheme
+    from h3sim.study.study_keywords import StudyKeywords
 
 
 _SOLVER_TOLERANCE = 1e-6
@@ -357,18 +360,21 @@ def _summarize(ratios: Mapping[str, float]) -> _Summary:
     )
 
 
-@with_loads
+@shows_loads
 def optimality(
     pages: PageLike | Iterable[PageLike],
     *,
-    schemes: SchemeLike | Iterable[SchemeLike] = "marx-2019",
+    schemes: SchemeLike | Iterable[SchemeLike] | None = None,
+    client: HalvesLike = None,
+    server: HalvesLike = None,
     networks: Sequence[str] = (),
     given: Given | None = None,
     config: LoadConfig | None = None,
-    **options: Any,
+    **options: Unpack[StudyKeywords],
 ) -> Optimality:
     """Load each page with each scheme, and compare each load with a lower bound.
 
+    The schemes are by default "marx-2019", or none beside pairs of each *client* and each *server*.
     *given* is the kind of bound, as for `Load.lower_bound`: given the "page", one bound for all
     schemes, or given the "requests", one bound for those of each load. The default is "page" where
     that is available: at a constant rate with a replaying browser. *networks*, if any, replace
@@ -385,18 +391,19 @@ def optimality(
     >>> [(row.scheme, row.which, round(row.mean, 2)) for row in rows if row.which == "atf"]
     [('rr', 'atf', 3.78), ('atf-first', 'atf', 1.0)]
     """
-    with ErrorCollector() as errors:
-        errors.collect("", lambda: check_arguments(InputError, given=(_BOUND_KIND, given)))
-        execution, base_config = errors.collect(
-            "", lambda: read_options(optimality, options, config), default=(None, LoadConfig())
-        )
-        over_each = errors.collect(
-            "networks", lambda: over_networks(base_config, networks), default=[]
-        )
-        configs = over_each or [base_config]
-        subjects = errors.collect("", lambda: resolve_subjects(pages, schemes))
-        errors.collect("", lambda: check_names(networks=[each.path.network for each in configs]))
-    tasks = list(_optimality_tasks(subjects.pages, subjects.schemes, configs, given))
+    check_arguments(InputError, given=(_BOUND_KIND, given), networks=(NETWORK_NAMES, networks))
+    execution, base_config = read_options(optimality, options, config)
+    requested = add_schedulers(
+        schemes, None, None, default="marx-2019", client=client, server=server
+    )
+    subjects = resolve_subjects(pages, requested)
+    configs = [replace(base_config, network=name) for name in dict.fromkeys(networks)]
+    specs = [
+        [resolve(page, subjects.schemes[0], each) for page in subjects.pages]
+        for each in configs or [base_config]
+    ]
+    check_names(networks=[of_network[0].network for of_network in specs])
+    tasks = list(_optimality_tasks(itertools.chain(*specs), subjects.schemes, given))
     with LoadRunner(execution, _measure_optimality) as runner:
         measured = runner.run(tasks)
     first_by_network: dict[str, dict[str, Any]] = {}
@@ -419,27 +426,24 @@ _BOUND_OF_FIRST_SCHEME = "bound of the first scheme"
 
 
 def _optimality_tasks(
-    pages: Sequence[Page],
-    schemes: Sequence[Scheme],
-    configs: Sequence[LoadConfig],
-    given: Given | None,
+    specs: Iterable[LoadSpec], schemes: Sequence[Scheme], given: Given | None
 ) -> Iterator[LoadTask]:
-    """Yield each load, with the kind of its bounds as its quantity.
+    """Yield each of *specs* with each scheme, with the kind of its bounds as its quantity.
 
     Bounds given the page are the same for all schemes, and so they are computed once.
     """
-    for config in configs:
-        for page in pages:
-            kind = given or _strongest_kind(config_for(page, config))
-            for scheme in schemes:
-                is_known = kind == "page" and scheme is not schemes[0]
-                yield LoadTask(page, scheme, config, _BOUND_OF_FIRST_SCHEME if is_known else kind)
+    for spec in specs:
+        kind = given or _strongest_kind(spec)
+        for scheme in schemes:
+            is_known = kind == "page" and scheme is not schemes[0]
+            quantity = _BOUND_OF_FIRST_SCHEME if is_known else kind
+            yield LoadTask(spec.with_scheme(scheme), quantity)
 
 
-def _strongest_kind(config: LoadConfig) -> Given:
+def _strongest_kind(spec: LoadSpec) -> Given:
     """Return the kind of the highest bounds that are available."""
-    replays = config.browser_model.mode is BrowserMode.REPLAY
-    return "page" if config.path.network.constant_rate is not None and replays else "requests"
+    replays = spec.browser.mode is BrowserMode.REPLAY
+    return "page" if spec.is_constant_rate and replays else "requests"
 
 
 def _measure_optimality(load: Load, quantity: str) -> dict[str, Any]:
@@ -460,7 +464,7 @@ def _optimality_rows(
     """Yield the row of each load."""
     given: Given = "page"
     bounds: Mapping[Which, float | None] = {}
-    for (page, scheme, _, quantity), load in zip(tasks, measured, strict=True):
+    for (spec, quantity), load in zip(tasks, measured, strict=True):
         if quantity != _BOUND_OF_FIRST_SCHEME:
             given, bounds = "page" if quantity == "page" else "requests", load["bounds"]
         figures: list[float | None] = []  # in the order of the row
@@ -468,7 +472,7 @@ def _optimality_rows(
             index_ms, bound_ms = load["indexes"][which], bounds[which]
             ratio = index_ms / bound_ms if index_ms is not None and bound_ms else None
             figures += [index_ms, bound_ms, ratio]
-        yield OptimalityRow(page.name, load["network"], scheme.name, given, *figures)
+        yield OptimalityRow(spec.page.name, load["network"], spec.scheme.name, given, *figures)
 
 
 def _shared_entries(mappings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -542,13 +546,13 @@ class WhatIf(ResultTable):
         return statistics.geometric_mean(row.part for row in self.rows if row.what == what)
 
 
-@with_loads
+@shows_loads
 def what_if(
     pages: PageLike | Iterable[PageLike],
     *,
     scheme: SchemeLike = "rr",
     config: LoadConfig | None = None,
-    **options: Any,
+    **options: Unpack[StudyKeywords],
 ) -> WhatIf:
     """Load each page as it is, and without computation, network and so on.
 
@@ -565,12 +569,9 @@ def what_if(
     >>> [round(row.part, 2) for row in found.rows]
     [1.0, 1.0, 0.02, 0.96, 0.07]
     """
-    with ErrorCollector() as errors:
-        execution, base_config = errors.collect(
-            "", lambda: read_options(what_if, options, config), default=(None, None)
-        )
-        resolved = errors.collect("scheme", lambda: resolve_scheme(scheme), default="rr")
-        subjects = errors.collect("", lambda: resolve_subjects(pages, resolved).pages)
+    execution, base_config = read_options(what_if, options, config)
+    resolved = resolve_scheme(scheme)
+    subjects = resolve_subjects(pages, resolved).pages
     parsing = replace(base_config.browser_model, mode=BrowserMode.PARSE)
     parse_config = replace(base_config, browser=parsing)
     with LoadRunner(execution, _measure_what_if) as runner:
@@ -593,17 +594,18 @@ def what_if(
 
 def _what_if_tasks(page: Page, scheme: Scheme, config: LoadConfig) -> Iterator[LoadTask]:
     """Yield the load of each variant of a page."""
-    rtt_ms = to_ms(config.path.network.rtt_ns)
+    spec = resolve(page, scheme, config)
+    # A new config: loss, a queue or a controller of *config* would require links.
+    no_network = LoadConfig(browser=config.browser, **_NO_NETWORK)
+    half_rtt = replace(config, rtt_ms=to_ms(spec.network.rtt_ns) / 2)
     variants = (
-        (page, config),
-        (_without_computation(page), config),
-        # A new config: loss, a queue or a controller of *config* would require links.
-        (page, LoadConfig(browser=config.browser, **_NO_NETWORK)),
-        (page, replace(config, rtt_ms=rtt_ms / 2)),
-        (_with_all_cached(page), config),
+        spec,
+        resolve(_without_computation(page), scheme, config),
+        resolve(page, scheme, no_network),
+        resolve(page, scheme, half_rtt),
+        resolve(_with_all_cached(page), scheme, config),
     )
-    for what, (changed_page, changed_config) in zip(WHAT_IFS, variants, strict=True):
-        yield LoadTask(changed_page, scheme, changed_config, what)
+    yield from map(LoadTask, variants, WHAT_IFS)
 
 
 def _measure_what_if(load: Load, what: str) -> dict[str, Any]:

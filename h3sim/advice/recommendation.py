@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from h3sim import catalog
 from h3sim._version import __version__
@@ -14,23 +13,28 @@ from h3sim.advice.search import (
     DEPLOYABLE,
     FOUND,
     ROBUSTNESS_NETWORKS,
-    check_race,
-    options_over,
     search,
 )
 from h3sim.importers import ImportedPage, import_page
 from h3sim.importers.result import IMPORT
-from h3sim.load.load_config import LoadConfig, config_for
-from h3sim.load.run import PageLike, SchedulersLike, SchemeLike, add_schedulers, resolve_schemes
+from h3sim.load.run import (
+    HalvesLike,
+    PageLike,
+    SchedulersLike,
+    SchemeLike,
+    add_schedulers,
+    resolve_schemes,
+)
 from h3sim.page import Page
 from h3sim.schema import open_input
-from h3sim.schema.arguments import PATH, ErrorCollector, check_arguments
+from h3sim.schema.arguments import PATH, check_arguments
 from h3sim.schema.output import TEXT, VERSION, OutputSchema, Property
 from h3sim.schema.values import Flag, ListOf, OrNone
-from h3sim.study.compare import COMPARISON, Comparison, baseline_of, compare
+from h3sim.study.compare import COMPARISON, Comparison, compare
 from h3sim.study.fidelity import FIDELITY, Fidelity
 from h3sim.study.rows import NETWORK_WITHIN
-from h3sim.study.runner import read_options, with_loads
+from h3sim.study.runner import read_options, shows_loads
+from h3sim.study.subjects import baseline_of
 from h3sim.values.errors import InputError
 from h3sim.values.table import RichDisplay, Table
 
@@ -39,6 +43,8 @@ if TYPE_CHECKING:
 
     from h3sim.advice.search import SearchResult
     from h3sim.load.load import Which
+    from h3sim.load.load_config import LoadConfig
+    from h3sim.study.study_keywords import StudyKeywords
 
 
 EXAMPLE = "one load of each scheme, as an example (the verdict rests on the pairs)"
@@ -141,11 +147,13 @@ def _is_page_file(path: str | Path) -> bool:
         return _PAGE_FORMAT in file.read(_HEAD_BYTES)
 
 
-@with_loads
+@shows_loads
 def recommend(
     page: PageLike | ImportedPage,
     *,
-    schemes: SchemeLike | Iterable[SchemeLike] = DEPLOYABLE,
+    schemes: SchemeLike | Iterable[SchemeLike] | None = None,
+    client: HalvesLike = None,
+    server: HalvesLike = None,
     scheduler: SchedulersLike | None = None,
     signals: SchemeLike | None = None,
     baseline: SchemeLike = "chrome-eps",
@@ -157,7 +165,7 @@ def recommend(
     keep_loads: bool = False,
     first_result: Callable[[str], None] | None = None,
     config: LoadConfig | None = None,
-    **options: Any,
+    **options: Unpack[StudyKeywords],
 ) -> Recommendation:
     """Find which of *schemes* suits *page*, a page or a recording such as a HAR, best.
 
@@ -176,30 +184,25 @@ def recommend(
     """
     race_options: dict[str, Any] = {"which": which, "n_seeds": n_seeds, "confidence": confidence}
     race_options |= {"network_within": network_within, "first_result": first_result}
-    read = partial(read_options, recommend, options, config)
-    with ErrorCollector() as errors:
-        subject, imported = errors.collect("page", lambda: subject_of(page), default=(None, None))
-        execution, changed = errors.collect(
-            "", lambda: options_over(read, networks), default=(None, None)
-        )
-        race_options = errors.collect("", lambda: check_race(**race_options))
-        errors.collect("", lambda: check_arguments(InputError, keep_loads=(Flag(), keep_loads)))
-        requested = errors.collect(
-            "", lambda: add_schedulers(schemes, scheduler, signals), default=["rr"]
-        )
-        resolved = errors.collect("schemes", lambda: resolve_schemes(requested), default=[])
-        base = errors.collect("baseline", lambda: baseline_of(baseline, resolved))
+    if schemes is None and client is None and server is None:
+        schemes = DEPLOYABLE
+    check_arguments(InputError, keep_loads=(Flag(), keep_loads))
+    execution, changed = read_options(recommend, options, config)
+    subject, imported = subject_of(page)
+    resolved = resolve_schemes(
+        add_schedulers(schemes, scheduler, signals, client=client, server=server)
+    )
+    base = baseline_of(baseline, resolved)
     compared = resolved if base in resolved else [*resolved, base]
     common: dict[str, Any] = {"schemes": compared, "baseline": base, "config": changed}
     execution_options = vars(execution)
-    send_buffer_kb = config_for(subject, changed).send_buffer_kb
     return Recommendation(
         page=subject,
         imported=imported,
         found=search(subject, networks=networks, **race_options, **common, **execution_options),
         comparison=compare(
             subject,
-            send_buffers_kb=[send_buffer_kb],
+            send_buffers_kb=[changed.send_buffer_kb],
             keep_loads=keep_loads,
             **common,
             **(execution_options | {"progress": False}),

@@ -15,34 +15,27 @@ import math
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, Unpack
 
 from h3sim._version import __version__
 from h3sim.browser.above_the_fold import GUESSES, guesses
-from h3sim.load import LoadConfig
-from h3sim.load.load_config import (
-    NETWORK_OPTIONS,
-    config_for,
-    over_networks,
-    recorded_network,
-)
-from h3sim.load.options import LEVEL, refuse
-from h3sim.load.run import PageLike, SchedulersLike, SchemeLike, add_schedulers
+from h3sim.load.network_path import recorded_network
+from h3sim.load.options import LEVEL, NETWORK_NAMES, refuse
+from h3sim.load.run import HalvesLike, PageLike, SchedulersLike, SchemeLike, add_schedulers, resolve
 from h3sim.metrics import byte_index_ns, timings
 from h3sim.page.recording import ESTIMATED_WITHIN, RECORDED_NETWORK
 from h3sim.schema import format_value
-from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
+from h3sim.schema.arguments import Predicate, check_arguments
 from h3sim.schema.errors import RejectedValueError, plain_values
 from h3sim.schema.output import COUNT, TEXT, VERSION, OutputSchema, Property, rows_of
 from h3sim.schema.values import Integer, Number, OrNone, TableOf, ValueType
 from h3sim.schemes import Scheme, scheme_from_dict, scheme_to_dict
-from h3sim.study.compare import Subjects, check_names, resolve_compared
 from h3sim.study.fidelity import FIDELITY, Fidelity, fidelities, gated
 from h3sim.study.rows import CONFIGURATION, NETWORK_WITHIN, PAGE_DIGESTS, WHICH, ResultTable
-from h3sim.study.runner import LoadRunner, LoadTask, read_options, with_loads
+from h3sim.study.runner import LoadRunner, LoadTask, read_options, shows_loads
 from h3sim.study.statistics import ratio_end, student_interval
+from h3sim.study.subjects import Subjects, check_names, resolve_compared
 from h3sim.trace import Rows
 from h3sim.transport import ConstantRate, LinkProfile, Network
 from h3sim.values import rng
@@ -50,11 +43,13 @@ from h3sim.values.errors import InputError, NothingToMeasureError, SchemeError, 
 from h3sim.values.units import NS_PER_MS, to_ms
 
 if TYPE_CHECKING:
-    from h3sim.load import Load, Which
+    from h3sim.engine import LoadSpec
+    from h3sim.load import Load, LoadConfig, Which
     from h3sim.page import Page
-    from h3sim.study.runner import Execution
+    from h3sim.study.study_keywords import StudyKeywords
 
-    ConfigOfPage: TypeAlias = Callable[[Page], LoadConfig]
+    Arms: TypeAlias = Sequence[LoadSpec]
+    """The loads of one page with each arm."""
 
 
 DEPLOYABLE = ("rr", "fifo", "chrome-eps", "firefox-eps", "safari-eps", "h3sim-1")
@@ -70,16 +65,16 @@ _LOSS_OF_ROBUSTNESS = 0.02
 """Loss rate in the tests of robustness."""
 
 
-def with_drawn_network(config: LoadConfig, within: float) -> LoadConfig:
-    """Return *config* over a network whose RTT and rates are drawn by its seed.
+def with_drawn_network(spec: LoadSpec, within: float) -> LoadSpec:
+    """Return *spec* over a network whose RTT and rates are drawn by its seed.
 
     Each is multiplied by a factor between 1 / *within* and *within*, uniform in the logarithm, the
     rates of both directions by the same one. All loads of one seed have the same network.
     """
-    source = rng.substream(config.seed, "network")
+    source = rng.substream(spec.seed, "network")
     # The order of the draws must not change: it decides the network of each seed.
     rtt_factor, rate_factor = (within ** source.uniform(-1, 1) for _ in range(2))
-    network = config.path.network
+    network = spec.network
     drawn = replace(
         network,
         rtt_ns=round(network.rtt_ns * rtt_factor),
@@ -87,9 +82,7 @@ def with_drawn_network(config: LoadConfig, within: float) -> LoadConfig:
         down=_scaled_rate(network.down, rate_factor),
         up=_scaled_rate(network.up, rate_factor),
     )
-    # The options have been applied to the network, and must not be applied twice.
-    cleared: dict[str, Any] = dict.fromkeys(NETWORK_OPTIONS)
-    return replace(config, network=drawn, **cleared)
+    return replace(spec, network=drawn)
 
 
 def _scaled_rate(link: Any, factor: float) -> Any:
@@ -102,40 +95,42 @@ def _scaled_rate(link: Any, factor: float) -> Any:
     return link
 
 
-def may_lose(config: LoadConfig) -> bool:
-    """Return whether packets are lost at random."""
-    return _loss(config.path.network) > 0
+class _Condition(NamedTuple):
+    """Circumstances under which the choice is tried again."""
+
+    name: str
+    pages: Sequence[Page]
+    configs: Sequence[LoadConfig]
+    """One per page."""
 
 
 def other_conditions(
-    pages: Sequence[Page], config: LoadConfig, networks: Iterable[str]
-) -> Iterator[tuple[str, ConfigOfPage, Sequence[Page]]]:
-    """Yield conditions under which the choice is tried again: name, config of a page, pages.
+    loads: Sequence[LoadSpec], config: LoadConfig, networks: Iterable[str]
+) -> Iterator[_Condition]:
+    """Yield conditions under which the choice is tried again; *loads* are one per page.
 
     Those of the search itself are left out: its own network, and loss if it has as much.
     """
-    own_networks = [config_for(page, config).path.network for page in pages]
+    pages, own_networks = [spec.page for spec in loads], [spec.network for spec in loads]
+
+    def everywhere(name: str, **changes: Any) -> _Condition:
+        return _Condition(name, pages, [replace(config, **changes)] * len(pages))
+
+    def with_rtt(name: str, factor: float) -> _Condition:
+        rtts_ms = (factor * to_ms(network.rtt_ns) for network in own_networks)
+        return _Condition(name, pages, [replace(config, rtt_ms=rtt_ms) for rtt_ms in rtts_ms])
+
     for name in networks:
         if any(network.name != name for network in own_networks):
-            yield f"network {name}", partial(_same_config, replace(config, network=name)), pages
+            yield everywhere(f"network {name}", network=name)
     if all(network.rtt_ns for network in own_networks):
-        yield "half the RTT", partial(_with_rtt, config, 1 / _MISJUDGED_FACTOR), pages
-        yield "twice the RTT", partial(_with_rtt, config, _MISJUDGED_FACTOR), pages
+        yield with_rtt("half the RTT", 1 / _MISJUDGED_FACTOR)
+        yield with_rtt("twice the RTT", _MISJUDGED_FACTOR)
     loss = _LOSS_OF_ROBUSTNESS
     if any(network.constant_rate is None and _loss(network) < loss for network in own_networks):
-        yield f"loss of {loss:.0%}", partial(_same_config, replace(config, loss=loss)), pages
+        yield everywhere(f"loss of {loss:.0%}", loss=loss)
     resized = [_with_wrong_sizes(page) for page in pages]
-    yield "sizes wrong by up to 2", partial(_same_config, config), resized
-
-
-def _same_config(config: LoadConfig, _: Page) -> LoadConfig:
-    """Return *config*: a `ConfigOfPage` that is the same for all pages."""
-    return config
-
-
-def _with_rtt(config: LoadConfig, factor: float, page: Page) -> LoadConfig:
-    """Return *config* with *factor* times the RTT that it has for *page*."""
-    return replace(config, rtt_ms=factor * to_ms(config_for(page, config).path.network.rtt_ns))
+    yield _Condition("sizes wrong by up to 2", resized, [config] * len(pages))
 
 
 def _loss(network: Network) -> float:
@@ -421,11 +416,13 @@ def _percent_less(ratio: float) -> str:
     return f"{percent:.1f} %" if abs(percent) >= 0.05 or not percent else f"{percent:.1g} %"
 
 
-@with_loads
+@shows_loads
 def search(
     pages: PageLike | Iterable[PageLike],
     *,
-    schemes: SchemeLike | Iterable[SchemeLike] = DEPLOYABLE,
+    schemes: SchemeLike | Iterable[SchemeLike] | None = None,
+    client: HalvesLike = None,
+    server: HalvesLike = None,
     scheduler: SchedulersLike | None = None,
     signals: SchemeLike | None = None,
     vary: Mapping[str, Sequence[Any]] | None = None,
@@ -437,7 +434,7 @@ def search(
     network_within: float | None = None,
     first_result: Callable[[str], None] | None = None,
     config: LoadConfig | None = None,
-    **options: Any,
+    **options: Unpack[StudyKeywords],
 ) -> SearchResult:
     """Find which of *schemes* and *baseline* has the least ByteIndex, and with which certainty.
 
@@ -445,6 +442,7 @@ def search(
     *seed* on. They are compared by the logarithm of the ByteIndex, *which* "atf" or "all"; by
     default above the fold, or of all resources if no page has any marked as above it. If no seed
     changes a load, one seed is run. Pages count as a sample; a single page represents only itself.
+    Each *client* before each *server*, names or paths, or "all", joins the schemes.
     Each *scheduler* of your own joins the schemes, with the client signals of *signals*.
 
     RTT and rate that were estimated from a recording may be wrong: each seed multiplies them by
@@ -474,18 +472,14 @@ def search(
     """
     race_options: dict[str, Any] = {"which": which, "n_seeds": n_seeds, "confidence": confidence}
     race_options |= {"network_within": network_within, "vary": vary, "first_result": first_result}
-    read = partial(read_options, search, options, config)
-    with ErrorCollector() as errors:
-        race_options = errors.collect("", lambda: check_race(**race_options))
-        execution, changed = errors.collect(
-            "", lambda: options_over(read, networks), default=(None, None)
-        )
-        requested = errors.collect(
-            "", lambda: add_schedulers(schemes, scheduler, signals), default=["rr"]
-        )
-        subjects, base = errors.collect(
-            "", lambda: resolve_compared(pages, requested, baseline), default=(None, None)
-        )
+    if schemes is None and client is None and server is None:
+        schemes = DEPLOYABLE
+    race_options = check_race(**race_options)
+    if networks is not None:
+        check_arguments(InputError, networks=(NETWORK_NAMES, networks))
+    execution, changed = read_options(search, options, config)
+    requested = add_schedulers(schemes, scheduler, signals, client=client, server=server)
+    subjects, base = resolve_compared(pages, requested, baseline)
     with LoadRunner(execution, _measured) as runner:
         loads = _make_loads(subjects, base, changed, race_options, runner)
         result = loads.search(
@@ -494,18 +488,6 @@ def search(
     quiet = replace(execution, progress=False)
     fits = fidelities(loads.pages, quiet, browser=changed.browser_model)
     return replace(result, fidelity=fits)
-
-
-def options_over(
-    read: Callable[[], tuple[Execution, LoadConfig]], networks: Sequence[str] | None
-) -> tuple[Execution, LoadConfig]:
-    """Return the options that *read* returns, after checking them over each of *networks*."""
-    with ErrorCollector() as errors:
-        execution, config = errors.collect("", read, default=(None, LoadConfig()))
-        errors.collect(
-            "networks", lambda: over_networks(config, () if networks is None else networks)
-        )
-    return execution, config
 
 
 def _make_loads(
@@ -544,6 +526,7 @@ def network_uncertainty(pages: Iterable[Page], config: LoadConfig) -> float:
     It is that of the recording whose estimates are furthest apart.
 
     >>> import h3sim
+    >>> from h3sim.load import LoadConfig
     >>> network_uncertainty([h3sim.load_page("davies-meenan")], LoadConfig())
     1.0
     """
@@ -580,9 +563,9 @@ def _search_row(arm: Arm, row: ArmRow) -> SearchRow:
     return SearchRow(arm.name, row.n, ratio, low, high, row.is_worse, needs_server_knowledge)
 
 
-def _with_seed(config: LoadConfig, number: int) -> LoadConfig:
-    """Return *config* with its seed increased by *number*."""
-    return replace(config, seed=config.seed + number)
+def _with_seed(spec: LoadSpec, number: int) -> LoadSpec:
+    """Return *spec* with its seed increased by *number*."""
+    return replace(spec, seed=spec.seed + number) if number else spec
 
 
 def _has_bytes(page: Page, which: Which) -> bool:
@@ -611,15 +594,27 @@ class _SearchLoads:
         self, config: LoadConfig, n_seeds: int, confidence: float, networks: Iterable[str] | None
     ) -> SearchResult:
         """Run the race; return its result, and what the winner loses on other *networks*."""
-        outcome = self._race(config, n_seeds, confidence)
-        robustness: tuple[RobustnessRow, ...] = ()
-        if networks is not None:
-            robustness = tuple(self._robustness(outcome.best, config, networks, confidence))
+        loads = [self._arms_of(page, config) for page in self.pages]
+        conditions: list[tuple[str, list[Arms]]] = []
+        if networks is not None:  # resolved before anything runs: a mistake is found at once
+            first_arms = [of_page[0] for of_page in loads]
+            conditions = [
+                (name, [*map(self._arms_of, pages, configs)])
+                for name, pages, configs in other_conditions(
+                    first_arms, config, dict.fromkeys(networks)
+                )
+            ]
+        outcome = self._race(loads, n_seeds, confidence)
+        robustness = [
+            self._robustness_row(name, self._logs(of_condition), outcome.best, confidence)
+            for name, of_condition in conditions
+        ]
+        if networks is not None and len(self.pages) >= _MIN_PAGES_TO_SPLIT:
+            robustness.append(self._other_half(loads, confidence))
         best = self.arms[outcome.best]
         # A load that measures nothing, for the complete configuration of the winner, which is the
         # same for all pages.
-        task = LoadTask(self.pages[0], best.scheme, best.config(config), _NO_QUANTITY)
-        (described,) = self.runner.run([task])
+        (described,) = self.runner.run([LoadTask(loads[0][outcome.best], _NO_QUANTITY)])
         of_guesses = self._guess_races(outcome)
         covering = sorted(
             (
@@ -656,9 +651,17 @@ class _SearchLoads:
         varied = varied_network(self.network_within)
         return {**words, **({"varied": varied} if varied else {}), "seed": seeds}
 
-    def _race(self, config: LoadConfig, n_seeds: int, confidence: float) -> Race:
+    def _arms_of(self, page: Page, config: LoadConfig) -> Arms:
+        """Return the load of *page* with each arm, resolved once for arms of the same options."""
+        loads: list[LoadSpec] = []
+        for options, arms in itertools.groupby(self.arms, lambda arm: arm.options):
+            first, *others = arms
+            spec = resolve(page, first.scheme, replace(config, **options) if options else config)
+            loads += (spec, *(spec.with_scheme(arm.scheme) for arm in others))
+        return loads
+
+    def _race(self, loads: Sequence[Arms], n_seeds: int, confidence: float) -> Race:
         """Return the outcome of the race; an instance is a page with a seed (pages vary faster)."""
-        pages = self.pages
 
         def logs(pairs: Sequence[tuple[int, int]]) -> list[float]:
             """Return the logarithms of ByteIndexes for pairs of arm and instance."""
@@ -667,8 +670,8 @@ class _SearchLoads:
             others = [(arm, instance) for arm, instance in pairs if instance > 0]
             # The first instance runs first, for the preview.
             for some in filter(None, (first, others)):
-                loads = ((pages[n % len(pages)], arm, config_of_instance(n)) for arm, n in some)
-                measured = self._measure_loads(loads, self.which)
+                specs = [load_of(arm, instance) for arm, instance in some]
+                measured = self._measure_loads(specs, self.which)
                 for pair, row in zip(some, measured, strict=True):
                     log_by_pair[pair] = row["log"]
                     self.guess_logs[pair] = row["guesses"] or [row["log"]] * len(GUESSES)
@@ -676,17 +679,14 @@ class _SearchLoads:
                     self.first_result(self._preview([log_by_pair[pair] for pair in first]))
             return [log_by_pair[pair] for pair in pairs]
 
-        def config_of_instance(instance: int) -> LoadConfig:
-            seed, page = divmod(instance, len(pages))
-            seeded = _with_seed(config, seed)
-            if self.network_within > 1:
-                resolved = config_for(pages[page], seeded)
-                seeded = with_drawn_network(resolved, self.network_within)
-            return seeded
+        def load_of(arm: int, instance: int) -> LoadSpec:
+            seed, page = divmod(instance, len(loads))
+            spec = _with_seed(loads[page][arm], seed)
+            return with_drawn_network(spec, self.network_within) if is_drawn else spec
 
-        same_config = partial(_same_config, config)
-        self.is_random = self.network_within > 1 or self._varies(pages, same_config, n_seeds)
-        n_arms, n_instances = len(self.arms), (n_seeds if self.is_random else 1) * len(pages)
+        is_drawn = self.network_within > 1
+        self.is_random = is_drawn or self._varies(loads, n_seeds)
+        n_arms, n_instances = len(self.arms), (n_seeds if self.is_random else 1) * len(loads)
         self.runner.expect(n_arms * n_instances)
         return race(n_arms, logs, n_instances, confidence=confidence, is_random=self.is_random)
 
@@ -754,49 +754,35 @@ class _SearchLoads:
             result = f"{names[0]} and {names[rival]} are equal"
         return f"after one load of each scheme: {result}"
 
-    def _varies(self, pages: Sequence[Page], config_of_page: ConfigOfPage, n_seeds: int) -> bool:
-        """Return whether one of *n_seeds* seeds changes the load of one of *pages*."""
-        for number, page in enumerate(pages):
-            config = config_of_page(page)
-            is_lossy = may_lose(config_for(page, config))
+    def _varies(self, loads: Sequence[Arms], n_seeds: int) -> bool:
+        """Return whether one of *n_seeds* seeds changes the load of one of the pages."""
+        for number, (spec, *_) in enumerate(loads):
+            is_lossy = _loss(spec.network) > 0
             if number and not is_lossy:  # without loss the first page tells it for all
                 continue
             # Usually two seeds tell it; with little loss, both loads may have lost nothing.
             more_seeds = range(2, max(2, n_seeds) if is_lossy else 2)
-            first, second = self._digests(page, config, (0, 1))
+            first, second = self._digests(spec, (0, 1))
             if first != second:
                 return True
-            if any(self._digests(page, config, (seed,)) != [first] for seed in more_seeds):
+            if any(self._digests(spec, (seed,)) != [first] for seed in more_seeds):
                 return True
         return False
 
-    def _digests(self, page: Page, config: LoadConfig, seeds: Iterable[int]) -> list[str]:
+    def _digests(self, spec: LoadSpec, seeds: Iterable[int]) -> list[str]:
         """Return the digests of traces: ByteIndexes may be equal although packets were lost."""
-        loads = [(page, 0, _with_seed(config, seed)) for seed in seeds]
-        return [measured["digest"] for measured in self._measure_loads(loads, _DIGEST)]
+        specs = [_with_seed(spec, seed) for seed in seeds]
+        return [measured["digest"] for measured in self._measure_loads(specs, _DIGEST)]
 
-    def _log_indexes(self, loads: Iterable[tuple[Page, int, LoadConfig]]) -> list[float]:
+    def _log_indexes(self, specs: Iterable[LoadSpec]) -> list[float]:
         """Return the logarithms of the ByteIndexes of loads."""
-        return [measured["log"] for measured in self._measure_loads(loads, self.which)]
+        return [measured["log"] for measured in self._measure_loads(specs, self.which)]
 
-    def _robustness(
-        self, chosen: int, config: LoadConfig, networks: Iterable[str], confidence: float
-    ) -> Iterator[RobustnessRow]:
-        """Yield the loss of the arm *chosen* under other conditions."""
-        for name, config_of_page, pages in other_conditions(self.pages, config, networks):
-            logs = self._logs(pages, config_of_page)
-            yield self._robustness_row(name, logs, chosen, confidence)
-        if len(self.pages) >= _MIN_PAGES_TO_SPLIT:
-            yield self._other_half(config, confidence)
-
-    def _other_half(self, config: LoadConfig, confidence: float) -> RobustnessRow:
+    def _other_half(self, loads: Sequence[Arms], confidence: float) -> RobustnessRow:
         """Return the loss on half of the pages of the arm that is best for the other half."""
         # By digest, which is independent of the order, the sizes and the names of pages.
-        shuffled = sorted(self.pages, key=lambda page: page.digest)
-        one, other = (
-            self._logs(half, partial(_same_config, config))
-            for half in (shuffled[0::2], shuffled[1::2])
-        )
+        shuffled = sorted(loads, key=lambda arms: arms[0].page.digest)
+        one, other = self._logs(shuffled[0::2]), self._logs(shuffled[1::2])
         return self._robustness_row("chosen by other pages", other, _best_arm(one), confidence)
 
     def _robustness_row(
@@ -814,29 +800,21 @@ class _SearchLoads:
         loss = math.exp(math.fsum(differences) / len(differences)) - 1
         return RobustnessRow(changed, self.arms[best].name, loss, low, high)
 
-    def _logs(self, pages: Sequence[Page], config_of_page: ConfigOfPage) -> list[list[float]]:
+    def _logs(self, loads: Sequence[Arms]) -> list[list[float]]:
         """Return logarithms of ByteIndexes at a few seeds, one list per arm.
 
         A list has the mean over seeds of each page or, for a single page, each seed.
         """
-        is_random = self._varies(pages, config_of_page, _ROBUSTNESS_SEEDS)
-        n_seeds = _ROBUSTNESS_SEEDS if is_random else 1
-        cells = itertools.product(range(len(self.arms)), pages, range(n_seeds))
-        logs = self._log_indexes(
-            (page, arm, _with_seed(config_of_page(page), n)) for arm, page, n in cells
-        )
-        if len(pages) > 1:
+        n_seeds = _ROBUSTNESS_SEEDS if self._varies(loads, _ROBUSTNESS_SEEDS) else 1
+        cells = itertools.product(range(len(self.arms)), loads, range(n_seeds))
+        logs = self._log_indexes(_with_seed(arms[arm], n) for arm, arms, n in cells)
+        if len(loads) > 1:
             logs = [math.fsum(some) / n_seeds for some in _parts(logs, n_seeds)]
         return _parts(logs, len(logs) // len(self.arms))
 
-    def _measure_loads(
-        self, loads: Iterable[tuple[Page, int, LoadConfig]], quantity: str
-    ) -> list[dict[str, Any]]:
-        """Run loads, each of a page with an arm; return *quantity* of each."""
-        tasks = [
-            LoadTask(page, self.arms[arm].scheme, self.arms[arm].config(config), quantity)
-            for page, arm, config in loads
-        ]
+    def _measure_loads(self, specs: Iterable[LoadSpec], quantity: str) -> list[dict[str, Any]]:
+        """Run loads, and return *quantity* of each."""
+        tasks = [LoadTask(spec, quantity) for spec in specs]
         self.n_loads += len(tasks)
         return self.runner.run(tasks)
 
@@ -933,10 +911,6 @@ class Arm:
     name: str
     scheme: Scheme
     options: Mapping[str, Any] = field(default_factory=dict)
-
-    def config(self, config: LoadConfig) -> LoadConfig:
-        """Return *config* with the options of this arm."""
-        return replace(config, **self.options) if self.options else config
 
 
 def arms_of(schemes: Sequence[Scheme], vary: Mapping[str, Sequence[Any]]) -> list[Arm]:

@@ -10,20 +10,27 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from h3sim._version import __version__
-from h3sim.load.load_config import LoadConfig, with_fields
+from h3sim.load.load_config import LoadConfig, refuse_unknown
 from h3sim.load.options import check_some
-from h3sim.load.run import PageLike, SchemeLike, resolve_pages, resolve_scheme, resolve_schemes
+from h3sim.load.run import (
+    PageLike,
+    SchemeLike,
+    resolve,
+    resolve_pages,
+    resolve_scheme,
+    resolve_schemes,
+)
 from h3sim.page import UNCHANGED, Kind, Page, page_from_dict
-from h3sim.schema.arguments import ErrorCollector, check_arguments
+from h3sim.schema.arguments import check_arguments, shows_fields
 from h3sim.schema.output import COUNT, TEXT, VERSION, ObjectType, OutputSchema, Property, rows_of
 from h3sim.schema.values import Choice, Number
 from h3sim.schemes import RecordedBy, RecordedTreeClass, SignalKind, recorded_class
 from h3sim.signals import Eps
 from h3sim.study.rows import CONFIGURATION
-from h3sim.study.runner import Execution, LoadRunner, LoadTask, read_options, with_loads
+from h3sim.study.runner import Execution, LoadRunner, LoadTask, read_options, shows_loads
 from h3sim.trace import Rows
 from h3sim.values.errors import InputError
 from h3sim.values.units import to_ms
@@ -33,6 +40,7 @@ if TYPE_CHECKING:
 
     from h3sim.load import Load
     from h3sim.schemes import PriorityClass, Scheme
+    from h3sim.study.study_keywords import ExecutionKeywords, StudyKeywords
 
 
 LATE_KINDS = ("stylesheet", "script", "font", "image")
@@ -115,13 +123,13 @@ class PrioritizationTest:
         return f"<PrioritizationTest: {self.n_passed} of {len(self.rows)} pass>"
 
 
-@with_loads
+@shows_loads
 def prioritization_test(
     schemes: SchemeLike | Iterable[SchemeLike] = "servers",
     *,
     late: str = "stylesheet",
     config: LoadConfig | None = None,
-    **options: Any,
+    **options: Unpack[StudyKeywords],
 ) -> PrioritizationTest:
     """Run the prioritization test of Davies and Meenan on servers.
 
@@ -138,17 +146,15 @@ def prioritization_test(
     >>> prioritization_test(["chrome-eps", "rr"]).rows[0].passes
     True
     """
-    with ErrorCollector() as errors:
-        errors.collect("", lambda: check_arguments(InputError, late=(Choice(LATE_KINDS), late)))
-        execution, base_config = errors.collect(
-            "", lambda: read_options(prioritization_test, options, config), default=(None, None)
-        )
-        selected = errors.collect("schemes", lambda: resolve_schemes(schemes), default=(None,))
-        errors.collect("", lambda: check_some(schemes=selected))
+    check_arguments(InputError, late=(Choice(LATE_KINDS), late))
+    execution, base_config = read_options(prioritization_test, options, config)
+    selected = resolve_schemes(schemes)
+    check_some(schemes=selected)
     pages = server_test_page(late), server_test_page(late, n_early=0)
     with LoadRunner(execution, _measured) as runner:
+        specs = [resolve(page, selected[0], base_config) for page in pages]
         measured = runner.run(
-            [LoadTask(page, scheme, base_config) for scheme in selected for page in pages]
+            [LoadTask(spec.with_scheme(scheme)) for scheme in selected for spec in specs]
         )
     of_test, of_late_alone = measured[::2], measured[1::2]
     rows = [
@@ -303,9 +309,12 @@ class SchemeValidation:
         return f"<SchemeValidation of {self.scheme}: {total.agree} of {total.recorded} agree>"
 
 
-@with_fields(Execution)
+@shows_fields(Execution)
 def validate_scheme(
-    pages: PageLike | Iterable[PageLike], *, scheme: SchemeLike = "chrome-eps", **execution: Any
+    pages: PageLike | Iterable[PageLike],
+    *,
+    scheme: SchemeLike = "chrome-eps",
+    **execution: Unpack[ExecutionKeywords],
 ) -> SchemeValidation:
     """Compare *scheme*'s rules with the recorded priorities of each request in *pages*.
 
@@ -320,17 +329,16 @@ def validate_scheme(
     >>> validate_scheme("davies-meenan")
     <SchemeValidation of chrome-eps: 0 of 0 agree>
     """
-    with ErrorCollector() as errors:
-        selected = errors.collect("scheme", lambda: _scheme_with_rules(scheme))
-        resolved_pages = errors.collect("pages", lambda: resolve_pages(pages))
-        run_with = errors.collect("", lambda: Execution(**execution))
+    refuse_unknown(validate_scheme, execution)
+    selected, resolved_pages = _scheme_with_rules(scheme), resolve_pages(pages)
+    run_with = Execution(**execution)
     # A scheme uses either its rules or recorded priorities, which take precedence.
     by_rules = replace(selected, recorded=None)
     by_recording = replace(selected, recorded=_browser_of(selected))
     recorded = [page for page in resolved_pages if any(each.recorded for each in page.resources)]
     fifo = resolve_scheme("fifo")
     with LoadRunner(run_with, _requested) as runner:
-        replays = runner.run([LoadTask(page, fifo, LoadConfig()) for page in recorded])
+        replays = runner.run([LoadTask(resolve(page, fifo, LoadConfig())) for page in recorded])
     by_page = [
         [*_priorities(page, replay["resources"], by_rules, by_recording)]
         for page, replay in zip(recorded, replays, strict=True)

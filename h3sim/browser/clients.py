@@ -9,7 +9,7 @@ import enum
 from typing import NamedTuple
 
 
-class Client(enum.Enum):
+class BrowserFamily(enum.Enum):
     """A browser, all versions of it on all systems."""
 
     CHROME = "chrome"
@@ -37,47 +37,47 @@ class Capability(NamedTuple):
 
 
 _COMPAT = "MDN browser-compat-data"
-_SINCE: dict[Feature, tuple[str, dict[Client, str | None]]] = {
+_SINCE: dict[Feature, tuple[str, dict[BrowserFamily, str | None]]] = {
     Feature.HINTED_PRELOAD: (
         "http.status.103.preload",
-        {Client.CHROME: "103", Client.FIREFOX: "123", Client.SAFARI: None},
+        {BrowserFamily.CHROME: "103", BrowserFamily.FIREFOX: "123", BrowserFamily.SAFARI: None},
     ),
     Feature.HINTED_PRECONNECT: (
         "http.status.103.preconnect",
-        {Client.CHROME: "103", Client.FIREFOX: "120", Client.SAFARI: "17"},
+        {BrowserFamily.CHROME: "103", BrowserFamily.FIREFOX: "120", BrowserFamily.SAFARI: "17"},
     ),
     Feature.PRELOAD: (
         "html.elements.link.rel.preload",
-        {Client.CHROME: "50", Client.FIREFOX: "85", Client.SAFARI: "11.1"},
+        {BrowserFamily.CHROME: "50", BrowserFamily.FIREFOX: "85", BrowserFamily.SAFARI: "11.1"},
     ),
     Feature.PRECONNECT: (
         "html.elements.link.rel.preconnect",
-        {Client.CHROME: "46", Client.FIREFOX: "39", Client.SAFARI: "11.1"},
+        {BrowserFamily.CHROME: "46", BrowserFamily.FIREFOX: "39", BrowserFamily.SAFARI: "11.1"},
     ),
     Feature.FETCHPRIORITY: (
         "html.elements.img.fetchpriority",
-        {Client.CHROME: "102", Client.FIREFOX: "132", Client.SAFARI: "17.2"},
+        {BrowserFamily.CHROME: "102", BrowserFamily.FIREFOX: "132", BrowserFamily.SAFARI: "17.2"},
     ),
     Feature.LAZY: (
         "html.elements.img.loading",
-        {Client.CHROME: "77", Client.FIREFOX: "75", Client.SAFARI: "15.4"},
+        {BrowserFamily.CHROME: "77", BrowserFamily.FIREFOX: "75", BrowserFamily.SAFARI: "15.4"},
     ),
 }
 """By feature: the key in that data, and the first version of each browser."""
-CAPABILITIES: dict[Client, dict[Feature, Capability]] = {
+CAPABILITIES: dict[BrowserFamily, dict[Feature, Capability]] = {
     client: {
         feature: Capability(since[client], f"{_COMPAT}: {key}")
         for feature, (key, since) in _SINCE.items()
     }
-    for client in Client
+    for client in BrowserFamily
 }
 """Capabilities of each browser, as of the date of each entry."""
 
 
-def supports(client: Client, feature: Feature) -> bool:
+def supports(client: BrowserFamily, feature: Feature) -> bool:
     """Return whether the current version of a browser does what *feature* asks for.
 
-    >>> [supports(client, Feature.HINTED_PRELOAD) for client in Client]
+    >>> [supports(client, Feature.HINTED_PRELOAD) for client in BrowserFamily]
     [True, True, False]
     """
     return CAPABILITIES[client][feature].since is not None

@@ -5,26 +5,46 @@ from __future__ import annotations
 import codecs
 import json
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from h3sim import transport
 from h3sim.catalog.resources import root
 from h3sim.page import Page, page_from_dict, read_page
 from h3sim.page.categories import SIZES, size_class
 from h3sim.schema import format_value, open_input, parse_toml, read_text, shown_path
+from h3sim.schema.arguments import ErrorCollector
 from h3sim.schema.fields import declare, read_document, validate
 from h3sim.schema.files import GZIP_MAGIC, ZIP_MAGIC
 from h3sim.schema.values import ListOf, TableOf, Text
-from h3sim.schemes.model import Scheme, read_scheme, scheme_from_toml
+from h3sim.schemes.halves import (
+    Client,
+    Server,
+    client_from_toml,
+    client_of,
+    name_of_pair,
+    pair_document,
+    server_from_toml,
+    server_of,
+)
+from h3sim.schemes.model import FORMAT as SCHEME
+from h3sim.schemes.model import Scheme, scheme_from_dict
 from h3sim.transport import Network, network_from_toml, read_network
-from h3sim.values.errors import InputError, NetworkError, PageError, UnknownNameError
+from h3sim.values.errors import (
+    InputError,
+    NetworkError,
+    PageError,
+    SchemeError,
+    UnknownNameError,
+    ValidationIssue,
+)
 from h3sim.values.table import Listing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
     from importlib.resources.abc import Traversable
 
     from h3sim.transport import TransportProfile
@@ -59,7 +79,17 @@ def shipped_sets() -> NameSets:
     return read_document(NameSets, document, InputError, source=_SETS_FILE)
 
 
+HalfLike: TypeAlias = "str | Path"
+"""The name of a client or a server, or the path of its file."""
 ValueT = TypeVar("ValueT")
+DEFAULT_CLIENT = "chrome"
+"""The client before a server if none is named: today's Chrome."""
+DEFAULT_SERVER = "rfc9218"
+"""The server behind a client if none is named."""
+_BEFORE = " before "
+"""Between the client and the server in the name of a pair."""
+_ALL = "all"
+"""Names all shipped clients or servers."""
 _CORPUS_SET = "corpus"
 """Name of the set of all shipped pages except the made-up ones."""
 _RECORDING_EXTENSIONS = (".har", ".har.gz", ".har.zip", ".html", ".htm")
@@ -134,7 +164,7 @@ class _ShippedFolder(Generic[ValueT]):
         return Listing(map(self.shipped, names or sorted(self.files)), also=also)
 
 
-# All four kinds are cached: their values are immutable, and parsed once per process, not per load.
+# All kinds are cached: their values are immutable, and parsed once per process, not per load.
 @cache
 def _parse_page(text: str, *, source: str) -> Page:
     return page_from_dict(json.loads(text), source=source)
@@ -145,9 +175,34 @@ def _parse_profile(text: str, *, source: str) -> TransportProfile:
     return transport.profile_from_toml(text, source=source)
 
 
+@cache
+def scheme_from_toml(text: str, *, source: str) -> Scheme:
+    """Return the scheme in *text*, whose halves may be named.
+
+    Raises:
+        SchemeError: listing every error.
+    """
+    document = parse_toml(text, SchemeError, source=source)
+    own = {key: value for key, value in document.items() if key not in ("client", "server")}
+    if len(own) < len(document):
+        halves: dict[str, Any] = {"client": load_client, "server": load_server}
+        found, problems = {}, []
+        for key, load in halves.items():
+            try:
+                found[key] = load(document[key]) if key in document else None
+            except UnknownNameError as error:
+                problems.append(ValidationIssue(key=key, message=str(error)))
+        if problems:
+            raise SchemeError(problems, source)
+        own = pair_document(found["client"], found["server"], own)
+    return scheme_from_dict(own, source=source)
+
+
 _PAGES = _ShippedFolder("page", "corpora", ".json", _parse_page)
 _NETWORKS = _ShippedFolder("network", "models/networks", ".toml", cache(network_from_toml))
-_SCHEMES = _ShippedFolder("scheme", "models/schemes", ".toml", cache(scheme_from_toml))
+_SCHEMES = _ShippedFolder("scheme", "models/schemes", ".toml", scheme_from_toml)
+_CLIENTS = _ShippedFolder("client", "models/clients", ".toml", cache(client_from_toml))
+_SERVERS = _ShippedFolder("server", "models/servers", ".toml", cache(server_from_toml))
 _PROFILES = _ShippedFolder("profile", "models/profiles", ".toml", _parse_profile)
 
 
@@ -223,16 +278,114 @@ def load_network(name: str | Path) -> Network:
 
 
 def load_scheme(name: str | Path) -> Scheme:
-    """Return the shipped scheme of that name, or the one in the file at that path.
+    """Return the shipped scheme of that name, the one in the file at that path, or a pair.
+
+    A pair is a client before a server, each as `load_client` and `load_server` take them.
 
     Raises:
-        UnknownNameError: if there is neither.
+        UnknownNameError: if there is none of these.
         SchemeError: listing every error in the file.
 
     >>> load_scheme("p+").mechanism.value
     'tree'
+    >>> load_scheme("safari before nghttp3").turn.size_bytes
+    800
     """
+    if _is_pair(name):
+        client, _, server = str(name).partition(_BEFORE)
+        return _pair(load_client(client), load_server(server))
     return _SCHEMES.load(name, read_scheme)
+
+
+def _is_pair(name: object) -> bool:
+    return isinstance(name, str) and _BEFORE in name and not os.path.isfile(name)  # noqa: PTH113
+
+
+def read_scheme(path: str | Path) -> Scheme:
+    """Return the scheme in the file at *path*.
+
+    Raises:
+        SchemeError: if the file cannot be read or is invalid, listing every error.
+    """
+    return scheme_from_toml(read_text(path, SchemeError), source=str(path))
+
+
+@cache
+def _pair(client: Client, server: Server) -> Scheme:
+    document = pair_document(client, server, name_of_pair(client, server))
+    return scheme_from_dict(document, source=document["name"])
+
+
+def load_client(name: str | Path) -> Client:
+    """Return the shipped client of that name, the one in the file at that path, or a scheme's.
+
+    Raises:
+        UnknownNameError: if there is none of these.
+        SchemeError: listing every error in the file.
+
+    >>> load_client("chrome").eps.signal_names["lowest"], load_client("bucket-html").name
+    ('lowest', 'bucket-html')
+    """
+    if isinstance(name, str) and name not in _CLIENTS.files and name in _SCHEMES.files:
+        return client_of(_SCHEMES.shipped(name))
+    return _CLIENTS.load(
+        name, lambda path: client_from_toml(read_text(path, SchemeError), source=str(path))
+    )
+
+
+def load_server(name: str | Path) -> Server:
+    """Return the shipped server of that name, the one in the file at that path, or a scheme's.
+
+    Raises:
+        UnknownNameError: if there is none of these.
+        SchemeError: listing every error in the file.
+
+    >>> load_server("nghttp3").reads, load_server("fifo").mechanism.value
+    (<Reads.EPS: 'eps'>, 'fifo')
+    """
+    if isinstance(name, str) and name not in _SERVERS.files and name in _SCHEMES.files:
+        return server_of(_SCHEMES.shipped(name))
+    return _SERVERS.load(
+        name, lambda path: server_from_toml(read_text(path, SchemeError), source=str(path))
+    )
+
+
+def pair_names(
+    client: HalfLike | Iterable[HalfLike] | None, server: HalfLike | Iterable[HalfLike] | None
+) -> tuple[str, ...]:
+    """Return the names of the pairs of each client and each server, for `load_scheme`.
+
+    "all" means all that are shipped; None is `DEFAULT_CLIENT` or `DEFAULT_SERVER`.
+
+    Raises:
+        InputError: listing every unknown name.
+        UnknownNameError: if the only error is an unknown name.
+
+    >>> pair_names(["chrome", "firefox"], "quic-go")
+    ('chrome before quic-go', 'firefox before quic-go')
+    """
+    clients = _each(DEFAULT_CLIENT if client is None else client, _CLIENTS)
+    servers = _each(DEFAULT_SERVER if server is None else server, _SERVERS)
+    with ErrorCollector() as errors:
+        for one in clients:
+            errors.collect("client", partial(load_client, one))
+        for other in servers:
+            errors.collect("server", partial(load_server, other))
+    return tuple(f"{one}{_BEFORE}{other}" for one in clients for other in servers)
+
+
+def _each(names: HalfLike | Iterable[HalfLike], folder: _ShippedFolder[Any]) -> list[str]:
+    given: object = names  # callers may ignore the annotation
+    listed: list[Any] = [given]
+    if isinstance(given, Iterable) and not isinstance(given, str | bytes | os.PathLike):
+        listed = list(given)
+    found: list[str] = []
+    for name in listed:
+        if not isinstance(name, str | os.PathLike):
+            message = f"must be a name or a path, is {format_value(name)}"
+            raise InputError.at(folder.kind, message)
+        found += sorted(folder.files) if name == _ALL else [os.fspath(name)]
+    return found
 
 
 def load_profile(name: str | Path) -> TransportProfile:
@@ -270,6 +423,16 @@ def list_schemes() -> Listing[Scheme]:
     in_sets = (name for names in shipped_sets().schemes.values() for name in names)
     names = dict.fromkeys((*in_sets, *sorted(_SCHEMES.files)))  # a scheme may be in several sets
     return _SCHEMES.listing("mechanism", "signalling", "source", names=names)
+
+
+def list_clients() -> Listing[Client]:
+    """Return the shipped clients, by name."""
+    return _CLIENTS.listing("version", "date", "source")
+
+
+def list_servers() -> Listing[Server]:
+    """Return the shipped servers, by name."""
+    return _SERVERS.listing("version", "date", "mechanism", "reads", "source")
 
 
 def scheme_set(name: str) -> tuple[str, ...] | None:
@@ -321,7 +484,7 @@ def page_set_names() -> tuple[str, ...]:
 def text_of(kind: str, name: str) -> str:
     """Return the text of the file that `load_<kind>(name)` reads.
 
-    *kind* is "page", "network", "scheme" or "profile".
+    *kind* is "page", "network", "scheme", "client", "server" or "profile".
 
     Raises:
         UnknownNameError: if there is no such name or file.
@@ -330,8 +493,17 @@ def text_of(kind: str, name: str) -> str:
     >>> text_of("scheme", "rr").splitlines()[0]
     'format = "h3sim-scheme/1"'
     """
-    folders = {folder.kind: folder for folder in (_PAGES, _NETWORKS, _SCHEMES, _PROFILES)}
+    known = (_PAGES, _NETWORKS, _SCHEMES, _CLIENTS, _SERVERS, _PROFILES)
+    folders = {folder.kind: folder for folder in known}
+    if kind == "scheme" and _is_pair(name):
+        scheme, (client, _, server) = load_scheme(name), name.partition(_BEFORE)
+        described = {key: getattr(scheme, key) for key in ("name", "title", "source")}
+        keys = {"format": SCHEME, **described, "client": client, "server": server}
+        # JSON's strings are TOML's.
+        return "".join(f"{key} = {json.dumps(text)}\n" for key, text in keys.items())
     folder: _ShippedFolder[Any] = folders[kind]
+    if kind in ("client", "server") and name not in folder.files and name in _SCHEMES.files:
+        folder = _SCHEMES
     return folder.text(name) if folder.is_shipped(name) else read_text(name, InputError)
 
 

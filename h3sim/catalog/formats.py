@@ -8,7 +8,8 @@ from h3sim.page import schema
 from h3sim.page.model import FORMAT as PAGE
 from h3sim.schema.output import COUNT, NUMBER, TEXT, ObjectType, OutputSchema, Property, schema_of
 from h3sim.schema.values import ListOf
-from h3sim.schemes import Scheme
+from h3sim.schemes import Client, Scheme, Server
+from h3sim.schemes.halves import CLIENT, SERVER
 from h3sim.schemes.model import FORMAT as SCHEME
 from h3sim.transport import Network, TransportProfile
 from h3sim.transport.network import FORMAT as NETWORK
@@ -21,20 +22,46 @@ def schemas() -> dict[str, dict[str, Any]]:
     They are generated from the declarations of the files. Rules between values are checked only
     when a file is read.
 
-    >>> list(schemas())
-    ['h3sim-page/1', 'h3sim-scheme/1', 'h3sim-network/1', 'h3sim-profile/1']
+    >>> [*schemas()]  # doctest: +NORMALIZE_WHITESPACE
+    ['h3sim-page/1', 'h3sim-scheme/1', 'h3sim-client/1', 'h3sim-server/1', 'h3sim-network/1',
+    'h3sim-profile/1']
     """
     return {
         PAGE: schema(),
-        SCHEME: schema_of(Scheme, SCHEME, title="A scheme for h3sim"),
+        SCHEME: _with_named_halves(schema_of(Scheme, SCHEME, title="A scheme for h3sim")),
+        CLIENT: schema_of(Client, CLIENT, title="A client for h3sim"),
+        SERVER: schema_of(Server, SERVER, title="A server for h3sim"),
         NETWORK: schema_of(Network, NETWORK, title="A network for h3sim"),
         PROFILE: schema_of(TransportProfile, PROFILE, title="A transport profile for h3sim"),
     }
 
 
+_HALVES = {
+    "client": {"type": "string", "description": "the client whose classes and signals it has"},
+    "server": {"type": "string", "description": "the server whose mechanism it has"},
+}
+_KEYS_OF_HALVES = {"signalling": "client", "classes": "client", "mechanism": "server"}
+"""The keys that a scheme file needs where it does not name that half."""
+
+
+def _with_named_halves(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of scheme files, in which a name may replace the keys of a half."""
+    schema["properties"] |= _HALVES
+    schema["required"] = [key for key in schema["required"] if key not in _KEYS_OF_HALVES]
+    schema["allOf"] = [
+        {"anyOf": [{"required": [key]}, {"required": [half]}]}
+        for key, half in _KEYS_OF_HALVES.items()
+    ]
+    return schema
+
+
 _ROW_PROPERTIES = {
     "title": TEXT,
+    "version": TEXT,
+    "date": TEXT,
     "mechanism": TEXT,
+    "reads": TEXT,
+    "signals": TEXT,
     "signalling": TEXT,
     "placeholders": COUNT,
     "down_mbps": NUMBER,

@@ -129,13 +129,11 @@ def _display_name(action: argparse.Action) -> str:
 
 
 def _hint_for_flag(flag: str, known: Mapping[str, Any]) -> str:
-    """Return a hint on an unknown flag for the end of a message: its new form, or similar flags."""
+    """Return a hint on an unknown flag for the end of a message: similar flags."""
     # Lazy, like the next import: for errors only.
-    from h3sim.load.load_config import RENAMED_FLAGS, LoadConfig, meant_by
+    from h3sim.load.load_config import LoadConfig, meant_by
     from h3sim.load.options import flags_of
 
-    if flag in RENAMED_FLAGS:
-        return f"; {flag} was renamed to {RENAMED_FLAGS[flag]}"
     if meant := meant_by(flag, (name for name in known if name.startswith("--"))):
         return f"; did you mean {' or '.join(meant)}?"
     if flag == "--set" and "--help-all" in known:

@@ -429,6 +429,7 @@ def plot_paths(path: str, names: Sequence[str]) -> list[Path]:
     shared.PAGES,
     shared.marks(),
     shared.schemes(),
+    shared.Halves(),
     shared.scheduler_process(
         "compare a driver (docs/conformance-protocol.md), too: it schedules for the clients"
         " of the first scheme"

@@ -6,13 +6,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from h3sim import catalog
 from h3sim.catalog.resources import root
 from h3sim.cli import common, output
 from h3sim.cli.command import FAILED, Argument, Options, command
 from h3sim.headers import CODEC_NAMES, CodecSettings, HeaderCompression, codec_scheme
 from h3sim.headers.base import HeaderListError, HeaderLists
 from h3sim.importers.header_lists import read_exchanges
-from h3sim.load.load_config import NETWORK_FOR_HEADER_LISTS, LoadConfig
+from h3sim.load.network_path import NETWORK_FOR_HEADER_LISTS
 from h3sim.schema import join_words, shown_path
 from h3sim.schema.values import Integer, Number, Share
 from h3sim.study.header_study import header_rows, rows_to_dict
@@ -54,7 +55,7 @@ def _check_network(options: Options) -> None:
             raise InputError.at("--network", "goes only with --model quic")
         return
     network = options.network or _DEFAULT_NETWORK
-    if LoadConfig(network=network, loss=_SOME_LOSS).path.named.independent_packets is not None:
+    if catalog.load_network(network).independent_packets is not None:
         message = f"{network} cannot carry QUIC packets: choose another network"
         raise InputError.at("--network", message)
 

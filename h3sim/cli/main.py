@@ -88,27 +88,12 @@ COMMANDS = {
     "show": ("show", "show one page, scheme, network or profile in full"),
 }
 """Commands in the order of the help: module in `h3sim.cli`, and summary."""
-_RENAMED_COMMANDS = {
-    "advise": "recommend",
-    "check-rules": "validate-scheme",
-    "check-server": "prioritization-test",
-    "edit": "transform",
-    "find": "search",
-    "headers": "header-compression",
-    "mark": "annotate",
-    "measure": "qlog",
-    "regret": "optimality",
-}
-"""Commands of h3sim 0.1, with their present names."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0 success, 1 failure, 2 bad usage or input."""
     _ensure_streams()
     arguments = sys.argv[1:] if argv is None else list(argv)
-    if arguments and arguments[0] in _RENAMED_COMMANDS:
-        _print_errors(f"'{arguments[0]}' was renamed to '{_RENAMED_COMMANDS[arguments[0]]}'")
-        return BAD_INPUT
     try:
         with exits_on_sigterm():
             return _run(arguments, is_own_process=argv is None)

@@ -103,6 +103,7 @@ def _what_if_cell(row: WhatIfRow) -> str:
     shared.PAGES,
     shared.marks(),
     shared.schemes(),
+    shared.Halves(),
     common.PLOT(
         "plot the ratios above the fold (.png, .svg, .pdf): one per page, or with"
         " --group-by the means of classes",

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from h3sim.cli import common, output
 from h3sim.cli.command import Argument, Options, command
+from h3sim.export.load_document import measured_to_dict
 from h3sim.export.tables import batches
 from h3sim.identification.identification import identify
 from h3sim.identification.workload import BASE_URL, WORKLOADS, check_base_url, write_workload
-from h3sim.load.qlog_metrics import Measurement, measured_to_dict
-from h3sim.qlog import read_qlog
+from h3sim.load.qlog_metrics import Measurement
+from h3sim.qlog import parse_qlog
 from h3sim.values.table import Column, Table, format_pairs
 from h3sim.values.text import escape_control, plural
 
@@ -150,7 +151,7 @@ def _explanation_cells(row: Explanation) -> tuple[str, ...]:
     Argument(
         "FILE",
         "a qlog: JSON or JSON-SEQ (may be gzipped)",
-        read=lambda name, options: read_qlog(name, trace=options.trace),
+        read=lambda name, options: parse_qlog(name, trace=options.trace),
     ),
     common.JSON("print h3sim-load/2, with null for values that the log lacks"),
     Argument("--trace N", "use only trace N of a file with several traces", type=int),
@@ -160,7 +161,7 @@ def _explanation_cells(row: Explanation) -> tuple[str, ...]:
         "--with-log FILE",
         "another qlog to plot below the first, for example one from `h3sim run --qlog`",
         needs="--plot",
-        read=lambda name, _: read_qlog(name),
+        read=lambda name, _: parse_qlog(name),
     ),
     common.NO_TRUNCATE,
 )

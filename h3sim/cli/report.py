@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from h3sim.cli import output, shared
 from h3sim.cli.command import Argument, Options, command, refuse
 from h3sim.export import is_saved_load, read_load
-from h3sim.load import run_config
+from h3sim.load import resolve, run_spec
 from h3sim.page import Page
 from h3sim.schema import open_input
 from h3sim.study import check_names, read_results
@@ -34,9 +34,9 @@ def _read_subject(name: str, options: Options) -> Any:
 
 
 def _read_log(name: str) -> Any:
-    from h3sim.load.qlog_metrics import measure  # lazy: few reports are of logs
+    from h3sim.load.qlog_metrics import read_qlog  # lazy: few reports are of logs
 
-    return measure(name)
+    return read_qlog(name)
 
 
 def _read_saved_load(name: str) -> Any:
@@ -80,6 +80,7 @@ def _check_loads(options: Options) -> None:
         read=_read_subject,
     ),
     shared.schemes("rr"),
+    shared.Halves(),
     Argument("--baseline NAME", "reference scheme (default: rr if present, else the first)"),
     Argument("--title TEXT", "the title of the report"),
     shared.marks(),
@@ -106,7 +107,7 @@ def _run_report(options: Options, progress: output.Progress | None) -> None:
     cells = [(page, scheme) for page in pages for scheme in options.schemes]
     loads = []
     for number, (page, scheme) in enumerate(cells, start=1):
-        loads.append(run_config(page, scheme, options.config, record_packets=True))
+        loads.append(run_spec(resolve(page, scheme, options.config), record_packets=True))
         if progress is not None:
             progress(number, len(cells))
     saved = [subject for subject in subjects if not isinstance(subject, Page)]

@@ -10,6 +10,7 @@ from h3sim import __version__, catalog
 from h3sim.cli import common, output, shared
 from h3sim.cli.command import Argument, Options, command, refuse
 from h3sim.export import SavedLoad, is_saved_load, read_load
+from h3sim.export.qlog_file import write_load_qlog
 from h3sim.export.tables import (
     connections_table,
     critical_path_sums,
@@ -18,8 +19,7 @@ from h3sim.export.tables import (
     multiplexing_of,
     navigations_table,
 )
-from h3sim.load import describe, run_config
-from h3sim.load.configuration import write_load_qlog
+from h3sim.load import describe, resolve, run_spec
 from h3sim.load.load_config import LoadConfig
 from h3sim.load.options import switch_of
 from h3sim.load.run import resolve_page
@@ -79,7 +79,7 @@ def check_saved(options: Options) -> None:
     fields = [entry.attribute for entry in fields_of(LoadConfig)]
     problems = [
         (switch_of(LoadConfig, key, getattr(options, key)), "does not go with a saved load")
-        for key in ("scheme", "scheduler_process", "above_the_fold", *fields)
+        for key in ("scheme", "client", "server", "scheduler_process", "above_the_fold", *fields)
         if key in options.given
     ]
     if options.page.scheme is None:
@@ -109,11 +109,13 @@ def _run_load(options: Options, progress: output.Progress | None) -> Load:
         if saved.version != __version__:
             message = f"saved by h3sim {saved.version}, this is {__version__}"
             print(f"h3sim run: {message}", file=sys.stderr)
-    load = run_config(
-        page, scheme, config, record_packets=bool(options.qlog or options.trace), progress=progress
+    load = run_spec(
+        resolve(page, scheme, config),
+        record_packets=bool(options.qlog or options.trace),
+        progress=progress,
     )
     if options.diff is not None:
-        other = run_config(options.diff, scheme, config)
+        other = run_spec(resolve(options.diff, scheme, config))
         load.plot.save_against(other, options.plot, **options.figure_style)
     elif options.plot is not None:
         load.plot.save(options.plot, **options.figure_style)
@@ -139,10 +141,11 @@ def _run_load(options: Options, progress: output.Progress | None) -> Load:
     "run",
     Argument(
         "PAGE",
-        "a shipped page, a page file (.json), a saved load, or a recording (HAR)",
+        "a shipped page, a file (.json), a saved load, or a HAR",
         read=_read_page,
     ),
     shared.scheme(read=_read_scheme),
+    shared.Halves(is_single=True),
     shared.scheduler_process(
         "schedule with a driver (docs/conformance-protocol.md) instead of the scheme's scheduler",
         is_rare=True,
@@ -205,15 +208,15 @@ def _print_load(load: Load, options: Options) -> None:
     """Load a page with one scheme and show when each resource arrives.
 
     Examples:
-      h3sim run http2rulez --scheme bucket-html
       h3sim run davies-meenan --scheme rr --json > load.json && h3sim run load.json --plot load.png
+      h3sim run http2rulez --client firefox --server quic-go --network 4g
       h3sim run davies-meenan --network sander-2mbps-100ms-2pct --animate hol.html
       h3sim run shop.json --scheme chrome-eps --diff shop-preload.json --plot moved.png
     """
     width = options.width
     over = f"{load.network.name} ({load.protocol.value})"
     print(escape_control(f"{load.page.name}: {load.scheme.name} over {over}, seed {load.seed}"))
-    output.show(width, describe(load))
+    output.show(width, describe(load.spec))
     for note in load.notes:
         output.show(width, f"{load.page.name}: {note}")
     caveat = load.scheme.caveat

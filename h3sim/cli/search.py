@@ -201,6 +201,7 @@ _SEARCH_ARGUMENTS = (
     shared.PAGES,
     shared.marks(),
     shared.schemes(",".join(DEPLOYABLE)),
+    shared.Halves(),
     Argument(
         "--param KEY=VALUES",
         "try these values of a parameter, with commas between; may be given several times",
@@ -275,6 +276,7 @@ def _print_search(found: SearchResult, options: Options) -> None:
     "recommend",
     _SUBJECT_ARGUMENT,
     shared.schemes(",".join(DEPLOYABLE)),
+    shared.Halves(),
     *_RECORDING_ARGUMENTS,
     *_SEARCH_ARGUMENTS,
     common.WORKERS,
@@ -325,6 +327,7 @@ def _print_recommendation(advice: Recommendation, options: Options) -> None:
     "hints",
     _SUBJECT_ARGUMENT,
     shared.scheme("chrome-eps", "the server's scheme, with the browser's signals"),
+    shared.Halves(is_single=True),
     *_RECORDING_ARGUMENTS,
     Argument(
         "--metric NAME", "the metric that ranks the edits", default="lcp", choices=tuple(METRICS)

@@ -10,11 +10,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from h3sim import catalog, study
+from h3sim import catalog
 from h3sim.cli import output
 from h3sim.cli.command import Argument, ArgumentSet, Options
 from h3sim.load import LoadConfig, resolve_pages, resolve_schemes
-from h3sim.load.load_config import NETWORK_WITHOUT_RECORDING, config_for, unknown_option
+from h3sim.load.load_config import unknown_option
+from h3sim.load.network_path import resolve_path
 from h3sim.load.options import flags_of, option_of, switch_of
 from h3sim.load.run import resolve_page, resolve_scheme, with_scheduler
 from h3sim.page import Page
@@ -22,6 +23,7 @@ from h3sim.page.recording import RECORDED_NETWORK
 from h3sim.schema import read_text
 from h3sim.schema.fields import fields_of
 from h3sim.schema.values import Choice, Flag, Integer, Number, Share, share
+from h3sim.transport.congestion import controller_named
 from h3sim.values.errors import InputError, UnknownNameError, ValidationIssue
 from h3sim.values.table import format_pairs
 
@@ -32,9 +34,14 @@ if TYPE_CHECKING:
     from h3sim.schema.arguments import ErrorCollector
     from h3sim.schema.fields import FieldSpec
     from h3sim.schemes import Scheme
-    from h3sim.transport import Network
 
 
+_LOOK_UP_BY_OPTION: dict[str, Callable[[str], object]] = {
+    "network": lambda name: name == RECORDED_NETWORK or catalog.load_network(name),
+    "transport_profile": catalog.load_profile,
+    "cc": controller_named,
+}
+"""Functions that look up the names of options."""
 _SETTINGS_ATTRIBUTE = "settings"
 """Attribute of the options with the values of `--set`."""
 
@@ -119,15 +126,19 @@ class LoadOptions(ArgumentSet):
                 keys[entry.attribute] = switch_of(
                     LoadConfig, entry.attribute, given[entry.attribute]
                 )
-        # An unknown network must not hide errors in other options.
+        # Unknown names and wrong numbers are reported together.
+        names = {key: given[key] for key in _LOOK_UP_BY_OPTION if key in given}
+        numbers = {key: given[key] for key in given if key not in names}
+        errors.collect("", partial(_make_config, numbers, keys))
+        flags = {key: flag for key, flag in keys.items() if flag != "--network"}  # as of a page
+        found = [
+            errors.collect(flags.get(key, ""), partial(_LOOK_UP_BY_OPTION[key], name))
+            for key, name in names.items()
+        ]
         options.config = None
-        name: str = given.get("network", RECORDED_NETWORK)
-        network: Network | str | None = name
-        if name != RECORDED_NETWORK:
-            network = errors.collect("", partial(catalog.load_network, name))
-        given["network"] = NETWORK_WITHOUT_RECORDING if network is None else network
-        config = errors.collect("", partial(_make_config, given, keys, _pages_in(options)))
-        options.config = None if network is None else config
+        if None not in found:
+            pages = _pages_in(options)
+            options.config = errors.collect("", partial(_make_config, given, keys, pages))
 
 
 class _SettingsAction(argparse.Action):
@@ -206,12 +217,14 @@ def _pages_in(options: Options) -> list[Page]:
     return [word for word in words if isinstance(word, Page)]
 
 
-def _make_config(given: dict[str, Any], keys: dict[str, str], pages: list[Page]) -> LoadConfig:
+def _make_config(
+    given: dict[str, Any], keys: dict[str, str], pages: Sequence[Page] = ()
+) -> LoadConfig:
     """Return the config; errors name the options of the command line."""
     try:
         config = LoadConfig(**given)
         for page in pages:
-            config_for(page, config)
+            resolve_path(page, config)
     except UnknownNameError as error:
         error.argument = keys.get(error.argument, error.argument)
         raise
@@ -305,7 +318,7 @@ PAGES = Argument(
 
 def scheme(
     default: str = "rr",
-    about: str = "a shipped scheme or a scheme file (.toml)",
+    about: str = "a shipped scheme or a file (.toml)",
     read: Callable[[str, Options], Scheme] = read_scheme,
 ) -> Argument:
     """Return the option that names one scheme."""
@@ -351,6 +364,56 @@ def schemes(default: str = "marx-2019") -> Argument:
     )
 
 
+class Halves(ArgumentSet):
+    """Options `--client` and `--server`: schemes that are a client before a server.
+
+    With *is_single* there is one, instead of `--scheme`; otherwise they join the schemes given.
+    """
+
+    def __init__(self, *, is_single: bool = False) -> None:
+        self._is_single = is_single
+
+    def add(self, parser: argparse.ArgumentParser, *, shows_all: bool) -> None:
+        """Add the options to *parser*."""
+        del shows_all
+        noun = "NAME" if self._is_single else "NAMES"
+        several = "" if self._is_single else "s, comma-separated, or all"
+        defaults = {"client": catalog.DEFAULT_CLIENT, "server": catalog.DEFAULT_SERVER}
+        for half, default in defaults.items():
+            about = f"{half}{several or ' or its file'} (default beside the other: {default})"
+            parser.add_argument(f"--{half}", metavar=noun, help=about)
+
+    def read_into(self, options: Options, errors: ErrorCollector) -> None:
+        """Read the pairs into `options.scheme` or `options.schemes`."""
+        halves = [name and name.split(",") for name in (options.client, options.server)]
+        options.client = options.server = None
+        if halves == [None, None]:
+            return
+        pairs = [
+            errors.collect("", partial(catalog.load_scheme, name))
+            for name in errors.collect("", partial(catalog.pair_names, *halves), default=())
+        ]
+        if not self._is_single:
+            options.schemes = [
+                *((options.schemes or ()) if "schemes" in options.given else ()),
+                *pairs,
+            ]
+            return
+        options.scheme = pairs[0] if pairs else None
+        if "scheme" in options.given:
+            message = "names a client before a server: it does not go with --client or --server"
+            errors.collect("", partial(_refuse_at, "--scheme", message))
+        if len(pairs) > 1:
+            message = f"must be one client before one server, names {len(pairs)} pairs"
+            errors.collect("", partial(_refuse_at, "--server", message))
+
+
+def _refuse_at(key: str, message: str) -> None:
+    raise InputError.at(key, message)
+
+
 def check_names(options: Options) -> None:
     """Refuse different pages or schemes with the same name."""
-    study.check_names(pages=options.pages, schemes=options.schemes)
+    from h3sim.study import check_names as check  # on use: a single load needs no study
+
+    check(pages=options.pages, schemes=options.schemes)

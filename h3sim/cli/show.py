@@ -13,6 +13,7 @@ from h3sim._version import __version__
 from h3sim.cli import common, output
 from h3sim.cli.command import Argument, Options, command, refuse
 from h3sim.schema import format_value, parse_toml
+from h3sim.schemes import scheme_to_dict
 from h3sim.values._mypyc import doc_of
 from h3sim.values.errors import InputError, UnknownNameError
 from h3sim.values.table import Table, format_pairs
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from h3sim.page import Page, Resource
     from h3sim.papers.experiments import Experiment
     from h3sim.papers.findings import Finding
+    from h3sim.schemes import Scheme
     from h3sim.transport import LinkProfile, Network
     from h3sim.values.plugins import Listed, PluginRegistry
 
@@ -190,6 +192,31 @@ _LISTINGS = {
         ),
         shown=4,
     ),
+    "clients": _Listing(
+        lambda: catalog.list_clients(),
+        (
+            _Column("client", "name"),
+            _Column("what it is", "title"),
+            _Column("version", "version"),
+            _Column("signals", "signals", lambda client: ", ".join(client.tables)),
+            _Column("read", "date"),
+            _SOURCE_COLUMN,
+        ),
+        shown=5,
+    ),
+    "servers": _Listing(
+        lambda: catalog.list_servers(),
+        (
+            _Column("server", "name"),
+            _Column("what it is", "title"),
+            _Column("mechanism", "mechanism", "mechanism.value"),
+            _Column("reads", "reads", "reads.value"),
+            _Column("version", "version"),
+            _Column("read", "date"),
+            _SOURCE_COLUMN,
+        ),
+        shown=4,
+    ),
     "networks": _Listing(
         lambda: catalog.list_networks(),
         (
@@ -266,7 +293,9 @@ _LISTINGS = {
 }
 
 
-_FILE_TYPES = ("page", "scheme", "network", "profile")
+_HALVES = ("client", "server")
+"""Halves of schemes, with names that a scheme may have, too: alone they mean the scheme."""
+_FILE_TYPES = ("page", "scheme", *_HALVES, "network", "profile")
 """Kinds of what is shown from a file, which can also be printed."""
 _SHOWABLE_TYPES = (*_FILE_TYPES, "experiment", "finding", "metric")
 _HEADING_KEYS = ("format", "name", "title")
@@ -300,6 +329,8 @@ def _resolve_kind(options: Options) -> None:
     name = options.what
     names = {kind: _names_of(kind) for kind in _SHOWABLE_TYPES}
     kinds = [kind for kind in _SHOWABLE_TYPES if name in names[kind]]
+    if "scheme" in kinds:
+        kinds = [kind for kind in kinds if kind not in _HALVES]
     if len(kinds) > 1:
         commands = " or ".join(f"`h3sim show {kind} {name}`" for kind in kinds)
         message = f"is the name of {' and of '.join(f'a {kind}' for kind in kinds)}: use {commands}"
@@ -325,9 +356,31 @@ def _check_form(options: Options) -> None:
         refuse([("--json", f"a {what} is TOML: use --toml")])
 
 
-def _toml_parts(text: str, width: int | None, *more: tuple[str, str]) -> Iterator[str]:
-    """Yield the text of a TOML file: its values and *more*, then each of its tables."""
+def _document_of(kind: str, text: str, found: Any) -> dict[str, Any]:
+    """Return what is shown of a TOML file: a scheme with its halves, a client's tables by name."""
     document = parse_toml(text, InputError, source="")
+    if kind == "scheme":
+        resolved = scheme_to_dict(found) or {}
+        if "classes" not in document:
+            _fill_numbers(resolved["classes"], found)
+        return document | {key: resolved[key] for key in resolved if key not in document}
+    tables = found.tables if kind == "client" else {}
+    for key in tables:
+        document |= {f"{key}.{name}": value for name, value in document.pop(key).items()}
+    return document
+
+
+def _fill_numbers(classes: dict[str, dict[str, Any]], scheme: Scheme) -> None:
+    """Add the numbers that classes have by default, where others have other ones."""
+    keys = {key for entry in classes.values() for key, value in entry.items() if type(value) is int}
+    for name, entry in classes.items():
+        entry |= {key: getattr(scheme.class_named(name), key) for key in sorted(keys)}
+
+
+def _toml_parts(
+    document: dict[str, Any], width: int | None, *more: tuple[str, str]
+) -> Iterator[str]:
+    """Yield the text of a TOML file: its values and *more*, then each of its tables."""
     yield _heading(document.get("name"), document.get("title"), width)
     yield format_pairs([*_plain_values(document), *more], width=width)
     for key, entry in document.items():
@@ -539,20 +592,23 @@ def _print_list(options: Options) -> None:
     checks=(_check_form,),
 )
 def _show(options: Options) -> None:
-    """Show one page, scheme, network, transport profile, experiment, finding or metric in full.
+    """Show one page, scheme, client, server, network, profile, experiment, finding or metric.
 
     Examples:
       h3sim show scheme dfifo
       h3sim show nghttp3
+      h3sim show client firefox
+      h3sim show server nghttp3
+      h3sim show scheme "firefox before nghttp3"
       h3sim show finding marx-2
       h3sim show metric hol_stream_bytes
       h3sim show page davies-meenan
-      h3sim show scheme chrome-eps --toml > mine.toml && h3sim run http2rulez --scheme mine.toml
+      h3sim show client chrome --toml > mine.toml && h3sim run http2rulez --client mine.toml
       h3sim show page davies-meenan --plot page.png
       h3sim show page davies-meenan --json > my-page.json
 
-    --toml and --json print the file itself: pages are JSON; schemes, networks and profiles are
-    TOML.
+    --toml and --json print the file itself: pages are JSON; all others are TOML. A name that a
+    scheme and a server share means the scheme.
     """
     if options.what not in _FILE_TYPES:
         print("\n\n".join(_PARTS[options.what](options.name, options.width)))
@@ -568,5 +624,6 @@ def _show(options: Options) -> None:
     else:
         # Numbers alone do not say which of them go first.
         precedence = getattr(getattr(found, "mechanism", None), "precedence", "")
-        parts = _toml_parts(text, width, *([("order", precedence)] if precedence else ()))
+        document = _document_of(options.what, text, found)
+        parts = _toml_parts(document, width, *([("order", precedence)] if precedence else ()))
     print("\n\n".join(parts))

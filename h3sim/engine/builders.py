@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from h3sim.engine.cross_traffic import CrossTraffic
     from h3sim.engine.endpoints import EndpointFactory
     from h3sim.engine.environment import Process
+    from h3sim.engine.load_spec import LoadSpec
     from h3sim.engine.signalling import PrioritySignalling
     from h3sim.engine.transport import ProgressCallback, Transport
     from h3sim.http import ByteThresholds
-    from h3sim.load import LoadSpec
     from h3sim.page import Page
     from h3sim.schedulers import Scheduler
     from h3sim.transport import ConstantRate

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from h3sim.engine.environment import LoadEnvironment
-    from h3sim.load import LoadSpec
+    from h3sim.engine.load_spec import LoadSpec
     from h3sim.transport.link import Link
     from h3sim.transport.network import CrossFlow
 

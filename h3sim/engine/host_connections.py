@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from h3sim.engine.builders import LinkBuilder
     from h3sim.engine.environment import LoadEnvironment
     from h3sim.engine.http_connection import HttpConnection
-    from h3sim.load import LoadSpec
+    from h3sim.engine.load_spec import LoadSpec
     from h3sim.page import Page, Resource, ResourceState
     from h3sim.schemes import Scheme
     from h3sim.signals import Signal

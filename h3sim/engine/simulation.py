@@ -12,7 +12,7 @@ from h3sim.engine.browser_driver import Requester
 from h3sim.engine.builders import ConstantRateBuilder, LinkBuilder, LoadRun
 from h3sim.engine.connections import Connection
 from h3sim.engine.environment import EventPriority
-from h3sim.load.load import Load
+from h3sim.engine.load_spec import LoadResult
 from h3sim.page.hosts import host_names
 from h3sim.schemes import CustomScheduler
 from h3sim.trace import in_order_requested, merged_trace
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from h3sim.engine.connections import CarriedFlow
     from h3sim.engine.environment import LoadEnvironment, Process
     from h3sim.engine.http_connection import HttpConnection
+    from h3sim.engine.load_spec import LoadSpec
     from h3sim.engine.transport import ProgressCallback
     from h3sim.headers.base import HeaderRun
-    from h3sim.load import LoadSpec
     from h3sim.schemes import Scheme
     from h3sim.trace import Activity, Trace
 
@@ -88,8 +88,8 @@ def simulate(
     record_packets: bool = False,
     progress: ProgressCallback | None = None,
     processes: Iterable[Process] = (),
-) -> Load:
-    """Return the load of the page of *spec*.
+) -> LoadResult:
+    """Load the page of *spec*, and return what happened.
 
     With *record_packets* the trace holds every packet in both directions. *progress* is called with
     the number of packets sent and the total. *processes* run during the load.
@@ -106,7 +106,7 @@ def simulate(
     return _load_over_one_connection(run)
 
 
-def _load_over_one_connection(run: LoadRun) -> Load:
+def _load_over_one_connection(run: LoadRun) -> LoadResult:
     """Return the load over a single connection."""
     spec, rate = run.spec, run.spec.network.constant_rate
     connector = LinkBuilder(run) if rate is None else ConstantRateBuilder(run, rate)
@@ -124,7 +124,7 @@ def _load_over_one_connection(run: LoadRun) -> Load:
     return _build_load(spec, [result], result.connection.trace, flows_carried)
 
 
-def _load_over_several_connections(run: LoadRun) -> Load:
+def _load_over_several_connections(run: LoadRun) -> LoadResult:
     """Return the load over a connection for each group of hosts, or HTTP/1.1's pools."""
     # On use: most loads have a single connection.
     from h3sim.engine.host_connections import make_connections, rtt_to
@@ -235,10 +235,10 @@ def _build_load(
     results: list[_ConnectionResult],
     trace: Trace,
     flows_carried: tuple[CarriedFlow, ...],
-) -> Load:
-    """Return the load as a value; *trace* is that of all connections."""
+) -> LoadResult:
+    """Return the result of all connections; *trace* is that of all of them."""
     runs = [result.header_runs for result in results if result.header_runs is not None]
-    return Load(
+    return LoadResult(
         spec=spec,
         trace=trace,
         header_runs=_sum_header_runs(runs) if runs else None,

@@ -71,7 +71,7 @@ def load_to_chrome_trace(load: Load) -> dict[str, Any]:
     events = [*_page_events(load)]
     for connection in load.connections:
         events += _connection_events(load, connection)
-    description = ", ".join([load.scheme.name, *in_words(load).values()])
+    description = ", ".join([load.scheme.name, *in_words(load.spec).values()])
     return {
         "traceEvents": events,
         "displayTimeUnit": "ms",

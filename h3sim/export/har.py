@@ -152,7 +152,7 @@ def _page_entry(load: Load, page_id: str, tabs: dict[str, list[RootRow]]) -> dic
     """Return one tab as HAR's "page"."""
     rows, title = tabs[page_id], load.page.name
     begun_ms = _tab_began_ms(page_id, tabs)
-    comment_parts = [load.scheme.name, *in_words(load).values(), f"page {load.page.digest}"]
+    comment_parts = [load.scheme.name, *in_words(load.spec).values(), f"page {load.page.digest}"]
     return {
         "id": page_id,
         "startedDateTime": _format_date(round(begun_ms * 1000)),

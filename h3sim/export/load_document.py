@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from h3sim import metrics
+from h3sim._version import __version__
 from h3sim.engine.connections import PacketCount
-from h3sim.load.configuration import FORMAT, LoadInputs, identity
+from h3sim.load.configuration import FORMAT, LoadIdentity, LoadInputs, identity
 from h3sim.load.figures import document_of
 from h3sim.load.milestones import Multiplexing, RootRow, Visual
+from h3sim.load.qlog_metrics import Measurement
 from h3sim.schema.fields import write_table
 from h3sim.schema.files import DIGEST, json_digest
 from h3sim.schema.output import (
@@ -22,11 +25,15 @@ from h3sim.schema.output import (
     rows_of,
 )
 from h3sim.schema.values import ListOf, OrNone
+from h3sim.trace import Delivery
+from h3sim.values.units import to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from h3sim.load.load import Load
+    from h3sim.metrics import Timing
+    from h3sim.qlog import MeasuredLog
 
 
 _CONNECTION = ObjectType(
@@ -130,7 +137,7 @@ def load_to_dict(load: Load, *, order: bool = False) -> dict[str, Any]:
     }
     document = {
         "format": FORMAT,
-        **identity(load),
+        **identity(load.spec),
         **_ABOVE_THE_FOLD.write({"above_the_fold": _above_the_fold(load)}),
         **document_of(load),
         **_FRAMES_AND_RESOURCES.write(load, priority_frames=frames, resources=_resources(load)),
@@ -158,4 +165,45 @@ def _above_the_fold(load: Load) -> dict[str, Any]:
         "resources": len(marked),
         "bytes": n_bytes,
         "from": load.page.above_the_fold_from.value,
+    }
+
+
+def measured_to_dict(log: MeasuredLog) -> dict[str, Any]:
+    """Return a log as a document like that of a load; unavailable values are None.
+
+    Times are ms since the log began. ByteIndex counts from the first request on.
+    """
+    document = {
+        "format": FORMAT,
+        **write_table(
+            LoadIdentity(
+                version=__version__,
+                page=log.title,
+                page_digest=None,
+                scheme=None,
+                network=None,
+                transport="quic" if log.trace.delivery is Delivery.STREAM else "tcp",
+                seed=None,
+                configuration=None,
+            )
+        ),
+        "above_the_fold": {**UNKNOWN_FOLD},
+        **document_of(Measurement(log)),
+        "resources": RESOURCES.write(
+            _resource_entry(log, row) for row in metrics.timings(log.trace)
+        ),
+    }
+    return {**document, DIGEST: json_digest(document)}
+
+
+def _resource_entry(log: MeasuredLog, row: Timing) -> dict[str, Any]:
+    """Return the times of a resource in milliseconds."""
+    resource = log.resources[row.resource]
+    return {
+        "id": resource.id,
+        "stream_id": row.stream_id,
+        "requested_ms": to_ms(row.requested_at_ns),
+        "first_byte_ms": to_ms(row.first_byte_at_ns),
+        "finished_ms": to_ms(row.finished_at_ns),
+        "bytes": resource.body_bytes,
     }

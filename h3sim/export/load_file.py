@@ -11,9 +11,10 @@ from h3sim.browser import BROWSER_OPTIONS, BrowserMode
 from h3sim.http import SendBufferRefill
 from h3sim.load import FORMAT, Load
 from h3sim.load.configuration import LoadIdentity, LoadInputs
-from h3sim.load.load_config import LoadConfig, with_new_names
+from h3sim.load.load_config import LoadConfig
+from h3sim.load.network_path import resolve_path
 from h3sim.load.options import file_key
-from h3sim.load.run import SchemeLike, resolve_scheme, run_config
+from h3sim.load.run import SchemeLike, resolve, resolve_scheme, run_spec
 from h3sim.page import ConnectionMode, Page
 from h3sim.schema import open_input, parse_json, read_text
 from h3sim.schema.errors import RejectedValueError
@@ -34,13 +35,6 @@ _NO_INPUTS: Any = None
 """Default of the inputs, of documents without them."""
 _HEAD_BYTES = 1000
 """Beginning of a saved load that is read to recognize it: the format is its first key."""
-SAMPLED = "h3sim-load/1"
-"""Older format, whose `byte_index_ms` (also of navigations) was sampled every 100 ms."""
-_PRESENT_KEY_BY_SAMPLED = {
-    "byte_index_ms": "byte_index_sampled_ms",
-    "byte_index_exact_ms": "byte_index_ms",
-}
-"""Present keys by those of the older format."""
 _VERSION_KEYS = ("version", "build", DIGEST)
 """Keys that may differ between equal loads: the version of h3sim, and the digest that covers it."""
 
@@ -66,9 +60,7 @@ class LoadDocument(LoadIdentity):
     def issues(self) -> Iterator[ValidationIssue]:
         """Yield the reasons why the load cannot be run again."""
         if self.inputs is _NO_INPUTS:
-            message = (
-                "is missing: a load of h3sim 0.1, or one computed from a log, cannot be run again"
-            )
+            message = "is missing: a load that was computed from a log cannot be run again"
             yield ValidationIssue(key="inputs", message=message)
             return
         # Values that could not be read are None.
@@ -78,7 +70,7 @@ class LoadDocument(LoadIdentity):
             yield ValidationIssue(key="page_digest", message=message)
         if network is not None:
             try:
-                self.config()
+                resolve_path(self.inputs.page, self.config())
             except InputError as error:
                 yield from RejectedValueError(error.problems).under("configuration")
 
@@ -88,7 +80,7 @@ class LoadDocument(LoadIdentity):
         Raises:
             InputError: listing every setting out of range.
         """
-        given = with_new_names(self.configuration or {})
+        given = self.configuration or {}
         of_browser = {key: given[key] for key in BROWSER_OPTIONS if given.get(key) is not None}
         browser = LoadConfig(browser=given.get("browser", BrowserMode.REPLAY.value)).browser_model
         return LoadConfig(
@@ -144,9 +136,8 @@ class SavedLoad:
         if resolved is None:
             message = "was defined in code and cannot be read from the file: pass it to run()"
             raise SavedLoadError.at("inputs.scheme", message)
-        return run_config(
-            self.page, resolved, self.config, record_packets=record_packets, progress=progress
-        )
+        spec = resolve(self.page, resolved, self.config)
+        return run_spec(spec, record_packets=record_packets, progress=progress)
 
     def differences(self, load: Load) -> list[str]:
         """Return the keys of the document whose values differ in *load*; none if it is equal."""
@@ -192,8 +183,6 @@ def is_saved_load(path: str) -> bool:
 def load_from_dict(document: Any, *, source: str = "load") -> SavedLoad:
     """Return the load described by *document*, of format `h3sim-load/2`; its digest is not checked.
 
-    Keys of `h3sim-load/1`, whose `byte_index_ms` was sampled, are renamed to the present ones.
-
     Raises:
         SavedLoadError: listing every error in its inputs.
 
@@ -203,8 +192,6 @@ def load_from_dict(document: Any, *, source: str = "load") -> SavedLoad:
     >>> saved.run().to_dict() == load.to_dict()
     True
     """
-    if isinstance(document, Mapping) and document.get("format") == SAMPLED:
-        document = _renamed(document)
     tables = document
     if isinstance(document, Mapping):  # results are not needed
         known = ("format", *keys_of(LoadDocument))
@@ -212,16 +199,6 @@ def load_from_dict(document: Any, *, source: str = "load") -> SavedLoad:
     read = read_document(LoadDocument, tables, SavedLoadError, source=source, format_=FORMAT)
     inputs, config = read.inputs, read.config()
     return SavedLoad(document=document, page=inputs.page, scheme=inputs.scheme, config=config)
-
-
-def _renamed(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a `h3sim-load/1` document with present keys, without ByteIndexes of navigations."""
-    renamed = {_PRESENT_KEY_BY_SAMPLED.get(key, key): value for key, value in document.items()}
-    # Those of navigations were sampled, and have no exact counterpart.
-    unknown = {"byte_index_ms": None, "byte_index_atf_ms": None}
-    if isinstance(roots := document.get("roots"), list):
-        renamed["roots"] = [{**row, **unknown} for row in roots if isinstance(row, Mapping)]
-    return renamed | {"format": FORMAT}
 
 
 def _through_json(value: Any) -> Any:

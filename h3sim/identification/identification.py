@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim._version import __version__
 from h3sim.identification.chance import contested_picks, gains_over_chance
+from h3sim.identification.mechanism import TREE_KINDS, Mechanism
 from h3sim.identification.send_history import HistorySearch
 from h3sim.identification.send_order import SendOrder, Step, StepKind, send_orders
 from h3sim.identification.workload import EPS_WORKLOAD, TREE_WORKLOAD, describe_signal, order_by
-from h3sim.schedulers import EpsScheduler, Mixed, Quantum, Retransmit, SupportsRequeue
+from h3sim.schedulers import Mixed, Quantum, Retransmit, SupportsRequeue
 from h3sim.schema.arguments import PATH, ErrorCollector, check_arguments
 from h3sim.schema.output import (
     COUNT,
@@ -31,7 +32,7 @@ from h3sim.schema.output import (
 )
 from h3sim.schema.values import Flag, Integer, ListOf, OrNone
 from h3sim.schemes import SchedulerKind
-from h3sim.signals import Eps, H2Priority, Signal, StrictPriority
+from h3sim.signals import Eps, H2Priority, StrictPriority
 from h3sim.trace import Rows
 from h3sim.values.errors import InputError
 from h3sim.values.notebook import reporting
@@ -42,63 +43,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from h3sim.schedulers import Scheduler
-
-
-@dataclass(frozen=True, kw_only=True)
-class Mechanism:
-    """A mechanism that may have made a log: a scheduler, and what it does with signals."""
-
-    kind: SchedulerKind
-    mixed: Mixed | None = None
-    turn: Quantum | None = None
-    is_sequential: bool = False
-    """True if it ignores the incremental flag, and sends each urgency one by one."""
-    is_list: bool = False
-    """True if streams join round robin at the end of a list, not in the order of their IDs."""
-    heeds_updates: bool = True
-    requeues: bool = False
-    """True if a stream goes behind the others when its bytes are acknowledged or lost (quicly)."""
-    retransmit: Retransmit = Retransmit.FIRST
-
-    @property
-    def name(self) -> str:
-        """The mechanism without its quantum, such as "eps, non-incremental-first"."""
-        if self.is_sequential:
-            return f"{self.kind.value}, one-by-one"
-        return self.kind.value if self.mixed is None else f"{self.kind.value}, {self.mixed.value}"
-
-    @property
-    def quantum(self) -> str:
-        """The quantum in words, "" for mechanisms that have none."""
-        if self.turn is None:
-            return ""
-        if self.turn.size_bytes is not None:
-            return f"{self.turn.size_bytes:,} bytes"
-        return f"{self.turn.packets} packet{'s' * (self.turn.packets > 1)}"
-
-    @property
-    def heeds_signals(self) -> bool:
-        """True if priority signals decide its order."""
-        return self.kind not in (SchedulerKind.FIFO, SchedulerKind.ROUND_ROBIN)
-
-    @property
-    def keeps_rounds(self) -> bool:
-        """True if the position of a stream depends for long on when it joined."""
-        return self.kind in _TREE_KINDS or self.mixed is Mixed.SHARED_LIST
-
-    def signal(self, signal: Signal | None) -> Signal | None:
-        """Return what it makes of a signal."""
-        if self.is_list:
-            return Eps()
-        if self.is_sequential and isinstance(signal, Eps):
-            return replace(signal, incremental=False)
-        return signal
-
-    def new(self, turn_bytes: int) -> Scheduler:
-        """Return a new scheduler."""
-        if self.is_list:
-            return EpsScheduler(mixed=Mixed.ALL_SHARE, turn=self.turn or Quantum())
-        return self.kind.make(turn_bytes=turn_bytes, mixed=self.mixed, turn=self.turn)
 
 
 class Resync(enum.Enum):
@@ -144,7 +88,7 @@ def _history(
     n_choices = sum(step.is_choice for step in order.steps)
     best: tuple[list[int | None], int] | None = None
     n_deviations = n_choices
-    is_tree = mechanism.kind in _TREE_KINDS
+    is_tree = mechanism.kind in TREE_KINDS
     for rejoins in (False, True):
         search = HistorySearch(
             order,
@@ -346,14 +290,7 @@ class _Replay:
 
 
 _EPS = tuple(Mechanism(kind=SchedulerKind.EPS, mixed=mixed) for mixed in Mixed)
-_TREES = tuple(
-    Mechanism(kind=kind)
-    for kind in (
-        *(SchedulerKind.TREE, SchedulerKind.NGHTTP2_TREE),
-        *(SchedulerKind.H2O_CALENDAR, SchedulerKind.ATS_HEAP),
-    )
-)
-_TREE_KINDS = frozenset(each.kind for each in _TREES)
+_TREES = tuple(Mechanism(kind=kind) for kind in TREE_KINDS)
 ONE_PACKET = Quantum()
 _LONG_QUANTUM = Quantum(packets=8)
 """A quantum to compare with: where it makes no difference, a log does not show the quantum."""
@@ -935,10 +872,10 @@ def identify(path: str | Path, *, trace: int | None = None) -> Identification:
         InputError: if the file cannot be read, or listing the mistakes in it.
 
     >>> import h3sim
-    >>> from h3sim.load.configuration import write_load_qlog
+    >>> from h3sim.export.qlog_file import write_load_qlog
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> load = h3sim.simulate("davies-meenan", scheme="rr", network="sander-5mbps-100ms")
+    >>> load = h3sim.simulate("davies-meenan", scheme="rr", network="4g")
     >>> with TemporaryDirectory() as folder:
     ...     log = Path(folder) / "load.qlog"
     ...     write_load_qlog(load, log)
@@ -1062,7 +999,7 @@ def needed_responses(mechanism: Mechanism, other: Mechanism) -> str:
     'responses with u=3, i and u=3, ready at the same time'
     """
     workloads = [EPS_WORKLOAD, TREE_WORKLOAD]
-    if any(each.kind in _TREE_KINDS for each in (mechanism, other)):
+    if any(each.kind in TREE_KINDS for each in (mechanism, other)):
         workloads.reverse()
     for requests in workloads:
         order = order_by(mechanism, requests)

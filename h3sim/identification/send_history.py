@@ -22,7 +22,7 @@ from h3sim.values.constants import MAX_VARINT
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
-    from h3sim.identification.identification import Mechanism
+    from h3sim.identification.mechanism import Mechanism
     from h3sim.schedulers import Scheduler
 
 

@@ -18,7 +18,7 @@ from h3sim.values.errors import InputError
 from h3sim.values.units import NS_PER_MS
 
 if TYPE_CHECKING:
-    from h3sim.identification.identification import Mechanism
+    from h3sim.identification.mechanism import Mechanism
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from h3sim.importers.css import candidates, chosen, matches
+from h3sim.importers.media_queries import candidates, chosen, matches
 from h3sim.importers.request_fields import joined, kind_of_word
 from h3sim.page import FetchPriority, Kind
 

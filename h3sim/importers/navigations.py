@@ -22,8 +22,9 @@ from h3sim.importers.recorded_request import (
     RecordedRequest,
     RequestOutcome,
     by_time,
+    kind_of,
 )
-from h3sim.importers.request_fields import address, kind_of, without_fragment
+from h3sim.importers.request_fields import address, without_fragment
 from h3sim.page import Kind
 
 if TYPE_CHECKING:

@@ -29,12 +29,13 @@ from h3sim.importers.recorded_request import (
     SizeSource,
     by_time,
     first_of,
+    kind_of,
     priorities_of,
     priority_fields,
     recorded_frames,
     recorded_ns,
 )
-from h3sim.importers.request_fields import address, ascii_host, ids_of, kind_of, plain_mime
+from h3sim.importers.request_fields import Address, address, ascii_host, ids_of, plain_mime
 from h3sim.importers.result import ImportedPage, RecordingError
 from h3sim.page import Discovery, ImageFormat, Kind, MarksFrom, Page, Resource, TriggerEvent
 from h3sim.page.har_facts import with_known_triggers
@@ -205,6 +206,34 @@ def _hosts_in(requests: Iterable[RecordedRequest]) -> str:
     return ", ".join(most) + (f" and {rest:,} more" if rest else "")
 
 
+def _page_identity(recording: Recording, root: Address, n_hosts: int) -> dict[str, Any]:
+    """Return the name, the URL and the provenance, as fields of a `Page`."""
+    provenance = {
+        "source": recording.source.replace("\\", "/").rpartition("/")[2],
+        "recorded": recording.recorded,
+        "tool": recording.tool,
+        "hosts": str(n_hosts),
+        "notes": f"read as {recording.dialect}",
+        **recording.provenance,
+    }
+    return {
+        "name": _without_surrogates(recording.name) or root.host,
+        "url": root.url if recording.has_addresses else "",
+        "provenance": {key: _without_surrogates(text) for key, text in provenance.items() if text},
+    }
+
+
+def _count_left_out(requests: Iterable[RecordedRequest], host: str | None) -> Counter[str]:
+    """Return how many requests are no part of the page, by reason."""
+    left_out: Counter[str] = Counter()
+    for request in requests:
+        if request.outcome is not RequestOutcome.ANSWERED:
+            left_out[request.outcome.value] += 1
+        elif not _is_retained(request, host):
+            left_out["of other hosts"] += 1
+    return left_out
+
+
 class _Assembly:
     """Assembly of the page of one recording; requests are identified by their index."""
 
@@ -274,7 +303,7 @@ class _Assembly:
         found = Counter({"requests": len(self._requests), "hosts": n_hosts})
         return ImportedPage(
             page=Page(
-                **self._page_identity(n_hosts),
+                **_page_identity(recording, self._requests[self._root].address, n_hosts),
                 resources=resources,
                 hosts=self._known_hosts(resources, hosts),
                 recorded_load=self._recorded_load(path),
@@ -286,7 +315,7 @@ class _Assembly:
             dialect=recording.dialect,
             found=dict(recording.found + found + count_recorded(retained)),
             inferred=dict(inferred + count_inferred_sizes(retained)),
-            left_out=dict(recording.left_out + self._left_out()),
+            left_out=dict(recording.left_out + _count_left_out(self._requests, self._host)),
             warnings=(*recording.warnings, *self._root_warnings()),
             missing=(*recording.missing, *missing_values(retained), *self._missing_always()),
             mended=first_of(recording.mended),
@@ -421,15 +450,6 @@ class _Assembly:
         is_page = parent == self._root or parent in self._redirect_targets
         return is_page and not request.stack and request.initiator_type != "script"
 
-    def _left_out(self) -> Counter[str]:
-        left_out: Counter[str] = Counter()
-        for request in self._requests:
-            if request.outcome is not RequestOutcome.ANSWERED:
-                left_out[request.outcome.value] += 1
-            elif not _is_retained(request, self._host):
-                left_out["of other hosts"] += 1
-        return left_out
-
     def _missing_always(self) -> Iterator[str]:
         """Yield what no recording has, and the number of unknown think times."""
         retained = [self._requests[index] for index in self._retained]
@@ -460,25 +480,6 @@ class _Assembly:
         if size is None or not rectangles:
             return None
         return Layout(width=size[0], height=size[1], rectangles=rectangles)
-
-    def _page_identity(self, n_hosts: int) -> dict[str, Any]:
-        """Return the name, the URL and the provenance, as fields of a `Page`."""
-        recording, root = self._recording, self._requests[self._root].address
-        provenance = {
-            "source": recording.source.replace("\\", "/").rpartition("/")[2],
-            "recorded": recording.recorded,
-            "tool": recording.tool,
-            "hosts": str(n_hosts),
-            "notes": f"read as {recording.dialect}",
-            **recording.provenance,
-        }
-        return {
-            "name": _without_surrogates(recording.name) or root.host,
-            "url": root.url if recording.has_addresses else "",
-            "provenance": {
-                key: _without_surrogates(text) for key, text in provenance.items() if text
-            },
-        }
 
     def _resource(self, index: int) -> Resource:
         request = self._requests[index]

@@ -20,7 +20,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from h3sim.http.priority_field import is_well_formed, merge_priority, parse_priority
-from h3sim.importers.request_fields import NO_ADDRESS, NO_BODY, NOT_MODIFIED, Address, length_of
+from h3sim.importers.request_fields import (
+    NO_ADDRESS,
+    NO_BODY,
+    NOT_MODIFIED,
+    Address,
+    kind_of_extension,
+    kind_of_mime,
+    length_of,
+    plain_mime,
+)
 from h3sim.importers.result import RecordingError
 from h3sim.page import Discovery, FontDisplay, Group, Kind, Level, ServerPriority, TriggerEvent
 from h3sim.page.recording import Layout, clipped
@@ -668,3 +677,34 @@ def recorded_frames(
 def _connection_key(request: RecordedRequest) -> str:
     """Return a key for the connection of a request: its recorded id, or else its host."""
     return request.reached.connection or urlsplit(request.url).netloc
+
+
+_NO_DOCUMENT = NO_BODY - {NOT_MODIFIED}
+"""Statuses of responses that no browser shows: a navigation to one stays where it is."""
+
+
+def kind_of(request: RecordedRequest) -> tuple[Kind, str]:
+    """Return the kind of a request, with the evidence in words if the kind is not recorded.
+
+    What has no content is no document, whatever its media type: beacons and pings are answered
+    with 204 (Fetch Standard § 2.2.3, a "null body status").
+    """
+    if request.facts is not None:
+        return request.facts.kind, ""
+    kind, basis = _recorded_kind(request)
+    is_shown = request.status not in _NO_DOCUMENT and request.method != "HEAD"
+    if kind is not Kind.DOCUMENT or (is_shown and not request.is_ping):
+        return kind, basis
+    return Kind.OTHER, "no document, as it has no content"
+
+
+def _recorded_kind(request: RecordedRequest) -> tuple[Kind, str]:
+    if request.kind is not None:
+        return request.kind, ""
+    kind, basis = kind_of_mime(plain_mime(request.mime)), "kind from the media type"
+    if request.is_xhr and kind in (Kind.DOCUMENT, Kind.FETCH, None):
+        return Kind.FETCH, "kind from the header of the request"
+    if kind is None:
+        path = request.url.partition("?")[0].partition("#")[0]
+        kind, basis = kind_of_extension(path), "kind from the extension"
+    return (Kind.OTHER, "kind unknown, taken as other") if kind is None else (kind, basis)

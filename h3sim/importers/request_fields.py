@@ -21,8 +21,6 @@ from h3sim.page import Kind
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from h3sim.importers.recorded_request import RecordedRequest
-
 
 _PATH_PARAMETERS = re.compile(r";[^/]*")
 """Parameters in a path, such as a session id, which are not kept."""
@@ -322,34 +320,3 @@ def kind_of_extension(path: str) -> Kind | None:
     """
     _, dot, extension = path.rpartition("/")[2].rpartition(".")
     return _KIND_OF_EXTENSION.get(extension.lower()) if dot else None
-
-
-_NO_DOCUMENT = NO_BODY - {NOT_MODIFIED}
-"""Statuses of responses that no browser shows: a navigation to one stays where it is."""
-
-
-def kind_of(request: RecordedRequest) -> tuple[Kind, str]:
-    """Return the kind of a request, with the evidence in words if the kind is not recorded.
-
-    What has no content is no document, whatever its media type: beacons and pings are answered
-    with 204 (Fetch Standard § 2.2.3, a "null body status").
-    """
-    if request.facts is not None:
-        return request.facts.kind, ""
-    kind, basis = _recorded_kind(request)
-    is_shown = request.status not in _NO_DOCUMENT and request.method != "HEAD"
-    if kind is not Kind.DOCUMENT or (is_shown and not request.is_ping):
-        return kind, basis
-    return Kind.OTHER, "no document, as it has no content"
-
-
-def _recorded_kind(request: RecordedRequest) -> tuple[Kind, str]:
-    if request.kind is not None:
-        return request.kind, ""
-    kind, basis = kind_of_mime(plain_mime(request.mime)), "kind from the media type"
-    if request.is_xhr and kind in (Kind.DOCUMENT, Kind.FETCH, None):
-        return Kind.FETCH, "kind from the header of the request"
-    if kind is None:
-        path = request.url.partition("?")[0].partition("#")[0]
-        kind, basis = kind_of_extension(path), "kind from the extension"
-    return (Kind.OTHER, "kind unknown, taken as other") if kind is None else (kind, basis)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from enum import Enum
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h3sim import metrics, transport
 from h3sim._version import __version__, build
 from h3sim.browser import BROWSER_OPTIONS, PARSING_OPTIONS, BrowserMode, BrowserModel, PaintMode
-from h3sim.engine.requests import request_sizer
 from h3sim.http import SendBufferRefill
 from h3sim.page import ConnectionMode, MarksFrom, page_from_dict, page_to_dict
 from h3sim.page.hosts import host_groups, host_names
@@ -29,75 +27,13 @@ from h3sim.values.units import NS_PER_MS, NS_PER_S, to_mbps, to_ms
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from h3sim.engine.connections import Connection
-    from h3sim.headers import HeaderCompression
-    from h3sim.load.load import Load
+    from h3sim.engine.load_spec import LoadSpec
     from h3sim.page import Page
     from h3sim.page.hosts import RecordedHosts
     from h3sim.schemes import Scheme
     from h3sim.trace import Trace
     from h3sim.transport import LinkProfile, Network, TransportProfile
     from h3sim.transport.link_profile import LinkJitter
-    from h3sim.transport.network import CrossFlow
-
-
-MAX_CONNECTIONS_PER_HOST = 6
-"""The limit of Chrome, Firefox and Safari for HTTP/1.1."""
-MAX_LOAD_NS = 3600 * NS_PER_S
-"""The longest simulated time of a load over links: one hour."""
-
-
-@dataclass(frozen=True)
-class LoadSpec:
-    """A page and everything that it is loaded with, resolved from names and options.
-
-    `h3sim.study.resolve_config` builds one from a `LoadConfig`, once per load.
-    """
-
-    page: Page
-    _: KW_ONLY
-    scheme: Scheme
-    network: Network
-    """The path, with the overrides of options applied."""
-    protocol: Protocol = Protocol.QUIC
-    profile: TransportProfile | None = None
-    """The transport profile of both ends; None at a constant rate, and for the default."""
-    mode: HandshakeMode = HandshakeMode.ONE_RTT
-    """The handshake of each connection."""
-    browser: BrowserModel = field(default_factory=BrowserModel)
-    buffer_bytes: int = 0
-    """Size of the server's send buffer; 0 without one."""
-    send_buffer_refill: SendBufferRefill = SendBufferRefill.CONTINUOUS
-    header_compression: HeaderCompression | None = None
-    """The header codec; None if header sizes come from the page."""
-    hosts: RecordedHosts | None = None
-    """The connections per host; None if all hosts share one connection."""
-    max_connections_per_host: int = MAX_CONNECTIONS_PER_HOST
-    """The connection limit of HTTP/1.1; later versions of HTTP use one."""
-    cross_traffic: tuple[CrossFlow, ...] = ()
-    limit_ns: int = MAX_LOAD_NS
-    """Simulated time after which a load over links is aborted."""
-    seed: int = 0
-
-    @property
-    def is_constant_rate(self) -> bool:
-        """True if the network is a constant rate, which has neither links nor endpoints."""
-        return self.network.constant_rate is not None
-
-    @property
-    def profile_of_ends(self) -> TransportProfile | None:
-        """The profile in use: None at a constant rate, which has no endpoints."""
-        return None if self.is_constant_rate else self.link_profile
-
-    @property
-    def link_profile(self) -> TransportProfile:
-        """The profile of a load over links."""
-        return self.profile or transport.TransportProfile(name="default")
-
-    @property
-    def link_protocol(self) -> Protocol | None:
-        """The protocol over links; None at a constant rate, where requests are not sent."""
-        return None if self.is_constant_rate else self.protocol
 
 
 _HANDSHAKE_WORDS = {
@@ -213,12 +149,12 @@ def _browser_values(browser: BrowserModel) -> dict[str, Any]:
     return values
 
 
-def in_words(load: Load) -> dict[str, str]:
+def in_words(spec: LoadSpec) -> dict[str, str]:
     """Return the configuration as short texts by setting; equal loads have equal texts.
 
     All output for people (headers, captions, logs) uses these texts.
     """
-    spec, values = load.spec, configuration(load.spec)
+    values = configuration(spec)
     send_buffer_kb, flows = values["send_buffer_kb"], values["cross_traffic"]
     is_filled_in_bursts = spec.send_buffer_refill is SendBufferRefill.WHEN_EMPTY
     codec = values["header_compression"]
@@ -358,14 +294,14 @@ def _connections_note(page: Page) -> str:
     return f": with connections = per-host they have {n_connections}" if len(names) > 1 else ""
 
 
-def notes(load: Load) -> list[str]:
+def notes(spec: LoadSpec) -> list[str]:
     """Return the caveats that a reader must know before relying on the metrics.
 
     A recorded page names the number of its hosts, which share one connection by default, and the
     recording does not describe its network. Marks above the fold may be inferred, and all metrics
     above the fold depend on them.
     """
-    page, network = load.page, load.network
+    page, network = spec.page, spec.network
     lines = []
     if page.recorded_load is not None and network.name.startswith(RECORDED_NETWORK):
         lines.append(f"over its recorded network, estimated: {network.source}")
@@ -374,11 +310,11 @@ def notes(load: Load) -> list[str]:
     n_hosts = page.provenance.get("hosts", "")
     if not n_hosts:  # not a recording
         return lines
-    if n_hosts != "1" and load.spec.hosts is None:
+    if n_hosts != "1" and spec.hosts is None:
         note = _connections_note(page)
         lines.append(f"{n_hosts} hosts of the recording share one connection here{note}")
     if network.constant_rate is not None and not network.rtt_ns:
-        rate = in_words(load)["rate"]
+        rate = in_words(spec)["rate"]
         lines.append(
             f"a recording, loaded at a constant {rate} with RTT 0 ms ({network.name}), unlike"
             " the network of the recording: choose another network"
@@ -453,19 +389,19 @@ class LoadInputs:
     )
 
 
-def identity(load: Load) -> dict[str, Any]:
+def identity(spec: LoadSpec) -> dict[str, Any]:
     """Return the identity of a load: names, digests, and every setting as resolved."""
     load_identity = LoadIdentity(
         version=__version__,
         build=build(),
-        page=load.page.name,
-        page_digest=load.page.digest,
-        scheme=load.scheme.name,
-        network=load.network.name,
-        transport=load.protocol.value,
-        seed=load.spec.seed,
-        configuration=configuration(load.spec),
-        notes=tuple(notes(load)),
+        page=spec.page.name,
+        page_digest=spec.page.digest,
+        scheme=spec.scheme.name,
+        network=spec.network.name,
+        transport=spec.protocol.value,
+        seed=spec.seed,
+        configuration=configuration(spec),
+        notes=tuple(notes(spec)),
     )
     return write_table(load_identity, include_defaults=True)
 
@@ -491,61 +427,11 @@ def hol_figures(*traces: Trace) -> dict[str, Any]:
     }
 
 
-def describe(load: Load) -> str:
+def describe(spec: LoadSpec) -> str:
     """Return the configuration as text, with h3sim's version and a prefix of the page's digest.
 
     Network, transport and seed are left out, since they are in headings.
     """
-    words = in_words(load)
+    words = in_words(spec)
     parts = [words[key] for key in words if key not in ("network", "transport", "seed")]
-    return f"{', '.join(parts)}; h3sim {__version__}, page {load.page.short_digest}"
-
-
-def write_load_qlog(load: Load, path: str | Path, *, dialect: str = "0.3") -> None:
-    """Write *load* as qlog: FILE.qlog has the logs of both endpoints, FILE.sqlog the client's.
-
-    A log describes one connection. If there are several, each has a file: FILE-1.qlog and so on.
-
-    Raises:
-        LogError: if a file cannot be written.
-    """
-    for connection in load.connections:
-        _write_qlog(load, connection, qlog_path(load, path, connection), dialect)
-
-
-def qlog_path(load: Load, path: str | Path, connection: Connection) -> Path:
-    """Return the file for a connection's log: *path* if there is only one connection."""
-    file = Path(path)
-    if len(load.connections) == 1:
-        return file
-    # All suffixes follow the number: `a.qlog.gz` becomes `a-1.qlog.gz`.
-    stem, *suffixes = file.name.split(".")
-    return file.with_name(".".join((f"{stem}-{connection.number + 1}", *suffixes)))
-
-
-def _write_qlog(load: Load, connection: Connection, path: Path, dialect: str) -> None:
-    """Write the qlog of one connection of a load."""
-    from h3sim.qlog import LoggedResource, write_qlog  # on use: few loads are written
-
-    requests = connection.trace.requests
-    requested = {row.stream_id: load.page.resources[row.resource] for row in requests}
-    request_bytes = request_sizer(load.page, load.spec.link_protocol)
-    resources = {
-        stream_id: LoggedResource(
-            id=resource.id,
-            body_bytes=resource.size_bytes,
-            request_bytes=request_bytes(resource),
-            server_ns=resource.server_ns,
-        )
-        for stream_id, resource in requested.items()
-    }
-    description = [*in_words(load).values(), f"h3sim {__version__}", f"page {load.page.digest}"]
-    write_qlog(
-        connection.trace,
-        path,
-        title=load.page.name,
-        description=f"scheme {load.scheme.name}, {', '.join(description)}",
-        dialect=dialect,
-        resources=resources,
-        signals_are_sent=load.scheme.signalling.is_sent,
-    )
+    return f"{', '.join(parts)}; h3sim {__version__}, page {spec.page.short_digest}"

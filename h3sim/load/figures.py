@@ -17,9 +17,6 @@ from h3sim.values.errors import NothingToMeasureError
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
-    from h3sim.load.load import Load, Which
-    from h3sim.load.qlog_metrics import Measurement
-
 
 class Figure(NamedTuple):
     """A metric of a load, and where it is shown."""
@@ -59,7 +56,7 @@ class Figure(NamedTuple):
 
 def _byte_index_figures() -> Iterator[Figure]:
     """Yield the figures of completion: exact, sampled, and by objects."""
-    selections: tuple[tuple[Which, str], ...] = (("all", "all"), ("atf", "above the fold"))
+    selections: tuple[tuple[str, str], ...] = (("all", "all"), ("atf", "above the fold"))
     for which, words in selections:
         yield Figure(
             name=f"byte_index_{which}_ms",
@@ -87,7 +84,7 @@ def _byte_index_figures() -> Iterator[Figure]:
         )
 
 
-def _object_index(which: Which, load: Load) -> float | None:
+def _object_index(which: str, load: Any) -> Any:
     try:
         return load.object_index(which)
     except NothingToMeasureError:
@@ -99,7 +96,7 @@ def _packets_in_threes(stacks: Mapping[int, int]) -> int:
     return sum(height * number for height, number in stacks.items() if height >= 3)
 
 
-def _mean_burst(load: Load) -> float:
+def _mean_burst(load: Any) -> Any:
     return load.packets.lost / sum(metrics.loss_bursts(load.trace.packet_rows).values())
 
 
@@ -318,7 +315,7 @@ def columns_of(load: Any, *, on_demand: Collection[str] = ON_DEMAND) -> dict[str
     }
 
 
-def document_of(measured: Load | Measurement, *, is_computed: bool = False) -> dict[str, Any]:
+def document_of(measured: Any, *, is_computed: bool = False) -> dict[str, Any]:
     """Return the metrics of a document, each at its key.
 
     With *is_computed* they are those that only loads computed by the browser have, otherwise all

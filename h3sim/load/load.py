@@ -16,7 +16,7 @@ from h3sim.page import Kind
 from h3sim.schema import format_value, is_quantity
 from h3sim.schema.errors import plain_number
 from h3sim.values.errors import InputError, NothingToMeasureError
-from h3sim.values.notebook import reporting
+from h3sim.values.notebook import export, reporting
 from h3sim.values.table import RichDisplay, Rows, Table
 from h3sim.values.units import NS_PER_MS, ms, to_ms
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from h3sim.engine.connections import CarriedFlow
+    from h3sim.engine.load_spec import LoadSpec
     from h3sim.headers.base import HeaderRun
-    from h3sim.load.configuration import LoadSpec
     from h3sim.load.milestones import Multiplexing, RootRow
     from h3sim.load.optimality import Given
     from h3sim.load.paint_bounds import PaintBounds
@@ -210,7 +210,7 @@ class Load(WithMilestones, RichDisplay):
     @property
     def notes(self) -> list[str]:
         """Caveats of the page's data for its metrics; usually none."""
-        return notes(self)
+        return notes(self.spec)
 
     @cached_property
     def timings(self) -> Rows[ResourceTiming]:
@@ -267,26 +267,23 @@ class Load(WithMilestones, RichDisplay):
             MissingExtraError: if pandas is not installed.
         """
         frame = self.timings.to_pandas()
-        frame.attrs.update(identity(self))
+        frame.attrs.update(identity(self.spec))
         return frame
 
     def to_dict(self, *, order: bool = False) -> dict[str, Any]:
         """Return the load as an `h3sim-load/2` document; *order* adds the stream of each packet."""
-        from h3sim.export.load_document import load_to_dict  # on use: few loads are written
-
-        return load_to_dict(self, order=order)
+        document: dict[str, Any] = export().load_to_dict(self, order=order)
+        return document
 
     def to_har(self) -> dict[str, Any]:
         """Return the load as HAR 1.2, with initiators, priorities and delivery times."""
-        from h3sim.export.har import load_to_har  # on use: rarely needed
-
-        return load_to_har(self)
+        har: dict[str, Any] = export().load_to_har(self)
+        return har
 
     def to_chrome_trace(self) -> dict[str, Any]:
         """Return the load as a Chrome trace (JSON), which ui.perfetto.dev opens."""
-        from h3sim.export.chrome_trace import load_to_chrome_trace  # on use: few ask for it
-
-        return load_to_chrome_trace(self)
+        trace: dict[str, Any] = export().load_to_chrome_trace(self)
+        return trace
 
     def __repr__(self) -> str:
         return (
@@ -297,10 +294,8 @@ class Load(WithMilestones, RichDisplay):
 
     def _display(self) -> Iterable[str | Table[Any]]:
         yield repr(self)
-        yield ", ".join([*in_words(self).values(), f"h3sim {__version__}", *self.notes])
-        from h3sim.export.tables import metrics_of  # on use: only notebooks show it
-
-        yield Table(("figure", "value"), metrics_of(self))
+        yield ", ".join([*in_words(self.spec).values(), f"h3sim {__version__}", *self.notes])
+        yield Table(("figure", "value"), export().metrics_of(self))
         yield self.timings
 
     def byte_index_or_none(

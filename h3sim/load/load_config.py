@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import os
-from dataclasses import dataclass, fields, replace
-from fractions import Fraction
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from h3sim import catalog
 from h3sim.browser import BROWSER_OPTIONS, PARSING_OPTIONS, BrowserMode, BrowserModel
+from h3sim.engine.load_spec import MAX_LOAD_NS
 from h3sim.http import SendBufferRefill
-from h3sim.load.configuration import MAX_LOAD_NS
 from h3sim.load.options import (
-    NETWORK_NAMES,
     NO_CODEC,
     SEED,
     BrowserOption,
@@ -29,239 +24,45 @@ from h3sim.load.options import (
     documented,
     of_browser,
     option,
-    refuse,
 )
-from h3sim.page import ConnectionMode, Page
-from h3sim.page.hosts import host_names
+from h3sim.page import ConnectionMode
 from h3sim.page.recording import RECORDED_NETWORK
 from h3sim.schedulers import Retransmit
 from h3sim.schema.arguments import (
-    ErrorCollector,
     Predicate,
     check_arguments,
-    refuse_keywords,
 )
-from h3sim.schema.fields import fields_of, validation_errors
+from h3sim.schema.fields import fields_of, validate
 from h3sim.schema.values import Flag, Integer, Number, Share
 from h3sim.signals import Signalling
-from h3sim.transport import ConstantRate, HandshakeMode, Jitter, Network, Protocol, congestion
-from h3sim.transport.link_profile import LinkProfile, QueueDiscipline
-from h3sim.values.errors import InputError, UnknownNameError, UnknownOptionError, ValidationIssue
-from h3sim.values.units import BITS_PER_BYTE, NS_PER_S, mbps, ms
+from h3sim.transport import HandshakeMode, Network, Protocol
+from h3sim.transport.link_profile import QueueDiscipline
+from h3sim.values.errors import InputError, UnknownOptionError, ValidationIssue
+from h3sim.values.units import NS_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from h3sim.headers import HeaderCompression
-    from h3sim.headers.base import HeaderLists
-    from h3sim.page import RecordedLoad
     from h3sim.transport import TransportProfile
     from h3sim.transport.congestion import CongestionController, ControllerSettings
 
     ControllerFactory: TypeAlias = Callable[[ControllerSettings], CongestionController]
 
 
-NETWORK_WITHOUT_RECORDING = "marx-2019"
-"""Default network of pages without a recorded one."""
-NETWORK_FOR_HEADER_LISTS = "frindell-2017"
-"""Default network of header lists."""
-_MIN_QUEUE_BYTES = 65_536
-"""Smallest queue of an estimated network, as in the shipped networks."""
-_Rule: TypeAlias = "tuple[str, ...]"
+Rule: TypeAlias = "tuple[str, ...]"
 """A message, followed by the names of the options that must not be set, for this reason."""
 
 
-def recorded_network(page: Page | HeaderLists) -> Network | None:
-    """Return the network of the recording of *page*, estimated or stated, or None.
-
-    Without a stated rate of the uplink, both links have that of the downlink. As in the shipped
-    networks, the queue is one bandwidth-delay product, but at least 64 KiB; only its overflow
-    causes losses, and those that the recording states.
-    """
-    known = page.recorded_load
-    if known is None or known.rtt_ns is None or known.rate_bps is None:
-        return None
-    rates_bps = known.rate_bps, known.up_bps or known.rate_bps
-    down, up = (_recorded_link(rate_bps, known) for rate_bps in rates_bps)
-    return Network(
-        name=RECORDED_NETWORK,
-        title=f"network of the recording of {page.name}, estimated",
-        source=f"RTT from {known.rtt_from}, rate from {known.rate_from}",
-        rtt_ns=known.rtt_ns,
-        down=down,
-        up=up,
-    )
-
-
-def _recorded_link(rate_bps: int, known: RecordedLoad) -> LinkProfile:
-    """Return a link of a recording, with a queue of one bandwidth-delay product or more."""
-    product_bytes = rate_bps * (known.rtt_ns or 0) // (BITS_PER_BYTE * NS_PER_S)
-    queue_bytes = max(_MIN_QUEUE_BYTES, product_bytes)
-    return LinkProfile(rate_bps=rate_bps, queue_bytes=queue_bytes, loss=known.loss)
-
-
-_TRANSPORT_OPTIONS = (
-    "transport",
-    "cc",
-    "transport_profile",
-    "rate_mbps",
-    "interval_ms",
-    "packet_bytes",
-    "mean_loss_burst",
-    "queue_bdp",
-    "queue_bytes",
-    "queue_discipline",
-    "ecn",
-    "reorder",
-    "retransmission_order",
-    "cross_traffic",
-    "time_limit_s",
-)
-"""Options that do not apply to a network of independent packets."""
-
-
-def changed_network(config: LoadConfig, network: Network) -> Network:
-    """Return *network* with the changes of *config*."""
-    # If a constant rate is turned into links below, its jitter already includes `reorder`.
-    was_links = network.constant_rate is None
-    if config.rtt_ms is not None:
-        network = replace(network, rtt_ns=ms(config.rtt_ms))
-    if network.independent_packets is not None:
-        loss = network.independent_packets.loss if config.loss is None else config.loss
-        packets = replace(network.independent_packets, loss=loss)
-        return replace(network, independent_packets=packets)
-    if network.constant_rate is not None:
-        network = _change_constant_rate(config, network, network.constant_rate)
-        if not _needs_links(config):
-            return network
-    return _change_links(config, network.as_links(), was_links=was_links)
-
-
-def _needs_links(config: LoadConfig) -> bool:
-    """Return whether *config* turns a network with a constant rate into links."""
-    names = ("loss", "mean_loss_burst", "queue_bdp", "queue_bytes", "queue_discipline")
-    return config.cc not in (None, "constant") or bool(_set_options(config, *names))
-
-
-def _change_constant_rate(
-    config: LoadConfig, network: Network, constant_rate: ConstantRate
-) -> Network:
-    """Change packet size, interval or rate; a new packet size alone keeps the interval."""
-    if config.reorder is not None:
-        network = replace(network, jitter=Jitter.parse(str(config.reorder)))
-    packet_bytes = config.packet_bytes or constant_rate.packet_bytes
-    if config.rate_mbps is not None:
-        rate_bps = mbps(config.rate_mbps)
-        constant_rate = ConstantRate.at_rate(packet_bytes=packet_bytes, rate_bps=rate_bps)
-    else:
-        interval_ms, interval_ns = config.interval_ms, constant_rate.interval_ns
-        interval_ns = interval_ns if interval_ms is None else Fraction(ms(interval_ms))
-        constant_rate = ConstantRate(packet_bytes=packet_bytes, interval_ns=interval_ns)
-    return replace(network, constant_rate=constant_rate)
-
-
-def _change_links(config: LoadConfig, network: Network, *, was_links: bool) -> Network:
-    """Change the links: rate and queue of each direction with a bottleneck, loss of both."""
-    down, up = network.down, network.up
-    assert down is not None, "links have both directions"  # noqa: S101
-    assert up is not None, "links have both directions"  # noqa: S101
-    if config.reorder is not None and was_links:
-        down = replace(down, hold=Jitter.parse(str(config.reorder)), jitter=None)
-    return replace(network, down=_change_link(config, down), up=_change_link(config, up))
-
-
-def _change_link(config: LoadConfig, link: LinkProfile) -> LinkProfile:
-    """Return *link* with the options of *config* applied to it."""
-    link = replace(link, **_link_changes(config, link))
-    if config.queue_discipline is not None and link.mean_rate_bps is not None:
-        link = link.with_discipline(QueueDiscipline(config.queue_discipline))
-    if config.ecn is not None and link.queue_discipline is not QueueDiscipline.DROP_TAIL:
-        link = replace(link, ecn=config.ecn)
-    return link
-
-
-def _link_changes(config: LoadConfig, link: LinkProfile) -> dict[str, Any]:
-    """Return the fields of *link* that the options of *config* replace."""
-    changes: dict[str, Any] = {}
-    if link.rate_bps is not None and config.rate_mbps is not None:
-        changes["rate_bps"] = mbps(config.rate_mbps)
-    is_queue_given = config.queue_bdp is not None or config.queue_bytes is not None
-    if link.mean_rate_bps is not None and is_queue_given:
-        # A link has one queue size: the other fields must be empty.
-        changes |= {"queue_packets": None, "queue_bdp": config.queue_bdp}
-        changes["queue_bytes"] = config.queue_bytes
-    if config.loss is not None:
-        # Packets that a network file lists as lost would add to the requested loss rate.
-        changes |= {"loss": config.loss, "loss_burst": config.mean_loss_burst, "loss_list": ()}
-    elif config.mean_loss_burst is not None:
-        changes["loss_burst"] = config.mean_loss_burst
-    return changes
-
-
-def _issues_of(config: LoadConfig, rules: Iterator[_Rule]) -> Iterator[ValidationIssue]:
+def issues_of(config: LoadConfig, rules: Iterator[Rule]) -> Iterator[ValidationIssue]:
     """Yield an issue for each option that is set although one of *rules* forbids it."""
     for message, *names in rules:
-        for name in _set_options(config, *names):
+        for name in set_options(config, *names):
             yield ValidationIssue(key=name, message=message)
 
 
-def _network_rules(config: LoadConfig, path: ResolvedPath) -> Iterator[_Rule]:
-    """Yield rules on the options that do not apply to the network."""
-    network = path.network
-    if network.independent_packets is not None:
-        message = "applies to transports and links, but independent packets have neither"
-        yield message, *_TRANSPORT_OPTIONS
-    elif network.constant_rate is not None:
-        yield from _constant_rate_rules(config)
-    else:
-        yield from _link_rules(config, path)
-
-
-def _constant_rate_rules(config: LoadConfig) -> Iterator[_Rule]:
-    """Yield rules on the options that do not apply to a constant rate."""
-    if config.mode is HandshakeMode.ZERO_RTT:
-        yield "'0-rtt' needs links: a constant rate has no handshake packets", "handshake"
-    yield "needs links: at a constant rate there is no queue", "ecn"
-    yield "needs links: at a constant rate every load completes", "time_limit_s"
-    if config.transport == Protocol.HTTP1.value:
-        yield "'http1' needs links: a constant rate has a single connection", "transport"
-    if config.header_compression != NO_CODEC:
-        message = "needs links: at a constant rate requests are not sent as packets"
-        yield message, "header_compression"
-    if config.connections == ConnectionMode.PER_HOST.value:
-        message = "'per-host' needs links: at a constant rate one connection has the whole rate"
-        yield message, "connections"
-    yield "needs links: at a constant rate nothing is shared", "cross_traffic"
-
-
-def _link_rules(config: LoadConfig, path: ResolvedPath) -> Iterator[_Rule]:
-    """Yield rules on the options that do not apply to the links of this network."""
-    down, links = path.network.down, [*filter(None, (path.network.down, path.network.up))]
-    # If options turned a constant rate into links, its interval and packet size still set the rate.
-    if path.named.constant_rate is None:
-        message = "applies only to a constant rate, but this network consists of links"
-        yield message, "interval_ms", "packet_bytes"
-    if all(link.rate_bps is None for link in links):
-        message = "changes the rate of a bottleneck, but no link of this network has one"
-        yield message, "rate_mbps"
-    if all(link.mean_rate_bps is None for link in links):
-        message = "applies to the queue of a bottleneck, but no link of this network has one"
-        yield message, "queue_bytes", "queue_bdp", "queue_discipline"
-    if not any(link.loss for link in links):
-        yield "clusters losses, but there is no loss: set loss as well", "mean_loss_burst"
-    if config.ecn and all(link.queue_discipline is QueueDiscipline.DROP_TAIL for link in links):
-        yield "needs a queue that marks: set queue_discipline to codel or fq-codel", "ecn"
-    profile = path.profile
-    if config.ecn and profile and not congestion.responds_to_ecn(profile.cc, profile.controller):
-        yield f"needs a controller that responds to marks, such as cubic; is {profile.cc}", "ecn"
-    if down is not None and down.mean_rate_bps is None:
-        # The congestion window of a flow would grow without limit, since no queue ever fills.
-        message = "needs a downlink with a rate: without one flows do not share anything"
-        yield message, "cross_traffic"
-
-
-def _value_rules(config: LoadConfig) -> Iterator[_Rule]:
+def _value_rules(config: LoadConfig) -> Iterator[Rule]:
     """Yield rules on the options that contradict others."""
     if config.interval_ms is not None:
         yield "is an alternative to interval_ms: give only one of them", "rate_mbps"
@@ -278,7 +79,7 @@ def _value_rules(config: LoadConfig) -> Iterator[_Rule]:
         yield "goes only with browser = 'parse'", *parse_only
 
 
-def _set_options(config: LoadConfig, *names: str) -> list[str]:
+def set_options(config: LoadConfig, *names: str) -> list[str]:
     """Return which of the options *names* are set in *config*."""
     return [name for name in names if getattr(config, name) is not None]
 
@@ -287,20 +88,6 @@ NetworkLike: TypeAlias = "Network | str | Path"
 ProfileLike: TypeAlias = "TransportProfile | str | Path"
 ControllerLike: TypeAlias = "ControllerFactory | str"
 
-NETWORK_OPTIONS = (
-    "rate_mbps",
-    "interval_ms",
-    "packet_bytes",
-    "rtt_ms",
-    "loss",
-    "mean_loss_burst",
-    "queue_bdp",
-    "queue_bytes",
-    "queue_discipline",
-    "ecn",
-    "reorder",
-)
-"""Options that change the network."""
 _NETWORK_DESCRIPTION = (
     "a shipped network, a network file (.toml), or recorded: the page's own, else marx-2019"
 )
@@ -312,6 +99,7 @@ _TIME_LIMIT_TYPE = Number(low=0, high=MAX_LOAD_NS / NS_PER_S, is_above=True)
 class LoadConfig:
     """Configuration of a load: network, transport, server and browser.
 
+    A plain value: names are looked up, and checked against the page and the network, by `resolve`.
     None keeps the value of the network or the transport profile. *interval_ms* and *rate_mbps* are
     alternatives. For *handshake*, True and False mean "1-rtt" and "none". *browser* is "replay" or
     "parse", or a `BrowserModel`, which the settings after it change.
@@ -322,7 +110,6 @@ class LoadConfig:
 
     Raises:
         InputError: listing every value that is out of range.
-        UnknownNameError: if the only errors are unknown networks, profiles or controllers.
     """
 
     network: NetworkLike = common_option(
@@ -490,15 +277,7 @@ class LoadConfig:
     hidden_at_ms: float | None = of_browser("hidden_at_ms", "MS")
 
     def __post_init__(self) -> None:
-        problems = validation_errors(self)
-        with ErrorCollector() as errors:
-            errors.collect("", lambda: refuse(problems))
-            # Names are looked up now, so that unknown ones are reported with all other errors.
-            for key in ("network", "transport_profile", "cc"):
-                if not any(problem.key == key for problem in problems):
-                    errors.collect(key, partial(getattr, self, f"_named_{key}"))
-        if self.network != RECORDED_NETWORK:  # otherwise the page decides: see `config_for`
-            refuse(_issues_of(self, _network_rules(self, self.path)))
+        validate(self, InputError)
 
     def __repr__(self) -> str:
         """Return only the fields that differ from their defaults."""
@@ -511,59 +290,11 @@ class LoadConfig:
 
     def issues(self) -> Iterator[ValidationIssue]:
         """Yield issues of options that contradict each other."""
-        return _issues_of(self, _value_rules(self))
+        return issues_of(self, _value_rules(self))
 
     def _browser_changes(self) -> dict[str, Any]:
         """Return the options that change settings of the browser."""
-        # Not all settings of BROWSER_OPTIONS are options: some exist only in a `BrowserModel`.
-        options = (entry.attribute for entry in fields_of(LoadConfig))
-        settings = {name: getattr(self, name) for name in options if name in BROWSER_OPTIONS}
-        return {name: value for name, value in settings.items() if value is not None}
-
-    @cached_property
-    def _named_network(self) -> Network:
-        """Network without the changes of options; a placeholder if the page will determine it."""
-        named = NETWORK_WITHOUT_RECORDING if self.network == RECORDED_NETWORK else self.network
-        return named if isinstance(named, Network) else catalog.load_network(named)
-
-    @cached_property
-    def _named_transport_profile(self) -> TransportProfile | None:
-        """Transport profile without the changes of options; None if none was given."""
-        named = self.transport_profile
-        return catalog.load_profile(named) if isinstance(named, str | os.PathLike) else named
-
-    @cached_property
-    def _named_cc(self) -> tuple[str | None, ControllerFactory | None]:
-        """Name of the given congestion controller, and its factory if it is a user's."""
-        return (None, None) if self.cc is None else congestion.controller_named(self.cc)
-
-    @cached_property
-    def path(self) -> ResolvedPath:
-        """Network and transport that the options resolve to, computed once.
-
-        Raises:
-            UnknownNameError: if the profile names an unknown controller.
-        """
-        named = self._named_network
-        network = _name_by_changes(self, named, changed_network(self, named))
-        profile_choices = (
-            self.transport_profile,
-            self.cc,
-            self.retransmission_order,
-            network.profile,
-            network.cc,
-        )
-        if network.constant_rate is not None and all(choice is None for choice in profile_choices):
-            # Unused, and reading one takes longer than a load.
-            named_profile = profile = None
-        else:
-            named_profile = self._named_transport_profile or catalog.load_profile(
-                named.profile or "default"
-            )
-            profile = _change_profile(self, named_profile, named)
-        default = Protocol.QUIC if profile is None else profile.protocol
-        protocol = default if self.transport is None else Protocol(self.transport)
-        return ResolvedPath(named, network, named_profile, profile, protocol)
+        return {name: getattr(self, name) for name in set_options(self, *_OPTIONS_OF_BROWSER)}
 
     @property
     def browser_model(self) -> BrowserModel:
@@ -571,7 +302,8 @@ class LoadConfig:
         browser = self.browser
         if not isinstance(browser, BrowserModel):
             browser = BrowserModel(mode=BrowserMode(browser))
-        return replace(browser, **self._browser_changes())
+        changes = self._browser_changes()
+        return replace(browser, **changes) if changes else browser
 
     @property
     def mode(self) -> HandshakeMode:
@@ -581,219 +313,45 @@ class LoadConfig:
         return HandshakeMode(self.handshake)
 
 
-class ResolvedPath(NamedTuple):
-    """Network and transport of a load."""
-
-    named: Network
-    """Network as shipped or given."""
-    network: Network
-    """Network with the changes of options, and a name that lists them."""
-    named_profile: TransportProfile | None
-    """Transport profile as shipped or given; None if a constant rate needs none."""
-    profile: TransportProfile | None
-    """Transport profile of both endpoints, with the changes of options."""
-    protocol: Protocol
-
-
-def _name_by_changes(config: LoadConfig, named: Network, network: Network) -> Network:
-    """Return *network* with a name that lists the changes, or *named* if there are none."""
-    if network == named:
-        return named
-    changes = [
-        # 50 and 50.0 are the same config and give the same name.
-        f"{key}={str(getattr(config, key)).removesuffix('.0')}"
-        for key in NETWORK_OPTIONS
-        if getattr(config, key) is not None
-    ]
-    name = f"{named.name} with {', '.join(changes) or f'cc={config._named_cc[0]}'}"
-    return replace(network, name=name, title=name)
-
-
-def _change_profile(
-    config: LoadConfig, profile: TransportProfile, network: Network
-) -> TransportProfile:
-    """Return the *profile* with the changes of the options."""
-    # The controller of a given profile takes precedence over that of the network.
-    network_cc = network.cc if config.transport_profile is None else None
-    named, controller = config._named_cc
-    cc = named or network_cc or profile.cc
-    # A stack may have its own variant of CUBIC, to which that name then refers.
-    if named == "cubic":
-        cc = profile.own_cubic
-    if cc == profile.cc and controller is None:
-        controller = profile.controller
-    if controller is None and not congestion.is_controller(cc):
-        raise UnknownNameError("controller", cc, congestion.controller_names())
-    # Settings for the profile's controller do not apply to another one.
-    beta = profile.beta if cc == profile.cc else None
-    retransmit = config.retransmission_order or profile.retransmit
-    ecn = profile.ecn if config.ecn is None else config.ecn
-    return replace(profile, cc=cc, controller=controller, beta=beta, retransmit=retransmit, ecn=ecn)
-
-
-def config_for(page: Page | HeaderLists, config: LoadConfig) -> LoadConfig:
-    """Return *config* with the network and connections that depend on the page.
-
-    Raises:
-        InputError: if no network can be estimated from the page's recording, if the network cannot
-            carry pages, or listing the options without effect on the network.
-        MissingExtraError: if a header compression library is not installed.
-    """
-    if not isinstance(page, Page):
-        return _resolve_for_lists(config)
-    if config.network == RECORDED_NETWORK:
-        known = page.recorded_load
-        if known is not None and known.lacks_network:
-            reason = "has too few connection, first-byte and transfer times to estimate a network"
-            advice = "use a shipped one, such as cable, or a file.toml"
-            message = f"must be given: the recording of {page.name} {reason}; {advice}"
-            raise InputError.at("network", message)
-        config = replace(config, network=recorded_network(page) or NETWORK_WITHOUT_RECORDING)
-    if config.path.named.independent_packets is not None:
-        message = "carries only header lists: a page needs a constant rate or links"
-        raise InputError.at("network", message)
-    if config.connections is None and _has_connections_per_host(page, config):
-        config = replace(config, connections=ConnectionMode.PER_HOST.value)
-    return config
-
-
-def _has_connections_per_host(page: Page, config: LoadConfig) -> bool:
-    """Return whether the hosts of a page get connections of their own by default."""
-    if page.recorded_load is None or config.path.network.constant_rate is not None:
-        return False
-    return len(host_names(page.resources, page.root)) > 1
-
-
-def header_compression_of(codec: HeaderCompression | str | None) -> HeaderCompression | None:
-    """Return the header codec; None if headers have the sizes that the page gives."""
-    if codec is None or codec == NO_CODEC:
-        return None
-    from h3sim.headers import HeaderCompression  # lazy: few loads compress headers
-
-    return codec if isinstance(codec, HeaderCompression) else HeaderCompression(codec=codec)
-
-
-def _resolve_for_lists(config: LoadConfig) -> LoadConfig:
-    """Return *config* as a study of header lists uses it."""
-    if config.network == RECORDED_NETWORK:
-        config = replace(config, network=NETWORK_FOR_HEADER_LISTS)
-    compression = header_compression_of(config.header_compression)
-    if compression is None:
-        raise InputError.at("header_compression", "must name a codec for header lists")
-    compression.check()  # now, rather than for each load in a worker
-    return config
-
-
-CallableT = TypeVar("CallableT", bound="Callable[..., Any]")
-_CONFIG_OR_NONE = Predicate(
-    "a LoadConfig", lambda value: value is None or isinstance(value, LoadConfig)
+_OPTIONS_OF_BROWSER = tuple(
+    entry.attribute for entry in fields_of(LoadConfig) if entry.attribute in BROWSER_OPTIONS
 )
+"""Options that change the browser; other settings exist only in a `BrowserModel`."""
+_CONFIG = Predicate("a LoadConfig", lambda value: isinstance(value, LoadConfig))
 
 
-def config_of(
-    options: Mapping[str, Any], known: tuple[str, ...] = (), *, changed: LoadConfig | None = None
-) -> LoadConfig:
-    """Return the config with these *options*, the others as in *changed* or their defaults.
-
-    *known* are the caller's own arguments: a misspelt one is among the unknown options, and gets
-    them as suggestions.
+def changed_config(config: LoadConfig | None, options: Mapping[str, Any]) -> LoadConfig:
+    """Return *config*, by default that without any option, with these *options*.
 
     Raises:
-        UnknownOptionError: naming each unknown option, with similar names.
-        InputError: listing every value that is out of range.
+        InputError: if *config* is another value, or listing every option that is out of range.
+    """
+    if config is None:
+        return LoadConfig(**options)
+    check_arguments(InputError, config=(_CONFIG, config))
+    return replace(config, **options) if options else config
 
-    >>> config_of({"rtt": 5})
+
+def refuse_unknown(function: Callable[..., Any], options: Iterable[str]) -> None:
+    """Refuse the first of the keyword arguments *options* that *function* does not have.
+
+    Raises:
+        UnknownOptionError: naming it, with similar names.
+
+    >>> from h3sim import simulate
+    >>> refuse_unknown(simulate, {"rtt": 5})
     Traceback (most recent call last):
     ...
     h3sim.values.errors.UnknownOptionError: rtt: there is no such option; did you mean rtt_ms?
     """
-    names = [field.name for field in fields(LoadConfig)]
-    unknown = [name for name in options if name not in names]
-    changes = {name: options[name] for name in options if name in names}
-    base = changed if isinstance(changed, LoadConfig) else None  # callers may ignore the annotation
-    with ErrorCollector() as errors:
-        errors.collect("", lambda: check_arguments(InputError, config=(_CONFIG_OR_NONE, changed)))
-        errors.collect("", partial(refuse_options, unknown, (*names, *known)))
-        return errors.collect(
-            "", lambda: LoadConfig(**changes) if base is None else replace(base, **changes)
-        )
-
-
-def refuse_options(unknown: Sequence[str], known: tuple[str, ...]) -> None:
-    """Refuse unknown options.
-
-    Raises:
-        UnknownOptionError: naming each of *unknown*, with similar names from *known*.
-    """
-    if unknown:
-        raise UnknownOptionError(unknown_option(name, known) for name in unknown)
-
-
-def over_networks(config: LoadConfig, networks: Sequence[str]) -> list[LoadConfig]:
-    """Return *config* for each of *networks*, without duplicates.
-
-    Raises:
-        InputError: listing every unknown name, and options without effect on a network.
-        UnknownNameError: if the only error is an unknown name.
-    """
-    check_arguments(InputError, networks=(NETWORK_NAMES, networks))
-    with ErrorCollector() as errors:
-        return [
-            errors.collect("networks", partial(replace, config, network=name))
-            for name in dict.fromkeys(networks)
-        ]
-
-
-def with_fields(*declarations: type) -> Callable[[CallableT], CallableT]:
-    """Return a decorator that adds the fields of dataclasses to the signature of a function.
-
-    So notebooks complete them, and `help` shows them with their defaults, although the function
-    receives them as `**options`.
-    """
-
-    def decorate(function: CallableT) -> CallableT:
-        signature = inspect.signature(function)
-        own = {
-            name: parameter
-            for name, parameter in signature.parameters.items()
-            if parameter.kind is not inspect.Parameter.VAR_KEYWORD
-        }
-        declared = {
-            entry.name: inspect.Parameter(
-                entry.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=entry.default,
-                annotation=entry.type,
-            )
-            for declaration in declarations
-            for entry in fields(declaration)
-        }
-        parameters = [*own.values(), *(declared[name] for name in declared if name not in own)]
-        function.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-        return function
-
-    return decorate
-
-
-with_options = with_fields(LoadConfig)
-"""Add the options of a load to the signature of a function."""
-
-
-def network_with(network: Network, *, name: str | None = None, **options: Any) -> Network:
-    """Return *network* with changes by `NETWORK_OPTIONS`; see `Network.with_`."""
-    known = (*NETWORK_OPTIONS, "name")
-    with ErrorCollector() as errors:
-        errors.collect("", partial(refuse_keywords, "with_", options, known))
-        given = {key: options[key] for key in options if key in NETWORK_OPTIONS}
-        config = errors.collect("", lambda: LoadConfig(network=network, **given))
-    changed: Network = config.path.network
-    return changed if name is None else replace(changed, name=name, title="")
+    known = inspect.signature(function).parameters
+    for name in options:
+        if name not in known:
+            raise UnknownOptionError([unknown_option(name, tuple(known))])
 
 
 def unknown_option(name: str, known: tuple[str, ...]) -> ValidationIssue:
     """Return the issue of an unknown option, with similar names."""
-    if name in RENAMED_OPTIONS:
-        return ValidationIssue(key=name, message=f"was renamed to {RENAMED_OPTIONS[name]}")
     import difflib  # lazy: keeps imports fast
 
     alike = meant_by(name, known) or difflib.get_close_matches(name, known, n=2, cutoff=0.4)
@@ -846,71 +404,3 @@ def meant_by(word: str, known: Iterable[str]) -> list[str]:
         for name in known
         if words & {*_OPTIONS_BY_WORD.get(name.strip("-").replace("-", "_"), ())}
     ]
-
-
-RENAMED_OPTIONS = {
-    "burst": "mean_loss_burst",
-    "jitter": "reorder",
-    "buffer_kb": "send_buffer_kb",
-    "buffers_kb": "send_buffers_kb",
-    "buffer_model": "send_buffer_refill",
-    "retransmit": "retransmission_order",
-    "retention_ms": "closed_stream_retention_ms",
-    "metadata": "signalling",
-    "headers": "header_compression",
-    "hosts": "connections",
-    "max_simulated_s": "time_limit_s",
-    "cpu_factor": "cpu_slowdown",
-    "max_requests": "max_concurrent_requests",
-    "max_requests_per_host": "max_concurrent_requests_per_host",
-    "styles_stop_parser": "stylesheets_block_parser",
-    "background_at_ms": "hidden_at_ms",
-    "records_wire": "record_packets",
-}
-"""New names of load options by their old names, for messages and for saved loads."""
-_RENAMED_VALUES: dict[str, dict[Any, Any]] = {
-    "buffer_model": {"refilled": "continuous", "bursts": "when-empty"},
-    "hosts": {"one": "single", "recorded": "per-host"},
-    "metadata": {True: "metadata", False: None},
-}
-"""New values of load options by their old names and values."""
-RENAMED_FLAGS = {
-    **{
-        f"--{old}".replace("_", "-"): f"--{new}".replace("_", "-")
-        for old, new in RENAMED_OPTIONS.items()
-    },
-    "--metadata": "--signalling metadata",
-    "--wide": "--no-truncate",
-    "--against": "--diff",
-    "--which": "--resources",
-    "--given": "--bound",
-    "--by": "--group-by",
-    "--over": "--model",
-    "--of": "--direction",
-    "--vary": "--param",
-    "--network-within": "--network-uncertainty",
-    "--other-networks": "--robustness-networks",
-    "--until-width": "--target-ci-width",
-    "--accept": "--update",
-    "--beside": "--with-page (of measure: --with-log)",
-    "--without": "--remove",
-    "--late": "--late-kind",
-    "--unset": "--clear",
-}
-"""New command-line flags by their old names."""
-
-
-def with_new_names(configuration: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the configuration of a saved load with the present names of options.
-
-    >>> with_new_names({"hosts": "recorded", "rtt_ms": 40})
-    {'connections': 'per-host', 'rtt_ms': 40}
-    """
-    return {
-        RENAMED_OPTIONS.get(key, key): (
-            _RENAMED_VALUES[key].get(value, value)
-            if key in _RENAMED_VALUES and isinstance(value, str | bool)
-            else value
-        )
-        for key, value in configuration.items()
-    }

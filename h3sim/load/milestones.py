@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
     from h3sim.engine.connections import Connection
-    from h3sim.load.configuration import LoadSpec
+    from h3sim.engine.load_spec import LoadSpec
     from h3sim.metrics import Timing
     from h3sim.metrics.critical_path import Dependency, PathStep
     from h3sim.page import Page, Resource

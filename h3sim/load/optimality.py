@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from fractions import Fraction
 
-    from h3sim.load.load import Load
+    from h3sim.load.milestones import WithMilestones
     from h3sim.page import Resource
     from h3sim.transport import ConstantRate
 
@@ -31,14 +31,16 @@ Given = Literal["requests", "page"]
 """The assumption of a bound: fixed request times, or only their triggers."""
 
 
-def lower_bound_ms(load: Load, weighs: Callable[[Resource], bool], given: Given) -> float | None:
+def lower_bound_ms(
+    load: WithMilestones, weighs: Callable[[Resource], bool], given: Given
+) -> float | None:
     """Return a lower bound on the ByteIndex of the resources for which *weighs* is true.
 
     It is in ms from the first request on; None if these resources have no bytes.
     """
     if given not in ("requests", "page"):
         raise InputError.at("given", f"must be 'requests' or 'page', is {format_value(given)}")
-    rate = load.network.constant_rate
+    rate = load.spec.network.constant_rate
     origin_ns = load.trace.requests[0].requested_at_ns
     bound_ns: Fraction | float | None
     if given == "page":
@@ -51,7 +53,7 @@ def lower_bound_ms(load: Load, weighs: Callable[[Resource], bool], given: Given)
 
 
 def _bound_at_rate_ns(
-    load: Load, weighs: Callable[[Resource], bool], rate: ConstantRate
+    load: WithMilestones, weighs: Callable[[Resource], bool], rate: ConstantRate
 ) -> Fraction | None:
     """Return the bound on the ByteIndex for these requests at a constant rate."""
     responses = (
@@ -62,14 +64,14 @@ def _bound_at_rate_ns(
             max(1, -(-request.length_bytes // rate.packet_bytes)),
         )
         for request in load.trace.requests
-        for resource in (load.page.resources[request.resource],)
+        for resource in (load.spec.page.resources[request.resource],)
     )
     return metrics.lower_bound_ns(
-        responses, interval_ns=rate.interval_ns, delay_ns=load.network.one_way_ns
+        responses, interval_ns=rate.interval_ns, delay_ns=load.spec.network.one_way_ns
     )
 
 
-def _bound_over_links_ns(load: Load, weighs: Callable[[Resource], bool]) -> float | None:
+def _bound_over_links_ns(load: WithMilestones, weighs: Callable[[Resource], bool]) -> float | None:
     """Return the bound for these requests and the packets that arrived."""
     jobs = [
         TransmissionJob(
@@ -78,7 +80,7 @@ def _bound_over_links_ns(load: Load, weighs: Callable[[Resource], bool]) -> floa
             resource.size_bytes if weighs(resource) else 0,
         )
         for request in load.trace.requests
-        for resource in (load.page.resources[request.resource],)
+        for resource in (load.spec.page.resources[request.resource],)
     ]
     opportunities = [
         TransmissionOpportunity(sent_at_ns, arrived_at_ns, n_bytes)
@@ -91,15 +93,18 @@ def _bound_over_links_ns(load: Load, weighs: Callable[[Resource], bool]) -> floa
 
 
 def _bound_of_page_ns(
-    load: Load, weighs: Callable[[Resource], bool], rate: ConstantRate | None, origin_ns: int
+    load: WithMilestones,
+    weighs: Callable[[Resource], bool],
+    rate: ConstantRate | None,
+    origin_ns: int,
 ) -> float | None:
     """Return the bound for all loads with this dependency graph, whenever they request."""
     if rate is None:
-        message = f"{load.network.name} has no constant rate: use given='requests' over links"
+        message = f"{load.spec.network.name} has no constant rate: use given='requests' over links"
         raise NothingToMeasureError(message)
     if load.spec.browser.mode is not BrowserMode.REPLAY:
         raise NothingToMeasureError("the browser computed the requests: use given='requests'")
-    network = load.network
+    network = load.spec.network
     path = Path(
         packet_bytes=rate.packet_bytes,
         interval_ns=rate.interval_ns,
@@ -107,5 +112,5 @@ def _bound_of_page_ns(
         up_ns=network.rtt_ns - network.one_way_ns,
         begins_at_ns=origin_ns,
     )
-    tick = mean_tick_bound(parts_of(load.page, path, weighs=weighs))
+    tick = mean_tick_bound(parts_of(load.spec.page, path, weighs=weighs))
     return None if tick is None else float(tick * rate.interval_ns) + network.one_way_ns

@@ -48,7 +48,7 @@ from h3sim.values.units import BITS_PER_BYTE, NS_PER_S, ms, to_ms
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from h3sim.load.load import Load
+    from h3sim.load.milestones import WithMilestones
     from h3sim.page import Page, Resource
 
 
@@ -210,8 +210,8 @@ class _Channel(NamedTuple):
     interval_ns: Fraction = Fraction(1)
 
     @classmethod
-    def of(cls, load: Load) -> _Channel:
-        rate, down = load.network.constant_rate, load.network.down
+    def of(cls, load: WithMilestones) -> _Channel:
+        rate, down = load.spec.network.constant_rate, load.spec.network.down
         if rate is not None:
             interval_ns = rate.interval_ns
             return cls(0.0, -int(-interval_ns // 1), rate.packet_bytes, interval_ns)
@@ -241,10 +241,10 @@ class _Channel(NamedTuple):
         return int(max(1, -(-ready_ns // self.interval_ns)) * self.interval_ns)
 
 
-def _packet_sizes(load: Load) -> tuple[int, int]:
+def _packet_sizes(load: WithMilestones) -> tuple[int, int]:
     """Return the stream bytes in a full packet, and the size of that packet with its IP header."""
     profile = load.spec.link_profile
-    if load.protocol.is_over_tcp:
+    if load.spec.protocol.is_over_tcp:
         mss_bytes = profile.tcp.mss_bytes
         return mss_bytes, mss_bytes + TCP_HEADER_BYTES + IP_HEADER_BYTES
     quic = profile.quic
@@ -265,8 +265,8 @@ _Demands = dict[int, list[_Demand]]
 class _Bounds:
     """The bounds of one page with one browser over one link, as this module derives them."""
 
-    def __init__(self, load: Load) -> None:
-        self._page = page = load.page
+    def __init__(self, load: WithMilestones) -> None:
+        self._page = page = load.spec.page
         self._load = load
         self._channel = _Channel.of(load)
         self._slowdown = load.spec.browser.cpu_slowdown
@@ -577,7 +577,7 @@ class _Bounds:
 
     def _paths(self) -> tuple[list[int], list[int]]:
         """Return the latency of each resource, and the earliest time of its request."""
-        network, resources = self._load.network, self._page.resources
+        network, resources = self._load.spec.network, self._page.resources
         latency_ns = [network.rtt_ns + each.server_ns for each in resources]
         requestable_ns = [0] * len(resources)
         for connection in self._load.connections:
@@ -674,9 +674,9 @@ class PaintBounds(NamedTuple):
     speed_index_ratio: float | None
 
 
-def paint_bounds(load: Load) -> PaintBounds | None:
+def paint_bounds(load: WithMilestones) -> PaintBounds | None:
     """Return the bounds of a load; None unless the browser computed it, from a single document."""
-    page = load.page
+    page = load.spec.page
     is_document = len(page.roots) == 1 and page.resources[page.root].kind is Kind.DOCUMENT
     if load.spec.browser.mode is not BrowserMode.PARSE or not is_document:
         return None

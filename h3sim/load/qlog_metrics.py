@@ -7,17 +7,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from h3sim import metrics
-from h3sim._version import __version__
 from h3sim.engine.connections import PacketCount
-from h3sim.export.load_document import RESOURCES, UNKNOWN_FOLD
-from h3sim.load.configuration import FORMAT, LoadIdentity, hol_figures
-from h3sim.load.figures import document_of
+from h3sim.load.configuration import hol_figures
 from h3sim.load.load import Hol, Which
-from h3sim.qlog import read_qlog
-from h3sim.schema.fields import write_table
-from h3sim.schema.files import DIGEST, json_digest
-from h3sim.trace import Delivery
-from h3sim.values.notebook import reporting
+from h3sim.qlog import parse_qlog
+from h3sim.values.notebook import export, reporting
 from h3sim.values.units import NS_PER_MS, ms, to_ms
 
 if TYPE_CHECKING:
@@ -41,7 +35,8 @@ class Measurement:
 
     def to_dict(self) -> dict[str, Any]:
         """Return an `h3sim-load/2` document; values that the log lacks are None."""
-        return measured_to_dict(self.log)
+        document: dict[str, Any] = export().measured_to_dict(self.log)
+        return document
 
     @property
     def plot(self) -> Any:
@@ -116,7 +111,7 @@ class Measurement:
         return f"<Measurement of {self.log.title!r}: {n} response{'s' * (n != 1)}>"
 
 
-def measure(path: str | Path, *, trace: int | None = None) -> Measurement:
+def read_qlog(path: str | Path, *, trace: int | None = None) -> Measurement:
     """Measure the qlog at *path*, of a real stack or of h3sim, as a load is measured.
 
     One connection is measured: from the client's log, from the server's, or best from both in one
@@ -125,45 +120,4 @@ def measure(path: str | Path, *, trace: int | None = None) -> Measurement:
     Raises:
         LogError: if the file cannot be read or is invalid, listing every error.
     """
-    return Measurement(read_qlog(path, trace=trace))
-
-
-def measured_to_dict(log: MeasuredLog) -> dict[str, Any]:
-    """Return a log as a document like that of a load; unavailable values are None.
-
-    Times are ms since the log began. ByteIndex counts from the first request on.
-    """
-    document = {
-        "format": FORMAT,
-        **write_table(
-            LoadIdentity(
-                version=__version__,
-                page=log.title,
-                page_digest=None,
-                scheme=None,
-                network=None,
-                transport="quic" if log.trace.delivery is Delivery.STREAM else "tcp",
-                seed=None,
-                configuration=None,
-            )
-        ),
-        "above_the_fold": {**UNKNOWN_FOLD},
-        **document_of(Measurement(log)),
-        "resources": RESOURCES.write(
-            _resource_entry(log, row) for row in metrics.timings(log.trace)
-        ),
-    }
-    return {**document, DIGEST: json_digest(document)}
-
-
-def _resource_entry(log: MeasuredLog, row: Timing) -> dict[str, Any]:
-    """Return the times of a resource in milliseconds."""
-    resource = log.resources[row.resource]
-    return {
-        "id": resource.id,
-        "stream_id": row.stream_id,
-        "requested_ms": to_ms(row.requested_at_ns),
-        "first_byte_ms": to_ms(row.first_byte_at_ns),
-        "finished_ms": to_ms(row.finished_at_ns),
-        "bytes": resource.body_bytes,
-    }
+    return Measurement(parse_qlog(path, trace=trace))

@@ -546,7 +546,7 @@ class MeasuredLog:
     """Missing data of the log, and what replaces it."""
 
 
-def read_qlog(path: str | Path, *, trace: int | None = None) -> MeasuredLog:
+def parse_qlog(path: str | Path, *, trace: int | None = None) -> MeasuredLog:
     """Read one connection from the qlog at *path*.
 
     *trace*, from 1, selects a log in a file with several connections. If both ends were logged,

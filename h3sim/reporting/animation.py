@@ -14,8 +14,9 @@ from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.export.tables import describe_losses
-from h3sim.reporting.document import data_element, html_page, paragraphs, scrolled
+from h3sim.reporting.document import html_page, paragraphs, scrolled
 from h3sim.reporting.labels import lighter
+from h3sim.reporting.script_data import data_element
 from h3sim.schema import check_output, write_atomically
 from h3sim.trace import Delivery, delivered_in_one_order, delivered_per_stream
 from h3sim.values.errors import InputError

@@ -159,12 +159,12 @@ def _settings_of_loads(loads: Sequence[Load]) -> list[tuple[str, Any]]:
         if differing:
             rows.append((f"load {number}", ", ".join(differing)))
     if len(loads) == 1:
-        rows.append(("in words", ", ".join(in_words(loads[0]).values())))
+        rows.append(("in words", ", ".join(in_words(loads[0].spec).values())))
     return rows
 
 
 def _flat_settings(load: Load) -> dict[str, Any]:
-    known = identity(load)
+    known = identity(load.spec)
     values = {key: known[key] for key in ("build", "page", "page_digest", "scheme")}
     values |= known["configuration"]
     # As text, so that tables do not format settings with thousands separators.

@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
-import json
 import re
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -64,15 +63,6 @@ def html_page(title: str, body: str, *, style: str, width_rem: int, script: str 
         f"<style>{_PAGE_CSS % width_rem}{style}</style>\n"
         f"</head>\n<body>\n{body}{end}</body>\n</html>\n"
     )
-
-
-def data_element(data: object, id_: str = "") -> str:
-    """Return an element with data for a script, as JSON."""
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
-    # `</script>` would end the element, even in a quoted name.
-    text = text.replace("<", "\\u003c")
-    name = f' id="{id_}"' if id_ else ""
-    return f'<script type="application/json"{name}>{text}</script>'
 
 
 def scrolled(label: str, body: str, kind: str = "scroll") -> str:

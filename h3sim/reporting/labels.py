@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import re
 import textwrap
 from collections import Counter
-from contextlib import contextmanager
-from contextvars import ContextVar
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,10 +12,11 @@ from h3sim._version import __version__
 from h3sim.load import in_words
 from h3sim.load.figures import FIGURES
 from h3sim.page import Kind
+from h3sim.reporting.paper import is_narrow
 from h3sim.values import text as fitting
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from matplotlib.axes import Axes
 
@@ -28,8 +26,6 @@ if TYPE_CHECKING:
 
 MAX_NAME_CHARS = 28
 """Longer names of resources are shortened."""
-_NARROW_WIDTH_IN = 4.0
-"""Figures up to this width have shorter names."""
 _MAX_NARROW_NAME_CHARS = 14
 
 _MAX_LINE_CHARS = 40
@@ -38,30 +34,6 @@ _MAX_VALUE_CHARS = 40
 ATF_MARK = "\N{BLACK UP-POINTING TRIANGLE}"
 """Mark after the names of resources above the fold."""
 _MISSING_GLYPH = "\N{WHITE SQUARE}"
-
-
-# A context variable, as figures may be drawn in several threads.
-_paper_in: ContextVar[float | None] = ContextVar("paper_in", default=None)
-
-
-@contextmanager
-def paper(width_in: float | None) -> Iterator[None]:
-    """Draw figures for papers, with this width in inches; with None for the screen."""
-    token = _paper_in.set(width_in)
-    try:
-        yield
-    finally:
-        _paper_in.reset(token)
-
-
-def paper_in() -> float | None:
-    """Return the width in inches of figures for papers, while such are drawn; otherwise None."""
-    return _paper_in.get()
-
-
-def is_narrow() -> bool:
-    """Return whether figures are drawn for a column of a paper."""
-    return (paper_in() or math.inf) <= _NARROW_WIDTH_IN
 
 
 def shortened(name: str, limit: int = MAX_NAME_CHARS) -> str:
@@ -198,7 +170,7 @@ def shared_settings(settings: Sequence[Mapping[str, str]]) -> dict[str, str]:
 
 
 def _settings(load: Load) -> dict[str, str]:
-    words = in_words(load)
+    words = in_words(load.spec)
     return words | {"network": shortened(words["network"])}
 
 

@@ -14,7 +14,6 @@ from h3sim.reporting.labels import (
     folded,
     lane_labels,
     load_names,
-    paper_in,
     plain,
     resource_label,
     shortened,
@@ -35,6 +34,7 @@ from h3sim.reporting.output import (
     save_figure,
     set_alt_text,
 )
+from h3sim.reporting.paper import paper_in
 from h3sim.reporting.qlog_plots import CURVE_HEIGHT_IN, byte_ranges_height_in
 from h3sim.reporting.style import SMALL
 from h3sim.schema import format_value

@@ -11,8 +11,9 @@ from matplotlib.legend_handler import HandlerTuple
 from matplotlib.patches import Patch
 from matplotlib.transforms import blended_transform_factory
 
-from h3sim.reporting.labels import paper_in, within
+from h3sim.reporting.labels import within
 from h3sim.reporting.lane_layout import joined, stack_share, tallest
+from h3sim.reporting.paper import paper_in
 from h3sim.reporting.style import SIDE_LEGEND, SMALL, finish_axes, text_size
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from h3sim.load import Load
-from h3sim.reporting.labels import paper, paper_in, wrapped
+from h3sim.reporting.labels import wrapped
+from h3sim.reporting.paper import paper, paper_in
 from h3sim.reporting.style import PAPER_DPI, SMALL, check_figure_style, in_style
 from h3sim.schema import format_value, write_atomically
 from h3sim.schema.arguments import PATH, check_arguments

@@ -6,8 +6,9 @@ import html
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.reporting.animation import STYLE, legend_of, player_controls, rounded, scene_of
-from h3sim.reporting.document import check_suffix, data_element, html_page, scrolled
+from h3sim.reporting.document import check_suffix, html_page, scrolled
 from h3sim.reporting.labels import join_words, shortened
+from h3sim.reporting.script_data import data_element
 from h3sim.schema import write_atomically
 from h3sim.trace import Delivery
 from h3sim.values.table import Column, Table

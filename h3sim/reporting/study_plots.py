@@ -14,7 +14,6 @@ from h3sim.reporting.labels import (
     Interval,
     ends_of,
     listed,
-    paper_in,
     plain,
     quantity,
     shortened,
@@ -34,6 +33,7 @@ from h3sim.reporting.output import (
     save_figure,
     set_alt_text,
 )
+from h3sim.reporting.paper import paper_in
 from h3sim.reporting.style import SIDE_LEGEND, SIGNIFICANT, SMALL, finish_axes, line
 from h3sim.study.pairing import LOAD_COLUMNS, varying
 from h3sim.study.rows import no_column

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, cast
 from matplotlib import rc_context, rcParams
 from matplotlib.font_manager import findfont, fontManager, get_font
 
-from h3sim.reporting.labels import paper_in
+from h3sim.reporting.paper import paper_in
 from h3sim.values.errors import InputError, ValidationIssue
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from h3sim.reporting.document import data_element
 from h3sim.reporting.labels import ATF_MARK, Palette, shortened
 from h3sim.reporting.lane_layout import ClientArrivals, client_arrivals, lane_of, window_of
+from h3sim.reporting.script_data import data_element
 from h3sim.reporting.time_series import connection_of, curve
 from h3sim.values.units import to_ms
 

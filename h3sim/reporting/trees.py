@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import networkx as nx
 
-from h3sim.reporting.labels import paper_in, plain, shortened
+from h3sim.reporting.labels import plain, shortened
+from h3sim.reporting.paper import paper_in
 from h3sim.reporting.style import SMALL, text_size
 from h3sim.schedulers import TreeScheduler
 from h3sim.schedulers.tree.options import DEFAULT_TURN_BYTES

@@ -12,16 +12,7 @@ from matplotlib.colors import to_rgb
 
 from h3sim.engine.requests import priorities_of
 from h3sim.page import Kind
-from h3sim.reporting.labels import (
-    ATF_MARK,
-    KINDS,
-    Paint,
-    is_narrow,
-    plain,
-    resource_label,
-    shortened,
-    within,
-)
+from h3sim.reporting.labels import ATF_MARK, KINDS, Paint, plain, resource_label, shortened, within
 from h3sim.reporting.lane_layout import (
     MILESTONES,
     MIN_WIDTH_SHARE,
@@ -29,6 +20,7 @@ from h3sim.reporting.lane_layout import (
     Span,
     client_arrivals,
 )
+from h3sim.reporting.paper import is_narrow
 from h3sim.reporting.style import SIDE_LEGEND, finish_axes, text_size
 from h3sim.reporting.time_series import bins_of
 from h3sim.trace import Work

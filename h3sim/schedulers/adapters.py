@@ -32,7 +32,8 @@ class CheckedScheduler:
     ...         return 9999
     >>> CheckedScheduler(Careless(), name="careless").pick()
     Traceback (most recent call last):
-    h3sim.values.errors.SchedulerError: the scheduler 'careless' picks stream 9999, which is not open
+    h3sim.values.errors.SchedulerError: the scheduler 'careless' picks stream 9999, which is not \
+open
     """
 
     def __init__(self, scheduler: Scheduler, *, name: str) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import inspect
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,6 +18,42 @@ if TYPE_CHECKING:
 
 
 ValueT = TypeVar("ValueT")
+CallableT = TypeVar("CallableT", bound="Callable[..., Any]")
+
+
+def shows_fields(
+    *declarations: type, but: Iterable[str] = (), type_: str = "{}"
+) -> Callable[[CallableT], CallableT]:
+    """Return a decorator that shows the `**options` of a function as the fields of dataclasses.
+
+    Type checkers expand `Unpack[TypedDict]`, `inspect.signature` does not: so notebooks and `help`
+    read the attribute `__signature__` (PEP 362), which has the fields with their defaults. *type_*
+    is the template of their annotations; the fields in *but* are left out.
+    """
+
+    def decorate(function: CallableT) -> CallableT:
+        signature = inspect.signature(function)
+        own = {
+            name: parameter
+            for name, parameter in signature.parameters.items()
+            if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+        }
+        declared = {
+            entry.name: inspect.Parameter(
+                entry.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=entry.default,
+                annotation=type_.format(entry.type),
+            )
+            for declaration in declarations
+            for entry in dataclasses.fields(declaration)
+            if entry.name not in own and entry.name not in but
+        }
+        parameters = [*own.values(), *declared.values()]
+        function.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        return function
+
+    return decorate
 
 
 def check_arguments(error: type[InputError], **given: tuple[ValueType, Any]) -> dict[str, Any]:
@@ -37,6 +76,16 @@ def check_arguments(error: type[InputError], **given: tuple[ValueType, Any]) -> 
     if problems:
         raise error(problems)
     return dict(zip(given, values, strict=True))
+
+
+@contextlib.contextmanager
+def naming(argument: str) -> Iterator[None]:
+    """Name the *argument* that an error inside the block is about, unless it is named already."""
+    try:
+        yield
+    except (InputError, UnknownNameError) as error:
+        error.argument = error.argument or argument
+        raise
 
 
 class ErrorCollector:

@@ -1,10 +1,10 @@
 """Schemes: a client's policy and a server's scheduler, each a row of a table."""
 
+from h3sim.schemes.halves import Client, Reads, Server, SignalClass, SignalTable
 from h3sim.schemes.model import (
     RecordedBy,
     RecordedTreeClass,
     Scheme,
-    read_scheme,
     recorded_class,
     scheme_from_dict,
     scheme_to_dict,
@@ -23,19 +23,23 @@ from h3sim.schemes.rules import Arrangement, Placeholder, PriorityClass, Rule
 
 __all__ = [
     "Arrangement",
+    "Client",
     "CustomScheduler",
     "Placeholder",
     "Policy",
     "PriorityClass",
+    "Reads",
     "RecordedBy",
     "RecordedTreeClass",
     "Rule",
     "SchedulerKind",
     "Scheme",
+    "Server",
+    "SignalClass",
     "SignalKind",
+    "SignalTable",
     "make_policy",
     "new_scheduler",
-    "read_scheme",
     "recorded_class",
     "scheduler_kind_named",
     "scheduler_named",

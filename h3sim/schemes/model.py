@@ -9,11 +9,11 @@ from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from h3sim.browser.clients import Client
+from h3sim.browser.clients import BrowserFamily
 from h3sim.browser.model import TightMode
 from h3sim.page import UNCHANGED, Group, Kind, Level
 from h3sim.schedulers import Mixed, Quantum, Retransmit
-from h3sim.schema import format_choices, join_words, parse_toml, read_text
+from h3sim.schema import format_choices, join_words
 from h3sim.schema.errors import RejectedValueError
 from h3sim.schema.fields import (
     Inline,
@@ -56,7 +56,6 @@ from h3sim.values.table import RichDisplay, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
     from h3sim.page import Page, RecordedPriority, Resource, ResourceState, ServerPriority
     from h3sim.schedulers import Scheduler
@@ -350,10 +349,10 @@ class Scheme(RichDisplay):
         default=None,
         metadata=declare(Choice(TightMode), "the rule by which its browser delays requests"),
     )
-    browser: Client | None = field(
+    browser: BrowserFamily | None = field(
         default=None,
         metadata=declare(
-            Choice(Client), "the browser that sends its signals, which advice is given for"
+            Choice(BrowserFamily), "the browser that sends its signals, which advice is given for"
         ),
     )
     placeholders: tuple[Placeholder, ...] = field(
@@ -571,22 +570,6 @@ _REVEALING_KEYS = (
 """The key by which classes of a plug-in reveal the kind of signal; otherwise a tree."""
 
 
-def read_scheme(path: str | Path) -> Scheme:
-    """Return the scheme in the file at *path*.
-
-    Raises:
-        SchemeError: if the file cannot be read or is invalid, listing every error.
-    """
-    text = read_text(path, SchemeError)
-    return scheme_from_toml(text, source=str(path))
-
-
-def scheme_from_toml(text: str, *, source: str) -> Scheme:
-    """Return the scheme in *text*; errors as `read_scheme`."""
-    document = parse_toml(text, SchemeError, source=source)
-    return scheme_from_dict(document, source=source)
-
-
 def scheme_from_dict(document: dict[str, Any], *, source: str = "scheme") -> Scheme:
     """Return the scheme in *document*, a parsed scheme file.
 
@@ -596,7 +579,7 @@ def scheme_from_dict(document: dict[str, Any], *, source: str = "scheme") -> Sch
     tables: Any = document
     problems: list[ValidationIssue] = []
     if isinstance(document, dict):
-        kind = _resolve_scheduler(document)
+        kind = resolve_scheduler(document)
         tables = {**document, "mechanism": kind} if "mechanism" in document else document
         if not isinstance(kind, str):
             tables, problems = _without_ignored_keys(tables, kind.signal_kind)
@@ -632,8 +615,8 @@ def scheme_to_dict(scheme: Scheme) -> dict[str, Any] | None:
     return document
 
 
-def _resolve_scheduler(document: dict[str, Any]) -> SchedulerKind | CustomScheduler | str:
-    """Return the scheduler of that name, or the name if there is none."""
+def resolve_scheduler(document: Mapping[str, Any]) -> SchedulerKind | CustomScheduler | str:
+    """Return the mechanism of a scheme file or a server file, or its name if there is none."""
     name = document.get("mechanism")
     if not isinstance(name, str):
         return str(name)

@@ -4,19 +4,13 @@ It may import single loads and all below them, but neither advice nor figures. B
 `sweep.py`, then `runner.py`, which every command that loads more than once uses.
 """
 
-from h3sim.study.compare import (
-    Comparison,
-    ComparisonRow,
-    MeanRow,
-    baseline_of,
-    check_names,
-    compare,
-)
+from h3sim.study.compare import Comparison, ComparisonRow, MeanRow, compare
 from h3sim.study.design import Range
 from h3sim.study.results import Results, read_results
 from h3sim.study.rows import Counts, StoreError
 from h3sim.study.sobol import SensitivityRow, sensitivity
 from h3sim.study.store import Store
+from h3sim.study.subjects import baseline_of, check_names
 from h3sim.study.sweep import Sequential, Study, StudyPlan, load_study, sequential_sweep, sweep
 
 __all__ = [

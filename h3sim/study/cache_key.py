@@ -15,8 +15,9 @@ from h3sim._version import __version__
 from h3sim.headers.base import HeaderLists
 from h3sim.headers.wire import LIBRARIES
 from h3sim.load.configuration import configuration
-from h3sim.load.load_config import LoadConfig, config_for, recorded_network
-from h3sim.load.run import resolve_config
+from h3sim.load.load_config import LoadConfig
+from h3sim.load.network_path import recorded_network, resolve_path
+from h3sim.load.run import resolve
 from h3sim.page.recording import RECORDED_NETWORK
 from h3sim.study.code_identity import PACKAGES_WITHOUT_INFLUENCE, CodeDigests, source_digest
 from h3sim.study.setting_digests import (
@@ -35,6 +36,8 @@ from h3sim.values.plugins import entry_points_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from h3sim.engine import LoadSpec
+    from h3sim.headers import HeaderCompression
     from h3sim.page import Page
     from h3sim.schemes import Scheme
     from h3sim.study.design import Design
@@ -164,22 +167,41 @@ def resolved_digest(
     if isinstance(subject, HeaderLists):
         return digest(settings_text(options, codes))
     try:
-        config = config_for(subject, LoadConfig(**options))
-        spec = resolve_config(subject, scheme, config)
+        config = LoadConfig(**options)
+        path = resolve_path(subject, config)
+        spec = resolve(subject, scheme, config, path=path)
     except H3SimError:
         return digest(settings_text(options, codes))
-    given_network = options.get("network", RECORDED_NETWORK)
+    # The name of the network in rows; that of the resolved one lists the changes.
+    network = options.get("network", RECORDED_NETWORK)
+    network_name = getattr(network, "name", str(network))
+    codec = options.get("header_compression")
+    # These digests are in rows, which are the same for equal keys.
+    digests = setting_digests(path, spec.header_compression, codes)
+    return spec_digest(spec, codes, network=network_name, header_compression=codec) + digest(
+        json.dumps(digests)
+    )
+
+
+def spec_digest(
+    spec: LoadSpec,
+    codes: CodeDigests,
+    *,
+    network: str | None = None,
+    header_compression: HeaderCompression | str | None = None,
+) -> bytes:
+    """Return a digest of a resolved setting: all but its page, scheme and seed.
+
+    *network* and *header_compression* are as given, for rows that show them so.
+    """
     return digest(
-        # The name of the network in rows; that of the resolved one lists the changes.
-        getattr(given_network, "name", str(given_network)),
+        spec.network.name if network is None else network,
         settings_text(configuration(spec) | dict.fromkeys(_SEPARATE_SETTINGS), codes),
         network_text(spec.network),
         plain_text(spec.profile, codes),
         plain_text(spec.browser, codes),
-        plain_text(options.get("header_compression"), codes),
+        plain_text(header_compression or spec.header_compression, codes),
         str(spec.limit_ns),
-        # They are in rows, which are the same for equal keys.
-        json.dumps(setting_digests(config, codes)),
     )
 
 

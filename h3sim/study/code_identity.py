@@ -446,14 +446,6 @@ def _is_installed(root: str) -> bool:
     return bool({"site-packages", "dist-packages"} & {*Path(file).parts})
 
 
-def is_interactive(part: Any) -> bool:
-    """Return whether a class or function was defined in a notebook or at a prompt: in no file."""
-    if part.__module__ != "__main__":
-        return False
-    # A program that is read from standard input claims to be in a file "<stdin>".
-    return not Path(getattr(sys.modules["__main__"], "__file__", None) or "<stdin>").is_file()
-
-
 def source_digest(module: str) -> str:
     """Return a digest of the source of the package that *module* is in.
 

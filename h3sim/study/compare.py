@@ -7,40 +7,45 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from h3sim._version import __version__
 from h3sim.load.figures import FIGURES, ON_DEMAND
-from h3sim.load.load_config import LoadConfig
-from h3sim.load.options import SAMPLE_MS, check_known, check_some, refuse
-from h3sim.load.run import add_schedulers, resolve_pages, resolve_scheme, resolve_schemes
+from h3sim.load.options import SAMPLE_MS, check_known, check_some
+from h3sim.load.run import (
+    add_schedulers,
+    resolve,
+)
 from h3sim.schema import format_value
-from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
+from h3sim.schema.arguments import Predicate, check_arguments
 from h3sim.schema.output import NUMBER_OR_NONE, TEXT, VERSION, OutputSchema, Property, rows_of
 from h3sim.schema.values import Flag, ListOf, TableOf
 from h3sim.study.fidelity import FIDELITY, Fidelity, fidelities
 from h3sim.study.rows import CONFIGURATION, PAGE_DIGESTS, ResultTable
-from h3sim.study.runner import LoadRunner, LoadTask, read_options, with_loads
+from h3sim.study.runner import LoadRunner, LoadTask, read_options, shows_loads
+from h3sim.study.statistics import mean_interval
+from h3sim.study.subjects import resolve_compared
+from h3sim.study.sweep import load_study, resolve_seeds
 from h3sim.values.errors import (
     InputError,
     NothingToMeasureError,
     UnknownNameError,
-    ValidationIssue,
     require_extra,
 )
 from h3sim.values.table import RichDisplay, Rows, Table
+from h3sim.values.units import kbyte
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from h3sim.load import Load, Which
-    from h3sim.load.run import PageLike, SchedulersLike, SchemeLike
+    from h3sim.load.load_config import LoadConfig
+    from h3sim.load.run import HalvesLike, PageLike, SchedulersLike, SchemeLike
     from h3sim.page import Page
     from h3sim.schemes import Scheme
     from h3sim.study.results import Results
     from h3sim.study.runner import Execution
-    from h3sim.transport import Network, TransportProfile
 
 
 class ComparisonRow(NamedTuple):
@@ -369,11 +374,13 @@ def compare(
 def compare(
     pages: PageLike | Iterable[PageLike], *, seeds: int | Iterable[int] | None, **options: Any
 ) -> Comparison | SeedComparison: ...
-@with_loads
+@shows_loads
 def compare(
     pages: PageLike | Iterable[PageLike],
     *,
     schemes: SchemeLike | Iterable[SchemeLike] | None = None,
+    client: HalvesLike = None,
+    server: HalvesLike = None,
     scheduler: SchedulersLike | None = None,
     signals: SchemeLike | None = None,
     config: LoadConfig | None = None,
@@ -392,7 +399,8 @@ def compare(
     fifo. The loads themselves are kept only with *keep_loads*, since their traces are large, and
     then run in this process. *metrics* names further metrics, as in the columns of a study
     (`h3sim list metrics`), whose values are beside the bytes of head-of-line blocking in
-    `Comparison.metrics`. With *sample_ms*, rows also have ByteIndexes that are sampled
+    `Comparison.metrics`. Each *client* before each *server*, names or paths, or "all", joins the
+    schemes. With *sample_ms*, rows also have ByteIndexes that are sampled
     so often: 100 as in Marx 2019, for comparison with that paper only. Each *scheduler* of your
     own (a class, function, object or name, or a list) joins the schemes, with clients that send
     the *signals* of a scheme; the schemes are by default "marx-2019", or none beside them. The
@@ -416,22 +424,15 @@ def compare(
     >>> [(row.metric, row.value) for row in lossy.metrics][0]
     ('hol_stream_bytes', 52583)
     """
-    default_schemes = () if scheduler is not None else "marx-2019"
-    with ErrorCollector() as errors:
-        errors.collect("", lambda: _check(keep_loads, sample_ms, options))
-        seed_list = errors.collect("", lambda: _seeds(seeds, keep_loads, sample_ms))
-        metric_names = errors.collect("metrics", lambda: resolve_metrics(metrics), default=())
-        requested = errors.collect(
-            "",
-            lambda: add_schedulers(schemes, scheduler, signals, default=default_schemes),
-            default=["rr"],
-        )
-        execution, base_config = errors.collect(
-            "", lambda: read_options(compare, options, config), default=(None, LoadConfig())
-        )
-        configs = errors.collect("", lambda: _with_buffers(base_config, send_buffers_kb))
-        compared = errors.collect("", lambda: resolve_compared(pages, requested, baseline))
-    subjects, baseline_scheme = compared
+    _check(keep_loads, sample_ms, options)
+    seed_list = _seeds(seeds, keep_loads, sample_ms)
+    metric_names = resolve_metrics(metrics)
+    execution, base_config = read_options(compare, options, config)
+    configs = _with_buffers(base_config, send_buffers_kb)
+    requested = add_schedulers(
+        schemes, scheduler, signals, default="marx-2019", client=client, server=server
+    )
+    subjects, baseline_scheme = resolve_compared(pages, requested, baseline)
     grid = _Grid(subjects.pages, configs, subjects.schemes, baseline_scheme)
     if seed_list is None:
         return _one_seed(grid, execution, metric_names, sample_ms, keep_loads=keep_loads)
@@ -452,9 +453,7 @@ def resolve_metrics(metrics: Iterable[str]) -> tuple[str, ...]:
     """
     if isinstance(metrics, str) or not isinstance(metrics, Iterable):
         raise InputError.at("", f"must be a list of metrics, is {format_value(metrics)}")
-    with ErrorCollector() as errors:
-        names = [errors.collect("", partial(_known_metric, name)) for name in metrics]
-    return tuple(dict.fromkeys((*HOL_METRICS, *names)))
+    return tuple(dict.fromkeys((*HOL_METRICS, *map(_known_metric, metrics))))
 
 
 def _known_metric(name: str) -> str:
@@ -469,16 +468,11 @@ def _seeds(
     """Return the seeds if there are any; refuse arguments that do not go with them."""
     if seeds is None:
         return None
-    from h3sim.study.sweep import resolve_seeds  # lazy: studies use this module
-
     refused = {"keep_loads": keep_loads or None, "sample_ms": sample_ms}
-    names = [name for name, value in refused.items() if value is not None]
-    with ErrorCollector() as errors:
-        if names:
-            message = "does not go with seeds"
-            issues = [ValidationIssue(key=name, message=message) for name in names]
-            errors.collect("", lambda: refuse(issues))
-        return errors.collect("", lambda: resolve_seeds(seeds))
+    for name, value in refused.items():
+        if value is not None:
+            raise InputError.at(name, "does not go with seeds")
+    return resolve_seeds(seeds)
 
 
 def _one_seed(
@@ -503,7 +497,7 @@ def _one_seed(
         metrics=Rows(
             MetricRow,
             (
-                MetricRow(key.page, key.scheme, key.config.send_buffer_kb, *item)
+                MetricRow(*key, *item)
                 for key in grid.cells()
                 for item in measured[key]["metrics"].items()
             ),
@@ -521,8 +515,6 @@ def _over_seeds(
 ) -> SeedComparison:
     """Return the comparison over *seeds*, those of a study."""
     require_extra("scipy", "study")  # for the intervals, when all loads have run
-    from h3sim.study.sweep import load_study  # lazy: studies use this module
-
     config = grid.configs[0]
     changed: dict[str, Any] = {
         field.name: getattr(config, field.name)
@@ -565,8 +557,6 @@ def _seed_rows(results: Results, grid: _Grid) -> Iterator[SeedComparisonRow]:
 
 def _seed_metrics(results: Results, grid: _Grid, metrics: Sequence[str]) -> Iterator[SeedMetricRow]:
     """Yield the mean of each metric with each send buffer and scheme."""
-    from h3sim.study.statistics import mean_interval  # lazy: studies use this module
-
     values: dict[tuple[str, float, str], dict[str, list[float]]] = {}
     of_one_page = len(grid.pages) == 1
     for row in results:
@@ -588,11 +578,11 @@ def _seed_metrics(results: Results, grid: _Grid, metrics: Sequence[str]) -> Iter
 
 
 class _Key(NamedTuple):
-    """A load of a comparison: names of page and scheme, and the config."""
+    """A load of a comparison: names of page and scheme, and the send buffer."""
 
     page: str
     scheme: str
-    config: LoadConfig
+    send_buffer_kb: float
 
 
 @dataclass(frozen=True)
@@ -612,22 +602,23 @@ class _Grid:
     def cells(self) -> Iterator[_Key]:
         """Yield the loads that have a row."""
         for page, config, scheme in itertools.product(self.pages, self.configs, self.schemes):
-            yield _Key(page.name, scheme.name, config)
+            yield _Key(page.name, scheme.name, config.send_buffer_kb)
 
     def base_of(self, page: Page) -> _Key:
         """Return the load that those of *page* are compared with."""
-        return _Key(page.name, self.baseline.name, replace(self.configs[0], send_buffer_kb=0))
+        return _Key(page.name, self.baseline.name, 0.0)
 
     def tasks(self, metrics: Sequence[str], sample_ms: float | None) -> dict[_Key, LoadTask]:
         """Return all loads, those of the baseline included, each once."""
-        pages = {page.name: page for page in self.pages}
+        specs = {page.name: resolve(page, self.baseline, self.configs[0]) for page in self.pages}
         schemes = {scheme.name: scheme for scheme in (*self.schemes, self.baseline)}
         quantity = json.dumps([*metrics, sample_ms])
-        keys = dict.fromkeys((*map(self.base_of, self.pages), *self.cells()))
-        return {
-            key: LoadTask(pages[key.page], schemes[key.scheme], key.config, quantity)
-            for key in keys
-        }
+        tasks: dict[_Key, LoadTask] = {}
+        for key in (*map(self.base_of, self.pages), *self.cells()):
+            spec = specs[key.page].with_scheme(schemes[key.scheme])
+            spec = replace(spec, buffer_bytes=kbyte(key.send_buffer_kb))
+            tasks.setdefault(key, LoadTask(spec, quantity))
+        return tasks
 
 
 def _check(keep_loads: object, sample_ms: object, options: Mapping[str, Any]) -> None:
@@ -641,58 +632,10 @@ def _check(keep_loads: object, sample_ms: object, options: Mapping[str, Any]) ->
 def _with_buffers(config: LoadConfig, send_buffers_kb: Iterable[float]) -> list[LoadConfig]:
     """Return *config* with each of the send buffers."""
     check_arguments(InputError, send_buffers_kb=(_NUMBER_LIST, send_buffers_kb))
-    with ErrorCollector() as errors:
-        configs = [
-            errors.collect("", partial(replace, config, send_buffer_kb=send_buffer_kb))
-            for send_buffer_kb in send_buffers_kb
-        ]
+    configs = [replace(config, send_buffer_kb=size_kb) for size_kb in send_buffers_kb]
     check_some(send_buffers_kb=configs)
     # Without duplicates: a mean over pages would count a page twice.
     return list(dict.fromkeys(configs))
-
-
-class Subjects(NamedTuple):
-    """Pages and schemes of a comparison."""
-
-    pages: list[Page]
-    schemes: list[Scheme]
-
-
-def resolve_subjects(
-    pages: PageLike | Iterable[PageLike], schemes: SchemeLike | Iterable[SchemeLike]
-) -> Subjects:
-    """Return the pages and schemes, whose names must be unique.
-
-    Raises:
-        InputError: listing every error: unknown names, empty lists, duplicate names.
-    """
-    with ErrorCollector() as errors:
-        # The defaults are not empty, so that unknown names are not also reported as missing.
-        resolved_pages = errors.collect("pages", lambda: resolve_pages(pages), default=(None,))
-        resolved_schemes = errors.collect(
-            "schemes", lambda: resolve_schemes(schemes), default=(None,)
-        )
-        errors.collect("", lambda: check_some(pages=resolved_pages, schemes=resolved_schemes))
-    check_names(pages=resolved_pages, schemes=resolved_schemes)
-    return Subjects(resolved_pages, resolved_schemes)
-
-
-def resolve_compared(
-    pages: PageLike | Iterable[PageLike],
-    schemes: SchemeLike | Iterable[SchemeLike],
-    baseline: SchemeLike,
-) -> tuple[Subjects, Scheme]:
-    """Return the pages and schemes, and the scheme of *baseline*.
-
-    Raises:
-        InputError: listing every error of `resolve_subjects` and `baseline_of`.
-    """
-    with ErrorCollector() as errors:
-        subjects = errors.collect(
-            "", lambda: resolve_subjects(pages, schemes), default=Subjects([], [])
-        )
-        scheme = errors.collect("baseline", lambda: baseline_of(baseline, subjects.schemes))
-    return subjects, scheme
 
 
 def _common(grid: _Grid, base: Mapping[str, Any]) -> dict[str, Any]:
@@ -749,39 +692,6 @@ def _compare_versions(first: ComparisonRow, row: ComparisonRow) -> VersionRow:
     )
 
 
-def baseline_of(baseline: SchemeLike, schemes: Sequence[Scheme]) -> Scheme:
-    """Return the scheme of the baseline: that of *schemes* with this name, if there is one.
-
-    Raises:
-        InputError: if it is another scheme with the name of one of *schemes*.
-        UnknownNameError: if it is an unknown name.
-    """
-    scheme_by_name = {scheme.name: scheme for scheme in schemes}
-    if isinstance(baseline, str) and baseline in scheme_by_name:
-        return scheme_by_name[baseline]
-    scheme = resolve_scheme(baseline)
-    if scheme_by_name.get(scheme.name, scheme) != scheme:
-        message = f"is called {scheme.name!r} like one of the schemes, and is another: rename one"
-        raise InputError.at("baseline", message)
-    return scheme
-
-
-def check_names(**given: Iterable[Page | Scheme | Network | TransportProfile]) -> None:
-    """Refuse duplicate names, which rows could not distinguish: *given* by kind, `pages=[...]`.
-
-    Raises:
-        InputError: listing the duplicate names of each kind.
-    """
-    issues: list[ValidationIssue] = []
-    for key, values in given.items():
-        names = [value.name for value in values]
-        duplicates = dict.fromkeys(name for name in names if names.count(name) > 1)
-        noun = f"{key.removesuffix('s')}s".replace("_", " ")
-        messages = (f"two {noun} are called {name!r}" for name in duplicates)
-        issues += (ValidationIssue(key=key, message=message) for message in messages)
-    refuse(issues)
-
-
 def _measured(load: Load, quantity: str) -> dict[str, Any]:
     """Return the metrics of a load's row, notes on its page, and its profile's retransmission.
 
@@ -817,13 +727,10 @@ def _comparison_row(
     key: _Key, measured: Mapping[str, Any], base: Mapping[str, Any]
 ) -> ComparisonRow:
     """Return the row of a load, with its speedups to the baseline."""
-    page, scheme, config = key
     row, base_row = measured["row"], base["row"]
     all_ms, atf_ms = "byte_index_all_ms", "byte_index_atf_ms"
     return ComparisonRow(
-        page,
-        scheme,
-        config.send_buffer_kb,
+        *key,
         speedup_all=_ratio(base_row[all_ms], row[all_ms]),
         speedup_atf=_ratio(base_row[atf_ms], row[atf_ms]),
         **row,

@@ -18,13 +18,14 @@ import enum
 import math
 import statistics
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.browser import BrowserMode, BrowserModel
 from h3sim.importers.result import IMPORT
-from h3sim.load.load_config import LoadConfig, recorded_network
-from h3sim.load.run import resolve_scheme
+from h3sim.load.load_config import LoadConfig
+from h3sim.load.network_path import recorded_network
+from h3sim.load.run import resolve, resolve_scheme
 from h3sim.schema.output import TEXT, ObjectType, Property, rows_of
 from h3sim.schema.values import Choice, Number, OrNone
 from h3sim.study.runner import Execution, LoadRunner, LoadTask
@@ -402,14 +403,7 @@ def _replay(
 
     The loads are over *network*, by default over the recorded ones.
     """
-    tasks = [recording.task(server) for recording in recordings]
-    if network is not None:
-        # A constant rate takes no transport.
-        tasks = [
-            task._replace(config=replace(task.config, network=network, transport=None))
-            for task in tasks
-        ]
-    measured = runner.run(tasks)
+    measured = runner.run([recording.task(server, network) for recording in recordings])
     for recording, row in zip(recordings, measured, strict=True):
         finished_ms = row["finished_ms"]
         yield (
@@ -470,19 +464,19 @@ class _Recording(NamedTuple):
         completed = self.load.completed_ns
         return {id_: to_ms(completed[id_]) for id_ in completed if id_ in ids}
 
-    def task(self, server: str) -> LoadTask:
+    def task(self, server: str, network: Network | None = None) -> LoadTask:
         """Return the load with settings as close as possible to the recording.
 
         *server* is the scheme of a server that ignores priorities; "" is one that heeds them.
+        A *network* other than the recorded one is a constant rate, which takes no transport.
         """
         has_priorities = any(resource.recorded for resource in self.page.resources)
         client_scheme = _RECORDED_SCHEME if has_priorities else _DEFAULT_SCHEME
         transport = "quic" if self.load.protocol.startswith(_QUIC_PROTOCOLS) else "tcp"
-        return LoadTask(
-            self.page,
-            resolve_scheme(server or client_scheme),
-            LoadConfig(network=self.network or "", transport=transport, browser=self.browser),
-        )
+        config = LoadConfig(network=self.network or "", transport=transport, browser=self.browser)
+        if network is not None:
+            config = LoadConfig(network=network, browser=self.browser)
+        return LoadTask(resolve(self.page, resolve_scheme(server or client_scheme), config))
 
 
 def _measure_replay(load: Load, _: str) -> dict[str, Any]:

@@ -12,12 +12,10 @@ import heapq
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from h3sim import engine
 from h3sim._version import __version__
 from h3sim.headers import CodecSettings, DecodingEnd, EncodingEnd, field_bytes, make_codec
 from h3sim.headers.base import HeaderLists, HeaderRun, SectionTimes, TimedSection
-from h3sim.load.load_config import LoadConfig, header_compression_of
-from h3sim.load.run import resolve_config
+from h3sim.load.run import run_spec
 from h3sim.values import rng
 from h3sim.values.constants import STREAM_ID_STEP
 from h3sim.values.units import ms, to_ms
@@ -26,8 +24,8 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Iterator, Sequence
 
+    from h3sim.engine import LoadSpec
     from h3sim.headers import Decoded, FieldSection, StreamPart
-    from h3sim.schemes import Scheme
     from h3sim.transport import Network
 
 
@@ -224,25 +222,20 @@ _DEFAULT_RESPONSE: FieldSection = ((b":status", b"200"),)
 """Header list of a response that is missing in the source."""
 
 
-def send_headers(
-    lists: HeaderLists, scheme: Scheme, config: LoadConfig, *, seed: int = 0
-) -> HeaderRun:
-    """Simulate sending *lists* over the network of *config*.
+def send_headers(lists: HeaderLists, spec: LoadSpec) -> HeaderRun:
+    """Simulate sending *lists*, whose load is *spec*.
 
-    Over links, a transport carries them together with response bodies, which *scheme* schedules;
+    Over links, a transport carries them together with response bodies, which the scheme schedules;
     packet counts are then those of the whole downlink. Independent packets carry only the lists.
     """
-    compression = header_compression_of(config.header_compression)
-    assert compression is not None, "`config_for` sets it"  # noqa: S101
-    network = config.path.network
+    compression = spec.header_compression
+    assert compression is not None, "`resolve` requires it"  # noqa: S101
+    network, seed = spec.network, spec.seed
     if network.independent_packets is not None:
         codec, settings = compression.codec, compression.settings
         return simulate_headers(lists.sections, codec, network, settings=settings, seed=seed)
     pairs = tuple((entry.request, entry.response or _DEFAULT_RESPONSE) for entry in lists.in_order)
-    spec = resolve_config(lists.page, scheme, config)
-    load = engine.simulate(
-        replace(spec, header_compression=replace(compression, lists=pairs), seed=seed)
-    )
+    load = run_spec(replace(spec, header_compression=replace(compression, lists=pairs)))
     assert load.header_runs is not None, "headers were compressed"  # noqa: S101
     requests_run, responses_run = load.header_runs
     run = responses_run if lists.of_responses else requests_run
@@ -251,22 +244,21 @@ def send_headers(
 
 
 def header_row(
-    lists: HeaderLists, scheme: Scheme, config: LoadConfig, named: dict[str, Any], *, seed: int
+    lists: HeaderLists, spec: LoadSpec, named: dict[str, Any]
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return the row of one run, with the columns *named* as given, and one per blocked list."""
-    run = send_headers(lists, scheme, config, seed=seed)
-    compression = header_compression_of(config.header_compression)
+    run = send_headers(lists, spec)
+    compression, network = spec.header_compression, spec.network
     assert compression is not None, "it was sent"  # noqa: S101
-    network = config.path.network
     path = network.independent_packets or network.down
     row = {
         "page": lists.name,
         "page_digest": lists.digest,
-        "scheme": scheme.name,
+        "scheme": spec.scheme.name,
         "header_compression": compression.codec,
         "rtt_ms": to_ms(network.rtt_ns),
         "loss": None if path is None else path.loss,
-        "seed": seed,
+        "seed": spec.seed,
         "network": network.name,
         "of": "responses" if lists.of_responses else "requests",
         **asdict(compression.settings),

@@ -10,12 +10,11 @@ from h3sim._version import __version__
 from h3sim.headers.base import CodecSettings, HeaderLists
 from h3sim.load.options import refuse
 from h3sim.load.run import PageLike, SchemeLike, resolve_schemes
-from h3sim.schema.arguments import ErrorCollector
 from h3sim.schema.output import COUNT, NUMBER, TEXT, VERSION, OutputSchema, Property, rows_of
 from h3sim.schema.values import Choice, OrNone
-from h3sim.study.compare import resolve_subjects
 from h3sim.study.header_models import SETTING_COLUMNS
 from h3sim.study.pairing import check_pooled, varying
+from h3sim.study.subjects import resolve_subjects
 from h3sim.values.errors import InputError, ValidationIssue
 from h3sim.values.units import to_ms
 
@@ -81,7 +80,8 @@ def resolve_swept(
     """Return the pages or header lists of a sweep, and its schemes.
 
     Raises:
-        InputError: listing every error: unknown names, empty lists, duplicate names.
+        InputError: if there are none, or two of one name.
+        UnknownNameError: if a name is unknown.
     """
     several: Any = [pages] if isinstance(pages, HeaderLists) else pages
     if not isinstance(several, list | tuple):  # looking through an iterator would use it up
@@ -89,9 +89,8 @@ def resolve_swept(
     lists = [one for one in several if isinstance(one, HeaderLists)]
     if not lists:
         return resolve_subjects(several, schemes)
-    with ErrorCollector() as errors:
-        requested = errors.collect("schemes", lambda: resolve_schemes(schemes))
-        errors.collect("", lambda: _check_lists(lists, several))
+    requested = resolve_schemes(schemes)
+    _check_lists(lists, several)
     return lists, requested
 
 

@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from h3sim.load.load_config import NETWORK_WITHOUT_RECORDING
+from h3sim.load.network_path import NETWORK_WITHOUT_RECORDING
 from h3sim.page.recording import RECORDED_NETWORK
 from h3sim.schema import format_value
 from h3sim.values.errors import InputError, ValidationIssue

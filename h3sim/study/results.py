@@ -20,7 +20,7 @@ from h3sim.schema.files import DIGEST, lines_digest, open_input
 from h3sim.schema.values import Integer, ListOf, OrNone, Text
 from h3sim.study import pairing, statistics
 from h3sim.study.rows import Stored, StudyRows, no_column, row_problem
-from h3sim.study.store import Store, renamed_row
+from h3sim.study.store import Store
 from h3sim.values.errors import InputError, ValidationIssue, needing_extra
 from h3sim.values.notebook import reporting
 from h3sim.values.table import RichDisplay, Rows, Table, with_floats
@@ -328,8 +328,6 @@ _OTHER_FILE_MESSAGE = (
     "is neither a store nor written by `results.save` (read the files of `to_csv` and others with"
     " pandas)"
 )
-SAMPLED = "h3sim-results/1"
-"""Older format without a digest, whose `byte_index_all_ms` was sampled every 100 ms."""
 _STUDY_NUMBER = OrNone(Integer(low=1))
 
 
@@ -365,29 +363,26 @@ def _read_lines(path: str | Path) -> Results:
     if not head.lstrip().startswith("{"):
         raise ResultsError.at("", _OTHER_FILE_MESSAGE, str(path))
     document = parse_json(head, ResultsError, source=str(path))
-    if not isinstance(document, dict) or document.get("format") not in (FORMAT, SAMPLED):
-        message = f"must be {FORMAT!r}: neither saved results nor a store"
+    given = document.get("format") if isinstance(document, dict) else None
+    if given != FORMAT:
+        message = f"must be {FORMAT!r}, is {format_value(given)}: neither saved results nor a store"
         raise ResultsError.at("format", message, str(path))
     problems: list[ValidationIssue] = []
-    metadata, is_sampled = ResultsHead(), document["format"] == SAMPLED
-    digest_line = None if is_sampled or not lines else lines.pop()
+    metadata = ResultsHead()
+    digest_line = lines.pop() if lines else None
     try:
-        metadata = read_document(
-            ResultsHead, document | {"format": FORMAT}, ResultsError, source="", format_=FORMAT
-        )
+        metadata = read_document(ResultsHead, document, ResultsError, source="", format_=FORMAT)
     except ResultsError as error:
         problems += error.problems
     # All lines are checked now, but kept as text, which takes far less memory than rows.
     for number, line in enumerate(lines, 2):
         if problem := _line_problem(line):
             problems.append(ValidationIssue(key=f"line {number}", message=problem))
-    has_digest = not is_sampled
-    if has_digest and not problems and (problem := _digest_problem([head, *lines], digest_line)):
+    if not problems and (problem := _digest_problem([head, *lines], digest_line)):
         problems.append(ValidationIssue(key=DIGEST, message=problem))
     if problems:
         raise ResultsError(problems, str(path))
-    texts = map(renamed_row, lines) if is_sampled else lines
-    rows: list[Stored] = [(line, None, None) for line in texts]
+    rows: list[Stored] = [(line, None, None) for line in lines]
     return _with_known_axes(Results(lambda: iter(rows), axes=metadata.axes), path)
 
 

@@ -9,40 +9,31 @@ from __future__ import annotations
 import contextlib
 import enum
 import hashlib
-import importlib.util
 import inspect
-import io
 import itertools
 import json
-import multiprocessing
 import os
-import pickle
-import signal
 import sys
-import threading
-import time
-import types
 import warnings
 from collections import Counter, deque
 from concurrent import futures
-from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
 from h3sim.load import Load, in_words
-from h3sim.load.load_config import LoadConfig, config_of, with_fields
+from h3sim.load.load_config import LoadConfig, changed_config, refuse_unknown
 from h3sim.load.options import check_running
-from h3sim.load.run import run_config
-from h3sim.schema.arguments import ErrorCollector
+from h3sim.load.run import run_spec
+from h3sim.schema.arguments import shows_fields
 from h3sim.schema.files import shown_path
 from h3sim.study import cache_key
-from h3sim.study.code_identity import CodeDigests, is_interactive
+from h3sim.study.code_identity import CodeDigests
 from h3sim.study.rows import Counts, Stored, is_row_of
 from h3sim.study.setting_digests import digest, scheme_digest
 from h3sim.study.store import CellOutcome, Store
-from h3sim.study.worker import Cells, Done, StudyKeys, StudyWork, run_batch
+from h3sim.study.worker import Cells, Done, StudyKeys, StudyWork, prepare_worker, run_batch
 from h3sim.values.errors import (
     H3SimError,
     InputError,
@@ -54,19 +45,16 @@ from h3sim.values.notebook import in_notebook
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
-    from h3sim.page import Page
-    from h3sim.schemes import Scheme
+    from h3sim.engine import LoadSpec
 
 
 _ASSUMED_WORKERS = 4
 """Number of workers of an executor that does not reveal it."""
-_MAX_WORKERS_ON_WINDOWS = 61
-"""Most processes on Windows: `ProcessPoolExecutor` cannot wait for more handles at once."""
+_HAS_PROCESSES = sys.platform not in ("emscripten", "wasi")
 _MAX_WORKERS = 10_000
-"""Most processes elsewhere: the size of their queue must fit into a C integer."""
-_RETRY_PAUSES_S = (0.0, 0.1, 1.0)
-"""Pauses before each new attempt to start a process."""
+"""Most processes: the size of their queue must fit into a C integer."""
 
 
 class WorkerPool:
@@ -87,6 +75,9 @@ class WorkerPool:
         """Submit *function* to the executor."""
         future: Future[Any] = self._executor.submit(function, *arguments)
         return future
+
+    def begin(self, n_cells: int) -> None:
+        """Prepare to run this number of cells."""
 
     def renew(self) -> bool:
         """Restart after a worker died; return whether that is possible."""
@@ -111,87 +102,46 @@ class _Serial(WorkerPool):
 
 
 class _Processes(WorkerPool):
-    """Processes on this machine, all restarted when one of them dies."""
+    """Processes on this machine, at most *workers*, all restarted when one of them dies.
+
+    They belong to one call: those of a later one must import code that was edited meanwhile.
+    """
 
     def __init__(self, workers: int) -> None:
-        self._n = workers
-        super().__init__(self._make_executor())
+        super().__init__()
+        self._workers = workers
+        self._n_started = 0
 
-    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Run *function* in one of the processes."""
-        # A pool that breaks closes its pipes, perhaps while a process is being started here, which
-        # may also end the forkserver. On the next attempt the pool reports that it is broken, as
-        # callers expect, or a new forkserver has started.
-        with _without_missing_main_file():
-            for pause_s in _RETRY_PAUSES_S:
-                try:
-                    return super().submit(function, *arguments)
-                except (OSError, EOFError):
-                    time.sleep(pause_s)
-            return super().submit(function, *arguments)
+    @property
+    def workers(self) -> int:
+        """Number of processes, at most."""
+        return self._workers
+
+    def begin(self, n_cells: int) -> None:
+        """Start as many processes as there are cells, if there are fewer yet."""
+        needed = min(self._workers, max(1, n_cells))
+        if needed > self._n_started:
+            self.close()
+            self._n_started = needed
+            self._start()
 
     def renew(self) -> bool:
         """Start new processes: a process that dies breaks the pool."""
-        # Without waiting: a broken pool returns no more results.
-        self._stop_executor()
-        self._executor = self._make_executor()
+        self.close()
+        self._start()
         return True
 
     def close(self) -> None:
-        """Terminate the processes and their running loads."""
-        for process in self._stop_executor():
-            process.join()
+        """Kill the processes and their running loads."""
+        if self._executor is not None:
+            self._executor.shutdown(kill_workers=True)
 
-    def _stop_executor(self) -> list[Any]:
-        """Shut the executor down; return its processes, which are terminating."""
-        processes = list((getattr(self._executor, "_processes", None) or {}).values())
-        # Before terminating, so that the executor starts no replacements.
-        self._executor.shutdown(wait=False, cancel_futures=True)
-        # `shutdown` alone would wait for running loads. In a broken pool, Python 3.11 terminates
-        # the processes that it knows, and waits for ever for one that `submit` is just starting.
-        for process in processes:
-            process.terminate()
-        return processes
+    def _start(self) -> None:
+        import loky  # lazy: most calls run in one process
 
-    def _make_executor(self) -> ProcessPoolExecutor:
-        # Not fork: threads of the parent (a notebook's, numpy's) may hold locks.
-        method = (
-            "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+        self._executor = loky.ProcessPoolExecutor(
+            self._n_started, initializer=prepare_worker, initargs=(os.getpid(),)
         )
-        context = multiprocessing.get_context(method)
-        return ProcessPoolExecutor(self._n, mp_context=context, initializer=_prepare_worker)
-
-
-@contextlib.contextmanager
-def _without_missing_main_file() -> Iterator[None]:
-    """Hide the name "<stdin>" of the main file, if the program is read from standard input.
-
-    Processes that are started meanwhile would try to run a file of that name, and die.
-    """
-    main = sys.modules["__main__"]
-    path = getattr(main, "__file__", None)
-    if path is None or Path(path).is_file():
-        yield
-        return
-    del main.__file__
-    try:
-        yield
-    finally:
-        main.__file__ = path
-
-
-def _prepare_worker() -> None:
-    """Ignore Ctrl-C, which the driver handles, and exit when the driver is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_exit_after, args=(parent,), daemon=True).start()
-
-
-def _exit_after(parent: Any) -> None:
-    parent.join()
-    # `sys.exit` would end only this thread, not the process and its orphaned load.
-    os._exit(1)
 
 
 class _Dask(WorkerPool):
@@ -236,17 +186,15 @@ class _Dask(WorkerPool):
 def worker_count(workers: int | None) -> int:
     """Return the number of worker processes; None means one per core available to this process.
 
-    There are at most 10,000, on Windows 61: a pool cannot wait for more.
-
     Raises:
         InputError: if *workers* is not a valid number of processes.
     """
     workers = check_running(workers=workers)["workers"]
-    # The affinity respects taskset, a container's cpuset or a cluster's scheduler; more processes
-    # than these cores would only compete.
-    has_affinity = hasattr(os, "sched_getaffinity")
-    n = workers or (len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count()) or 1
-    return min(n, _MAX_WORKERS_ON_WINDOWS if sys.platform == "win32" else _MAX_WORKERS)
+    if workers is None and _HAS_PROCESSES:
+        import loky  # lazy: most calls run in one process
+
+        workers = int(loky.cpu_count())
+    return min(workers or 1, _MAX_WORKERS)
 
 
 def pool_of(executor: Any, workers: int | None, *, is_small: bool) -> WorkerPool:
@@ -258,16 +206,15 @@ def pool_of(executor: Any, workers: int | None, *, is_small: bool) -> WorkerPool
     Raises:
         InputError: if *executor* is something else.
     """
-    check_running(executor=executor)
-    n = worker_count(workers)
+    check_running(executor=executor, workers=workers)
     if hasattr(executor, "get_executor") and hasattr(executor, "ncores"):  # a Dask client
         return _Dask(executor)
     if hasattr(executor, "submit"):
         return WorkerPool(executor)
-    has_processes = sys.platform not in ("emscripten", "wasi")
-    if executor == "serial" or not has_processes or (executor is None and (is_small or n == 1)):
+    if executor == "serial" or not _HAS_PROCESSES or (executor is None and is_small):
         return _Serial()
-    return _Processes(n)
+    n = worker_count(workers)
+    return _Serial() if executor is None and n == 1 else _Processes(n)
 
 
 @contextlib.contextmanager
@@ -308,16 +255,8 @@ _MAX_LOST_WORKERS = 3
 """Number of workers that may die while they run a cell alone, before it counts as the cause."""
 _MAX_STILLBORN_POOLS = 3
 """Number of pools that may break before any worker answers; then workers cannot start."""
-_WORKERS_DIE_MESSAGE = (
-    "its workers die while starting: in a script, call it under `if __name__ == '__main__':`, which"
-    " Python's process pools require, or use executor='serial'"
-)
 _SMALL_S = 2.0
 """Expected duration below which a study runs in this process: starting others would not pay."""
-_UNPICKLABLE_ADVICE = (
-    "install cloudpickle, which the extra 'study' contains, move the code into a module, or use"
-    " executor='serial'"
-)
 _LOST_WORKERS_ERROR = "the worker that ran it died each time (killed, or out of memory)"
 
 
@@ -486,6 +425,7 @@ class Driver:
         payload = self._payload()
         token = hashlib.blake2b(payload, digest_size=16).hexdigest()
         in_flight: dict[Future[Any], _Batch] = {}
+        pool.begin(self._n_pending)
         try:
             while True:
                 self._fill(pool, token, payload, in_flight)
@@ -561,7 +501,8 @@ class Driver:
         if self._n_stillborn_pools is not None:
             self._n_stillborn_pools += 1
             if self._n_stillborn_pools == _MAX_STILLBORN_POOLS:
-                raise InputError.at("executor", _WORKERS_DIE_MESSAGE) from error
+                message = "its workers die while starting: use executor='serial'"
+                raise InputError.at("executor", message) from error
         # First collect finished batches, which need not run again.
         self._keep_finished(in_flight)
         self._lose(list(in_flight.values()))
@@ -634,42 +575,16 @@ class Driver:
         return min(n_in_time, fair_share, _MAX_BATCH_CELLS)
 
     def _payload(self) -> bytes:
-        """Return the study as bytes for the workers."""
+        """Return the study as bytes for the workers, with code that they cannot import."""
+        import cloudpickle  # lazy: most calls run in one process
+
         try:
             # Workers return errors as text: not every exception can be pickled.
             lenient = replace(self._work, is_strict=False) if self._work.is_strict else self._work
-            return _payload(lenient)
-        except Exception as error:
-            message = f"cannot be sent to workers ({error}): {_UNPICKLABLE_ADVICE}"
+            return bytes(cloudpickle.dumps(lenient))
+        except Exception as error:  # foreign classes may raise anything
+            message = f"cannot be sent to workers ({error}): use executor='serial'"
             raise InputError.at("executor", message) from error
-
-
-class _Pickler(pickle.Pickler):
-    """Pickler that refuses classes and functions that workers could not import."""
-
-    def reducer_override(self, value: Any) -> Any:
-        if isinstance(value, type | types.FunctionType) and is_interactive(value):
-            message = f"{value.__qualname__} is defined in a notebook or at a prompt"
-            raise pickle.PicklingError(message)
-        return NotImplemented
-
-
-def _payload(work: StudyWork) -> bytes:
-    """Pickle *work*; with cloudpickle also code that workers cannot import, by value.
-
-    Raises:
-        Exception: if something in it cannot be pickled.
-    """
-    file = io.BytesIO()
-    try:
-        _Pickler(file).dump(work)
-    except Exception:  # foreign classes may raise anything
-        if importlib.util.find_spec("cloudpickle") is None:
-            raise
-        import cloudpickle  # lazy: optional dependency
-
-        return bytes(cloudpickle.dumps(work))
-    return file.getvalue()
 
 
 class Runner:
@@ -781,8 +696,8 @@ class _Progress:
             self._bar.close()
 
 
-with_loads = with_fields(LoadConfig, Execution)
-"""Add the options of a load, and how loads run, to the signature of a function."""
+shows_loads = shows_fields(LoadConfig, Execution)
+"""Show the options of a load, and how loads run, in the signature of a function."""
 _KEY_BYTES = 16
 """Length of the keys by which finished cells are found again, without collisions in practice."""
 
@@ -790,9 +705,7 @@ _KEY_BYTES = 16
 class LoadTask(NamedTuple):
     """A load; *quantity* is passed to the function that measures it."""
 
-    page: Page
-    scheme: Scheme
-    config: LoadConfig
+    spec: LoadSpec
     quantity: str = ""
 
 
@@ -806,15 +719,12 @@ def read_options(
     """Return how loads run and what they are, by the *options* of *function*.
 
     Raises:
-        UnknownOptionError: naming each unknown option.
-        InputError: listing every value that is out of range.
+        UnknownOptionError: if an option is unknown.
+        InputError: if a value is out of range.
     """
+    refuse_unknown(function, options)
     execution_options, load_options = split_options(options)
-    known = tuple(inspect.signature(function).parameters)
-    with ErrorCollector() as errors:
-        execution = errors.collect("", lambda: Execution(**execution_options))
-        changed = errors.collect("", lambda: config_of(load_options, known=known, changed=config))
-    return execution, changed
+    return Execution(**execution_options), changed_config(config, load_options)
 
 
 class LoadRunner(Runner):
@@ -857,8 +767,7 @@ class LoadRunner(Runner):
         if self.loads is not None and loads is not None:
             # Loads whose rows were in the store run again, for their traces.
             self.loads += (
-                loads.get(index) or run_config(task.page, task.scheme, task.config)
-                for index, task in enumerate(tasks)
+                loads.get(index) or run_spec(task.spec) for index, task in enumerate(tasks)
             )
         return [json.loads(json.loads(row or "")["measured"]) for row, _, _ in source()]
 
@@ -874,11 +783,11 @@ class _TaskWork(StudyWork):
 
     def row(self, index: int) -> tuple[str, str | None]:
         """Return the row of the task at *index*: columns that identify it, and measurements."""
-        page, scheme, config, quantity = self.tasks[index]
-        load = run_config(page, scheme, config)
+        spec, quantity = self.tasks[index]
+        load = run_spec(spec)
         if self.loads is not None:
             self.loads[index] = load
-        common = {"configuration": load.configuration, "words": in_words(load)}
+        common = {"configuration": load.configuration, "words": in_words(load.spec)}
         measured = json.dumps({**common, **self.measure(load, quantity)})
         return json.dumps({**_columns(self.tasks[index]), "measured": measured}), None
 
@@ -913,15 +822,15 @@ class _TaskCells:
         return _columns(self._work.tasks[index])
 
     def describe(self, index: int) -> str:
-        page, scheme, config, _ = self._work.tasks[index]
-        return f"{page.name}, {scheme.name}, seed {config.seed}"
+        spec = self._work.tasks[index].spec
+        return f"{spec.page.name}, {spec.scheme.name}, seed {spec.seed}"
 
 
 def _columns(task: LoadTask) -> dict[str, Any]:
     """Return the columns by which the stored row of a task is recognized."""
-    page, scheme, config, _ = task
-    names = {"page": page.name, "page_digest": page.digest, "scheme": scheme.name}
-    return {**names, "seed": config.seed}
+    spec = task.spec
+    page = {"page": spec.page.name, "page_digest": spec.page.digest}
+    return {**page, "scheme": spec.scheme.name, "seed": spec.seed}
 
 
 class _TaskKeys:
@@ -939,16 +848,13 @@ class _TaskKeys:
 
     def key(self, index: int) -> bytes:
         """Return the key of the task at *index*."""
-        page, scheme, config, quantity = self._tasks[index]
-        options = {entry.name: getattr(config, entry.name) for entry in fields(config)}
+        spec, quantity = self._tasks[index]
+        page = spec.page
         if id(page) not in self._page_digests:
             self._page_digests[id(page)] = cache_key.page_digest(page)
         key = hashlib.blake2b(self._common_digest, digest_size=_KEY_BYTES)
-        key.update(self._page_digests[id(page)] + self._scheme_digest(scheme))
-        key.update(
-            cache_key.resolved_digest(page, scheme, options, self._codes)
-            + digest(quantity, str(config.seed))
-        )
+        key.update(self._page_digests[id(page)] + self._scheme_digest(spec.scheme))
+        key.update(cache_key.spec_digest(spec, self._codes) + digest(quantity, str(spec.seed)))
         return key.digest()
 
     def token(self) -> str:

@@ -13,7 +13,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from h3sim.browser import BrowserModel
-from h3sim.load.load_config import header_compression_of
 from h3sim.schema.fields import write_table
 from h3sim.schemes import CustomScheduler, Scheme
 from h3sim.transport import Network, TransportProfile, network_to_dict, profile_to_dict
@@ -22,7 +21,8 @@ from h3sim.transport.congestion.registry import BUILT_IN, REGISTRY, controller_n
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from h3sim.load.load_config import LoadConfig
+    from h3sim.headers import HeaderCompression
+    from h3sim.load.network_path import ResolvedPath
     from h3sim.study.code_identity import CodeDigests
 
 
@@ -43,15 +43,16 @@ def digest(*parts: str) -> bytes:
     return hashlib.blake2b(json.dumps(parts).encode(), digest_size=KEY_BYTES).digest()
 
 
-def setting_digests(config: LoadConfig, codes: CodeDigests) -> dict[str, str | None]:
+def setting_digests(
+    path: ResolvedPath, codec: HeaderCompression | None, codes: CodeDigests
+) -> dict[str, str | None]:
     """Return the digests that the row of a load has, by column; None for what does not apply.
 
-    *config* is that of a page (`config_for`). `network_digest` and `profile_digest` are those of
-    the network and the transport profile as named, since options that change them have columns;
-    `path_digest` is that of the network with these changes, which may also change the uplink.
-    `controller_digest` identifies the code of a congestion controller that is not h3sim's.
+    `network_digest` and `profile_digest` are those of the network and the transport profile as
+    named, since options that change them have columns; `path_digest` is that of the network with
+    these changes, which may also change the uplink. `controller_digest` identifies the code of a
+    congestion controller that is not h3sim's.
     """
-    path, codec = config.path, header_compression_of(config.header_compression)
     has_ends = path.network.down is not None and path.profile is not None
     profile = path.profile if has_ends else None
     named_profile = path.named_profile if has_ends else None

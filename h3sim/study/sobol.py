@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from h3sim.load.load_config import refuse_options
+from h3sim.load.load_config import unknown_option
 from h3sim.load.options import SEED, check_running
-from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
+from h3sim.schema.arguments import Predicate, check_arguments
 from h3sim.schema.errors import plain_number
 from h3sim.study.design import Range
 from h3sim.study.statistics import check_columns
 from h3sim.study.sweep import load_study, resolve_seeds
-from h3sim.values.errors import InputError, NothingToMeasureError, needing_extra
+from h3sim.values.errors import InputError, NothingToMeasureError, UnknownOptionError, needing_extra
 from h3sim.values.table import Rows
 
 if TYPE_CHECKING:
@@ -103,17 +103,15 @@ def sensitivity(
     ranges = {name: limits for name, limits in given.items() if isinstance(limits, Range)}
     lowest: dict[str, Any] = {name: limits.low for name, limits in ranges.items()}
     typed = {"samples": (_SAMPLES, samples), "seed": (SEED, seed)}
-    with ErrorCollector() as errors:
-        errors.collect("", lambda: check_running(store=store, executor=executor, workers=workers))
-        valid = errors.collect("", lambda: check_arguments(InputError, **typed), default={})
-        errors.collect("", lambda: refuse_options(reserved, ()))
-        chosen = errors.collect("", lambda: _seeds(seeds, valid.get("seed", 0)), default=[0])
-        # Checks the other options, at one point of the ranges.
-        study = errors.collect(
-            "", lambda: load_study(page, schemes=scheme, seeds=chosen, **(given | lowest))
-        )
-        factors = _factors(ranges, study)
-        errors.collect("", lambda: _check_factors(factors, are_all_known=study is not None))
+    check_running(store=store, executor=executor, workers=workers)
+    valid = check_arguments(InputError, **typed)
+    if reserved:
+        raise UnknownOptionError([unknown_option(reserved[0], ())])
+    chosen = _seeds(seeds, valid["seed"])
+    # Checks the other options, at one point of the ranges.
+    study = load_study(page, schemes=scheme, seeds=chosen, **(given | lowest))
+    factors = _factors(ranges, study)
+    _check_factors(factors)
     fixed = {name: given[name] for name in given if name not in factors}
 
     def metric_at(points: Sequence[_Point]) -> list[float]:
@@ -140,10 +138,8 @@ def _seeds(seeds: int | Iterable[int] | None, first: int) -> Sequence[int]:
     return chosen if isinstance(seeds, Iterable) else range(first, first + len(chosen))
 
 
-def _factors(ranges: Mapping[str, Range], study: Study | None) -> dict[str, _Factor]:
+def _factors(ranges: Mapping[str, Range], study: Study) -> dict[str, _Factor]:
     """Return all that varies, in the order of the study: its pages, options, schemes and seeds."""
-    if study is None:  # it has errors, which are reported
-        return dict(ranges)
     design = study.design
     options = {name: ranges.get(name, values) for name, values in design.settings.axes.items()}
     everything = {
@@ -159,8 +155,8 @@ def _factors(ranges: Mapping[str, Range], study: Study | None) -> dict[str, _Fac
     }
 
 
-def _check_factors(factors: Mapping[str, _Factor], *, are_all_known: bool) -> None:
-    if are_all_known and len(factors) < 2:
+def _check_factors(factors: Mapping[str, _Factor]) -> None:
+    if len(factors) < 2:
         message = (
             "at least two must vary, each as a Range or a list of values: a single one explains all"
             " variance"

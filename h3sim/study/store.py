@@ -5,8 +5,8 @@ process. Cells are content-addressed (page, scheme, network, every setting, seed
 plug-ins), so studies share equal cells. Each row of a table has a digest; rows without a valid one
 are neither read nor reused.
 
-A file from elsewhere may contain anything: no code in it is run, queries have a time limit, and
-only the tables of the format are read.
+A file from elsewhere may contain anything: no code in it is run, and only the tables of the format
+are read.
 """
 
 from __future__ import annotations
@@ -36,8 +36,6 @@ from h3sim.values.text import escape_control
 
 VERSION = 2
 """SQLite's `user_version`, the version of the format."""
-UNSEALED = 1
-"""Previous version of the format: without digests, and with a sampled ByteIndex."""
 FORMAT = f"h3sim-store/{VERSION}"
 APPLICATION_ID = 0x68337331  # "h3s1"
 """SQLite's `application_id`, which identifies stores among other databases."""
@@ -133,22 +131,18 @@ TABLES = (
 )
 
 
-def script(version: int = VERSION) -> str:
+def script() -> str:
     """Return the SQL that creates the tables of a new store and marks it as one."""
     statements = [
         f"PRAGMA application_id = {APPLICATION_ID}",
-        f"PRAGMA user_version = {version}",
-        *(_create_statement(table, version) for table in TABLES),
+        f"PRAGMA user_version = {VERSION}",
+        *(_create_statement(table) for table in TABLES),
     ]
     return "".join(f"{statement};\n" for statement in statements)
 
 
-def _create_statement(table: StoreTable, version: int) -> str:
-    columns = [
-        f"{column.name} {column.type}"
-        for column in table.columns
-        if version > UNSEALED or column is not _DIGEST
-    ]
+def _create_statement(table: StoreTable) -> str:
+    columns = [f"{column.name} {column.type}" for column in table.columns]
     definitions = ", ".join([*columns, *filter(None, [table.constraint])])
     # IF NOT EXISTS: two processes may create one file at once.
     return f"CREATE TABLE IF NOT EXISTS {table.name} ({definitions}) {table.options}".rstrip()
@@ -173,27 +167,6 @@ def digest_of(*values: Value) -> bytes:
     return hashlib.blake2b(b"".join(parts), digest_size=_DIGEST_BYTES).digest()
 
 
-_FORMER_EXACT_PREFIX = "byte_index_exact_"
-"""Prefix of the exact ByteIndex's columns in version 1, whose plain name was the sampled one's."""
-
-
-def renamed_row(row: str) -> str:
-    """Return a row of a version 1 store or saved results with present column names.
-
-    >>> renamed_row('{"byte_index_all_ms": 200.0, "byte_index_exact_all_ms": 150.5, "page": "p"}')
-    '{"byte_index_sampled_all_ms": 200.0, "byte_index_all_ms": 150.5, "page": "p"}'
-    """
-    columns = json.loads(row).items()
-    return json.dumps({_present_name(name): value for name, value in columns})
-
-
-def _present_name(name: str) -> str:
-    """Return the present name of a column of version 1."""
-    if name.startswith(_FORMER_EXACT_PREFIX):
-        return name.replace(_FORMER_EXACT_PREFIX, "byte_index_", 1)
-    return name.replace("byte_index_", "byte_index_sampled_", 1)
-
-
 MEMORY = ":memory:"
 """SQLite's name of a database without a file."""
 _BUSY_MS = 60_000
@@ -202,11 +175,6 @@ _RETRY_PAUSE_S = 0.01
 """Pause before a locked database is tried again."""
 _MAX_VALUE_BYTES = 64 << 20
 """Longest text or blob that may be read or written."""
-_STEPS_BETWEEN_CHECKS = 50_000
-"""Steps of SQLite's virtual machine, a few ms, between checks of the clock and signals."""
-_MIN_QUERY_S, _MIN_BYTES_PER_S = 5.0, 1_000_000
-"""A query may take the former, and as long as scanning the file at the latter rate, a tenth of
-what SQLite reaches: a damaged or hostile file could make it run for ever."""
 Row = tuple[Any, ...]
 
 
@@ -217,48 +185,6 @@ class StoreInputError(StoreError, InputError):
         if isinstance(problems, str):
             problems = [ValidationIssue(key="", message=problems)]
         InputError.__init__(self, problems, source)
-
-
-class _Watchdog:
-    """Watchdog that ends queries after a time limit or a signal.
-
-    SQLite discards exceptions of its progress callback, so a generator keeps them: Python runs
-    signal handlers where the generator resumes, inside its `try`.
-    """
-
-    def __init__(self, size_bytes: int) -> None:
-        self.limit_s = _MIN_QUERY_S + size_bytes / _MIN_BYTES_PER_S
-        self.raised: BaseException | None = None
-        """Exception of a signal handler, to be raised by the query's caller."""
-        self._deadline_s = 0.0
-
-    def restart(self) -> None:
-        """Restart the time limit for a query or its next row."""
-        # Processor time: waiting for a lock or a disk does not count.
-        self._deadline_s = time.thread_time() + self.limit_s
-
-    def checks(self) -> Iterator[int]:
-        """Yield at each check whether the query must end."""
-        while True:
-            try:
-                yield time.thread_time() > self._deadline_s
-            except GeneratorExit:
-                return
-            except BaseException as error:  # noqa: BLE001 - raised again by the query's caller
-                self.raised = error
-                yield True
-
-
-def guarded(database: sqlite3.Connection, size_bytes: int) -> _Watchdog:
-    """Protect against a hostile *database*, and return the watchdog of its queries."""
-    database.text_factory = bytes  # decoded after the digest of the bytes is checked
-    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_VALUE_BYTES)
-    watchdog = _Watchdog(size_bytes)
-    watchdog.restart()
-    database.set_progress_handler(watchdog.checks().__next__, _STEPS_BETWEEN_CHECKS)
-    database.execute("PRAGMA trusted_schema = OFF")
-    database.execute("PRAGMA cell_size_check = ON")
-    return watchdog
 
 
 def database_in(path: str, *, may_write: bool) -> sqlite3.Connection:
@@ -289,82 +215,72 @@ def database_in(path: str, *, may_write: bool) -> sqlite3.Connection:
 class StoreFile:
     """Database at *path* whose schema has been checked to be that of a store.
 
-    Attributes:
-        version: version of the format; an unsealed store has the previous one.
-
     Raises:
         StoreError: if it is no store, of another version, or cannot be opened.
     """
 
-    def __init__(self, path: str, *, may_write: bool, may_be_unsealed: bool = False) -> None:
+    def __init__(self, path: str, *, may_write: bool) -> None:
         self.path = path
         self._may_write = may_write
-        self._watchdog = _Watchdog(0)
         try:
-            self._open_database(may_be_unsealed)
+            self._open_database()
         except BaseException:
             self.close()
             raise
 
-    def _open_database(self, may_be_unsealed: bool) -> None:
+    def _open_database(self) -> None:
         """Open the file, and refuse one of another format or version."""
         path, may_write = self.path, self._may_write
         with self.with_advice():
             try:
                 self.db = database_in(path, may_write=may_write)
-                size_bytes = 0 if path == MEMORY else Path(path).stat().st_size
             except StoreInputError:  # also a ValueError
                 raise
             except (ValueError, OSError) as error:
                 raise self.refused("cannot be the path of a file") from error
-            self._watchdog = guarded(self.db, size_bytes)
+            self.db.text_factory = bytes  # decoded after the digest of the bytes is checked
+            self.db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_VALUE_BYTES)
+            self.db.execute("PRAGMA trusted_schema = OFF")
+            self.db.execute("PRAGMA cell_size_check = ON")
             self.db.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
-            self.version = self._checked_version()
-            if self.version == UNSEALED and not may_be_unsealed:
-                raise self.refused(
-                    f"is h3sim-store/{UNSEALED}, whose rows have no digests:"
-                    " `h3sim store repair` adds them"
-                )
-            self._prepare()
+            self._prepare(is_empty=not self._is_store())
 
     def close(self) -> None:
         """Close the file; everything written is in it."""
         if hasattr(self, "db"):  # opening may have failed
             self.db.close()
 
-    def _checked_version(self) -> int:
-        """Return the version of the format, 0 for an empty file; refuse other files."""
+    def _is_store(self) -> bool:
+        """Return True for a store and False for an empty file; refuse other files."""
         schema = _schema(self.db)
         if not schema:
-            return 0
+            return False
         (application_id,) = self.db.execute("PRAGMA application_id").fetchone()
         (version,) = self.db.execute("PRAGMA user_version").fetchone()
         if application_id != APPLICATION_ID:
             raise self.refused("is not a store of studies: use another file")
-        if version not in {UNSEALED, VERSION}:
+        if version != VERSION:
             raise self.refused(
-                f"is h3sim-store/{version}, and this h3sim reads {FORMAT}:"
-                " use another file, or export its rows with the h3sim that made it"
+                f"is h3sim-store/{version}, and this h3sim reads {FORMAT}: use another file"
             )
-        if schema != _expected_schema(version):
+        if schema != _expected_schema():
             raise self.refused(
                 "does not have the tables of a store: it is damaged or from another program:"
                 " use another file"
             )
-        return int(version)
+        return True
 
-    def _prepare(self) -> None:
+    def _prepare(self, *, is_empty: bool) -> None:
         """Create the tables of a new file and enable write-ahead logging."""
         if not self._may_write:
-            if not self.version:
+            if is_empty:
                 raise self.refused("is empty")
             self.db.execute("PRAGMA query_only = ON")
             return
-        if not self.version:
+        if is_empty:
             # In one transaction, so that an interrupt leaves an empty file or a store. If two
             # processes create one file at once, IMMEDIATE lets one wait until the tables exist.
             self.db.executescript(f"BEGIN IMMEDIATE;{script()}COMMIT;")
-            self.version = VERSION
         if self.path != MEMORY:
             self._enable_write_ahead_log()
             # With WAL, commits survive the death of a process without waiting for the disk.
@@ -381,9 +297,7 @@ class StoreFile:
             try:
                 self.db.execute("PRAGMA journal_mode = WAL")
             except sqlite3.OperationalError as error:
-                # The lowest byte of an extended error code is the primary code.
-                is_busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
-                if not is_busy or time.monotonic() > deadline_s:
+                if not _is_busy(error) or time.monotonic() > deadline_s:
                     raise
                 time.sleep(_RETRY_PAUSE_S)
             else:
@@ -400,23 +314,15 @@ class StoreFile:
     @contextmanager
     def with_advice(self) -> Iterator[None]:
         """Convert errors of SQLite into errors with advice."""
-        self._watchdog.restart()
         try:
             yield
         except UnicodeDecodeError as error:  # in a message of SQLite, which quotes the file
             raise self.damaged("its tables are not valid text") from error
         except sqlite3.Error as error:
-            if (raised := self._watchdog.raised) is not None:
-                self._watchdog.raised = None
-                raise raised from None
             name = getattr(error, "sqlite_errorname", "")
             advice = _ADVICE_BY_ERROR.get(name, "")
             if name == "SQLITE_NOTADB":
                 raise self.refused(f"{escape_control(str(error))}{advice}") from error
-            if name == "SQLITE_INTERRUPT":
-                limit_s = self._watchdog.limit_s
-                message = f"a query took more than {limit_s:,.0f} s of processor time"
-                raise self.damaged(message) from error
             # The message may quote any bytes of a damaged file.
             message = f"{escape_control(str(error))}{advice}; finished loads are kept"
             raise StoreError(f"{shown_path(self.path)}: {message}") from error
@@ -424,9 +330,7 @@ class StoreFile:
     def rows(self, query: str, arguments: Sequence[Any] = ()) -> Iterator[Row]:
         """Yield the rows of *query*; texts are bytes."""
         with self.with_advice():
-            for row in self.db.execute(query, arguments):
-                yield row
-                self._watchdog.restart()
+            yield from self.db.execute(query, arguments)
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -441,20 +345,12 @@ class StoreFile:
         self.db.execute("PRAGMA locking_mode = EXCLUSIVE")
         self.db.execute("BEGIN EXCLUSIVE")
         self.db.commit()  # keeps the lock
-        self.version = self._checked_version()  # another process may have changed it meanwhile
+        self._is_store()  # another process may have changed it meanwhile
         try:
             yield
         finally:
             self.db.execute("PRAGMA locking_mode = NORMAL")
             self.db.execute("SELECT count(*) FROM sqlite_master")  # releases the lock
-
-    def restart_time_limit(self) -> None:
-        """Restart the time limit for the next row of a query."""
-        self._watchdog.restart()
-
-    def is_interrupted_by(self, error: sqlite3.Error) -> bool:
-        """Return whether *error* interrupts an operation rather than reporting damage."""
-        return getattr(error, "sqlite_errorname", "") in {"SQLITE_INTERRUPT", "SQLITE_BUSY"}
 
     def size_bytes(self) -> int:
         """Return the size of the database in bytes."""
@@ -478,11 +374,11 @@ def _schema(database: sqlite3.Connection) -> list[Row]:
 
 
 @cache
-def _expected_schema(version: int) -> list[Row]:
-    """Return the schema of a new store of this *version*."""
+def _expected_schema() -> list[Row]:
+    """Return the schema of a new store."""
     database = sqlite3.connect(MEMORY)
     database.text_factory = bytes
-    database.executescript(script(version))
+    database.executescript(script())
     schema = _schema(database)
     database.close()
     return schema
@@ -546,9 +442,7 @@ class Store:
     def __init__(self, path: str | Path, *, may_write: bool = True) -> None:
         check_arguments(InputError, store=(PATH, path))
         self.path = os.fspath(path)
-        self._file = StoreFile(self.path, may_write=may_write, may_be_unsealed=may_write)
-        if self._file.version == UNSEALED:
-            seal(self._file)
+        self._file = StoreFile(self.path, may_write=may_write)
 
     # Used by sweeps
 
@@ -860,37 +754,22 @@ def _json(text: bytes) -> Any:
 def repair_store(path: str) -> list[str]:
     """Rewrite the store at *path* without damaged rows, and return a list of these.
 
-    Digests are added to a store without them.
-
     Raises:
         StoreError: if the file cannot be read or written at all.
     """
-    StoreFile(path, may_write=False, may_be_unsealed=True).close()  # a missing store is not created
-    file = StoreFile(path, may_write=True, may_be_unsealed=True)
+    StoreFile(path, may_write=False).close()  # a missing store is not created
+    file = StoreFile(path, may_write=True)
     try:
         return _rewrite(file)
     finally:
         file.close()
 
 
-def seal(file: StoreFile) -> None:
-    """Add digests to a store without them.
-
-    Raises:
-        StoreError: if a row is damaged.
-    """
-    _rewrite(file, may_drop=False)
-
-
-def _rewrite(file: StoreFile, *, may_drop: bool = True) -> list[str]:
+def _rewrite(file: StoreFile) -> list[str]:
     """Rewrite the store with its intact rows if necessary; return the dropped rows."""
     with file.with_advice(), file.exclusive_lock(), _fresh_store(file) as fresh:
 
         def keep(table: StoreTable, values: Sequence[Any]) -> None:
-            if file.version == UNSEALED and table is _CELLS:
-                key, model, row, *others = values
-                if row is not None:
-                    values = (key, model, renamed_row(row.decode()).encode(), *others)
             marks = ", ".join("?" * len(table.columns))
             # OR IGNORE: `_entries` reads a damaged table from both ends, and may repeat rows.
             fresh.execute(
@@ -899,12 +778,9 @@ def _rewrite(file: StoreFile, *, may_drop: bool = True) -> list[str]:
             )
 
         damage = _damage(file, keep)
-        if damage and not may_drop:
-            raise file.damaged(damage[0])
         fresh.commit()
-        if damage or file.version != VERSION:
+        if damage:
             fresh.backup(file.db)
-            file.version = VERSION
     return damage
 
 
@@ -979,9 +855,15 @@ def _integrity_lines(file: StoreFile) -> Iterator[Any]:
         for (line,) in file.db.execute("PRAGMA integrity_check"):
             yield from line.splitlines()
     except sqlite3.DatabaseError as error:
-        if file.is_interrupted_by(error):
+        if _is_busy(error):
             raise
         yield str(error).encode()
+
+
+def _is_busy(error: sqlite3.Error) -> bool:
+    """Return whether *error* says that another process writes, rather than reporting damage."""
+    # The lowest byte of an extended error code is the primary code.
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
 
 
 def _entries(
@@ -991,26 +873,23 @@ def _entries(
 
     If a page of the table is unreadable, rows may be yielded twice.
     """
-    has_digests = file.version != UNSEALED
     max_rows = file.size_bytes() // _MIN_ROW_BYTES  # damaged pages may form cycles
-    names = table.names if has_digests else table.names[:-1]
-    primary_key = names[:2] if table is _STUDY_CELLS else names[:1]
+    primary_key = table.names[:2] if table is _STUDY_CELLS else table.names[:1]
     # From the start and, if an unreadable page ends that pass, also from the end.
     for direction in ("", " DESC"):
         order = ", ".join(f"{name}{direction}" for name in primary_key)
-        query = f"SELECT {', '.join(names)} FROM {table.name} ORDER BY {order}"  # noqa: S608 - ours
+        query = f"SELECT {', '.join(table.names)} FROM {table.name} ORDER BY {order}"  # noqa: S608 - ours
         try:
             for row in itertools.islice(file.db.execute(query), max_rows):
-                file.restart_time_limit()
-                values = row[:-1] if has_digests else row
+                *values, _ = row
                 problem = problem_of(values)
-                if problem is None and has_digests and not is_sealed(row):
+                if problem is None and not is_sealed(row):
                     problem = "does not match its digest"
                 yield values, problem
             else:
                 return
         except sqlite3.DatabaseError as error:
-            if file.is_interrupted_by(error):
+            if _is_busy(error):
                 raise
 
 

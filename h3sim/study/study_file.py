@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from h3sim import catalog
 from h3sim.load.figures import ON_DEMAND
 from h3sim.load.load_config import LoadConfig, unknown_option
 from h3sim.load.options import N_SAMPLES, SAMPLING, SEED, file_key
 from h3sim.load.run import resolve_pages, resolve_schemes
+from h3sim.page.recording import RECORDED_NETWORK
 from h3sim.schema import parse_toml, read_text
 from h3sim.schema.errors import collected
 from h3sim.schema.fields import NumbersByPath, Record, fields_of, keys_of, read_document, validate
@@ -29,15 +31,16 @@ from h3sim.schema.values import (
 )
 from h3sim.study.design import OPTIONS, Range, StoppingRule
 from h3sim.study.sweep import SEEDS_ARE_ADDED, Study, load_study
+from h3sim.transport.congestion import controller_named
 from h3sim.values.errors import InputError, UnknownNameError, ValidationIssue
 
 FORMAT = "h3sim-study/1"
 _RESOLVER_BY_KEY: dict[str, Callable[[str], object]] = {
     "pages": resolve_pages,
     "schemes": resolve_schemes,
-    "network": lambda name: LoadConfig(network=name),
-    "transport_profile": lambda name: LoadConfig(transport_profile=name),
-    "cc": lambda name: LoadConfig(cc=name),
+    "network": lambda name: name == RECORDED_NETWORK or catalog.load_network(name),
+    "transport_profile": catalog.load_profile,
+    "cc": controller_named,
 }
 """Functions that resolve names, by key."""
 _FILE_KEYS = tuple(key for key in _RESOLVER_BY_KEY if key != "cc")

@@ -9,32 +9,28 @@ distribution, which are alike by chance, from stopping it. docs/validation.md ha
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Unpack
 
 from h3sim import catalog
 from h3sim.headers.base import HeaderLists
 from h3sim.load import LoadConfig
 from h3sim.load.figures import FIGURES, ON_DEMAND
-from h3sim.load.load_config import (
-    config_for,
-    recorded_network,
-    refuse_options,
-    with_fields,
-)
+from h3sim.load.load_config import refuse_unknown, unknown_option
+from h3sim.load.network_path import recorded_network
 from h3sim.load.options import SEED, ReorderOption, check_running, refuse
-from h3sim.load.run import PageLike, SchedulersLike, SchemeLike, add_schedulers
+from h3sim.load.run import HalvesLike, PageLike, SchedulersLike, SchemeLike, add_schedulers, resolve
 from h3sim.page.recording import RECORDED_NETWORK
-from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
+from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments, shows_fields
 from h3sim.schema.errors import plain_number, plain_values
 from h3sim.schema.values import Choice, Flag, ListOf, Number, OrNone, Text
 from h3sim.study.cache_key import CellKeys, model_version
-from h3sim.study.compare import check_names
 from h3sim.study.design import (
     OPTIONS,
     Design,
@@ -49,15 +45,24 @@ from h3sim.study.results import Results
 from h3sim.study.runner import Execution, Runner, split_options, worker_count
 from h3sim.study.statistics import Pair, mean_interval, pairs_by_scheme, ratio_end
 from h3sim.study.store import Store
+from h3sim.study.subjects import check_names
 from h3sim.study.worker import Cells, LoadWork
 from h3sim.transport import Network, TransportProfile
 from h3sim.transport.congestion import controller_named
-from h3sim.values.errors import InputError, NothingToMeasureError, ValidationIssue
+from h3sim.values.errors import (
+    InputError,
+    NothingToMeasureError,
+    UnknownOptionError,
+    ValidationIssue,
+)
 from h3sim.values.table import RichDisplay, Rows, Table
 
 if TYPE_CHECKING:
     from h3sim.page import Page
     from h3sim.study.rows import StudyRows
+    from h3sim.study.study_keywords import AxisKeywords, ExecutionKeywords, SweepKeywords
+
+CallableT = TypeVar("CallableT", bound=Callable[..., Any])
 
 
 _CELLS_PER_QUERY = 1000
@@ -104,26 +109,6 @@ def _count_missing(cells: Cells, store: str | Path) -> int:
     return n_missing
 
 
-_SWEEP_ARGUMENTS = (
-    "schemes",
-    "scheduler",
-    "signals",
-    "seeds",
-    "cells",
-    "samples",
-    "sampling",
-    "sampling_seed",
-    "store",
-    "executor",
-    "workers",
-    "resources",
-    "metrics",
-    "retry_failed",
-    "timeout_s",
-    "progress",
-    "name",
-)
-"""Arguments of `sweep` besides options of a load: suggestions for a misspelt one."""
 _COLUMNS_AS_GIVEN = (
     "network",
     "header_compression",
@@ -169,8 +154,6 @@ class Study:
     has_resources: bool = False
     timeout_s: float | None = None
     model: str = field(default_factory=model_version)
-    stand_in: Callable[[Any], dict[str, Any]] | None = None
-    """Substitute for loading, used by tests of the runner."""
     is_strict = False
     stopping: StoppingRule | None = None
     """Stopping rule, if seeds are added automatically (`h3sim.study.sweep`)."""
@@ -218,8 +201,6 @@ class Study:
     @property
     def figures(self) -> tuple[str, ...]:
         """Columns of metrics that each row must have."""
-        if self.stand_in is not None:  # its rows have any columns
-            return ()
         if any(isinstance(page, HeaderLists) for page in self.design.pages):
             from h3sim.study.header_models import HEADER_FIGURES  # lazy: most studies load pages
 
@@ -241,10 +222,7 @@ class Study:
     def work(self) -> LoadWork:
         """Return the data that a worker needs."""
         return LoadWork(
-            design=self.design,
-            has_resources=self.has_resources,
-            timeout_s=self.timeout_s,
-            stand_in=self.stand_in,
+            design=self.design, has_resources=self.has_resources, timeout_s=self.timeout_s
         )
 
     def plan(self, *, store: str | Path | None = None, workers: int | None = None) -> StudyPlan:
@@ -265,8 +243,8 @@ class Study:
         seconds = spent_s / n_tried * n_missing
         return StudyPlan(n_loads, n_loads - n_missing, n_missing, worker_count(workers), seconds)
 
-    @with_fields(Execution)
-    def run(self, *, retry_failed: bool = False, **execution: Any) -> Results:
+    @shows_fields(Execution)
+    def run(self, *, retry_failed: bool = False, **execution: Unpack[ExecutionKeywords]) -> Results:
         """Run the loads missing in the store, and return all rows; arguments as for `sweep`.
 
         Raises:
@@ -278,50 +256,19 @@ class Study:
         return Results(source, axes=self.axes, counts=counts)
 
 
-@with_fields(Execution)
+def _shows_options(function: CallableT) -> CallableT:
+    """Show the options of a sweep's loads, and how they run, in the signature of a function."""
+    shown = shows_fields(LoadConfig, but=("seed",), type_="Axis[{}]")(function)
+    return shows_fields(Execution)(shown)
+
+
+@_shows_options
 def sweep(
     pages: SubjectLike | Iterable[SubjectLike],
     *,
     schemes: SchemeLike | Iterable[SchemeLike] | None = None,
-    seeds: int | Iterable[int] = 1,
-    retry_failed: bool = False,
-    **options: Any,
-) -> Results:
-    """Load every page with every setting, scheme and seed, and return one row per load.
-
-    Pages may be replaced by `HeaderLists`, compressed as `headers=` selects: their rows have
-    compression ratios and head-of-line blocking (`h3sim.study.header_study`).
-    *options* are the other arguments of `load_study`: options of a load, each with one value or a
-    list of values, schedulers of your own with the *signals* of their clients, and `cells`,
-    `samples`, `resources`, `metrics`, `timeout_s`; and the fields of `Execution`. Code of your own,
-    as `scheduler=[MyScheduler], signals="chrome-eps"` or `cc=MyController`, may be defined in a
-    notebook. Without *executor* and *workers* the duration of the study decides. Failed loads keep
-    their error in the *store*, and run again with *retry_failed*.
-
-    Raises:
-        InputError: listing every error in the arguments.
-        UnknownNameError: if the only error is an unknown name.
-        UnknownOptionError: if an axis is unknown.
-        StoreError: if the store cannot be read or written.
-
-    >>> results = sweep("davies-meenan", schemes=["rr", "fifo"], rtt_ms=[0, 50], executor="serial")
-    >>> [(row["rtt_ms"], row["scheme"], row["page_load_ms"]) for row in results][:2]
-    [(0.0, 'rr', 4580.0), (0.0, 'fifo', 4580.0)]
-    """
-    execution, study_options = split_options(options)
-    with ErrorCollector() as errors:
-        errors.collect("", lambda: Execution(**execution))
-        errors.collect("", lambda: check_running(retry_failed=retry_failed))
-        study = errors.collect(
-            "", lambda: load_study(pages, schemes=schemes, seeds=seeds, **study_options)
-        )
-    return study.run(retry_failed=retry_failed, **execution)
-
-
-def load_study(
-    pages: SubjectLike | Iterable[SubjectLike],
-    *,
-    schemes: SchemeLike | Iterable[SchemeLike] | None = None,
+    client: HalvesLike = None,
+    server: HalvesLike = None,
     scheduler: SchedulersLike | None = None,
     signals: SchemeLike | None = None,
     seeds: int | Iterable[int] = 1,
@@ -333,7 +280,73 @@ def load_study(
     metrics: Sequence[str] = (),
     timeout_s: float | None = None,
     name: str = "",
-    **axes: Any,
+    retry_failed: bool = False,
+    **options: Unpack[SweepKeywords],
+) -> Results:
+    """Load every page with every setting, scheme and seed, and return one row per load.
+
+    Pages may be replaced by `HeaderLists`, compressed as `header_compression=` selects: their rows
+    have compression ratios and head-of-line blocking (`h3sim.study.header_study`).
+    The options of a load have one value or a list of values each. They, and the arguments from
+    *client* to *name*, are those of `load_study`; the last ones are the fields of `Execution`.
+    Code of your own, as `scheduler=[MyScheduler], signals="chrome-eps"` or `cc=MyController`, may
+    be defined in a notebook. Without *executor* and *workers* the duration of the study decides.
+    Failed loads keep their error in the *store*, and run again with *retry_failed*.
+
+    Raises:
+        InputError: if an argument is invalid.
+        UnknownNameError: if a name is unknown.
+        UnknownOptionError: if an option is unknown.
+        StoreError: if the store cannot be read or written.
+
+    >>> results = sweep("davies-meenan", schemes=["rr", "fifo"], rtt_ms=[0, 50], executor="serial")
+    >>> [(row["rtt_ms"], row["scheme"], row["page_load_ms"]) for row in results][:2]
+    [(0.0, 'rr', 4580.0), (0.0, 'fifo', 4580.0)]
+    """
+    refuse_unknown(sweep, options)
+    execution, axes = split_options(options)
+    check_running(retry_failed=retry_failed)
+    Execution(**execution)
+    study = load_study(
+        pages,
+        schemes=schemes,
+        client=client,
+        server=server,
+        scheduler=scheduler,
+        signals=signals,
+        seeds=seeds,
+        cells=cells,
+        samples=samples,
+        sampling=sampling,
+        sampling_seed=sampling_seed,
+        resources=resources,
+        metrics=metrics,
+        timeout_s=timeout_s,
+        name=name,
+        **axes,
+    )
+    return study.run(retry_failed=retry_failed, **execution)
+
+
+@shows_fields(LoadConfig, but=("seed",), type_="Axis[{}]")
+def load_study(
+    pages: SubjectLike | Iterable[SubjectLike],
+    *,
+    schemes: SchemeLike | Iterable[SchemeLike] | None = None,
+    client: HalvesLike = None,
+    server: HalvesLike = None,
+    scheduler: SchedulersLike | None = None,
+    signals: SchemeLike | None = None,
+    seeds: int | Iterable[int] = 1,
+    cells: Sequence[Mapping[str, Any]] | None = None,
+    samples: int | None = None,
+    sampling: str = "latin-hypercube",
+    sampling_seed: int = 0,
+    resources: bool = False,
+    metrics: Sequence[str] = (),
+    timeout_s: float | None = None,
+    name: str = "",
+    **axes: Unpack[AxisKeywords],
 ) -> Study:
     """Return the study that `sweep` would run, to plan it or to run it later.
 
@@ -341,7 +354,8 @@ def load_study(
     loss=[0, 0.02], transport="tcp"`. *cells* lists combinations of settings, like
     `[{"rtt_ms": 10, "rate_mbps": 50}, ...]`; *samples* is the number of samples from the axes that
     are a `Range`, as a "latin-hypercube" or "sobol" points. *seeds* is a list, or a number of seeds
-    from 0 on. Each *scheduler* (a class, function, object or name, or a list) joins the schemes,
+    from 0 on. Each *client* before each *server*, names or paths, or "all", joins the schemes. Each
+    *scheduler* (a class, function, object or name, or a list) joins the schemes,
     with clients that send the *signals* of a scheme (by default none). The schemes are by default
     "marx-2019", or none beside such schedulers. *resources* also keeps one row per resource;
     *metrics* names columns that take longer to compute, like "multiplexing_interleaving";
@@ -358,13 +372,14 @@ def load_study(
         "sampling": sampling,
         "seed": sampling_seed,
     }
-    default_schemes = () if scheduler is not None else "marx-2019"
     with ErrorCollector() as errors:
         errors.collect("", lambda: _check(**simple))
         # The defaults let the other arguments be checked as well before the block raises.
         requested = errors.collect(
             "",
-            lambda: add_schedulers(schemes, scheduler, signals, default=default_schemes),
+            lambda: add_schedulers(
+                schemes, scheduler, signals, default="marx-2019", client=client, server=server
+            ),
             default=["rr"],
         )
         subjects, resolved_schemes = errors.collect(
@@ -402,7 +417,7 @@ def _settings(
     listed = tuple({name: cell[name] for name in cell if name in OPTIONS} for cell in cells or ())
     fixed = {name: axes[name] for name in axes if name in OPTIONS and name not in ranges}
     with ErrorCollector() as errors:
-        errors.collect("", lambda: refuse_options(unknown, (*OPTIONS, *_SWEEP_ARGUMENTS)))
+        errors.collect("", lambda: _refuse_unknown(unknown))
         errors.collect("", lambda: _check_exclusive(axes, cells, ranges, samples))
         listed = ({},) if cells is None else listed
         if ranges and samples is not None:
@@ -418,6 +433,13 @@ def _settings(
         settings = FactorialDesign(listed=listed, axes=valid)
         errors.collect("", lambda: _check_settings(settings, pages))
         return errors.collect("", lambda: _with_resolved_names(settings))
+
+
+def _refuse_unknown(names: Sequence[str]) -> None:
+    """Refuse names that are no options of a load."""
+    known = (*OPTIONS, *inspect.signature(sweep).parameters)
+    if names:
+        raise UnknownOptionError(unknown_option(name, known) for name in names)
 
 
 def _check_exclusive(
@@ -470,7 +492,9 @@ def resolve_seeds(seeds: int | Iterable[int]) -> Sequence[int]:
 _RESOLVER_BY_OPTION: dict[str, Callable[[Any], Any]] = {
     "network": catalog.load_network,
     "transport_profile": catalog.load_profile,
-    "reorder": ReorderOption().accept,
+    "reorder": lambda value: check_arguments(InputError, reorder=(ReorderOption(), value))[
+        "reorder"
+    ],
 }
 """Functions that resolve a name, a path or a table, by option."""
 
@@ -534,13 +558,14 @@ def _check_settings(
         return
     # Errors depend on a page only by its recorded network: one page of each is checked, the first
     # (hence reversed).
+    any_scheme = catalog.load_scheme("rr")
     representatives = {repr(recorded_network(page)): page for page in reversed(pages)}
 
     def check(options: Mapping[str, Any]) -> None:
         config = LoadConfig(**options)
         with ErrorCollector() as errors:
             for page in representatives.values():
-                errors.collect("", partial(config_for, page, config))
+                errors.collect("", partial(resolve, page, any_scheme, config))
 
     with ErrorCollector() as errors:
         for options in settings:
@@ -593,7 +618,7 @@ class Sequential(RichDisplay):
         yield self.rows
 
 
-@with_fields(Execution)
+@_shows_options
 def sequential_sweep(
     pages: PageLike | Iterable[PageLike],
     *,
@@ -603,7 +628,7 @@ def sequential_sweep(
     schemes: SchemeLike | Iterable[SchemeLike] | None = None,
     confidence: float = 0.95,
     most_seeds: int = 200,
-    **options: Any,
+    **options: Unpack[SweepKeywords],
 ) -> Sequential:
     """Add seeds until the interval of each scheme's speedup is narrower than *width*.
 
@@ -628,22 +653,17 @@ def sequential_sweep(
     >>> found.is_narrow, found.rows[0].seeds
     (True, 20)
     """
-    rule_fields: dict[str, Any] = {"width": width, "baseline": baseline, "value": value}
-    rule_fields |= {"confidence": confidence, "most_seeds": most_seeds}
-    execution, study_options = split_options(options)
-    issues = []
-    if "seeds" in study_options:
-        del study_options["seeds"]
-        issues.append(ValidationIssue(key="seeds", message=SEEDS_ARE_ADDED))
-    with ErrorCollector() as errors:
-        rule = errors.collect("", lambda: StoppingRule(**rule_fields))
-        errors.collect("", lambda: refuse(issues))
-        errors.collect("", lambda: Execution(**execution))
-        study = errors.collect("", lambda: load_study(pages, schemes=schemes, **study_options))
+    refuse_unknown(sequential_sweep, options)
+    rule = StoppingRule(
+        width=width, baseline=baseline, value=value, confidence=confidence, most_seeds=most_seeds
+    )
+    execution, axes = split_options(options)
+    Execution(**execution)
+    study = load_study(pages, schemes=schemes, **axes)
     return run_until(study, rule, **execution)
 
 
-@with_fields(Execution)
+@shows_fields(Execution)
 def run_until(study: Study, rule: StoppingRule, **execution: Any) -> Sequential:
     """Run *study* with more and more seeds until *rule* is met.
 

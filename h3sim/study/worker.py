@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import pickle
 import signal
+import sys
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -16,19 +18,20 @@ from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from h3sim import engine
 from h3sim._version import __version__
 from h3sim.headers.base import HeaderLists
 from h3sim.load.figures import columns_of
-from h3sim.load.load_config import LoadConfig, config_for
-from h3sim.load.run import resolve_config
+from h3sim.load.load_config import LoadConfig
+from h3sim.load.network_path import default_network, resolve_path
+from h3sim.load.run import resolve, run_spec
 from h3sim.study.code_identity import CodeDigests
 from h3sim.study.setting_digests import scheme_column, setting_digests
 from h3sim.values.errors import H3SimError, Terminated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
+    from h3sim.engine import LoadSpec
     from h3sim.load import Load
     from h3sim.study.design import Design, DesignPoint
 
@@ -129,6 +132,20 @@ class StudyWork(ABC):
         return Done(index, row, resources, error, time.perf_counter() - began)
 
 
+def prepare_worker(driver: int) -> None:
+    """Ignore Ctrl-C, which the driver handles, and end this process when the driver is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if sys.platform != "win32":  # where a process keeps the number of a parent that is gone
+        threading.Thread(target=_exit_after, args=(driver,), daemon=True).start()
+
+
+def _exit_after(driver: int) -> None:
+    """Exit once *driver* is no longer the parent: a killed one cannot end its workers itself."""
+    while os.getppid() == driver:
+        time.sleep(1)
+    os._exit(1)  # `sys.exit` would end only this thread, not a running load
+
+
 def run_batch(token: str, indices: Sequence[int], payload: bytes | None) -> list[Done] | None:
     """Run the cells at *indices* of the study identified by *token*.
 
@@ -168,9 +185,9 @@ def _time_limit(seconds: float | None) -> Iterator[None]:
 
 
 class Setting(NamedTuple):
-    """Configuration of a load, and its digests in rows (`setting_digests`)."""
+    """Load of a page with some scheme and seed, and its digests in rows (`setting_digests`)."""
 
-    config: LoadConfig
+    spec: LoadSpec
     digests: dict[str, str | None]
 
 
@@ -180,8 +197,6 @@ class LoadWork(StudyWork):
 
     design: Design
     has_resources: bool = False
-    stand_in: Callable[[DesignPoint], dict[str, Any]] | None = None
-    """Substitute for loading, used by tests of the runner."""
     _resolved: tuple[tuple[int, int], Setting | Exception] | None = field(default=None, repr=False)
     """The last result of `_setting`, with its arguments."""
     _codes: CodeDigests = field(default_factory=lambda: CodeDigests(is_strict=False), repr=False)
@@ -189,27 +204,25 @@ class LoadWork(StudyWork):
 
     def __post_init__(self) -> None:
         # Here, before the work is sent to workers and before any load runs.
-        schemes = self.design.schemes if self.stand_in is None else ()
+        schemes = self.design.schemes
         self._scheme_digests = [scheme_column(scheme, self._codes) for scheme in schemes]
         for name, code in self.design.controllers():
             self._codes.digest_of(code, name)
 
     def row(self, index: int) -> tuple[str, str | None]:
         """Return the row of the load at *index*, and those of its resources if they are kept."""
-        if self.stand_in is not None:
-            return json.dumps(self.stand_in(self.design[index])), None
         page, setting, scheme, _ = self.design.indices(index)
-        (config, digests), cell = self._setting(setting, page), self.design[index]
-        names = _columns_as_given(cell.options, config) | digests
+        (setting_spec, digests), cell = self._setting(setting, page), self.design[index]
+        spec = replace(setting_spec.with_scheme(cell.scheme), seed=cell.seed)
+        names = _columns_as_given(cell) | digests
         names["scheme_digest"] = self._scheme_digests[scheme]
         timings: Sequence[Mapping[str, Any]] | None
         if isinstance(cell.page, HeaderLists):
             from h3sim.study.header_models import header_row  # lazy: most studies load pages
 
-            row, timings = header_row(cell.page, cell.scheme, config, names, seed=cell.seed)
+            row, timings = header_row(cell.page, spec, names)
         else:
-            spec = resolve_config(cell.page, cell.scheme, config)
-            load = engine.simulate(replace(spec, seed=cell.seed))
+            load = run_spec(spec)
             row = row_of(load, names=names, metrics=self.design.metrics)
             timings = [timing._asdict() for timing in load.timings] if self.has_resources else None
         resources = json.dumps(timings, allow_nan=False) if self.has_resources else None
@@ -225,8 +238,11 @@ class LoadWork(StudyWork):
             result: Setting | Exception
             try:
                 config = LoadConfig(**self.design.settings[setting])
-                config = config_for(self.design.pages[page], config)
-                result = Setting(config, setting_digests(config, self._codes))
+                subject = self.design.pages[page]
+                path = resolve_path(subject, config)
+                spec = resolve(subject, self.design.schemes[0], config, path=path)
+                digests = setting_digests(path, spec.header_compression, self._codes)
+                result = Setting(spec, digests)
             except Exception as caught:  # noqa: BLE001 - raised again below, for each of these cells
                 result = caught
             self._resolved = ((setting, page), result)
@@ -236,14 +252,14 @@ class LoadWork(StudyWork):
         return result
 
 
-def _columns_as_given(options: dict[str, Any], config: LoadConfig) -> dict[str, Any]:
+def _columns_as_given(cell: DesignPoint) -> dict[str, Any]:
     """Return the columns that have the names given in the design, by which rows are found.
 
     A load itself has a name for a changed network, and none for the codec "none".
     """
-    network = options.get("network", config.network)
+    network = cell.options.get("network") or default_network(cell.page)
     columns = {"network": getattr(network, "name", str(network))}
-    codec = config.header_compression
+    codec = cell.options.get("header_compression")
     if codec is not None:
         columns["header_compression"] = getattr(codec, "name", codec)
     return columns

@@ -410,7 +410,8 @@ class LinkProfile:
     >>> LinkProfile(rate_bps=2_000_000, queue_bytes=1000, loss=1, queue_packets=0)
     Traceback (most recent call last):
     ...
-    h3sim.values.errors.NetworkError: queue_bytes: must be 1,514 to 1e+12 (at least one packet), is 1000
+    h3sim.values.errors.NetworkError: queue_bytes: must be 1,514 to 1e+12 (at least one packet), \
+is 1000
     queue_packets: must be 1 to 1e+12, is 0
     loss: must be at least 0 and less than 1 (0.02 is 2 %), is 1
     """

@@ -103,6 +103,11 @@ def reporting() -> Any:
     return importlib.import_module("h3sim.reporting")
 
 
+def export() -> Any:
+    """Return `h3sim.export`, which is above the loads that it writes: `to_har`, `to_dict`."""
+    return importlib.import_module("h3sim.export")
+
+
 def load_options() -> Any:
-    """Return the module of a load's options, which is above the networks that they change."""
-    return importlib.import_module("h3sim.load.load_config")
+    """Return the module of changes to networks, which is above the networks."""
+    return importlib.import_module("h3sim.load.network_path")

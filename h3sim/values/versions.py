@@ -6,7 +6,9 @@ import platform
 import re
 from importlib import metadata
 
-from h3sim._version import identity
+from h3sim._version import build, identity
+
+__all__ = ["build", "show_versions", "versions"]
 
 _DEVELOPER_EXTRAS = ('"dev"', '"docs"', '"fuzz"', '"release"')
 """Extras for developers only, quoted as in the requirement lines of the package's metadata."""

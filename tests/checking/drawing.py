@@ -9,13 +9,13 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import h3sim
-from h3sim.load import run_config
+from h3sim.load import resolve, run_spec
 from h3sim.page import Kind, TriggerEvent, page_from_dict
 from h3sim.page.resource import FLAGS
 from h3sim.transport import Jitter, LinkProfile, Network
 from h3sim.transport.congestion import controller_names
 from h3sim.transport.link_profile import LinkJitter
-from h3sim.values.errors import StalledError
+from h3sim.values.errors import ConnectionTimeoutError, StalledError
 from h3sim.values.units import mbps, ms
 from tests.checking.path import Change, lanes
 from tests.checking.rules import Checked
@@ -100,7 +100,9 @@ def load_of(load: Drawn) -> h3sim.Load:
 
     processes = [changing] if load.changes else []
     scheme = h3sim.load_scheme(load.scheme)
-    return run_config(load.page, scheme, load.config, record_packets=True, processes=processes)
+    return run_spec(
+        resolve(load.page, scheme, load.config), record_packets=True, processes=processes
+    )
 
 
 def checked(drawn_load: Drawn, load: h3sim.Load) -> Checked:
@@ -204,13 +206,17 @@ def digest_of(load: h3sim.Load) -> str:
 
 
 def ended(drawn_load: Drawn) -> h3sim.Load | None:
-    """Return the load; None where losses are such that it is given up after a simulated hour.
+    """Return the load; None where losses are such that it is given up.
+
+    That is after a simulated hour, or when an end hears nothing for as long as its profile says.
 
     Raises:
         StalledError: if it stalls in any other way.
     """
     try:
         return load_of(drawn_load)
+    except ConnectionTimeoutError:
+        return None
     except StalledError as stalled:
         if "given up after" not in str(stalled) or not _is_hopeless(drawn_load):
             raise

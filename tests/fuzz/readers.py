@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import h3sim
 from h3sim.catalog import load_network, load_page, load_profile, load_scheme
 from h3sim.export import read_load
+from h3sim.export.qlog_file import write_load_qlog
 from h3sim.headers.base import read_qif
 from h3sim.http.priority_field import parse_priority
 from h3sim.importers import import_page, read_archive
 from h3sim.importers.crux import read_crux
 from h3sim.importers.header_lists import read_exchanges
-from h3sim.load.configuration import write_load_qlog
 from h3sim.page import page_from_dict, page_to_dict
 from h3sim.page.model import read_marks
 from h3sim.papers.experiments import FORMAT as HEADER_STUDY
@@ -314,7 +314,7 @@ READERS: dict[str, Reader] = {
             b".a>b{background:url(a.png)}@media (min-width:1px){p{background:url('b.png')}}",
         ],
     ),
-    "qlog": Reader(file_name="load.qlog", read=h3sim.measure, samples=_logs),
+    "qlog": Reader(file_name="load.qlog", read=h3sim.read_qlog, samples=_logs),
     "header lists": Reader(
         file_name="lists.qif",
         read=read_qif,

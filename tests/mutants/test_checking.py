@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
-from h3sim.load import run_config
+from h3sim.load import resolve, run_spec
 from h3sim.trace import PacketRows
 from h3sim.transport import LinkProfile, Network
 from h3sim.values.units import mbps, ms
@@ -33,7 +33,7 @@ NETWORK = Network(name="n", rtt_ns=ms(20), down=LINK, up=LINK)
 def complete(transport: str = "quic", page: h3sim.Page = PAGE) -> Checked:
     """Return a load that keeps every rule."""
     config = h3sim.LoadConfig(network=NETWORK, transport=transport)
-    load = run_config(page, h3sim.load_scheme("rr"), config, record_packets=True)
+    load = run_spec(resolve(page, h3sim.load_scheme("rr"), config), record_packets=True)
     ip_bytes = 28 if transport == "quic" else 20
     return Checked(page, load.trace, lanes(NETWORK, (), ip_bytes), 1500)
 
@@ -219,7 +219,7 @@ def test_over_tcp_a_row_may_wait_for_the_handshake() -> None:
     down = replace(LINK, queue_bytes=None, loss_list=(2,))
     network = replace(NETWORK, down=down)
     config = h3sim.LoadConfig(network=network, transport="tcp", handshake="0-rtt")
-    load = run_config(PAGE, h3sim.load_scheme("rr"), config, record_packets=True)
+    load = run_spec(resolve(PAGE, h3sim.load_scheme("rr"), config), record_packets=True)
     found = Checked(PAGE, load.trace, lanes(network, (), 20), 1500)
     assert "for the server's handshake flight" in delays(load.trace)
     assert violations(found) == []

@@ -16,6 +16,7 @@ from h3sim.transport.link import Link
 from h3sim.transport.quic import QuicEndpoint
 from h3sim.transport.tcp.records import SendStream
 from h3sim.values.errors import StalledError
+from h3sim.values.versions import build
 from tests.helpers import page_of
 from tests.property.test_connected_laws import (
     EMPTY,
@@ -26,7 +27,8 @@ from tests.property.test_connected_laws import (
 )
 
 pytestmark = pytest.mark.skipif(
-    h3sim.build() == "compiled", reason="no part of the compiled build can be broken from outside"
+    build() == "compiled",
+    reason="no part of the compiled build can be broken from outside",
 )
 FAST = h3sim.LoadConfig(network="fibre")
 LOSING = h3sim.LoadConfig(network="sander-2mbps-100ms-5pct")

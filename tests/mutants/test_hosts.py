@@ -11,6 +11,7 @@ from h3sim.engine import endpoints, simulation
 from h3sim.page import Host, page_from_dict
 from h3sim.trace import merged_trace
 from h3sim.transport.link import RemoteLink
+from h3sim.values.versions import build
 from tests.helpers import page_document
 from tests.property.test_connected_laws import check_time_runs_forward
 from tests.property.test_host_laws import (
@@ -21,7 +22,8 @@ from tests.property.test_host_laws import (
 )
 
 pytestmark = pytest.mark.skipif(
-    h3sim.build() == "compiled", reason="no part of the compiled build can be broken from outside"
+    build() == "compiled",
+    reason="no part of the compiled build can be broken from outside",
 )
 LOSING = h3sim.LoadConfig(network="sander-2mbps-100ms-5pct")
 FAST = h3sim.LoadConfig(network="fibre", handshake="none")

@@ -16,6 +16,7 @@ from h3sim.schedulers import RoundRobinScheduler
 from h3sim.signals import Signalling
 from h3sim.transport import LinkProfile, Network
 from h3sim.values.ranges import Ranges
+from h3sim.values.versions import build
 from tests.helpers import page_of, scripted_page, with_updates
 from tests.mutants import components, digests, schedulers, signalling
 from tests.mutants.breaking import (
@@ -387,7 +388,8 @@ def name_of(part: Any) -> Any:
 
 
 @pytest.mark.skipif(
-    h3sim.build() == "compiled", reason="no part of the compiled build can be broken from outside"
+    build() == "compiled",
+    reason="no part of the compiled build can be broken from outside",
 )
 @pytest.mark.parametrize(
     "mutation", MUTATIONS, ids=lambda m: f"{name_of(m.law)}-{name_of(m.mutant)}"

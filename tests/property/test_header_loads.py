@@ -12,6 +12,7 @@ import h3sim
 from h3sim import engine
 from h3sim.conformance import pages
 from h3sim.headers import CODEC_NAMES, HeaderCompression
+from h3sim.load.run import run_spec
 from h3sim.transport import LinkProfile, Network, Protocol
 from h3sim.values.units import mbps, ms
 from tests.effort import law
@@ -38,7 +39,7 @@ def loaded(
     protocol: Any = Protocol.QUIC,
     blocks: bool = True,
 ) -> Any:
-    return engine.simulate(
+    return run_spec(
         engine.LoadSpec(
             page,
             scheme=h3sim.load_scheme(scheme),

@@ -68,6 +68,8 @@ PAGE = Page(
     ),
 )
 NETWORK = h3sim.load_network("4g")
+SIGNAL = h3sim.schemes.SignalClass(name="all")
+HALF = {"name": "x", "title": "", "version": "", "date": "", "source": ""}
 SCHEME = h3sim.load_scheme("p+")
 PROFILE = h3sim.load_profile("quicly")
 RESOURCE = {"id": "/", "kind": "document", "bytes": 3}
@@ -129,12 +131,12 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "report": (h3sim.report, {"of": RESULTS, "title": "x"}),
     "report, of a load": (report_of_a_load, {"of": LOAD, "baseline": "fifo"}),
     "reproduce": (h3sim.reproduce, {"names": "no-such-experiment"}),
-    "prioritization_test": (h3sim.prioritization_test, {"schemes": "fifo"}),
+    "prioritization_test": (h3sim.advice.prioritization_test, {"schemes": "fifo"}),
     "LoadConfig": (h3sim.LoadConfig, {}),
     "import_page": (h3sim.import_page, {"path": "no-such.har"}),
-    "read_har": (h3sim.read_har, {"path": "no-such.har"}),
+    "read_har": (h3sim.importers.read_har, {"path": "no-such.har"}),
     "read_load": (h3sim.read_load, {"path": "no-such.json"}),
-    "measure": (h3sim.measure, {"path": "no-such.qlog"}),
+    "read_qlog": (h3sim.read_qlog, {"path": "no-such.qlog"}),
     "load_page": (h3sim.load_page, {"name": "http2rulez"}),
     "load_network": (h3sim.load_network, {"name": "4g"}),
     "load_scheme": (h3sim.load_scheme, {"name": "rr"}),
@@ -145,7 +147,6 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "list_networks": (h3sim.list_networks, {}),
     "list_schemes": (h3sim.list_schemes, {}),
     "list_profiles": (h3sim.list_profiles, {}),
-    "build": (h3sim.build, {}),
     "show_versions": (h3sim.show_versions, {}),
     # Pages
     "Page": (Page, {"name": "x", "resources": (ROOT,)}),
@@ -157,14 +158,14 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "RecordedPriority": (RecordedPriority, {"urgency": 1}),
     "RecordedGroup": (RecordedGroup, {"name": "leaders", "weight": 201}),
     "RecordedLoad": (RecordedLoad, {"rtt_ns": 10**6, "rate_bps": 10**6, "protocol": "h2"}),
-    "validate_scheme": (h3sim.validate_scheme, {"pages": PAGE}),
+    "validate_scheme": (h3sim.advice.validate_scheme, {"pages": PAGE}),
     "PriorityChange": (PriorityChange, {"when": Discovery(at=TriggerEvent.TIME), "visible": True}),
     "Page.from_dict": (Page.from_dict, {"document": DOCUMENT}),
     "Page.from_json": (Page.from_json, {"text": "{}"}),
     "Page.from_file": (Page.from_file, {"path": "no-such.json"}),
     "Page.with_": (PAGE.with_, {"id_": "a.js", "bytes": 3, "defer": True, "discovered": {}}),
     "Page.without": (PAGE.without, {"id_": "a.js"}),
-    "read_page": (h3sim.read_page, {"path": "no-such.json"}),
+    "read_page": (h3sim.page.read_page, {"path": "no-such.json"}),
     "Host": (h3sim.page.Host, {"name": "cdn.example"}),
     "page_from_dict": (h3sim.page.page_from_dict, {"document": DOCUMENT}),
     "schema": (h3sim.page.schema, {}),
@@ -184,7 +185,17 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Rule": (h3sim.schemes.Rule, {"class_name": "x"}),
     "Placeholder": (h3sim.schemes.Placeholder, {"name": "x", "weight": 3}),
     "PriorityClass": (h3sim.schemes.PriorityClass, {"name": "x"}),
-    "read_scheme": (h3sim.read_scheme, {"path": "no-such.toml"}),
+    "SignalClass": (h3sim.schemes.SignalClass, {"name": "x", "of": ("y",)}),
+    "SignalTable": (h3sim.schemes.SignalTable, {"classes": (SIGNAL,), "updates": ("hidden",)}),
+    "Client": (
+        h3sim.schemes.Client,
+        {**HALF, "eps": h3sim.schemes.SignalTable(classes=(SIGNAL,))},
+    ),
+    "Server": (
+        h3sim.schemes.Server,
+        {**HALF, "mechanism": h3sim.schemes.SchedulerKind.EPS, "reads": h3sim.schemes.Reads.EPS},
+    ),
+    "read_scheme": (h3sim.catalog.read_scheme, {"path": "no-such.toml"}),
     "scheme_from_dict": (
         h3sim.schemes.scheme_from_dict,
         {"document": h3sim.schemes.scheme_to_dict(SCHEME)},
@@ -204,7 +215,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "TransportProfile": (h3sim.transport.TransportProfile, {"name": "x"}),
     "QuicSettings": (QuicSettings, {}),
     "TcpSettings": (TcpSettings, {}),
-    "read_network": (h3sim.read_network, {"path": "no-such.toml"}),
+    "read_network": (h3sim.transport.read_network, {"path": "no-such.toml"}),
     "network_from_dict": (
         h3sim.transport.network_from_dict,
         {"document": h3sim.transport.network_to_dict(NETWORK)},
@@ -216,28 +227,33 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     ),
     "profile_from_toml": (h3sim.transport.profile_from_toml, {"text": "", "source": "x"}),
     # Studies
-    "Range": (h3sim.Range, {"low": 1, "high": 2}),
+    "Range": (h3sim.study.Range, {"low": 1, "high": 2}),
     "load_study": (
         h3sim.load_study,
         {"pages": PAGE, "schemes": "fifo", "cells": None, "rtt_ms": 5, "network": "4g", "loss": 0},
     ),
     "load_study, sampled": (
         h3sim.load_study,
-        {"pages": PAGE, "schemes": "fifo", "samples": 2, "rtt_ms": h3sim.Range(low=1, high=2)},
+        {
+            "pages": PAGE,
+            "schemes": "fifo",
+            "samples": 2,
+            "rtt_ms": h3sim.study.Range(low=1, high=2),
+        },
     ),
     "sweep": (h3sim.sweep, {"pages": PAGE, **STUDY, "timeout_s": 9, "resources": True}),
     "sequential_sweep": (
-        h3sim.sequential_sweep,
+        h3sim.study.sequential_sweep,
         {"pages": PAGE, **STUDY, "schemes": ["rr", "fifo"], "width": 0.5, "most_seeds": 2},
     ),
     "sensitivity": (
-        h3sim.sensitivity,
+        h3sim.study.sensitivity,
         {
             "page": PAGE,
             "samples": 2,
             "executor": "serial",
-            "rtt_ms": h3sim.Range(low=1, high=200),
-            "rate_mbps": h3sim.Range(low=1, high=9),
+            "rtt_ms": h3sim.study.Range(low=1, high=200),
+            "rate_mbps": h3sim.study.Range(low=1, high=9),
         },
     ),
     "read_results": (h3sim.read_results, {"path": "no-such.db"}),

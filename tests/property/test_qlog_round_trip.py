@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h3sim.load.qlog_metrics import measured_to_dict
-from h3sim.qlog import LogError, LoggedResource, qlog_document, read_qlog, write_qlog
+from h3sim.export.load_document import measured_to_dict
+from h3sim.qlog import LogError, LoggedResource, parse_qlog, qlog_document, write_qlog
 from h3sim.trace import Delivery, Request, Trace, with_delivery
 from tests.effort import law
 
@@ -72,7 +72,7 @@ def read_back(trace: Any, name: str, dialect: Any) -> Any:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name
         write_qlog(trace, path, title="a title", dialect=dialect, resources=resources)
-        return read_qlog(path)
+        return parse_qlog(path)
 
 
 dialects = st.sampled_from(["0.3", "draft"])
@@ -153,7 +153,7 @@ def test_whatever_stands_in_a_log_it_is_measured_or_refused(
         path = Path(folder) / "changed.qlog"
         path.write_text(json.dumps(document))
         try:
-            log = read_qlog(path)
+            log = parse_qlog(path)
         except LogError as error:
             lines = error.lines()
         else:

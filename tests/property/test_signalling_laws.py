@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import h3sim
 from h3sim.conformance import pages
 from h3sim.engine.signalling import WireSignalling
-from h3sim.load import run_config
+from h3sim.load import resolve
 from h3sim.schemes import Arrangement
 from h3sim.schemes.rules import UPDATES
 from h3sim.signals import Signalling
@@ -21,11 +21,12 @@ from h3sim.transport.link_profile import LinkJitter
 from h3sim.values.errors import SchemeError
 from h3sim.values.ranges import Ranges
 from h3sim.values.units import ms
+from h3sim.values.versions import build
 from tests.effort import law
 from tests.helpers import page_of
 from tests.property import laws, signalling_laws
 from tests.property.strategies import SCHEMES
-from tests.property.test_connected_laws import networks, settings
+from tests.property.test_connected_laws import networks, settings, unless_given_up
 
 TREES = (
     *(Signalling.H2, Signalling.DRAFT_20, Signalling.DRAFT_20_CONTROL),
@@ -78,7 +79,7 @@ def disorderly(draw: Any) -> Any:
 def test_every_byte_comes_whatever_becomes_of_the_signals(
     page: Any, scheme: Any, setting: Any
 ) -> None:
-    load = run_config(page, scheme, setting)
+    load = unless_given_up(resolve(page, scheme, setting))
     laws.check_the_load_ends(lambda: load)
     got: dict[Any, Any] = {}
     for _, arrived_at_ns, stream_id, offset, n_bytes, *_ in load.trace.packet_rows:
@@ -91,7 +92,9 @@ def test_every_byte_comes_whatever_becomes_of_the_signals(
 @law(60)
 @given(page=pages(), scheme=st.sampled_from(ON_A_CONTROL_STREAM), setting=disorderly())
 def test_the_control_stream_keeps_its_order(page: Any, scheme: Any, setting: Any) -> None:
-    signalling_laws.check_the_control_stream_keeps_its_order(run_config(page, scheme, setting))
+    signalling_laws.check_the_control_stream_keeps_its_order(
+        unless_given_up(resolve(page, scheme, setting))
+    )
 
 
 @law(120, usual=50)
@@ -149,7 +152,7 @@ def test_metadata_without_delay_are_as_good_as_priorities_in_frames(
     signalling_laws.check_signals_without_delay_are_as_good_as_known(*both)
 
 
-@pytest.mark.skipif(h3sim.build() == "compiled", reason="its policies cannot be replaced")
+@pytest.mark.skipif(build() == "compiled", reason="its policies cannot be replaced")
 @pytest.mark.parametrize("signalling", TREES)
 @law(60)
 @given(seed=st.integers(0, 2**32))

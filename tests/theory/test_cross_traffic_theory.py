@@ -8,6 +8,7 @@ import pytest
 
 import h3sim
 from h3sim.engine import cross_traffic, endpoints
+from h3sim.values.versions import build
 from tests.helpers import page_of
 
 # Its last resource is asked for at the end: so long the flows are watched.
@@ -54,7 +55,7 @@ def test_a_bulk_flow_takes_what_a_video_leaves() -> None:
     check_no_more_than_the_link_passes(load)
 
 
-@pytest.mark.skipif(h3sim.build() == "compiled", reason="no part of it can be broken from outside")
+@pytest.mark.skipif(build() == "compiled", reason="no part of it can be broken from outside")
 def test_flows_over_links_of_their_own_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     def alone(*args: Any, links: Any, **options: Any) -> Any:
         del links

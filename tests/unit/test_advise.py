@@ -27,6 +27,7 @@ from tests.unit.test_recorded_load import HAR, entry, har_file
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from h3sim.engine import LoadSpec
     from h3sim.page import Page
 
 
@@ -152,7 +153,7 @@ def test_schemes_that_cannot_be_distinguished_are_named() -> None:
 
 
 def test_a_recommendation_is_a_search(tmp_path: Path) -> None:
-    page = h3sim.read_har(har_file(tmp_path))
+    page = h3sim.importers.read_har(har_file(tmp_path))
     reported: dict[str, Any] = {"schemes": ["fifo", "rr"], "n_seeds": 4, "networks": ["cable"]}
     found = h3sim.search(page, **reported)
     advice = h3sim.recommend(page, **reported)
@@ -161,7 +162,7 @@ def test_a_recommendation_is_a_search(tmp_path: Path) -> None:
 
 
 def test_an_estimated_network_is_varied_unless_one_is_named(tmp_path: Path) -> None:
-    page = h3sim.read_har(har_file(tmp_path))
+    page = h3sim.importers.read_har(har_file(tmp_path))
     reported: dict[str, Any] = {"schemes": ["fifo", "rr"], "n_seeds": 4, "networks": []}
     within = [
         search(page, **reported).network_within,
@@ -192,7 +193,7 @@ def test_an_import_begins_with_how_well_its_replay_fits(
 
 
 def test_a_replay_that_is_far_off_gives_no_verdict(tmp_path: Path) -> None:
-    page = h3sim.read_har(har_file(tmp_path))
+    page = h3sim.importers.read_har(har_file(tmp_path))
     slow = {"/": ms(240), "a.png": ms(9000)}
     assert page.recorded_load is not None
     far = replace(page, recorded_load=replace(page.recorded_load, completed_ns=slow))
@@ -209,14 +210,17 @@ def test_a_replay_that_is_far_off_gives_no_verdict(tmp_path: Path) -> None:
 # Networks that are a guess
 
 
+def resolved(config: LoadConfig) -> LoadSpec:
+    page, scheme = h3sim.load_page("davies-meenan"), h3sim.load_scheme("rr")
+    return h3sim.load.resolve(page, scheme, config)
+
+
 @pytest.mark.parametrize("network", ["cable", "marx-2019", "5g"])
 def test_a_network_is_drawn_within_the_factor_and_by_the_seed(network: str) -> None:
-    plain = LoadConfig(network=network).path.network
-    drawn = [
-        with_drawn_network(LoadConfig(network=network, seed=seed), 2).path.network
-        for seed in range(20)
-    ]
-    again = with_drawn_network(LoadConfig(network=network, seed=3), 2).path.network
+    spec = resolved(LoadConfig(network=network))
+    plain = spec.network
+    drawn = [with_drawn_network(replace(spec, seed=seed), 2).network for seed in range(20)]
+    again = with_drawn_network(resolved(LoadConfig(network=network, seed=3)), 2).network
     assert again == drawn[3]
     assert len({each.packet_interval_ns for each in drawn}) == 20
     for each in drawn:
@@ -226,7 +230,7 @@ def test_a_network_is_drawn_within_the_factor_and_by_the_seed(network: str) -> N
 
 def test_what_is_changed_of_a_network_is_not_changed_twice() -> None:
     config = LoadConfig(network="cable", rate_mbps=10, loss=0.01, seed=1)
-    network = with_drawn_network(config, 2).path.network
+    network = with_drawn_network(resolved(config), 2).network
     assert network.down is not None
     assert network.down.rate_bps != 10_000_000
     assert network.down.loss == 0.01
@@ -255,7 +259,7 @@ def test_marks_survive_advice(tmp_path: Path) -> None:
 def foreign_har(folder: Path) -> Page:
     """Return the page of a HAR as other tools write it: without what h3sim knows of the page."""
     load = h3sim.simulate("davies-meenan", scheme="chrome-eps", network="4g")
-    return h3sim.read_har(har_file(folder, without_facts(load.to_har())))
+    return h3sim.importers.read_har(har_file(folder, without_facts(load.to_har())))
 
 
 GUESSING: dict[str, Any] = {"schemes": ["fifo", "chrome-eps"], "networks": None}
@@ -315,7 +319,7 @@ def test_marks_that_were_seen_are_no_guess(tmp_path: Path) -> None:
 
 
 def test_hints_are_as_unsure_of_the_network_as_its_estimates_are_apart(tmp_path: Path) -> None:
-    page = h3sim.read_har(judged_har(tmp_path))
+    page = h3sim.importers.read_har(judged_har(tmp_path))
     assert page.recorded_load is not None
     unsure = replace(page, recorded_load=replace(page.recorded_load, network_within=4.5))
     sure = replace(page, recorded_load=replace(page.recorded_load, network_within=1.25))
@@ -331,7 +335,8 @@ def test_hints_are_as_unsure_of_the_network_as_its_estimates_are_apart(tmp_path:
 
 def test_hints_advise_nothing_for_images_that_may_be_invisible(tmp_path: Path) -> None:
     page = foreign_har(tmp_path)
-    tried = edits_of(LoadTask(page, h3sim.load_scheme("chrome-eps"), LoadConfig(network="4g")))
+    scheme, config = h3sim.load_scheme("chrome-eps"), LoadConfig(network="4g")
+    tried = edits_of(LoadTask(h3sim.load.resolve(page, scheme, config)))
     images = [edit.text for edit in tried if ".jpg" in edit.text or ".png" in edit.text]
     alone = ("fetchpriority", "loading", "preload", "compress", "priority")
     assert [text for text in images if any(word in text for word in alone)] == []

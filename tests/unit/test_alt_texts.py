@@ -16,7 +16,7 @@ from matplotlib.text import Text
 
 import h3sim
 import h3sim.reporting
-from h3sim.load.configuration import write_load_qlog
+from h3sim.export.qlog_file import write_load_qlog
 from h3sim.reporting import (
     IdentificationPlots,
     LoadPlots,
@@ -88,7 +88,7 @@ def test_pages_and_logs_are_reported_as_well(tmp_path: Path) -> None:
         " with 1 kB. A tree of what asks for what, in 2 steps."
     )
     write_load_qlog(h3sim.simulate(PAGE), tmp_path / "a.qlog")
-    reported = LogPlots([h3sim.measure(tmp_path / "a.qlog")]).alt_text()
+    reported = LogPlots([h3sim.read_qlog(tmp_path / "a.qlog")]).alt_text()
     assert reported.startswith("page: A row per stream, in which its bytes rise over time; an area")
     assert reported.endswith("in order: page reaches 6 kB after 40 ms.")
 
@@ -153,7 +153,7 @@ def _subjects() -> dict[type, Any]:
 
 
 def _measured(load: h3sim.Load) -> Any:
-    return _of_log(load, h3sim.measure)
+    return _of_log(load, h3sim.read_qlog)
 
 
 def _identified(load: h3sim.Load) -> Any:
@@ -269,7 +269,9 @@ def test_a_figure_on_axes_of_others_keeps_its_legend_out_of_the_data() -> None:
 
 def test_every_class_that_draws_is_looked_at() -> None:
     named = {getattr(h3sim.reporting, name) for name in h3sim.reporting.__all__}
-    drawing = {each for each in named if isinstance(each, type) and each is not h3sim.Report}
+    drawing = {
+        each for each in named if isinstance(each, type) and each is not h3sim.reporting.Report
+    }
     assert drawing == set(CLASSES)
 
 

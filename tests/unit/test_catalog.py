@@ -160,7 +160,7 @@ def test_what_looks_like_a_path_is_not_called_an_unknown_name(tmp_path: Path) ->
 
 def test_a_shipped_scheme_file_reads_alike_by_path() -> None:
     path = Path(str(root("models"))) / "schemes" / "p-plus.toml"
-    assert h3sim.read_scheme(path) == h3sim.load_scheme("p+")
+    assert h3sim.catalog.read_scheme(path) == h3sim.load_scheme("p+")
 
 
 GOOD_SCHEME = {

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
+from h3sim.export.qlog_file import write_load_qlog
 from h3sim.identification.chance import ContestedPick, contested_picks, gains_over_chance
 from h3sim.identification.identification import identify
 from h3sim.identification.send_order import SendOrder, Step, StepKind
-from h3sim.load.configuration import write_load_qlog
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -236,8 +236,9 @@ def test_all_of_a_command_line_that_cannot_be_read_is_reported_at_once(
         ),
         (
             ["list", "netwroks"],
-            "h3sim list: 'netwroks' is not one of schemes, networks, profiles, controllers,"
-            " schedulers, pages, experiments, findings, metrics, sets; did you mean networks?"
+            "h3sim list: 'netwroks' is not one of schemes, clients, servers, networks, profiles,"
+            " controllers, schedulers, pages, experiments, findings, metrics, sets; did you mean"
+            " networks?"
             " (see `h3sim list --help`)",
         ),
     ],

@@ -10,9 +10,10 @@ import pytest
 import h3sim
 from h3sim import engine
 from h3sim.cli import main
-from h3sim.load.configuration import write_load_qlog
-from h3sim.load.qlog_metrics import measured_to_dict
-from h3sim.qlog import DIALECTS, read_qlog
+from h3sim.export.load_document import measured_to_dict
+from h3sim.export.qlog_file import write_load_qlog
+from h3sim.load.run import run_spec
+from h3sim.qlog import DIALECTS, parse_qlog
 from h3sim.schema.files import DIGEST
 from h3sim.transport import Protocol
 from tests.helpers import replay
@@ -51,7 +52,7 @@ def without_digest(document: dict[str, Any]) -> dict[str, Any]:
 
 def measured(load: Load, path: Path, **how: str) -> dict[str, Any]:
     write_load_qlog(load, path, **how)
-    return without_digest(measured_to_dict(read_qlog(path)))
+    return without_digest(measured_to_dict(parse_qlog(path)))
 
 
 SETTINGS = [
@@ -83,7 +84,7 @@ def test_what_is_done_to_one_document_changes_no_other(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("transport", ["quic", "tcp"])
 def test_so_does_a_log_of_a_load_with_losses(tmp_path: Path, transport: str) -> None:
-    load = engine.simulate(
+    load = run_spec(
         engine.LoadSpec(
             h3sim.load_page("davies-meenan"),
             scheme=h3sim.load_scheme("rr"),
@@ -102,7 +103,7 @@ def test_so_does_a_log_of_a_load_with_losses(tmp_path: Path, transport: str) -> 
 
 
 def test_a_clients_log_alone_has_no_figures_for_what_it_did_not_see(tmp_path: Path) -> None:
-    load = engine.simulate(
+    load = run_spec(
         engine.LoadSpec(
             h3sim.load_page("davies-meenan"),
             scheme=h3sim.load_scheme("rr"),
@@ -123,7 +124,7 @@ def test_a_clients_log_alone_has_no_figures_for_what_it_did_not_see(tmp_path: Pa
 def test_a_load_is_written_with_the_names_and_sizes_of_its_page(tmp_path: Path) -> None:
     load = replay([(0, "document", 2), (15, "image", 1, {"request_bytes": 77})], "rr")
     write_load_qlog(load, tmp_path / "load.qlog")
-    log = read_qlog(tmp_path / "load.qlog")
+    log = parse_qlog(tmp_path / "load.qlog")
     assert log.title == "scripted"
     assert log.resources == (("r0", 2800), ("r1", 1400))
     sent = [
@@ -147,7 +148,7 @@ def test_json_is_all_that_goes_to_standard_output(
 ) -> None:
     assert measure(log, "--json") == 0
     out, err = capsys.readouterr()
-    assert json.loads(out) == measured_to_dict(read_qlog(log))
+    assert json.loads(out) == measured_to_dict(parse_qlog(log))
     assert (out.count("\n"), err) == (1, "")
 
 
@@ -157,7 +158,7 @@ def test_people_get_figures_and_a_row_for_each_stream(
     assert measure(log) == 0
     out, err = capsys.readouterr()
     lines = out.splitlines()
-    figures = measured_to_dict(read_qlog(log))
+    figures = measured_to_dict(parse_qlog(log))
     assert lines[0] == "davies-meenan: a log over quic"
     assert lines[2].split() == ["ByteIndex", f"{figures['byte_index_ms']['all']:,.1f}", "ms"]
     packets = "458 sent, 0 lost, 0 retransmitted"

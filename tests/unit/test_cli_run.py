@@ -19,6 +19,7 @@ from h3sim.cli import run as run_command
 from h3sim.cli.main import COMMANDS
 from h3sim.schema.files import json_digest
 from h3sim.values.errors import StalledError
+from h3sim.values.versions import build
 from tests.effort import HANG_S
 from tests.helpers import page_file
 from tests.schemas import schema_problems
@@ -99,9 +100,9 @@ def test_json_is_a_load_of_the_documented_format_and_nothing_else(
     identity = {key: document.pop(key) for key in ("version", "build", "notes", "page_digest")}
     assert identity == {
         "version": h3sim.__version__,
-        "build": h3sim.build(),
+        "build": build(),
         "notes": [],
-        "page_digest": h3sim.read_page(path).digest,
+        "page_digest": h3sim.page.read_page(path).digest,
     }
     assert document.pop("inputs")["page"] == json.loads(Path(path).read_text(encoding="utf-8"))
     index = document.pop("byte_index_ms")
@@ -357,7 +358,7 @@ def test_the_version_and_the_build_are_printed(capsys: pytest.CaptureFixture[str
         r"h3sim (\S+) \(commit ([0-9a-f]{10}(?:-dirty)?|unknown), (\w+)[^)]*\)\n",
         capsys.readouterr().out,
     )
-    assert (shown[1], shown[3]) == (h3sim.__version__, h3sim.build())
+    assert (shown[1], shown[3]) == (h3sim.__version__, build())
 
 
 def test_a_run_that_fails_exits_with_1_and_a_line(
@@ -366,7 +367,7 @@ def test_a_run_that_fails_exits_with_1_and_a_line(
     def fail(*_: object, **__: Any) -> None:
         raise StalledError(["late.js", "hero.jpg"])
 
-    monkeypatch.setattr(run_command, "run_config", fail)
+    monkeypatch.setattr(run_command, "run_spec", fail)
     assert main(["run", "davies-meenan"]) == 1
     out, err = capsys.readouterr()
     assert out == ""
@@ -380,7 +381,7 @@ def test_an_interrupt_exits_with_130(
     def interrupt(*_: object, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(run_command, "run_config", interrupt)
+    monkeypatch.setattr(run_command, "run_spec", interrupt)
     assert main(["run", "davies-meenan"]) == 130
     assert capsys.readouterr().err.count("\n") == 1
 

@@ -219,7 +219,7 @@ def test_a_file_on_standard_output_is_one_that_can_be_read(
     assert json.loads(shown.decode("utf-8")) == page
     shown = printed_in("cp1252", monkeypatch, "show", "scheme", "spdy", "--toml")
     (tmp_path / "mine.toml").write_bytes(shown)
-    assert h3sim.read_scheme(tmp_path / "mine.toml") == h3sim.load_scheme("spdy")
+    assert h3sim.catalog.read_scheme(tmp_path / "mine.toml") == h3sim.load_scheme("spdy")
 
 
 def test_no_number_is_cut_in_a_narrow_table() -> None:

@@ -23,6 +23,7 @@ from h3sim.transport.congestion.registry import CheckedController
 from h3sim.transport.rtt import RttEstimator
 from h3sim.values.errors import ControllerError, InputError, UnknownNameError
 from h3sim.values.plugins import NO_PLUGINS_VARIABLE
+from h3sim.values.versions import build
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -226,7 +227,7 @@ def test_what_a_plug_in_does_wrong_in_a_load_is_a_sentence_with_its_name(
 ) -> None:
     plug_in(**{wrong: f"{HERE}:{wrong}"})
     message = WRONG[wrong][1]
-    if h3sim.build() == "compiled" and wrong in OF_WRONG_TYPE:
+    if build() == "compiled" and wrong in OF_WRONG_TYPE:
         message = r"on_acked\(\) raised TypeError: int (or None )?object expected; got "
     with pytest.raises(ControllerError, match=f"^the controller '{wrong}' {message}"):
         h3sim.simulate(PAGE, scheme="fifo", cc=wrong, transport=transport, **LINKS)
@@ -275,7 +276,7 @@ def test_on_the_command_line_that_is_one_line_and_exit_code_1(
 def test_integers_of_any_type_are_taken_over(plug_in: Any) -> None:
     plug_in(counts=f"{HERE}:counts")
     made = make_controller("counts", SETTINGS)
-    if h3sim.build() == "compiled":
+    if build() == "compiled":
         with pytest.raises(ControllerError, match=r"'counts' .* int object expected"):
             made.on_persistent_congestion(0)
         return

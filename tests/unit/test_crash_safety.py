@@ -21,7 +21,7 @@ import pytest
 
 import h3sim
 from h3sim.cli import main
-from h3sim.load.configuration import write_load_qlog
+from h3sim.export.qlog_file import write_load_qlog
 from tests.effort import HANG_S, scaled
 from tests.helpers import page_file
 from tests.recordings import SAMPLES, write_recording

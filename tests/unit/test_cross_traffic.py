@@ -17,6 +17,7 @@ from h3sim.transport.network import CrossFlow, parse_cross_traffic
 from h3sim.transport.quic.settings import QuicSettings
 from h3sim.values.errors import InputError
 from h3sim.values.units import mbps, ms
+from h3sim.values.versions import build
 from tests.helpers import page_of
 
 PAGE = page_of({"id": "/", "kind": "document", "bytes": 600})
@@ -45,7 +46,7 @@ def test_what_another_flow_sends_is_waited_for() -> None:
     assert (carried.n_bytes, carried.flow.segment_bytes) == (1000, 1000)
 
 
-@pytest.mark.skipif(h3sim.build() == "compiled", reason="no part of it can be replaced")
+@pytest.mark.skipif(build() == "compiled", reason="no part of it can be replaced")
 def test_a_flow_keeps_no_segment_that_was_acknowledged(monkeypatch: pytest.MonkeyPatch) -> None:
     closed: list[int] = []
 
@@ -108,7 +109,7 @@ def test_a_load_describes_its_flows_and_runs_again(capsys: Any) -> None:
     document = json.loads(json.dumps(load.to_dict()))
     assert document["configuration"]["cross_traffic"] == "cubic + on-off:0.5:2000"
     assert [each["flow"] for each in document["cross_traffic"]] == ["cubic", "on-off:0.5:2000"]
-    assert h3sim.study.load_from_dict(document).run().to_dict() == load.to_dict()
+    assert h3sim.export.load_from_dict(document).run().to_dict() == load.to_dict()
     assert main(("run", "davies-meenan", "--network", "fibre", "--cross-traffic", "cubic")) == 0
     assert "beside cubic" in " ".join(capsys.readouterr().out.split())
 
@@ -135,19 +136,20 @@ def test_every_error_is_reported(text: str, issues: list[str]) -> None:
 
 def test_a_constant_rate_is_shared_with_nobody() -> None:
     with pytest.raises(InputError, match="cross_traffic: needs links"):
-        h3sim.LoadConfig(network="marx-2019", cross_traffic="cubic")
+        h3sim.simulate(PAGE, network="marx-2019", cross_traffic="cubic")
 
 
 def test_a_link_without_a_rate_is_shared_with_nobody() -> None:
     without = Network(name="x", rtt_ns=ms(20), down=LinkProfile(), up=LinkProfile(rate_bps=mbps(1)))
     for flows in ("cubic", "on-off:3 + bbr@500"):
         with pytest.raises(InputError) as caught:
-            h3sim.LoadConfig(network=without, cross_traffic=flows)
+            h3sim.simulate(PAGE, network=without, cross_traffic=flows)
         assert [problem.key for problem in caught.value.problems] == ["cross_traffic"]
         assert "needs a downlink with a rate" in caught.value.problems[0].message
     # Opportunities of a trace are a rate as well, and so is one that the load is given.
     trace = Network(name="x", down=LinkProfile(mahimahi=(1, 2)), up=LinkProfile())
-    assert h3sim.LoadConfig(network=trace, cross_traffic="cubic").cross_traffic == "cubic"
+    load = h3sim.simulate(PAGE, network=trace, cross_traffic="cubic")
+    assert load.configuration["cross_traffic"] == "cubic"
 
 
 def test_a_load_over_such_a_link_is_refused_before_it_begins() -> None:

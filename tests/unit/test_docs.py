@@ -11,7 +11,6 @@ import configparser
 import contextlib
 import dataclasses
 import doctest
-import importlib
 import io
 import itertools
 import json
@@ -34,6 +33,7 @@ from h3sim.page import Page, page_from_dict, schema
 from h3sim.schedulers import Mixed, Retransmit
 from h3sim.schema.fields import fields_of, keys_of
 from h3sim.schemes import Arrangement, SchedulerKind, scheme_from_dict
+from h3sim.schemes.halves import client_from_toml, server_from_toml
 from h3sim.schemes.ranks import RankBy
 from h3sim.schemes.rules import CONDITIONS
 from h3sim.signals import Signalling, WithoutSignal
@@ -183,7 +183,11 @@ def test_every_example_of_a_file_can_be_read(path: Any) -> None:
         "h3sim-study/1": study_from_dict,
         "h3sim-network/1": network_from_dict,
     }
-    read_text = {"h3sim-profile/1": profile_from_toml}
+    read_text: dict[str, Any] = {
+        "h3sim-profile/1": profile_from_toml,
+        "h3sim-client/1": client_from_toml,
+        "h3sim-server/1": server_from_toml,
+    }
     for block in blocks_of(path, "json", "toml"):
         document = document_of(block)
         if document["name"] == BROKEN:
@@ -245,7 +249,15 @@ def test_every_example_fits_its_schema(path: Any) -> None:
 
 @pytest.mark.parametrize(
     "pattern",
-    ["schemes/*.toml", "networks/*.toml", "profiles/*.toml", "studies/*.toml", "fin*.toml"],
+    [
+        "schemes/*.toml",
+        "clients/*.toml",
+        "servers/*.toml",
+        "networks/*.toml",
+        "profiles/*.toml",
+        "studies/*.toml",
+        "fin*.toml",
+    ],
 )
 def test_every_shipped_file_fits_its_schema(pattern: Any) -> None:
     files = [*(ROOT / "models").glob(pattern)]
@@ -405,15 +417,15 @@ def test_the_contributing_guide_names_the_targets_that_make_shows_first() -> Non
     assert sorted(reported) == sorted(shown.split("|"))
 
 
-def test_every_name_that_a_document_calls_new_exists() -> None:
-    text = (ROOT / "docs" / "migrating.md").read_text("utf-8")
-    rows = re.findall(r"^\| `\w+` \| `(\w+)` \| `([\w.]+)` \|$", text, re.M)
-    assert len(rows) > 30
-    assert [row for row in rows if not hasattr(importlib.import_module(row[1]), row[0])] == []
-
-
 @pytest.mark.parametrize("scheme", h3sim.list_schemes(), ids=lambda scheme: scheme.name)
 def test_a_scheme_is_described_as_its_file_has_it(scheme: Any) -> None:
+    document = tomllib.loads(catalog.text_of("scheme", scheme.name))
+    if {"client", "server"} <= set(document):  # its halves have sections of their own
+        named = section_of(ROOT / "docs" / "schemes.md", "Named pairs")
+        (row,) = re.findall(rf"^\| `{re.escape(scheme.name)}` \|.*$", named, re.M)
+        assert f"[{document['client']}](#" in row
+        assert f"[{document['server']}](#server-{document['server']})" in row
+        return
     section = section_of(ROOT / "docs" / "schemes.md", scheme.name)
     assert f"Mechanism `{scheme.mechanism.value}`" in section
     assert "\nSource: " in section
@@ -469,17 +481,42 @@ def test_every_mechanism_stands_in_the_table_and_is_counted() -> None:
     assert "one of sixteen *mechanisms*" in path.read_text("utf-8")
 
 
+TABLES = ("eps", "tree", "buckets", "strict")
+"""The signals of a client."""
+
+
+@pytest.mark.parametrize("half", ["client", "server"])
+def test_a_half_is_described_and_one_row_of_its_list(half: str) -> None:
+    path = ROOT / "docs" / "schemes.md"
+    for value in getattr(catalog, f"list_{half}s")():
+        section = section_of(path, f"{half} {value.name}")
+        assert value.title in section
+        assert f"\nSource: {value.source}." in section
+
+
+def test_no_rule_stands_in_two_files() -> None:
+    seen: dict[str, str] = {}
+    for folder in ("schemes", "clients", "servers"):
+        for path in sorted((ROOT / "models" / folder).glob("*.toml")):
+            rules = tomllib.loads(path.read_text("utf-8")).get("rules")
+            if rules:
+                assert seen.setdefault(json.dumps(rules), path.name) == path.name
+
+
 def test_every_word_of_a_scheme_file_is_explained() -> None:
     text = (ROOT / "docs" / "schemes.md").read_text("utf-8")
-    documents = [tomllib.loads(p.read_text("utf-8")) for p in (ROOT / "models/schemes").iterdir()]
+    folders = [ROOT / "models" / name for name in ("schemes", "clients", "servers")]
+    files = [path for folder in folders for path in folder.glob("*.toml")]
+    documents = [tomllib.loads(path.read_text("utf-8")) for path in files]
+    tables = [document[key] for document in documents for key in TABLES if key in document]
     words = {
         option.value
         for options in (SchedulerKind, Arrangement, Mixed, RankBy, Signalling, WithoutSignal)
         for option in options
     }
     words |= {key for document in documents for key in document} | set(CONDITIONS)
-    for document in documents:
-        entries = [*document["classes"].values(), *document.get("placeholders", ())]
+    for document in [*documents, *tables]:
+        entries = [*document.get("classes", {}).values(), *document.get("placeholders", ())]
         words |= {key for entry in [*entries, *document.get("rules", ())] for key in entry}
     assert sorted(word for word in words if f"`{word}`" not in text) == []
 

@@ -38,8 +38,6 @@ OF_OTHERS = {
     "--write",  # of tools, tests and benchmarks
 }
 """Options that are none of h3sim's own commands."""
-OLD_NAMES = re.compile(r"^\| (`[^|]*`) \|(?= `)", re.M)
-"""The first column of the tables of docs/migrating.md."""
 MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September",
           "October", "November", "December")  # fmt: skip
 NAME = r"[A-Z][a-zé]+"
@@ -81,8 +79,7 @@ def known_options() -> frozenset[str]:
 
 @every_doc
 def test_every_option_that_is_named_exists(path: Path) -> None:
-    prose = OLD_NAMES.sub("|", prose_of(path)) if path.name == "migrating.md" else prose_of(path)
-    spans = re.findall(r"`([^`\n]+)`", prose)
+    spans = re.findall(r"`([^`\n]+)`", prose_of(path))
     named = {option for span in spans for option in re.findall(r"(?<![\w-])--[a-z][\w-]*", span)}
     assert sorted(named - known_options() - OF_OTHERS) == []
 

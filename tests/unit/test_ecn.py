@@ -241,7 +241,7 @@ def test_marks_reduce_a_window_at_most_once_per_round_trip(transport: str, cc: s
 )
 def test_ecn_without_effect_is_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        h3sim.LoadConfig(**options, ecn=True)
+        h3sim.simulate("creative", **options, ecn=True)
 
 
 def test_the_controllers_that_respond() -> None:

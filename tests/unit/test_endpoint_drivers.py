@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import h3sim
 from h3sim.engine.endpoints import (
     EndpointDriver,
     EndpointOnLink,
@@ -20,11 +19,12 @@ from h3sim.schedulers import FifoScheduler
 from h3sim.trace import RecoveryRow
 from h3sim.transport import Role
 from h3sim.transport.packets import WirePacket
+from h3sim.values.versions import build
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-pytestmark = pytest.mark.skipif(h3sim.build() == "compiled", reason="no part of it can be replaced")
+pytestmark = pytest.mark.skipif(build() == "compiled", reason="no part of it can be replaced")
 
 Log = list[tuple[int, Any]]
 DELAY_NS = 10
@@ -45,6 +45,7 @@ class ScriptedEnd:
     """Sends the packets that it was given, once; notes its calls, and asks for a timer."""
 
     is_ready = False
+    has_probed = False
 
     def __init__(self, log: Log, name: str = "") -> None:
         self._log, self._name = log, name

@@ -14,6 +14,7 @@ from h3sim.engine.endpoints import DownlinkRecorder, EndpointFactory, PacketLog
 from h3sim.engine.environment import EventPriority, FifoEventQueue, LinkControl, LoadEnvironment
 from h3sim.engine.host_connections import RequestPriorities
 from h3sim.engine.signalling import OracleSignalling, ServerPriorityPolicy
+from h3sim.load.run import run_spec
 from h3sim.page import UNCHANGED, Host, Kind, Resource
 from h3sim.schemes import Policy, make_policy
 from h3sim.signals import Eps, H2Priority, Signal, StrictPriority, WithoutSignal
@@ -412,7 +413,7 @@ def test_a_single_connection_is_number_0() -> None:
     spec = engine.LoadSpec(
         page_of(ROOT), scheme=h3sim.load_scheme("fifo"), network=h3sim.load_network("fibre")
     )
-    (connection,) = engine.simulate(spec).connections
+    (connection,) = run_spec(spec).connections
     assert connection.number == 0
     assert connection.opened_at_ns == 0
 

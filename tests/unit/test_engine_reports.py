@@ -13,6 +13,7 @@ from h3sim import engine
 from h3sim.engine.environment import EventPriority, LoadEnvironment
 from h3sim.engine.http_connection import HttpConnection
 from h3sim.engine.signalling import ServerPriorityPolicy, has_server_priorities, has_thresholds
+from h3sim.load.run import run_spec
 from h3sim.page import Kind, Resource, ServerPriority
 from h3sim.signals import Eps, Signal
 from h3sim.values.errors import NetworkError
@@ -63,10 +64,10 @@ def test_packets_and_frames_are_not_recorded_unasked() -> None:
     spec = engine.LoadSpec(
         page, scheme=h3sim.load_scheme("fifo"), network=h3sim.load_network("fibre")
     )
-    (connection,) = engine.simulate(spec).connections
+    (connection,) = run_spec(spec).connections
     assert (connection.n_frames, connection.frame_bytes) == (0, 0)
-    assert not engine.simulate(spec).trace.wire
-    assert engine.simulate(spec, record_packets=True).trace.wire
+    assert not run_spec(spec).trace.wire
+    assert run_spec(spec, record_packets=True).trace.wire
 
 
 def test_no_two_kinds_of_events_tie() -> None:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
-from h3sim.engine import simulate
+from h3sim.engine import LoadSpec
 from h3sim.importers import RecordingError, facts_from_dict, import_page
-from h3sim.load import LoadSpec
+from h3sim.load.network_path import resolve_path
+from h3sim.load.run import run_spec
 from h3sim.page import Kind, Page, TriggerEvent, page_from_dict, page_to_dict
 from h3sim.values.errors import PageError
 from tests.recordings import SITE, entry, har, write_recording
@@ -431,14 +432,15 @@ def test_every_table_and_every_scheme_load_at_the_constant_pace() -> None:
     schemes = h3sim.list_schemes()
     # Larger packets at the same ticks, and each scheme over every eighth page: what a quick test
     # can afford.
-    setting = h3sim.LoadConfig(packet_bytes=5600)
-    network, profile = setting.path.network, setting.path.profile
+    config = h3sim.LoadConfig(packet_bytes=5600)
+    resolved = resolve_path(h3sim.load_page("creative"), config)
+    network, profile = resolved.network, resolved.profile
     loaded: set[str] = set()
     for position, path in enumerate(PAGES):
         page = import_page(path, above_the_fold="none").page
         stream_bytes = sum(resource.stream_bytes for resource in page.resources)
         for scheme in schemes[position % 8 :: 8]:
-            load = simulate(LoadSpec(page, scheme=scheme, network=network, profile=profile))
+            load = run_spec(LoadSpec(page, scheme=scheme, network=network, profile=profile))
             assert len(load.trace.requests) == len(page.resources)
             assert sum(row[4] for row in load.trace.packet_rows) == stream_bytes
             loaded.add(scheme.name)

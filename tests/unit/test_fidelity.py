@@ -240,7 +240,7 @@ def test_the_order_is_that_of_the_server_that_was_recorded(tmp_path: Path) -> No
     load = h3sim.simulate("django-index", scheme="rr", network="cable")
     path = tmp_path / "load.har"
     path.write_text(json.dumps(without_facts(load.to_har())), encoding="utf-8")
-    page = h3sim.read_har(path)
+    page = h3sim.importers.read_har(path)
     judged = fidelity(page)
     # Chrome's priorities were sent, and not heeded: that is no fault of page or network.
     assert (judged.server, judged.grade) == ("rr", Grade.GOOD)

@@ -282,7 +282,7 @@ def test_each_scheme_is_tried_with_the_values_that_it_can_have() -> None:
     assert arms[2].scheme.turn.packets == 16
     weights = {cls.name: cls.weight for cls in arms[6].scheme.classes}
     assert weights == {"document": 256, "script": 200, "font": 16, "other": 8}
-    assert arms[1].config(h3sim.LoadConfig()).send_buffer_kb == 14
+    assert arms[1].options == {"send_buffer_kb": 14}
 
 
 def test_values_that_no_scheme_can_have_are_reported_by_key() -> None:

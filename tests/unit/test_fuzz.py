@@ -79,7 +79,7 @@ def test_an_error_without_a_word_is_found(tmp_path: Path) -> None:
 
 def test_every_error_in_saved_rows_is_named(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
-    path.write_text('{"format": "h3sim-results/1", "axes": "seed"}\n{"a": 1}\n[2]\nx', "utf-8")
+    path.write_text('{"format": "h3sim-results/2", "axes": "seed"}\n{"a": 1}\n[2]\nx\n{}', "utf-8")
     with pytest.raises(InputError) as caught:
         read_results(path)
     assert [line.partition(": ")[2] for line in caught.value.lines()] == [

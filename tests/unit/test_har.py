@@ -184,7 +184,7 @@ def test_the_command_writes_the_document(
     assert "ByteIndex" in capsys.readouterr().out
     load = h3sim.simulate("davies-meenan", scheme="fifo")
     assert json.loads(path.read_text("utf-8")) == load.to_har()
-    imported = h3sim.read_har(path)
+    imported = h3sim.importers.read_har(path)
     assert [resource.id for resource in imported.resources] == [row.id for row in load.timings]
 
 

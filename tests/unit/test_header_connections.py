@@ -10,7 +10,7 @@ import pytest
 from h3sim.catalog import load_scheme
 from h3sim.headers import CODEC_NAMES
 from h3sim.headers.base import DEFAULT_BODY_BYTES, Exchange, HeaderLists
-from h3sim.load import LoadConfig
+from h3sim.load import LoadConfig, resolve
 from h3sim.study import sweep
 from h3sim.study.header_models import send_headers
 from h3sim.values.units import ms
@@ -34,18 +34,19 @@ def exchanges(n: int = 20, interval_ms: float = 10.0) -> list[Any]:
 def carried(codec: Any, *, loss: float = 0.0, seed: int = 0, n: int = 20) -> Any:
     """Return what comes of requests, and of responses where each exchange has one."""
     config = LoadConfig(
-        network="4g", rtt_ms=100, loss=loss, header_compression=codec, handshake=False
+        network="4g",
+        rtt_ms=100,
+        loss=loss,
+        header_compression=codec,
+        handshake=False,
+        seed=seed,
     )
     complete = [replace(entry, response=entry.response or NO_LENGTH) for entry in exchanges(n)]
-    return [
-        send_headers(
-            HeaderLists(exchanges=tuple(complete), of_responses=of_responses),
-            load_scheme("rr"),
-            config,
-            seed=seed,
-        )
+    both = [
+        HeaderLists(exchanges=tuple(complete), of_responses=of_responses)
         for of_responses in (False, True)
     ]
+    return [send_headers(lists, resolve(lists, load_scheme("rr"), config)) for lists in both]
 
 
 def test_requests_are_made_at_their_times_and_responses_have_their_lengths() -> None:

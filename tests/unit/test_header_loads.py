@@ -11,6 +11,7 @@ import h3sim
 from h3sim import engine
 from h3sim.headers import CODEC_NAMES, CodecSettings, HeaderCompression, make_codec
 from h3sim.headers.synthetic_headers import response_section
+from h3sim.load.run import run_spec
 from h3sim.transport import HandshakeMode, LinkProfile, Network, Protocol
 from h3sim.values.errors import InputError
 from h3sim.values.units import mbps, ms
@@ -28,7 +29,7 @@ PAGE = page_of(
 def loaded(
     codec: Any, *, network: Any = NETWORK, blocks: bool = True, page: Any = PAGE, **options: Any
 ) -> Any:
-    return engine.simulate(
+    return run_spec(
         engine.LoadSpec(
             page,
             scheme=h3sim.load_scheme("fifo"),
@@ -136,7 +137,7 @@ def test_an_encoder_learns_which_part_of_its_table_has_arrived() -> None:
     lengths = {}
     for codec in ("static", "qpack"):
         headers = HeaderCompression(codec=codec, settings=CodecSettings(blocked_streams=0))
-        load = engine.simulate(
+        load = run_spec(
             engine.LoadSpec(
                 page,
                 scheme=h3sim.load_scheme("fifo"),

@@ -154,8 +154,9 @@ def test_every_error_is_reported_before_anything_runs(store: Path) -> None:
 def test_a_page_cannot_be_loaded_over_independent_packets() -> None:
     with pytest.raises(InputError, match="network: carries only header lists"):
         h3sim.simulate("creative", network="frindell-2017")
-    config = LoadConfig(network="frindell-2017", rtt_ms=7, loss=0.25)
-    path = config.path.network
+    config = LoadConfig(network="frindell-2017", rtt_ms=7, loss=0.25, header_compression="static")
+    spec = h3sim.load.resolve(LISTS, h3sim.load_scheme("rr"), config)
+    path = spec.network
     assert path.rtt_ns == ms(7)
     assert path.independent_packets is not None
     assert path.independent_packets.loss == 0.25

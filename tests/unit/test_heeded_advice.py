@@ -9,7 +9,7 @@ import pytest
 
 import h3sim
 from h3sim.advice.edits import edits_of
-from h3sim.browser.clients import CAPABILITIES, Client, Feature, supports
+from h3sim.browser.clients import CAPABILITIES, BrowserFamily, Feature, supports
 from h3sim.cli.main import main
 from h3sim.page import Page, RecordedLoad
 from h3sim.study.runner import LoadTask
@@ -27,12 +27,12 @@ KINDS = {
     "lazy": Feature.LAZY,
 }
 SCHEMES = {
-    "chrome-eps": Client.CHROME,
-    "chrome-h2": Client.CHROME,
-    "firefox-eps": Client.FIREFOX,
-    "firefox-h2": Client.FIREFOX,
-    "safari-eps": Client.SAFARI,
-    "safari-h2": Client.SAFARI,
+    "chrome-eps": BrowserFamily.CHROME,
+    "chrome-h2": BrowserFamily.CHROME,
+    "firefox-eps": BrowserFamily.FIREFOX,
+    "firefox-h2": BrowserFamily.FIREFOX,
+    "safari-eps": BrowserFamily.SAFARI,
+    "safari-h2": BrowserFamily.SAFARI,
 }
 
 
@@ -56,12 +56,12 @@ def page(**cdn: Any) -> Page:
 
 def edits(scheme: str, **cdn: Any) -> list[Any]:
     config = h3sim.LoadConfig(network="cable", connections="per-host")
-    return edits_of(LoadTask(page(**cdn), h3sim.load_scheme(scheme), config))
+    return edits_of(LoadTask(h3sim.load.resolve(page(**cdn), h3sim.load_scheme(scheme), config)))
 
 
 @pytest.mark.parametrize(("scheme", "client"), SCHEMES.items())
 def test_no_edit_is_tried_that_the_browser_of_the_scheme_ignores(
-    scheme: str, client: Client
+    scheme: str, client: BrowserFamily
 ) -> None:
     tried = {edit.kind for edit in edits(scheme)}
     for kind, feature in KINDS.items():
@@ -74,14 +74,14 @@ def test_without_a_browser_the_scheme_is_taken_for_chromes() -> None:
 
 
 def test_safari_connects_early_and_does_not_preload_from_a_103_response() -> None:
-    assert not supports(Client.SAFARI, Feature.HINTED_PRELOAD)
-    assert supports(Client.SAFARI, Feature.HINTED_PRECONNECT)
-    assert CAPABILITIES[Client.CHROME][Feature.HINTED_PRELOAD].since == "103"
-    assert CAPABILITIES[Client.FIREFOX][Feature.HINTED_PRELOAD].since == "123"
+    assert not supports(BrowserFamily.SAFARI, Feature.HINTED_PRELOAD)
+    assert supports(BrowserFamily.SAFARI, Feature.HINTED_PRECONNECT)
+    assert CAPABILITIES[BrowserFamily.CHROME][Feature.HINTED_PRELOAD].since == "103"
+    assert CAPABILITIES[BrowserFamily.FIREFOX][Feature.HINTED_PRELOAD].since == "123"
 
 
 def test_every_capability_has_a_source_and_a_date() -> None:
-    for client in Client:
+    for client in BrowserFamily:
         assert [*CAPABILITIES[client]] == [*Feature]
         for capability in CAPABILITIES[client].values():
             assert capability.source
@@ -119,7 +119,8 @@ def test_a_host_of_fonts_and_images_needs_both_links() -> None:
     ).resources[1:]]  # fmt: skip
     config = h3sim.LoadConfig(network="cable", connections="per-host")
     both = page().with_resources(resources)
-    tried = edits_of(LoadTask(both, h3sim.load_scheme("chrome-eps"), config))
+    spec = h3sim.load.resolve(both, h3sim.load_scheme("chrome-eps"), config)
+    tried = edits_of(LoadTask(spec))
     (edit,) = (each for each in tried if each.kind == "preconnect")
     assert [line.count("crossorigin") for line in edit.markup.splitlines()] == [0, 1]
 
@@ -155,7 +156,7 @@ def poor_page(folder: Path) -> str:
     "command",
     [
         ["hints", "--seeds", "3", "--effects"],
-        ["recommend", "--seeds", "2", "--plot", "none"],
+        ["recommend", "--seeds", "2"],
         ["search", "--seeds", "2", "--scheme", "fifo,rr"],
     ],
     ids=lambda command: command[0],

@@ -10,6 +10,7 @@ import pytest
 import h3sim
 from h3sim import engine
 from h3sim.cli import main
+from h3sim.load.run import run_spec
 from h3sim.page import Kind, Page, Resource, page_from_dict
 from h3sim.page.hosts import Host, RecordedHosts
 from h3sim.transport import LinkProfile, Network
@@ -237,7 +238,7 @@ class TestAroundIt:
         document = json.loads(json.dumps(load.to_dict()))
         assert [each["hosts"] for each in document["connections"]] == [["www"], ["cdn"]]
         assert [row["connection"] for row in document["resources"]] == [0, 1]
-        assert h3sim.study.load_from_dict(document).run().to_dict() == load.to_dict()
+        assert h3sim.export.load_from_dict(document).run().to_dict() == load.to_dict()
 
     def test_each_connection_has_a_log(self, tmp_path: Path, capsys: Any) -> None:
         path = tmp_path / "page.json"
@@ -246,7 +247,7 @@ class TestAroundIt:
         arguments = ("--network", "fibre", "--connections", "per-host", "--qlog", log)
         assert main(("run", str(path), *arguments)) == 0
         assert "connection  hosts" in capsys.readouterr().out
-        logs = [h3sim.measure(tmp_path / f"load-{number}.qlog") for number in (1, 2)]
+        logs = [h3sim.read_qlog(tmp_path / f"load-{number}.qlog") for number in (1, 2)]
         assert [len(log.log.resources) for log in logs] == [1, 1]
 
     def test_headers_are_compressed_on_each_connection(self) -> None:
@@ -268,10 +269,12 @@ class TestAroundIt:
     def test_the_progress_of_all_connections_is_reported_as_one(self) -> None:
         big = child("a", "cdn", "request", 3_000_000), child("b", "www", "request", 3_000_000)
         reported: list[int] = []
-        h3sim.study.run_config(
-            page({}, *big),
-            h3sim.load_scheme("rr"),
-            h3sim.LoadConfig(network="fibre", connections="per-host"),
+        h3sim.load.run_spec(
+            h3sim.load.resolve(
+                page({}, *big),
+                h3sim.load_scheme("rr"),
+                h3sim.LoadConfig(network="fibre", connections="per-host"),
+            ),
             progress=lambda n_sent, n_packets: reported.append(n_sent),
         )
         assert reported == sorted(reported)
@@ -305,7 +308,7 @@ class TestMistakes:
 
     def test_a_constant_rate_has_one_connection(self) -> None:
         with pytest.raises(InputError, match=r"connections: 'per-host' needs links"):
-            h3sim.LoadConfig(network="marx-2019", connections="per-host")
+            h3sim.simulate("davies-meenan", network="marx-2019", connections="per-host")
         with pytest.raises(InputError, match=r"connections: 'per-host' needs links"):
             h3sim.simulate("davies-meenan", connections="per-host")
 
@@ -346,7 +349,7 @@ def test_at_a_constant_rate_hosts_share_the_connection() -> None:
         network=h3sim.load_network("marx-2019"),
         hosts=RecordedHosts(),
     )
-    (connection,) = engine.simulate(spec).connections
+    (connection,) = run_spec(spec).connections
     assert connection.hosts == ("www", "far")
 
 
@@ -355,10 +358,10 @@ def test_a_connection_that_is_being_opened_adds_nothing_to_progress() -> None:
     large = {**ROOT, "bytes": 1100 * 1200}
     early = {**child("a", "far"), "discovered": {"by": "/", "at": "offset", "offset_bytes": 1}}
     made = page_from_dict({**page_document(large, early), "hosts": {"far": {"rtt_ms": 10_000}}})
-    h3sim.study.run_config(
-        made,
-        h3sim.load_scheme("rr"),
-        h3sim.LoadConfig(network=WIDE, connections="per-host"),
+    h3sim.load.run_spec(
+        h3sim.load.resolve(
+            made, h3sim.load_scheme("rr"), h3sim.LoadConfig(network=WIDE, connections="per-host")
+        ),
         progress=lambda n_sent, n_packets: calls.append(n_sent),
     )
     # Both begin at 0; the document's is reported again at 1024, long before the other sends.

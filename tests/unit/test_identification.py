@@ -10,17 +10,17 @@ import pytest
 
 import h3sim
 from h3sim.cli import main
+from h3sim.export.qlog_file import write_load_qlog
 from h3sim.identification.identification import (
-    Mechanism,
     candidates_for,
     identification_of,
     identify,
     needed_responses,
     predictions,
 )
+from h3sim.identification.mechanism import Mechanism
 from h3sim.identification.send_order import send_orders
 from h3sim.identification.workload import EPS_WORKLOAD, TREE_WORKLOAD, order_by, write_workload
-from h3sim.load.configuration import write_load_qlog
 from h3sim.page import page_from_dict, read_page
 from h3sim.qlog.lost_packets import LostRoom, Missing
 from h3sim.schedulers import Mixed, Quantum

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
+from h3sim.export.qlog_file import write_load_qlog
 from h3sim.identification import send_history
-from h3sim.identification.identification import Mechanism
+from h3sim.identification.mechanism import Mechanism
 from h3sim.identification.send_history import HistorySearch, LostPackets, SchedulerCall
 from h3sim.identification.send_order import SendOrder, Step, StepKind, send_orders
-from h3sim.load.configuration import write_load_qlog
 from h3sim.qlog import read_timeline
 from h3sim.schedulers import Mixed, Quantum
 from h3sim.schemes import SchedulerKind

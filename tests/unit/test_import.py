@@ -31,9 +31,12 @@ def python(code: str, cwd: Path) -> str:
 
 @pytest.mark.parametrize(
     ("do", "loaded"),
-    [("pass", "h3sim"), ("h3sim.simulate('davies-meenan').byte_index()", "h3sim simpy")],
+    [
+        ("pass", "h3sim lazy_loader"),
+        ("h3sim.simulate('davies-meenan').byte_index()", "h3sim lazy_loader simpy"),
+    ],
 )
-def test_import_and_numbers_load_simpy_and_the_standard_library_only(
+def test_import_and_numbers_load_little_beside_the_standard_library(
     tmp_path: Path, do: str, loaded: str
 ) -> None:
     code = (
@@ -61,7 +64,7 @@ def test_every_public_name_is_there_once_it_is_requested(tmp_path: Path) -> None
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
     import h3sim
 
-    with pytest.raises(AttributeError, match="no attribute 'simulat'"):
+    with pytest.raises(AttributeError, match="attribute simulat"):
         _ = h3sim.simulat  # type: ignore[attr-defined]
 
 

@@ -62,7 +62,7 @@ def test_a_page_that_is_redirected_is_painted_where_that_leads(tmp_path: Path) -
     hop = entry("/", 0, 30, mime="text/html", **moved)
     home = entry("/home", 30, 100, mime="text/html")
     path = write_recording(tmp_path, har(hop, home, image("/a.png", 140)))
-    page = h3sim.read_har(path)
+    page = h3sim.importers.read_har(path)
     assert [page.resources[root].id for root in page.roots] == ["/", "home"]
     load = h3sim.simulate(page, scheme="fifo", browser="parse", network="marx-2019")
     rows = {row.id: row for row in load.roots}
@@ -382,7 +382,7 @@ def test_a_gzipped_file_is_read_alike(tmp_path: Path) -> None:
     packed = gzip.compress(json.dumps(har(PAGE)).encode())
     path = write_recording(tmp_path, packed, "shop.har.gz")
     plain = h3sim.import_page(write_recording(tmp_path, har(PAGE))).page
-    assert h3sim.read_har(path).resources == plain.resources
+    assert h3sim.importers.read_har(path).resources == plain.resources
 
 
 def test_entries_need_not_stand_in_the_order_of_time(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def test_a_har_tells_imports_by_initiators_without_a_stack(tmp_path: Path) -> No
     assert resources["b.js"]["discovered"] == {"by": "a.js", "at": "complete", "delay_ms": 2}
     assert resources["c.js"]["discovered"] == {"by": "b.js", "at": "complete", "delay_ms": 3}
     assert resources["late.js"]["discovered"] == {"by": "a.js", "at": "executed", "delay_ms": 10}
-    page = h3sim.read_har(write_recording(tmp_path, document))
+    page = h3sim.importers.read_har(write_recording(tmp_path, document))
     load = h3sim.simulate(page, scheme="fifo", network="marx-2019")
     times = {row.id: row for row in load.timings}
     assert times["late.js"].requested_ms == times["c.js"].finished_ms + 10

@@ -11,8 +11,9 @@ import pytest
 
 from h3sim.importers import RecordingError, import_page
 from h3sim.importers.content_encoding import serve
-from h3sim.importers.css import StyledDocument, chosen, matches, read_sheet
+from h3sim.importers.css import StyledDocument, read_sheet
 from h3sim.importers.html import read_markup, scan
+from h3sim.importers.media_queries import chosen, matches
 from h3sim.page import page_to_dict
 from h3sim.values.errors import MissingExtraError
 from tests.recordings import write_site

@@ -4,27 +4,93 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
+from collections import Counter
 from dataclasses import fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import h3sim
+from h3sim import engine
+from h3sim.load.load_keywords import LoadKeywords
+from h3sim.load.network_path import resolve_path
 from h3sim.values.errors import InputError, StalledError, UnknownOptionError
 from tests.helpers import page_of
+from tools import option_types
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 ROOT = {"id": "/", "kind": "document", "bytes": 2800}
 IMAGE = {"id": "a.png", "kind": "image", "bytes": 1400, "discovered": {"by": "/", "at": "complete"}}
 PAGE = page_of(ROOT, IMAGE)
 
 
-@pytest.mark.parametrize("function", [h3sim.simulate, h3sim.compare])
+@pytest.mark.parametrize("function", [h3sim.simulate, h3sim.compare, h3sim.sweep])
 def test_a_notebook_completes_every_option_of_a_load(function: Any) -> None:
     parameters = inspect.signature(function).parameters
+    assert not any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values())
     for field in fields(h3sim.LoadConfig):
+        if field.name == "seed" and function is h3sim.sweep:  # which has seeds
+            continue
         parameter = parameters[field.name]
         assert parameter.kind is inspect.Parameter.KEYWORD_ONLY
         assert parameter.default == field.default
+
+
+def test_type_checkers_know_every_option() -> None:
+    for path, text in option_types.modules():
+        assert path.read_text("utf-8") == text, "make options writes it anew"
+    types = inspect.get_annotations(LoadKeywords)
+    assert list(types) == [field.name for field in fields(h3sim.LoadConfig)]
+
+
+class CallCounter:
+    """Counts calls of functions of h3sim until the engine begins."""
+
+    def __init__(self) -> None:
+        self.n = 0
+
+    def __call__(self, frame: FrameType, event: str, _: object) -> None:
+        if frame.f_code is engine.simulate.__code__:
+            sys.setprofile(None)
+        elif event == "call" and "/h3sim/" in frame.f_code.co_filename:
+            self.n += 1
+
+
+def test_a_load_begins_after_few_calls() -> None:
+    def load() -> None:
+        h3sim.simulate("davies-meenan", scheme="fifo", network="4g")
+
+    load()  # shipped files are parsed once per process
+    counter = CallCounter()
+    tracer = sys.getprofile()
+    sys.setprofile(counter)
+    try:
+        load()
+    finally:
+        sys.setprofile(tracer)
+    assert 0 < counter.n <= 150
+
+
+def test_a_recommendation_resolves_each_setting_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts: Counter[str] = Counter()
+
+    def counted(cls: type) -> None:
+        check: Any = cls.__post_init__  # type: ignore[attr-defined]
+
+        def counting(value: object) -> None:
+            counts[cls.__name__] += 1
+            check(value)
+
+        monkeypatch.setattr(cls, "__post_init__", counting)
+
+    counted(h3sim.LoadConfig)
+    counted(h3sim.Network)
+    h3sim.recommend("davies-meenan", network="4g", n_seeds=10)
+    assert 0 < counts["LoadConfig"] <= 12
+    assert 0 < counts["Network"] <= 12
 
 
 def test_numbers_of_numpy_are_numbers() -> None:
@@ -158,11 +224,12 @@ def test_a_study_keeps_why_a_load_was_given_up_and_goes_on() -> None:
 def test_a_profile_is_read_where_there_are_links_or_it_is_requested(
     options: dict[str, Any], is_read: bool
 ) -> None:
-    assert (h3sim.LoadConfig(**options).path.profile is not None) is is_read
+    path = resolve_path(PAGE, h3sim.LoadConfig(**options))
+    assert (path.profile is not None) is is_read
 
 
 def test_without_a_profile_the_transport_is_that_of_the_usual_one() -> None:
-    assert h3sim.LoadConfig().path.protocol is h3sim.load_profile("default").protocol
+    assert resolve_path(PAGE, h3sim.LoadConfig()).protocol is h3sim.load_profile("default").protocol
 
 
 def test_a_constant_rate_with_loss_becomes_links_with_the_usual_profile() -> None:

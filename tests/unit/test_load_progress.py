@@ -9,7 +9,7 @@ import pytest
 import h3sim
 from h3sim.engine import builders
 from h3sim.load.load_config import LoadConfig
-from h3sim.load.run import run_config
+from h3sim.load.run import resolve, run_spec
 from h3sim.values.errors import PageError
 from tests.helpers import page_of
 
@@ -23,7 +23,7 @@ def test_progress_is_reported_every_so_many_packets(network: str, every: int) ->
         calls.append((n_done, n_packets))
 
     scheme, config = h3sim.load_scheme("fifo"), LoadConfig(network=network)
-    load = run_config(page, scheme, config, progress=on_progress)
+    load = run_spec(resolve(page, scheme, config), progress=on_progress)
     n_packets = calls[-1][1]
     assert load.packets.sent >= n_packets >= 8_500
     done = range(every if network == "marx-2019" else 0, n_packets, every)

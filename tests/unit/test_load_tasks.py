@@ -27,7 +27,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "search": lambda **how: h3sim.search(
         PAGE, schemes=SCHEMES, baseline="rr", n_seeds=4, networks=["cable"], **LOSSY, **how
     ),
-    "prioritization_test": lambda **how: h3sim.prioritization_test(SCHEMES, **how),
+    "prioritization_test": lambda **how: h3sim.advice.prioritization_test(SCHEMES, **how),
 }
 
 
@@ -112,7 +112,8 @@ def test_a_load_that_fails_raises_its_own_error(workers: int | None) -> None:
 
 
 def test_every_option_of_execution_is_in_the_signatures_and_checked() -> None:
-    for function in (h3sim.compare, h3sim.search, h3sim.validate_scheme, h3sim.sweep):
+    functions: list[Any] = [h3sim.compare, h3sim.search, h3sim.advice.validate_scheme, h3sim.sweep]
+    for function in functions:
         with pytest.raises(InputError) as caught:
             function(PAGE, workers=0, executor="gpu", progress=3)
         assert [problem.key for problem in caught.value.problems] == [

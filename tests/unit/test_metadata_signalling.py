@@ -204,7 +204,7 @@ class TestAsAnOption:
     def test_results_report_it(self) -> None:
         load = replay([(0, "document", 1)], "rr", signalling="metadata")
         assert load.configuration["signalling"] == "metadata"
-        assert "priorities by metadata" in in_words(load).values()
-        assert "metadata" not in in_words(replay([(0, "document", 1)], "rr"))
-        again = h3sim.study.load_from_dict(load.to_dict()).run()
+        assert "priorities by metadata" in in_words(load.spec).values()
+        assert "metadata" not in in_words(replay([(0, "document", 1)], "rr").spec)
+        again = h3sim.export.load_from_dict(load.to_dict()).run()
         assert again.to_dict() == load.to_dict()

@@ -178,7 +178,8 @@ text = open("h3sim/values/units.py").read()
 for wanted in (None, "1000000"):
     def work():
         if wanted:
-            mutant = next(m for m in mutants_of("h3sim/values/units.py", text) if m.before == wanted)
+            mutants = mutants_of("h3sim/values/units.py", text)
+            mutant = next(m for m in mutants if m.before == wanted)
             children.install("h3sim/values/units.py", code_with(mutant, text))
         return children.run_tests(["h3sim/values/units.py"]).failed
     print(children.in_child(work, cpu_seconds=60, wall_seconds=300))

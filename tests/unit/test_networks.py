@@ -184,7 +184,7 @@ def test_a_file_that_is_no_network_is_reported_in_one_line(
     path = tmp_path / "lab.toml"
     path.write_bytes(content)
     with pytest.raises(NetworkError) as caught:
-        h3sim.read_network(path)
+        h3sim.transport.read_network(path)
     (line,) = caught.value.lines()
     assert line.startswith(f"{path}: ")
     assert message in line
@@ -192,19 +192,23 @@ def test_a_file_that_is_no_network_is_reported_in_one_line(
 
 def test_a_file_that_is_not_there_is_reported_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(NetworkError, match=r"none\.toml: cannot be read: "):
-        h3sim.read_network(tmp_path / "none.toml")
+        h3sim.transport.read_network(tmp_path / "none.toml")
+
+
+def network_of(**options: Any) -> h3sim.Network:
+    page, scheme = h3sim.load_page("creative"), h3sim.load_scheme("rr")
+    return h3sim.load.resolve(page, scheme, h3sim.LoadConfig(**options)).network
 
 
 class TestSettings:
     def test_what_is_not_stated_stays_as_the_network_has_it(self) -> None:
-        named = h3sim.LoadConfig(network="marx-2019-jitter")
-        assert named.path.network == h3sim.load_network("marx-2019-jitter")
+        network = network_of(network="marx-2019-jitter")
+        assert network == h3sim.load_network("marx-2019-jitter")
 
     def test_overrides_replace_single_values(self) -> None:
-        setting = h3sim.LoadConfig(
+        network = network_of(
             network="marx-2019-jitter", rtt_ms=7, reorder="none", packet_bytes=700, interval_ms=3
         )
-        network = setting.path.network
         assert (network.rtt_ns, network.jitter) == (7_000_000, None)
         assert network.constant_rate == ConstantRate(
             packet_bytes=700, interval_ns=Fraction(3_000_000)
@@ -212,7 +216,7 @@ class TestSettings:
 
     def test_a_rate_counts_with_the_packet_size_that_is_given(self) -> None:
         # 700 bytes at 1.12 Mbit/s: 5 ms.
-        network = h3sim.LoadConfig(packet_bytes=700, rate_mbps=1.12).path.network
+        network = network_of(packet_bytes=700, rate_mbps=1.12)
         assert network.constant_rate.interval_ns == 5_000_000
 
     def test_every_error_is_reported_at_once(self) -> None:
@@ -237,7 +241,7 @@ class TestSettings:
 
     def test_an_unknown_network_is_an_error(self) -> None:
         with pytest.raises(UnknownNameError, match="marx-2019"):
-            h3sim.LoadConfig(network="marx-2020")
+            network_of(network="marx-2020")
 
 
 def test_ticks_fall_on_integer_multiples_and_are_cut_to_nanoseconds() -> None:
@@ -269,5 +273,5 @@ def test_reordering_is_reported_only_where_packets_may_overtake(
     links = network_from_dict({"format": "h3sim-network/1", "name": "x", "down": link})
     load = h3sim.simulate(page_of({"id": "/", "kind": "document", "bytes": 9}), network=links)
     assert configuration(load.spec)["reorder"] == reorder
-    found = in_words(load)
+    found = in_words(load.spec)
     assert {key: found[key] for key in ("jitter", "reordering") if key in found} == words

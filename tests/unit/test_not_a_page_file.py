@@ -42,7 +42,7 @@ def test_a_recording_is_said_to_need_an_import(tmp_path: Path, document: Any) ->
     [
         (PAGE, "resources"),
         ({"nam": "x", "resources": [{}]}, "nam: unknown key"),
-        ({**PAGE, "format": "h3sim-results/1"}, "format"),
+        ({**PAGE, "format": "h3sim-results/2"}, "format"),
         (SAMPLES["facts"], "format"),
         (json.dumps(PAGE)[:-1], "is not JSON"),
         ("", "is not JSON"),

@@ -55,7 +55,7 @@ def test_errors_in_a_table_of_optimality_ratios_are_reported() -> None:
 
 
 @pytest.fixture(scope="module")
-def over_two_networks() -> h3sim.Optimality:
+def over_two_networks() -> h3sim.advice.Optimality:
     pages = [f"jquery-mobile-{name}" for name in ("demos", "listviews", "swipe", "toolbars")]
     return h3sim.optimality(
         [*pages, "davies-meenan"], schemes=["rr", "atf-first"], networks=["marx-2019", "cable"]
@@ -63,7 +63,7 @@ def over_two_networks() -> h3sim.Optimality:
 
 
 def test_each_network_has_a_bound_as_strong_as_it_can_be(
-    over_two_networks: h3sim.Optimality,
+    over_two_networks: h3sim.advice.Optimality,
 ) -> None:
     given = {row.network: row.given for row in over_two_networks.rows}
     assert given == {"marx-2019": "page", "cable": "requests"}
@@ -73,7 +73,9 @@ def test_each_network_has_a_bound_as_strong_as_it_can_be(
     assert over_two_networks.configuration["transport"] == "quic"
 
 
-def test_a_class_of_pages_has_the_mean_of_its_own(over_two_networks: h3sim.Optimality) -> None:
+def test_a_class_of_pages_has_the_mean_of_its_own(
+    over_two_networks: h3sim.advice.Optimality,
+) -> None:
     rows = over_two_networks.by_class("origin")
     of_rr = [row for row in rows if (row.network, row.scheme, row.which) == ("cable", "rr", "atf")]
     assert [(row.page_class, row.n_pages) for row in of_rr] == [
@@ -92,7 +94,7 @@ def test_a_class_of_pages_has_the_mean_of_its_own(over_two_networks: h3sim.Optim
 
 
 def test_what_pages_are_not_distinguished_by_is_refused(
-    over_two_networks: h3sim.Optimality,
+    over_two_networks: h3sim.advice.Optimality,
 ) -> None:
     with pytest.raises(InputError, match="by: must be one of size, resources, origin, is 'colour'"):
         over_two_networks.by_class("colour")
@@ -101,7 +103,7 @@ def test_what_pages_are_not_distinguished_by_is_refused(
 
 
 def test_a_figure_of_optimality_ratios_has_a_lane_for_each_network_and_class(
-    over_two_networks: h3sim.Optimality,
+    over_two_networks: h3sim.advice.Optimality,
 ) -> None:
     by_page = over_two_networks.plot.schemes()
     assert [label.get_text() for label in by_page.get_legend().get_texts()] == [
@@ -117,7 +119,7 @@ def test_a_figure_of_optimality_ratios_has_a_lane_for_each_network_and_class(
     assert reported == ["small (4)", "medium (1)"]
 
 
-def test_documents_are_as_their_schema_states(over_two_networks: h3sim.Optimality) -> None:
+def test_documents_are_as_their_schema_states(over_two_networks: h3sim.advice.Optimality) -> None:
     document = over_two_networks.to_dict()
     assert schema_problems(document) == []
     del document["rows"][0]["scheme"]
@@ -125,7 +127,7 @@ def test_documents_are_as_their_schema_states(over_two_networks: h3sim.Optimalit
 
 
 def test_equal_ratios_are_drawn_as_equal_bytes(
-    over_two_networks: h3sim.Optimality, tmp_path: Path
+    over_two_networks: h3sim.advice.Optimality, tmp_path: Path
 ) -> None:
     first, again = tmp_path / "a.png", tmp_path / "b.png"
     over_two_networks.plot.save(first, by="resources")
@@ -134,7 +136,7 @@ def test_equal_ratios_are_drawn_as_equal_bytes(
 
 
 def test_a_saved_figure_for_a_paper_has_no_title_and_cuts_no_label(
-    over_two_networks: h3sim.Optimality, tmp_path: Path
+    over_two_networks: h3sim.advice.Optimality, tmp_path: Path
 ) -> None:
     path = tmp_path / "column.svg"
     over_two_networks.plot.save(path, style="paper", width="column")

@@ -80,7 +80,7 @@ def test_a_scheduler_of_ones_own_joins_with_the_signals_of_a_scheme() -> None:
 
 def test_what_cannot_be_a_controller_or_scheduler_is_refused() -> None:
     with pytest.raises(InputError, match="cc: must be a name, or a class or function"):
-        h3sim.simulate(PAGE, cc=3)
+        h3sim.simulate(PAGE, cc=3)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="cc: 'bbr' is the name of a built-in controller"):
         h3sim.simulate(PAGE, cc=type("bbr", (NewRenoController,), {}))
     twin = type("Cautious", (NewRenoController,), {})
@@ -185,9 +185,10 @@ def test_comparisons_over_seeds_are_those_of_a_study() -> None:
     rows = compared.rows_of("page_load_ms", send_buffer_kb=100)
     own = study.filter(send_buffer_kb=100).compare("rr", value="page_load_ms")
     assert [row[2:] for row in rows] == [tuple(row) for row in own]
-    with pytest.raises(InputError) as caught:
-        h3sim.compare(PAGE, seeds=4, sample_ms=100, keep_loads=True)
-    assert [line.partition(":")[0] for line in caught.value.lines()] == ["keep_loads", "sample_ms"]
+    with pytest.raises(InputError, match=r"^keep_loads: does not go with seeds"):
+        h3sim.compare(PAGE, seeds=4, keep_loads=True)
+    with pytest.raises(InputError, match=r"^sample_ms: does not go with seeds"):
+        h3sim.compare(PAGE, seeds=4, sample_ms=100)
 
 
 def _interrupt(*_: object) -> None:

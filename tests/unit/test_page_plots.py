@@ -8,7 +8,7 @@ import pytest
 
 import h3sim
 from h3sim.cli import main
-from h3sim.load.configuration import write_load_qlog
+from h3sim.export.qlog_file import write_load_qlog
 from h3sim.page import Kind
 from h3sim.reporting import LogPlots
 from h3sim.reporting.page_plots import kinds_of
@@ -87,7 +87,7 @@ def log_of(folder: Path, scheme: str) -> Path:
 
 
 def test_logs_stand_one_above_the_other_over_one_axis(tmp_path: Path) -> None:
-    logs = [h3sim.measure(log_of(tmp_path, scheme)) for scheme in ("rr", "fifo")]
+    logs = [h3sim.read_qlog(log_of(tmp_path, scheme)) for scheme in ("rr", "fifo")]
     times, sums = delivered_curve(logs[0].trace)
     assert (times[:2], sums[:2], sums[-1]) == ([0.0, 10.0], [0, 1000], 4500)
     first, second, last = LogPlots(logs).figure().axes

@@ -224,7 +224,7 @@ class TestFormats:
         ]
         path = tmp_path / "a.har"
         path.write_text(json.dumps({"log": {"version": "1.2", "entries": entries}}), "utf-8")
-        page = h3sim.read_har(path)
+        page = h3sim.importers.read_har(path)
         formats = [resource.image_format for resource in page.resources]
         # What the media type says is not repeated.
         assert formats == [None, ImageFormat.PROGRESSIVE_JPEG, None, ImageFormat.WEBP]

@@ -109,6 +109,7 @@ def _found(id_: str, kind: str, n_bytes: int, offset_bytes: int, **more: Any) ->
 @pytest.mark.parametrize("is_preloaded", [False, True])
 def test_lazy_is_advised_against_only_where_it_delays_the_request(is_preloaded: bool) -> None:
     page = page_with(**LAZY, **(PRELOAD if is_preloaded else {}))
-    task = LoadTask(page, h3sim.load_scheme("chrome-eps"), h3sim.LoadConfig(network="cable"))
+    scheme, config = h3sim.load_scheme("chrome-eps"), h3sim.LoadConfig(network="cable")
+    task = LoadTask(h3sim.load.resolve(page, scheme, config))
     kinds = {edit.kind for edit in edits_of(task)}
     assert ("not lazy" in kinds) is not is_preloaded

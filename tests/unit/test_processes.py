@@ -14,6 +14,7 @@ from h3sim.schedulers import FifoScheduler
 from h3sim.transport import LinkProfile, Network
 from h3sim.values.errors import InputError, NetworkError, StalledError
 from h3sim.values.units import mbps, ms
+from h3sim.values.versions import build
 from tests.helpers import page_of
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ def test_a_scheduler_is_suspected_only_if_it_is_custom() -> None:
         h3sim.simulate(PAGE, scheduler=Idle, network=LINKS)
 
 
-@pytest.mark.skipif(h3sim.build() == "compiled", reason="no part of it can be replaced")
+@pytest.mark.skipif(build() == "compiled", reason="no part of it can be replaced")
 def test_a_process_that_goes_round_without_time_is_given_up(monkeypatch: Any) -> None:
     monkeypatch.setattr(environment, "_MAX_PROCESS_EVENTS", 1000)
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
-from h3sim.load.qlog_metrics import measured_to_dict
-from h3sim.qlog import LogError, read_qlog
+from h3sim.export.load_document import measured_to_dict
+from h3sim.qlog import LogError, parse_qlog
 from h3sim.trace import Delivery
 from tests.logs import MS, RS, document, frame, headers, packet, reading, save, trace
 
@@ -125,7 +125,7 @@ DIALECTS = {
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_the_same_connection_is_read_from_every_dialect(tmp_path: Path, dialect: str) -> None:
-    log = read_qlog(save(tmp_path / "small.qlog", DIALECTS[dialect]))
+    log = parse_qlog(save(tmp_path / "small.qlog", DIALECTS[dialect]))
     assert seen(log) == (SMALL_ROWS, SMALL_REQUESTS)
     assert (log.trace.delivery, log.unseen_packets) == (Delivery.STREAM, 0)
 
@@ -166,7 +166,7 @@ def sequence(*, before: str = RS, after: str = "\n", indent: int | None = None) 
     ids=["JSON-SEQ", "over several lines", "without line ends", "a record a line", "late"],
 )
 def test_a_sequence_is_read_however_its_records_are_set_apart(tmp_path: Path, text: str) -> None:
-    log = read_qlog(save(tmp_path / "small.sqlog", text))
+    log = parse_qlog(save(tmp_path / "small.sqlog", text))
     assert seen(log) == (SMALL_ROWS, SMALL_REQUESTS)
     assert log.title == "seq"
 
@@ -175,18 +175,18 @@ def test_a_sequence_is_read_however_its_records_are_set_apart(tmp_path: Path, te
 def test_a_gzipped_log_is_read_whatever_it_is_called(tmp_path: Path, text: str) -> None:
     path = tmp_path / "log.qlog"
     path.write_bytes(gzip.compress(text.encode()))
-    assert seen(read_qlog(path)) == (SMALL_ROWS, SMALL_REQUESTS)
+    assert seen(parse_qlog(path)) == (SMALL_ROWS, SMALL_REQUESTS)
 
 
 def test_a_log_without_title_goes_by_the_name_of_its_file(tmp_path: Path) -> None:
     path = tmp_path / "shop.client.sqlog.gz"
     path.write_text(json.dumps(document(trace(SMALL), title="")))
-    assert read_qlog(path).title == "shop"
+    assert parse_qlog(path).title == "shop"
 
 
 def test_a_sequence_that_was_cut_off_is_read_up_to_there(tmp_path: Path) -> None:
     cut = sequence() + RS + '{"time": 22, "name": "transport:pack'
-    log = read_qlog(save(tmp_path / "cut.sqlog", cut))
+    log = parse_qlog(save(tmp_path / "cut.sqlog", cut))
     assert seen(log) == (SMALL_ROWS, SMALL_REQUESTS)
     assert "what came after line 7, where the log is cut off" in log.unknown
 
@@ -200,7 +200,7 @@ def test_a_document_that_was_cut_off_is_read_up_to_there(
     kept = text
     for _ in "]}]}":  # what closes the events, the trace, the traces and the document
         kept = kept[:-1].rstrip()
-    log = read_qlog(save(tmp_path / "cut.qlog", kept + cut))
+    log = parse_qlog(save(tmp_path / "cut.qlog", kept + cut))
     assert seen(log) == (SMALL_ROWS, SMALL_REQUESTS)
     assert any("where the log is cut off" in each for each in log.unknown)
 
@@ -208,14 +208,14 @@ def test_a_document_that_was_cut_off_is_read_up_to_there(
 def test_a_document_with_a_mistake_within_is_not_taken_for_a_cut_one(tmp_path: Path) -> None:
     text = json.dumps(document(trace(SMALL))).replace('"name"', "name", 1)
     with pytest.raises(LogError, match="is not JSON"):
-        read_qlog(save(tmp_path / "wrong.qlog", text))
+        parse_qlog(save(tmp_path / "wrong.qlog", text))
 
 
 @pytest.mark.parametrize("text", [sequence(), json.dumps(document(trace(SMALL)))])
 def test_a_packed_log_that_was_cut_off_is_read_up_to_there(tmp_path: Path, text: str) -> None:
     path = tmp_path / "log.qlog.gz"
     path.write_bytes(gzip.compress(text.encode())[:-9])
-    log = read_qlog(path)
+    log = parse_qlog(path)
     assert seen(log) == (SMALL_ROWS, SMALL_REQUESTS)
     assert any("cut off" in each for each in log.unknown)
 
@@ -279,7 +279,7 @@ def test_numbers_that_a_server_skips_are_no_losses(tmp_path: Path) -> None:
     ]
     log = reading(tmp_path, trace(events))
     figures = measured_to_dict(log)
-    assert figures["packets"] == {"sent": 5, "lost": 0, "retransmitted": 0}
+    assert figures["packets"] == {"sent": 5, "lost": 0, "retransmitted": 0, "queue_drops": 0}
     assert figures["hol"]["connection_bytes"] == 0
     assert any("2 packets were ever sent" in line for line in log.unknown)
 
@@ -443,6 +443,6 @@ def test_figures_are_of_the_responses_that_are_complete_next_to_one_that_is_not(
         packet(14, "received", 3, frame(12, 0, 0, fin=True)),
     ]
     path = save(tmp_path / "log.qlog", document(trace(events)))
-    rows = h3sim.measure(path).to_dict()["resources"]
+    rows = h3sim.read_qlog(path).to_dict()["resources"]
     times = {row["stream_id"]: (row["first_byte_ms"], row["finished_ms"]) for row in rows}
     assert times == {0: (10, 10), 8: (13, 13), 12: (14, 14)}

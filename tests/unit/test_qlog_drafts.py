@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import h3sim
-from h3sim.load.configuration import write_load_qlog
+from h3sim.export.qlog_file import write_load_qlog
 from h3sim.qlog import qlog_document
 from h3sim.signals import Eps
 from h3sim.trace import Delivery, SignalSent, Trace

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from h3sim.load.qlog_metrics import measured_to_dict
+from h3sim.export.load_document import measured_to_dict
 from tests.logs import MS, frame, packet, reading, trace
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
-from h3sim.qlog import LogError, container, read_qlog
+from h3sim.qlog import LogError, container, parse_qlog
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,7 +43,7 @@ def lines_of(folder: Path, content: object) -> list[str]:
     else:
         path.write_text(content if isinstance(content, str) else json.dumps(content))
     with pytest.raises(LogError) as caught:
-        read_qlog(path)
+        parse_qlog(path)
     lines = caught.value.lines()
     assert all(line.startswith(f"{path}: ") for line in lines)
     return [line.removeprefix(f"{path}: ") for line in lines]
@@ -120,18 +120,18 @@ def test_one_of_several_connections_is_measured_where_it_is_named(tmp_path: Path
     logs = [trace(received(frames=[frame(length=n, fin=True)])) for n in (10, 20)]
     path.write_text(json.dumps(document(*logs)), encoding="utf-8")
     with pytest.raises(LogError, match=r"traces\[1\]: is a second log of a client.*--trace N"):
-        read_qlog(path)
-    measured = [h3sim.measure(path, trace=number).to_dict() for number in (1, 2)]
+        parse_qlog(path)
+    measured = [h3sim.read_qlog(path, trace=number).to_dict() for number in (1, 2)]
     assert [row["bytes"] for log in measured for row in log["resources"]] == [10, 20]
     with pytest.raises(LogError, match=r"two\.qlog: has 2 traces, and no trace 3"):
-        read_qlog(path, trace=3)
+        parse_qlog(path, trace=3)
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(LogError, match=r"none\.qlog: cannot be read: No such file"):
-        read_qlog(tmp_path / "none.qlog")
+        parse_qlog(tmp_path / "none.qlog")
     with pytest.raises(LogError, match="cannot be read: Is a directory"):
-        read_qlog(tmp_path)
+        parse_qlog(tmp_path)
 
 
 EVENTS = {

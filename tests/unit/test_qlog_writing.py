@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
-from h3sim.load.configuration import write_load_qlog
+from h3sim.export.qlog_file import write_load_qlog
 from h3sim.qlog import LogError, LoggedResource, qlog_document, write_qlog
 from h3sim.signals import BucketPriority, Eps, H2Priority
 from h3sim.trace import Delivery, RecoveryRow, Request, SignalSent, Trace, WireRow, with_delivery

@@ -143,7 +143,7 @@ def test_a_report_calls_only_what_is_random_random() -> None:
 
 def test_the_text_of_a_run_names_what_the_queue_dropped() -> None:
     queue, loss, both = (
-        dict(metrics_of(load_over(each)))["packets"] for each in (QUEUE, LOSS, BOTH)
+        dict(metrics_of(load_over(each)))["downlink packets"] for each in (QUEUE, LOSS, BOTH)
     )
     assert "dropped by the queue" in queue
     assert "lost" not in queue

@@ -252,7 +252,7 @@ def test_one_host_as_recorded_is_todays_load_byte_for_byte(tmp_path: Path, trans
     image = entry("/a.png", 120, 60, mime="image/png", response_bodySize=90_000,
                   timings=timings(15, 90, 60), serverIPAddress=NEAR)  # fmt: skip
     path = write_recording(tmp_path, har(entry("/", 0, 100, mime="text/html"), image))
-    page = h3sim.read_har(path)
+    page = h3sim.importers.read_har(path)
     options: Any = {"network": "sander-2mbps-100ms-2pct", "transport": transport}
     as_one = h3sim.simulate(page, **options)
     as_recorded = h3sim.simulate(page, connections="per-host", **options)

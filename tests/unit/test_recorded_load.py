@@ -26,7 +26,7 @@ from h3sim.importers.path_estimation import (
 )
 from h3sim.importers.recorded_request import ConnectionInfo, RecordedRequest
 from h3sim.load import LoadConfig
-from h3sim.load.load_config import recorded_network
+from h3sim.load.network_path import recorded_network
 from h3sim.page import Page, RecordedLoad
 from h3sim.values.errors import InputError, PageError
 from h3sim.values.units import ms
@@ -116,7 +116,7 @@ def test_the_network_of_a_load_over_tcp_is_found_again(network: str, tmp_path: P
     load = h3sim.simulate("davies-meenan", scheme="chrome-eps", network=network, transport="tcp")
     path = tmp_path / "load.har"
     path.write_text(json.dumps(load.to_har()), encoding="utf-8")
-    known = h3sim.read_har(path).recorded_load
+    known = h3sim.importers.read_har(path).recorded_load
     assert known.rtt_ns == pytest.approx(truth.rtt_ns, rel=0.15)
     assert known.rate_bps == pytest.approx(truth.down.rate_bps, rel=0.2)
 
@@ -585,6 +585,13 @@ def test_a_network_that_is_asked_for_goes_before_the_recorded_one() -> None:
 def test_what_is_changed_of_the_recorded_network_is_told() -> None:
     load = h3sim.simulate(shop(), scheme="fifo", rtt_ms=40)
     assert load.network.name == "recorded with rtt_ms=40"
+
+
+def test_half_the_rtt_is_half_of_that_of_the_recorded_network() -> None:
+    found = h3sim.what_if(shop(), scheme="rr")
+    half = h3sim.simulate(shop(), scheme="rr", browser="parse", rtt_ms=10)
+    (row,) = (row for row in found.rows if row.what == "half the RTT")
+    assert row.load_event_ms == half.load_event_ms
 
 
 def test_options_are_held_against_the_network_of_the_page() -> None:

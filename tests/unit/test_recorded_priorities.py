@@ -208,7 +208,7 @@ class TestRules:
     )
 
     def test_agreement_is_counted_by_kind(self) -> None:
-        check = h3sim.validate_scheme(page_of(*self.PAGE))
+        check = h3sim.advice.validate_scheme(page_of(*self.PAGE))
         assert [tuple(row) for row in check.rows] == [
             ("document", 1, 1),
             ("stylesheet", 1, 1),
@@ -222,7 +222,7 @@ class TestRules:
         assert check.total == ("all", 10, 8)
 
     def test_levels_are_compared_over_http_2_too(self) -> None:
-        check = h3sim.validate_scheme(page_of(*self.PAGE), scheme="chrome-h2")
+        check = h3sim.advice.validate_scheme(page_of(*self.PAGE), scheme="chrome-h2")
         assert [(row.id, row.recorded, row.rules) for row in check.disagreements] == [
             ("b.js", "low", "high"),
             ("5.png", "normal", "low"),
@@ -230,7 +230,7 @@ class TestRules:
 
     def test_a_scheme_without_rules_is_refused(self) -> None:
         with pytest.raises(InputError, match="has no rules"):
-            h3sim.validate_scheme("davies-meenan", scheme="rr")
+            h3sim.advice.validate_scheme("davies-meenan", scheme="rr")
 
     def test_the_command_shows_kinds_and_disagreements(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -102,10 +102,10 @@ def small_study() -> Any:
 
 def small_log(folder: Path) -> Any:
     load = h3sim.simulate(page_of("small"), network="4g", record_packets=True)
-    from h3sim.load.configuration import write_load_qlog
+    from h3sim.export.qlog_file import write_load_qlog
 
     write_load_qlog(load, folder / "load.qlog", dialect="0.3")
-    return h3sim.measure(folder / "load.qlog")
+    return h3sim.read_qlog(folder / "load.qlog")
 
 
 @pytest.fixture(scope="module", params=["load", "comparison", "study", "log", "markup"])
@@ -421,7 +421,7 @@ def test_a_load_that_was_saved_is_run_again_for_a_report(tmp_path: Path) -> None
 
 @pytest.mark.usefixtures("unpainted")
 def test_a_study_that_added_seeds_is_reported_as_its_rows() -> None:
-    found = h3sim.sequential_sweep(
+    found = h3sim.study.sequential_sweep(
         "creative", width=0.5, schemes=["rr", "fifo"], rtt_ms=50, loss=0.02, executor="serial"
     )
     assert h3sim.report(found) == h3sim.report(found.results)

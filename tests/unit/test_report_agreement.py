@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import h3sim
-from h3sim.load.configuration import write_load_qlog
+from h3sim.export.qlog_file import write_load_qlog
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -140,7 +140,7 @@ def test_loads_of_a_page_say_and_list_the_same_numbers_with_their_uncertainty() 
 def test_a_load_and_a_log_of_it_say_and_list_the_same_end(tmp_path: Path) -> None:
     load = h3sim.simulate("davies-meenan", network="4g", record_packets=True)
     write_load_qlog(load, tmp_path / "load.qlog", dialect="0.3")
-    for of in (load, h3sim.measure(tmp_path / "load.qlog")):
+    for of in (load, h3sim.read_qlog(tmp_path / "load.qlog")):
         made = h3sim.report(of)
         (ended,) = re.findall(r"complete ([\d,.]+) ms after", made.verdict[0])
         tables = [each.data for each in made.parts[0].pictures]

@@ -26,7 +26,6 @@ from h3sim.schemes import scheme_to_dict
 from h3sim.study.study_file import StudyError, study_from_dict
 from h3sim.values.errors import UnknownNameError
 from h3sim.values.units import ms
-from tools import incremental_variants
 from tools.picture_check import errors_in
 
 ROOT = Path(__file__).parents[2]
@@ -108,9 +107,7 @@ def test_numbers_of_papers_have_the_names_of_figures() -> None:
 @pytest.mark.parametrize("variant", ["none", "documents", "images", "all"])
 def test_variants_of_chrome_differ_in_the_incremental_flag_alone(variant: str) -> None:
     path = ROOT / "models" / "studies" / "schemes" / f"chrome-eps-{variant}.toml"
-    chrome_file = catalog.text_of("scheme", "chrome-eps")
-    assert path.read_text("utf-8") == incremental_variants.variant(chrome_file, variant)
-    scheme, chrome = h3sim.read_scheme(path), catalog.load_scheme("chrome-eps")
+    scheme, chrome = h3sim.catalog.read_scheme(path), catalog.load_scheme("chrome-eps")
     other, known = scheme_to_dict(scheme), scheme_to_dict(chrome)
     assert other is not None
     assert known is not None
@@ -196,7 +193,8 @@ def test_the_counts_of_runs_are_those_of_the_table_and_add_up() -> None:
     paragraph = re.search(r"\*\*The runs\.\*\*(.*?)\n\n", text, re.S)
     assert paragraph is not None
     numbers = [int(number) for number in re.findall(r"\b\d+\b", paragraph[1])]
-    assert numbers == [runs.total(), runs["full"], runs["quick"], runs["-"]]
+    assert numbers == [runs["full"], runs["quick"], runs["-"]]
+    assert runs.total() == len(re.findall(r"^\*\*[\w-]+: ", text, re.M))
 
 
 def test_the_command_takes_verdicts_from_the_document_of_a_full_run(tmp_path: Path) -> None:

@@ -18,11 +18,12 @@ import pytest
 import h3sim
 from h3sim import simulate
 from h3sim.advice import prioritization_test, validate_scheme
-from h3sim.cli import main, result_schemas
+from h3sim.cli import main
+from h3sim.cli.schemas import result_schemas
+from h3sim.export.qlog_file import write_load_qlog
 from h3sim.headers import CodecSettings
 from h3sim.headers.base import HeaderLists, TimedSection
 from h3sim.importers import import_page
-from h3sim.load.configuration import write_load_qlog
 from h3sim.load.milestones import RootRow
 from h3sim.papers import reproduce
 from h3sim.schema.output import COUNT, ObjectType, Property, rows_of
@@ -92,14 +93,12 @@ MADE: dict[str, Callable[[], dict[str, Any]]] = {
     "h3sim-recording/1": lambda: made().to_dict(),
     "h3sim-rule-check/1": lambda: validate_scheme(PAGE).to_dict(),
     "h3sim-server-check/1": lambda: prioritization_test("fifo").to_dict(),
-    "h3sim-what-if/1": lambda: h3sim.study.what_if(PAGE).to_dict(),
+    "h3sim-what-if/1": lambda: h3sim.advice.what_if(PAGE).to_dict(),
 }
 
 
 PROTOCOLS = {"h3sim-conformance/1"}
 """What is no document: its schema is that of a line."""
-FORMER = {"h3sim-load/1", "h3sim-results/1"}
-"""What is read, and not written any more."""
 
 
 def test_every_format_that_is_named_in_the_code_has_a_schema() -> None:
@@ -111,7 +110,7 @@ def test_every_format_that_is_named_in_the_code_has_a_schema() -> None:
         and isinstance(node.value, str)
         and re.fullmatch(r"h3sim-[a-z-]+/\d+", node.value)
     }
-    assert named - FORMER - PROTOCOLS == set(SCHEMAS)
+    assert named - PROTOCOLS == set(SCHEMAS)
 
 
 def test_every_format_of_results_is_made_here() -> None:

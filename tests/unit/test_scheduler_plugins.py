@@ -168,7 +168,7 @@ def test_a_scheme_file_names_a_plug_in_and_what_its_clients_state(
     package: Any, tmp_path: Path
 ) -> None:
     (tmp_path / "mine.toml").write_text(SCHEME, encoding="utf-8")
-    scheme = h3sim.read_scheme(tmp_path / "mine.toml")
+    scheme = h3sim.catalog.read_scheme(tmp_path / "mine.toml")
     assert scheme.mechanism.value == "newest-first"
     load = h3sim.simulate(PAGE, scheme=scheme)
     assert {sent.signal.bucket for sent in load.trace.signals} == {5}
@@ -183,7 +183,7 @@ def test_an_unknown_mechanism_in_a_file_is_reported_with_those_that_there_are(
     text = SCHEME.replace("newest-first", "oldest-first")
     (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
     with pytest.raises(SchemeError, match=r"'oldest-first' is not one of .*newest-first"):
-        h3sim.read_scheme(tmp_path / "mine.toml")
+        h3sim.catalog.read_scheme(tmp_path / "mine.toml")
 
 
 @pytest.mark.parametrize("scheduler", [ReferenceRounds, ReferenceRounds(), "round-robin"])

@@ -11,8 +11,8 @@ import pytest
 
 import h3sim
 from h3sim import catalog
+from h3sim.catalog import scheme_from_toml
 from h3sim.cli import main
-from h3sim.schemes.model import scheme_from_toml
 from h3sim.values.errors import SchemeError
 from tests.helpers import finished_ms, replay, scripted_page
 

@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PAGE = page_of({"id": "/", "kind": "document", "bytes": 140_000})
-TWO = {"rtt_ms": h3sim.Range(low=0, high=10), "rate_mbps": h3sim.Range(low=1, high=9)}
+TWO = {"rtt_ms": h3sim.study.Range(low=0, high=10), "rate_mbps": h3sim.study.Range(low=1, high=9)}
 
 
 def of(value: Any, **options: Any) -> Any:
-    return h3sim.sensitivity(PAGE, value=value, samples=32, executor="serial", **options)
+    return h3sim.study.sensitivity(PAGE, value=value, samples=32, executor="serial", **options)
 
 
 def test_what_does_not_matter_explains_nothing() -> None:
     # One resource: with or without a send buffer it is the same packets.
     rows = of(
         "page_load_ms",
-        rtt_ms=h3sim.Range(low=0, high=300),
-        send_buffer_kb=h3sim.Range(low=0, high=100),
+        rtt_ms=h3sim.study.Range(low=0, high=300),
+        send_buffer_kb=h3sim.study.Range(low=0, high=100),
     )
     (rtt, buffer) = rows
     assert rtt.option == "rtt_ms"
@@ -43,8 +43,8 @@ def test_shares_of_a_sum_are_those_of_its_variances() -> None:
     # bytes take 100 ticks of 5 to 6 ms, sd 29 ms. So the RTT has 16 / 17 of the variance.
     rtt, interval = of(
         "page_load_ms",
-        rtt_ms=h3sim.Range(low=0, high=200),
-        interval_ms=h3sim.Range(low=5, high=6),
+        rtt_ms=h3sim.study.Range(low=0, high=200),
+        interval_ms=h3sim.study.Range(low=5, high=6),
     )
     assert rtt.first == pytest.approx(16 / 17, abs=0.12)
     assert interval.total == pytest.approx(1 / 17, abs=0.05)
@@ -55,16 +55,16 @@ def test_shares_of_a_sum_are_those_of_its_variances() -> None:
     [
         ({}, "options: at least two must vary, each as a Range or a list"),
         (
-            {"rtt": h3sim.Range(low=0, high=1), "loss": h3sim.Range(low=0, high=0.1)},
+            {"rtt": h3sim.study.Range(low=0, high=1), "loss": h3sim.study.Range(low=0, high=0.1)},
             "rtt: there is no such option",
         ),
     ],
 )
 def test_errors_are_reported(options: Any, message: Any) -> None:
     with pytest.raises(InputError, match=message):
-        h3sim.sensitivity(PAGE, **options)
+        h3sim.study.sensitivity(PAGE, **options)
     with pytest.raises(InputError, match="samples: must be a power of two"):
-        h3sim.sensitivity(PAGE, samples=10, rtt_ms=h3sim.Range(low=0, high=1))
+        h3sim.study.sensitivity(PAGE, samples=10, rtt_ms=h3sim.study.Range(low=0, high=1))
 
 
 def test_figures_that_do_not_vary_or_are_not_there_are_reported() -> None:
@@ -76,8 +76,8 @@ def test_metrics_of_whole_numbers_have_indices() -> None:
     # As many packets as fit the bytes, whatever the round-trip time.
     rtt, packet = of(
         "packets_sent",
-        rtt_ms=h3sim.Range(low=0, high=100),
-        packet_bytes=h3sim.Range(low=500, high=1500, integer=True),
+        rtt_ms=h3sim.study.Range(low=0, high=100),
+        packet_bytes=h3sim.study.Range(low=500, high=1500, integer=True),
     )
     assert rtt.total == pytest.approx(0, abs=1e-9)
     assert packet.total == pytest.approx(1, abs=0.25)
@@ -98,11 +98,11 @@ def test_listed_values_are_factors_and_each_distinct_load_runs_once(tmp_path: Pa
 def test_pages_and_schemes_are_factors() -> None:
     # 50 or 100 ticks of 5 ms: 250 or 500 ms, a variance of 125^2; that of 2 RTTs is 400^2 / 12.
     small = page_of({"id": "/", "kind": "document", "bytes": 70_000}, name="small")
-    rows = h3sim.sensitivity(
+    rows = h3sim.study.sensitivity(
         [PAGE, small],
         scheme=["rr", "fifo"],
         value="page_load_ms",
-        rtt_ms=h3sim.Range(low=0, high=200),
+        rtt_ms=h3sim.study.Range(low=0, high=200),
         interval_ms=5,
         samples=64,
         executor="serial",
@@ -117,7 +117,7 @@ def test_pages_and_schemes_are_factors() -> None:
 
 
 def test_chance_has_a_share_of_its_own() -> None:
-    lossy: dict[str, Any] = {"network": "4g", "rtt_ms": h3sim.Range(low=50, high=60)}
+    lossy: dict[str, Any] = {"network": "4g", "rtt_ms": h3sim.study.Range(low=50, high=60)}
     rtt, seed = of("page_load_ms", loss=0.05, seeds=20, **lossy)
     assert [rtt.option, seed.option] == ["rtt_ms", "seed"]
     # Losses outweigh 10 ms.
@@ -137,7 +137,7 @@ def test_indices_are_those_of_the_closed_form() -> None:
     def ishigami(points: Any) -> list[float]:
         return [math.sin(x) + 7 * math.sin(y) ** 2 + 0.1 * z**4 * math.sin(x) for x, y, z in points]
 
-    limits = h3sim.Range(low=-math.pi, high=math.pi)
+    limits = h3sim.study.Range(low=-math.pi, high=math.pi)
     rows = indices_of(ishigami, dict.fromkeys("xyz", limits), samples=2048, seed=1)
     # Closed forms of the indices (Ishigami and Homma 1990; Saltelli et al. 2008, § 5.4).
     assert [row.first for row in rows] == pytest.approx([0.314, 0.442, 0], abs=0.03)

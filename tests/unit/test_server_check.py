@@ -13,7 +13,7 @@ from h3sim.values.errors import InputError, UnknownNameError
 
 
 def test_what_overtakes_takes_as_long_as_alone() -> None:
-    (row,) = h3sim.prioritization_test("chrome-h2").rows
+    (row,) = h3sim.advice.prioritization_test("chrome-h2").rows
     # Two of 30,000 bytes are 22 packets each, the first of which leaves at once: 43 ticks later.
     assert row.passes
     assert (row.first_byte_ms, row.complete_ms, row.alone_ms) == (0, 430, 430)
@@ -21,7 +21,7 @@ def test_what_overtakes_takes_as_long_as_alone() -> None:
 
 
 def test_a_server_without_signals_sends_in_order() -> None:
-    fifo, rr = h3sim.prioritization_test(["fifo", "rr"]).rows
+    fifo, rr = h3sim.advice.prioritization_test(["fifo", "rr"]).rows
     assert not fifo.passes
     assert fifo.meanwhile_bytes == fifo.waiting_bytes
     # Of 32 streams each has its turn; of the late ones each needs 22.
@@ -32,7 +32,8 @@ def test_a_server_without_signals_sends_in_order() -> None:
 
 def test_a_full_buffer_comes_first() -> None:
     results = [
-        h3sim.prioritization_test("chrome-eps", send_buffer_kb=kb).rows[0] for kb in (0, 64, 280)
+        h3sim.advice.prioritization_test("chrome-eps", send_buffer_kb=kb).rows[0]
+        for kb in (0, 64, 280)
     ]
     assert [row.passes for row in results] == [True, True, False]
     assert [row.meanwhile_bytes for row in results] == sorted(r.meanwhile_bytes for r in results)
@@ -40,13 +41,15 @@ def test_a_full_buffer_comes_first() -> None:
 
 
 def test_a_late_image_matters_only_to_schemes_that_use_it() -> None:
-    rows = h3sim.prioritization_test(["chrome-h2", "firefox-h2", "bucket"], late="image").rows
+    rows = h3sim.advice.prioritization_test(
+        ["chrome-h2", "firefox-h2", "bucket"], late="image"
+    ).rows
     # Chrome says what layout shows; Firefox does not; the third knows by itself.
     assert [row.passes for row in rows] == [True, False, True]
 
 
 def test_all_shipped_servers_are_tested_without_a_word() -> None:
-    check = h3sim.prioritization_test()
+    check = h3sim.advice.prioritization_test()
     assert len(check.rows) == 13
     assert check.n_passed == 13
     assert repr(check) == "<PrioritizationTest: 13 of 13 pass>"
@@ -63,10 +66,10 @@ def test_nobody_passes_where_nothing_is_left_to_overtake(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     # 30 images of 50,000 bytes take a second at 12 Mbit/s.
-    (row,) = h3sim.prioritization_test("fifo", rate_mbps=11).rows
+    (row,) = h3sim.advice.prioritization_test("fifo", rate_mbps=11).rows
     assert not row.passes
     with pytest.raises(InputError, match="too fast for this test"):
-        h3sim.prioritization_test(["fifo", "h2o"], rate_mbps=13)
+        h3sim.advice.prioritization_test(["fifo", "h2o"], rate_mbps=13)
     assert main(["prioritization-test", "fifo", "--rate-mbps", "13"]) == 2
     assert capsys.readouterr().err.startswith(
         "h3sim prioritization-test: the network is too fast for"
@@ -75,11 +78,11 @@ def test_nobody_passes_where_nothing_is_left_to_overtake(
 
 def test_errors_are_reported() -> None:
     with pytest.raises(InputError, match="late: 'movie' is not one of"):
-        h3sim.prioritization_test("rr", late="movie")
+        h3sim.advice.prioritization_test("rr", late="movie")
     with pytest.raises(InputError, match="at least one is needed"):
-        h3sim.prioritization_test([])
+        h3sim.advice.prioritization_test([])
     with pytest.raises(UnknownNameError):
-        h3sim.prioritization_test("no such server")
+        h3sim.advice.prioritization_test("no such server")
 
 
 def test_the_command_prints_a_table_and_the_survey(capsys: pytest.CaptureFixture[str]) -> None:

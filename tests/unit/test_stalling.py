@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import h3sim
-from h3sim.engine import builders, simulation
-from h3sim.load import LoadSpec
+from h3sim.engine import LoadSpec, builders
+from h3sim.load.run import run_spec
 from h3sim.transport import LinkProfile, Network, TransportProfile
 from h3sim.transport.profile import ProfileError, profile_from_toml
 from h3sim.transport.quic import QuicSettings
@@ -118,7 +118,7 @@ def test_the_smallest_gain_paces_and_does_not_divide_by_nothing() -> None:
         network=network(1, rate_bps=10**7),
         profile=profile,
     )
-    load = simulation.simulate(spec)
+    load = run_spec(spec)
     assert load.page_load_ms > 0
 
 

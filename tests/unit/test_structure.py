@@ -15,7 +15,7 @@ LOADERS = {
     "h3sim/__init__.py": "the public package, above all floors: names and figures on use",
     "h3sim/headers/wire.py": "the libraries of an extra, none of them h3sim's",
     "h3sim/cli/main.py": "the module of the command, on use",
-    "h3sim/values/lazy.py": "a package's own modules, and figures, on use",
+    "h3sim/values/notebook.py": "figures and exports of a result, on use",
     "tools/docs_site.py": "every public package, to describe it",
     "h3sim/values/plugins.py": "rows that name a class below, loaded when it is chosen",
     "h3sim/study/code_identity.py": "modules that users' code imports, none of them h3sim's",

@@ -14,7 +14,7 @@ import h3sim
 from h3sim.cli import main
 from h3sim.study.design import StoppingRule
 from h3sim.study.statistics import mean_interval, pairs_by_scheme, student_interval
-from h3sim.values.errors import InputError
+from h3sim.values.errors import InputError, UnknownOptionError
 from tests.helpers import page_of
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def test_the_interval_of_few_seeds_is_students() -> None:
 
 
 def test_seeds_are_added_until_the_interval_is_narrow_and_no_longer() -> None:
-    found = h3sim.sequential_sweep(PAGE, width=WIDTH, most_seeds=60, **LOSSY)  # type: ignore[arg-type]
+    found = h3sim.study.sequential_sweep(PAGE, width=WIDTH, most_seeds=60, **LOSSY)  # type: ignore[arg-type]
     assert found.is_narrow
     (row,) = found.rows
     assert row.high / row.low - 1 < WIDTH
@@ -89,7 +89,7 @@ def speeds(results: Any, scheme: Any) -> Any:
 
 def test_the_rows_are_those_of_a_sweep_over_as_many_seeds(tmp_path: Path) -> None:
     store = tmp_path / "s.db"
-    found = h3sim.sequential_sweep(PAGE, width=1e-9, most_seeds=22, store=store, **LOSSY)  # type: ignore[arg-type]
+    found = h3sim.study.sequential_sweep(PAGE, width=1e-9, most_seeds=22, store=store, **LOSSY)  # type: ignore[arg-type]
     assert not found.is_narrow
     assert found.looks == (20, 22)
     again = h3sim.sweep(PAGE, seeds=22, store=tmp_path / "s.db", **LOSSY)  # type: ignore[arg-type]
@@ -100,7 +100,9 @@ def test_the_rows_are_those_of_a_sweep_over_as_many_seeds(tmp_path: Path) -> Non
 
 def test_equal_seeds_are_enough_once_a_tenth_that_differs_would_show() -> None:
     # 0.9^31 is the first power below the error of 4 %; 45 is the first look with 31 seeds.
-    found = h3sim.sequential_sweep(PAGE, width=0.01, schemes=["rr", "fifo"], executor="serial")
+    found = h3sim.study.sequential_sweep(
+        PAGE, width=0.01, schemes=["rr", "fifo"], executor="serial"
+    )
     assert [row.seeds for row in found.rows] == [45]
     assert found.rows[0].low == found.rows[0].high
     assert found.is_narrow
@@ -114,11 +116,13 @@ def test_equal_seeds_are_enough_once_a_tenth_that_differs_would_show() -> None:
 
 def test_every_error_is_reported() -> None:
     with pytest.raises(InputError) as caught:
-        h3sim.sequential_sweep(PAGE, width=0, confidence=95, most_seeds=1, seeds=3)
+        h3sim.study.sequential_sweep(PAGE, width=0, confidence=95, most_seeds=1)
     keys = [problem.key for problem in caught.value.problems]
-    assert keys == ["width", "confidence", "most_seeds", "seeds"]
+    assert keys == ["width", "confidence", "most_seeds"]
+    with pytest.raises(UnknownOptionError, match="seeds"):
+        h3sim.study.sequential_sweep(PAGE, width=0.1, seeds=3)  # type: ignore[call-arg]
     with pytest.raises(InputError, match="baseline: must be one of several schemes"):
-        h3sim.sequential_sweep(PAGE, width=0.1, schemes=["fifo"])
+        h3sim.study.sequential_sweep(PAGE, width=0.1, schemes=["fifo"])
 
 
 STUDY = """\
@@ -149,7 +153,7 @@ def test_the_command_line_adds_seeds_as_python_does(
 ) -> None:
     assert main(["sweep", str(study_file), "-j", "1"]) == 0
     reported = capsys.readouterr().out
-    found = h3sim.sequential_sweep(PAGE, width=WIDTH, most_seeds=60, **LOSSY)  # type: ignore[arg-type]
+    found = h3sim.study.sequential_sweep(PAGE, width=WIDTH, most_seeds=60, **LOSSY)  # type: ignore[arg-type]
     (row,) = found.rows
     (line,) = [line for line in reported.splitlines() if f"{row.geometric:.3f}" in line]
     assert line.split()[:2] == ["fifo", str(row.seeds)]
@@ -255,7 +259,7 @@ def test_a_scheme_that_has_no_interval_has_none_that_is_narrow(
     # By name: `h3sim.study.sweep` is the function.
     monkeypatch.setattr(sys.modules["h3sim.study.sweep"], "pairs_by_scheme", pairs_of_others)
     schemes = ["rr", "fifo", "dfifo"]
-    found = h3sim.sequential_sweep(
+    found = h3sim.study.sequential_sweep(
         PAGE, width=0.01, most_seeds=3, schemes=schemes, executor="serial"
     )
     assert [(row.scheme, row.low) for row in found.rows] == [("fifo", found.rows[0].high)]

@@ -43,8 +43,7 @@ seeds = {N_SEEDS}
 
 def study(stand_in: Any = standins.large, n_seeds: int = N_SEEDS) -> Any:
     made = load_study(PAGE, schemes=["rr", "fifo"], seeds=n_seeds)
-    made.stand_in = stand_in
-    return made
+    return standins.standing_in(made, stand_in)
 
 
 @pytest.fixture
@@ -161,7 +160,7 @@ def test_a_store_of_an_older_version_is_reported_and_left_as_it_was(tmp_path: Pa
         database.execute("PRAGMA user_version = 0")
     database.close()
     before = store.read_bytes()
-    with pytest.raises(StoreError, match=r"h3sim-store/0.*use another file, or export its rows"):
+    with pytest.raises(StoreError, match=r"h3sim-store/0.*use another file"):
         study(n_seeds=2).run(store=store, executor="serial")
     assert store.read_bytes() == before
 
@@ -218,7 +217,7 @@ def test_a_store_that_another_sweep_switches_as_well_is_requested_again(
 def test_no_thread_is_left_behind(tmp_path: Path) -> None:
     before = threading.active_count()
     study(standins.reported, 5).run(store=tmp_path / "s.db", executor="processes", workers=2)
-    assert threading.active_count() <= before + 1  # the server that forks, perhaps
+    assert threading.active_count() <= before
 
 
 def test_all_names_that_nobody_knows_and_files_that_cannot_be_read_are_reported_at_once(

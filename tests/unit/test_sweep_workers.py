@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import errno
-import importlib.util
-import multiprocessing
-import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
 from dataclasses import replace
@@ -19,7 +16,7 @@ import pytest
 from h3sim.cli.main import exits_on_sigterm
 from h3sim.headers.base import HeaderLists, TimedSection
 from h3sim.study import load_study, runner, sweep
-from h3sim.study.runner import WorkerPool, pool_of, worker_count
+from h3sim.study.runner import WorkerPool
 from h3sim.study.store import Store
 from h3sim.values.errors import InputError, Terminated
 from h3sim.values.units import ms
@@ -28,7 +25,7 @@ from tests.effort import HANG_S, IS_THOROUGH
 from tests.helpers import page_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
 ROOT = {"id": "/", "kind": "document", "bytes": 28_000}
@@ -45,8 +42,7 @@ ARGUMENTS: dict[str, Any] = {
 def stood_in(stand_in: Any, n_seeds: int = 20, marks: str = "") -> Any:
     page = replace(PAGE, provenance={"marks": str(marks)})
     study = load_study(page, schemes=["rr", "fifo"], seeds=n_seeds)
-    study.stand_in = stand_in
-    return study
+    return standins.standing_in(study, stand_in)
 
 
 @pytest.fixture(scope="module")
@@ -112,53 +108,6 @@ def test_a_request_to_end_is_no_failure_of_the_load_that_it_met(tmp_path: Path) 
         assert store.counts()[0][1:3] == (5, 0)
 
 
-class ClosingExecutor:
-    """Breaks while it starts a process, with *errors*, and only then says so."""
-
-    def __init__(self, errors: Iterable[Exception]) -> None:
-        self._errors = [*errors, BrokenExecutor()]
-
-    def submit(self, function: Any, *arguments: Any) -> Future[Any]:
-        if self._errors:
-            raise self._errors.pop(0)
-        future: Future[Any] = Future()
-        future.set_result(function(*arguments))
-        return future
-
-    def shutdown(self, **_: Any) -> None:
-        """Nothing was started."""
-
-
-@pytest.mark.parametrize(
-    "errors",
-    [[OSError(errno.EBADF, "Bad file descriptor")], [EOFError(), ConnectionRefusedError()]],
-    ids=["its pipes are closed", "the server of processes ended"],
-)
-def test_a_pool_that_breaks_while_it_starts_a_process_costs_nothing_but_time(
-    errors: list[Exception], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    executor = ClosingExecutor(errors)
-    monkeypatch.setattr(runner._Processes, "_make_executor", lambda _: executor)
-    results = stood_in(standins.reported).run(executor="processes", workers=2)
-    assert results.counts == (0, 40, 0)
-    assert list(results) == list(stood_in(standins.reported).run(executor="serial"))
-
-
-def test_a_process_that_was_starting_while_its_pool_broke_is_ended() -> None:
-    pool = runner._Processes(1)
-    broken: Any = pool._executor
-    with pytest.raises(BrokenExecutor):
-        pool.submit(os._exit, 1).result(HANG_S)
-    broken._executor_manager_thread.join(HANG_S)
-    late = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(HANG_S,))
-    late.start()
-    broken._processes[late.pid] = late
-    pool.renew()
-    late.join(HANG_S / 2)
-    assert late.exitcode == -signal.SIGTERM
-    pool.close()
-
-
 class CountingExecutor:
     """Runs each batch at once, and bears to be asked for its workers so often only."""
 
@@ -207,18 +156,15 @@ def test_a_load_that_kills_its_worker_fails_and_the_others_stand() -> None:
     assert "the worker that ran it died each time" in results.errors[0]
 
 
-def test_code_that_no_module_has_runs_on_workers_with_cloudpickle(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_code_that_no_module_has_runs_on_workers() -> None:
     study = stood_in(lambda cell: {"seed": cell.seed})
-    assert study.run(executor="processes", workers=2).counts.failed == 0
-    find_spec = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util,
-        "find_spec",
-        lambda name, *rest: None if name == "cloudpickle" else find_spec(name, *rest),
-    )
-    with pytest.raises(InputError, match=r"install cloudpickle.*use executor='serial'"):
+    assert study.run(executor="processes", workers=2).counts == (0, 40, 0)
+
+
+def test_what_cannot_be_sent_to_workers_is_refused() -> None:
+    lock = threading.Lock()
+    study = stood_in(lambda _: {"locked": lock.locked()})
+    with pytest.raises(InputError, match=r"cannot be sent to workers.*executor='serial'"):
         study.run(executor="processes", workers=2)
 
 
@@ -299,37 +245,66 @@ def test_dask_workers_that_join_late_take_part(cluster: Any, tmp_path: Path) -> 
     assert len(list(tmp_path.iterdir())) >= 3  # a mark of each process that ran a load
 
 
-def test_a_script_that_does_not_guard_its_main_module_is_reported(tmp_path: Path) -> None:
+# What a user writes in a first script: no function, no guard, a class of its own.
+SCRIPT = """
+import h3sim
+from h3sim.schedulers import RoundRobinScheduler
+
+class Mine(RoundRobinScheduler):
+    pass
+
+results = h3sim.sweep(["davies-meenan"], scheduler=["fifo", Mine], seeds=3, workers=2)
+print([(row["scheme"], row["seed"]) for row in results], *results.errors)
+"""
+
+
+@pytest.mark.parametrize("is_piped", [False, True])
+def test_a_script_without_a_main_guard_runs_on_workers(tmp_path: Path, is_piped: bool) -> None:
     script = tmp_path / "script.py"
-    script.write_text(
-        "import h3sim\n"
-        "h3sim.sweep('davies-meenan', schemes='rr', seeds=9, executor='processes', workers=2)\n",
-        encoding="utf-8",
+    script.write_text(SCRIPT, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-" if is_piped else str(script)],
+        input=SCRIPT if is_piped else None,
+        capture_output=True,
+        text=True,
+        timeout=HANG_S,
+        check=False,
+    )
+    assert done.stderr == ""
+    expected = [(name, seed) for name in ("fifo", "Mine") for seed in range(3)]
+    assert done.stdout == f"{expected}\n"
+
+
+def test_workers_that_cannot_start_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    class NeverStarting(WorkerPool):
+        workers = 2
+
+        def submit(self, function: Any, *arguments: Any) -> Future[Any]:
+            future: Future[Any] = Future()
+            future.set_exception(BrokenExecutor())
+            return future
+
+        def renew(self) -> bool:
+            return True
+
+    monkeypatch.setattr(runner, "pool_of", lambda *_, **__: NeverStarting())
+    with pytest.raises(InputError, match="workers die while starting"):
+        stood_in(standins.reported).run(executor="processes", workers=2)
+
+
+def test_processes_are_as_many_as_the_cores_that_may_be_used() -> None:
+    """What `taskset`, a container or a cluster leaves of a large machine."""
+    code = (
+        "import os; from h3sim.study.runner import worker_count\n"
+        "os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])\n"
+        "print(worker_count(None), worker_count(7))"
     )
     done = subprocess.run(
-        [sys.executable, str(script)], capture_output=True, text=True, timeout=HANG_S, check=False
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=HANG_S, check=True
     )
-    assert done.returncode == 1
-    assert "call it under `if __name__ == '__main__':`" in done.stderr
+    assert done.stdout == "1 7\n"
 
 
-def test_processes_are_as_many_as_the_cores_that_may_be_used(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """What a container leaves of a large machine; on systems that do not tell, all cores."""
-    monkeypatch.setattr(os, "cpu_count", lambda: 64)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3, 5}, raising=False)
-    assert (worker_count(None), worker_count(7)) == (2, 7)
-    assert pool_of("processes", None, is_small=False).workers == 2
-    monkeypatch.delattr(os, "sched_getaffinity")
-    assert worker_count(None) == 64
-
-
-def test_on_windows_there_are_no_more_processes_than_a_pool_takes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """`ProcessPoolExecutor` refuses more than 61 there, with a ValueError."""
-    monkeypatch.setattr(os, "cpu_count", lambda: 128)
-    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
-    monkeypatch.setattr(sys, "platform", "win32")
-    assert (worker_count(None), worker_count(7), worker_count(100)) == (61, 7, 61)
+def test_no_more_processes_start_than_there_are_loads() -> None:
+    results = stood_in(standins.reported, 1).run(executor="processes", workers=5000)
+    assert results.counts == (0, 2, 0)

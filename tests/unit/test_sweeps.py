@@ -21,6 +21,7 @@ from h3sim.values.errors import (
 )
 from h3sim.values.notebook import in_notebook
 from tests.helpers import page_of
+from tests.standins import standing_in
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -146,7 +147,7 @@ def test_unknown_names_are_reported_with_those_spelt_alike() -> None:
     with pytest.raises(UnknownNameError, match="4g"):
         sweep(PAGE, network=["4gg"])
     with pytest.raises(UnknownOptionError):
-        sweep(PAGE, bandwidth=[5])
+        sweep(PAGE, bandwidth=[5])  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize(
@@ -241,8 +242,7 @@ def test_a_load_that_fails_is_reported_and_the_others_stand() -> None:
             raise SystemExit("enough")
         return {"scheme": cell.scheme.name, "seed": cell.seed}
 
-    study.stand_in = stand_in
-    results = study.run(executor="serial")
+    results = standing_in(study, stand_in).run(executor="serial")
     assert results.counts == (0, 2, 2)
     assert [row["scheme"] for row in results] == ["rr", "rr"]
     assert results.errors == [f"page, fifo, seed {n}: SystemExit: enough" for n in range(2)]
@@ -256,8 +256,7 @@ def test_a_load_that_takes_too_long_is_ended() -> None:
         while True:
             pass
 
-    study.stand_in = hang  # type: ignore[assignment]
-    results = study.run(executor="serial")
+    results = standing_in(study, hang).run(executor="serial")
     assert results.counts.failed == 1
     assert "took longer than 0.05 s" in results.errors[0]
 

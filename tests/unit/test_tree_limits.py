@@ -63,7 +63,7 @@ class TestPlaceholders:
     def test_the_limit_is_in_the_json_of_the_load(self) -> None:
         load = replay(FIREFOX, "firefox-h2", max_placeholders=2)
         assert load.configuration["max_placeholders"] == 2
-        assert h3sim.study.load_from_dict(load.to_dict()).run().trace == load.trace
+        assert h3sim.export.load_from_dict(load.to_dict()).run().trace == load.trace
 
 
 class TestRetention:

@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import Any
 
 from h3sim.importers.chromium.browser import ChromiumError, DevTools, ProtocolEvent
-from h3sim.importers.css import HEIGHT_PX, WIDTH_PX
+from h3sim.importers.media_queries import HEIGHT_PX, WIDTH_PX
 from h3sim.page import ImageFormat
 from h3sim.values.units import MS_PER_S
 

@@ -24,13 +24,20 @@ from h3sim.importers.chromium.browser import ChromiumError, find_chromium, runni
 from h3sim.importers.chromium.navigation import Navigation, Timeouts, visit
 from h3sim.importers.chromium.web_server import COMPRESSIONS, Site, address_of, served
 from h3sim.importers.content_encoding import WireOffsets
-from h3sim.importers.css import BOLD, HEIGHT_PX, NORMAL, WIDTH_PX, nearest_weights
+from h3sim.importers.css import BOLD, NORMAL, nearest_weights
 from h3sim.importers.formats.chrome_trace import WORKED_ON, CpuTime, task_of, work_of
 from h3sim.importers.formats.devtools import NetworkEvents, RecordedExchange, join_redirects
 from h3sim.importers.html import Reference, read_markup, scan
+from h3sim.importers.media_queries import HEIGHT_PX, WIDTH_PX
 from h3sim.importers.page_assembly import assemble
-from h3sim.importers.recorded_request import REDIRECTS, Recording, Trigger, visible_rectangles
-from h3sim.importers.request_fields import address, kind_of, without_fragment
+from h3sim.importers.recorded_request import (
+    REDIRECTS,
+    Recording,
+    Trigger,
+    kind_of,
+    visible_rectangles,
+)
+from h3sim.importers.request_fields import address, without_fragment
 from h3sim.importers.source import Fields
 from h3sim.page import FLAGS, FontDisplay, Kind, Page, Rectangle, Resource, TriggerEvent
 from h3sim.schema import shown_path

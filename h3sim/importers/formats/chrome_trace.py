@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.importers.formats.devtools import NetworkEvents, RecordedExchange, join_redirects
 from h3sim.importers.formats.har import started_at
-from h3sim.importers.recorded_request import SizeSource, visible_rectangles
-from h3sim.importers.request_fields import kind_of, without_fragment
+from h3sim.importers.recorded_request import SizeSource, kind_of, visible_rectangles
+from h3sim.importers.request_fields import without_fragment
 from h3sim.importers.source import Fields, JsonPart
 from h3sim.page import Kind, Rectangle
 from h3sim.page.recording import MAX_PX

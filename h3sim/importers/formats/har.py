@@ -30,13 +30,13 @@ from h3sim.importers.recorded_request import (
     SizeSource,
     by_time,
     first_size,
+    kind_of,
     level_of,
 )
 from h3sim.importers.request_fields import (
     NO_BODY,
     NOT_MODIFIED,
     joined,
-    kind_of,
     kind_of_word,
     length_of,
     plain_mime,

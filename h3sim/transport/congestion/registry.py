@@ -109,8 +109,8 @@ class CheckedController(CongestionController):
     ...     congestion_window, ssthresh = 0, None
     >>> CheckedController(Closed(), name="closed", packet_bytes=1200)
     Traceback (most recent call last):
-    h3sim.values.errors.ControllerError: the controller 'closed' sets congestion_window to 0 when it is \
-made; it must be a whole number of bytes, at least 1,200 (a packet) and below 2^64
+    h3sim.values.errors.ControllerError: the controller 'closed' sets congestion_window to 0 when \
+it is made; it must be a whole number of bytes, at least 1,200 (a packet) and below 2^64
     """
 
     def __init__(self, controller: CongestionController, *, name: str, packet_bytes: int) -> None:

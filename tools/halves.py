@@ -1,0 +1,142 @@
+"""What docs/schemes.md says of clients, servers and their pairs, from their files."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import TYPE_CHECKING
+
+import h3sim
+from h3sim import catalog
+from h3sim.schema.fields import write_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from h3sim.schemes import Client, Rule, Server, SignalClass, SignalTable
+
+__all__ = ["clients", "pairs", "servers"]
+
+_FLAGS = {
+    ("in_head", True): "in the head",
+    ("in_head", False): "not in the head",
+    ("async", True): "async",
+    ("async", False): "not async",
+    ("defer", True): "deferred",
+    ("defer", False): "not deferred",
+    ("preload", True): "preloaded",
+    ("module", True): "a module",
+    ("render_blocking", True): "render-blocking",
+    ("other_media", True): "for other media",
+    ("after_first_image", True): "after the first image",
+    ("after_first_image", False): "not after the first image",
+}
+_SIGNALS = {"eps": "RFC 9218", "tree": "RFC 7540", "buckets": "bucket", "strict": "strict priority"}
+_DESCRIBED = ("name", "title", "version", "date", "source", "notes", "caveat")
+
+
+def clients() -> str:
+    """Return a section per client: its classes, and how it signals each."""
+    return "\n".join("\n".join(_client(client)) for client in catalog.list_clients())
+
+
+def servers() -> str:
+    """Return a section per server: what it reads, and its settings."""
+    return "\n".join("\n".join(_server(server)) for server in catalog.list_servers())
+
+
+def pairs() -> Iterator[tuple[str, ...]]:
+    """Yield a row for each scheme that names its halves."""
+    yield "scheme", "client", "server", "but"
+    for scheme in h3sim.list_schemes():
+        document = tomllib.loads(catalog.text_of("scheme", scheme.name))
+        client, server = document.pop("client", None), document.pop("server", None)
+        if client is None or server is None:
+            continue
+        left_out = {"format", *_DESCRIBED}
+        own = [f"`{key} = {_value(document[key])}`" for key in document if key not in left_out]
+        yield (
+            f"`{scheme.name}`",
+            _link("client", client),
+            _link("server", server),
+            ", ".join(own),
+        )
+
+
+def _value(value: object) -> str:
+    return str(value).replace("'", '"').replace("False", "false").replace("True", "true")
+
+
+def _link(half: str, name: str) -> str:
+    known = {each.name for each in getattr(catalog, f"list_{half}s")()}
+    return f"[{name}](#{half}-{name})" if name in known else f"[{name}](#{name})"
+
+
+def _described(half: str, value: Client | Server) -> Iterator[str]:
+    yield f"### {half} {value.name}\n"
+    text = f"{value.title}. Version: {value.version}; read {value.date}. {value.notes}".rstrip()
+    yield f"{text}\n"
+    if value.caveat:
+        yield f"**Caveat:** {value.caveat}.\n"
+
+
+def _client(client: Client) -> Iterator[str]:
+    yield from _described("client", client)
+    for key, table in client.tables.items():
+        yield from _about_table(key, table)
+    if client.rules:
+        heads = [_SIGNALS[key] for key in client.tables]
+        yield f"| resource | class | {' | '.join(heads)} |"
+        yield f"|{'---|' * (2 + len(heads))}"
+        for rule in client.rules:
+            yield _row(client, _words(rule), rule.class_name)
+        yield _row(client, "anything else", client.otherwise) + "\n"
+    yield f"Source: {client.source}.\n"
+
+
+def _about_table(key: str, table: SignalTable) -> Iterator[str]:
+    if table.placeholders:
+        yield "| placeholder | under | weight |\n|---|---|---|"
+        for holder in table.placeholders:
+            under = f"`{holder.parent}`" if holder.parent else "the root"
+            yield f"| `{holder.name}` | {under} | {holder.weight} |"
+        yield ""
+    changed = ", ".join(f"`{each}`" for each in table.updates) or "none"
+    over = "" if table.http2_updates else "; over HTTP/2 it sends none"
+    yield f"Changes of open requests that it sends over {_SIGNALS[key]}: {changed}{over}.\n"
+
+
+def _row(client: Client, words: str, class_name: str) -> str:
+    said = []
+    for key, table in client.tables.items():
+        name = table.signal_names[class_name]
+        (entry,) = (each for each in table.classes if each.name == name)
+        said.append(_signal(key, entry))
+    return f"| {words} | `{class_name}` | {' | '.join(said)} |"
+
+
+def _signal(key: str, entry: SignalClass) -> str:
+    if key == "eps":
+        return f"urgency {entry.urgency}{', incremental' if entry.incremental else ''}"
+    under = f" under `{entry.group}`" if entry.group else ""
+    chain = ", in the chain" if entry.arrangement.value != "siblings" else ""
+    return f"weight {entry.weight}{under}{chain}"
+
+
+def _words(rule: Rule) -> str:
+    kinds = " or ".join(kind.value for kind in rule.kinds)
+    words = [kinds or ("the main document" if rule.root else "anything")]
+    words += [_FLAGS[flag] for flag in rule.flags]
+    words += [" or ".join(rule.any_of)] if rule.any_of else []
+    words += [f"fetchpriority {rule.fetchpriority.value}"] if rule.fetchpriority else []
+    words += ["shown by layout"] if rule.visible else []
+    words += ["in a tab in the background"] if rule.hidden else []
+    words += [f"one of the first {rule.first_images}"] if rule.first_images else []
+    return ", ".join(words)
+
+
+def _server(server: Server) -> Iterator[str]:
+    yield from _described("server", server)
+    table = write_table(server)
+    settings = [f"`{key} = {_value(table[key])}`" for key in table if key not in _DESCRIBED]
+    yield f"{', '.join(settings)}.\n"
+    yield f"Source: {server.source}.\n"
