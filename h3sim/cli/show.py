@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import sys
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -329,8 +330,8 @@ def _resolve_kind(options: Options) -> None:
     name = options.what
     names = {kind: _names_of(kind) for kind in _SHOWABLE_TYPES}
     kinds = [kind for kind in _SHOWABLE_TYPES if name in names[kind]]
-    if "scheme" in kinds:
-        kinds = [kind for kind in kinds if kind not in _HALVES]
+    halves = [kind for kind in kinds if kind in _HALVES] if "scheme" in kinds else []
+    kinds = [kind for kind in kinds if kind not in halves]
     if len(kinds) > 1:
         commands = " or ".join(f"`h3sim show {kind} {name}`" for kind in kinds)
         message = f"is the name of {' and of '.join(f'a {kind}' for kind in kinds)}: use {commands}"
@@ -340,6 +341,9 @@ def _resolve_kind(options: Options) -> None:
         kind = "shipped " + ", ".join(_SHOWABLE_TYPES[:-1]) + f" or {_SHOWABLE_TYPES[-1]}"
         raise UnknownNameError(kind, name, every, "h3sim list WHAT")
     options.what, options.name = kinds[0], name
+    if halves:
+        others = " and ".join(f"a {kind} (`h3sim show {kind} {name}`)" for kind in halves)
+        print(f"h3sim show: this is the scheme; {name} is also {others}", file=sys.stderr)
 
 
 def _check_form(options: Options) -> None:

@@ -159,3 +159,14 @@ def test_a_profile_can_be_changed() -> None:
         default.with_(beta=3)
     with pytest.raises(UnknownNameError, match="no controller is called 'nope'"):
         default.with_(cc="nope")
+
+
+def test_a_scheme_shown_by_its_name_alone_names_the_client_that_has_it_too(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["show", "firefox"]) == 0
+    shown, said = capsys.readouterr()
+    assert shown.startswith("firefox: ")
+    assert "h3sim show client firefox" in said
+    assert main(["show", "rr"]) == 0
+    assert capsys.readouterr().err == ""
