@@ -9,15 +9,17 @@ controller, header codec and scheme, and the version of h3sim.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from h3sim.load.network_path import NETWORK_WITHOUT_RECORDING
 from h3sim.page.recording import RECORDED_NETWORK
 from h3sim.schema import format_value
+from h3sim.study.columns import Columns, Row
 from h3sim.values.errors import InputError, ValidationIssue
 
-Row: TypeAlias = Mapping[str, Any]
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
 LOAD_COLUMNS = ("page", "scheme", "seed")
 """Columns that rows need so that loads can be paired."""
 AVERAGED = ("page", "seed")
@@ -110,8 +112,22 @@ decides which of several columns that determine each other is the axis.
 """
 
 
+def columns_of(
+    rows: Iterable[Row] | Columns, *names: object, axes: Sequence[str] | None = None
+) -> Columns:
+    """Return the columns of *rows* that pairing needs, and those called *names*.
+
+    The axes are those of the rows, if they have any; columns are returned as they are.
+    """
+    if isinstance(rows, Columns):
+        return rows
+    own_axes = tuple(getattr(rows, "axes", ()) if axes is None else axes)
+    wanted = (name for name in names if isinstance(name, str))
+    return Columns.read(rows, (*own_axes, *DETERMINED_BY, *wanted), axes=own_axes)
+
+
 def varying(
-    rows: Iterable[Row], axes: Sequence[str] = (), *, over: str | None = None
+    rows: Iterable[Row] | Columns, axes: Sequence[str] = (), *, over: str | None = None
 ) -> tuple[str, ...]:
     """Return the columns in which loads differ: the declared *axes* that vary, then any others.
 
@@ -122,16 +138,14 @@ def varying(
     >>> varying([rr, rr | {"scheme": "fifo", "network": "dsl", "rtt_ms": 20}], ["scheme"])
     ('scheme', 'network')
     """
+    columns = columns_of(rows, *axes, over)
     names = tuple(dict.fromkeys((*axes, *DETERMINED_BY)))
-    # Seeds are counted apart, so that far fewer combinations than rows are kept.
-    settings = [name for name in names if name != "seed"]
-    seeds, combinations = set(), set()
-    for row in rows:
-        seeds.add(row.get("seed"))
-        combinations.add(tuple(row.get(name) for name in settings))
-    distinct = [dict(zip(settings, values, strict=True)) for values in combinations]
-    varied = {name for name in settings if len({row[name] for row in distinct}) > 1}
-    varied |= {"seed"} if len(seeds) > 1 else set()
+    varied = {name for name in names if not columns.is_constant(name)}
+    # Without seeds there are far fewer combinations than rows.
+    settings = [name for name in names if name in varied and name != "seed"]
+    same = columns.constants()
+    combinations = dict.fromkeys(columns.tuples(settings))
+    distinct = [{**same, **dict(zip(settings, own, strict=True))} for own in combinations]
     # What follows from the compared axis is no difference besides it.
     found = [name for name in dict.fromkeys((*axes, over)) if name in varied]
     explained = {_CONSTANT_RATE, *found, *(name for name in names if name not in varied)}
@@ -193,21 +207,19 @@ _MAX_DESCRIBED_NAMES = 3
 _UNKNOWN_VERSION = "at least one of them unknown: rows of an older h3sim have no digest"
 
 
-def describe_columns(names: Iterable[str], rows: Iterable[Row]) -> list[str]:
-    """Return what differs among *rows* in the columns *names*, in words where these are digests.
+def describe_columns(names: Iterable[str], columns: Columns) -> list[str]:
+    """Return what differs among rows in the columns *names*, in words where these are digests.
 
     >>> rows = [{"network": "4g", "network_digest": digest} for digest in ("a1", "b2")]
-    >>> describe_columns(["loss", "network_digest"], rows)
+    >>> describe_columns(["loss", "network_digest"], columns_of(rows))
     ['loss', 'the network 4g (network_digest: 2 versions of it)']
     """
     names = list(names)
     versions: dict[tuple[str, Any], set[Any]] = {}
-    digests = [name for name in names if name in _NAMED_BY_DIGEST]
-    for row in rows if digests else ():
-        for name in digests:
-            versions.setdefault((name, row.get(_NAMED_BY_DIGEST[name][0])), set()).add(
-                row.get(name)
-            )
+    for digest in names:
+        if digest in _NAMED_BY_DIGEST:
+            for of, own in columns.tuples([_NAMED_BY_DIGEST[digest][0], digest]):
+                versions.setdefault((digest, of), set()).add(own)
     return [
         text
         for name in names
@@ -232,7 +244,7 @@ NAME_POOLED = "name what is averaged over in pool=, or filter"
 
 
 def check_pooled(
-    rows: Iterable[Row],
+    rows: Iterable[Row] | Columns,
     differing: Sequence[str],
     *,
     named: Iterable[str],
@@ -249,31 +261,27 @@ def check_pooled(
     refused = [name for name in differing if name not in (*AVERAGED, *named)]
     messages = [_REMEDIES[name] for name in refused if name in _REMEDIES]
     if others := [name for name in refused if name not in _REMEDIES]:
-        differences = ", ".join(describe_columns(others, rows))
+        differences = ", ".join(describe_columns(others, columns_of(rows)))
         messages.insert(0, f"the loads differ in {differences}, too: {remedy}")
     if messages:
         raise InputError(ValidationIssue(key=key, message=message) for message in messages)
 
 
-def distinct_rows(
-    rows: Iterable[Row], key: Sequence[str], value: str
-) -> Iterator[tuple[Row, tuple[Any, ...]]]:
-    """Yield the rows that have *value*, each load once, with its values of the columns *key*.
+def distinct_loads(
+    columns: Columns, key: Sequence[str], value: str
+) -> dict[tuple[Any, ...], tuple[Any, int]]:
+    """Return the *value* of each load that has it, and the hash of its other metrics.
+
+    Loads are found by their values of the columns *key*, in the order of the rows.
 
     Raises:
         InputError: if loads that agree in *key* have different values.
     """
-    seen: dict[tuple[Any, ...], Any] = {}
-    for row in rows:
-        own = row.get(value)
-        if own is None:
-            continue
-        where = tuple(row.get(name) for name in key)
-        if where not in seen:
-            seen[where] = own
-            yield row, where
-        elif seen[where] != own:
-            raise InputError([_ambiguous_issue(row, key)])
+    loads: dict[tuple[Any, ...], tuple[Any, int]] = {}
+    for where, own, others in zip(columns.tuples(key), columns[value], columns.others, strict=True):
+        if own is not None and loads.setdefault(where, (own, others))[0] != own:
+            raise InputError([_ambiguous_issue(dict(zip(key, where, strict=True)), key)])
+    return loads
 
 
 def _ambiguous_issue(row: Row, key: Sequence[str]) -> ValidationIssue:
@@ -287,37 +295,31 @@ def _ambiguous_issue(row: Row, key: Sequence[str]) -> ValidationIssue:
 
 
 def reason_without_pairs(
-    rows: Iterable[Row], key: Sequence[str], over: str, baseline: Any, value: str
+    columns: Columns, key: Sequence[str], over: str, baseline: Any, value: str
 ) -> str:
     """Return why no load has a partner of the *baseline* that agrees in the columns *key*.
 
     >>> rows = [{"scheme": "rr", "loss": 0, "ms": 1}, {"scheme": "x", "loss": 0.1, "ms": 2}]
-    >>> reason_without_pairs(rows, ["loss"], "scheme", "rr", "ms")
+    >>> reason_without_pairs(columns_of(rows, "ms"), ["loss"], "scheme", "rr", "ms")
     'no load has ms together with one of rr: they never agree in loss'
     """
-    sides: dict[bool, list[Row]] = {True: [], False: []}
-    for row in rows:
-        if row.get(value) is not None:
-            sides[row.get(over) == baseline].append(row)
     level = baseline if over == "scheme" else f"{over} {baseline}"
     reason = f"no load has {value} together with one of {level}"
-    if not sides[True] or not sides[False]:
+    known = columns.take([at for at, own in enumerate(columns[value]) if own is not None])
+    sides = {
+        is_baseline: known.take(
+            [at for at, own in enumerate(known[over]) if (own == baseline) == is_baseline]
+        )
+        for is_baseline in (True, False)
+    }
+    if not all(sides.values()):
         return reason
     apart = [
-        name
-        for name in key
-        if not {row.get(name) for row in sides[True]} & {row.get(name) for row in sides[False]}
+        name for name in key if not {*sides[True].distinct(name)} & {*sides[False].distinct(name)}
     ]
     if not apart:
         return reason
-    differences = describe_columns(apart, [*sides[True], *sides[False]])
-    return f"{reason}: they never agree in {', '.join(differences)}"
-
-
-def outcome_of(row: Row, axes: Iterable[str]) -> int:
-    """Return a hash of all metrics of a load, for comparisons within this process."""
-    settings = {*DETERMINED_BY, *axes}
-    return hash(tuple((name, row[name]) for name in row if name not in settings))
+    return f"{reason}: they never agree in {', '.join(describe_columns(apart, known))}"
 
 
 # Rows of several studies together

@@ -368,11 +368,24 @@ def row_problem(row: Row) -> str | None:
     for name, kinds in _TEXT_COLUMNS.items():
         if not isinstance(row.get(name, ""), kinds):
             return f"{name}: must be text, is {format_value(row[name])}"
+    if _are_finite_numbers(filter(None, map(row.get, _METRIC_COLUMNS))):
+        return None
     for name in _METRIC_COLUMNS:
         value = row.get(name)
         if isinstance(value, str) or (isinstance(value, float) and not math.isfinite(value)):
             return f"{name}: must be a number, is {format_value(value)}"
     return None
+
+
+def _are_finite_numbers(values: Iterable[Any]) -> bool:
+    """Return whether *values* surely are finite numbers, which is far faster than to look at each.
+
+    False, too, if only their sum is infinite.
+    """
+    try:
+        return math.isfinite(sum(values))
+    except (TypeError, OverflowError):
+        return False
 
 
 def is_row_of(columns: Mapping[str, Any], text: str | None, *, figures: Iterable[str] = ()) -> bool:

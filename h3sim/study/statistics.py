@@ -18,7 +18,8 @@ from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments
 from h3sim.schema.errors import is_quantity, plain_number
 from h3sim.schema.values import Choice, ListOf, OrNone, Scalar, Text
 from h3sim.study import pairing
-from h3sim.study.pairing import LOAD_COLUMNS
+from h3sim.study.columns import Columns
+from h3sim.study.pairing import LOAD_COLUMNS, columns_of
 from h3sim.study.rows import StudyRows, no_column
 from h3sim.trace import Rows
 from h3sim.values.errors import InputError, NothingToMeasureError, ValidationIssue, needing_extra
@@ -233,8 +234,11 @@ def how_of(value: str, how: How | None) -> How:
     return how or ("difference" if value in _CAN_BE_ZERO else "ratio")
 
 
+RowsOrColumns: TypeAlias = StudyRows | Columns
+
+
 def check_columns(
-    results: StudyRows, *, value: object, baseline: object = None, over: str = _SCHEME
+    results: RowsOrColumns, *, value: object, baseline: object = None, over: str = _SCHEME
 ) -> None:
     """Refuse a *value* that is not a numeric column, and a *baseline* that column *over* lacks.
 
@@ -245,18 +249,19 @@ def check_columns(
     check_arguments(
         InputError, value=(Text(), value), baseline=(baseline_type, baseline), over=(Text(), over)
     )
-    columns = results.columns
+    table = columns_of(results, value, over)
+    columns = table.names
     problems = []
     if value not in columns:
         problems.append(ValidationIssue(key="value", message=no_column(value, columns)))
-    elif not all(isinstance(row.get(value), int | float | None) for row in results):
+    elif not all(isinstance(own, int | float | None) for own in table[str(value)]):
         problems.append(ValidationIssue(key="value", message=f"{value} is not a numeric column"))
     if lacking := [name for name in LOAD_COLUMNS if columns and name not in columns]:
         message = f"lack the columns {', '.join(lacking)}, so that loads cannot be paired"
         problems.append(ValidationIssue(key="rows", message=message))
     elif columns and over not in columns:
         problems.append(ValidationIssue(key="over", message=no_column(over, columns)))
-    elif baseline is not None and baseline not in (known := dict.fromkeys(results.column(over))):
+    elif baseline is not None and baseline not in (known := table.distinct(over)):
         message = f"no load has {over} {format_value(baseline)}"
         if over != _SCHEME:
             message += f"; there are {', '.join(map(format_value, known))}"
@@ -264,7 +269,7 @@ def check_columns(
     refuse(problems)
 
 
-def pairs_by_scheme(results: StudyRows, baseline: str, value: str) -> dict[str, list[Pair]]:
+def pairs_by_scheme(results: RowsOrColumns, baseline: str, value: str) -> dict[str, list[Pair]]:
     """Return the pairs of each scheme that have a ratio, as `pairs_over`.
 
     Raises:
@@ -274,7 +279,9 @@ def pairs_by_scheme(results: StudyRows, baseline: str, value: str) -> dict[str, 
     return {scheme: with_ratios(own, scheme, value) for scheme, own in pairs.items()}
 
 
-def pairs_over(results: StudyRows, over: str, baseline: Any, value: str) -> dict[Any, list[Pair]]:
+def pairs_over(
+    results: RowsOrColumns, over: str, baseline: Any, value: str
+) -> dict[Any, list[Pair]]:
     """Return the pairs of each value of *over*, including those of the baseline, in row order.
 
     The two loads of a pair agree in everything but *over*: page and its digest, every setting, seed
@@ -285,16 +292,12 @@ def pairs_over(results: StudyRows, over: str, baseline: Any, value: str) -> dict
             everything.
         NothingToMeasureError: if no load of another value of *over* has a partner.
     """
-    check_columns(results, baseline=baseline, value=value, over=over)
-    rows = list(results)
-    found = pairing.varying(rows, results.axes, over=over)
+    columns = columns_of(results, value, over)
+    check_columns(columns, baseline=baseline, value=value, over=over)
+    found = pairing.varying(columns, columns.axes, over=over)
     # Page and seed are no axes of studies that have only one, but always columns.
     shared = [name for name in dict.fromkeys(("page", *found, "seed")) if name != over]
-    key = [over, *shared]
-    loads = {
-        where: (row[value], pairing.outcome_of(row, results.axes))
-        for row, where in pairing.distinct_rows(rows, key, value)
-    }
+    loads = pairing.distinct_loads(columns, [over, *shared], value)
     pairs: dict[Any, list[Pair]] = {}
     for (level, *where), (own, outcome) in loads.items():
         if (baseline, *where) in loads:
@@ -306,7 +309,7 @@ def pairs_over(results: StudyRows, over: str, baseline: Any, value: str) -> dict
             pairs.setdefault(level, []).append(pair)
     if not set(pairs) - {baseline} and len({level for level, *_ in loads}) > 1:
         raise NothingToMeasureError(
-            pairing.reason_without_pairs(rows, shared, over, baseline, value)
+            pairing.reason_without_pairs(columns, shared, over, baseline, value)
         )
     return pairs
 
@@ -341,8 +344,9 @@ def differences_by_scheme(
         InputError: as `pairs_over`.
         NothingToMeasureError: as `pairs_over`.
     """
-    pairs = pairs_over(results, _SCHEME, baseline, value)
-    by_seed = len(set(results.column("page"))) == 1
+    columns = columns_of(results, value)
+    pairs = pairs_over(columns, _SCHEME, baseline, value)
+    by_seed = columns.is_constant("page")
     return {
         scheme: {
             name: math.fsum(pair.difference for pair in cluster) / len(cluster)
@@ -538,12 +542,13 @@ def compare_schemes(
         NothingToMeasureError: if no pair has the value.
         MissingExtraError: if scipy is not installed.
     """
+    columns = columns_of(results, value)
     with ErrorCollector() as errors:
         interval_of = errors.collect("", lambda: _interval(confidence, interval, seed, how))
-        errors.collect("", lambda: check_pooled(results, over=_SCHEME, pool=pool, **_OF_TABLES))
-        errors.collect("", lambda: check_columns(results, value=value, baseline=baseline))
-    pairs = pairs_over(results, _SCHEME, baseline, value)
-    by_seed = len(set(results.column("page"))) == 1
+        errors.collect("", lambda: check_pooled(columns, over=_SCHEME, pool=pool, **_OF_TABLES))
+        errors.collect("", lambda: check_columns(columns, value=value, baseline=baseline))
+    pairs = pairs_over(columns, _SCHEME, baseline, value)
+    by_seed = columns.is_constant("page")
     row_of = _row_function(value, how, interval_of, by_seed=by_seed)
     with ErrorCollector() as errors:
         rows = [
@@ -564,7 +569,7 @@ _OF_TABLES = {
 
 
 def check_pooled(
-    results: StudyRows,
+    results: RowsOrColumns,
     *,
     over: str,
     by: Sequence[str] = (),
@@ -578,7 +583,8 @@ def check_pooled(
         InputError: listing the other columns in which the loads differ, and unknown columns.
     """
     check_arguments(InputError, by=(_COLUMN_NAMES, by), pool=(_COLUMN_NAMES, pool))
-    columns = results.columns
+    table = columns_of(results, over)
+    columns = table.names
     refuse(
         ValidationIssue(key=key, message=no_column(name, columns))
         for key, names in (("by", by), ("pool", pool))
@@ -586,8 +592,8 @@ def check_pooled(
         if columns and name not in columns
     )
     pairing.check_pooled(
-        results,
-        pairing.varying(results, results.axes, over=over),
+        table,
+        pairing.varying(table, table.axes, over=over),
         named=(over, *by, *pool),
         key=key,
         remedy=remedy,
@@ -625,22 +631,23 @@ def compare_over(
         NothingToMeasureError: if no pair has the value.
         MissingExtraError: if scipy is not installed.
     """
+    columns = columns_of(results, value, over, *by)
     with ErrorCollector() as errors:
         interval_of = errors.collect("", lambda: _interval(confidence, interval, seed, how))
         errors.collect("", lambda: _check_over(over))
         errors.collect(
-            "", lambda: check_columns(results, value=value, baseline=baseline, over=over)
+            "", lambda: check_columns(columns, value=value, baseline=baseline, over=over)
         )
         if isinstance(over, str):
             errors.collect(
-                "", lambda: check_pooled(results, over=over, by=by, pool=pool, **_OF_TABLES)
+                "", lambda: check_pooled(columns, over=over, by=by, pool=pool, **_OF_TABLES)
             )
-    groups = results.group(*by) if by else {(): results}
+    groups = columns.group(by) if by else {(): columns}
     rows: list[Any] = []
     reasons: list[str] = []
     with ErrorCollector() as errors:
         for key, some in groups.items():
-            if baseline not in some.column(over):
+            if baseline not in some.distinct(over):
                 continue
             setting = _setting_text(by, key)
             found = partial(_contrasts, setting, some, over, baseline, value, how, interval_of)
@@ -666,7 +673,7 @@ def _setting_text(by: Sequence[str], key: Sequence[Any]) -> str:
 
 def _contrasts(
     setting: str,
-    results: StudyRows,
+    columns: Columns,
     over: str,
     baseline: Any,
     value: str,
@@ -674,13 +681,13 @@ def _contrasts(
     interval: IntervalOf,
 ) -> list[ContrastRow | DifferenceContrastRow]:
     """Return the rows of one setting, one for each value except the baseline."""
-    by_seed = over == "page" or len(set(results.column("page"))) == 1
+    by_seed = over == "page" or columns.is_constant("page")
     cluster = "seed" if by_seed else "page"
-    varied = pairing.varying(results, results.axes, over=over)
+    varied = pairing.varying(columns, columns.axes, over=over)
     shared = [name for name in dict.fromkeys(("page", *varied)) if name != over and name in varied]
     row_of = _row_function(value, how, interval, by_seed=by_seed)
     rows: list[ContrastRow | DifferenceContrastRow] = []
-    for level, pairs in pairs_over(results, over, baseline, value).items():
+    for level, pairs in pairs_over(columns, over, baseline, value).items():
         row = None if level == baseline else row_of(str(level), pairs)
         if row is None:
             continue
@@ -915,10 +922,11 @@ def relative_medians(
         NothingToMeasureError: if no load has the value together with one of the baseline.
         MissingExtraError: if scipy is not installed.
     """
+    columns = columns_of(results, value)
     with ErrorCollector() as errors:
         errors.collect("", lambda: check_arguments(InputError, how=(_HOW, how)))
-        errors.collect("", lambda: check_columns(results, baseline=baseline, value=value))
-    settings, groups = _by_setting(results, value)
+        errors.collect("", lambda: check_columns(columns, baseline=baseline, value=value))
+    settings, groups = _by_setting(columns, value)
     kind = how_of(value, how)
     rows = [
         _relative_row(key, settings, scheme, values, by_scheme[baseline], kind)
@@ -927,9 +935,9 @@ def relative_medians(
         for scheme, values in by_scheme.items()
     ]
     n_others = len({row.scheme for row in rows} - {baseline})
-    if not rows or (not n_others and len(set(results.column(_SCHEME))) > 1):
+    if not rows or (not n_others and not columns.is_constant(_SCHEME)):
         key = ("page", *settings)
-        reason = pairing.reason_without_pairs(results, key, _SCHEME, baseline, value)
+        reason = pairing.reason_without_pairs(columns, key, _SCHEME, baseline, value)
         raise NothingToMeasureError(reason)
     n_zero = sum(row.baseline_median <= 0 for row in rows)
     if kind == "ratio" and n_zero > MAX_SHARE_WITHOUT_RATIO * len(rows):
@@ -942,16 +950,15 @@ def relative_medians(
 
 
 def _by_setting(
-    results: StudyRows, value: str
+    columns: Columns, value: str
 ) -> tuple[list[str], dict[tuple[Any, ...], dict[str, list[float]]]]:
     """Return the columns of a setting, and the values of each scheme by page and setting."""
-    varied = pairing.varying(results, results.axes)
+    varied = pairing.varying(columns, columns.axes)
     settings = [name for name in varied if name not in LOAD_COLUMNS]
     groups: dict[tuple[Any, ...], dict[str, list[float]]] = {}
-    key = ["page", *settings, _SCHEME, "seed"]
-    for row, where in pairing.distinct_rows(results, key, value):
-        by_scheme = groups.setdefault(where[:-2], {})
-        by_scheme.setdefault(row[_SCHEME], []).append(row[value])
+    loads = pairing.distinct_loads(columns, ["page", *settings, _SCHEME, "seed"], value)
+    for (*where, scheme, _), (own, _) in loads.items():
+        groups.setdefault(tuple(where), {}).setdefault(scheme, []).append(own)
     return settings, groups
 
 
@@ -1073,12 +1080,13 @@ def mean_ranks(results: StudyRows, *, value: str, level: float, pool: Sequence[s
         NothingToMeasureError: with fewer than three schemes or two blocks.
         MissingExtraError: if scipy is not installed.
     """
+    columns = columns_of(results, value)
     with ErrorCollector() as errors:
-        errors.collect("", lambda: check_columns(results, value=value))
+        errors.collect("", lambda: check_columns(columns, value=value))
         errors.collect("", lambda: check_arguments(InputError, level=(LEVEL, level)))
-        errors.collect("", lambda: check_pooled(results, over=_SCHEME, pool=pool))
+        errors.collect("", lambda: check_pooled(columns, over=_SCHEME, pool=pool))
     stats = scipy_stats()
-    schemes, blocks = _blocks(results, value)
+    schemes, blocks = _blocks(columns, value)
     if len(schemes) < 3 or len(blocks) < 2:
         message = f"ranks need three schemes, and two pages that have {value} with each of them"
         raise NothingToMeasureError(message)
@@ -1106,10 +1114,10 @@ def critical_difference(n_schemes: int, n_blocks: int, level: float) -> float:
     return studentized / math.sqrt(2) * math.sqrt(n_schemes * (n_schemes + 1) / (6 * n_blocks))
 
 
-def _blocks(results: StudyRows, value: str) -> tuple[list[str], list[Sequence[float]]]:
+def _blocks(columns: Columns, value: str) -> tuple[list[str], list[Sequence[float]]]:
     """Return the schemes, and for each block their medians in that order."""
-    schemes = list(dict.fromkeys(results.column(_SCHEME)))
-    _, groups = _by_setting(results, value)
+    schemes = columns.distinct(_SCHEME)
+    _, groups = _by_setting(columns, value)
     return schemes, [
         [median(values_by_scheme[name]) for name in schemes]
         for values_by_scheme in groups.values()
@@ -1183,12 +1191,13 @@ def power_of_schemes(
         NothingToMeasureError: if no scheme has two pairs, so that their variance is unknown.
         MissingExtraError: if scipy is not installed.
     """
+    columns = columns_of(results, value)
     with ErrorCollector() as errors:
         numbers = {"speedup": (_SPEEDUP, speedup), "level": (LEVEL, level), "power": (LEVEL, power)}
         errors.collect("", lambda: check_arguments(InputError, **numbers))
-        errors.collect("", lambda: check_pooled(results, over=_SCHEME, pool=pool))
-        errors.collect("", lambda: check_columns(results, value=value, baseline=baseline))
-    pairs = pairs_by_scheme(results, baseline, value)
+        errors.collect("", lambda: check_pooled(columns, over=_SCHEME, pool=pool))
+        errors.collect("", lambda: check_columns(columns, value=value, baseline=baseline))
+    pairs = pairs_by_scheme(columns, baseline, value)
     shift = abs(math.log(speedup))
     means = {name: _means(own) for name, own in pairs.items() if name != baseline}
     rows = [
