@@ -489,7 +489,7 @@ class StudyPlots:
                 continue
             found = results.correlation(x, y)
             rhos.append(found.rho)
-            face = color if found.p_rho < SIGNIFICANT else "white"
+            face = color if found.p_rho is not None and found.p_rho < SIGNIFICANT else "white"
             ax.bar(position, found.rho, width=0.7, facecolor=face, edgecolor=color, linewidth=1.0)
         ax.axhline(0, color="0.3", linewidth=0.8)
         ax.set_ylim(-1.05, 1.05)

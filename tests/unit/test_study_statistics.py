@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from typing import Any
 
 import pytest
@@ -141,6 +142,23 @@ def test_correlations_are_those_of_scipy() -> None:
     assert found.tau_high == pytest.approx(math.tanh(middle + reach), rel=1e-6)
     with pytest.raises(NothingToMeasureError, match="fewer than three"):
         Results.of(rows[:2]).correlation("x", "y")
+
+
+def test_rows_of_one_page_are_no_independent_evidence_of_a_correlation() -> None:
+    noise = random.Random(1)
+    pages = [(noise.gauss(0, 1), noise.gauss(0, 1)) for _ in range(10)]
+    rows = [
+        {"page": f"p{number}", "seed": seed, "x": x + noise.gauss(0, 0.1), "y": y}
+        for number, (x, y) in enumerate(pages)
+        for seed in range(20)
+    ]
+    found = Results.of(rows).correlation("x", "y")
+    assert (found.n, found.clusters) == (200, 10)
+    few = Results.of([row for row in rows if row["seed"] == 0]).correlation("x", "y")
+    assert found.p_tau == pytest.approx(few.p_tau, abs=0.2)
+    assert found.tau_high - found.tau_low > 0.5 * (few.tau_high - few.tau_low)
+    # What 200 independent rows would have.
+    assert stats.kendalltau(*zip(*((row["x"], row["y"]) for row in rows))).pvalue < found.p_tau / 5
 
 
 def test_what_cannot_be_compared_is_reported() -> None:
