@@ -55,8 +55,23 @@ class ResultsHead:
     )
 
 
+_TEXT_COLUMNS = {
+    *("page", "of", "scheme", "network", "transport", "transport_profile", "cc", "version"),
+    *("queue_discipline", "reorder", "send_buffer_refill", "retransmission_order", "signalling"),
+    *("handshake", "browser", "tight_mode", "paint", "header_compression", "connections"),
+    *("cross_traffic", *(name for name in pairing.DETERMINED_BY if name.endswith("_digest"))),
+}
+"""Settings that are text; all others but switches and the seed are numbers, as metrics are."""
+_SWITCHES = {"ecn", "preload_scanner", "stylesheets_block_parser"}
+_KNOWN_COLUMNS = {*pairing.DETERMINED_BY, *(figure.name for figure in FIGURES)}
+
+
 def _arrow_schema(results: Results) -> Any:
-    """Return the types of the columns, found in a pass over all rows."""
+    """Return types, units and metadata of the columns.
+
+    A known column has the same type in all files, whatever its values are, so that files can be
+    read together. The types of others are found in a pass over all rows.
+    """
     import pyarrow  # lazy: optional dependency
 
     types_by_column: dict[str, set[type]] = {}
@@ -70,10 +85,18 @@ def _arrow_schema(results: Results) -> Any:
         if str in types and len(types) > 1:
             message = f"{name} has text and numbers: a Parquet column has one type"
             raise ResultsError.at("rows", message)
-        # A column with integers and floats has floats, and so has an empty one.
-        column_type = types.pop() if len(types) == 1 else float
-        fields.append((name, arrow_types.get(column_type, pyarrow.float64())))
-    return pyarrow.schema(fields)
+        if name in _KNOWN_COLUMNS:
+            column_type: type = int if name == "seed" else float
+            column_type = str if name in _TEXT_COLUMNS else column_type
+            column_type = bool if name in _SWITCHES else column_type
+        else:
+            # A column with integers and floats has floats, and so has an empty one.
+            column_type = types.pop() if len(types) == 1 else float
+        metadata = {"unit": unit} if (unit := unit_of(name)) else None
+        arrow_type = arrow_types.get(column_type, pyarrow.float64())
+        fields.append(pyarrow.field(name, arrow_type, metadata=metadata))
+    about = {"format": FORMAT, "version": __version__, "axes": list(results.axes)}
+    return pyarrow.schema(fields, metadata={"h3sim": json.dumps(about)})
 
 
 _MAX_SHOWN_ROWS = 10
@@ -238,6 +261,7 @@ class Results(StudyRows, RichDisplay):
                 variable.attrs["units"] = unit
             if name in titles:
                 variable.attrs["long_name"] = titles[str(name)]
+        dataset.attrs |= {"version": __version__}
         return dataset
 
     def to_csv(self, path: str | Path) -> None:
@@ -261,6 +285,9 @@ class Results(StudyRows, RichDisplay):
 
     def to_parquet(self, path: str | Path) -> None:
         """Write the rows as a Parquet file, atomically and in batches.
+
+        A setting or metric has the same type in all files; the key "unit" of a field's metadata is
+        its unit, and "h3sim" of the schema's has version and axes as JSON.
 
         Raises:
             InputError: if the file cannot be written.
