@@ -35,7 +35,7 @@ class Columns:
     ) -> None:
         varied = {name: own for name, own in lists.items() if len({*own}) > 1}
         self._lists = varied
-        same = {name: own[0] for name, own in lists.items() if name not in varied}
+        same = {name: next(iter(own), None) for name, own in lists.items() if name not in varied}
         self._constants = {**constants, **same}
         self.others = others
         """Hash of all columns of each row that are not held, for comparisons in this process."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 STUDIES: list[dict[str, Any]] = [
     {"network": "4g", "browser": "parse", "cc": "cubic"},
-    {"network": "4g", "handshake": "0-rtt", "loss": "1%", "queue_bdp": 1.5, "ecn": True},
+    {"network": "4g", "handshake": "0-rtt", "loss": "1%", "queue_bdp": 1.5},
     {"interval_ms": 0.5, "handshake": False, "reorder": "4:1-3"},
     {
         "network": "cable",
