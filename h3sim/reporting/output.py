@@ -18,12 +18,13 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from h3sim.load import Load
+from h3sim.load.load_config import unknown_option
 from h3sim.reporting.labels import wrapped
 from h3sim.reporting.paper import paper, paper_in
 from h3sim.reporting.style import PAPER_DPI, SMALL, check_figure_style, in_style
 from h3sim.schema import format_value, write_atomically
 from h3sim.schema.arguments import PATH, check_arguments
-from h3sim.values.errors import InputError
+from h3sim.values.errors import InputError, UnknownOptionError
 
 if TYPE_CHECKING:
     import os
@@ -145,15 +146,19 @@ def plot_function(draw: DrawT) -> DrawT:
     """Wrap *draw* so that it draws in h3sim's style, with the options of `FigureStyle`.
 
     Only functions with `**style` that return something are wrapped: those that save a figure pass
-    the style on to the one that draws it. An `ax` that is not axes is refused with an `InputError`.
+    the style on to the one that draws it. An `InputError` refuses an `ax` that is not axes, and
+    unknown options.
     """
     signature = inspect.signature(draw)
     names = [*signature.parameters]
+    known = tuple(dict.fromkeys([*(name for name in names if name != "self"), "style", "width"]))
     if "style" not in names or signature.return_annotation == "None":
         return draw
 
     @functools.wraps(draw)
     def drawing(*given: Any, **options: Any) -> Any:
+        if unknown := [name for name in options if name not in known]:
+            raise UnknownOptionError([unknown_option(name, known) for name in unknown])
         index = names.index("ax") if "ax" in names else len(given)
         ax = given[index] if index < len(given) else options.get("ax")
         if not isinstance(ax, Axes | None):

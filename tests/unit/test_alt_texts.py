@@ -251,6 +251,14 @@ def test_a_figure_for_papers_leaves_the_next_one_as_it_was() -> None:
     assert plots.multiplexing().figure.get_size_inches()[0] == 12
 
 
+@pytest.mark.parametrize("picture", _drawing())
+def test_a_misspelt_option_of_a_figure_is_refused_with_the_nearest(picture: str) -> None:
+    made, name = _drawing()[picture]
+    draw = getattr(_subjects()[made], name)
+    with pytest.raises(InputError, match=r"^styel: .* style"):
+        draw(*GIVEN.get(picture, ()), **OVER.get(picture, {}), styel="paper")
+
+
 def test_a_style_that_does_not_exist_is_refused_with_all_that_is_wrong() -> None:
     plots = _subjects()[LoadPlots]
     with pytest.raises(InputError) as caught:
