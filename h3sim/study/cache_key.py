@@ -113,7 +113,12 @@ class CellKeys:
     def __init__(self, design: Design, model: str) -> None:
         self._design = design
         self._codes = CodeDigests()
-        self._common_digest = digest(model, *design.metrics)
+        columns = (
+            text
+            for name, function in design.columns.items()
+            for text in (name, self._codes.digest_of(function, f"column {name}"))
+        )
+        self._common_digest = digest(model, *design.metrics, *columns)
         self._page_digests = [page_digest(page) for page in design.pages]
         self._scheme_digests = [scheme_digest(scheme, self._codes) for scheme in design.schemes]
         self._setting_digest = lru_cache(maxsize=_MAX_CACHED_DIGESTS)(self._digest_setting)
@@ -152,7 +157,7 @@ class CellKeys:
         return token_hash.hexdigest()
 
     def warnings(self) -> Iterator[str]:
-        """Yield a line for each scheduler and controller whose loads cannot be reused."""
+        """Yield a line for each scheduler, controller and column whose loads are not reused."""
         return self._codes.warnings()
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.load.load_config import LoadConfig
@@ -22,6 +22,7 @@ from h3sim.values.errors import InputError, ValidationIssue, needing_extra
 
 if TYPE_CHECKING:
     from h3sim.headers.base import HeaderLists
+    from h3sim.load import Load
     from h3sim.page import Page
     from h3sim.schemes import Scheme
 
@@ -112,7 +113,8 @@ class Design(Sequence[DesignPoint]):
 
     Schemes share common random numbers: for one page, setting and seed all see the same losses, so
     loads can be compared in pairs. Header lists may take the place of pages; their rows have other
-    columns. *metrics* names additional columns, from `results.figures.ON_DEMAND`.
+    columns. *metrics* names additional columns, from `results.figures.ON_DEMAND`; *columns* are
+    functions of a load, by the name of the column.
     """
 
     pages: tuple[Page | HeaderLists, ...]
@@ -120,6 +122,7 @@ class Design(Sequence[DesignPoint]):
     settings: FactorialDesign
     seeds: Sequence[int]
     metrics: tuple[str, ...] = ()
+    columns: Mapping[str, Callable[[Load], Any]] = field(default_factory=dict)
     listed: tuple[tuple[int, int, int, int], ...] | None = None
     """The loads, by indices of page, setting, scheme and seed; None for all combinations."""
 

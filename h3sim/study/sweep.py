@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Unpack
 
 from h3sim import catalog
 from h3sim.headers.base import HeaderLists
-from h3sim.load import LoadConfig
+from h3sim.load import Load, LoadConfig
 from h3sim.load.figures import FIGURES, ON_DEMAND
 from h3sim.load.load_config import refuse_unknown, unknown_option
 from h3sim.load.network_path import recorded_network
 from h3sim.load.options import SEED, ReorderOption, check_running, refuse
 from h3sim.load.run import HalvesLike, PageLike, SchedulersLike, SchemeLike, add_schedulers, resolve
 from h3sim.page.recording import RECORDED_NETWORK
+from h3sim.schema import format_value
 from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments, shows_fields
 from h3sim.schema.errors import plain_number, plain_values
 from h3sim.schema.values import Choice, Flag, ListOf, Number, OrNone, Text
@@ -41,6 +42,7 @@ from h3sim.study.design import (
     values_of_axis,
 )
 from h3sim.study.header_study import SubjectLike, resolve_swept
+from h3sim.study.pairing import DETERMINED_BY
 from h3sim.study.results import Results
 from h3sim.study.runner import Execution, Runner, split_options, worker_count
 from h3sim.study.statistics import Pair, mean_interval, pairs_by_scheme, ratio_end
@@ -206,7 +208,7 @@ class Study:
 
             return HEADER_FIGURES
         headlines = (figure.name for figure in FIGURES if figure.is_headline)
-        return (*headlines, *self.design.metrics)
+        return (*headlines, *self.design.metrics, *self.design.columns)
 
     def columns(self, index: int) -> dict[str, Any]:
         """Return the values that the row of the load at *index* must have in some columns."""
@@ -278,6 +280,7 @@ def sweep(
     sampling_seed: int = 0,
     resources: bool = False,
     metrics: Sequence[str] = (),
+    columns: Mapping[str, Callable[[Load], Any]] | None = None,
     timeout_s: float | None = None,
     name: str = "",
     retry_failed: bool = False,
@@ -321,6 +324,7 @@ def sweep(
         sampling_seed=sampling_seed,
         resources=resources,
         metrics=metrics,
+        columns=columns,
         timeout_s=timeout_s,
         name=name,
         **axes,
@@ -344,6 +348,7 @@ def load_study(
     sampling_seed: int = 0,
     resources: bool = False,
     metrics: Sequence[str] = (),
+    columns: Mapping[str, Callable[[Load], Any]] | None = None,
     timeout_s: float | None = None,
     name: str = "",
     **axes: Unpack[AxisKeywords],
@@ -358,7 +363,10 @@ def load_study(
     *scheduler* (a class, function, object or name, or a list) joins the schemes,
     with clients that send the *signals* of a scheme (by default none). The schemes are by default
     "marx-2019", or none beside such schedulers. *resources* also keeps one row per resource;
-    *metrics* names columns that take longer to compute, like "multiplexing_interleaving";
+    *metrics* names columns that take longer to compute, like "multiplexing_interleaving"; *columns*
+    are functions from a load to the value of a column, by its name, which ends with its unit:
+    `{"p95_ms": lambda load: ...}`. They run in the workers; their code is followed as that of
+    schedulers is, so that a store reuses what they returned.
     *timeout_s* is the time limit of a load.
 
     Raises:
@@ -374,6 +382,7 @@ def load_study(
     }
     with ErrorCollector() as errors:
         errors.collect("", lambda: _check(**simple))
+        own_columns = errors.collect("", lambda: _own_columns(columns), default={})
         # The defaults let the other arguments be checked as well before the block raises.
         requested = errors.collect(
             "",
@@ -387,12 +396,47 @@ def load_study(
         )
         chosen = errors.collect("", lambda: resolve_seeds(seeds))
         settings = errors.collect("", lambda: _settings(axes, cells, subjects, **sampling_options))
+        errors.collect("", lambda: _check_loads(own_columns, subjects))
     design = Design(
-        pages=tuple(subjects), schemes=tuple(resolved_schemes), settings=settings, seeds=chosen
+        pages=tuple(subjects),
+        schemes=tuple(resolved_schemes),
+        settings=settings,
+        seeds=chosen,
+        columns=own_columns,
     )
     study = Study(design=design, name=name, has_resources=resources, timeout_s=timeout_s)
     study.ask_for(metrics)
     return study
+
+
+def _own_columns(columns: object) -> dict[str, Callable[[Load], Any]]:
+    """Return the functions for columns of the user's own, after checking their names.
+
+    Raises:
+        InputError: if a name is taken or no name, or a value is no function.
+    """
+    columns = {} if columns is None else columns
+    if not isinstance(columns, Mapping):
+        raise InputError.at("columns", f"must be functions by name, is {format_value(columns)}")
+    taken = {*DETERMINED_BY, *(figure.name for figure in FIGURES)}
+    issues = []
+    for name, function in columns.items():
+        if not isinstance(name, str) or not name.isidentifier():
+            message = f"{format_value(name)} is no name of a column: letters, digits and _"
+            issues.append(ValidationIssue(key="columns", message=message))
+        elif name in taken:
+            message = "is a column of every study"
+            issues.append(ValidationIssue(key=f"columns.{name}", message=message))
+        elif not callable(function):
+            message = f"must be a function of a load, is {format_value(function)}"
+            issues.append(ValidationIssue(key=f"columns.{name}", message=message))
+    refuse(issues)
+    return dict(columns)
+
+
+def _check_loads(columns: Mapping[str, object], subjects: Sequence[Page | HeaderLists]) -> None:
+    if columns and any(isinstance(subject, HeaderLists) for subject in subjects):
+        raise InputError.at("columns", "are computed from loads of pages: header lists have none")
 
 
 def _check(**given: Any) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import pickle
 import signal
@@ -24,9 +25,10 @@ from h3sim.load.figures import columns_of
 from h3sim.load.load_config import LoadConfig
 from h3sim.load.network_path import default_network, resolve_path
 from h3sim.load.run import resolve, run_spec
+from h3sim.schema.errors import plain_values
 from h3sim.study.code_identity import CodeDigests
 from h3sim.study.setting_digests import scheme_column, setting_digests
-from h3sim.values.errors import H3SimError, Terminated
+from h3sim.values.errors import H3SimError, InputError, Terminated
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -224,6 +226,7 @@ class LoadWork(StudyWork):
         else:
             load = run_spec(spec)
             row = row_of(load, names=names, metrics=self.design.metrics)
+            row |= {name: _own_value(name, own(load)) for name, own in self.design.columns.items()}
             timings = [timing._asdict() for timing in load.timings] if self.has_resources else None
         resources = json.dumps(timings, allow_nan=False) if self.has_resources else None
         return json.dumps(row, allow_nan=False), resources
@@ -250,6 +253,20 @@ class LoadWork(StudyWork):
         if isinstance(result, Exception):
             raise result
         return result
+
+
+def _own_value(name: str, value: Any) -> Any:
+    """Return the value that a user's function returned for the column *name*.
+
+    Raises:
+        InputError: if it is neither one value nor None.
+    """
+    value = plain_values(value)
+    is_finite = not isinstance(value, float) or math.isfinite(value)
+    if not isinstance(value, str | int | float | None) or not is_finite:
+        message = f"its function must return a finite number, text or None, not {value!r}"
+        raise InputError.at(name, message)
+    return value
 
 
 def _columns_as_given(cell: DesignPoint) -> dict[str, Any]:
