@@ -633,7 +633,7 @@ def compare_over(
         NothingToMeasureError: if no pair has the value.
         MissingExtraError: if scipy is not installed.
     """
-    columns = columns_of(results, value, over, *by)
+    columns = columns_of(results, value, over, *(by if isinstance(by, list | tuple) else ()))
     with ErrorCollector() as errors:
         interval_of = errors.collect("", lambda: _interval(confidence, interval, seed, how))
         errors.collect("", lambda: _check_over(over))
