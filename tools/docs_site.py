@@ -221,7 +221,7 @@ def gallery(figures: Mapping[str, str]) -> str:
 
 
 def _pages() -> list[Path]:
-    folders = ("", "docs", "docs/changes", "validation/data", "validation/data/*")
+    folders = ("", "docs", "validation/data", "validation/data/*")
     return [path for folder in folders for path in sorted(ROOT.glob(f"{folder}/*.md".lstrip("/")))]
 
 

@@ -332,6 +332,8 @@ class Results(StudyRows, RichDisplay):
         if self.n_merged:
             repeated = f"{self.n_merged:,} repeated load{'s' * (self.n_merged != 1)}"
             description += f"; {repeated} merged"
+        if reason := self.reason_without_rows():
+            description += f"; {reason}"
         rows = f"{len(self):,} row{'s' * (len(self) != 1)}"
         return f"<Results of {rows} over {', '.join(self.axes) or 'nothing'}{description}>"
 

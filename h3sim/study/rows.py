@@ -98,6 +98,8 @@ class StudyRows:
         self.axes = tuple(axes)
         self.counts = counts
         self.is_interrupted = is_interrupted
+        self._asked: tuple[StudyRows, Mapping[str, Sequence[Any]]] | None = None
+        """Rows and values by column to which `filter` restricted these."""
         self.n_merged = n_merged
         """Number of rows that `join` merged with an equal one."""
 
@@ -218,7 +220,27 @@ class StudyRows:
                 and (predicate is None or predicate(row))
             )
 
-        return type(self)(self._source, axes=self.axes, predicate=holds)
+        found = type(self)(self._source, axes=self.axes, predicate=holds)
+        found._asked = (self, allowed)
+        return found
+
+    def reason_without_rows(self) -> str:
+        """Return which value that `filter` was asked for no row has; "" if there are rows.
+
+        >>> rows = StudyRows.of([{"scheme": "rr"}, {"scheme": "fifo"}])
+        >>> rows.filter(scheme="firefox").reason_without_rows()
+        "no row has scheme 'firefox'; there are rr, fifo"
+        """
+        if self._asked is None or len(self):
+            return ""
+        rows, allowed = self._asked
+        for name, values in allowed.items():
+            known = dict.fromkeys(rows.column(name))
+            if known and not any(value in known for value in values):
+                asked = " or ".join(map(format_value, values))
+                there = join_words([str(value) for value in known], near=values[0])
+                return f"no row has {name} {asked}; there are {there}"
+        return ""
 
     def group(self, *columns: str) -> dict[tuple[Any, ...], Self]:
         """Group the rows by the values of *columns*, in order of first occurrence.

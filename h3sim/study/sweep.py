@@ -147,7 +147,7 @@ _ARGUMENT_TYPES = {
 """Field types of arguments of `load_study`."""
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class Study:
     """Study: a design and the results to keep; `run` may be called repeatedly."""
 
@@ -167,6 +167,11 @@ class Study:
 
     def __len__(self) -> int:
         return len(self.design)
+
+    def __repr__(self) -> str:
+        name = f" {self.name!r}" if self.name else ""
+        loads = f"{len(self):,} load{'s' * (len(self) != 1)}"
+        return f"<Study{name} of {loads} over {', '.join(self.axes) or 'nothing'}>"
 
     def with_seeds(self, seeds: int | Iterable[int]) -> Study:
         """Return the same study with other *seeds*: a list, or a number of seeds from 0 on.
