@@ -431,3 +431,17 @@ def test_the_number_of_hosts_goes_into_the_page(tmp_path: Path) -> None:
     pages = [import_page(write_recording(tmp_path, har(entry("/", 0, 50), *more))).page
              for more in ((), (other,))]  # fmt: skip
     assert [page.provenance.get("hosts") for page in pages] == ["1", "2"]
+
+
+def test_the_icon_of_the_tab_is_no_part_of_the_page(tmp_path: Path) -> None:
+    by_browser = {"_initiator": {"type": "other"}, "_resourceType": "other"}
+    image = by_browser | {"_resourceType": "image"}
+    document = har(
+        entry("/", 0, 100, mime="text/html"),
+        entry("/seen.png", 120, 100, mime="image/png", **image),
+        entry("/icon.svg", 300, 100, mime="image/svg+xml", **by_browser),
+        entry("/favicon.ico", 300, 100, mime="text/html", **by_browser),
+    )
+    found = import_page(write_recording(tmp_path, document))
+    assert [each.id for each in found.page.resources] == ["/", "seen.png"]
+    assert found.left_out == {"for the icon of the tab": 2}

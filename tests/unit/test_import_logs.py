@@ -83,7 +83,7 @@ def test_body_bytes_that_came_with_the_header_are_no_header(tmp_path: Path) -> N
         fields = FIELDS | ({"content-length": length} if length else {})
         events = [
             sent("/a.png", 5.2),
-            answered(5.3, headers=fields, encodedDataLength=at_header),
+            answered(5.3, headers=fields, encodedDataLength=at_header, protocol="h2"),
             event("loadingFinished", 5.4, encodedDataLength=39_040),
         ]
         found = resources_of(tmp_path, [*ROOT, *events])["a.png"]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from h3sim.importers.navigations import split_navigations
 from h3sim.importers.recorded_request import (
     INTERNAL_REDIRECT,
+    MULTIPLEXED,
     REDIRECTS,
     ConnectionInfo,
     RecordedRequest,
@@ -243,19 +244,23 @@ class RecordedExchange(RecordedRequest):
         It counts what was received until it told of the header, which over a fast link is also a
         part of the body, or all of it. *length* is the Content-Length.
         """
-        # No coding is longer than the text: beside name and value HPACK and QPACK take three bytes
-        # where these are short, and the text takes four.
-        text = response_text_bytes(self.response_fields), SizeSource.FIELDS
+        text_bytes = response_text_bytes(self.response_fields)
         self.header_bytes, self.header_from = recorded_bytes, SizeSource.RECORDED
         if not recorded_bytes and self.status is not None:
-            self.header_bytes, self.header_from = text
-        elif recorded_bytes and self.status not in REDIRECTS:
-            sizes = [(recorded_bytes, SizeSource.RECORDED)]
-            sizes += [text] if self.response_fields else []
-            has_body = self.method != "HEAD" and self.status not in NO_BODY
-            if has_body and length is not None and self.wire_bytes and self.wire_bytes > length:
-                sizes.append((self.wire_bytes - length, SizeSource.TRANSFER))
-            self.header_bytes, self.header_from = min(sizes, key=itemgetter(0))
+            self.header_bytes, self.header_from = text_bytes, SizeSource.FIELDS
+        if not recorded_bytes or self.status in REDIRECTS:
+            return
+        has_length = length is not None and self.method != "HEAD" and self.status not in NO_BODY
+        most = self.header_bytes, self.header_from
+        if has_length and self.wire_bytes and self.wire_bytes > length:  # type: ignore[operator]
+            most = self.wire_bytes - length, SizeSource.TRANSFER  # type: ignore[operator]
+        elif self.response_fields and self.protocol.startswith(MULTIPLEXED):
+            # No coding is longer than the text: beside name and value HPACK and QPACK take three
+            # bytes where these are short, and the text takes four.
+            most = text_bytes, SizeSource.FIELDS
+        self.header_bytes, self.header_from = min(
+            (recorded_bytes, self.header_from), most, key=itemgetter(0)
+        )
 
 
 def join_redirects(exchanges: Sequence[RecordedExchange]) -> None:

@@ -198,13 +198,10 @@ def read_sizes(request: RecordedRequest, entry: Fields, sent: Headers, got: Head
     request.body_bytes, request.body_from = body, source
     request.stretch_pieces()
     has_rest = transfer and body is not None and source is not SizeSource.TOTAL and transfer > body
-    rest = transfer - body if has_rest else None  # type: ignore[operator]
-    text = response_text_bytes(got) if got else None
     request.header_bytes, request.header_from = first_size(
         (header, SizeSource.RECORDED),
-        # The rest of a large body also has its frames, or chunks, and is longer than any header.
-        (min(rest, text) if rest and text else rest, SizeSource.TRANSFER),
-        (text, SizeSource.FIELDS),
+        (transfer - body if has_rest else None, SizeSource.TRANSFER),  # type: ignore[operator]
+        (response_text_bytes(got) if got else None, SizeSource.FIELDS),
     )
     fields_bytes = request_text_bytes(request.method, request.url, sent) if sent else None
     n_bytes, request.request_from = first_size(
