@@ -317,3 +317,18 @@ def test_the_estimates_of_lighthouse_are_kept_to_compare_with(tmp_path: Path) ->
 def test_a_browsertime_json_points_to_its_har(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match="lists no requests: import the HAR beside it"):
         import_page(write_recording(tmp_path, [{"info": {}, "browserScripts": []}]))
+
+
+def test_the_document_is_the_largest_paint_of_a_trace_whose_largest_paint_is_a_text(
+    tmp_path: Path,
+) -> None:
+    events = [
+        requested("/0.png", 100, "i0", resourceType="Image"),
+        *answered(150, "i0"),
+        event("PaintTimingVisualizer::Viewport", 180, viewport_rect=corners(1000, 500)),
+        painted(180, "/0.png", 7, 16, 16),
+        event("LargestTextPaint::Candidate", 198, DOMNodeId=4),
+        event("LargestImagePaint::Candidate", 230, DOMNodeId=7, imageUrl=f"{SITE}/0.png"),
+    ]
+    page = import_page(write_recording(tmp_path, [*EVENTS, *events])).page
+    assert [each.id for each in page.resources if each.hero] == ["/"]

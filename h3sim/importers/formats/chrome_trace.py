@@ -178,6 +178,7 @@ _LOAD_EVENTS = ("MarkLoad", "loadEventEnd")
 _FIRST_PAINT = "firstContentfulPaint"
 _LARGEST_PAINT = "largestContentfulPaint::Candidate"
 _LARGEST_IMAGE = "LargestImagePaint::Candidate"
+_LARGEST_TEXT = "LargestTextPaint::Candidate"
 _VIEWPORT = "PaintTimingVisualizer::Viewport"
 _IMAGE_PAINTED = "PaintTimingVisualizer::LayoutObjectPainted"
 _EVENT_LIST_PATHS = ((), ("traceEvents",))
@@ -192,6 +193,7 @@ _MARK_NAMES = frozenset(
         _FIRST_PAINT,
         _LARGEST_PAINT,
         _LARGEST_IMAGE,
+        _LARGEST_TEXT,
         _VIEWPORT,
         _IMAGE_PAINTED,
     )
@@ -366,18 +368,24 @@ class ChromeTrace:
         if painted_us is not None:
             times_ms["fcp"] = (painted_us - begun.at_us) / _US_PER_MS
         largest = next((mark for mark in reversed(of_page) if mark.name == _LARGEST_PAINT), None)
-        hero = "" if largest is None else _largest_url(largest, of_page)
+        hero_url = None if largest is None else _largest_url(largest, of_page)
         if largest is not None:
             times_ms["largest_paint"] = (largest.at_us - begun.at_us) / _US_PER_MS
         viewport_px = _viewport_px(exchanges, of_page)
         rectangles = {} if viewport_px is None else _painted_rectangles(viewport_px, of_page)
         self._recording.viewport_px = viewport_px
-        for exchange in exchanges:
-            is_document = kind_of(exchange)[0] is Kind.DOCUMENT
-            exchange.is_framed = is_document and exchange.frame_id not in ("", begun.frame)
-            if exchange.kind is Kind.IMAGE:
-                exchange.rectangles = rectangles.get(exchange.url, ())
-                exchange.is_hero = exchange.url == hero
+        documents = [each for each in exchanges if kind_of(each)[0] is Kind.DOCUMENT]
+        for exchange in documents:
+            exchange.is_framed = exchange.frame_id not in ("", begun.frame)
+        images = [exchange for exchange in exchanges if exchange.kind is Kind.IMAGE]
+        for exchange in images:
+            exchange.rectangles = rectangles.get(exchange.url, ())
+        heroes = [exchange for exchange in images if exchange.url == hero_url]
+        if hero_url is not None and not heroes:
+            # A text, or an image in a data: URL: it came with the document, the last of its hops.
+            heroes = [each for each in documents if not each.is_framed][-1:]
+        for exchange in heroes:
+            exchange.is_hero = True
 
 
 def _at_us(event: _Event) -> float:
@@ -496,14 +504,14 @@ _PROTOCOL_PARAMS: dict[str, Callable[[_Event], dict[str, Any]]] = {
 """Translations of trace events into parameters of the equivalent protocol events."""
 
 
-def _largest_url(largest: _Event, marks: Sequence[_Event]) -> str:
-    """Return the URL of the largest contentful paint, "" if it is a text."""
+def _largest_url(largest: _Event, marks: Sequence[_Event]) -> str | None:
+    """Return the URL of the largest contentful paint, "" of a text; None if it is not told."""
     node = largest.data.get("nodeId")
     for mark in reversed(marks):
-        if mark.name == _LARGEST_IMAGE and mark.data.get("DOMNodeId") == node:
+        if mark.name in (_LARGEST_IMAGE, _LARGEST_TEXT) and mark.data.get("DOMNodeId") == node:
             url = mark.data.get("imageUrl")
             return without_fragment(url) if isinstance(url, str) else ""
-    return ""
+    return None
 
 
 def _viewport_px(
