@@ -183,6 +183,8 @@ def flags_of(
             blocking_flags = _BLOCKING_IN_HEAD
         elif request.blocking in _NOT_RENDER_BLOCKING and kind is Kind.SCRIPT:
             blocking_flags = {"is_async": True}
+        elif kind is Kind.SCRIPT and level_of(request.priority) is Level.MEDIUM:
+            blocking_flags = {"after_first_image": True}  # it blocks the parser in the body
     elif request.priority:
         inferred["in head, async, blocking from Chrome's priority"] += 1
         blocking_flags = _flags_by_priority(level_of(request.priority), kind)

@@ -332,3 +332,35 @@ def test_the_document_is_the_largest_paint_of_a_trace_whose_largest_paint_is_a_t
     ]
     page = import_page(write_recording(tmp_path, [*EVENTS, *events])).page
     assert [each.id for each in page.resources if each.hero] == ["/"]
+
+
+def test_references_of_a_traced_document_lie_where_the_parser_found_them(tmp_path: Path) -> None:
+    document = f"{SITE}/?q=SECRET"
+
+    def image(n: int, at_ms: float, line: int, column: int) -> list[dict[str, Any]]:
+        by = {"type": "parser", "url": document, "lineNumber": line, "columnNumber": column}
+        asked = requested(f"/{n}.png", at_ms, f"i{n}", resourceType="Image", initiator=by)
+        return [asked, *answered(at_ms + 40, f"i{n}")]
+
+    def parsed(last_line: int, **begun: Any) -> dict[str, Any]:
+        begin = {"url": document, "startLine": 0, **begun}
+        args = {"beginData": begin, "endData": {"endLine": last_line}}
+        return event("ParseHTML", 70) | {"ph": "X", "dur": 1000, "args": args}
+
+    events = [
+        *image(0, 100, 2, 50),
+        *image(1, 100, 4, 30),
+        # Layout asks for these while the parser is elsewhere: they are lazy.
+        *(each for n in (2, 3) for each in image(n, 180, 9, 7)),
+        parsed(9),
+        parsed(80, stackTrace=[{"url": f"{SITE}/app.js"}]),  # a script sets innerHTML
+    ]
+    page = import_page(write_recording(tmp_path, [*EVENTS, *events])).page
+    found = {each.id: each for each in page.resources}
+    at = [found[f"{n}.png"].discovered for n in range(4)]
+    n_bytes = found["/"].size_bytes
+    assert [when and when.by for when in at] == ["/"] * 4
+    offsets = [when.offset_bytes or 0 for when in at if when is not None]
+    assert offsets == sorted(offsets)
+    assert 0 < offsets[0] < n_bytes / 2 < offsets[3] <= n_bytes
+    assert [found[f"{n}.png"].is_lazy for n in range(4)] == [False, False, True, True]

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.importers.formats.devtools import NetworkEvents, RecordedExchange, join_redirects
@@ -33,8 +34,9 @@ if TYPE_CHECKING:
 
 _US_PER_MS, _US_PER_S = 1000, 1_000_000
 _EVALUATE_SCRIPT = "EvaluateScript"
+_PARSE_HTML = "ParseHTML"
 _URL_KEYS_BY_TASK = {
-    "ParseHTML": ("beginData", "url"),
+    _PARSE_HTML: ("beginData", "url"),
     "ParseAuthorStyleSheet": ("data", "styleSheetUrl"),
     **dict.fromkeys(
         ("v8.compile", "v8.compileModule", _EVALUATE_SCRIPT, "FunctionCall"), ("data", "url")
@@ -221,6 +223,8 @@ class ChromeTrace:
         self._network_events: list[_Event] = []
         self._marks: list[_Event] = []
         self._tasks: list[TraceTask] = []
+        self._last_line: dict[str, int] = {}
+        """Number of the last line that was parsed of each document, by URL."""
         self._service_worker_threads: set[tuple[str, str]] = set()
 
     def add(self, part: JsonPart) -> None:
@@ -248,6 +252,14 @@ class ChromeTrace:
             self._service_worker_threads.add(_thread(part.value))
         elif (task := task_of(part.value)) is not None:
             self._tasks.append(task)
+            if name == _PARSE_HTML:
+                self._count_lines(task.url, _table_in(part.value, "args"))
+
+    def _count_lines(self, url: str, args: dict[str, Any]) -> None:
+        """Note how far a document was parsed; what a script parses (`innerHTML`) has a stack."""
+        last = _table_in(args, "endData").get("endLine")
+        if isinstance(last, int) and "stackTrace" not in _table_in(args, "beginData"):
+            self._last_line[url] = max(last, self._last_line.get(url, 0))
 
     def _keep_event(self, fields: Fields, name: str, thread: tuple[str, str]) -> None:
         at_us = fields.number("ts")
@@ -274,6 +286,7 @@ class ChromeTrace:
             exchanges = chosen
             self._add_paints(exchanges, begun, marks)
         join_redirects(exchanges)
+        self._place_references(exchanges)
         work = work_of(self._tasks)
         for exchange in exchanges:
             if exchange.url in work and kind_of(exchange)[0] in WORKED_ON:
@@ -332,6 +345,32 @@ class ChromeTrace:
                 before.header_bytes, before.header_from = None, SizeSource.NONE
         return exchanges
 
+    def _place_references(self, exchanges: Sequence[RecordedExchange]) -> None:
+        """Set the offset of each reference in a document, and mark lazy images.
+
+        Of an image that layout requests Chromium tells where the parser stood, which several such
+        images share.
+        """
+        at_place: defaultdict[tuple[str, int, int], list[RecordedExchange]] = defaultdict(list)
+        for exchange in exchanges:
+            asked = exchange.asked_by
+            if asked.type == "parser" and asked.line is not None and not asked.stack:
+                at_place[asked.url, asked.line, asked.column].append(exchange)
+        for document in exchanges:
+            last_line = self._last_line.get(document.url)
+            if last_line is None or kind_of(document)[0] is not Kind.DOCUMENT:
+                continue
+            places = [(line, column) for url, line, column in at_place if url == document.url]
+            offsets = _offsets_of(places, last_line + 1, document.decoded_bytes or 0)
+            for (line, column), offset in offsets.items():
+                there = at_place[document.url, line, column]
+                images = [each for each in there if each.kind is Kind.IMAGE]
+                is_lazy = len({each.url for each in images}) > 1
+                for exchange in there:
+                    exchange.offset = offset
+                for image in images if is_lazy else ():
+                    image.flags = {"is_lazy": True}
+
     def _running_scripts(self) -> dict[str, str]:
         """Return the URL of the script that was running at each request, by the event's key."""
         upcoming: defaultdict[tuple[str, str], list[TraceTask]] = defaultdict(list)
@@ -386,6 +425,28 @@ class ChromeTrace:
             heroes = [each for each in documents if not each.is_framed][-1:]
         for exchange in heroes:
             exchange.is_hero = True
+
+
+def _offsets_of(
+    places: Iterable[tuple[int, int]], n_lines: int, n_bytes: int
+) -> dict[tuple[int, int], int]:
+    """Return the offsets of lines and columns in a text of which only its size is known.
+
+    A line is as long as the last column that is known in it. What is left of the text is taken as
+    spread evenly over the lines.
+
+    >>> _offsets_of([(1, 30), (0, 20), (2, 5)], n_lines=3, n_bytes=85)
+    {(0, 20): 20, (1, 30): 60, (2, 5): 75}
+    """
+    in_order = sorted({*places})
+    longest = dict(in_order)
+    spare = max(0, n_bytes - sum(longest.values())) // n_lines
+    found: dict[tuple[int, int], int] = {}
+    before = 0  # columns of the lines above that are known
+    for (line, column), (next_line, _) in pairwise([*in_order, (n_lines, 0)]):
+        found[line, column] = min(before + line * spare + column, n_bytes)
+        before += longest[line] if next_line > line else 0
+    return found
 
 
 def _at_us(event: _Event) -> float:
