@@ -445,3 +445,20 @@ def test_the_icon_of_the_tab_is_no_part_of_the_page(tmp_path: Path) -> None:
     found = import_page(write_recording(tmp_path, document))
     assert [each.id for each in found.page.resources] == ["/", "seen.png"]
     assert found.left_out == {"for the icon of the tab": 2}
+
+
+def test_images_that_a_callback_inserted_follow_the_fetch_for_which_it_waited(
+    tmp_path: Path,
+) -> None:
+    by_callback = {"_initiator": {"type": "other"}, "_resourceType": "image"}
+    asked = {"request_headers": [{"name": "Referer", "value": f"{SITE}/"}]}
+    document = har(
+        entry("/", 0, 60, mime="text/html"),
+        entry("/main.css", 70, 60, mime="text/css"),
+        entry("/app.js", 70, 80, mime="text/javascript"),
+        entry("/list.json", 160, 60, mime="application/json", _resourceType="fetch"),
+        entry("/late.css", 170, 60, mime="text/css"),
+        entry("/0.png", 240, 60, mime="image/png", **by_callback, **asked),
+    )
+    found = resources_of(tmp_path, document)["0.png"]
+    assert found["discovered"] == {"by": "list.json", "at": "complete", "delay_ms": 20}

@@ -350,17 +350,21 @@ def test_references_of_a_traced_document_lie_where_the_parser_found_them(tmp_pat
     events = [
         *image(0, 100, 2, 50),
         *image(1, 100, 4, 30),
-        # Layout asks for these while the parser is elsewhere: they are lazy.
+        # What the parser does not find is told with the place where it stands: two lazy images,
+        # which layout requests, and two that a script inserts when its fetch is complete.
         *(each for n in (2, 3) for each in image(n, 180, 9, 7)),
+        *(each for n in (4, 5) for each in image(n, 250, 9, 7)),
+        *(task("RunTask", at_ms, 9, "") for at_ms in (175, 245)),
+        event("IntersectionObserverController::computeIntersections", 178),
         parsed(9),
         parsed(80, stackTrace=[{"url": f"{SITE}/app.js"}]),  # a script sets innerHTML
     ]
     page = import_page(write_recording(tmp_path, [*EVENTS, *events])).page
     found = {each.id: each for each in page.resources}
-    at = [found[f"{n}.png"].discovered for n in range(4)]
+    at = [found[f"{n}.png"].discovered for n in range(6)]
     n_bytes = found["/"].size_bytes
-    assert [when and when.by for when in at] == ["/"] * 4
-    offsets = [when.offset_bytes or 0 for when in at if when is not None]
+    assert [when and when.by for when in at] == ["/", "/", "/", "/", "api", "api"]
+    offsets = [when.offset_bytes or 0 for when in at[:4] if when is not None]
     assert offsets == sorted(offsets)
     assert 0 < offsets[0] < n_bytes / 2 < offsets[3] <= n_bytes
-    assert [found[f"{n}.png"].is_lazy for n in range(4)] == [False, False, True, True]
+    assert [n for n in range(6) if found[f"{n}.png"].is_lazy] == [2, 3]

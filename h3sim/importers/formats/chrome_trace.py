@@ -12,6 +12,7 @@ Events may be in any order: each thread writes its own buffer.
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass
 from itertools import pairwise
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 _US_PER_MS, _US_PER_S = 1000, 1_000_000
 _EVALUATE_SCRIPT = "EvaluateScript"
 _PARSE_HTML = "ParseHTML"
+_TASK = "RunTask"
+_VISIBILITY = "IntersectionObserverController::computeIntersections"
 _URL_KEYS_BY_TASK = {
     _PARSE_HTML: ("beginData", "url"),
     "ParseAuthorStyleSheet": ("data", "styleSheetUrl"),
@@ -223,6 +226,9 @@ class ChromeTrace:
         self._network_events: list[_Event] = []
         self._marks: list[_Event] = []
         self._tasks: list[TraceTask] = []
+        self._task_starts_us: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+        self._layouts_us: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+        """Times by thread: of its tasks, and of when it computed what is visible."""
         self._last_line: dict[str, int] = {}
         """Number of the last line that was parsed of each document, by URL."""
         self._service_worker_threads: set[tuple[str, str]] = set()
@@ -250,6 +256,9 @@ class ChromeTrace:
             and _table_in(part.value, "args").get("name") == _SERVICE_WORKER_THREAD
         ):
             self._service_worker_threads.add(_thread(part.value))
+        elif name in (_TASK, _VISIBILITY) and (at_us := _number(part.value, "ts")) is not None:
+            times_us = self._task_starts_us if name == _TASK else self._layouts_us
+            times_us[_thread(part.value)].append(at_us)
         elif (task := task_of(part.value)) is not None:
             self._tasks.append(task)
             if name == _PARSE_HTML:
@@ -348,13 +357,18 @@ class ChromeTrace:
     def _place_references(self, exchanges: Sequence[RecordedExchange]) -> None:
         """Set the offset of each reference in a document, and mark lazy images.
 
-        Of an image that layout requests Chromium tells where the parser stood, which several such
-        images share.
+        Layout requests lazy images: once it has told what is visible, in the same task. Of these,
+        and of images that a promise's callback inserts, Chromium tells where the parser stands, if
+        it still does, which several of them share. These are no references.
         """
+        of_layout = self._requests_of_layout()
         at_place: defaultdict[tuple[str, int, int], list[RecordedExchange]] = defaultdict(list)
         for exchange in exchanges:
-            asked = exchange.asked_by
-            if asked.type == "parser" and asked.line is not None and not asked.stack:
+            asked, is_image = exchange.asked_by, exchange.kind is Kind.IMAGE
+            if is_image and asked.type in ("parser", "other") and exchange.key in of_layout:
+                exchange.flags = {"is_lazy": True}
+                exchange.initiator = asked.url or self._url_of_frame(exchange, exchanges)
+            if asked.type == "parser" and asked.line is not None:
                 at_place[asked.url, asked.line, asked.column].append(exchange)
         for document in exchanges:
             last_line = self._last_line.get(document.url)
@@ -364,12 +378,38 @@ class ChromeTrace:
             offsets = _offsets_of(places, last_line + 1, document.decoded_bytes or 0)
             for (line, column), offset in offsets.items():
                 there = at_place[document.url, line, column]
-                images = [each for each in there if each.kind is Kind.IMAGE]
-                is_lazy = len({each.url for each in images}) > 1
+                images = {each.url for each in there if each.kind is Kind.IMAGE and not each.flags}
                 for exchange in there:
-                    exchange.offset = offset
-                for image in images if is_lazy else ():
-                    image.flags = {"is_lazy": True}
+                    if exchange.url in images and len(images) > 1:
+                        exchange.initiator, exchange.initiator_type = "", "other"
+                    else:
+                        exchange.offset = offset
+
+    def _requests_of_layout(self) -> set[str]:
+        """Return the keys of the requests in whose task it was computed before what is visible."""
+        found: set[str] = set()
+        for thread, layouts_us in self._layouts_us.items():
+            layouts_us.sort()
+            begun_us = sorted(self._task_starts_us[thread])
+            for event in self._network_events:
+                if event.thread == thread and event.name == _SEND_REQUEST and begun_us:
+                    last_task = bisect_right(begun_us, event.at_us) - 1
+                    last_layout = bisect_right(layouts_us, event.at_us) - 1
+                    if min(last_task, last_layout) >= 0:
+                        is_inside = layouts_us[last_layout] >= begun_us[last_task]
+                        found |= {event.key} if is_inside else set()
+        return found
+
+    def _url_of_frame(
+        self, exchange: RecordedExchange, exchanges: Sequence[RecordedExchange]
+    ) -> str:
+        """Return the URL of the document of the frame that made a request, "" if unknown."""
+        documents = (
+            each.url
+            for each in exchanges
+            if kind_of(each)[0] is Kind.DOCUMENT and each.frame_id == exchange.frame_id
+        )
+        return next(documents, "")
 
     def _running_scripts(self) -> dict[str, str]:
         """Return the URL of the script that was running at each request, by the event's key."""
