@@ -622,7 +622,7 @@ def server_times(
 _FILE_KINDS = frozenset((Kind.STYLESHEET, Kind.SCRIPT, Kind.IMAGE, Kind.FONT, Kind.MEDIA))
 """Kinds of files, which a server rarely computes for a request."""
 _MIN_FILES = 4
-"""Fewest files of a host whose waits have quartiles."""
+"""Fewest files of a host of which one can be an outlier of their quartiles."""
 _FENCE_SPREADS = 1.5
 """Distance of an outlier from the upper quartile in interquartile ranges (Tukey 1977)."""
 
