@@ -247,7 +247,7 @@ class Causes:
         found = self._by_script(exchange, index) if is_scripted else None
         if found is None:
             found = self._by_parser(exchange, index) or self._by_clock(exchange, index)
-            found = found or self._by_place(exchange, index)
+            found = found or self._by_position(exchange, index)
         return found or self._after_completion(
             exchange, self._requesting_document(exchange, index).exchange
         )
@@ -290,7 +290,7 @@ class Causes:
         offset = document.html.mention(exchange.url)
         return None if offset is None else self._at_offset(exchange, document, offset)
 
-    def _by_place(self, exchange: RecordedExchange, index: int) -> RequestInitiator | None:
+    def _by_position(self, exchange: RecordedExchange, index: int) -> RequestInitiator | None:
         """Return the trigger where the parser stood, which need not have found a reference there.
 
         So it counts only for what no document mentions, and for which no script can have waited.

@@ -295,7 +295,7 @@ class ChromeTrace:
             exchanges = chosen
             self._add_paints(exchanges, begun, marks)
         join_redirects(exchanges)
-        self._place_references(exchanges)
+        self._set_reference_offsets(exchanges)
         work = work_of(self._tasks)
         for exchange in exchanges:
             if exchange.url in work and kind_of(exchange)[0] in WORKED_ON:
@@ -354,7 +354,7 @@ class ChromeTrace:
                 before.header_bytes, before.header_from = None, SizeSource.NONE
         return exchanges
 
-    def _place_references(self, exchanges: Sequence[RecordedExchange]) -> None:
+    def _set_reference_offsets(self, exchanges: Sequence[RecordedExchange]) -> None:
         """Set the offset of each reference in a document, and mark lazy images.
 
         Layout requests lazy images: once it has told what is visible, in the same task. Of these,
@@ -362,22 +362,22 @@ class ChromeTrace:
         it still does, which several of them share. These are no references.
         """
         of_layout = self._requests_of_layout()
-        at_place: defaultdict[tuple[str, int, int], list[RecordedExchange]] = defaultdict(list)
+        at_position: defaultdict[tuple[str, int, int], list[RecordedExchange]] = defaultdict(list)
         for exchange in exchanges:
             asked, is_image = exchange.asked_by, exchange.kind is Kind.IMAGE
             if is_image and asked.type in ("parser", "other") and exchange.key in of_layout:
                 exchange.flags = {"is_lazy": True}
                 exchange.initiator = asked.url or self._url_of_frame(exchange, exchanges)
             if asked.type == "parser" and asked.line is not None:
-                at_place[asked.url, asked.line, asked.column].append(exchange)
+                at_position[asked.url, asked.line, asked.column].append(exchange)
         for document in exchanges:
             last_line = self._last_line.get(document.url)
             if last_line is None or kind_of(document)[0] is not Kind.DOCUMENT:
                 continue
-            places = [(line, column) for url, line, column in at_place if url == document.url]
-            offsets = _offsets_of(places, last_line + 1, document.decoded_bytes or 0)
+            positions = [(line, column) for url, line, column in at_position if url == document.url]
+            offsets = _offsets_of(positions, last_line + 1, document.decoded_bytes or 0)
             for (line, column), offset in offsets.items():
-                there = at_place[document.url, line, column]
+                there = at_position[document.url, line, column]
                 images = {each.url for each in there if each.kind is Kind.IMAGE and not each.flags}
                 for exchange in there:
                     if exchange.url in images and len(images) > 1:
@@ -468,7 +468,7 @@ class ChromeTrace:
 
 
 def _offsets_of(
-    places: Iterable[tuple[int, int]], n_lines: int, n_bytes: int
+    positions: Iterable[tuple[int, int]], n_lines: int, n_bytes: int
 ) -> dict[tuple[int, int], int]:
     """Return the offsets of lines and columns in a text of which only its size is known.
 
@@ -478,7 +478,7 @@ def _offsets_of(
     >>> _offsets_of([(1, 30), (0, 20), (2, 5)], n_lines=3, n_bytes=85)
     {(0, 20): 20, (1, 30): 60, (2, 5): 75}
     """
-    in_order = sorted({*places})
+    in_order = sorted({*positions})
     longest = dict(in_order)
     spare = max(0, n_bytes - sum(longest.values())) // n_lines
     found: dict[tuple[int, int], int] = {}
