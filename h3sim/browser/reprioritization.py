@@ -6,7 +6,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from h3sim.browser.base import Browser, ScheduledPriorityChange, ScheduledRequest
-from h3sim.page import Kind, ResourceState, TriggerEvent
+from h3sim.page import Kind, Level, ResourceState, TriggerEvent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -235,5 +235,13 @@ def _later(resource: Resource, *, plays_recorded: bool) -> list[tuple[Discovery,
 
 
 def _is_seen(resource: Resource) -> bool:
-    """Return whether a layout raises the priority of a resource: that of a visible image."""
-    return resource.kind is Kind.IMAGE and (resource.above_the_fold or bool(resource.viewport))
+    """Return whether a layout raises the priority of a resource: that of an image in the viewport.
+
+    Chromium raises images that others cover, too. A recording has no visible part of them, but the
+    later priority, unless the image was complete by then.
+    """
+    was_raised = any(
+        each.when is not None and each.level is Level.HIGH for each in resource.recorded
+    )
+    is_in_viewport = resource.above_the_fold or bool(resource.viewport) or was_raised
+    return resource.kind is Kind.IMAGE and is_in_viewport

@@ -192,6 +192,13 @@ def is_lazy(resource: Resource) -> bool:
     return resource.is_lazy and is_found_by_element and resource.kind in _LAZY_KINDS
 
 
+def is_of_inline_style(resource: Resource) -> bool:
+    """Return whether only CSS inside its document refers to a resource that layout requests."""
+    found = resource.discovered
+    is_of_css = resource.in_style and not resource.preload and resource.kind in LAYOUT_KINDS
+    return is_of_css and found is not None and found.at is TriggerEvent.OFFSET
+
+
 PREFETCHING_MODES = (TightMode.CHROME_95, TightMode.CHROME_118)
 """The modes of browsers that prefetch before the load event.
 
@@ -276,7 +283,8 @@ class Discoverer:
         """
         resource = self._page.resources[index]
         is_prefetch = resource.is_prefetched and index not in self._page.children
-        return is_lazy(resource) or (is_prefetch and not self._prefetches_early)
+        waits_for_layout = is_lazy(resource) or is_of_inline_style(resource)
+        return waits_for_layout or (is_prefetch and not self._prefetches_early)
 
     def _ask_joined(self, child: int, at_ns: int, now_ns: int, after: int | None) -> None:
         if self._is_late(child):
@@ -321,7 +329,8 @@ class Discoverer:
             child = self._page.resources[child_index]
             of_layout = resource.kind is Kind.STYLESHEET and child.kind in LAYOUT_KINDS
             # The preload scanner leaves lazy images, frames and prefetches to the parser.
-            is_found_late = is_lazy(child) or child.kind is Kind.DOCUMENT or child.is_prefetched
+            waits_for_layout = is_lazy(child) or is_of_inline_style(child)
+            is_found_late = waits_for_layout or child.kind is Kind.DOCUMENT or child.is_prefetched
             of_parser = is_root and is_found_late
             if not of_layout and not of_parser:
                 offsets += (
@@ -340,6 +349,7 @@ class Discoverer:
         for index in self._lazy:
             resource = self._page.resources[index]
             is_near = is_lazy(resource) and (resource.above_the_fold or bool(resource.recorded))
+            is_near |= is_of_inline_style(resource)
             after = self._painted if is_near else self._loaded
             if after is not None:
                 self._requests.ask(index, now_ns, 0, after=after)

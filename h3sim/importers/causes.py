@@ -183,6 +183,8 @@ def flags_of(
             blocking_flags = _BLOCKING_IN_HEAD
         elif request.blocking in _NOT_RENDER_BLOCKING and kind is Kind.SCRIPT:
             blocking_flags = {"is_async": True}
+        elif kind is Kind.SCRIPT and level_of(request.priority) is Level.MEDIUM:
+            blocking_flags = {"after_first_image": True}  # it blocks the parser in the body
     elif request.priority:
         inferred["in head, async, blocking from Chrome's priority"] += 1
         blocking_flags = _flags_by_priority(level_of(request.priority), kind)
@@ -221,6 +223,10 @@ class ParentEvidence(enum.Enum):
 
 _REFERRING_KINDS = (Kind.DOCUMENT, Kind.STYLESHEET)
 """Kinds that refer to other resources, so that a Referer of such a kind is a parent."""
+_SCRIPT_RESPONSE_KINDS = (Kind.SCRIPT, Kind.FETCH)
+"""Kinds of the responses for which the callbacks of scripts may wait."""
+_ELEMENT_KINDS = (Kind.IMAGE, Kind.MEDIA)
+"""Kinds of what elements load that scripts insert."""
 _EXPLICIT_EVIDENCE = (ParentEvidence.GIVEN, ParentEvidence.REDIRECT, ParentEvidence.INITIATOR)
 """Evidence that is not worse than a recorded initiator."""
 
@@ -278,6 +284,10 @@ class _ParentFinder:
             )
             for kind in (Kind.SCRIPT, Kind.STYLESHEET)
         }
+        self._completed_for_scripts = _Completions(
+            requests,
+            (i for i, each in enumerate(requests) if each.resolved_kind in _SCRIPT_RESPONSE_KINDS),
+        )
 
     def add(self, index: int) -> None:
         """Add a request; the requests are added in order of time."""
@@ -300,6 +310,13 @@ class _ParentFinder:
         for url in request.stack:
             if (found := self._index_of_url(url)) is not None:
                 return Parent(found, ParentEvidence.STACK)
+        if request.initiator_type == "other" and request.resolved_kind in _ELEMENT_KINDS:
+            # No parser and no script on a stack: an element that a promise's callback inserted. It
+            # may have waited for the last complete response that is of use to a script.
+            completed = self._completed_for_scripts.before(index)
+            waited_for = next((each for each in completed if each in self._added), None)
+            if waited_for is not None:
+                return Parent(waited_for, ParentEvidence.TIMING)
         # The Referer of a fetch is the page, not the script that made it.
         is_fetch = request.resolved_kind is Kind.FETCH
         found = None if is_fetch else self._index_of_url(request.referer)

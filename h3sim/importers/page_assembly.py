@@ -163,6 +163,8 @@ def _requests_of_web(recording: Recording) -> list[RecordedRequest]:
         elif parts.scheme not in _WEB_SCHEMES or not parts.host:
             request.outcome = RequestOutcome.NOT_HTTP
         request.resolved_kind, basis = kind_of(request)
+        if request.outcome is RequestOutcome.ANSWERED and request.is_tab_icon:
+            request.outcome = RequestOutcome.ICON
         if basis and request.outcome is RequestOutcome.ANSWERED:
             recording.inferred[basis] += 1
         requests.append(request)

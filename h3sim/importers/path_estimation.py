@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from h3sim.importers.recorded_request import MULTIPLEXED, RecordedRequest, recorded_ms, recorded_ns
-from h3sim.page import Host
+from h3sim.page import Host, Kind
 from h3sim.page.hosts import host_groups
 from h3sim.page.recording import ESTIMATED_WITHIN
 from h3sim.values.units import BITS_PER_BYTE, MS_PER_S, ms
@@ -598,7 +598,8 @@ def server_times(
     It is the wait for the first byte, minus a round trip, minus the link's time for other bytes
     that arrived meanwhile. Over HTTP/2 and HTTP/3 all time in which the same connection received
     data is subtracted as well, as another response may have been sent first. *rtts_ms* are the
-    round-trip times to the servers.
+    round-trip times to the servers. What is no longer than a host's files usually wait is noise
+    (`_without_noise`).
     """
     arrived = _Arrivals(transfers_of(requests, path.rtt_ms))
     connections = by_connection(requests)
@@ -614,7 +615,53 @@ def server_times(
             others_ms = max(others_ms, _overlap(busy[connection_of(request)], *during))
         return max(0.0, waited_ms - rtt_ms - others_ms)
 
-    return [think_time_ms(*each) for each in zip(requests, rtts_ms, strict=True)]
+    times_ms = [think_time_ms(*each) for each in zip(requests, rtts_ms, strict=True)]
+    return _without_noise(requests, times_ms)
+
+
+_FILE_KINDS = frozenset((Kind.STYLESHEET, Kind.SCRIPT, Kind.IMAGE, Kind.FONT, Kind.MEDIA))
+"""Kinds of files, which a server rarely computes for a request."""
+_MIN_FILES = 4
+"""Fewest files of a host of which one can be an outlier of their quartiles."""
+_FENCE_SPREADS = 1.5
+"""Distance of an outlier from the upper quartile in interquartile ranges (Tukey 1977)."""
+
+
+def _without_noise(
+    requests: Sequence[RecordedRequest], times_ms: Sequence[float | None]
+) -> list[float | None]:
+    """Return server times without what the machines of the recorded load added to them.
+
+    A server has a file as soon as the shortest of its waits says. What other files of its host
+    waited beyond that is due to that load: requests that came together, a busy browser, disk or
+    proxy. So all of the host that waited no longer than its files do, but for outliers, get the
+    shortest wait. Outliers, such as a computed document, keep theirs.
+
+    >>> from h3sim.importers.recorded_request import RecordedRequest
+    >>> requests = [RecordedRequest(key="", url=f"https://a.example/{n}") for n in range(6)]
+    >>> for request in requests[1:]:
+    ...     request.resolved_kind = Kind.IMAGE
+    >>> _without_noise(requests, [80.0, 0.4, 2.0, 0.1, 45.0, 1.0])
+    [80.0, 0.1, 0.1, 0.1, 45.0, 0.1]
+    """
+    files_ms: dict[str, list[float]] = {}
+    hosts = [urlsplit(request.url).netloc for request in requests]
+    for host, request, time_ms in zip(hosts, requests, times_ms, strict=True):
+        if time_ms is not None and request.resolved_kind in _FILE_KINDS:
+            files_ms.setdefault(host, []).append(time_ms)
+    shortest_ms: dict[str, float] = {}
+    fence_ms: dict[str, float] = {}
+    for host, known_ms in files_ms.items():
+        if len(known_ms) >= _MIN_FILES:
+            lower, _, upper = statistics.quantiles(known_ms, n=4, method="inclusive")
+            shortest_ms[host] = min(known_ms)
+            fence_ms[host] = upper + _FENCE_SPREADS * (upper - lower)
+    return [
+        min(time_ms, shortest_ms[host])
+        if time_ms is not None and time_ms <= fence_ms.get(host, -1.0)
+        else time_ms
+        for host, time_ms in zip(hosts, times_ms, strict=True)
+    ]
 
 
 def _arrival_interval(request: RecordedRequest) -> tuple[float, float]:

@@ -148,6 +148,7 @@ class RequestOutcome(enum.Enum):
     NOT_HTTP = "not over HTTP"
     INLINE = "data: and blob: URLs"
     INTERNAL = "redirects of the browser itself"
+    ICON = "for the icon of the tab"
     LATE = "more than half an hour after the document"
 
 
@@ -316,6 +317,12 @@ class RecordedRequest:
         if self.asked_ms is None or self.start_ms is None:
             return 0.0
         return self.asked_ms - self.start_ms
+
+    @property
+    def is_tab_icon(self) -> bool:
+        """True if Chromium itself requested it for the tab: no element or script did."""
+        is_image = self.resolved_kind is Kind.IMAGE or self.url.endswith("/favicon.ico")
+        return is_image and self.kind is None and self.initiator_type == "other"
 
     @property
     def is_unmodified(self) -> bool:

@@ -266,6 +266,8 @@ def _controller(config: LoadConfig) -> tuple[str | None, ControllerFactory | Non
 def _named_profile(config: LoadConfig, network: Network) -> TransportProfile | None:
     """Return the given transport profile, else the network's; None if a constant rate needs none.
 
+    Without either, TCP is that of Linux, and QUIC that of the RFCs.
+
     Raises:
         UnknownNameError: if there is no such profile.
     """
@@ -277,7 +279,9 @@ def _named_profile(config: LoadConfig, network: Network) -> TransportProfile | N
     if isinstance(given, str | Path):
         with naming("transport_profile"):
             given = catalog.load_profile(given)
-    return given or catalog.load_profile(network.profile or "default")
+    is_tcp = config.transport in (Protocol.TCP.value, Protocol.HTTP1.value)
+    unnamed = "linux-tcp" if is_tcp else "default"
+    return given or catalog.load_profile(network.profile or unnamed)
 
 
 def _changed_profile(

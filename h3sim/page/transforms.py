@@ -334,12 +334,19 @@ def with_inlined(page: Page, names: str | Iterable[str]) -> Page:
         parse_ns=root.parse_ns + sum(each.parse_ns + each.execute_ns for each in chosen.values()),
         response_offsets=(),  # those recorded are of the smaller body
     )
-    remaining = (resource for resource in page.resources if resource.id not in chosen)
+    styles = {id_ for id_, each in chosen.items() if each.kind is Kind.STYLESHEET}
+
+    def settled(resource: Resource) -> Resource:
+        """Return a remaining resource: what an inlined stylesheet refers to waits for layout."""
+        if resource.id == root.id:
+            return larger_root
+        by = None if resource.discovered is None else resource.discovered.first_parent
+        is_styled = by in styles and resource.kind in (Kind.IMAGE, Kind.FONT)
+        return replace(resource, in_style=True) if is_styled else resource
+
+    remaining = (settled(resource) for resource in page.resources if resource.id not in chosen)
     return page.with_resources(
-        _with_reference(
-            retriggered(larger_root if resource.id == root.id else resource, moved), shifted
-        )
-        for resource in remaining
+        _with_reference(retriggered(resource, moved), shifted) for resource in remaining
     )
 
 

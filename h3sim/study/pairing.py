@@ -69,7 +69,7 @@ DETERMINED_BY: Mapping[str, tuple[str, ...]] = {
     "queue_packets": (*_NETWORK, "queue_bdp", "queue_bytes", _CONSTANT_RATE, _RECORDED_PAGE),
     "queue_discipline": (*_NETWORK, _CONSTANT_RATE, _RECORDED_PAGE),
     "reorder": (*_NETWORK, _CONSTANT_RATE, _RECORDED_PAGE),
-    "transport_profile": (*_NETWORK, _CONSTANT_RATE, _RECORDED_PAGE),
+    "transport_profile": ("transport", *_NETWORK, _CONSTANT_RATE, _RECORDED_PAGE),
     "profile_digest": (*_NETWORK, "transport_profile", _CONSTANT_RATE, _RECORDED_PAGE),
     "cc": (*_ENDS, _RECORDED_PAGE),
     "controller_digest": ("cc", *_ENDS, _RECORDED_PAGE),

@@ -19,6 +19,8 @@ __all__ = ["RECORDED", "compute", "text_of"]
 
 RECORDED = Path(__file__).with_name("links.json")
 _LOSSY: Final[dict[str, Any]] = {"network": "sander-2mbps-100ms-2pct-burst5", "loss": 0.05}
+_TCP: Final[dict[str, Any]] = {"transport": "tcp", "transport_profile": "default"}
+"""TCP as the RFCs recommend, which no server has: Linux is the default."""
 _SETTINGS: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
     # Stacks and controllers over losses both ways.
     ("rr", {**_LOSSY, "seed": 1}),
@@ -46,25 +48,34 @@ _SETTINGS: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
     ),
     # Links: queues that overflow, one that is managed, packets that overtake others.
     ("wrr", {"network": "sander-50mbps-100ms", "queue_bytes": 20_000}),
-    ("wrr", {"network": "cable", "queue_bdp": 0.5, "transport": "tcp"}),
+    ("wrr", {"network": "cable", "queue_bdp": 0.5, **_TCP}),
     ("dfifo", {"network": "wifi-lossy", "seed": 3}),
-    ("dfifo", {"network": "wifi-lossy", "seed": 4, "transport": "tcp"}),
+    ("dfifo", {"network": "wifi-lossy", "seed": 4, **_TCP}),
     ("rr", {"network": "leo-satellite", "seed": 5}),
     ("rr", {"network": "slow-3g", "cross_traffic": "cubic+bbr1@500+on-off:0.1"}),
     ("rr", {"network": "dsl", "queue_discipline": "codel", "ecn": True}),
-    ("rr", {"network": "dsl", "queue_discipline": "codel", "ecn": True, "transport": "tcp"}),
+    ("rr", {"network": "dsl", "queue_discipline": "codel", "ecn": True, **_TCP}),
     ("rr", {"network": "slow-3g", "queue_discipline": "fq-codel", "cross_traffic": "cubic+bbr"}),
-    ("rr", {"network": "dsl", "queue_discipline": "fq-codel", "ecn": True, "transport": "http1"}),
+    (
+        "rr",
+        {
+            "network": "dsl",
+            "queue_discipline": "fq-codel",
+            "ecn": True,
+            "transport": "http1",
+            "transport_profile": "default",
+        },
+    ),
     ("firefox", {"network": "geo-satellite", "handshake": "0-rtt"}),
-    ("firefox", {"reorder": "4:1-3", "rtt_ms": 30, "rate_mbps": 2, "transport": "tcp", "seed": 2}),
+    ("firefox", {"reorder": "4:1-3", "rtt_ms": 30, "rate_mbps": 2, **_TCP, "seed": 2}),
     # HTTP: signals on the wire, buffers, headers, hosts.
-    ("chrome-h2", {"network": "fast-3g", "transport": "tcp", "send_buffer_kb": 20}),
-    ("firefox-h2", {"network": "dsl", "transport": "tcp", "header_compression": "hpack"}),
+    ("chrome-h2", {"network": "fast-3g", **_TCP, "send_buffer_kb": 20}),
+    ("firefox-h2", {"network": "dsl", **_TCP, "header_compression": "hpack"}),
     (
         "nghttp2",
         {
             "network": "dsl",
-            "transport": "tcp",
+            **_TCP,
             "header_compression": "hpack",
             "closed_stream_retention_ms": 50,
         },
@@ -76,7 +87,7 @@ _SETTINGS: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
     ("nghttp3", {"network": "dsl", "loss": 0.02, "header_compression": "qcram", "seed": 6}),
     ("mvfst", {"network": "4g", "signalling": "metadata"}),
     ("cloudflare", {"network": "4g", "connections": "per-host", "dns_ms": 30}),
-    ("quic-go", {"network": "4g", "connections": "per-host", "transport": "tcp", "loss": 0.02}),
+    ("quic-go", {"network": "4g", "connections": "per-host", **_TCP, "loss": 0.02}),
     # Paths of several lengths over one link with a managed queue, or one that gives opportunities.
     (
         "cloudflare",
@@ -93,7 +104,7 @@ _SETTINGS: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
             "queue_discipline": "fq-codel",
             "queue_bytes": 9_000,
             "cross_traffic": "cubic",
-            "transport": "tcp",
+            **_TCP,
         },
     ),
     ("chrome-eps", {"network": "lte", "connections": "per-host", "header_compression": "qpack"}),
@@ -101,7 +112,7 @@ _SETTINGS: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
     ("ats", {"rtt_ms": 40, "browser": "parse", "max_concurrent_requests": 4}),
     # Browsers that compute what they ask for.
     ("chrome-eps", {"network": "4g", "browser": "parse", "tight_mode": "chrome-95"}),
-    ("chrome-h2", {"network": "4g", "browser": "parse", "transport": "tcp", "cpu_slowdown": 3}),
+    ("chrome-h2", {"network": "4g", "browser": "parse", **_TCP, "cpu_slowdown": 3}),
     ("firefox-eps", {"network": "dsl", "browser": "parse", "preload_scanner": False}),
     ("lsquic", {"network": "dsl", "browser": "parse", "stylesheets_block_parser": True}),
     ("h2o", {"network": "4g", "browser": "parse", "max_concurrent_requests_per_host": 2}),

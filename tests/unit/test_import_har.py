@@ -431,3 +431,34 @@ def test_the_number_of_hosts_goes_into_the_page(tmp_path: Path) -> None:
     pages = [import_page(write_recording(tmp_path, har(entry("/", 0, 50), *more))).page
              for more in ((), (other,))]  # fmt: skip
     assert [page.provenance.get("hosts") for page in pages] == ["1", "2"]
+
+
+def test_the_icon_of_the_tab_is_no_part_of_the_page(tmp_path: Path) -> None:
+    by_browser = {"_initiator": {"type": "other"}, "_resourceType": "other"}
+    image = by_browser | {"_resourceType": "image"}
+    document = har(
+        entry("/", 0, 100, mime="text/html"),
+        entry("/seen.png", 120, 100, mime="image/png", **image),
+        entry("/icon.svg", 300, 100, mime="image/svg+xml", **by_browser),
+        entry("/favicon.ico", 300, 100, mime="text/html", **by_browser),
+    )
+    found = import_page(write_recording(tmp_path, document))
+    assert [each.id for each in found.page.resources] == ["/", "seen.png"]
+    assert found.left_out == {"for the icon of the tab": 2}
+
+
+def test_images_that_a_callback_inserted_follow_the_fetch_for_which_it_waited(
+    tmp_path: Path,
+) -> None:
+    by_callback = {"_initiator": {"type": "other"}, "_resourceType": "image"}
+    asked = {"request_headers": [{"name": "Referer", "value": f"{SITE}/"}]}
+    document = har(
+        entry("/", 0, 60, mime="text/html"),
+        entry("/main.css", 70, 60, mime="text/css"),
+        entry("/app.js", 70, 80, mime="text/javascript"),
+        entry("/list.json", 160, 60, mime="application/json", _resourceType="fetch"),
+        entry("/late.css", 170, 60, mime="text/css"),
+        entry("/0.png", 240, 60, mime="image/png", **by_callback, **asked),
+    )
+    found = resources_of(tmp_path, document)["0.png"]
+    assert found["discovered"] == {"by": "list.json", "at": "complete", "delay_ms": 20}

@@ -74,6 +74,39 @@ def test_sizes_without_an_end_are_those_of_the_pieces(tmp_path: Path) -> None:
     assert resources["a.png"]["bytes"] == 450
 
 
+FIELDS = {"content-type": "image/png", "server": "h2o"}
+"""Header fields that take 54 bytes as text: over HTTP/2 a header of these is no longer."""
+
+
+def test_body_bytes_that_came_with_the_header_are_no_header(tmp_path: Path) -> None:
+    def sizes(length: str, at_header: int) -> tuple[int, int]:
+        fields = FIELDS | ({"content-length": length} if length else {})
+        events = [
+            sent("/a.png", 5.2),
+            answered(5.3, headers=fields, encodedDataLength=at_header, protocol="h2"),
+            event("loadingFinished", 5.4, encodedDataLength=39_040),
+        ]
+        found = resources_of(tmp_path, [*ROOT, *events])["a.png"]
+        return found["header_bytes"], found["bytes"]
+
+    assert sizes("39000", 39_040) == (40, 39_000)
+    assert sizes("39000", 16_400) == (40, 39_000)
+    assert sizes("39000", 38) == (38, 39_002)
+    # Without a length, the header is at most its text.
+    assert sizes("", 39_040) == (54, 38_986)
+
+
+def test_body_bytes_that_came_with_the_header_arrived_with_it(tmp_path: Path) -> None:
+    events = [
+        sent("/a.png", 5.2),
+        answered(5.3, headers=FIELDS | {"content-length": "3000"}, encodedDataLength=1040),
+        event("dataReceived", 5.4, dataLength=2000, encodedDataLength=2000),
+        event("loadingFinished", 5.4, encodedDataLength=3040),
+    ]
+    found = resources_of(tmp_path, [*ROOT, *events])["a.png"]
+    assert found["response_offsets"] == [0, 1000]
+
+
 def test_events_that_tell_nothing_are_told_and_skipped(tmp_path: Path) -> None:
     result = import_page(
         write_recording(tmp_path, [*ROOT, 7, {"method": "Network.requestWillBeSent", "params": {}}])

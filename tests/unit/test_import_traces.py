@@ -317,3 +317,54 @@ def test_the_estimates_of_lighthouse_are_kept_to_compare_with(tmp_path: Path) ->
 def test_a_browsertime_json_points_to_its_har(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match="lists no requests: import the HAR beside it"):
         import_page(write_recording(tmp_path, [{"info": {}, "browserScripts": []}]))
+
+
+def test_the_document_is_the_largest_paint_of_a_trace_whose_largest_paint_is_a_text(
+    tmp_path: Path,
+) -> None:
+    events = [
+        requested("/0.png", 100, "i0", resourceType="Image"),
+        *answered(150, "i0"),
+        event("PaintTimingVisualizer::Viewport", 180, viewport_rect=corners(1000, 500)),
+        painted(180, "/0.png", 7, 16, 16),
+        event("LargestTextPaint::Candidate", 198, DOMNodeId=4),
+        event("LargestImagePaint::Candidate", 230, DOMNodeId=7, imageUrl=f"{SITE}/0.png"),
+    ]
+    page = import_page(write_recording(tmp_path, [*EVENTS, *events])).page
+    assert [each.id for each in page.resources if each.hero] == ["/"]
+
+
+def test_references_of_a_traced_document_lie_where_the_parser_found_them(tmp_path: Path) -> None:
+    document = f"{SITE}/?q=SECRET"
+
+    def image(n: int, at_ms: float, line: int, column: int) -> list[dict[str, Any]]:
+        by = {"type": "parser", "url": document, "lineNumber": line, "columnNumber": column}
+        asked = requested(f"/{n}.png", at_ms, f"i{n}", resourceType="Image", initiator=by)
+        return [asked, *answered(at_ms + 40, f"i{n}")]
+
+    def parsed(last_line: int, **begun: Any) -> dict[str, Any]:
+        begin = {"url": document, "startLine": 0, **begun}
+        args = {"beginData": begin, "endData": {"endLine": last_line}}
+        return event("ParseHTML", 70) | {"ph": "X", "dur": 1000, "args": args}
+
+    events = [
+        *image(0, 100, 2, 50),
+        *image(1, 100, 4, 30),
+        # What the parser does not find is told with the place where it stands: two lazy images,
+        # which layout requests, and two that a script inserts when its fetch is complete.
+        *(each for n in (2, 3) for each in image(n, 180, 9, 7)),
+        *(each for n in (4, 5) for each in image(n, 250, 9, 7)),
+        *(task("RunTask", at_ms, 9, "") for at_ms in (175, 245)),
+        event("IntersectionObserverController::computeIntersections", 178),
+        parsed(9),
+        parsed(80, stackTrace=[{"url": f"{SITE}/app.js"}]),  # a script sets innerHTML
+    ]
+    page = import_page(write_recording(tmp_path, [*EVENTS, *events])).page
+    found = {each.id: each for each in page.resources}
+    at = [found[f"{n}.png"].discovered for n in range(6)]
+    n_bytes = found["/"].size_bytes
+    assert [when and when.by for when in at] == ["/", "/", "/", "/", "api", "api"]
+    offsets = [when.offset_bytes or 0 for when in at[:4] if when is not None]
+    assert offsets == sorted(offsets)
+    assert 0 < offsets[0] < n_bytes / 2 < offsets[3] <= n_bytes
+    assert [n for n in range(6) if found[f"{n}.png"].is_lazy] == [2, 3]

@@ -232,6 +232,17 @@ def test_without_a_profile_the_transport_is_that_of_the_usual_one() -> None:
     assert resolve_path(PAGE, h3sim.LoadConfig()).protocol is h3sim.load_profile("default").protocol
 
 
+@pytest.mark.parametrize("transport", ["tcp", "http1"])
+def test_tcp_without_a_profile_is_that_of_linux(transport: str) -> None:
+    def profile(**options: Any) -> Any:
+        found = resolve_path(PAGE, h3sim.LoadConfig(transport=transport, **options)).profile
+        return found and found.name
+
+    assert profile(network="4g") == "linux-tcp"
+    assert profile(network="4g", transport_profile="default") == "default"
+    assert profile(network="sander-2mbps-100ms") == "quicly-chrome"  # its own
+
+
 def test_a_constant_rate_with_loss_becomes_links_with_the_usual_profile() -> None:
     suggested = h3sim.simulate("davies-meenan", loss=0.02)
     asked = h3sim.simulate("davies-meenan", loss=0.02, transport_profile="default")

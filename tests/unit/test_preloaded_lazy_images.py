@@ -8,7 +8,7 @@ import pytest
 
 import h3sim
 from h3sim.advice.edits import edits_of
-from h3sim.page import Page, with_early_hints, with_push
+from h3sim.page import Page, with_early_hints, with_inlined, with_push
 from h3sim.study.runner import LoadTask
 from tests.helpers import AT_ONCE, page_of
 
@@ -113,3 +113,30 @@ def test_lazy_is_advised_against_only_where_it_delays_the_request(is_preloaded: 
     task = LoadTask(h3sim.load.resolve(page, scheme, config))
     kinds = {edit.kind for edit in edits_of(task)}
     assert ("not lazy" in kinds) is not is_preloaded
+
+
+def test_a_background_of_an_inlined_stylesheet_still_waits_for_the_layout() -> None:
+    """The scanner reads no CSS, so inlining brings no background before what layout needs."""
+    sheet = {"by": "/", "at": "offset", "offset_bytes": 60}
+    hero = {"by": "inline.css", "at": "complete"}
+    page = page_of(
+        {"id": "/", "kind": "document", "bytes": PACKET, "server_ms": 200},
+        *(
+            {
+                "id": id_,
+                "kind": "stylesheet",
+                "bytes": n * PACKET,
+                "in_head": True,
+                "discovered": at,
+            }
+            for id_, n, at in (
+                ("inline.css", 1, sheet),
+                ("s.css", 3, {**sheet, "offset_bytes": 99}),
+            )
+        ),
+        {"id": "hero.jpg", "kind": "image", "bytes": PACKET, "discovered": hero},
+    )
+    inlined = with_inlined(page, "inline.css")
+    assert inlined.resources[inlined.index["hero.jpg"]].in_style
+    times_ms = loaded(inlined)
+    assert times_ms["s.css"] < times_ms["hero.jpg"] == times_ms["paint"]

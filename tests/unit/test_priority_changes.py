@@ -187,6 +187,11 @@ class TestLoads:
         assert heard(page()) == [asked]
         assert heard(page(above_the_fold=True)) == [asked, raised]
         assert heard(page(viewport=0.2)) == [asked, raised]
+        # Covered by others, but Chromium raised it in the recording.
+        raised_later = {"level": "High", "when": {"by": "hero", "at": "request", "delay_ms": 70}}
+        first, later = ({"browser": "chrome", **each} for each in ({"level": "Low"}, raised_later))
+        assert heard(page(recorded=[first, later])) == [asked, raised]
+        assert heard(page(recorded=[first])) == [asked]
 
     def test_what_is_requested_after_the_first_paint_is_raised_right_after_its_request(
         self,

@@ -27,7 +27,7 @@ from h3sim.importers.path_estimation import (
 from h3sim.importers.recorded_request import ConnectionInfo, RecordedRequest
 from h3sim.load import LoadConfig
 from h3sim.load.network_path import recorded_network
-from h3sim.page import Page, RecordedLoad
+from h3sim.page import Kind, Page, RecordedLoad
 from h3sim.values.errors import InputError, PageError
 from h3sim.values.units import ms
 
@@ -218,6 +218,19 @@ def test_over_one_connection_another_response_may_have_gone_first() -> None:
         request.protocol = "h2"
     # Of the 70 ms the RTT, and the 30 ms in which the other one came.
     assert server_times(requests, path(800_000), [20, 20]) == [50, 20]
+
+
+def test_files_that_waited_like_others_of_their_host_wait_for_no_server() -> None:
+    # A document of 300 ms, four files that a busy machine held up, and one that was computed.
+    waits_ms = [320, 20.5, 24, 32, 35, 250]
+    requests = [observed(0, wait_ms, wait_ms + 1) for wait_ms in waits_ms]
+    for request in requests[1:]:
+        request.resolved_kind = Kind.IMAGE
+    times_ms = server_times(requests, path(800_000), [20] * 6)
+    assert times_ms == pytest.approx([300, 0.5, 0.5, 0.5, 0.5, 230])
+    # The least of three files tells nothing of the others.
+    times_ms = server_times(requests[:4], path(800_000), [20] * 4)
+    assert times_ms == pytest.approx([300, 0.5, 4, 12])
 
 
 # From a HAR

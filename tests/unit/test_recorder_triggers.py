@@ -160,7 +160,8 @@ def test_what_a_promise_inserts_waits_for_the_response_that_was_there_last() -> 
     js = exchange("a.js", 5.0, parser())
     early = exchange("one.json", 16.0, script("a.js"), type="Fetch")
     late = exchange("two.json", 31.0, script("a.js"), type="Fetch")
-    for initiator in (Initiator(type="other"), parser()):
+    stood = Initiator(type="parser", url=ROOT, line=1, column=3)
+    for initiator in (Initiator(type="other"), parser(), stood):
         image = exchange("i.png", 30.0, initiator, type="Image")
         assert message(trigger(js, early, image)) == (2, TriggerEvent.COMPLETE, None, 4.0)
         # What has not ended by then cannot have led to it.

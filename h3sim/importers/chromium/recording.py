@@ -247,6 +247,7 @@ class Causes:
         found = self._by_script(exchange, index) if is_scripted else None
         if found is None:
             found = self._by_parser(exchange, index) or self._by_clock(exchange, index)
+            found = found or self._by_position(exchange, index)
         return found or self._after_completion(
             exchange, self._requesting_document(exchange, index).exchange
         )
@@ -287,9 +288,21 @@ class Causes:
         if reference is not None:
             return self._at_offset(exchange, document, reference.offset_bytes, reference)
         offset = document.html.mention(exchange.url)
-        if offset is None and initiator.type == "parser" and initiator.line is not None:
-            offset = document.html.position(initiator.line, initiator.column)
         return None if offset is None else self._at_offset(exchange, document, offset)
+
+    def _by_position(self, exchange: RecordedExchange, index: int) -> RequestInitiator | None:
+        """Return the trigger where the parser stood, which need not have found a reference there.
+
+        So it counts only for what no document mentions, and for which no script can have waited.
+        """
+        initiator = exchange.asked_by
+        if initiator.type != "parser" or initiator.line is None:
+            return None
+        parent = self._last_exchange_before(initiator.url, index)
+        document = None if parent is None else self._documents.get(parent.hop_id)
+        document = document or self._requesting_document(exchange, index)
+        offset = document.html.position(initiator.line, initiator.column)
+        return self._at_offset(exchange, document, offset)
 
     def _by_clock(self, exchange: RecordedExchange, index: int) -> RequestInitiator | None:
         """Return the trigger by the last complete response that a script may have waited for.

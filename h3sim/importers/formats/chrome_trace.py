@@ -12,8 +12,10 @@ Events may be in any order: each thread writes its own buffer.
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.importers.formats.devtools import NetworkEvents, RecordedExchange, join_redirects
@@ -33,8 +35,11 @@ if TYPE_CHECKING:
 
 _US_PER_MS, _US_PER_S = 1000, 1_000_000
 _EVALUATE_SCRIPT = "EvaluateScript"
+_PARSE_HTML = "ParseHTML"
+_TASK = "RunTask"
+_VISIBILITY = "IntersectionObserverController::computeIntersections"
 _URL_KEYS_BY_TASK = {
-    "ParseHTML": ("beginData", "url"),
+    _PARSE_HTML: ("beginData", "url"),
     "ParseAuthorStyleSheet": ("data", "styleSheetUrl"),
     **dict.fromkeys(
         ("v8.compile", "v8.compileModule", _EVALUATE_SCRIPT, "FunctionCall"), ("data", "url")
@@ -178,6 +183,7 @@ _LOAD_EVENTS = ("MarkLoad", "loadEventEnd")
 _FIRST_PAINT = "firstContentfulPaint"
 _LARGEST_PAINT = "largestContentfulPaint::Candidate"
 _LARGEST_IMAGE = "LargestImagePaint::Candidate"
+_LARGEST_TEXT = "LargestTextPaint::Candidate"
 _VIEWPORT = "PaintTimingVisualizer::Viewport"
 _IMAGE_PAINTED = "PaintTimingVisualizer::LayoutObjectPainted"
 _EVENT_LIST_PATHS = ((), ("traceEvents",))
@@ -192,6 +198,7 @@ _MARK_NAMES = frozenset(
         _FIRST_PAINT,
         _LARGEST_PAINT,
         _LARGEST_IMAGE,
+        _LARGEST_TEXT,
         _VIEWPORT,
         _IMAGE_PAINTED,
     )
@@ -219,6 +226,11 @@ class ChromeTrace:
         self._network_events: list[_Event] = []
         self._marks: list[_Event] = []
         self._tasks: list[TraceTask] = []
+        self._task_starts_us: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+        self._layouts_us: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+        """Times by thread: of its tasks, and of when it computed what is visible."""
+        self._last_line: dict[str, int] = {}
+        """Number of the last line that was parsed of each document, by URL."""
         self._service_worker_threads: set[tuple[str, str]] = set()
 
     def add(self, part: JsonPart) -> None:
@@ -244,8 +256,19 @@ class ChromeTrace:
             and _table_in(part.value, "args").get("name") == _SERVICE_WORKER_THREAD
         ):
             self._service_worker_threads.add(_thread(part.value))
+        elif name in (_TASK, _VISIBILITY) and (at_us := _number(part.value, "ts")) is not None:
+            times_us = self._task_starts_us if name == _TASK else self._layouts_us
+            times_us[_thread(part.value)].append(at_us)
         elif (task := task_of(part.value)) is not None:
             self._tasks.append(task)
+            if name == _PARSE_HTML:
+                self._count_lines(task.url, _table_in(part.value, "args"))
+
+    def _count_lines(self, url: str, args: dict[str, Any]) -> None:
+        """Note how far a document was parsed; what a script parses (`innerHTML`) has a stack."""
+        last = _table_in(args, "endData").get("endLine")
+        if isinstance(last, int) and "stackTrace" not in _table_in(args, "beginData"):
+            self._last_line[url] = max(last, self._last_line.get(url, 0))
 
     def _keep_event(self, fields: Fields, name: str, thread: tuple[str, str]) -> None:
         at_us = fields.number("ts")
@@ -272,6 +295,7 @@ class ChromeTrace:
             exchanges = chosen
             self._add_paints(exchanges, begun, marks)
         join_redirects(exchanges)
+        self._set_reference_offsets(exchanges)
         work = work_of(self._tasks)
         for exchange in exchanges:
             if exchange.url in work and kind_of(exchange)[0] in WORKED_ON:
@@ -330,6 +354,63 @@ class ChromeTrace:
                 before.header_bytes, before.header_from = None, SizeSource.NONE
         return exchanges
 
+    def _set_reference_offsets(self, exchanges: Sequence[RecordedExchange]) -> None:
+        """Set the offset of each reference in a document, and mark lazy images.
+
+        Layout requests lazy images: once it has told what is visible, in the same task. Of these,
+        and of images that a promise's callback inserts, Chromium tells where the parser stands, if
+        it still does, which several of them share. These are no references.
+        """
+        of_layout = self._requests_of_layout()
+        at_position: defaultdict[tuple[str, int, int], list[RecordedExchange]] = defaultdict(list)
+        for exchange in exchanges:
+            asked, is_image = exchange.asked_by, exchange.kind is Kind.IMAGE
+            if is_image and asked.type in ("parser", "other") and exchange.key in of_layout:
+                exchange.flags = {"is_lazy": True}
+                exchange.initiator = asked.url or self._url_of_frame(exchange, exchanges)
+            if asked.type == "parser" and asked.line is not None:
+                at_position[asked.url, asked.line, asked.column].append(exchange)
+        for document in exchanges:
+            last_line = self._last_line.get(document.url)
+            if last_line is None or kind_of(document)[0] is not Kind.DOCUMENT:
+                continue
+            positions = [(line, column) for url, line, column in at_position if url == document.url]
+            offsets = _offsets_of(positions, last_line + 1, document.decoded_bytes or 0)
+            for (line, column), offset in offsets.items():
+                there = at_position[document.url, line, column]
+                images = {each.url for each in there if each.kind is Kind.IMAGE and not each.flags}
+                for exchange in there:
+                    if exchange.url in images and len(images) > 1:
+                        exchange.initiator, exchange.initiator_type = "", "other"
+                    else:
+                        exchange.offset = offset
+
+    def _requests_of_layout(self) -> set[str]:
+        """Return the keys of the requests in whose task it was computed before what is visible."""
+        found: set[str] = set()
+        for thread, layouts_us in self._layouts_us.items():
+            layouts_us.sort()
+            begun_us = sorted(self._task_starts_us[thread])
+            for event in self._network_events:
+                if event.thread == thread and event.name == _SEND_REQUEST and begun_us:
+                    last_task = bisect_right(begun_us, event.at_us) - 1
+                    last_layout = bisect_right(layouts_us, event.at_us) - 1
+                    if min(last_task, last_layout) >= 0:
+                        is_inside = layouts_us[last_layout] >= begun_us[last_task]
+                        found |= {event.key} if is_inside else set()
+        return found
+
+    def _url_of_frame(
+        self, exchange: RecordedExchange, exchanges: Sequence[RecordedExchange]
+    ) -> str:
+        """Return the URL of the document of the frame that made a request, "" if unknown."""
+        documents = (
+            each.url
+            for each in exchanges
+            if kind_of(each)[0] is Kind.DOCUMENT and each.frame_id == exchange.frame_id
+        )
+        return next(documents, "")
+
     def _running_scripts(self) -> dict[str, str]:
         """Return the URL of the script that was running at each request, by the event's key."""
         upcoming: defaultdict[tuple[str, str], list[TraceTask]] = defaultdict(list)
@@ -366,18 +447,46 @@ class ChromeTrace:
         if painted_us is not None:
             times_ms["fcp"] = (painted_us - begun.at_us) / _US_PER_MS
         largest = next((mark for mark in reversed(of_page) if mark.name == _LARGEST_PAINT), None)
-        hero = "" if largest is None else _largest_url(largest, of_page)
+        hero_url = None if largest is None else _largest_url(largest, of_page)
         if largest is not None:
             times_ms["largest_paint"] = (largest.at_us - begun.at_us) / _US_PER_MS
         viewport_px = _viewport_px(exchanges, of_page)
         rectangles = {} if viewport_px is None else _painted_rectangles(viewport_px, of_page)
         self._recording.viewport_px = viewport_px
-        for exchange in exchanges:
-            is_document = kind_of(exchange)[0] is Kind.DOCUMENT
-            exchange.is_framed = is_document and exchange.frame_id not in ("", begun.frame)
-            if exchange.kind is Kind.IMAGE:
-                exchange.rectangles = rectangles.get(exchange.url, ())
-                exchange.is_hero = exchange.url == hero
+        documents = [each for each in exchanges if kind_of(each)[0] is Kind.DOCUMENT]
+        for exchange in documents:
+            exchange.is_framed = exchange.frame_id not in ("", begun.frame)
+        images = [exchange for exchange in exchanges if exchange.kind is Kind.IMAGE]
+        for exchange in images:
+            exchange.rectangles = rectangles.get(exchange.url, ())
+        heroes = [exchange for exchange in images if exchange.url == hero_url]
+        if hero_url is not None and not heroes:
+            # A text, or an image in a data: URL: it came with the document, the last of its hops.
+            heroes = [each for each in documents if not each.is_framed][-1:]
+        for exchange in heroes:
+            exchange.is_hero = True
+
+
+def _offsets_of(
+    positions: Iterable[tuple[int, int]], n_lines: int, n_bytes: int
+) -> dict[tuple[int, int], int]:
+    """Return the offsets of lines and columns in a text of which only its size is known.
+
+    A line is as long as the last column that is known in it. What is left of the text is taken as
+    spread evenly over the lines.
+
+    >>> _offsets_of([(1, 30), (0, 20), (2, 5)], n_lines=3, n_bytes=85)
+    {(0, 20): 20, (1, 30): 60, (2, 5): 75}
+    """
+    in_order = sorted({*positions})
+    longest = dict(in_order)
+    spare = max(0, n_bytes - sum(longest.values())) // n_lines
+    found: dict[tuple[int, int], int] = {}
+    before = 0  # columns of the lines above that are known
+    for (line, column), (next_line, _) in pairwise([*in_order, (n_lines, 0)]):
+        found[line, column] = min(before + line * spare + column, n_bytes)
+        before += longest[line] if next_line > line else 0
+    return found
 
 
 def _at_us(event: _Event) -> float:
@@ -496,14 +605,14 @@ _PROTOCOL_PARAMS: dict[str, Callable[[_Event], dict[str, Any]]] = {
 """Translations of trace events into parameters of the equivalent protocol events."""
 
 
-def _largest_url(largest: _Event, marks: Sequence[_Event]) -> str:
-    """Return the URL of the largest contentful paint, "" if it is a text."""
+def _largest_url(largest: _Event, marks: Sequence[_Event]) -> str | None:
+    """Return the URL of the largest contentful paint, "" of a text; None if it is not told."""
     node = largest.data.get("nodeId")
     for mark in reversed(marks):
-        if mark.name == _LARGEST_IMAGE and mark.data.get("DOMNodeId") == node:
+        if mark.name in (_LARGEST_IMAGE, _LARGEST_TEXT) and mark.data.get("DOMNodeId") == node:
             url = mark.data.get("imageUrl")
             return without_fragment(url) if isinstance(url, str) else ""
-    return ""
+    return None
 
 
 def _viewport_px(

@@ -10,19 +10,24 @@ import math
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from h3sim.importers.navigations import split_navigations
 from h3sim.importers.recorded_request import (
     INTERNAL_REDIRECT,
+    MULTIPLEXED,
+    REDIRECTS,
     ConnectionInfo,
     RecordedRequest,
     RequestOutcome,
     SizeSource,
 )
 from h3sim.importers.request_fields import (
+    NO_BODY,
     NOT_MODIFIED,
     kind_of_word,
+    length_of,
     request_text_bytes,
     response_text_bytes,
     without_fragment,
@@ -220,16 +225,42 @@ class RecordedExchange(RecordedRequest):
     def _settle_sizes(self, content_length: str) -> None:
         text_bytes = request_text_bytes(self.method, self.url, self.request_fields)
         self.request_bytes, self.request_from = text_bytes + self.post_bytes, SizeSource.FIELDS
-        self.header_bytes, self.header_from = self.header_bytes or 0, SizeSource.RECORDED
-        if not self.header_bytes and self.status is not None:
-            self.header_bytes = response_text_bytes(self.response_fields)
-            self.header_from = SizeSource.FIELDS
-        self.pieces = tuple((at_ms, n_sent) for at_ms, n_sent, _ in self.chunks if n_sent)
+        recorded_bytes = self.header_bytes or 0
+        self._settle_header(recorded_bytes, length_of(content_length))
+        pieces = [(at_ms, n_sent) for at_ms, n_sent, _ in self.chunks if n_sent]
+        n_early = recorded_bytes - (self.header_bytes or 0)
+        if n_early > 0 and self.first_byte_ms is not None:
+            pieces.insert(0, (self.first_byte_ms, n_early))
+        self.pieces = tuple(pieces)
         is_known = self.header_from is SizeSource.RECORDED
         # A header of unknown size is in the total, too.
-        body_bytes = max(0, self.wire_bytes - self.header_bytes) if self.wire_bytes else None
+        body_bytes = max(0, self.wire_bytes - (self.header_bytes or 0)) if self.wire_bytes else None
         body_from = SizeSource.RECORDED if is_known else SizeSource.TRANSFER
         self.set_body((body_bytes, body_from), content_length=content_length)
+
+    def _settle_header(self, recorded_bytes: int, length: int | None) -> None:
+        """Set the size of the header: what Chromium recorded, unless that has more in it.
+
+        It counts what was received until it told of the header, which over a fast link is also a
+        part of the body, or all of it. *length* is the Content-Length.
+        """
+        text_bytes = response_text_bytes(self.response_fields)
+        self.header_bytes, self.header_from = recorded_bytes, SizeSource.RECORDED
+        if not recorded_bytes and self.status is not None:
+            self.header_bytes, self.header_from = text_bytes, SizeSource.FIELDS
+        if not recorded_bytes or self.status in REDIRECTS:
+            return
+        has_length = length is not None and self.method != "HEAD" and self.status not in NO_BODY
+        most = self.header_bytes, self.header_from
+        if has_length and self.wire_bytes and self.wire_bytes > length:  # type: ignore[operator]
+            most = self.wire_bytes - length, SizeSource.TRANSFER  # type: ignore[operator]
+        elif self.response_fields and self.protocol.startswith(MULTIPLEXED):
+            # No coding is longer than the text: beside name and value HPACK and QPACK take three
+            # bytes where these are short, and the text takes four.
+            most = text_bytes, SizeSource.FIELDS
+        self.header_bytes, self.header_from = min(
+            (recorded_bytes, self.header_from), most, key=itemgetter(0)
+        )
 
 
 def join_redirects(exchanges: Sequence[RecordedExchange]) -> None:
