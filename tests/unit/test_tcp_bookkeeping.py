@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from h3sim.transport.delivery_rate import DeliverySampler
 from h3sim.transport.rtt import RttEstimator
 from h3sim.transport.tcp import TcpSettings
 from h3sim.transport.tcp.loss_detection import Scoreboard
 from h3sim.transport.tcp.records import AutotunedSendStream, Reassembly, Segment, SentSegment
 from h3sim.transport.tcp.recovery import (
-    DeliverySampler,
     Episode,
     ProportionalRateReduction,
     Recovery,

@@ -12,6 +12,7 @@ from collections import deque
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 from h3sim.transport.congestion.controller import CongestionController
+from h3sim.transport.delivery_rate import delivery_rate_bps
 from h3sim.values._mypyc import mypyc_attr
 from h3sim.values.units import BITS_PER_BYTE, NS_PER_MS, NS_PER_S
 
@@ -22,24 +23,6 @@ if TYPE_CHECKING:
     from h3sim.transport.congestion.registry import ControllerSettings
     from h3sim.transport.packets import SentPacket
     from h3sim.transport.rtt import RttEstimator
-
-
-def delivery_rate_bps(
-    packet: SentPacket, delivered_bytes: int, now_ns: int, min_rtt_ns: int
-) -> int | None:
-    """Return the delivery rate while *packet*, acknowledged now, was on its way; None if unknown.
-
-    *delivered_bytes* includes the bytes of this ACK. The bytes delivered since the packet was sent
-    are divided by the time that it took to send them, or to acknowledge them if that was longer, so
-    bunched ACKs do not feign a high rate. Times below the smallest RTT are implausible (§ 3.3).
-    """
-    send_ns = packet.sent_at_ns - packet.first_sent_at_ns
-    ack_ns = now_ns - packet.delivered_at_ns
-    interval_ns = send_ns if send_ns > ack_ns else ack_ns
-    if interval_ns <= 0 or interval_ns < min_rtt_ns:
-        return None
-    newly_delivered_bytes = delivered_bytes - packet.delivered_bytes
-    return newly_delivered_bytes * BITS_PER_BYTE * NS_PER_S // interval_ns
 
 
 class WindowedMaximum:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
+from h3sim.transport.delivery_rate import DeliverySampler
 from h3sim.transport.rtt import RttEstimator
 from h3sim.transport.tcp.loss_detection import RackDetector, SackDetector, Scoreboard
 from h3sim.transport.tcp.settings import LossDetection
@@ -318,41 +319,6 @@ class TailLossProbe:
     def forget(self) -> None:
         """Discard the probe: recovery has begun."""
         self.end_seq = self._resent = self._runs_from_ns = None
-
-
-class DeliverySampler:
-    """Delivery-rate sampling: stores the delivery state with each transmission."""
-
-    __slots__ = ("_app_limited_to", "_delivered_at_ns", "_delivered_bytes", "_first_sent_at_ns")
-
-    def __init__(self) -> None:
-        self._delivered_bytes = 0
-        self._delivered_at_ns = 0
-        self._first_sent_at_ns = 0
-        """With the two before, the state that rate samples begin with (`SentPacket`)."""
-        self._app_limited_to = 0
-        """Delivered bytes below which transmissions are app-limited."""
-
-    def on_sent(self, segment: SentSegment, in_flight: int) -> None:
-        """Store the state with *segment*; *in_flight* includes it."""
-        # Nothing else was in flight: idle time does not belong to the path.
-        if in_flight == segment.size_bytes:
-            self._first_sent_at_ns = self._delivered_at_ns = segment.sent_at_ns
-        segment.first_sent_at_ns = self._first_sent_at_ns
-        segment.delivered_at_ns = self._delivered_at_ns
-        segment.delivered_bytes = self._delivered_bytes
-        segment.is_app_limited = self._delivered_bytes < self._app_limited_to
-
-    def on_delivered(self, segments: list[SentSegment], now_ns: int) -> None:
-        """Count delivered segments; the last of *segments* was sent last."""
-        for segment in segments:
-            self._delivered_bytes += segment.size_bytes
-        self._delivered_at_ns = now_ns
-        self._first_sent_at_ns = segments[-1].sent_at_ns
-
-    def on_app_limited(self, in_flight: int) -> None:
-        """Record that there is nothing to send although the window has room."""
-        self._app_limited_to = self._delivered_bytes + in_flight
 
 
 class WindowUsage:
