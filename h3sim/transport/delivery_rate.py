@@ -22,8 +22,8 @@ class DeliverySampler:
         self._delivered_at_ns = 0
         self._first_sent_at_ns = 0
         """With the two before, the state that rate samples begin with (`SentPacket`)."""
-        self._app_limited_to = 0
-        """Delivered bytes below which transmissions are app-limited."""
+        self._app_limited_to = -1
+        """Delivered bytes up to which transmissions are app-limited (C.app_limited)."""
 
     def on_sent(self, packet: SentPacket, in_flight: int) -> None:
         """Store the state with *packet*; *in_flight* includes it."""
@@ -33,7 +33,7 @@ class DeliverySampler:
         packet.first_sent_at_ns = self._first_sent_at_ns
         packet.delivered_at_ns = self._delivered_at_ns
         packet.delivered_bytes = delivered_bytes = self._delivered_bytes
-        packet.is_app_limited = delivered_bytes < self._app_limited_to
+        packet.is_app_limited = delivered_bytes <= self._app_limited_to
 
     def on_delivered(self, packets: Sequence[SentPacket], now_ns: int) -> None:
         """Count delivered packets; the last of *packets* was sent last."""

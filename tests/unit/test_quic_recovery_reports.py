@@ -118,7 +118,9 @@ def test_what_leaves_after_there_was_nothing_to_send_is_limited_until_that_has_a
     acknowledge(recovery, (0, 0), at_ms=100)
     assert send(recovery, 101).is_app_limited
     acknowledge(recovery, (0, 1), at_ms=102)
-    assert not send(recovery, 103).is_app_limited
+    assert send(recovery, 103).is_app_limited  # until more than that has arrived
+    acknowledge(recovery, (0, 2), at_ms=103)
+    assert not send(recovery, 104).is_app_limited
 
 
 def test_when_what_was_behind_is_acknowledged_no_loss_is_due_any_more() -> None:
