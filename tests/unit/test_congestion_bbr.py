@@ -318,7 +318,12 @@ def test_the_first_packet_after_idle_time_restarts_from_idle() -> None:
     """draft-ietf-ccwg-bbr-06 § 5.4.1: C.inflight is 0, and C.app_limited not."""
     page = page_of(
         {"id": "/", "kind": "document", "bytes": 3_000_000},
-        {"id": "late", "kind": "image", "bytes": 500_000, "discovered": {"at": "time", "delay_ms": 9000}},
+        {
+            "id": "late",
+            "kind": "image",
+            "bytes": 500_000,
+            "discovered": {"at": "time", "delay_ms": 9000},
+        },
     )
     seen: list[Any] = []
 

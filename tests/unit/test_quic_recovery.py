@@ -8,6 +8,7 @@ import pytest
 
 from h3sim.transport.quic import QuicPacket, QuicSettings
 from h3sim.transport.quic.recovery import AckState, Recovery
+from h3sim.transport.quic.settings import Undo
 from h3sim.transport.rtt import RttEstimator
 from h3sim.values.units import ms
 from tests.tcp_pair import FixedWindow
@@ -216,7 +217,7 @@ def test_a_reduction_is_undone_when_its_losses_arrive(
     """RFC 9438 § 4.9.2: if all were spurious; quiche: if one was, but not into slow start."""
     controller = Undone()
     controller.ssthresh = ssthresh
-    recovery = Recovery(controller, QuicSettings(undo=undo), peer_max_ack_delay_ns=ms(25))
+    recovery = Recovery(controller, QuicSettings(undo=Undo(undo)), peer_max_ack_delay_ns=ms(25))
     for number in range(6):
         recovery.next_number = number + 1
         recovery.on_sent(QuicPacket(number, 0, 1200, [], None, (), True))
@@ -232,7 +233,7 @@ def test_quiche_undoes_a_reduction_by_a_single_loss(n_lost: int, n_undone: int) 
     controller = Undone()
     controller.congestion_window = 10 * 1280
     controller.ssthresh = 0
-    recovery = Recovery(controller, QuicSettings(undo="quiche"), peer_max_ack_delay_ns=ms(25))
+    recovery = Recovery(controller, QuicSettings(undo=Undo.QUICHE), peer_max_ack_delay_ns=ms(25))
     for number in range(8):
         if number == 6:
             assert acknowledge(recovery, (n_lost, 5), at_ms=100) == list(range(n_lost))

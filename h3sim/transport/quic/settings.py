@@ -26,7 +26,7 @@ class PacingBucket(enum.StrEnum):
 
 
 class Reordering(enum.StrEnum):
-    """How the thresholds of loss detection adapt when a packet arrives that was declared lost."""
+    """The rule by which loss thresholds adapt when a packet arrives that was declared lost."""
 
     FIXED = "fixed"
     """They do not."""
@@ -39,7 +39,7 @@ class Reordering(enum.StrEnum):
 
 
 class Undo(enum.StrEnum):
-    """When a reduction of the window is undone that turns out to be spurious."""
+    """The condition for undoing a reduction of the window that turns out to be spurious."""
 
     NONE = "none"
     EPISODE = "episode"

@@ -206,7 +206,7 @@ class Episode:
         self.prr.end()
 
     def release(self) -> None:
-        """Let the congestion window apply again, though lost segments may still be resent."""
+        """Restore the congestion window as the limit, while lost segments may still be resent."""
         self.holds_window = False
         self.prr.end()
 
