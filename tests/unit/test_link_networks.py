@@ -346,7 +346,7 @@ def test_a_path_that_changes_has_the_rates_and_times_of_its_source(
     name: str, spans: Any, n_packets: int
 ) -> None:
     for link in (SHIPPED[name].down, SHIPPED[name].up):
-        trace = link.mahimahi
+        trace: Any = link.mahimahi
         assert len(trace) == n_packets
         assert trace[-1] == 12_000 or name == "wifi-suspension"
         for begin_ms, end_ms, rate_mbps in spans:
