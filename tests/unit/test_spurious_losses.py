@@ -14,6 +14,7 @@ from h3sim.transport.link_profile import LinkJitter, LinkProfile
 from h3sim.transport.network import Network
 from h3sim.transport.quic import QuicPacket
 from h3sim.transport.tcp.recovery import SpuriousRecovery
+from h3sim.values.errors import InputError
 from h3sim.values.units import mbps, ms
 
 PAGE = synthetic(n_resources=1, total_bytes=2_000_000)
@@ -102,3 +103,35 @@ def test_a_stack_that_adapts_is_twice_as_fast_over_a_path_that_reorders(
         for each in (adapting.with_(**change), adapting)
     )
     assert fixed > 2 * fast
+
+
+def test_thresholds_are_axes_of_a_study_with_numbers_in_its_rows() -> None:
+    result = h3sim.sweep(
+        [PAGE],
+        schemes=["fifo"],
+        network=[NETWORK],
+        packet_threshold=[3, 100],
+        time_threshold=[1.125, 2.0],
+        executor="serial",
+    )
+    found = {
+        (row["packet_threshold"], row["time_threshold"]): row["page_load_ms"] for row in result
+    }
+    assert set(found) == {(3, 1.125), (3, 2.0), (100, 1.125), (100, 2.0)}
+    assert found[3, 1.125] > 2 * found[100, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("options", "wrong"),
+    [
+        ({"packet_threshold": 3}, "packet_threshold: needs links"),
+        (
+            {"network": "cable", "transport": "tcp", "time_threshold": 2},
+            "time_threshold: needs QUIC",
+        ),
+        ({"network": "cable", "packet_threshold": 0}, "packet_threshold"),
+    ],
+)
+def test_a_threshold_is_refused_where_it_has_no_effect(options: Any, wrong: str) -> None:
+    with pytest.raises(InputError, match=wrong):
+        h3sim.simulate(PAGE, scheme="fifo", **options)
