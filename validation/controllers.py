@@ -180,7 +180,7 @@ class Path:
         self.delivered_bytes += n_bytes
         newest = packets[-1]
         self.rtt.on_sample(self.now_ns - newest.sent_at_ns)
-        self._sampler.on_delivered(packets, self.now_ns)
+        self._sampler.on_delivered(n_bytes, newest, self.now_ns)
         self.bbr.on_acked(packets, self.now_ns, self.rtt, before, False)
         if newest.number >= self._round_end:
             self._round_end = self.next_number

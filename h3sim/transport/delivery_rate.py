@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 from h3sim.values.units import BITS_PER_BYTE, NS_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from h3sim.transport.packets import SentPacket
 
 
@@ -35,15 +33,12 @@ class DeliverySampler:
         packet.delivered_bytes = delivered_bytes = self._delivered_bytes
         packet.is_app_limited = delivered_bytes <= self._app_limited_to
 
-    def on_delivered(self, packets: Sequence[SentPacket], now_ns: int) -> None:
-        """Count delivered packets; the last of *packets* was sent last."""
-        delivered_bytes = self._delivered_bytes
-        for packet in packets:
-            delivered_bytes += packet.size_bytes
-        self._delivered_bytes = delivered_bytes
+    def on_delivered(self, n_bytes: int, newest: SentPacket, now_ns: int) -> None:
+        """Count delivered bytes; *newest* is the packet among them that was sent last."""
+        self._delivered_bytes += n_bytes
         self._delivered_at_ns = now_ns
         # A rate sample spans the sending of what was delivered meanwhile (P.first_sent_time).
-        self._first_sent_at_ns = packets[-1].sent_at_ns
+        self._first_sent_at_ns = newest.sent_at_ns
 
     def on_app_limited(self, in_flight: int) -> None:
         """Record that there is nothing to send although the window has room."""

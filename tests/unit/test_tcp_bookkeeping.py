@@ -317,13 +317,13 @@ def test_the_first_segment_begins_the_samples_of_delivery() -> None:
     sampler.on_app_limited(20)
     sampler.on_sent(third, 30)
     assert third.is_app_limited
-    sampler.on_delivered([first, second], ms(100))
+    sampler.on_delivered(20, second, ms(100))
     later = SentSegment(3, ms(101), 30, 10, [], [])
     sampler.on_sent(later, 20)
     # Second was the last that was sent of what came. "C.delivered > C.app_limited" ends the limit.
     assert (later.first_sent_at_ns, later.delivered_at_ns) == (ms(6), ms(100))
     assert (later.delivered_bytes, later.is_app_limited) == (20, True)
-    sampler.on_delivered([third], ms(102))
+    sampler.on_delivered(10, third, ms(102))
     last = SentSegment(4, ms(103), 40, 10, [], [])
     sampler.on_sent(last, 10)
     assert not last.is_app_limited

@@ -89,6 +89,7 @@ class SpuriousLosses:
         "_controller",
         "_datagram_bytes",
         "_episode_end",
+        "_gaps",
         "_is_undoable",
         "_lost",
         "_n_lost",
@@ -106,6 +107,8 @@ class SpuriousLosses:
         self._thresholds = thresholds
         self._lost: dict[int, tuple[int, tuple[int, int]]] = {}
         """By number, in the order of time: when it was declared lost, and *lost_after* of it."""
+        self._gaps: tuple[int, Spans] = (-1, ())
+        """The begin of the newest span of the last ACK, and its other spans."""
         self._episode_end = 0
         """The first packet that had not been sent when the episode began."""
         self._n_lost = 0
@@ -140,7 +143,19 @@ class SpuriousLosses:
         lost = self._lost
         if not lost:
             return
-        late = [number for number in lost if any(low <= number <= high for low, high in spans)]
+        late: list[int] = []
+        gaps = (spans[0][0], spans[1:])
+        if gaps != self._gaps:  # else no number in a gap has arrived
+            for span in spans:
+                low, high = span
+                # New data, or a span that the last ACK had: nothing in it was lost.
+                if low > largest_acked or span in self._gaps[1]:
+                    continue
+                if high - low < len(lost):
+                    late += [number for number in range(low, high + 1) if number in lost]
+                else:
+                    late += [number for number in lost if low <= number <= high]
+            self._gaps = gaps
         if late:
             # Once per ACK, by the packet that was overtaken by most.
             first = min(late)

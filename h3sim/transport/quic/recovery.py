@@ -265,8 +265,9 @@ class Recovery:
         packet.eliciting_index = self._eliciting = self._eliciting + 1
         self._sent[packet.number] = packet
         self.bytes_in_flight = in_flight = in_flight + packet.size_bytes
-        if self._sampler is not None:
-            self._sampler.on_sent(packet, in_flight)
+        sampler = self._sampler
+        if sampler is not None:
+            sampler.on_sent(packet, in_flight)
         self._last_eliciting_at_ns = now_ns
         if self._timeout_ns is None:  # also while a loss timer runs
             self._arm()
@@ -307,7 +308,7 @@ class Recovery:
                     delay_ns = self._peer_max_ack_delay_ns
                 self.rtt.on_sample(now_ns - newest.sent_at_ns, delay_ns)
         if self._sampler is not None:
-            self._sampler.on_delivered(acked, now_ns)
+            self._sampler.on_delivered(before - self.bytes_in_flight, newest, now_ns)
         self.pto_count = 0  # § 6.2.1 keeps a client's backoff until its address is surely validated
         self._timeout_ns = None
         if ce_count > self._ce_count:  # before losses, as in RFC 9002 § A.7

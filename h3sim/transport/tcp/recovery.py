@@ -645,7 +645,8 @@ class Recovery:
         if delivered[0].seq < self._resent_end:
             delivered.sort(key=_BY_NUMBER)  # retransmissions have higher numbers than later data
         if self._sampler is not None:
-            self._sampler.on_delivered(delivered, now_ns)
+            n_bytes = sum(segment.size_bytes for segment in delivered)
+            self._sampler.on_delivered(n_bytes, delivered[-1], now_ns)
         is_underutilized = is_held or (
             self.is_cwnd_underutilized and (self._usage is None or not self._usage.may_double())
         )
