@@ -23,6 +23,8 @@ PAGE = ROOT / "docs" / "validation.md"
 
 SHORT = {
     "The send buffer": ("validation.send_buffer",),
+    "Reordering": ("validation.reordering",),
+    "Congestion controllers": ("validation.controllers",),
     "Table 2": ("h3sim reproduce marx-2019-table-2",),
     "Resolution of tables": ("validation.shown_order",),
     "Real stacks": ("validation.stacks",),

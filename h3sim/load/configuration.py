@@ -51,6 +51,7 @@ def configuration(spec: LoadSpec) -> dict[str, Any]:
     if the uplink differs, the network itself describes it.
     """
     profile, scheme, codec = spec.profile_of_ends, spec.scheme, spec.header_compression
+    quic = None if profile is None or spec.protocol.is_over_tcp else profile.quic
     return {
         "network": spec.network.name,
         "transport": spec.protocol.value,
@@ -63,6 +64,8 @@ def configuration(spec: LoadSpec) -> dict[str, Any]:
         "retransmission_order": (
             None if profile is None else _retransmission_order(scheme, profile)
         ),
+        "packet_threshold": None if quic is None else quic.packet_threshold,
+        "time_threshold": None if quic is None else quic.time_threshold,
         "max_placeholders": scheme.max_placeholders,
         "closed_stream_retention_ms": to_ms(scheme.resolved_retention_ns),
         "signalling": scheme.signalling.value,

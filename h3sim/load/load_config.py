@@ -190,6 +190,18 @@ class LoadConfig:
         "when lost bytes are sent again: before new ones, by priority, or at their stream's turn"
         " (default: that of the transport profile)",
     )
+    packet_threshold: int | None = option(
+        Integer(low=1, high=2**20),
+        "a QUIC packet of the server is lost if the n-th after it is acknowledged (default: that of"
+        " the transport profile; RFC 9002: 3)",
+        "N",
+    )
+    time_threshold: float | None = option(
+        Number(low=1, high=16),
+        "or after so many round trips if one after it is acknowledged (default: that of the"
+        " transport profile; RFC 9002: 1.125)",
+        "RTTS",
+    )
     max_placeholders: int | None = option(
         Integer(low=0),
         "maximum number of placeholders that the server allows (default: that of the scheme)",

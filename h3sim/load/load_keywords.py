@@ -33,6 +33,8 @@ class LoadKeywords(TypedDict, total=False):
     send_buffer_kb: float
     send_buffer_refill: str
     retransmission_order: str | None
+    packet_threshold: int | None
+    time_threshold: float | None
     max_placeholders: int | None
     closed_stream_retention_ms: float | None
     signalling: str | None

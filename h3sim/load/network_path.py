@@ -93,6 +93,8 @@ _TRANSPORT_OPTIONS = (
     "ecn",
     "reorder",
     "retransmission_order",
+    "packet_threshold",
+    "time_threshold",
     "cross_traffic",
     "time_limit_s",
 )
@@ -307,7 +309,14 @@ def _changed_profile(
         # Settings for the profile's controller do not apply to another one.
         beta = profile.beta if cc == profile.cc else None
         profile = replace(profile, cc=cc, controller=controller, beta=beta)
-    return _with_changes(profile, retransmit=config.retransmission_order, ecn=config.ecn)
+    changes: dict[str, Any] = {"retransmit": config.retransmission_order, "ecn": config.ecn}
+    if config.packet_threshold is not None or config.time_threshold is not None:
+        changes["quic"] = _with_changes(
+            profile.quic,
+            packet_threshold=config.packet_threshold,
+            time_threshold=config.time_threshold,
+        )
+    return _with_changes(profile, **changes)
 
 
 def _network_rules(config: LoadConfig, path: ResolvedPath) -> Iterator[Rule]:
@@ -327,6 +336,7 @@ def _constant_rate_rules(config: LoadConfig) -> Iterator[Rule]:
     if config.mode is HandshakeMode.ZERO_RTT:
         yield "'0-rtt' needs links: a constant rate has no handshake packets", "handshake"
     yield "needs links: at a constant rate there is no queue", "ecn"
+    yield "needs links: at a constant rate nothing is lost", "packet_threshold", "time_threshold"
     yield "needs links: at a constant rate every load completes", "time_limit_s"
     if config.transport == Protocol.HTTP1.value:
         yield "'http1' needs links: a constant rate has a single connection", "transport"
@@ -357,6 +367,8 @@ def _link_rules(config: LoadConfig, path: ResolvedPath) -> Iterator[Rule]:
     if config.ecn and all(link.queue_discipline is QueueDiscipline.DROP_TAIL for link in links):
         yield "needs a queue that marks: set queue_discipline to codel or fq-codel", "ecn"
     profile = path.profile
+    if path.protocol.is_over_tcp:
+        yield "needs QUIC: TCP has rules of its own", "packet_threshold", "time_threshold"
     if config.ecn and profile and not congestion.responds_to_ecn(profile.cc, profile.controller):
         yield f"needs a controller that responds to marks, such as cubic; is {profile.cc}", "ecn"
     if down is not None and down.mean_rate_bps is None:

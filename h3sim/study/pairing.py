@@ -84,6 +84,8 @@ DETERMINED_BY: Mapping[str, tuple[str, ...]] = {
     "scheme": (),
     "scheme_digest": ("scheme",),
     "retransmission_order": (*_ENDS, *_SCHEME, _RECORDED_PAGE),
+    "packet_threshold": (*_ENDS, "transport", _RECORDED_PAGE),
+    "time_threshold": (*_ENDS, "transport", _RECORDED_PAGE),
     "max_placeholders": _SCHEME,
     "closed_stream_retention_ms": _SCHEME,
     "signalling": _SCHEME,

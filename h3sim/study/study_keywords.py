@@ -56,6 +56,8 @@ class AxisKeywords(TypedDict, total=False):
     send_buffer_kb: Axis[float]
     send_buffer_refill: Axis[str]
     retransmission_order: Axis[str | None]
+    packet_threshold: Axis[int | None]
+    time_threshold: Axis[float | None]
     max_placeholders: Axis[int | None]
     closed_stream_retention_ms: Axis[float | None]
     signalling: Axis[str | None]

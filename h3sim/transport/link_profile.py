@@ -29,7 +29,7 @@ from h3sim.values.units import BITS_PER_BYTE, MS_PER_S, NS_PER_MS, NS_PER_S, to_
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 
 _SMALLEST_DRAW = 2.0**-53
@@ -368,11 +368,36 @@ class _Hold(ValueType):
         return {"type": "string", "pattern": pattern}
 
 
+def trace_of_spans(spans: Iterable[tuple[int, float]]) -> tuple[int, ...]:
+    """Return the opportunities of a rate that changes: pairs of milliseconds and Mbit/s.
+
+    >>> trace_of_spans([(2, 12), (3, 0), (2, 24)])
+    (1, 2, 6, 6, 7, 7)
+    """
+    opportunities_ms: list[int] = []
+    at_ms, credit = 0, Fraction(0)
+    for duration_ms, rate_mbps in spans:
+        bits_per_ms = Fraction(str(rate_mbps)) * 1000
+        for _ in range(duration_ms):
+            at_ms += 1
+            credit += bits_per_ms / (OPPORTUNITY_BYTES * BITS_PER_BYTE)
+            n_whole = int(credit)
+            credit -= n_whole
+            opportunities_ms += [at_ms] * n_whole
+    return tuple(opportunities_ms)
+
+
+_MAX_SPANS_MS = 600_000
+"""The longest trace that is given as spans."""
+
+
 class _Trace(ListOf):
-    """A non-decreasing list of milliseconds.
+    """A non-decreasing list of milliseconds, or pairs of a duration in ms and a rate in Mbit/s.
 
     A file's path is replaced by its list before reading.
     """
+
+    _span = ListOf(Number(low=0, high=1e5), "a duration in ms and a rate in Mbit/s")
 
     def __init__(self) -> None:
         super().__init__(Integer(low=0), "milliseconds")
@@ -384,10 +409,34 @@ class _Trace(ListOf):
             raise RejectedValueError(
                 f"must be a path, or a list of milliseconds, is {format_value(raw)}"
             )
+        if raw and isinstance(raw[0], list):
+            return self._read_spans(raw)
         return super().read(raw)
 
+    def _read_spans(self, raw: list[Any]) -> tuple[int, ...]:
+        """Return the trace of a rate that changes."""
+        try:
+            spans = ListOf(self._span, "pairs of milliseconds and Mbit/s").read(raw)
+        except RejectedValueError as refused:
+            raise RejectedValueError(refused.problems, (1,)) from refused
+        for span in spans:
+            if len(span) != 2 or span[0] != int(span[0]) or span[0] < 1:
+                message = "needs whole milliseconds and Mbit/s in each pair"
+                raise RejectedValueError(f"{message}, has {format_value(list(span))}", (1,))
+        if sum(span[0] for span in spans) > _MAX_SPANS_MS or not spans[-1][1]:
+            message = f"must end with a rate above 0, and last {_MAX_SPANS_MS:,} ms at most"
+            raise RejectedValueError(message, (1,))
+        return trace_of_spans((int(duration_ms), rate) for duration_ms, rate in spans)
+
     def schema(self) -> dict[str, Any]:
-        return {"anyOf": [{"type": "string"}, super().schema()]}
+        span = {
+            "type": "array",
+            "items": {"type": "number", "minimum": 0},
+            "minItems": 2,
+            "maxItems": 2,
+        }
+        spans = {"type": "array", "items": span}
+        return {"anyOf": [{"type": "string"}, super().schema(), spans]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -423,7 +472,8 @@ is 1000
     )
     mahimahi: tuple[int, ...] | None = _optional(
         _Trace(),
-        "in place of rate_mbps: a trace, as milliseconds or as the path of a file",
+        "in place of rate_mbps: a trace, as milliseconds, as the path of a file, or as pairs of"
+        " a duration in ms and a rate in Mbit/s",
         stand_in=(1,),
     )
     burst_bytes: int = field(

@@ -64,14 +64,17 @@ class RttEstimator:
             spread_ns = K_GRANULARITY_NS
         return self.smoothed_rtt_ns + spread_ns + max_ack_delay_ns
 
+    @property
+    def late_rtt_ns(self) -> int:
+        """The round-trip time that a late packet is measured by (RFC 9002 § 6.1.2).
+
+        The larger of both, since a path whose RTT has just risen is slower than the smoothed value
+        says, and a single short sample must not cause spurious losses.
+        """
+        latest_ns, smoothed_ns = self.latest_rtt_ns, self.smoothed_rtt_ns
+        return latest_ns if latest_ns > smoothed_ns else smoothed_ns
+
     def loss_delay_ns(self) -> int:
         """Return the time threshold after which a sent packet is lost (RFC 9002 § 6.1.2)."""
-        # RFC 9002 § 6.1.2: the larger of both, since a path whose RTT has just risen is slower than
-        # the smoothed value says, and a single short sample must not cause spurious losses.
-        rtt_ns = (
-            self.latest_rtt_ns
-            if self.latest_rtt_ns > self.smoothed_rtt_ns
-            else self.smoothed_rtt_ns
-        )
-        delay_ns = 9 * rtt_ns // 8  # kTimeThreshold
+        delay_ns = 9 * self.late_rtt_ns // 8  # kTimeThreshold
         return delay_ns if delay_ns > K_GRANULARITY_NS else K_GRANULARITY_NS

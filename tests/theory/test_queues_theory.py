@@ -13,7 +13,7 @@ import h3sim
 from h3sim.transport.congestion import ControllerSettings, make_controller
 from h3sim.transport.link_profile import FqCoDel
 from h3sim.transport.packets import NOT_ECT
-from h3sim.transport.quic import QuicPacket
+from h3sim.transport.quic import QuicPacket, QuicSettings
 from h3sim.transport.quic.recovery import Recovery
 from h3sim.values.units import ms, to_ms
 from tests.helpers import page_of
@@ -131,7 +131,9 @@ def test_periodic_marks_give_the_window_of_periodic_losses(
     size, rtt_ns = 1000, ms(20)
     settings = ControllerSettings(max_datagram_bytes=size, initial_window_bytes=10 * size)
     recovery = Recovery(
-        make_controller(cc, settings), initial_rtt_ns=rtt_ns, peer_max_ack_delay_ns=0
+        make_controller(cc, settings),
+        QuicSettings(initial_rtt_ns=rtt_ns),
+        peer_max_ack_delay_ns=0,
     )
     controller = recovery.controller
     number = marks = 0

@@ -48,6 +48,8 @@ CONFIGURATION = {
     "send_buffer_kb": 0,
     "send_buffer_refill": None,
     "retransmission_order": None,
+    "packet_threshold": None,
+    "time_threshold": None,
     "max_placeholders": None,
     "closed_stream_retention_ms": 500,
     "signalling": "none",

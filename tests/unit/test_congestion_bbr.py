@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import h3sim
 from h3sim.transport.congestion import BbrController, BbrState, ControllerSettings
 from h3sim.transport.congestion.bbr import UNLIMITED, AckAggregation, FullPipeDetector
 from h3sim.transport.rtt import RttEstimator
 from h3sim.values.units import NS_PER_S, ms
+from tests.helpers import page_of
 from tests.unit.congestion_path import PACKET_BYTES, RATE_BPS, Path
 from tests.unit.congestion_sender import Sent
 
@@ -310,3 +312,27 @@ def test_waits_between_probes_are_drawn_from_a_source() -> None:
     path.run(5 * NS_PER_S)
     times = [at_ns for at_ns, _ in path.states()]
     assert times[3] - times[2] > ms(2900)
+
+
+def test_the_first_packet_after_idle_time_restarts_from_idle() -> None:
+    """draft-ietf-ccwg-bbr-06 § 5.4.1: C.inflight is 0, and C.app_limited not."""
+    page = page_of(
+        {"id": "/", "kind": "document", "bytes": 3_000_000},
+        {
+            "id": "late",
+            "kind": "image",
+            "bytes": 500_000,
+            "discovered": {"at": "time", "delay_ms": 9000},
+        },
+    )
+    seen: list[Any] = []
+
+    class Watched(BbrController):
+        def on_acked(self, packets: Any, now_ns: int, *rest: Any) -> None:
+            super().on_acked(packets, now_ns, *rest)
+            seen.append((now_ns, self.state))
+
+    h3sim.simulate(page, network="cable", transport="quic", cc=Watched)
+    after = {state for now_ns, state in seen if now_ns > 9 * NS_PER_S}
+    assert after
+    assert BbrState.PROBE_RTT not in after

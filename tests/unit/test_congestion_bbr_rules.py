@@ -17,8 +17,8 @@ from h3sim.transport.congestion.bbr import (
     AckAggregation,
     FullPipeDetector,
     WindowedMaximum,
-    delivery_rate_bps,
 )
+from h3sim.transport.delivery_rate import delivery_rate_bps
 from h3sim.transport.rtt import RttEstimator
 from h3sim.values.units import NS_PER_S, ms
 from tests.unit.congestion_sender import Sent

@@ -10,7 +10,7 @@ import pytest
 import h3sim
 from h3sim.transport.congestion import ControllerSettings, make_controller, responds_to_ecn
 from h3sim.transport.packets import CE, ECT, NOT_ECT
-from h3sim.transport.quic import QuicPacket
+from h3sim.transport.quic import QuicPacket, QuicSettings
 from h3sim.transport.quic.packets import ack_frame_bytes
 from h3sim.transport.quic.recovery import AckState, Recovery
 from h3sim.transport.tcp import TcpEndpoint, TcpSettings
@@ -55,7 +55,7 @@ def sender(cc: str, *sent_at_ms: float) -> Recovery:
     """Return a sender with a window of 100,000 bytes, whose packets left then."""
     settings = ControllerSettings(max_datagram_bytes=1000, initial_window_bytes=100_000)
     controller = make_controller(cc, settings)
-    recovery = Recovery(controller, initial_rtt_ns=ms(333), peer_max_ack_delay_ns=ms(25))
+    recovery = Recovery(controller, QuicSettings(), peer_max_ack_delay_ns=ms(25))
     for number, at_ms in enumerate(sent_at_ms):
         recovery.next_number = number + 1
         recovery.on_sent(QuicPacket(number, ms(at_ms), 1000, [], None, (), True))

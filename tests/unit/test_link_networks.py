@@ -331,3 +331,35 @@ def test_an_invalid_rate_is_not_reported_as_missing(tmp_path: Path, wrong: str) 
     with pytest.raises(NetworkError) as caught:
         read_network(file)
     assert [problem.key for problem in caught.value.problems] == [f"down.{wrong.split()[0]}"]
+
+
+@pytest.mark.parametrize(
+    ("name", "spans", "n_packets"),
+    [
+        ("black-hole", [(0, 2000, 10), (2000, 4000, 0), (4000, 12_000, 10)], 8333),
+        ("wifi-suspension", [(0, 900, 10), (900, 1100, 0), (1100, 2000, 10)], 1500),
+        ("rate-drop", [(0, 1500, 10), (1500, 3500, 5), (3500, 12_000, 10)], 9166),
+        ("rate-rise", [(0, 2500, 5), (2500, 12_000, 10)], 8958),
+    ],
+)
+def test_a_path_that_changes_has_the_rates_and_times_of_its_source(
+    name: str, spans: Any, n_packets: int
+) -> None:
+    for link in (SHIPPED[name].down, SHIPPED[name].up):
+        trace: Any = link.mahimahi
+        assert len(trace) == n_packets
+        assert trace[-1] == 12_000 or name == "wifi-suspension"
+        for begin_ms, end_ms, rate_mbps in spans:
+            n_bytes = 1500 * sum(begin_ms < at_ms <= end_ms for at_ms in trace)
+            assert n_bytes == pytest.approx(rate_mbps * 125 * (end_ms - begin_ms), abs=1500)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["[[10]]", "[[0, 1]]", "[[1.5, 1]]", "[[10, -1]]", "[[10, 1], [5, 0]]", "[[700000, 1]]"],
+)
+def test_spans_of_a_rate_are_refused_with_their_key(tmp_path: Path, wrong: str) -> None:
+    file = tmp_path / "x.toml"
+    file.write_text(HEAD + f"[down]\nmahimahi = {wrong}\n")
+    with pytest.raises(NetworkError, match="mahimahi"):
+        read_network(file)

@@ -12,6 +12,7 @@ from h3sim.schedulers import RoundRobinScheduler
 from h3sim.signals import H2Priority
 from h3sim.transport.congestion import ControllerSettings, make_controller
 from h3sim.transport.link import RandomLoss
+from h3sim.transport.quic import QuicSettings
 from h3sim.transport.quic.endpoint import FlowReceiver
 from h3sim.transport.quic.packets import QuicPacket, StreamFrameHeader, varint_bytes
 from h3sim.transport.quic.recovery import AckState, Recovery
@@ -101,7 +102,9 @@ def test_the_loss_timer_is_what_it_would_be_if_worked_out_anew(seed: int) -> Non
     """RFC 9002 § 6.2.1: PTO after the last ack-eliciting packet, unless a loss is due before."""
     source = random.Random(seed)
     controller = make_controller("cubic", ControllerSettings(max_datagram_bytes=1200))
-    recovery = Recovery(controller, initial_rtt_ns=100_000_000, peer_max_ack_delay_ns=25_000_000)
+    recovery = Recovery(
+        controller, QuicSettings(initial_rtt_ns=100_000_000), peer_max_ack_delay_ns=25_000_000
+    )
     in_flight, last_ns, n_probes = {}, 0, 0
     for now_ns in range(10**7, 3 * 10**9, 10**7):
         is_silent = 10**9 < now_ns < 2 * 10**9  # so that it probes several times in a row

@@ -175,7 +175,7 @@ def test_a_lost_limit_is_announced_again_by_an_end_that_had_nothing_more_to_do()
     assert [packet.limits for packet in sent] == [[(4 * number, 160)] for number in range(4)]
     assert client.packets_to_send(ms(1)) == []
     client.on_packet(peer_packet(4, [(3, 3)], is_ack_eliciting=False), ms(100))
-    assert client.recovery.declared_lost == [0]
+    assert client.recovery.take_lost() == [0]
     assert [packet.limits for packet in client.packets_to_send(ms(100))] == [[(0, 160)]]
 
 

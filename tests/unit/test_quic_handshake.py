@@ -80,10 +80,10 @@ def test_a_client_in_the_handshake_declares_lost_what_is_due_before_it_probes() 
     first, second = client.packets_to_send(due_ns)
     ack = QuicPacket(0, due_ns, 60, [], ((second.number, second.number),), (), False)
     client.on_packet(ack, due_ns + ms(100))
-    assert client.recovery.declared_lost == [hello.number]
+    assert client.recovery.take_lost() == [hello.number]
     assert client.timer_at_ns() == due_ns + ms(112.5)
     client.on_timer(due_ns + ms(112.5))
-    assert client.recovery.declared_lost == [hello.number, first.number]
+    assert client.recovery.take_lost() == [first.number]
 
 
 def test_a_packet_of_the_handshake_is_as_long_as_what_it_carries() -> None:

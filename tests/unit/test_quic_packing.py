@@ -130,7 +130,7 @@ def test_of_lost_limits_only_those_are_announced_again_that_were_not_raised_sinc
     ]
     # Packets 0 and 1 count as lost by number: both limits have been raised since.
     client.on_packet(peer_packet(5, [(4, 4)], is_ack_eliciting=False), ms(100))
-    assert client.recovery.declared_lost == [0, 1]
+    assert client.recovery.take_lost() == [0, 1]
     assert client.packets_to_send(ms(100)) == []
     newest = idle(9000, stream_window_bytes=100)
     newest.on_packet(stream_packet(0, 0, 60), 0)

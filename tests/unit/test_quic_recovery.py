@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from h3sim.transport.quic import QuicPacket
+from h3sim.transport.quic import QuicPacket, QuicSettings
 from h3sim.transport.quic.recovery import AckState, Recovery
+from h3sim.transport.quic.settings import Undo
 from h3sim.transport.rtt import RttEstimator
 from h3sim.values.units import ms
 from tests.tcp_pair import FixedWindow
@@ -27,10 +28,10 @@ class ResultTable(FixedWindow):
         self.persistent_at_ns.append(now_ns)
 
 
-def sender(*sent_at_ms: Any) -> Any:
+def sender(*sent_at_ms: Any, **settings: Any) -> Any:
     """Return the recovery of an end whose packets 0, 1, ... left then, and who is told."""
     reported = ResultTable()
-    recovery = Recovery(reported, initial_rtt_ns=ms(333), peer_max_ack_delay_ns=ms(25))
+    recovery = Recovery(reported, QuicSettings(**settings), peer_max_ack_delay_ns=ms(25))
     for number, at_ms in enumerate(sent_at_ms):
         recovery.next_number = number + 1
         recovery.on_sent(QuicPacket(number, ms(at_ms), 1200, [], None, (), True))
@@ -132,3 +133,111 @@ def test_what_was_forgotten_is_not_reported_again_when_an_older_ack_is_acknowled
     state.forget(5)
     state.forget(3)
     assert state.take() == ((6, 9),)
+
+
+@pytest.mark.parametrize(
+    ("settings", "acked", "lost"),
+    [
+        ({"packet_threshold": 1}, 2, [0, 1]),
+        ({"packet_threshold": 6}, 5, []),
+        ({"packet_threshold": 6}, 6, [0]),
+        ({"packet_threshold": None}, 9, []),
+    ],
+)
+def test_a_packet_is_lost_when_as_many_behind_it_as_the_stack_says_are_acknowledged(
+    settings: Any, acked: int, lost: Any
+) -> None:
+    recovery, _ = sender(*[0] * 10, **settings)
+    assert acknowledge(recovery, (acked, acked), at_ms=100) == lost
+
+
+@pytest.mark.parametrize(("time_threshold", "due_ms"), [(1.0, 100), (1.25, 125), (2.0, 200)])
+def test_an_overtaken_packet_is_lost_after_as_many_round_trips_as_the_stack_says(
+    time_threshold: float, due_ms: float
+) -> None:
+    recovery, _ = sender(0, 50, time_threshold=time_threshold)
+    acknowledge(recovery, (1, 1), at_ms=150)
+    if due_ms <= 150:
+        assert recovery.take_lost() == [0]
+    else:
+        assert recovery.due_at_ns == ms(due_ms)
+
+
+@pytest.mark.parametrize(
+    ("rule", "lost_then"),
+    [
+        ("fixed", [10, 11, 12, 13, 14, 15, 16]),
+        ("quiche", [10, 11, 12, 13]),  # 5 had been overtaken by 0 when it arrived: 6 + 0
+        ("mvfst", [10, 11, 12, 13, 14, 15]),  # 0 was declared lost by 3 behind it: now 4
+        ("quicly", []),
+    ],
+)
+def test_the_packet_threshold_adapts_when_a_packet_arrives_that_was_declared_lost(
+    rule: str, lost_then: Any
+) -> None:
+    """Packet 0 arrives behind 5; the threshold is then 6 in quiche and 4 in mvfst."""
+    recovery, _ = sender(*[0] * 6, *[101] * 14, reordering=rule)
+    assert acknowledge(recovery, (3, 3), at_ms=100) == [0]
+    acknowledge(recovery, (0, 5), at_ms=101)
+    acknowledge(recovery, (6, 9), (0, 5), at_ms=101)
+    assert acknowledge(recovery, (19, 19), (0, 9), at_ms=202) == lost_then
+
+
+def test_quiche_raises_its_packet_threshold_to_20_at_most() -> None:
+    recovery, _ = sender(*[0] * 100, *[150] * 50, reordering="quiche")
+    assert acknowledge(recovery, (50, 99), at_ms=100) == list(range(50))
+    acknowledge(recovery, (0, 99), at_ms=150)
+    assert acknowledge(recovery, (130, 130), at_ms=250) == list(range(100, 111))
+
+
+class Undone(ResultTable):
+    """Counts how often a reduction is undone."""
+
+    n_undone = 0
+    ssthresh = 0
+
+    def on_spurious_loss(self, now_ns: int) -> None:
+        self.n_undone += 1
+
+
+@pytest.mark.parametrize(
+    ("undo", "ssthresh", "spans", "n_undone"),
+    [
+        ("none", 0, ((0, 5),), 0),
+        ("episode", 0, ((1, 5),), 0),
+        ("episode", 0, ((0, 5),), 1),
+        ("episode", None, ((0, 5),), 1),
+        ("quiche", 0, ((1, 5),), 1),
+        ("quiche", None, ((1, 5),), 0),
+    ],
+)
+def test_a_reduction_is_undone_when_its_losses_arrive(
+    undo: str, ssthresh: Any, spans: Any, n_undone: int
+) -> None:
+    """RFC 9438 § 4.9.2: if all were spurious; quiche: if one was, but not into slow start."""
+    controller = Undone()
+    controller.ssthresh = ssthresh
+    recovery = Recovery(controller, QuicSettings(undo=Undo(undo)), peer_max_ack_delay_ns=ms(25))
+    for number in range(6):
+        recovery.next_number = number + 1
+        recovery.on_sent(QuicPacket(number, 0, 1200, [], None, (), True))
+    recovery.is_cwnd_underutilized = True
+    assert acknowledge(recovery, (4, 4), at_ms=100) == [0, 1]
+    acknowledge(recovery, *spans, at_ms=101)
+    assert controller.n_undone == n_undone
+
+
+@pytest.mark.parametrize(("n_lost", "n_undone"), [(1, 1), (2, 0)])
+def test_quiche_undoes_a_reduction_by_a_single_loss(n_lost: int, n_undone: int) -> None:
+    """rollback_threshold in cubic.rs: 20 % of a window of 10 packets, 2."""
+    controller = Undone()
+    controller.congestion_window = 10 * 1280
+    controller.ssthresh = 0
+    recovery = Recovery(controller, QuicSettings(undo=Undo.QUICHE), peer_max_ack_delay_ns=ms(25))
+    for number in range(8):
+        if number == 6:
+            assert acknowledge(recovery, (n_lost, 5), at_ms=100) == list(range(n_lost))
+        recovery.next_number = number + 1
+        recovery.on_sent(QuicPacket(number, ms(100 * (number // 6)), 1200, [], None, (), True))
+    acknowledge(recovery, (6, 6), (n_lost, 5), at_ms=200)
+    assert controller.n_undone == n_undone

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from h3sim.transport.quic import QuicPacket
+from h3sim.transport.quic import QuicPacket, QuicSettings
 from h3sim.transport.quic.recovery import AckState, Recovery
 from h3sim.values.units import ms
 from tests.tcp_pair import FixedWindow
@@ -47,9 +47,8 @@ def heard_by(
     controller = Heard()
     recovery = Recovery(
         controller,
-        initial_rtt_ns=ms(333),
+        QuicSettings(has_persistent_congestion=has_persistent_congestion),
         peer_max_ack_delay_ns=ms(25),
-        has_persistent_congestion=has_persistent_congestion,
     )
     for at_ms in sent_at_ms:
         send(recovery, at_ms)
@@ -73,7 +72,7 @@ def test_the_controller_hears_of_each_packet_with_what_was_in_flight() -> None:
         ("lost", [0], ms(100), 4 * 1200, 5),
         ("acked", [3], ms(100), 4 * 1200, False),
     ]
-    assert (recovery.bytes_in_flight, recovery.declared_lost) == (3 * 1200, [0])
+    assert (recovery.bytes_in_flight, recovery.take_lost()) == (3 * 1200, [0])
     heard.clear()
     recovery.mark_app_limited()
     assert acknowledge(recovery, (1, 4), at_ms=101) == []
@@ -119,7 +118,9 @@ def test_what_leaves_after_there_was_nothing_to_send_is_limited_until_that_has_a
     acknowledge(recovery, (0, 0), at_ms=100)
     assert send(recovery, 101).is_app_limited
     acknowledge(recovery, (0, 1), at_ms=102)
-    assert not send(recovery, 103).is_app_limited
+    assert send(recovery, 103).is_app_limited  # until more than that has arrived
+    acknowledge(recovery, (0, 2), at_ms=103)
+    assert not send(recovery, 104).is_app_limited
 
 
 def test_when_what_was_behind_is_acknowledged_no_loss_is_due_any_more() -> None:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from h3sim.transport.delivery_rate import DeliverySampler
 from h3sim.transport.rtt import RttEstimator
 from h3sim.transport.tcp import TcpSettings
 from h3sim.transport.tcp.loss_detection import Scoreboard
 from h3sim.transport.tcp.records import AutotunedSendStream, Reassembly, Segment, SentSegment
 from h3sim.transport.tcp.recovery import (
-    DeliverySampler,
     Episode,
     ProportionalRateReduction,
     Recovery,
@@ -306,7 +306,7 @@ def test_a_timeout_that_runs_out_is_doubled_to_its_largest() -> None:
 
 
 def test_the_first_segment_begins_the_samples_of_delivery() -> None:
-    """draft-cheng-iccrg-delivery-rate-estimation § 3.2."""
+    """draft-ietf-ccwg-bbr-06 § 4.1.2."""
     sampler = DeliverySampler()
     first, second, third = (SentSegment(n, ms(5 + n), 10 * n, 10, [], []) for n in range(3))
     sampler.on_sent(first, 10)
@@ -317,12 +317,16 @@ def test_the_first_segment_begins_the_samples_of_delivery() -> None:
     sampler.on_app_limited(20)
     sampler.on_sent(third, 30)
     assert third.is_app_limited
-    sampler.on_delivered([first, second], ms(100))
+    sampler.on_delivered(20, second, ms(100))
     later = SentSegment(3, ms(101), 30, 10, [], [])
     sampler.on_sent(later, 20)
-    # Second was the last that was sent of what came; all that was limited has come.
+    # Second was the last that was sent of what came. "C.delivered > C.app_limited" ends the limit.
     assert (later.first_sent_at_ns, later.delivered_at_ns) == (ms(6), ms(100))
-    assert (later.delivered_bytes, later.is_app_limited) == (20, False)
+    assert (later.delivered_bytes, later.is_app_limited) == (20, True)
+    sampler.on_delivered(10, third, ms(102))
+    last = SentSegment(4, ms(103), 40, 10, [], [])
+    sampler.on_sent(last, 10)
+    assert not last.is_app_limited
 
 
 def test_slow_start_may_go_on_up_to_twice_what_was_out_of_a_window_of_data() -> None:

@@ -12,6 +12,7 @@ from collections import deque
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 from h3sim.transport.congestion.controller import CongestionController
+from h3sim.transport.delivery_rate import delivery_rate_bps
 from h3sim.values._mypyc import mypyc_attr
 from h3sim.values.units import BITS_PER_BYTE, NS_PER_MS, NS_PER_S
 
@@ -22,24 +23,6 @@ if TYPE_CHECKING:
     from h3sim.transport.congestion.registry import ControllerSettings
     from h3sim.transport.packets import SentPacket
     from h3sim.transport.rtt import RttEstimator
-
-
-def delivery_rate_bps(
-    packet: SentPacket, delivered_bytes: int, now_ns: int, min_rtt_ns: int
-) -> int | None:
-    """Return the delivery rate while *packet*, acknowledged now, was on its way; None if unknown.
-
-    *delivered_bytes* includes the bytes of this ACK. The bytes delivered since the packet was sent
-    are divided by the time that it took to send them, or to acknowledge them if that was longer, so
-    bunched ACKs do not feign a high rate. Times below the smallest RTT are implausible (§ 3.3).
-    """
-    send_ns = packet.sent_at_ns - packet.first_sent_at_ns
-    ack_ns = now_ns - packet.delivered_at_ns
-    interval_ns = send_ns if send_ns > ack_ns else ack_ns
-    if interval_ns <= 0 or interval_ns < min_rtt_ns:
-        return None
-    newly_delivered_bytes = delivered_bytes - packet.delivered_bytes
-    return newly_delivered_bytes * BITS_PER_BYTE * NS_PER_S // interval_ns
 
 
 class WindowedMaximum:
@@ -344,7 +327,6 @@ class BbrController(ModelBasedController):
       takes the place of a retransmission timeout.
     - No sender or receiver offload is simulated, so its budget is one quantum, as for QUIC
       (§ 5.5.8.2).
-    - Spurious losses are not undone, as the transports do not report them.
     - The draft specifies no response to marks (§ 3.7): packets are not ECN-capable.
 
     *source* draws when bandwidth is probed again (§ 5.3.3.8); without it, that is 2.5 s and 63
@@ -393,6 +375,8 @@ class BbrController(ModelBasedController):
         "_rounds_since_up",
         "_sample",
         "_source",
+        "_undo_bounds",
+        "_undo_state",
         "_up_acked_bytes",
         "_up_bytes_per_packet",
         "_up_rounds",
@@ -421,6 +405,10 @@ class BbrController(ModelBasedController):
         self.bandwidth_shortterm_bps = UNLIMITED
         self.inflight_shortterm = UNLIMITED
         self.inflight_longterm = UNLIMITED
+        self._undo_bounds = (UNLIMITED, UNLIMITED, UNLIMITED)
+        """The short-term and long-term bounds before the last recovery."""
+        self._undo_state: BbrState | None = None
+        """The state that its losses ended; None if they ended none."""
         self._source = source
         self._full_pipe = FullPipeDetector()
         self._aggregation = AckAggregation()
@@ -577,9 +565,15 @@ class BbrController(ModelBasedController):
         next_number: int,
     ) -> None:
         """Record losses; in a probe, find out how much in flight was too much (§ 5.5.10)."""
-        if self._recovery_end is None:
+        if self._recovery_end is None:  # SaveStateUponLoss
             self._save_window()
             self._recovery_end = next_number
+            self._undo_state = None
+            self._undo_bounds = (
+                self.bandwidth_shortterm_bps,
+                self.inflight_shortterm,
+                self.inflight_longterm,
+            )
         for packet in packets:
             self._lost_bytes += packet.size_bytes
             if not self._is_loss_in_round:
@@ -589,6 +583,25 @@ class BbrController(ModelBasedController):
             self._last_lost = packet.number
             if self._is_probe_sample:
                 self._judge_probe(packet, now_ns)
+
+    def on_spurious_loss(self, now_ns: int) -> None:
+        """Return to the state and the bounds before the last recovery (§ 5.5.11.2)."""
+        self._restore_window()
+        self._is_loss_in_round = False
+        self._full_pipe.restart(0)
+        bandwidth_bps, inflight, longterm = self._undo_bounds
+        self.bandwidth_shortterm_bps = max(self.bandwidth_shortterm_bps, bandwidth_bps)
+        self.inflight_shortterm = max(self.inflight_shortterm, inflight)
+        self.inflight_longterm = max(self.inflight_longterm, longterm)
+        state, self._undo_state = self._undo_state, None
+        if state is None or state is self.state:
+            return
+        if state is _STARTUP:
+            self._full_pipe.was_full = False
+            if self.state is not _PROBE_RTT:
+                self._enter(_STARTUP)
+        elif self.state is not _PROBE_RTT:
+            self._start_refill()
 
     # Samples and the model
 
@@ -681,6 +694,7 @@ class BbrController(ModelBasedController):
         if not sample.is_app_limited:
             self.inflight_longterm = max(at_loss, int(self._target_inflight() * _BETA))
         if self.state is _UP:
+            self._undo_state = _UP
             self._start_down(now_ns)
 
     # States
@@ -695,6 +709,7 @@ class BbrController(ModelBasedController):
         full_pipe = self._full_pipe
         is_lossy = is_loss_round_over and self._lost_ranges >= _STARTUP_LOST_RANGES
         if self.state is _STARTUP and is_lossy and self._is_too_high():  # § 5.3.1.3
+            self._undo_state = _STARTUP
             full_pipe.is_full = full_pipe.was_full = True
             self.inflight_longterm = max(self._bdp_bytes(1.0), self._inflight_latest)
         if self.state is _STARTUP and full_pipe.was_full:

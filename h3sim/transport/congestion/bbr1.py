@@ -12,8 +12,8 @@ from h3sim.transport.congestion.bbr import (
     Gains,
     ModelBasedController,
     WindowedMaximum,
-    delivery_rate_bps,
 )
+from h3sim.transport.delivery_rate import delivery_rate_bps
 from h3sim.values._mypyc import mypyc_attr
 from h3sim.values.units import BITS_PER_BYTE, NS_PER_MS, NS_PER_S
 

@@ -85,6 +85,9 @@ class CongestionController:
     def on_persistent_congestion(self, now_ns: int) -> None:
         """Handle losses that span the period of RFC 9002 § 7.6; called after their `on_lost`."""
 
+    def on_spurious_loss(self, now_ns: int) -> None:
+        """Undo the last reduction: the losses that caused it were spurious (RFC 9438 § 4.9)."""
+
     def pacing_rate_bps(self, rtt: RttEstimator) -> int | None:
         """Return the pacing rate, or None if the controller does not pace."""
         return None

@@ -77,6 +77,7 @@ class LinuxCubicController(CongestionController):
         "_segment_bytes",
         "_segments",
         "_ssthresh_segments",
+        "_undo",
         "_updated_at_ns",
         "_updated_window",
     )
@@ -100,6 +101,8 @@ class LinuxCubicController(CongestionController):
         """Time of the last packet, from which idle time counts."""
         self._reduced_at_ns = -1
         """Time of the last reduction."""
+        self._undo: tuple[int, int | None] | None = None
+        """Window and threshold before it, if a loss caused it (prior_cwnd, prior_ssthresh)."""
         self._credit = 0
         """Segments acknowledged towards the next one in the window (snd_cwnd_cnt)."""
         self._hystart: LinuxHyStart | None
@@ -172,15 +175,28 @@ class LinuxCubicController(CongestionController):
         next_number: int,
     ) -> None:
         """Reduce the window, with fast convergence (RFC 9438 §§ 4.6, 4.7)."""
+        undo = (self._segments, self._ssthresh_segments)
         self._reduce(now_ns)
+        self._undo = undo
 
     def on_congestion_experienced(self, sent_at_ns: int, now_ns: int) -> None:
         """Reduce the window as after a loss, once per round trip."""
         if sent_at_ns > self._reduced_at_ns:
             self._reduce(now_ns)
 
+    def on_spurious_loss(self, now_ns: int) -> None:
+        """Restore window and threshold, but not the curve (tcp_undo_cwnd_reduction)."""
+        if self._undo is None:
+            return
+        (segments, ssthresh), self._undo = self._undo, None
+        self._segments = max(self._segments, segments)
+        self.congestion_window = self._segments * self._segment_bytes
+        self._ssthresh_segments = ssthresh
+        self.ssthresh = None if ssthresh is None else ssthresh * self._segment_bytes
+
     def _reduce(self, now_ns: int) -> None:
         """Reduce the window for a loss or mark (bictcp_recalc_ssthresh)."""
+        self._undo = None
         self._reduced_at_ns = now_ns
         window = self._segments
         is_shrinking = window < self._last_max

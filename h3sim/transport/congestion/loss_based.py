@@ -7,7 +7,7 @@ Read next, on the path of docs/reading.md: `h3sim/transport/link.py`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from h3sim.transport.congestion.controller import CongestionController
 from h3sim.transport.congestion.slow_start import HyStart
@@ -117,10 +117,15 @@ class LossBasedController(CongestionController):
         "_hystart",
         "_min_window_bytes",
         "_recovery_start_ns",
+        "_undo",
     )
 
     reads_delivery: ClassVar[bool] = False
     responds_to_ecn: ClassVar[bool] = True
+    undone: ClassVar[tuple[str, ...]] = (
+        *("congestion_window", "ssthresh", "_recovery_start_ns", "_hystart"),
+    )
+    """The attributes that `on_spurious_loss` restores."""
 
     def __init__(self, settings: ControllerSettings, *, beta: float) -> None:
         self.congestion_window = settings.initial_congestion_window
@@ -133,6 +138,8 @@ class LossBasedController(CongestionController):
             self._hystart = HyStart(max_datagram_bytes=settings.max_datagram_bytes)
         self._recovery_start_ns: int | None = None
         """congestion_recovery_start_time (RFC 9002 § B.2)."""
+        self._undo: dict[str, Any] | None = None
+        """The values of *undone* before the last reduction, if a loss caused it."""
 
     def on_sent(self, packet: SentPacket, bytes_in_flight: int) -> None:
         """Record a packet that is sent."""
@@ -187,7 +194,12 @@ class LossBasedController(CongestionController):
     ) -> None:
         """Reduce the window once per recovery period (RFC 9002 §§ B.6, B.8)."""
         # RFC 9002 § B.8 passes the send time of the last loss to OnCongestionEvent.
-        self.on_congestion_experienced(max(packet.sent_at_ns for packet in packets), now_ns)
+        sent_at_ns = max(packet.sent_at_ns for packet in packets)
+        start_ns = self._recovery_start_ns
+        if start_ns is None or sent_at_ns > start_ns:
+            before = {name: getattr(self, name) for name in self.undone}
+            self.on_congestion_experienced(sent_at_ns, now_ns)
+            self._undo = before
 
     def on_congestion_experienced(self, sent_at_ns: int, now_ns: int) -> None:
         """Reduce the window as after a loss (RFC 9002 § 7.1; RFC 9438 § 4.6)."""
@@ -196,9 +208,17 @@ class LossBasedController(CongestionController):
         if start_ns is not None and sent_at_ns <= start_ns:
             return
         self._recovery_start_ns = now_ns
+        self._undo = None  # a mark is no loss
         # HyStart++ is for the initial slow start (RFC 9406 § 4.3): after a loss `ssthresh` ends it.
         self._hystart = None
         self._reduce()
+
+    def on_spurious_loss(self, now_ns: int) -> None:
+        """Return to the state before the last reduction, if its window was larger (§ 4.9)."""
+        before, self._undo = self._undo, None
+        if before is not None and before["congestion_window"] > self.congestion_window:
+            for name, value in before.items():
+                setattr(self, name, value)
 
     def on_persistent_congestion(self, now_ns: int) -> None:
         """Fall back to the minimum window and slow start (RFC 9002 § 7.6.2, § B.8)."""
@@ -327,6 +347,11 @@ class CubicController(LossBasedController):
         "_w_max",
         "_window",
         "_window_prior",
+    )
+
+    undone: ClassVar[tuple[str, ...]] = (
+        *LossBasedController.undone,
+        *("_epoch_at_ns", "_k_ns", "_starts_flat", "_w_est", "_w_max", "_window", "_window_prior"),
     )
 
     def __init__(self, settings: ControllerSettings, *, fast_convergence: bool = True) -> None:

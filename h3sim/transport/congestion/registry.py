@@ -139,6 +139,10 @@ it is made; it must be a whole number of bytes, at least 1,200 (a packet) and be
         """Forward losses that span the period of RFC 9002 § 7.6."""
         self._pass_on("on_persistent_congestion", now_ns)
 
+    def on_spurious_loss(self, now_ns: int) -> None:
+        """Forward that the last losses were spurious."""
+        self._pass_on("on_spurious_loss", now_ns)
+
     def pacing_rate_bps(self, rtt: RttEstimator) -> int | None:
         """Return the rate at which packets leave, or None."""
         rate_bps = self._pass_on("pacing_rate_bps", rtt)

@@ -141,7 +141,7 @@ class QuicEndpoint(Endpoint[QuicPacket]):
         self._is_ecn_capable = has_ecn and controller.responds_to_ecn
         self._handshake = handshake
         self._controller = controller
-        self.recovery = Recovery.of(settings, controller, peer_max_ack_delay_ns)
+        self.recovery = Recovery(controller, settings, peer_max_ack_delay_ns=peer_max_ack_delay_ns)
         if path_rtt_ns is not None:
             self.recovery.on_path_rtt(path_rtt_ns)
         self._acks = AckState.of(settings)
@@ -294,9 +294,8 @@ class QuicEndpoint(Endpoint[QuicPacket]):
     def recovery_row(self, now_ns: int) -> RecoveryRow:
         """Return the state of recovery, and the packets declared lost since the last call."""
         recovery = self.recovery
-        lost, recovery.declared_lost = recovery.declared_lost, []
         return make_recovery_row(
-            now_ns, self._controller, recovery.rtt, recovery.bytes_in_flight, lost
+            now_ns, self._controller, recovery.rtt, recovery.bytes_in_flight, recovery.take_lost()
         )
 
     # Sending

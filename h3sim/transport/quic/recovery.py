@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from h3sim.transport.delivery_rate import DeliverySampler
 from h3sim.transport.packets import CE
+from h3sim.transport.quic.loss_detection import LossThresholds, SpuriousLosses
 from h3sim.transport.quic.packets import ack_frame_bytes, varint_bytes
 from h3sim.transport.rtt import K_GRANULARITY_NS, RttEstimator
 from h3sim.values.ranges import Ranges
-from h3sim.values.units import NS_PER_MS, NS_PER_S
+from h3sim.values.units import NS_PER_MS
 
 if TYPE_CHECKING:
     from h3sim.transport.congestion import CongestionController
@@ -159,8 +161,6 @@ class AckState:
         return True
 
 
-K_PACKET_THRESHOLD: Final = 3
-"""kPacketThreshold (RFC 9002 § 6.1.1)."""
 _K_PERSISTENT_CONGESTION_THRESHOLD: Final = 3
 """kPersistentCongestionThreshold, in PTOs (RFC 9002 § 7.6.1)."""
 
@@ -181,17 +181,35 @@ class Recovery:
     def __init__(
         self,
         controller: CongestionController,
+        settings: QuicSettings,
         *,
-        initial_rtt_ns: int,
         peer_max_ack_delay_ns: int,
-        has_persistent_congestion: bool = True,
-        max_pto_ns: int = 60 * NS_PER_S,
     ) -> None:
         self.controller = controller
-        self.rtt = RttEstimator(initial_ns=initial_rtt_ns)
+        self.rtt = RttEstimator(initial_ns=settings.initial_rtt_ns)
+        self._thresholds = LossThresholds(settings)
+        self._spurious: SpuriousLosses | None = None
+        if settings.tracks_spurious_losses:
+            self._spurious = SpuriousLosses(settings, controller, self._thresholds)
+        self._sampler = DeliverySampler() if controller.reads_delivery else None
+        self._peer_max_ack_delay_ns = peer_max_ack_delay_ns
+        self._max_pto_ns = settings.max_pto_ns
+        self._has_persistent_congestion = settings.has_persistent_congestion
+        self._sent: dict[int, QuicPacket] = {}
+        """Packets in flight by number, rising."""
         self.bytes_in_flight = 0
+        self.next_number = 0
+        """The number of the next packet."""
+        self._lowest_number = 0
+        """A lower bound of the packet numbers in flight. The dict's first entry has it too, but
+        finding that means skipping every entry deleted before it."""
+        self._largest_acked = -1
+        self._eliciting = 0
+        """The ack-eliciting packets sent so far."""
         self.is_cwnd_underutilized = False
         """True if the window still had room when the sender last ran out of data."""
+        self._declared_lost: list[int] = []
+        """See `take_lost`."""
         self.pto_count = 0
         """Consecutive probe timeouts, each of which doubles the next one."""
         self.due_at_ns: int | None = None
@@ -200,54 +218,16 @@ class Recovery:
         Read with each packet, so it is kept up to date instead of computed on demand."""
         self._timeout_ns: int | None = None
         """PTO with backoff; None if an RTT sample has arrived since it was computed."""
-        self._peer_max_ack_delay_ns = peer_max_ack_delay_ns
-        self._max_pto_ns = max_pto_ns
-        self._has_persistent_congestion = has_persistent_congestion
-        self.declared_lost: list[int] = []
-        """Packet numbers declared lost; the reader clears the list."""
-        self._sent: dict[int, QuicPacket] = {}
-        """Packets in flight by number, rising."""
-        self._lowest_number = 0
-        """A lower bound of the packet numbers in flight. The dict's first entry has it too, but
-        finding that means skipping every entry deleted before it."""
-        self.next_number = 0
-        """The number of the next packet."""
-        self._eliciting = 0
-        """The ack-eliciting packets sent so far."""
-        self._largest_acked = -1
-        self.acked_at_ns = 0
-        """Time when a packet was last acknowledged for the first time."""
         self._loss_due_at_ns: int | None = None
         """Time when the next packet is lost by the time threshold (loss_time)."""
         self._last_eliciting_at_ns = 0
         """Time of the last ack-eliciting packet, from which the PTO counts."""
+        self.acked_at_ns = 0
+        """Time when a packet was last acknowledged for the first time."""
         self._first_sample_at_ns: int | None = None
         """Time of the first RTT sample; only later packets show persistent congestion."""
-        self._samples_delivery = controller.reads_delivery
-        self._delivered_bytes = 0
-        self._delivered_at_ns = 0
-        self._first_sent_at_ns = 0
-        """With the two before, the state that rate samples begin with (`SentPacket`)."""
-        self._app_limited_to = 0
-        """Delivered bytes below which rates reflect the application rather than the path."""
         self._ce_count = 0
         """The packets with marks that the peer has reported (RFC 9002 § B.2)."""
-
-    @classmethod
-    def of(
-        cls,
-        settings: QuicSettings,
-        controller: CongestionController,
-        peer_max_ack_delay_ns: int,
-    ) -> Recovery:
-        """Return the recovery of an endpoint with these settings."""
-        return cls(
-            controller,
-            initial_rtt_ns=settings.initial_rtt_ns,
-            peer_max_ack_delay_ns=peer_max_ack_delay_ns,
-            has_persistent_congestion=settings.has_persistent_congestion,
-            max_pto_ns=settings.max_pto_ns,
-        )
 
     @property
     def oldest(self) -> QuicPacket | None:
@@ -281,18 +261,13 @@ class Recovery:
         now_ns = packet.sent_at_ns
         in_flight = self.bytes_in_flight
         if not in_flight:
-            # Delivery rates are measured from here: idle time before it does not belong to the
-            # path.
-            self._first_sent_at_ns = self._delivered_at_ns = now_ns
             self._lowest_number = packet.number
         packet.eliciting_index = self._eliciting = self._eliciting + 1
-        if self._samples_delivery:
-            packet.first_sent_at_ns = self._first_sent_at_ns
-            packet.delivered_at_ns = self._delivered_at_ns
-            packet.delivered_bytes = delivered_bytes = self._delivered_bytes
-            packet.is_app_limited = delivered_bytes < self._app_limited_to
         self._sent[packet.number] = packet
         self.bytes_in_flight = in_flight = in_flight + packet.size_bytes
+        sampler = self._sampler
+        if sampler is not None:
+            sampler.on_sent(packet, in_flight)
         self._last_eliciting_at_ns = now_ns
         if self._timeout_ns is None:  # also while a loss timer runs
             self._arm()
@@ -309,6 +284,8 @@ class Recovery:
         *delay_ns* is the ACK Delay of the largest number as reported by the peer, *ce_count* the
         number of packets that arrived there with a mark.
         """
+        if self._spurious is not None:  # before losses, as in quiche
+            self._spurious.on_ack(spans, self._largest_acked, self.rtt.late_rtt_ns, now_ns)
         before = self.bytes_in_flight
         acked = self._newly_acked(spans)
         if not acked:
@@ -330,12 +307,8 @@ class Recovery:
                 if delay_ns > self._peer_max_ack_delay_ns:
                     delay_ns = self._peer_max_ack_delay_ns
                 self.rtt.on_sample(now_ns - newest.sent_at_ns, delay_ns)
-        if self._samples_delivery:
-            # P.first_sent_time of later packets is the send time of this one: a rate sample spans
-            # the sending of what was delivered meanwhile (delivery rate estimation in BBR's draft).
-            self._delivered_bytes += before - self.bytes_in_flight
-            self._delivered_at_ns = now_ns
-            self._first_sent_at_ns = newest.sent_at_ns
+        if self._sampler is not None:
+            self._sampler.on_delivered(before - self.bytes_in_flight, newest, now_ns)
         self.pto_count = 0  # § 6.2.1 keeps a client's backoff until its address is surely validated
         self._timeout_ns = None
         if ce_count > self._ce_count:  # before losses, as in RFC 9002 § A.7
@@ -351,6 +324,8 @@ class Recovery:
         else:
             self._loss_due_at_ns = None
         self._arm()
+        if self._spurious is not None and not self.is_cwnd_underutilized:
+            self._spurious.on_window_acked(newest.number, now_ns)
         self.controller.on_acked(acked, now_ns, self.rtt, in_flight, self.is_cwnd_underutilized)
         return acked, lost
 
@@ -360,7 +335,13 @@ class Recovery:
         The packets in flight are then app-limited: their delivery rate is no estimate of the path.
         """
         self.is_cwnd_underutilized = True
-        self._app_limited_to = self._delivered_bytes + self.bytes_in_flight
+        if self._sampler is not None:
+            self._sampler.on_app_limited(self.bytes_in_flight)
+
+    def take_lost(self) -> list[int]:
+        """Return the numbers of the packets declared lost since the last call."""
+        lost, self._declared_lost = self._declared_lost, []
+        return lost
 
     def on_timer(self, now_ns: int) -> list[QuicPacket] | None:
         """Return the packets declared lost now, or None if a probe is due instead."""
@@ -447,7 +428,10 @@ class Recovery:
         sent = self._sent
         if not sent or self._lowest_in_flight() > largest:
             return []
-        delay_ns = self.rtt.loss_delay_ns()
+        lost_to = self._thresholds.lost_to(largest)
+        delay_ns = self._thresholds.delay_ns(self.rtt.late_rtt_ns)
+        if delay_ns < K_GRANULARITY_NS:
+            delay_ns = K_GRANULARITY_NS
         lost: list[QuicPacket] = []
         for number, packet in sent.items():
             # In the order of sending: only packets before an acknowledged one can be lost.
@@ -456,7 +440,7 @@ class Recovery:
             due_at_ns = packet.sent_at_ns + delay_ns
             # RFC 9002 §§ 6.1.1, 6.1.2: sent long enough before an acknowledged packet, by number or
             # by time. Either suffices; less would take reordering for loss.
-            if number <= largest - K_PACKET_THRESHOLD or due_at_ns <= now_ns:
+            if number <= lost_to or due_at_ns <= now_ns:
                 lost.append(packet)
             elif self._loss_due_at_ns is None:  # the first packet left has the earliest deadline
                 self._loss_due_at_ns = due_at_ns
@@ -469,8 +453,12 @@ class Recovery:
         before = self.bytes_in_flight
         for packet in lost:
             del self._sent[packet.number]
-            self.declared_lost.append(packet.number)
+            self._declared_lost.append(packet.number)
             self.bytes_in_flight -= packet.size_bytes
+        if self._spurious is not None:
+            self._spurious.on_lost(
+                lost, self._largest_acked, self.rtt.late_rtt_ns, now_ns, self.next_number
+            )
         # Before persistent congestion, which overrides the reduction made here (RFC 9002 § 7.6.2).
         self.controller.on_lost(lost, now_ns, before, self.next_number)
         if self._has_persistent_congestion and self._is_persistent(lost):

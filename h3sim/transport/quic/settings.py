@@ -25,6 +25,29 @@ class PacingBucket(enum.StrEnum):
     """A burst of a quarter of the window, 2 to 16 packets, and one packet per event."""
 
 
+class Reordering(enum.StrEnum):
+    """The rule by which loss thresholds adapt when a packet arrives that was declared lost."""
+
+    FIXED = "fixed"
+    """They do not."""
+    QUICHE = "quiche"
+    """More packets, 20 at most, and 5/4 of a round trip (cloudflare/quiche)."""
+    MVFST = "mvfst"
+    """As many packets and as much time as would have sufficed (facebook/mvfst, if enabled)."""
+    QUICLY = "quicly"
+    """No packets, then up to two round trips (quicly since 2022-06)."""
+
+
+class Undo(enum.StrEnum):
+    """The condition for undoing a reduction of the window that turns out to be spurious."""
+
+    NONE = "none"
+    EPISODE = "episode"
+    """Once all losses of its episode have arrived (RFC 9438 § 4.9.2; BBR's draft, § 5.5.11)."""
+    QUICHE = "quiche"
+    """Once one has, or when fewer than a fifth of a window were lost, but not into slow start."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuicSettings:
     """The settings of one endpoint.
@@ -178,6 +201,40 @@ class QuicSettings:
             " 1)",
         ),
     )
+    packet_threshold: int | None = field(
+        default=3,
+        metadata=declare(
+            OrNone(Integer(low=1, high=2**20)),
+            "a packet is lost if the n-th after it is acknowledged (kPacketThreshold, RFC 9002"
+            ' § 6.1.1); `"none"`: by time only',
+        ),
+    )
+    time_threshold: float = field(
+        default=9 / 8,
+        metadata=declare(
+            Number(low=1, high=16),
+            "or if one after it is acknowledged, and this many round trips have passed"
+            " (kTimeThreshold, § 6.1.2)",
+        ),
+    )
+    reordering: Reordering = field(
+        default=Reordering.FIXED,
+        metadata=declare(
+            Choice(Reordering),
+            "how both adapt when a packet arrives that was declared lost: not; `quiche`: up to 20"
+            " packets and 5/4 of a round trip; `mvfst`: by as much as it was late; `quicly`: no"
+            " packets, then up to two round trips",
+        ),
+    )
+    undo: Undo = field(
+        default=Undo.NONE,
+        metadata=declare(
+            Choice(Undo),
+            "when a reduction of the window is undone: `episode`, once all packets declared lost"
+            " in it have arrived (RFC 9438 § 4.9); `quiche`, once one has, or if fewer than a fifth"
+            " of a window were lost, but not into slow start",
+        ),
+    )
     has_persistent_congestion: bool = field(
         default=True, metadata=declare(Flag(), "RFC 9002 § 7.6")
     )
@@ -219,6 +276,11 @@ class QuicSettings:
     def has_event_loop(self) -> bool:
         """True if timers depend on an event loop."""
         return self.timer_granularity_ns > 0 or self.packet_processing_ns > 0
+
+    @property
+    def tracks_spurious_losses(self) -> bool:
+        """True if something follows from a packet that arrives after it was declared lost."""
+        return self.reordering is not Reordering.FIXED or self.undo is not Undo.NONE
 
     @property
     def header_bytes(self) -> int:

@@ -282,8 +282,9 @@ class TcpEndpoint(Endpoint[Segment]):
             return segment
         # The last segment exists: a probe is due only with data in flight, and leaves at once.
         last = next(reversed(self._board.sent.values()))
+        resent = self._resent(last, now_ns)
         probe.on_sent(last.stop, last)
-        return self._resent(last, now_ns)
+        return resent
 
     # Receiving
 

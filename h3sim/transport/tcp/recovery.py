@@ -5,6 +5,7 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
+from h3sim.transport.delivery_rate import DeliverySampler
 from h3sim.transport.rtt import RttEstimator
 from h3sim.transport.tcp.loss_detection import RackDetector, SackDetector, Scoreboard
 from h3sim.transport.tcp.settings import LossDetection
@@ -204,6 +205,11 @@ class Episode:
         self.holds_window = False
         self.prr.end()
 
+    def release(self) -> None:
+        """Restore the congestion window as the limit, while lost segments may still be resent."""
+        self.holds_window = False
+        self.prr.end()
+
     def end(self) -> None:
         """End the episode: the congestion window applies again."""
         self.point = None
@@ -320,41 +326,6 @@ class TailLossProbe:
         self.end_seq = self._resent = self._runs_from_ns = None
 
 
-class DeliverySampler:
-    """Delivery-rate sampling: stores the delivery state with each transmission."""
-
-    __slots__ = ("_app_limited_to", "_delivered_at_ns", "_delivered_bytes", "_first_sent_at_ns")
-
-    def __init__(self) -> None:
-        self._delivered_bytes = 0
-        self._delivered_at_ns = 0
-        self._first_sent_at_ns = 0
-        """With the two before, the state that rate samples begin with (`SentPacket`)."""
-        self._app_limited_to = 0
-        """Delivered bytes below which transmissions are app-limited."""
-
-    def on_sent(self, segment: SentSegment, in_flight: int) -> None:
-        """Store the state with *segment*; *in_flight* includes it."""
-        # Nothing else was in flight: idle time does not belong to the path.
-        if in_flight == segment.size_bytes:
-            self._first_sent_at_ns = self._delivered_at_ns = segment.sent_at_ns
-        segment.first_sent_at_ns = self._first_sent_at_ns
-        segment.delivered_at_ns = self._delivered_at_ns
-        segment.delivered_bytes = self._delivered_bytes
-        segment.is_app_limited = self._delivered_bytes < self._app_limited_to
-
-    def on_delivered(self, segments: list[SentSegment], now_ns: int) -> None:
-        """Count delivered segments; the last of *segments* was sent last."""
-        for segment in segments:
-            self._delivered_bytes += segment.size_bytes
-        self._delivered_at_ns = now_ns
-        self._first_sent_at_ns = segments[-1].sent_at_ns
-
-    def on_app_limited(self, in_flight: int) -> None:
-        """Record that there is nothing to send although the window has room."""
-        self._app_limited_to = self._delivered_bytes + in_flight
-
-
 class WindowUsage:
     """The largest number of segments in flight within a window of data."""
 
@@ -392,6 +363,52 @@ _BY_NUMBER = attrgetter("number")
 """The sort key of segments in the order of their last transmissions."""
 
 
+class SpuriousRecovery:
+    """Detection of an episode whose retransmissions were all needless (RFC 3708, RFC 3522)."""
+
+    __slots__ = ("_first_resent_at_ns", "_is_undoable", "_n_unproven", "_una")
+
+    def __init__(self) -> None:
+        self._is_undoable = False
+        self._una = 0
+        """SND.UNA when the episode began (undo_marker)."""
+        self._n_unproven = 0
+        """The retransmissions that no D-SACK has reported (undo_retrans)."""
+        self._first_resent_at_ns: int | None = None
+        """Time of the first of them (retrans_stamp)."""
+
+    def begin(self, una: int, n_resent: int) -> None:
+        """Begin an episode, with *n_resent* retransmissions of the last one in flight."""
+        self._is_undoable = True
+        self._una = una
+        self._n_unproven = n_resent
+        if not n_resent:
+            self._first_resent_at_ns = None
+
+    def on_resent(self, now_ns: int) -> None:
+        """Count a retransmission."""
+        self._n_unproven += 1
+        if self._first_resent_at_ns is None:
+            self._first_resent_at_ns = now_ns
+
+    def is_refuted(self, duplicate: tuple[int, int]) -> bool:
+        """Return whether a D-SACK proves the last retransmission needless; True once."""
+        _, stop = duplicate
+        if not self._is_undoable or not self._n_unproven or stop <= self._una:
+            return False
+        self._n_unproven -= 1
+        self._is_undoable = self._n_unproven > 0
+        return not self._is_undoable
+
+    def is_delayed(self, echo_ns: int | None) -> bool:
+        """Return whether the ACK of all the data answers no retransmission; True once."""
+        resent_at_ns = self._first_resent_at_ns
+        is_old = resent_at_ns is None or (echo_ns is not None and echo_ns < resent_at_ns)
+        is_delayed = self._is_undoable and is_old
+        self._is_undoable = self._is_undoable and not is_old
+        return is_delayed
+
+
 class Recovery:
     """Loss recovery of one sender, which reports the outcome of segments to its controller.
 
@@ -416,6 +433,7 @@ class Recovery:
             self._usage = WindowUsage(self.board, controller, settings.mss_bytes)
         self._detector = _make_detector(settings, self.board, self.rtt)
         self._sampler = DeliverySampler() if controller.reads_delivery else None
+        self._undo = SpuriousRecovery() if settings.undoes_reductions else None
         self._prr = self.episode.prr
         self._next_number = 0
         """The number of the next segment with data, as controllers count them."""
@@ -451,6 +469,9 @@ class Recovery:
     def on_resent(self, segment: SentSegment, number: int, now_ns: int) -> None:
         """Record the retransmission of a segment as *number*."""
         self._detector.on_resend(segment)
+        is_probe = self.probe is not None and self.probe.is_due
+        if self._undo is not None and not is_probe:
+            self._undo.on_resent(now_ns)
         segment.number = number
         segment.sent_at_ns = now_ns
         self.board.mark_resent(segment)
@@ -495,6 +516,9 @@ class Recovery:
         duplicate = _find_duplicate(ack, blocks) if blocks else None
         if duplicate is not None:
             self._detector.on_duplicate()
+            if self._undo is not None and self._undo.is_refuted(duplicate):
+                self.episode.release()  # tcp_try_undo_dsack
+                self.controller.on_spurious_loss(now_ns)
         if blocks:
             delivered += board.take_sacked(blocks)
         if self.probe is not None and self.probe.end_seq is not None:
@@ -597,6 +621,8 @@ class Recovery:
         if point is not None and ack >= point:
             self.episode.end()
             self._detector.on_recovered()
+            if self._undo is not None and self._undo.is_delayed(echo_ns):
+                self.controller.on_spurious_loss(now_ns)
             self._continue_recovery(now_ns)
 
     def _continue_recovery(self, now_ns: int) -> None:
@@ -619,7 +645,8 @@ class Recovery:
         if delivered[0].seq < self._resent_end:
             delivered.sort(key=_BY_NUMBER)  # retransmissions have higher numbers than later data
         if self._sampler is not None:
-            self._sampler.on_delivered(delivered, now_ns)
+            n_bytes = sum(segment.size_bytes for segment in delivered)
+            self._sampler.on_delivered(n_bytes, delivered[-1], now_ns)
         is_underutilized = is_held or (
             self.is_cwnd_underutilized and (self._usage is None or not self._usage.may_double())
         )
@@ -646,6 +673,11 @@ class Recovery:
         self.episode.begin()
         self._cwr_point = self.board.next_seq
         self._is_cwr_due = True
+        if self._undo is not None:
+            sent = self.board.sent.values()
+            self._undo.begin(
+                self.board.una, sum(each.copies for each in sent if each.is_retransmitted)
+            )
         if self.probe is not None:
             self.probe.forget()
         self._report_lost(sorted(lost, key=_BY_NUMBER), in_flight, now_ns)

@@ -122,6 +122,14 @@ class TcpSettings:
             "the window is reduced proportionally during recovery (PRR, RFC 9937), else at once",
         ),
     )
+    undoes_reductions: bool = field(
+        default=False,
+        metadata=declare(
+            Flag(),
+            "a reduction of the window is undone if all its retransmissions prove to be spurious,"
+            " by D-SACK or by the timestamp that the ACK echoes (RFC 3522, RFC 4015)",
+        ),
+    )
     initial_rto_ns: int = field(
         default=NS_PER_S,
         metadata=declare(
