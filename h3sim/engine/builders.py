@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from h3sim.engine.cross_traffic import CrossTraffic
-    from h3sim.engine.endpoints import EndpointFactory
+    from h3sim.engine.endpoints import EndpointFactory, EndpointTransport
     from h3sim.engine.environment import Process
     from h3sim.engine.load_spec import LoadSpec
     from h3sim.engine.signalling import PrioritySignalling
@@ -159,6 +159,12 @@ class LinkBuilder(_Connector):
             seed=spec.seed,
             changes_links=bool(run.processes),
         )
+        if spec.protocol is Protocol.TCP:
+            from h3sim.engine.http2_windows import Windows
+
+            windows = Windows.of(spec)
+            # Where none is raised, no packet is another: so most loads pay for none of it.
+            self._factory.http2_windows = windows if windows.may_bind(spec) else None
         self._n_packets = count_packets(spec.page, self._factory.turn_bytes)
         self._n_sent: list[int] = []
         """Packets sent per connection, kept only with a progress callback."""
@@ -183,7 +189,12 @@ class LinkBuilder(_Connector):
             n_packets=self._n_packets,
         )
         transport: Transport
+        transport_class: type[EndpointTransport]
         transport_class = TcpTransport if spec.protocol.is_over_tcp else QuicTransport
+        if self._factory.http2_windows is not None:
+            from h3sim.engine.http2_windows import Http2Transport
+
+            transport_class = Http2Transport
         endpoints = transport_class(self.environment, self._factory, streams, log, rtt_ns=rtt_ns)
         transport = endpoints
         if spec.header_compression is not None:

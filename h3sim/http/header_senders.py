@@ -39,13 +39,16 @@ class HeadersFirstSender(StreamSender):
         super()._begin()
         self._headers: deque[tuple[int, int, int]] = deque()
         """The waiting HEADERS frames: stream, offset, bytes."""
+        self.data_starts: dict[int, int] = {}
+        """The bytes of HEADERS of each stream, which flow control does not count."""
 
     def send(self, stream_id: int, n_bytes: int, header_bytes: int = 0) -> None:
         """Queue *n_bytes* of a stream, the first *header_bytes* as HEADERS."""
         if not header_bytes:
             super().send(stream_id, n_bytes)
             return
-        stream = OutgoingStream(n_bytes, self._stream_window_bytes)
+        stream = OutgoingStream(n_bytes, self._stream_window_bytes + header_bytes)
+        self.data_starts[stream_id] = header_bytes
         # The scheduler sees only the body: HEADERS have their own queue.
         stream.next = header_bytes
         # Without a body the HEADERS frame ends the stream (RFC 9113 § 8.1), and no DATA follows.
@@ -54,6 +57,19 @@ class HeadersFirstSender(StreamSender):
         self._headers.append((stream_id, 0, header_bytes))
         self._activate_if_ready(stream_id, stream)
         self._fill()
+
+    def size_of(self, stream_id: int) -> int:
+        """Return the bytes of a stream, HEADERS included; 0 once all of it is acknowledged."""
+        stream = self._outgoing.get(stream_id)
+        return 0 if stream is None else stream.size
+
+    def send_frame(self, number: int, n_bytes: int) -> None:
+        """Queue a frame without a stream, such as WINDOW_UPDATE, with a *number* below 0.
+
+        It leaves like HEADERS, and *n_bytes* without its header.
+        """
+        self._headers.append((number, 0, n_bytes))
+        self.has_data = True
 
     def waiting_header_bytes(self) -> int:
         """Return the bytes of waiting HEADERS, including the CONTINUATION frames that they need.
@@ -81,9 +97,10 @@ class HeadersFirstSender(StreamSender):
         if n_bytes > max_bytes:  # the remainder is a CONTINUATION frame (RFC 9113 § 6.10)
             self._headers.appendleft((stream_id, offset + max_bytes, n_bytes - max_bytes))
             return stream_id, offset, max_bytes
-        stream = self._outgoing[stream_id]
-        if stream.has_ended and not self._retains_until_acked:
-            self._drain(stream_id)
+        if stream_id >= 0:
+            stream = self._outgoing[stream_id]
+            if stream.has_ended and not self._retains_until_acked:
+                self._drain(stream_id)
         self._update_has_data()
         return stream_id, offset, n_bytes
 

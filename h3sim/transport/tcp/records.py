@@ -234,7 +234,8 @@ class SendStream:
             overhead_bytes = frame_header_bytes if n_bytes else self._empty_frame_bytes
             start = stop + overhead_bytes
             stop = start + n_bytes
-            self._uncut_bodies.append((start, stop, stream_id, offset))
+            if stream_id >= 0:  # a frame without a stream is no body
+                self._uncut_bodies.append((start, stop, stream_id, offset))
             room -= overhead_bytes + n_bytes
             # In cleartext a record is a frame, so it holds one.
             if self._is_cleartext or room < self._min_room_bytes:
