@@ -330,6 +330,7 @@ class EndpointFactory:
             self._mode,
             path_rtt_ns=path_rtt_ns,
             frame_header_bytes=header_bytes,
+            has_full_frames=self.http2_windows is not None,
             has_ecn=self._profile.ecn,
         )
 

@@ -81,6 +81,7 @@ def _receiver(windows: FlowControl, endpoint: Any = None) -> FlowReceiver:
         stream_window=windows.stream_window_bytes,
         connection_window=windows.connection_window_bytes,
         update_bytes=windows.window_update_bytes,
+        at_half=True,
         max_window=windows.max_window_bytes,
         rtt=None if endpoint is None else endpoint.recovery.rtt,
     )

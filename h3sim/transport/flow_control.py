@@ -19,7 +19,7 @@ _RTTS_TO_GROW = 2
 class FlowReceiver:
     """The receiving side of flow control: raises a limit once enough of its window has been used.
 
-    That is half of it, or *update_bytes*. Received bytes are consumed at once, as by browsers. With
+    That is more than half of it, at least half with *at_half* (nghttp2), or *update_bytes*. Received bytes are consumed at once, as by browsers. With
     *max_window* a window doubles, up to that, when it is raised twice within two round trips of
     *rtt*: the rule of Google's QUIC, quic-go and Cloudflare's quiche.
 
@@ -31,6 +31,7 @@ class FlowReceiver:
     """
 
     __slots__ = (
+        "_at_half",
         "_connection_threshold",
         "_limits",
         "_max_window",
@@ -50,10 +51,12 @@ class FlowReceiver:
         stream_window: int,
         connection_window: int,
         update_bytes: int | None = None,
+        at_half: bool = False,
         max_window: int | None = None,
         rtt: RttEstimator | None = None,
     ) -> None:
         self._update_bytes = update_bytes
+        self._at_half = at_half
         self._max_window = max_window
         self._rtt = rtt
         self._received_ends: dict[int, int] = {}
@@ -109,9 +112,12 @@ class FlowReceiver:
 
     def _threshold(self, received_bytes: int, window: int) -> int:
         """Return the received bytes above which the limit is raised again."""
-        # Half is rounded up, so that a window of one byte is used in full before it is raised.
-        used_bytes = window - window // 2 if self._update_bytes is None else self._update_bytes - 1
-        return received_bytes + used_bytes if used_bytes < window else received_bytes + window - 1
+        if self._update_bytes is not None:
+            used_bytes = self._update_bytes - 1
+        else:
+            used_bytes = window // 2 - 1 if self._at_half else window - window // 2
+        # A window of one byte is used in full before it is raised.
+        return received_bytes + max(0, min(used_bytes, window - 1))
 
     def _window(self, key: int | None, now_ns: int) -> int:
         """Return the window of a stream or the connection, raised now; it may have to grow."""

@@ -21,7 +21,7 @@ RECORD_OVERHEAD_BYTES = 5 + 1 + 16
 MIN_FRAME_BYTES = 32
 """The smallest payload for which another frame is added to a record."""
 
-_MAX_RECORD_BYTES = 2**14
+MAX_RECORD_BYTES = 2**14
 """The largest payload of a TLS record (RFC 8446 § 5.1)."""
 _MIN_MSS_BYTES = 88
 """With less, a record of one segment would have no room for body bytes."""
@@ -288,9 +288,9 @@ class TcpSettings(FlowControl):
         ),
     )
     record_bytes: int = field(
-        default=_MAX_RECORD_BYTES,
+        default=MAX_RECORD_BYTES,
         metadata=declare(
-            Integer(low=_MIN_MSS_BYTES, high=_MAX_RECORD_BYTES), "maximum size of a TLS record"
+            Integer(low=_MIN_MSS_BYTES, high=MAX_RECORD_BYTES), "maximum size of a TLS record"
         ),
     )
     has_dynamic_records: bool = field(
