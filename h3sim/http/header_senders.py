@@ -47,7 +47,8 @@ class HeadersFirstSender(StreamSender):
         if not header_bytes:
             super().send(stream_id, n_bytes)
             return
-        stream = OutgoingStream(n_bytes, self._stream_window_bytes + header_bytes)
+        available = self._available.pop(stream_id, None)
+        stream = OutgoingStream(n_bytes, self._stream_window_bytes + header_bytes, available)
         self.data_starts[stream_id] = header_bytes
         # The scheduler sees only the body: HEADERS have their own queue.
         stream.next = header_bytes
@@ -143,6 +144,8 @@ class SectionSender(HeadersFirstSender):
         """Streams with a response whose section is not encoded yet."""
         self._unacked: dict[int, tuple[int, Ranges]] = {}
         """The size of each section that is not acknowledged, and the acknowledged ranges."""
+        self._section_bytes: dict[int, int] = {}
+        """The size of the sections of responses that come in pieces."""
 
     def take_sections(
         self, encode: Callable[[int], int], on_acked: Callable[[int], object]
@@ -161,13 +164,26 @@ class SectionSender(HeadersFirstSender):
 
     def send(self, stream_id: int, n_bytes: int, header_bytes: int = 0) -> None:
         """Queue *n_bytes* of a stream after its section."""
+        in_pieces = stream_id in self._available
+        if in_pieces:
+            self._section_bytes[stream_id] = 0
         if self.is_http2:
             section_bytes = self._encode(stream_id)
+            if in_pieces:
+                self._section_bytes[stream_id] = section_bytes
+                self._available[stream_id] += section_bytes
             self._unacked[stream_id] = (section_bytes, Ranges())
             super().send(stream_id, section_bytes + n_bytes, section_bytes)
             return
         self._unencoded.add(stream_id)
         super().send(stream_id, n_bytes, header_bytes)
+
+    def provide(self, stream_id: int, available: int) -> None:
+        """Make only the first *available* bytes of a response exist, its section aside.
+
+        The section of a response over HTTP/3 leaves with its first bytes.
+        """
+        super().provide(stream_id, available + self._section_bytes.get(stream_id, 0))
 
     def on_acked(self, stream_id: int, offset: int, n_bytes: int) -> None:
         """Record that these bytes were acknowledged."""
@@ -227,6 +243,8 @@ class SectionSender(HeadersFirstSender):
             self._unacked[stream_id] = (section_bytes, Ranges())
             # The section stands before the body, and nothing of the stream has been sent yet.
             self._outgoing[stream_id].grow(section_bytes)
+            if stream_id in self._section_bytes:
+                self._section_bytes[stream_id] = section_bytes
 
     def _update_has_data(self) -> None:
         """Set `has_data`, which critical streams alone make true."""

@@ -19,9 +19,10 @@ _RTTS_TO_GROW = 2
 class FlowReceiver:
     """The receiving side of flow control: raises a limit once enough of its window has been used.
 
-    That is more than half of it, at least half with *at_half* (nghttp2), or *update_bytes*. Received bytes are consumed at once, as by browsers. With
-    *max_window* a window doubles, up to that, when it is raised twice within two round trips of
-    *rtt*: the rule of Google's QUIC, quic-go and Cloudflare's quiche.
+    That is more than half of it, at least half with *at_half* (nghttp2), or *update_bytes*.
+    Received bytes are consumed at once, as by browsers. With *max_window* a window doubles, up to
+    that, when it is raised twice within two round trips of *rtt*: the rule of Google's QUIC,
+    quic-go and Cloudflare's quiche.
 
     >>> flow = FlowReceiver(stream_window=100, connection_window=150)
     >>> flow.on_bytes(0, 60), flow.on_bytes(0, 80)

@@ -33,7 +33,12 @@ def page(*sizes: int, **root: Any) -> Any:
 
 def load(loaded: Any, own: Any = None, **options: Any) -> Any:
     profile = TCP.with_(tcp_client=own or {})
-    defaults = {"scheme": "rr", "network": FAST, "cc": "constant", "handshake": "none"}
+    defaults: dict[str, Any] = {
+        "scheme": "rr",
+        "network": FAST,
+        "cc": "constant",
+        "handshake": "none",
+    }
     options = defaults | {"transport": "tcp", "transport_profile": profile} | options
     return h3sim.simulate(loaded, **options)
 
@@ -77,7 +82,7 @@ def test_windows_that_never_bind_change_no_byte() -> None:
 def test_http_1_and_quic_have_no_windows_of_http_2() -> None:
     narrow = TCP.with_(tcp_client=windows(65_536, 65_536))
     for transport in ("http1", "quic"):
-        options = {"transport": transport, "network": FAST, "scheme": "rr"}
+        options: Any = {"transport": transport, "network": FAST, "scheme": "rr"}
         seen = [
             h3sim.simulate(page(1_000_000), transport_profile=profile, **options).page_load_ms
             for profile in (TCP, narrow)
@@ -129,7 +134,8 @@ def test_a_window_that_grows_once_headers_have_arrived_costs_a_round_trip() -> N
 def test_a_window_that_limits_its_sender_doubles_up_to_its_maximum() -> None:
     rtt = RttEstimator(initial_ns=ms(100))
     flow = FlowReceiver(stream_window=100, connection_window=10**6, max_window=350, rtt=rtt)
-    ends, limits = (60, 120, 260, 500, 900), []
+    ends = (60, 120, 260, 500, 900)
+    limits: list[Any] = []
     for number, end in enumerate(ends):
         limits += flow.on_bytes(0, end, ms(100) * number)
     windows_seen = [limit - end for end, (_, limit) in zip(ends, limits, strict=True)]
