@@ -162,9 +162,7 @@ class LinkBuilder(_Connector):
         if spec.protocol is Protocol.TCP:
             from h3sim.engine.http2_windows import Windows
 
-            windows = Windows.of(spec)
-            # Where none is raised, no packet is another: so most loads pay for none of it.
-            self._factory.http2_windows = windows if windows.may_bind(spec) else None
+            self._factory.http2_windows = Windows.of(spec)
         self._n_packets = count_packets(spec.page, self._factory.turn_bytes)
         self._n_sent: list[int] = []
         """Packets sent per connection, kept only with a progress callback."""
@@ -189,12 +187,9 @@ class LinkBuilder(_Connector):
             n_packets=self._n_packets,
         )
         transport: Transport
-        transport_class: type[EndpointTransport]
-        transport_class = TcpTransport if spec.protocol.is_over_tcp else QuicTransport
-        if self._factory.http2_windows is not None:
-            from h3sim.engine.http2_windows import Http2Transport
-
-            transport_class = Http2Transport
+        windows = self._factory.http2_windows
+        over_tcp: type[EndpointTransport] = TcpTransport if windows is None else windows.transport
+        transport_class = over_tcp if spec.protocol.is_over_tcp else QuicTransport
         endpoints = transport_class(self.environment, self._factory, streams, log, rtt_ns=rtt_ns)
         transport = endpoints
         if spec.header_compression is not None:

@@ -38,26 +38,27 @@ class Windows(NamedTuple):
     server: FlowControl
 
     @classmethod
-    def of(cls, spec: LoadSpec) -> Windows:
-        """Return those of a load: of its profile, or else of its scheme's client and server.
+    def of(cls, spec: LoadSpec) -> Windows | None:
+        """Return those of a load; None if none is raised in it, so that no packet is another.
 
-        SETTINGS and the first WINDOW_UPDATE of an end precede all that it has asked for, so they
-        apply from the beginning; their bytes, about 70 each way, are not sent.
+        A profile takes precedence over the scheme's client and server. SETTINGS and the first
+        WINDOW_UPDATE of an end precede all that it has asked for, so they apply from the beginning;
+        their bytes, about 70 each way, are not sent.
         """
-        profile, scheme = spec.link_profile, spec.scheme
-        client, server = FlowControl(), FlowControl()
-        return cls(
-            profile.tcp_client.over((scheme.client_windows or client).over(BROWSER_WINDOWS)),
-            profile.tcp.over((scheme.server_windows or server).over(SERVER_WINDOWS)),
-        )
-
-    def may_bind(self, spec: LoadSpec) -> bool:
-        """Return whether any window is raised in a load, or may be used up."""
+        profile, scheme, unstated = spec.link_profile, spec.scheme, FlowControl()
+        client = profile.tcp_client.over((scheme.client_windows or unstated).over(BROWSER_WINDOWS))
+        server = profile.tcp.over((scheme.server_windows or unstated).over(SERVER_WINDOWS))
         resources = spec.page.resources
         bodies = [each.size_bytes for each in resources]
-        uploads = [each.request_bytes for each in resources]
-        uploads = [n_bytes for n_bytes in uploads if n_bytes > _MAX_HEADERS_BYTES]
-        return _may_bind(self.client, bodies) or _may_bind(self.server, uploads)
+        requests = [each.request_bytes for each in resources]
+        uploads = [n_bytes for n_bytes in requests if n_bytes > _MAX_HEADERS_BYTES]
+        is_used = _may_bind(client, bodies) or _may_bind(server, uploads)
+        return cls(client, server) if is_used else None
+
+    @property
+    def transport(self) -> type[TcpTransport]:
+        """The class of transports with flow control."""
+        return Http2Transport
 
 
 def _may_bind(windows: FlowControl, bodies: list[int]) -> bool:

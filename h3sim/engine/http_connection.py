@@ -226,13 +226,13 @@ class HttpConnection:
         self.transport.pump()
 
     def _provide_pieces(self, stream_id: int, resource: Resource) -> None:
-        """Let the pieces of a body exist when they are produced, from the first of them on."""
+        """Make the pieces of a body exist when they are produced."""
         available = resource.header_bytes
         self._streams.provide(stream_id, available)
         for after_ns, n_bytes in resource.body:
             available += n_bytes
             if after_ns:
-                piece = (stream_id, available)
+                piece = stream_id, available
                 self._environment.after(after_ns, _RESPONSE, self._on_piece, piece)
             else:
                 self._streams.provide(stream_id, available)

@@ -846,9 +846,9 @@ class Resource:
         pieces: list[tuple[int, int]] = []
         left = size_bytes
         for number, (at_ns, n_bytes) in enumerate(self.body, 1):
-            kept = left if number == len(self.body) else min(n_bytes, left)
-            pieces += [(at_ns, kept)] if kept else []
-            left -= kept
+            size = left if number == len(self.body) else min(n_bytes, left)
+            pieces += [(at_ns, size)] if size else []
+            left -= size
         changes = {"response_offsets": ()} | changes
         return replace(self, size_bytes=size_bytes, body=tuple(pieces), **changes)
 
