@@ -217,25 +217,17 @@ class HttpConnection:
             # response.
             self._server_policy.on_response(stream_id)
         described = self._resources[resource]
-        if described.body:
-            self._provide_pieces(stream_id, described)
-        self._streams.send(stream_id, self._stream_bytes[resource], described.header_bytes)
-        # A send buffer may take the whole response at once.
-        if self._streams.has_drained:
-            self.on_drained()
-        self.transport.pump()
-
-    def _provide_pieces(self, stream_id: int, resource: Resource) -> None:
-        """Make the pieces of a body exist when they are produced."""
-        available = resource.header_bytes
-        self._streams.provide(stream_id, available)
-        for after_ns, n_bytes in resource.body:
-            available += n_bytes
+        for after_ns, available in described.availability if described.body else ():
             if after_ns:
                 piece = stream_id, available
                 self._environment.after(after_ns, _RESPONSE, self._on_piece, piece)
             else:
                 self._streams.provide(stream_id, available)
+        self._streams.send(stream_id, self._stream_bytes[resource], described.header_bytes)
+        # A send buffer may take the whole response at once.
+        if self._streams.has_drained:
+            self.on_drained()
+        self.transport.pump()
 
     def _on_piece(self, piece: tuple[int, int], _now_ns: int) -> None:
         """Send a piece of a response that was produced now."""

@@ -836,6 +836,19 @@ class Resource:
             message = f"must be {self.size_bytes:,} bytes in all (bytes), is {n_bytes:,}"
             yield ValidationIssue(key="body", message=message)
 
+    @property
+    def availability(self) -> list[tuple[int, int]]:
+        """The bytes of its stream that exist, by time in ns: its header at once, then each piece.
+
+        >>> flushed = Resource(
+        ...     id="/", kind=Kind.DOCUMENT, header_bytes=2, size_bytes=9, body=((0, 4), (10, 5))
+        ... )
+        >>> flushed.availability
+        [(0, 2), (0, 6), (10, 11)]
+        """
+        sizes = itertools.accumulate((n for _, n in self.body), initial=self.header_bytes)
+        return list(zip((0, *(at_ns for at_ns, _ in self.body)), sizes, strict=True))
+
     def resized(self, size_bytes: int, **changes: Any) -> Resource:
         """Return it with another size of its body, which changes its last pieces.
 
