@@ -90,6 +90,10 @@ def _client(client: Client) -> Iterator[str]:
         for rule in client.rules:
             yield _row(client, _words(rule), rule.class_name)
         yield _row(client, "anything else", client.otherwise) + "\n"
+    if client.client_windows is not None:
+        stated = write_table(client.client_windows).items()
+        windows = ", ".join(f"`{key} = {value}`" for key, value in stated)
+        yield f"[Flow control of HTTP/2](networks.md#http2s-flow-control): {windows}.\n"
     yield f"Source: {client.source}.\n"
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from h3sim.engine.cross_traffic import CrossTraffic
-    from h3sim.engine.endpoints import EndpointFactory
+    from h3sim.engine.endpoints import EndpointFactory, EndpointTransport
     from h3sim.engine.environment import Process
     from h3sim.engine.load_spec import LoadSpec
     from h3sim.engine.signalling import PrioritySignalling
@@ -159,6 +159,10 @@ class LinkBuilder(_Connector):
             seed=spec.seed,
             changes_links=bool(run.processes),
         )
+        if spec.protocol is Protocol.TCP:
+            from h3sim.engine.http2_windows import Windows
+
+            self._factory.http2_windows = Windows.of(spec)
         self._n_packets = count_packets(spec.page, self._factory.turn_bytes)
         self._n_sent: list[int] = []
         """Packets sent per connection, kept only with a progress callback."""
@@ -183,7 +187,9 @@ class LinkBuilder(_Connector):
             n_packets=self._n_packets,
         )
         transport: Transport
-        transport_class = TcpTransport if spec.protocol.is_over_tcp else QuicTransport
+        windows = self._factory.http2_windows
+        over_tcp: type[EndpointTransport] = TcpTransport if windows is None else windows.transport
+        transport_class = over_tcp if spec.protocol.is_over_tcp else QuicTransport
         endpoints = transport_class(self.environment, self._factory, streams, log, rtt_ns=rtt_ns)
         transport = endpoints
         if spec.header_compression is not None:

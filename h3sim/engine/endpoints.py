@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from h3sim.engine.environment import LoadEnvironment
+    from h3sim.engine.http2_windows import Windows
     from h3sim.engine.transport import Application, ProgressCallback
     from h3sim.transport import HandshakeMode, Network, TransportProfile
     from h3sim.transport.congestion import CongestionController
@@ -222,6 +223,8 @@ class EndpointFactory:
         self._protocol = protocol
         self._mode = mode
         self._seed = seed
+        self.http2_windows: Windows | None = None
+        """HTTP/2's flow control of both ends, if it may bind."""
         network.check_packets(
             down_bytes=self._packet_bytes(Role.SERVER), up_bytes=self._packet_bytes(Role.CLIENT)
         )
@@ -240,10 +243,13 @@ class EndpointFactory:
     def windows(self, role: Role) -> tuple[int, int]:
         """Return the initial flow control limits of that end: per stream, and for the connection.
 
-        Over TCP only the receive window of the connection applies, which the endpoint keeps.
+        Over TCP there are none unless `http2_windows` may bind; TCP's own the endpoint keeps.
         """
         if self._protocol.is_over_tcp:
-            return UNLIMITED_BYTES, UNLIMITED_BYTES
+            both = self.http2_windows
+            if both is None:
+                return UNLIMITED_BYTES, UNLIMITED_BYTES
+            return (both.client if role is Role.SERVER else both.server).initial_limits
         peer = self._profile.quic_client if role is Role.SERVER else self._profile.quic
         return peer.stream_window_bytes, peer.connection_window_bytes
 
@@ -324,6 +330,7 @@ class EndpointFactory:
             self._mode,
             path_rtt_ns=path_rtt_ns,
             frame_header_bytes=header_bytes,
+            has_full_frames=self.http2_windows is not None,
             has_ecn=self._profile.ecn,
         )
 
@@ -589,15 +596,7 @@ class EndpointTransport:
         self._environment = environment
         self._log = log
         self.response_streams = response_streams
-        stream_bytes, connection_bytes = factory.windows(Role.CLIENT)
-        self.request_streams = StreamSender(
-            # All streams have the same rank, so requests and frames leave in order of creation.
-            RankScheduler(),
-            turn_bytes=factory.turn_bytes,
-            retains_until_acked=True,
-            stream_window_bytes=stream_bytes,
-            connection_window_bytes=connection_bytes,
-        )
+        self.request_streams = self._make_request_streams(factory)
         self._messages = MessageReassembler()
         client = factory.end(Role.CLIENT, self.request_streams, rtt_ns=rtt_ns)
         server = factory.end(Role.SERVER, response_streams, rtt_ns=rtt_ns)
@@ -607,6 +606,9 @@ class EndpointTransport:
             log=log.of(client.endpoint, is_down=False),
             on_given_up=_give_up_client,
         )
+        self._read_up = server.endpoint.on_packet
+        """Pass a packet to the server, and return the stream bytes that it delivers."""
+        self._read_down = client.endpoint.on_packet
         self._record_recovery = log.recovery_callback(server.endpoint, response_streams)
         self._server = EndpointDriver(
             server,
@@ -625,6 +627,18 @@ class EndpointTransport:
 
     def _begin(self) -> None:
         """Set up the state of a derived class."""
+
+    def _make_request_streams(self, factory: EndpointFactory) -> StreamSender:
+        """Return the sender of requests and of frames of the control stream."""
+        stream_bytes, connection_bytes = factory.windows(Role.CLIENT)
+        return StreamSender(
+            # All streams have the same rank, so requests and frames leave in order of creation.
+            RankScheduler(),
+            turn_bytes=factory.turn_bytes,
+            retains_until_acked=True,
+            stream_window_bytes=stream_bytes,
+            connection_window_bytes=connection_bytes,
+        )
 
     # Calls of the application
 
@@ -678,7 +692,7 @@ class EndpointTransport:
         """Handle the arrival of a packet of the client at the server."""
         server, application = self._server, self._application
         # All of the packet first, then responses: the server decides with all of it known.
-        for stream_id, offset, n_bytes in server.endpoint.on_packet(packet, now_ns):
+        for stream_id, offset, n_bytes in self._read_up(packet, now_ns):
             if not self._messages.on_bytes(stream_id, offset, n_bytes):
                 continue
             if stream_id % STREAM_ID_STEP == _UNIDIRECTIONAL:
@@ -726,7 +740,7 @@ class QuicTransport(EndpointTransport):
     def _on_packet_down(self, packet: WirePacket, now_ns: int) -> None:
         """Deliver the frames of a packet, each in the order of its own stream."""
         client, order, row = self._client, self._order, packet.first_row
-        for stream_id, offset, n_bytes in client.endpoint.on_packet(packet, now_ns):
+        for stream_id, offset, n_bytes in self._read_down(packet, now_ns):
             for delivered_id, end in order.on_packet(row, stream_id, offset, n_bytes, now_ns):
                 self._application.on_delivered(delivered_id, end, now_ns)
             row += 1
@@ -754,7 +768,7 @@ class TcpTransport(EndpointTransport):
         for stream_id, offset, n_bytes in packet.frames:
             order.on_row(row, stream_id, offset, n_bytes)
             row += 1
-        for stream_id, offset, n_bytes in client.endpoint.on_packet(packet, now_ns):
+        for stream_id, offset, n_bytes in self._read_down(packet, now_ns):
             for delivered_id, end in order.on_frame(stream_id, offset, n_bytes, now_ns):
                 self._application.on_delivered(delivered_id, end, now_ns)
         if self._is_open:

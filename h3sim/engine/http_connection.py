@@ -216,9 +216,22 @@ class HttpConnection:
             # Before the first byte may be chosen: the server's priority applies to the whole
             # response.
             self._server_policy.on_response(stream_id)
-        header_bytes = self._resources[resource].header_bytes
-        self._streams.send(stream_id, self._stream_bytes[resource], header_bytes)
+        described = self._resources[resource]
+        for after_ns, available in described.availability if described.body else ():
+            if after_ns:
+                piece = stream_id, available
+                self._environment.after(after_ns, _RESPONSE, self._on_piece, piece)
+            else:
+                self._streams.provide(stream_id, available)
+        self._streams.send(stream_id, self._stream_bytes[resource], described.header_bytes)
         # A send buffer may take the whole response at once.
+        if self._streams.has_drained:
+            self.on_drained()
+        self.transport.pump()
+
+    def _on_piece(self, piece: tuple[int, int], _now_ns: int) -> None:
+        """Send a piece of a response that was produced now."""
+        self._streams.provide(*piece)
         if self._streams.has_drained:
             self.on_drained()
         self.transport.pump()

@@ -39,13 +39,17 @@ class HeadersFirstSender(StreamSender):
         super()._begin()
         self._headers: deque[tuple[int, int, int]] = deque()
         """The waiting HEADERS frames: stream, offset, bytes."""
+        self.data_starts: dict[int, int] = {}
+        """The bytes of HEADERS of each stream, which flow control does not count."""
 
     def send(self, stream_id: int, n_bytes: int, header_bytes: int = 0) -> None:
         """Queue *n_bytes* of a stream, the first *header_bytes* as HEADERS."""
         if not header_bytes:
             super().send(stream_id, n_bytes)
             return
-        stream = OutgoingStream(n_bytes, self._stream_window_bytes)
+        available = self._available.pop(stream_id, None)
+        stream = OutgoingStream(n_bytes, self._stream_window_bytes + header_bytes, available)
+        self.data_starts[stream_id] = header_bytes
         # The scheduler sees only the body: HEADERS have their own queue.
         stream.next = header_bytes
         # Without a body the HEADERS frame ends the stream (RFC 9113 § 8.1), and no DATA follows.
@@ -54,6 +58,19 @@ class HeadersFirstSender(StreamSender):
         self._headers.append((stream_id, 0, header_bytes))
         self._activate_if_ready(stream_id, stream)
         self._fill()
+
+    def size_of(self, stream_id: int) -> int:
+        """Return the bytes of a stream, HEADERS included; 0 once all of it is acknowledged."""
+        stream = self._outgoing.get(stream_id)
+        return 0 if stream is None else stream.size
+
+    def send_frame(self, number: int, n_bytes: int) -> None:
+        """Queue a frame without a stream, such as WINDOW_UPDATE, with a *number* below 0.
+
+        It leaves like HEADERS, and *n_bytes* without its header.
+        """
+        self._headers.append((number, 0, n_bytes))
+        self.has_data = True
 
     def waiting_header_bytes(self) -> int:
         """Return the bytes of waiting HEADERS, including the CONTINUATION frames that they need.
@@ -81,9 +98,10 @@ class HeadersFirstSender(StreamSender):
         if n_bytes > max_bytes:  # the remainder is a CONTINUATION frame (RFC 9113 § 6.10)
             self._headers.appendleft((stream_id, offset + max_bytes, n_bytes - max_bytes))
             return stream_id, offset, max_bytes
-        stream = self._outgoing[stream_id]
-        if stream.has_ended and not self._retains_until_acked:
-            self._drain(stream_id)
+        if stream_id >= 0:
+            stream = self._outgoing[stream_id]
+            if stream.has_ended and not self._retains_until_acked:
+                self._drain(stream_id)
         self._update_has_data()
         return stream_id, offset, n_bytes
 
@@ -126,6 +144,8 @@ class SectionSender(HeadersFirstSender):
         """Streams with a response whose section is not encoded yet."""
         self._unacked: dict[int, tuple[int, Ranges]] = {}
         """The size of each section that is not acknowledged, and the acknowledged ranges."""
+        self._section_bytes: dict[int, int] = {}
+        """The size of the sections of responses that come in pieces."""
 
     def take_sections(
         self, encode: Callable[[int], int], on_acked: Callable[[int], object]
@@ -144,13 +164,26 @@ class SectionSender(HeadersFirstSender):
 
     def send(self, stream_id: int, n_bytes: int, header_bytes: int = 0) -> None:
         """Queue *n_bytes* of a stream after its section."""
+        in_pieces = stream_id in self._available
+        if in_pieces:
+            self._section_bytes[stream_id] = 0
         if self.is_http2:
             section_bytes = self._encode(stream_id)
+            if in_pieces:
+                self._section_bytes[stream_id] = section_bytes
+                self._available[stream_id] += section_bytes
             self._unacked[stream_id] = (section_bytes, Ranges())
             super().send(stream_id, section_bytes + n_bytes, section_bytes)
             return
         self._unencoded.add(stream_id)
         super().send(stream_id, n_bytes, header_bytes)
+
+    def provide(self, stream_id: int, available: int) -> None:
+        """Make only the first *available* bytes of a response exist, its section aside.
+
+        The section of a response over HTTP/3 leaves with its first bytes.
+        """
+        super().provide(stream_id, available + self._section_bytes.get(stream_id, 0))
 
     def on_acked(self, stream_id: int, offset: int, n_bytes: int) -> None:
         """Record that these bytes were acknowledged."""
@@ -210,6 +243,8 @@ class SectionSender(HeadersFirstSender):
             self._unacked[stream_id] = (section_bytes, Ranges())
             # The section stands before the body, and nothing of the stream has been sent yet.
             self._outgoing[stream_id].grow(section_bytes)
+            if stream_id in self._section_bytes:
+                self._section_bytes[stream_id] = section_bytes
 
     def _update_has_data(self) -> None:
         """Set `has_data`, which critical streams alone make true."""

@@ -28,11 +28,15 @@ if TYPE_CHECKING:
 
 
 class OutgoingStream:
-    """A stream of *size* bytes, of which flow control allows *limit* so far."""
+    """A stream of *size* bytes, of which flow control allows *limit* so far.
+
+    Of them *available* exist, by default all.
+    """
 
     __slots__ = (
         "_acked",
         "acked_end",
+        "available",
         "has_ended",
         "is_active",
         "limit",
@@ -42,14 +46,15 @@ class OutgoingStream:
         "stop",
     )
 
-    def __init__(self, size: int, limit: int) -> None:
+    def __init__(self, size: int, limit: int, available: int | None = None) -> None:
         self.size = size
+        self.available = size if available is None else available
         self.next = 0
         """The first byte never sent."""
         self.has_ended = False
         """True if its end was sent."""
         self.limit = limit
-        self.stop = size if size < limit else limit
+        self.stop = self.available if self.available < limit else limit
         """The end of the bytes that may be sent now; read with each packet, so an attribute."""
         self.lost: list[tuple[int, int]] = []
         """The spans to be retransmitted, lowest first."""
@@ -63,17 +68,22 @@ class OutgoingStream:
     def raise_limit(self, limit: int) -> None:
         """Raise the flow control limit to *limit*."""
         self.limit = limit
-        self.stop = self.size if self.size < limit else limit
+        self.stop = self.available if self.available < limit else limit
 
     def grow(self, n_bytes: int) -> None:
-        """Add *n_bytes* to be sent."""
+        """Add *n_bytes* to be sent, at its front."""
         self.size += n_bytes
+        self.provide(self.available + n_bytes)
+
+    def provide(self, available: int) -> None:
+        """Make the first *available* bytes exist."""
+        self.available = available
         self.raise_limit(self.limit)
 
     def has_new(self) -> bool:
         """Return whether it has new bytes that may be sent, or its end."""
         # A bare end of stream counts as data, too, and needs no flow control credit.
-        return not self.has_ended and (self.next < self.limit or self.next == self.size)
+        return not self.has_ended and (self.next < self.stop or self.next == self.size)
 
     def next_span(self) -> tuple[int, int]:
         """Return the start of its next bytes, and the end of the contiguous span."""
@@ -297,6 +307,8 @@ class StreamSender(Source):
         self._buffer = SendBuffer(buffer_bytes)
         self._outgoing: dict[int, OutgoingStream] = {}
         """The streams with data that is not drained yet."""
+        self._available: dict[int, int] = {}
+        """The bytes that exist of responses that are not queued yet, if not all do."""
         self._n_active = 0
         """The number of streams that are active in the scheduler."""
         self.has_data = False
@@ -328,13 +340,27 @@ class StreamSender(Source):
 
         The first *header_bytes* are its HEADERS frame, which HTTP/3 sends like the rest.
         """
-        stream = OutgoingStream(n_bytes, self._stream_window_bytes)
+        available = self._available.pop(stream_id, None)
+        stream = OutgoingStream(n_bytes, self._stream_window_bytes, available)
         self._outgoing[stream_id] = stream
         self._activate_if_ready(stream_id, stream)
         if self._has_buffer:
             self._fill()
         else:
             self._update_has_data()
+
+    def provide(self, stream_id: int, available: int) -> None:
+        """Make only the first *available* bytes of a stream exist, headers included.
+
+        Called before `send`, and again for each later piece. Without a call all of them do.
+        """
+        stream = self._outgoing.get(stream_id)
+        if stream is None:
+            self._available[stream_id] = available
+            return
+        stream.provide(available)
+        self._activate_if_ready(stream_id, stream)
+        self._fill()
 
     def on_acked(self, stream_id: int, offset: int, n_bytes: int) -> None:
         """Record that these bytes were acknowledged."""
@@ -484,7 +510,8 @@ class StreamSender(Source):
         if stream.is_active and not stream.has_new():
             stream.is_active = False
             self._n_active -= 1
-            if stream.next < stream.size:  # nghttp2 treats a blocked stream unlike a finished one
+            # nghttp2 treats a stream without a window, or data for now, unlike a finished one.
+            if stream.next < stream.size:
                 self._schedulers.block(stream_id)
             else:
                 self._scheduler.deactivate(stream_id)

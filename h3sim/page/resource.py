@@ -398,6 +398,44 @@ def _read_jpeg_format(content: bytes) -> ImageFormat | None:
 _STREAM_SIZE = Integer(low=0, high=MAX_STREAM_BYTES, hint="the largest size of a stream")
 
 
+class _Piece(ValueType):
+    """Field type: a piece of a body, [ms, bytes] in a file, (ns, bytes) in Python."""
+
+    def __init__(self, low: int) -> None:
+        self._kinds = (DELAY, Integer(low=low, high=MAX_STREAM_BYTES))
+
+    def accept(self, value: Any) -> tuple[int, int]:
+        return self._each("accept", value, list | tuple)
+
+    def read(self, given: Any) -> tuple[int, int]:
+        return self._each("read", given, list)
+
+    def _each(self, method: str, given: Any, types: Any) -> tuple[int, int]:
+        if not isinstance(given, types) or len(given) != 2:
+            raise RejectedValueError(f"must be [ms, bytes], is {format_value(given)}")
+        pairs = zip(self._kinds, given, strict=True)
+        found, problems = collected(
+            (f"[{n}]", getattr(kind, method), part) for n, (kind, part) in enumerate(pairs)
+        )
+        if problems:
+            raise RejectedValueError(problems)
+        at_ns, n_bytes = found
+        return at_ns, n_bytes
+
+    def write(self, value: Any) -> list[Any]:
+        at_ns, n_bytes = value
+        return [DELAY.write(at_ns), n_bytes]
+
+    def schema(self) -> dict[str, Any]:
+        parts = [kind.schema() for kind in self._kinds]
+        return {"type": "array", "prefixItems": parts, "minItems": 2, "maxItems": 2}
+
+
+def pieces_field(low: int) -> ListOf:
+    """Return the type of a list of pieces of *low* bytes or more."""
+    return ListOf(_Piece(low), "[ms, bytes]")
+
+
 def _flag_field(about: str, used_by: str = "schemes", key: str = "") -> Any:
     return field(default=False, metadata=declare(Flag(), about, used_by=used_by, key=key))
 
@@ -605,6 +643,15 @@ class Resource:
     parse_ns: int = _time_field("parsing time once it is complete", "the trigger `executed`")
     execute_ns: int = _time_field("execution time after parsing", "the trigger `executed`")
     server_ns: int = _time_field("server think time before the response can be sent", "the server")
+    body: tuple[tuple[int, int], ...] = field(
+        default=(),
+        metadata=declare(
+            pieces_field(1),
+            "the pieces of a body that takes time, `[[ms, bytes], ...]`: when each exists after"
+            " the response could be sent first, and its size; by default all of it at once",
+            used_by="the server",
+        ),
+    )
     response_offsets: tuple[int, ...] = field(
         default=(),
         metadata=declare(
@@ -781,6 +828,42 @@ class Resource:
         offsets = self.response_offsets
         if any(b < a for a, b in zip((0, *offsets), offsets, strict=False)):
             yield ValidationIssue(key="response_offsets", message="must rise from 0")
+        times = [at_ns for at_ns, _ in self.body]
+        if times != sorted(times):
+            yield ValidationIssue(key="body", message="must be in order of time")
+        n_bytes = sum(size for _, size in self.body)
+        if self.body and n_bytes != self.size_bytes:
+            message = f"must be {self.size_bytes:,} bytes in all (bytes), is {n_bytes:,}"
+            yield ValidationIssue(key="body", message=message)
+
+    @property
+    def availability(self) -> list[tuple[int, int]]:
+        """The bytes of its stream that exist, by time in ns: its header at once, then each piece.
+
+        >>> flushed = Resource(
+        ...     id="/", kind=Kind.DOCUMENT, header_bytes=2, size_bytes=9, body=((0, 4), (10, 5))
+        ... )
+        >>> flushed.availability
+        [(0, 2), (0, 6), (10, 11)]
+        """
+        sizes = itertools.accumulate((n for _, n in self.body), initial=self.header_bytes)
+        return list(zip((0, *(at_ns for at_ns, _ in self.body)), sizes, strict=True))
+
+    def resized(self, size_bytes: int, **changes: Any) -> Resource:
+        """Return it with another size of its body, which changes its last pieces.
+
+        >>> slow = Resource(id="/", kind=Kind.DOCUMENT, size_bytes=9, body=((0, 4), (10**9, 5)))
+        >>> slow.resized(20).body, slow.resized(3).body
+        (((0, 4), (1000000000, 16)), ((0, 3),))
+        """
+        pieces: list[tuple[int, int]] = []
+        left = size_bytes
+        for number, (at_ns, n_bytes) in enumerate(self.body, 1):
+            size = left if number == len(self.body) else min(n_bytes, left)
+            pieces += [(at_ns, size)] if size else []
+            left -= size
+        changes = {"response_offsets": ()} | changes
+        return replace(self, size_bytes=size_bytes, body=tuple(pieces), **changes)
 
 
 FLAGS = {

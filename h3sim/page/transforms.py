@@ -231,7 +231,9 @@ def with_inlined_styles(page: Page, *, share: float = 1.0) -> Page:
         if resource.id not in replacement_of
     ]
     return page.with_resources(
-        replace(resource, size_bytes=resource.size_bytes + front_bytes)
+        resource.resized(
+            resource.size_bytes + front_bytes, response_offsets=resource.response_offsets
+        )
         if resource.id == root.id
         else replace(resource, discovered=on_completion, is_defer=True)
         if resource.id in scripts
@@ -328,11 +330,9 @@ def with_inlined(page: Page, names: str | Iterable[str]) -> Page:
         # Its parsing and execution are part of the document's.
         return replace(replacement_of[by], delay_ns=when.delay_ns)
 
-    larger_root = replace(
-        root,
-        size_bytes=root.size_bytes + sum(each.size_bytes for each in chosen.values()),
+    larger_root = root.resized(
+        root.size_bytes + sum(each.size_bytes for each in chosen.values()),
         parse_ns=root.parse_ns + sum(each.parse_ns + each.execute_ns for each in chosen.values()),
-        response_offsets=(),  # those recorded are of the smaller body
     )
     styles = {id_ for id_, each in chosen.items() if each.kind is Kind.STYLESHEET}
 
@@ -433,9 +433,7 @@ def with_revalidated(page: Page, names: str | Iterable[str]) -> Page:
 
     remaining = (retriggered(resource, moved) for resource in page.resources)
     return page.with_resources(
-        replace(resource, size_bytes=0, header_bytes=_NOT_MODIFIED_BYTES, response_offsets=())
-        if resource.id in stale
-        else resource
+        resource.resized(0, header_bytes=_NOT_MODIFIED_BYTES) if resource.id in stale else resource
         for resource in remaining
     )
 

@@ -13,6 +13,7 @@ from h3sim.page.resource import (
     Resource,
     ServerPriority,
 )
+from h3sim.schema.errors import unknown_key
 from h3sim.schema.fields import keys_of, read_document, write_table
 from h3sim.values.errors import PageError, ValidationIssue
 
@@ -267,13 +268,17 @@ def edited_resource(resource: Resource, changes: Mapping[str, Any]) -> Resource:
 
     >>> from h3sim.page import Kind, Resource
     >>> image = Resource(id="a.png", kind=Kind.IMAGE, size_bytes=10)
-    >>> edited_resource(image, {"bytes": -1, "asink": True})
+    >>> edited_resource(image, {"bytes": -1, "asink": True})  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    h3sim.values.errors.PageError: a.png: asink: unknown key; did you mean async?
+    h3sim.values.errors.PageError: a.png: asink: unknown key; did you mean async? (docs/...)
     """
     overrides = {name.removesuffix("_"): value for name, value in changes.items()}
-    unknown = [_unknown_key(name) for name in overrides if name not in _RESOURCE_KEYS]
+    unknown = [
+        ValidationIssue(key=name, message=unknown_key(name, _RESOURCE_KEYS))
+        for name in overrides
+        if name not in _RESOURCE_KEYS
+    ]
     if unknown:
         raise PageError(unknown, resource.id)
     entry = write_table(resource)
@@ -294,11 +299,3 @@ def _as_in_file(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_as_in_file(item) for item in value]
     return value.value if isinstance(value, enum.Enum) else value
-
-
-def _unknown_key(name: str) -> ValidationIssue:
-    import difflib  # on use: importing h3sim should stay quick
-
-    similar = difflib.get_close_matches(name, _RESOURCE_KEYS, n=1)
-    hint = f"did you mean {similar[0]}?" if similar else f"the keys are {', '.join(_RESOURCE_KEYS)}"
-    return ValidationIssue(key=name, message=f"unknown key; {hint}")

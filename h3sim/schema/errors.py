@@ -14,6 +14,10 @@ _MAX_QUANTITY = 10**15
 """Largest plausible number: more than any time, size or rate in files."""
 _MAX_SHOWN_CHARACTERS = 60
 """Most characters of a wrong value in a message."""
+_MAX_LISTED_KEYS = 8
+"""Keys of a table that are all listed when another is given."""
+_UNITS = {"bytes", "ms", "mbps", "is", "has", "max", "min"}
+"""Words of many keys, by which none is meant."""
 _MAX_LISTED_NAMES = 40
 """Most names that a message lists completely; of more, it lists the most similar ones."""
 _MAX_COMPARED_NAMES = 500
@@ -94,6 +98,31 @@ def join_words(known: Iterable[str], *, near: object = "") -> str:
     listed = listed or names[:3]
     shown = ", ".join(name[:_MAX_SHOWN_CHARACTERS] for name in listed)
     return f"{shown} and {len(names) - len(listed):,} more"
+
+
+def unknown_key(name: object, known: Iterable[str]) -> str:
+    """Return the message for an unknown key of a table: all *known* ones if few, else the nearest.
+
+    >>> unknown_key("rtt", ["rate", "loss"])
+    'unknown key; allowed are rate, loss'
+    >>> unknown_key("strem_bytes", ["stream_bytes", *"abcdefghi"])
+    'unknown key; did you mean stream_bytes? (docs/formats.md has all 10)'
+    """
+    keys = tuple(known)
+    if not keys:
+        return "unknown key; none is allowed here"
+    if len(keys) <= _MAX_LISTED_KEYS:
+        return f"unknown key; allowed are {', '.join(keys)}"
+    near: Sequence[str] = ()
+    if isinstance(name, str) and len(name) <= _MAX_SHOWN_CHARACTERS:
+        import difflib  # lazy: keeps imports fast
+
+        # Without a similar key, those that share a word with it.
+        near = difflib.get_close_matches(name, keys, n=3) or [
+            key for key in keys if {*key.split("_")} & {*name.split("_")} - _UNITS
+        ]
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    return f"unknown key{hint} (docs/formats.md has all {len(keys)})"
 
 
 ABSENT: Any = object()

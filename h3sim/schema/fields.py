@@ -41,8 +41,8 @@ from h3sim.schema.errors import (
     TooManyProblemsError,
     collected,
     format_value,
-    join_words,
     joined,
+    unknown_key,
 )
 from h3sim.schema.values import MegabitsPerSecond, Milliseconds, Number, OrNone, TableOf, ValueType
 from h3sim.values.errors import InputError, ValidationIssue
@@ -50,6 +50,8 @@ from h3sim.values.errors import InputError, ValidationIssue
 ValueT = TypeVar("ValueT")
 _UNIT_SUFFIXES = ((Milliseconds, "_ns", "_ms"), (MegabitsPerSecond, "_bps", "_mbps"))
 """Field types with a unit: the suffix of an attribute's name, and that of its key in files."""
+_MAX_COMPARED_KEYS = 50
+"""Unknown keys of a table for which the nearest are searched."""
 _METADATA_KEY = "h3sim"
 """Key of a `FieldSpec` in the metadata of a dataclass's field."""
 
@@ -316,10 +318,11 @@ def _key_problems(
     if len(unknown) > MAX_PROBLEMS:
         message = f"{len(unknown):,} unknown keys, the first of which follow"
         yield ValidationIssue(key="", message=message)
-    for name in unknown[:MAX_PROBLEMS]:
-        allowed = f"allowed are {join_words(known, near=name)}" if known else "none is allowed here"
+    for number, name in enumerate(unknown[:MAX_PROBLEMS]):
         key = name if isinstance(name, str) else format_value(name)
-        yield ValidationIssue(key=key, message=f"unknown key; {allowed}")
+        # To compare each of thousands with all keys would take seconds.
+        near = name if number < _MAX_COMPARED_KEYS else None
+        yield ValidationIssue(key=key, message=unknown_key(near, known))
 
 
 def _unchecked(cls: type[ValueT], values: Mapping[str, Any]) -> ValueT:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from h3sim.browser.model import TightMode
     from h3sim.schedulers import Mixed, Quantum, Retransmit
     from h3sim.schemes.ranks import RankBy
+    from h3sim.transport.tcp.settings import FlowControl
 
 CLIENT = "h3sim-client/1"
 SERVER = "h3sim-server/1"
@@ -128,6 +129,7 @@ class Client:
     knows: tuple[str, ...] = as_in_scheme("knows")
     tight_mode: TightMode | None = as_in_scheme("tight_mode")
     browser: BrowserFamily | None = as_in_scheme("browser")
+    client_windows: FlowControl | None = as_in_scheme("client_windows")
     otherwise: str = field(default=_ALL_CLASS, metadata=declare(Text(), "the class of the rest"))
     eps: SignalTable | None = signals_of("its urgencies (RFC 9218)")
     tree: SignalTable | None = signals_of("its dependency tree (RFC 7540)")
@@ -158,7 +160,7 @@ class Client:
 
     def classifies(self) -> dict[str, Any]:
         """Return its keys of a scheme without signals, for a scheme with signals of its own."""
-        own = ("knows", "tight_mode", "browser", "rules", "otherwise")
+        own = ("knows", "tight_mode", "browser", "client_windows", "rules", "otherwise")
         return {key: value for key, value in write_table(self).items() if key in own}
 
     def asks(self, reads: Reads) -> dict[str, Any]:
@@ -223,6 +225,7 @@ class Server:
     validates_client_priorities: bool = as_in_scheme("validates_client_priorities")
     max_placeholders: int | None = as_in_scheme("max_placeholders")
     retention_ns: int | None = as_in_scheme("retention_ns")
+    server_windows: FlowControl | None = as_in_scheme("server_windows")
 
     def __post_init__(self) -> None:
         validate(self, SchemeError, self.name)
@@ -288,6 +291,7 @@ def client_of(scheme: Scheme) -> Client:
         knows=scheme.knows if tables else (),
         tight_mode=scheme.tight_mode,
         browser=scheme.browser,
+        client_windows=scheme.client_windows,
         rules=scheme.rules,
         otherwise=scheme.otherwise,
     )

@@ -13,8 +13,8 @@ from h3sim.browser.clients import BrowserFamily
 from h3sim.browser.model import TightMode
 from h3sim.page import UNCHANGED, Group, Kind, Level
 from h3sim.schedulers import Mixed, Quantum, Retransmit
-from h3sim.schema import format_choices, join_words
-from h3sim.schema.errors import RejectedValueError
+from h3sim.schema import format_choices
+from h3sim.schema.errors import RejectedValueError, unknown_key
 from h3sim.schema.fields import (
     Inline,
     Named,
@@ -51,6 +51,7 @@ from h3sim.signals import (
     Signalling,
     WithoutSignal,
 )
+from h3sim.transport.tcp.settings import FlowControl
 from h3sim.values.errors import SchemeError, UnknownNameError, ValidationIssue
 from h3sim.values.table import RichDisplay, Table
 
@@ -271,6 +272,7 @@ class Scheme(RichDisplay):
     decides. *tight_mode* is that of the browser that sends these signals, if the load computes it.
     If the class of an open stream changes, the client sends a frame for the changes in *updates*;
     other changes affect only later requests. Without *http2_updates* it sends none over HTTP/2.
+    The transport profile takes precedence over *client_windows* and *server_windows*.
 
     Raises:
         SchemeError: listing every undefined name, and every setting that the mechanism does not
@@ -354,6 +356,14 @@ class Scheme(RichDisplay):
         metadata=declare(
             Choice(BrowserFamily), "the browser that sends its signals, which advice is given for"
         ),
+    )
+    client_windows: FlowControl | None = field(
+        default=None,
+        metadata=declare(Record(FlowControl), "HTTP/2's flow control of responses by its client"),
+    )
+    server_windows: FlowControl | None = field(
+        default=None,
+        metadata=declare(Record(FlowControl), "HTTP/2's flow control of uploads by its server"),
     )
     placeholders: tuple[Placeholder, ...] = field(
         default=(),
@@ -677,10 +687,9 @@ def _keep_allowed(
     """Return a table without the keys that are not *allowed*, and report them."""
     if not isinstance(entry, dict):
         return entry
-    wrong = [name for name in entry if name not in allowed]
-    for name in wrong:
-        hint = "none is allowed here"
-        if allowed:
-            hint = f"allowed are {join_words(allowed, near=name)}"
-        problems.append(ValidationIssue(key=f"{key}.{name}", message=f"unknown key; {hint}"))
+    problems += (
+        ValidationIssue(key=f"{key}.{name}", message=unknown_key(name, allowed))
+        for name in entry
+        if name not in allowed
+    )
     return {name: value for name, value in entry.items() if name in allowed}

@@ -166,10 +166,10 @@ def test_every_error_of_a_file_is_listed_with_its_key() -> None:
     )
     with pytest.raises(NetworkError) as caught:
         network_from_dict(document, source="f.toml")
-    allowed = ", ".join(keys_of(LinkProfile))
+    count = len(keys_of(LinkProfile))
     assert caught.value.lines() == [
         "f.toml: rtt_ms: must be a number, is 'fast'",
-        f"f.toml: down.delay_ms: unknown key; allowed are {allowed}",
+        f"f.toml: down.delay_ms: unknown key (docs/formats.md has all {count})",
         "f.toml: down.rate_mbps: must be 1e-06 to 1e+07, is 0",
         "f.toml: down.queue_bytes: must be a whole number, is 'big'",
         "f.toml: down.codel: must be true, false, or a table with target_ms and interval_ms, is 1",

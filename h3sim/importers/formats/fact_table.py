@@ -21,11 +21,11 @@ from h3sim.importers.recorded_request import (
 )
 from h3sim.importers.request_fields import kind_of_word, plain_mime
 from h3sim.page import FLAGS, Kind
-from h3sim.page.resource import DELAY, MAX_STREAM_BYTES
+from h3sim.page.resource import DELAY, MAX_STREAM_BYTES, pieces_field
 from h3sim.page.validation import cycle_problems, id_problems
 from h3sim.schema import format_value
 from h3sim.schema.arguments import Predicate
-from h3sim.schema.errors import MAX_PROBLEMS, RejectedValueError, TooManyProblemsError, collected
+from h3sim.schema.errors import MAX_PROBLEMS, RejectedValueError, TooManyProblemsError
 from h3sim.schema.fields import declare, fields_of, read_table
 from h3sim.schema.values import Choice, Integer, ListOf, OrNone, Text, ValueType
 from h3sim.values.errors import PageError, ValidationIssue
@@ -73,20 +73,6 @@ class _Host(ValueType):
         return given if isinstance(given, str) else ""
 
 
-class _Chunk(ValueType):
-    """Chunk of a body: [ms, bytes] in a file, (ns, bytes) inside."""
-
-    def read(self, given: Any) -> tuple[int, int]:
-        if not isinstance(given, list) or len(given) != 2:
-            raise RejectedValueError(f"must be [ms, bytes], is {format_value(given)}")
-        at_ms, n_bytes = given
-        chunk, problems = collected((("[0]", DELAY.read, at_ms), ("[1]", _BYTES.read, n_bytes)))
-        if problems:
-            raise RejectedValueError(problems)
-        at_ns, size = chunk
-        return at_ns, size
-
-
 _BYTES = Integer(low=0, high=MAX_STREAM_BYTES)
 
 
@@ -116,7 +102,7 @@ class FactsRow:
     offset_bytes: int | None = _optional_key(_BYTES, "ref_offset")
     """Offset of its reference in the decoded parent."""
     executes_ns: int | None = _optional_key(DELAY, "exec_ms")
-    chunks: tuple[tuple[int, int], ...] = _optional_key(ListOf(_Chunk(), "[ms, bytes]"), default=())
+    chunks: tuple[tuple[int, int], ...] = _optional_key(pieces_field(0), default=())
     request_header_bytes: int | None = _optional_key(_BYTES, "req_header_bytes")
     response_header_bytes: int | None = _optional_key(_BYTES, "resp_header_bytes")
     host: str = _optional_key(_Host(), default="")

@@ -1,4 +1,4 @@
-"""One endpoint of a QUIC connection: flow control, packets, acknowledgements, timers.
+"""One endpoint of a QUIC connection: packets, acknowledgements, timers.
 
 Read next, on the path of docs/reading.md: `h3sim/transport/quic/packer.py`.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from h3sim.transport.endpoint import Deadline, Endpoint, make_recovery_row
+from h3sim.transport.flow_control import FlowReceiver
 from h3sim.transport.pacing import AioquicPacer, Pacer
 from h3sim.transport.packets import ECT
 from h3sim.transport.quic.packer import MIN_FRAME_BYTES, Packer
@@ -17,8 +18,6 @@ from h3sim.transport.quic.settings import PacingBucket
 from h3sim.values.units import NS_PER_MS, NS_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from h3sim.trace import RecoveryRow
     from h3sim.transport.congestion import CongestionController
     from h3sim.transport.endpoint import Source
@@ -26,90 +25,6 @@ if TYPE_CHECKING:
     from h3sim.transport.quic.handshake import Handshake
     from h3sim.transport.quic.settings import QuicSettings
     from h3sim.transport.rtt import RttEstimator
-
-
-_NO_LIMITS_RAISED: tuple[tuple[int | None, int], ...] = ()
-"""The result of `FlowReceiver.on_bytes` for nearly all packets."""
-
-
-class FlowReceiver:
-    """The receiving side of flow control: raises a limit once half of its window has been used.
-
-    Received bytes are consumed at once, as by browsers.
-
-    >>> flow = FlowReceiver(stream_window=100, connection_window=150)
-    >>> flow.on_bytes(0, 60), flow.on_bytes(0, 80)
-    ([(0, 160)], [(None, 230)])
-    >>> flow.limit(0), flow.limit(None)
-    (160, 230)
-    """
-
-    __slots__ = (
-        "_connection_threshold",
-        "_connection_window",
-        "_received_bytes",
-        "_received_ends",
-        "_stream_threshold",
-        "_stream_thresholds",
-        "_stream_window",
-    )
-
-    def __init__(self, *, stream_window: int, connection_window: int) -> None:
-        self._stream_window = stream_window
-        self._connection_window = connection_window
-        self._received_ends: dict[int, int] = {}
-        """The highest offset received of each stream."""
-        self._received_bytes = 0
-        """The sum of these."""
-        # Thresholds (half of each window used) are kept rather than limits: so a packet that raises
-        # no limit, like nearly all, costs two comparisons. Half is rounded up, so that a window of
-        # one byte is used in full before it is raised.
-        self._stream_threshold = stream_window - stream_window // 2
-        self._stream_thresholds: dict[int, int] = {}
-        """The thresholds of streams whose limit was raised."""
-        self._connection_threshold = connection_window - connection_window // 2
-
-    @classmethod
-    def of(cls, settings: QuicSettings) -> FlowReceiver:
-        """Return the receiving side of an endpoint with these settings."""
-        return cls(
-            stream_window=settings.stream_window_bytes,
-            connection_window=settings.connection_window_bytes,
-        )
-
-    def on_bytes(self, stream_id: int, end: int) -> Sequence[tuple[int | None, int]]:
-        """Record that a stream was received up to *end*; return the limits to announce."""
-        before = self._received_ends.get(stream_id, 0)
-        # A retransmission, or reordering: flow control counts the highest offset (RFC 9000 § 4.1).
-        if end <= before:
-            return _NO_LIMITS_RAISED
-        self._received_ends[stream_id] = end
-        self._received_bytes = total = self._received_bytes + end - before
-        if total <= self._connection_threshold and end <= self._stream_threshold:
-            return _NO_LIMITS_RAISED
-        return self._raise_limits(stream_id, end)
-
-    def limit(self, stream_id: int | None) -> int:
-        """Return the last announced limit of a stream, or (None) of the connection."""
-        if stream_id is None:
-            return self._connection_threshold + self._connection_window // 2
-        threshold = self._stream_thresholds.get(stream_id, self._stream_threshold)
-        return threshold + self._stream_window // 2
-
-    def _raise_limits(self, stream_id: int, end: int) -> list[tuple[int | None, int]]:
-        """Raise the limits of which more than half is used; return them."""
-        raised: list[tuple[int | None, int]] = []
-        # The connection first: its limit applies to all streams.
-        if self._received_bytes > self._connection_threshold:
-            # From the bytes received, not from the old limit: a large burst needs one update only.
-            limit = self._received_bytes + self._connection_window
-            self._connection_threshold = limit - self._connection_window // 2
-            raised.append((None, limit))
-        if end > self._stream_thresholds.get(stream_id, self._stream_threshold):
-            limit = end + self._stream_window
-            self._stream_thresholds[stream_id] = limit - self._stream_window // 2
-            raised.append((stream_id, limit))
-        return raised
 
 
 _MIN_WINDOW_BYTES = 2 * MIN_FRAME_BYTES
@@ -148,7 +63,12 @@ class QuicEndpoint(Endpoint[QuicPacket]):
         self._packer = Packer(settings, source, handshake, self._acks, self.recovery)
         self._has_aioquic_bucket = settings.pacing_bucket is PacingBucket.AIOQUIC
         self._pacer = _make_pacer(settings, controller, self.recovery.rtt)
-        self._flow = FlowReceiver.of(settings)
+        self._flow = FlowReceiver(
+            stream_window=settings.stream_window_bytes,
+            connection_window=settings.connection_window_bytes,
+            max_window=settings.max_window_bytes,
+            rtt=self.recovery.rtt,
+        )
         self._probes_per_timeout = settings.probes
         self._loss_timer_packets = settings.loss_timer_packets
         self._free_packets = 0
@@ -196,7 +116,7 @@ class QuicEndpoint(Endpoint[QuicPacket]):
             for stream_id, limit in packet.limits:
                 self._source.on_limit(stream_id, limit)
         for stream_id, offset, n_bytes in packet.frames:
-            raised = self._flow.on_bytes(stream_id, offset + n_bytes)
+            raised = self._flow.on_bytes(stream_id, offset + n_bytes, now_ns)
             if raised:
                 self._packer.limits.update(raised)
                 self._is_settled = False

@@ -253,6 +253,14 @@ class QuicSettings:
         default=15 * 2**20,
         metadata=declare(Integer(low=1, high=_NO_LIMIT), "flow control window of the connection"),
     )
+    max_window_bytes: int | None = field(
+        default=None,
+        metadata=declare(
+            OrNone(Integer(low=1, high=_NO_LIMIT)),
+            "a window that is raised twice within two round trips doubles, up to this (quic-go:"
+            ' 6 MiB of a stream); `"none"`: windows stay as they are',
+        ),
+    )
     client_initial_bytes: int = field(
         default=1250,
         metadata=declare(

@@ -30,8 +30,8 @@ class TcpEndpoint(Endpoint[Segment]):
     """A client or a server; both send, acknowledge and recover in the same way.
 
     With `HandshakeMode.NONE` the connection is established and *path_rtt_ns* known. Frames have
-    headers of *frame_header_bytes*, 0 for HTTP/1.1. HTTP/2's own flow control is not modelled:
-    TCP's window is the only one.
+    headers of *frame_header_bytes*, 0 for HTTP/1.1. TCP's window is the only one here: HTTP/2's own
+    flow control is that of the source.
     """
 
     def __init__(
@@ -44,6 +44,7 @@ class TcpEndpoint(Endpoint[Segment]):
         *,
         path_rtt_ns: int | None = None,
         frame_header_bytes: int = FRAME_HEADER_BYTES,
+        has_full_frames: bool = False,
         has_ecn: bool = False,
     ) -> None:
         self._is_ecn_capable = has_ecn and controller.responds_to_ecn
@@ -54,7 +55,9 @@ class TcpEndpoint(Endpoint[Segment]):
         self._controller = controller
         autotunes = settings.send_buffer is SocketBuffer.AUTOTUNED
         make_stream = AutotunedSendStream if autotunes else SendStream
-        self._stream = make_stream(settings, source, frame_header_bytes)
+        self._stream = make_stream(
+            settings, source, frame_header_bytes, has_full_frames=has_full_frames
+        )
         self._received = Reassembly(
             every=settings.ack_every, max_delay_ns=settings.max_ack_delay_ns
         )

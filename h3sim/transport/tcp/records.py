@@ -8,7 +8,12 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from h3sim.transport.packets import CE, NOT_ECT, SentPacket, WirePacket
-from h3sim.transport.tcp.settings import MIN_FRAME_BYTES, RECORD_OVERHEAD_BYTES, TlsVersion
+from h3sim.transport.tcp.settings import (
+    MAX_RECORD_BYTES,
+    MIN_FRAME_BYTES,
+    RECORD_OVERHEAD_BYTES,
+    TlsVersion,
+)
 from h3sim.values.constants import FRAME_HEADER_BYTES, IP_HEADER_BYTES
 from h3sim.values.ranges import Ranges
 
@@ -52,7 +57,9 @@ class TlsRecord:
 class SendStream:
     """The socket's send buffer: bytes written by the application and not yet delivered.
 
-    It takes from *source* while little enough waits, and is cut into segments at its front.
+    It takes from *source* while little enough waits, and is cut into segments at its front. With
+    *has_full_frames* no frame is cut to fit into a record, which may then be half a record longer:
+    stacks let frames continue in the next record, and windows are multiples of the longest frame.
     """
 
     __slots__ = (
@@ -62,9 +69,11 @@ class SendStream:
         "_dynamic_limit_bytes",
         "_empty_frame_bytes",
         "_frame_header_bytes",
+        "_has_full_frames",
         "_is_cleartext",
         "_is_dynamic",
         "_min_room_bytes",
+        "_next_frame_room_bytes",
         "_overhead_bytes",
         "_record_bytes",
         "_send_buffer_bytes",
@@ -87,6 +96,8 @@ class SendStream:
         settings: TcpSettings,
         source: Source,
         frame_header_bytes: int = FRAME_HEADER_BYTES,
+        *,
+        has_full_frames: bool = False,
     ) -> None:
         self._source = source
         self._frame_header_bytes = frame_header_bytes
@@ -104,8 +115,13 @@ class SendStream:
         self._is_cleartext = settings.tls is TlsVersion.NONE
         self._overhead_bytes = 0 if self._is_cleartext else RECORD_OVERHEAD_BYTES
         self._record_bytes = settings.record_bytes
-        if self._is_cleartext:
+        self._has_full_frames = has_full_frames and settings.record_bytes == MAX_RECORD_BYTES
+        if self._is_cleartext or self._has_full_frames:
             self._record_bytes = frame_header_bytes + settings.data_frame_bytes
+        self._next_frame_room_bytes = self._min_room_bytes
+        """The smallest room in a record that has one for another frame."""
+        if self._has_full_frames:
+            self._next_frame_room_bytes = self._record_bytes // 2
         self._is_dynamic = settings.has_dynamic_records and not self._is_cleartext
         self._small_record_bytes = min(
             settings.mss_bytes - RECORD_OVERHEAD_BYTES, settings.record_bytes
@@ -234,12 +250,13 @@ class SendStream:
             overhead_bytes = frame_header_bytes if n_bytes else self._empty_frame_bytes
             start = stop + overhead_bytes
             stop = start + n_bytes
-            self._uncut_bodies.append((start, stop, stream_id, offset))
+            if stream_id >= 0:  # a frame without a stream is no body
+                self._uncut_bodies.append((start, stop, stream_id, offset))
             room -= overhead_bytes + n_bytes
             # In cleartext a record is a frame, so it holds one.
-            if self._is_cleartext or room < self._min_room_bytes:
+            if self._is_cleartext or room < self._next_frame_room_bytes:
                 break
-            chunk = self._take(room)
+            chunk = self._take(self._record_bytes if self._has_full_frames else room)
         stop += self._overhead_bytes - header_bytes
         self._written_since_idle_bytes += stop - self._written_end
         self._written_at_ns = now_ns
@@ -303,8 +320,10 @@ class AutotunedSendStream(SendStream):
         settings: TcpSettings,
         source: Source,
         frame_header_bytes: int = FRAME_HEADER_BYTES,
+        *,
+        has_full_frames: bool = False,
     ) -> None:
-        super().__init__(settings, source, frame_header_bytes)
+        super().__init__(settings, source, frame_header_bytes, has_full_frames=has_full_frames)
         self._mss_bytes = settings.mss_bytes
         data_bytes = settings.mss_bytes + _TIMESTAMPS_BYTES + _HEADROOM_BYTES
         power_of_two = 1 << (data_bytes - 1).bit_length()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from h3sim.schema.fields import declare, validate
 from h3sim.schema.values import Choice, Flag, Integer, Milliseconds, Number, OrNone
-from h3sim.values.constants import FRAME_HEADER_BYTES
+from h3sim.values.constants import FRAME_HEADER_BYTES, UNLIMITED_BYTES
 from h3sim.values.errors import NetworkError, ValidationIssue
 from h3sim.values.units import NS_PER_MS, NS_PER_S, to_ms
 
@@ -21,7 +21,7 @@ RECORD_OVERHEAD_BYTES = 5 + 1 + 16
 MIN_FRAME_BYTES = 32
 """The smallest payload for which another frame is added to a record."""
 
-_MAX_RECORD_BYTES = 2**14
+MAX_RECORD_BYTES = 2**14
 """The largest payload of a TLS record (RFC 8446 § 5.1)."""
 _MIN_MSS_BYTES = 88
 """With less, a record of one segment would have no room for body bytes."""
@@ -62,8 +62,92 @@ class TlsVersion(enum.StrEnum):
     TLS_1_3 = "1.3"
 
 
+_MAX_WINDOW_BYTES = 2**31 - 1
+"""The largest window of HTTP/2 (RFC 9113 § 6.9.1)."""
+_WINDOW = Integer(low=1, high=_MAX_WINDOW_BYTES, hint="RFC 9113 § 6.9.1")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TcpSettings:
+class FlowControl:
+    """HTTP/2's flow control by one end, as receiver (RFC 9113 § 5.2); None: not stated here.
+
+    The connection's window is never smaller than 65,535 bytes, which no setting can change
+    (§ 6.9.2).
+
+    >>> FlowControl(stream_window_bytes=65_535).over(BROWSER_WINDOWS).connection_window_bytes
+    15728640
+    """
+
+    stream_window_bytes: int | None = field(
+        default=None,
+        metadata=declare(
+            _WINDOW,
+            "HTTP/2's flow control window of a stream; by default that of the client or server"
+            " (and for others, Chrome's 6 MiB for responses, nginx's 2 GiB for requests)",
+        ),
+    )
+    initial_stream_window_bytes: int | None = field(
+        default=None,
+        metadata=declare(
+            _WINDOW,
+            "its size until HEADERS have arrived on it (SETTINGS_INITIAL_WINDOW_SIZE); by default"
+            " the same",
+        ),
+    )
+    connection_window_bytes: int | None = field(
+        default=None,
+        metadata=declare(
+            Integer(low=65_535, high=_MAX_WINDOW_BYTES, hint="RFC 9113 § 6.9.2"),
+            "the window of the connection; by default as above (15 MiB, and 2 GiB)",
+        ),
+    )
+    window_update_bytes: int | None = field(
+        default=None,
+        metadata=declare(
+            _WINDOW,
+            "a window is raised once so much of it is used; by default half of it",
+        ),
+    )
+    max_window_bytes: int | None = field(
+        default=None,
+        metadata=declare(
+            _WINDOW,
+            "a window that is raised twice within two round trips doubles, up to this; by default"
+            " windows stay as they are",
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        validate(self, NetworkError)
+
+    def over(self, others: FlowControl) -> FlowControl:
+        """Return these values, and those of *others* for what is not stated here."""
+        # The initial size and what raises a window belong to its size, not to that of others.
+        if self.stream_window_bytes is not None:
+            others = FlowControl(connection_window_bytes=others.connection_window_bytes)
+        stated = {name: getattr(self, name) for name in FlowControl.__slots__}
+        return replace(others, **{name: value for name, value in stated.items() if value})
+
+    @property
+    def initial_limits(self) -> tuple[int, int]:
+        """The limits of a stream and of the connection before anything has arrived, as stated."""
+        stream_bytes = self.initial_stream_window_bytes or self.stream_window_bytes
+        return stream_bytes or UNLIMITED_BYTES, self.connection_window_bytes or UNLIMITED_BYTES
+
+
+BROWSER_WINDOWS = FlowControl(stream_window_bytes=6 * 2**20, connection_window_bytes=15 * 2**20)
+"""Chrome's windows (net/http/http_network_session.cc), for clients that state none."""
+SERVER_WINDOWS = FlowControl(
+    stream_window_bytes=_MAX_WINDOW_BYTES,
+    initial_stream_window_bytes=65_536,
+    connection_window_bytes=_MAX_WINDOW_BYTES,
+)
+"""nginx's windows (ngx_http_v2.c and its default of http2_body_preread_size), for servers that
+state none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TcpSettings(FlowControl):
     """The settings of one endpoint; the defaults follow the standards, `linux` returns Linux's.
 
     The declaration of each field describes it; docs/networks.md has them as a table. Other common
@@ -90,7 +174,7 @@ class TcpSettings:
     receive_window_bytes: int = field(
         default=6 * 2**20,
         metadata=declare(
-            Integer(low=1, high=2**30), "receive window: limit of unacknowledged bytes"
+            Integer(low=1, high=2**30), "TCP's receive window: limit of unacknowledged bytes"
         ),
     )
     ack_every: int = field(
@@ -212,9 +296,9 @@ class TcpSettings:
         ),
     )
     record_bytes: int = field(
-        default=_MAX_RECORD_BYTES,
+        default=MAX_RECORD_BYTES,
         metadata=declare(
-            Integer(low=_MIN_MSS_BYTES, high=_MAX_RECORD_BYTES), "maximum size of a TLS record"
+            Integer(low=_MIN_MSS_BYTES, high=MAX_RECORD_BYTES), "maximum size of a TLS record"
         ),
     )
     has_dynamic_records: bool = field(
