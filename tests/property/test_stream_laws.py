@@ -50,7 +50,8 @@ def test_each_byte_of_a_stream_is_new_or_out_or_acknowledged_or_waits_to_go_agai
             assert 0 < took <= max(1, n_bytes)
             lost -= {*range(begin, begin + took)}
         elif what == "limit":
-            limit = stream.limit = limit + n_bytes
+            limit += n_bytes
+            stream.raise_limit(limit)
         assert stream.has_new() == (not has_ended and (n_given < limit or n_given == size))
         assert stream.next_span() == (stream.lost[0] if lost else (n_given, size))
         assert {byte for a, b in stream.lost for byte in range(a, b)} == lost
