@@ -192,6 +192,22 @@ def is_lazy(resource: Resource) -> bool:
     return resource.is_lazy and is_found_by_element and resource.kind in _LAZY_KINDS
 
 
+def first_paint_gates(page: Page) -> Iterator[int]:
+    """Yield what the first paint waited for when *page* was recorded (`Page.first_paint`).
+
+    What waits for a layout itself is left out: an edit may have made it lazy.
+    """
+    for id_ in () if page.first_paint is None else page.first_paint.after:
+        ancestors = [page.index[id_]]
+        for index in ancestors:
+            found = page.resources[index].discovered
+            parents = () if found is None else found.waits_for
+            ancestors += [new for by in parents if (new := page.index[by]) not in ancestors]
+        resources = [page.resources[index] for index in ancestors]
+        if not any(is_lazy(each) or each.kind in LAYOUT_KINDS for each in resources):
+            yield ancestors[0]
+
+
 PREFETCHING_MODES = (TightMode.CHROME_95, TightMode.CHROME_118)
 """The modes of browsers that prefetch before the load event.
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.importers.formats.devtools import NetworkEvents, RecordedExchange, join_redirects
 from h3sim.importers.formats.har import started_at
+from h3sim.importers.paints import paint_event, paints_of
 from h3sim.importers.recorded_request import SizeSource, kind_of, visible_rectangles
 from h3sim.importers.request_fields import without_fragment
 from h3sim.importers.source import Fields, JsonPart
@@ -28,16 +29,19 @@ from h3sim.schema import is_quantity
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from h3sim.importers.paints import PaintEvent
     from h3sim.importers.recorded_request import RecordedRequest, Recording
 
 
 _US_PER_MS, _US_PER_S = 1000, 1_000_000
 _EVALUATE_SCRIPT = "EvaluateScript"
+_COMPILE_MODULE, _EVALUATE_MODULE = "v8.compileModule", "v8.evaluateModule"
 _URL_KEYS_BY_TASK = {
     "ParseHTML": ("beginData", "url"),
     "ParseAuthorStyleSheet": ("data", "styleSheetUrl"),
     **dict.fromkeys(
-        ("v8.compile", "v8.compileModule", _EVALUATE_SCRIPT, "FunctionCall"), ("data", "url")
+        ("v8.compile", _COMPILE_MODULE, _EVALUATE_SCRIPT, _EVALUATE_MODULE, "FunctionCall"),
+        ("data", "url"),
     ),
 }
 """Names of tasks, with the key of the URL in each."""
@@ -98,8 +102,9 @@ def work_of(tasks: Iterable[TraceTask | None]) -> dict[str, CpuTime]:
     """Return the CPU time per URL for parsing HTML, CSS and scripts, and executing scripts.
 
     Nested events count only once: a parser-blocking script counts for the script, not for the
-    document; an inline script for the document's execution. Callbacks of timers and events are not
-    counted, and neither are modules: the trace does not identify them.
+    document; an inline script for the document's execution. The trace does not say which module an
+    evaluation belongs to: that is the first one compiled since the previous evaluation, as a graph
+    of modules runs at once. Callbacks of timers and events are not counted.
 
     >>> run = {"ph": "X", "name": "EvaluateScript", "pid": 1, "tid": 1, "ts": 0, "dur": 5000,
     ...        "args": {"data": {"url": "a.js"}}}
@@ -115,9 +120,14 @@ def work_of(tasks: Iterable[TraceTask | None]) -> dict[str, CpuTime]:
     work_by_url: dict[str, CpuTime] = {}
     # In an order that does not depend on that of the events, as sums of floats do.
     for _, thread in sorted(threads.items()):
+        module = ""
         for task, self_us in _self_times(thread):
+            if task.name == _COMPILE_MODULE:
+                module = module or task.url
+            elif task.name == _EVALUATE_MODULE:
+                task, module = task._replace(url=module), ""
             work = work_by_url.setdefault(task.url, CpuTime(started_us=task.start_us))
-            if task.name == _EVALUATE_SCRIPT:
+            if task.name in (_EVALUATE_SCRIPT, _EVALUATE_MODULE):
                 work.execute_ms += self_us / _US_PER_MS
             else:
                 work.parse_ms += self_us / _US_PER_MS
@@ -219,6 +229,7 @@ class ChromeTrace:
         self._network_events: list[_Event] = []
         self._marks: list[_Event] = []
         self._tasks: list[TraceTask] = []
+        self._paint_events: list[PaintEvent] = []
         self._service_worker_threads: set[tuple[str, str]] = set()
 
     def add(self, part: JsonPart) -> None:
@@ -246,6 +257,8 @@ class ChromeTrace:
             self._service_worker_threads.add(_thread(part.value))
         elif (task := task_of(part.value)) is not None:
             self._tasks.append(task)
+        if (mark := paint_event(part.value)) is not None:
+            self._paint_events.append(mark)
 
     def _keep_event(self, fields: Fields, name: str, thread: tuple[str, str]) -> None:
         at_us = fields.number("ts")
@@ -270,7 +283,7 @@ class ChromeTrace:
             recording.begun_ms = begun.at_us / _US_PER_MS
             marks = [mark for mark in self._marks if begun.at_us <= mark.at_us < ended_us]
             exchanges = chosen
-            self._add_paints(exchanges, begun, marks)
+            self._add_paints(exchanges, begun, marks, ended_us)
         join_redirects(exchanges)
         work = work_of(self._tasks)
         for exchange in exchanges:
@@ -354,7 +367,11 @@ class ChromeTrace:
         return found
 
     def _add_paints(
-        self, exchanges: Sequence[RecordedExchange], begun: _Event, marks: Sequence[_Event]
+        self,
+        exchanges: Sequence[RecordedExchange],
+        begun: _Event,
+        marks: Sequence[_Event],
+        ended_us: float,
     ) -> None:
         """Add milestones, the largest element and the visible rectangles of images."""
         times_ms = self._recording.times_ms
@@ -369,6 +386,13 @@ class ChromeTrace:
         hero = "" if largest is None else _largest_url(largest, of_page)
         if largest is not None:
             times_ms["largest_paint"] = (largest.at_us - begun.at_us) / _US_PER_MS
+        self._recording.paints = paints_of(
+            (each for each in self._paint_events if begun.at_us <= each.start_us < ended_us),
+            (each for each in self._tasks if begun.at_us <= each.start_us < ended_us),
+            exchanges,
+            frame=begun.frame,
+            hero=hero,
+        )
         viewport_px = _viewport_px(exchanges, of_page)
         rectangles = {} if viewport_px is None else _painted_rectangles(viewport_px, of_page)
         self._recording.viewport_px = viewport_px
