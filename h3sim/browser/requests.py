@@ -195,7 +195,8 @@ def is_lazy(resource: Resource) -> bool:
 def first_paint_gates(page: Page) -> Iterator[int]:
     """Yield what the first paint waited for when *page* was recorded (`Page.first_paint`).
 
-    What waits for a layout itself is left out: an edit may have made it lazy.
+    What waits for a layout itself is left out, as an edit may have made it lazy; so is the root, of
+    which the parser knows how much has to be there.
     """
     for id_ in () if page.first_paint is None else page.first_paint.after:
         ancestors = [page.index[id_]]
@@ -204,7 +205,8 @@ def first_paint_gates(page: Page) -> Iterator[int]:
             parents = () if found is None else found.waits_for
             ancestors += [new for by in parents if (new := page.index[by]) not in ancestors]
         resources = [page.resources[index] for index in ancestors]
-        if not any(is_lazy(each) or each.kind in LAYOUT_KINDS for each in resources):
+        waits = any(is_lazy(each) or each.kind in LAYOUT_KINDS for each in resources)
+        if not waits and ancestors[0] != page.root:
             yield ancestors[0]
 
 

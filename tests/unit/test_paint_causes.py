@@ -255,3 +255,17 @@ def test_an_evaluation_counts_for_the_first_module_compiled_since_the_last_one()
     work = work_of(tasks)
     run_ms = {url: work[url].execute_ms for url in ("main.js", "lib.js", "late.js")}
     assert run_ms == {"main.js": 30, "lib.js": 0, "late.js": 5}
+
+
+def test_an_inline_script_counts_for_the_script_that_blocked_the_parser_before_it() -> None:
+    """Those before it, and those after a script that blocks nothing, count for the document."""
+    tasks = [
+        task("EvaluateScript", "/", 0, 3),
+        task("EvaluateScript", "async.js", 10, 1),
+        task("EvaluateScript", "/", 20, 4),
+        task("EvaluateScript", "a.js", 30, 10),
+        task("EvaluateScript", "/", 50, 70),
+    ]
+    blocking = replace(SCRIPT, blocking="in_body_parser_blocking")
+    work = work_of(tasks, [DOCUMENT, replace(SCRIPT, url="async.js"), blocking])
+    assert (work["/"].execute_ms, work["a.js"].execute_ms) == (3 + 4, 10 + 70)

@@ -502,7 +502,6 @@ class VisitReader:
         self._visit, self._exchanges = visit, loaded
         join_redirects(loaded)  # sets redirected_from, which the causes need
         self._kinds = {exchange.hop_id: kind_of(exchange)[0] for exchange in loaded}
-        self._work = work_of(map(task_of, visit.trace))
         self._documents = {
             exchange.hop_id: ReceivedDocument(exchange, visit.documents[exchange.number])
             for exchange in loaded
@@ -514,7 +513,9 @@ class VisitReader:
         )
         if self._document.hop_id not in self._documents:
             raise ChromiumError("the document is not HTML, or Chromium did not keep it")
-        ran_us = first_runs(filter(None, map(task_of, visit.trace)))
+        tasks = [task for task in map(task_of, visit.trace) if task is not None]
+        of_page = loaded[loaded.index(self._document) :]
+        self._work, ran_us = work_of(tasks, of_page), first_runs(tasks)
         causes = Causes(loaded, self._documents, self._work, visit.measured["waited"], ran_us)
         self._causes = {exchange.hop_id: causes.of(exchange) for exchange in loaded[1:]}
         self._modules = causes.modules
@@ -542,7 +543,7 @@ class VisitReader:
         recording.paints = paints_of(
             filter(None, map(paint_event, visit.trace)),
             filter(None, map(task_of, visit.trace)),
-            self._exchanges,
+            self._exchanges[self._exchanges.index(self._document) :],
             frame=self._document.frame_id,
             hero=self._hero_url if largest and largest["url"] else "",
         )

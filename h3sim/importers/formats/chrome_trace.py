@@ -45,6 +45,8 @@ _URL_KEYS_BY_TASK = {
     ),
 }
 """Names of tasks, with the key of the URL in each."""
+_INLINE_TASKS = ("v8.compile", _EVALUATE_SCRIPT)
+"""Tasks of an inline script, with the URL of its document."""
 _SCRIPT_TASKS = ("FunctionCall", _EVALUATE_SCRIPT)
 """Tasks in which a script runs."""
 _TIME_DECIMALS = 2
@@ -98,11 +100,19 @@ def task_of(event: dict[str, Any]) -> TraceTask | None:
     )
 
 
-def work_of(tasks: Iterable[TraceTask | None]) -> dict[str, CpuTime]:
+_PARSER_BLOCKING = ("blocking", "in_body_parser_blocking", "inbodyparserblocking")
+"""What Chromium calls the requests of scripts that block the parser."""
+
+
+def work_of(
+    tasks: Iterable[TraceTask | None], requests: Sequence[RecordedRequest] = ()
+) -> dict[str, CpuTime]:
     """Return the CPU time per URL for parsing HTML, CSS and scripts, and executing scripts.
 
     Nested events count only once: a parser-blocking script counts for the script, not for the
-    document; an inline script for the document's execution. The trace does not say which module an
+    document; an inline script for the document's execution, unless one of *requests*, the document
+    first, is for a script that blocked the parser before it: then for that script's, as a page does
+    not know where inline scripts are. The trace does not say which module an
     evaluation belongs to: that is the first one compiled since the previous evaluation, as a graph
     of modules runs at once. Callbacks of timers and events are not counted.
 
@@ -118,11 +128,17 @@ def work_of(tasks: Iterable[TraceTask | None]) -> dict[str, CpuTime]:
         if task is not None and task.name != "FunctionCall":
             threads[task.thread].append(task)
     work_by_url: dict[str, CpuTime] = {}
+    document = requests[0].url if requests else None
+    blocking_urls = {each.url for each in requests[1:] if each.blocking in _PARSER_BLOCKING}
     # In an order that does not depend on that of the events, as sums of floats do.
     for _, thread in sorted(threads.items()):
-        module = ""
+        module = blocking = ""
         for task, self_us in _self_times(thread):
-            if task.name == _COMPILE_MODULE:
+            if task.name == _EVALUATE_SCRIPT and task.url in blocking_urls:
+                blocking = task.url
+            elif task.name in _INLINE_TASKS and task.url == document and blocking:
+                task = task._replace(url=blocking)
+            elif task.name == _COMPILE_MODULE:
                 module = module or task.url
             elif task.name == _EVALUATE_MODULE:
                 task, module = task._replace(url=module), ""
@@ -285,7 +301,7 @@ class ChromeTrace:
             exchanges = chosen
             self._add_paints(exchanges, begun, marks, ended_us)
         join_redirects(exchanges)
-        work = work_of(self._tasks)
+        work = work_of(self._tasks, exchanges)
         for exchange in exchanges:
             if exchange.url in work and kind_of(exchange)[0] in WORKED_ON:
                 work[exchange.url].add_to(exchange)
