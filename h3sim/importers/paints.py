@@ -11,8 +11,8 @@ Chromium reports when the main thread drew each frame, and each text and image i
 - The largest paint waits for the scripts and responses that came between the last frame without its
   element and the first one with it.
 - What the main thread has done since then, other than parsing and running resources, is the paint's
-  own work: style, layout, paint, and callbacks. The rest of the time until the frame is shown is a
-  delay: a timer, an animation, or drawing the frame.
+  own work: style, layout, paint, and callbacks, in processor time. While the main thread is idle,
+  the paint is delayed: by a timer, an animation, or the time that it takes to show the frame.
 """
 
 from __future__ import annotations
@@ -176,11 +176,10 @@ class _Frames:
         shown_us: float,
     ) -> RecordedPaint:
         """Return the cause of a paint that was possible from *base_us* on."""
-        until_us = max(
-            (each.end_us for each in self._paints if each.start_us <= drawn_us), default=drawn_us
-        )
-        work_us = self._work_us(base_us, until_us)
-        delay_us = max(0.0, shown_us - base_us - work_us)
+        painted_us = (each.end_us for each in self._paints if each.start_us <= drawn_us)
+        until_us = max((drawn_us, *painted_us))
+        work_us, busy_us = self._work_us(base_us, until_us)
+        delay_us = max(0.0, shown_us - base_us - busy_us)
         requests = [request for request, _ in after]
         return RecordedPaint(requests, work_us / US_PER_MS, delay_us / US_PER_MS)
 
@@ -196,11 +195,15 @@ class _Frames:
         return max(earlier, default=at_us)
 
     def _ready_us(self, frame_us: float) -> float:
-        """Return when the last resource was parsed or had run before a frame.
+        """Return when the last resource that blocks rendering was parsed or had run before a frame.
 
-        Fonts that are preloaded delay the first paint, too.
+        Fonts that are preloaded delay the first paint, too, and so does the commit of the document,
+        after which its parser begins.
         """
-        ends_us = [task.end_us for task in self._tasks if task.end_us <= frame_us]
+        root, *others = self._requests
+        blocking = {each.url for each in others if each.blocking == "blocking"}
+        ends_us = [task.end_us for task in self._tasks if task.url == root.url][:1]
+        ends_us += [task.end_us for task in self._tasks if task.url in blocking]
         ends_us += [
             each.end_ms * US_PER_MS
             for each in self._requests
@@ -234,15 +237,22 @@ class _Frames:
         is_idle = not any(begun < at_us and ended > since_us for begun, ended in spans_us)
         return is_idle or kind_of(request)[0] is Kind.SCRIPT
 
-    def _work_us(self, since_us: float, until_us: float) -> float:
-        """Return the processor time of the tasks that belong to no resource, in an interval."""
-        work_us, busy_until_us = 0.0, since_us
-        for each in self._events:
-            is_outermost = busy_until_us <= each.start_us < until_us
-            if each.name in _OWN_TASKS and is_outermost:
-                work_us += each.cpu_us
-                busy_until_us = each.end_us
-        return work_us
+    def _work_us(self, since_us: float, until_us: float) -> tuple[float, float]:
+        """Return the processor time of the page's own tasks in an interval, and how long any ran.
+
+        The other tasks parse and run resources, whose time a page has. A task that runs for longer
+        than its processor time waits for the processor, which others use.
+        """
+        own = [each for each in self._events if each.name in _OWN_TASKS]
+        spans = [(each.start_us, each.end_us, each.cpu_us) for each in own]
+        spans += [(each.start_us, each.end_us, 0.0) for each in self._tasks]
+        work_us, busy_us, busy_until_us = 0.0, 0.0, since_us
+        for begun_us, ended_us, cpu_us in sorted(spans):
+            if busy_until_us <= begun_us < until_us:
+                work_us += cpu_us
+                busy_us += ended_us - begun_us
+                busy_until_us = ended_us
+        return work_us, busy_us
 
 
 def first_runs(tasks: Iterable[TraceTask]) -> dict[str, float]:

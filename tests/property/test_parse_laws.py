@@ -102,7 +102,7 @@ def test_no_paint_comes_before_its_causes(
         assert bounds.first_paint_ms <= load.first_paint_ms
     if load.largest_paint_ms is not None:
         finished_ms = {row.id: row.finished_ms for row in load.timings}
-        last_ms = max([load.first_paint_ms, *(finished_ms[id_] for id_ in largest.after)])
+        last_ms = max([load.first_paint_ms or 0, *(finished_ms[id_] for id_ in largest.after)])
         assert load.largest_paint_ms >= last_ms + to_ms(largest.delay_ns) - 1e-6
 
 

@@ -197,8 +197,24 @@ class TestInference:
         assert found == {"first_paint": RecordedPaint([SCRIPT], 10, 10)}
 
     def test_a_script_that_ran_before_by_chance_is_not_waited_for(self) -> None:
+        """The document is parsed at 40; the paint takes 50 from then on, and the script 10."""
+        events = [*frame(70, 1), event("firstContentfulPaint", 100)]
+        parsed = task("ParseHTML", "/", 38, 2)._replace(url="/")
+        assert paints(events, parsed, self.RUN) == {"first_paint": RecordedPaint([], 10, 40)}
+
+    def test_a_stylesheet_that_blocks_rendering_is_no_delay(self) -> None:
         events = [*frame(70, 1), event("firstContentfulPaint", 90)]
-        assert paints(events, self.RUN) == {"first_paint": RecordedPaint([], 10, 10)}
+        parsed = task("ParseAuthorStyleSheet", "a.css", 60, 5)._replace(url="a.css")
+        sheet = replace(exchange("a.css", Kind.STYLESHEET, 50), blocking="blocking")
+        found = paints_of([VIEWPORT, *events], [parsed], [DOCUMENT, sheet], frame="F")
+        assert found == {"first_paint": RecordedPaint([], 10, 15)}
+
+    def test_a_task_that_waits_for_the_processor_is_no_delay(self) -> None:
+        """The layout takes 9 ms of the processor and 30 on the clock."""
+        layout = event("Layout", 70, 30)._replace(cpu_us=9 * US)
+        events = [*frame(20), layout, event("PrePaint", 100), event("firstContentfulPaint", 105)]
+        drawn = event("PaintTimingVisualizer::LayoutObjectPainted", 100.5, node=1)
+        assert paints([*events, drawn], self.RUN) == {"first_paint": RecordedPaint([SCRIPT], 9, 5)}
 
     def test_an_empty_frame_before_the_document_has_arrived_proves_nothing(self) -> None:
         events = [event("PrePaint", 3), *frame(70, 1), event("firstContentfulPaint", 90)]
