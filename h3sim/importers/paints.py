@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from h3sim.importers.formats.chrome_trace import TraceTask
-    from h3sim.importers.recorded_request import RecordedRequest
+    from h3sim.importers.formats.devtools import RecordedExchange
 
 
 US_PER_MS = 1000
@@ -45,12 +45,13 @@ _OWN_TASKS = frozenset(
 _VIEWPORT, _DRAWN = "PaintTimingVisualizer::Viewport", "PaintTimingVisualizer::LayoutObjectPainted"
 _FIRST, _LARGEST = "firstContentfulPaint", "largestContentfulPaint::Candidate"
 _EVALUATE_MODULE, _COMPILE_MODULE = "v8.evaluateModule", "v8.compileModule"
-PAINT_EVENTS = _OWN_TASKS | {_VIEWPORT, _DRAWN, _FIRST, _LARGEST}
+_FINISHED = "ResourceFinish"
+PAINT_EVENTS = _OWN_TASKS | {_VIEWPORT, _DRAWN, _FIRST, _LARGEST, _FINISHED}
 """Names of the trace events from which causes are inferred."""
 
 
 class PaintEvent(NamedTuple):
-    """A trace event about frames: a task of the main thread, or a mark."""
+    """A trace event about frames: a task of the main thread, or a mark of a node or request."""
 
     start_us: float
     end_us: float
@@ -58,7 +59,7 @@ class PaintEvent(NamedTuple):
     name: str
     thread: tuple[str, str]
     frame: str
-    node: object
+    subject: object
 
 
 def paint_event(event: dict[str, Any]) -> PaintEvent | None:
@@ -81,7 +82,7 @@ def paint_event(event: dict[str, Any]) -> PaintEvent | None:
         name=name,
         thread=(str(event.get("pid")), str(event.get("tid"))),
         frame=str(args.get("frame") or data.get("frame") or ""),
-        node=data.get("dom_node_id", data.get("nodeId")),
+        subject=data.get("dom_node_id", data.get("nodeId", data.get("requestId"))),
     )
 
 
@@ -98,7 +99,7 @@ def _table(table: dict[str, Any], name: str) -> dict[str, Any]:
 def paints_of(
     events: Iterable[PaintEvent],
     tasks: Iterable[TraceTask],
-    requests: Sequence[RecordedRequest],
+    requests: Sequence[RecordedExchange],
     *,
     frame: str,
     hero: str = "",
@@ -124,7 +125,7 @@ class _Frames:
         self,
         events: Sequence[PaintEvent],
         tasks: Sequence[TraceTask],
-        requests: Sequence[RecordedRequest],
+        requests: Sequence[RecordedExchange],
         frame: str,
     ) -> None:
         self._events, self._requests = events, requests
@@ -136,7 +137,11 @@ class _Frames:
         self._largest = [each for each in of_page if each.name == _LARGEST]
         self._knows_content = any(each.name in (_VIEWPORT, _DRAWN) for each in events)
         self._runs = first_runs(tasks)
-        self._document_us = (requests[0].end_ms or 0) * US_PER_MS
+        self._finished_us = {
+            each.subject: each.start_us for each in events if each.name == _FINISHED
+        }
+        """When the main thread learned that each response was complete, by the request's id."""
+        self._document_us = self._arrived_us(requests[0])
 
     def causes(self, first_us: float, hero: str) -> dict[str, RecordedPaint]:
         """Return the causes; *first_us* is when the first contentful paint was shown."""
@@ -153,16 +158,14 @@ class _Frames:
         if not self._largest or self._largest[-1].start_us <= first_us:
             return found
         shown = self._largest[-1]
-        of_node = [each.start_us for each in self._drawn if each.node == shown.node]
+        of_node = [each.start_us for each in self._drawn if each.subject == shown.subject]
         drawn = [each for each in of_node if each <= shown.start_us]
         last_us = drawn[-1] if drawn else self._painted_before(shown.start_us)
         if last_us is None:
             return found
         before_us = max(frame_us, self._frame_before(self._frame_before(last_us), strictly=True))
         after = self._ended_between(before_us, last_us)
-        images_us = [
-            (each.end_ms or 0) * US_PER_MS for each in self._requests if each.url == hero != ""
-        ]
+        images_us = [self._arrived_us(each) for each in self._requests if each.url == hero != ""]
         base_us = max((first_us, *(at_us for _, at_us in after), *images_us))
         requests = [request for request, _ in after]
         delay_ms = max(0.0, shown.start_us - base_us) / US_PER_MS
@@ -170,7 +173,7 @@ class _Frames:
 
     def _cause(
         self,
-        after: Sequence[tuple[RecordedRequest, float]],
+        after: Sequence[tuple[RecordedExchange, float]],
         base_us: float,
         drawn_us: float,
         shown_us: float,
@@ -182,6 +185,9 @@ class _Frames:
         delay_us = max(0.0, shown_us - base_us - busy_us)
         requests = [request for request, _ in after]
         return RecordedPaint(requests, work_us / US_PER_MS, delay_us / US_PER_MS)
+
+    def _arrived_us(self, request: RecordedExchange) -> float:
+        return self._finished_us.get(request.number, (request.end_ms or 0) * US_PER_MS)
 
     def _painted_before(self, at_us: float) -> float | None:
         """Return when a frame was last painted: some content is not reported, such as SVG."""
@@ -205,28 +211,28 @@ class _Frames:
         ends_us = [task.end_us for task in self._tasks if task.url == root.url][:1]
         ends_us += [task.end_us for task in self._tasks if task.url in blocking]
         ends_us += [
-            each.end_ms * US_PER_MS
+            self._arrived_us(each)
             for each in self._requests
-            if each.is_preload and kind_of(each)[0] is Kind.FONT and each.end_ms is not None
+            if each.is_preload and kind_of(each)[0] is Kind.FONT
         ]
         return max((each for each in ends_us if each <= frame_us), default=self._document_us)
 
     def _ended_between(
         self, since_us: float, until_us: float
-    ) -> list[tuple[RecordedRequest, float]]:
+    ) -> list[tuple[RecordedExchange, float]]:
         """Return the scripts that first ran, and the responses to scripts, with when."""
         found = []
         for request in self._requests[1:]:
             kind, ended_us = kind_of(request)[0], None
             if kind is Kind.SCRIPT:
                 ended_us = self._runs.get(request.url)
-            elif kind is Kind.FETCH and request.end_ms is not None:
-                ended_us = request.end_ms * US_PER_MS
+            elif kind is Kind.FETCH:
+                ended_us = self._arrived_us(request)
             if ended_us is not None and since_us < ended_us <= until_us:
                 found.append((request, ended_us))
         return found
 
-    def _could_gate(self, request: RecordedRequest, at_us: float) -> bool:
+    def _could_gate(self, request: RecordedExchange, at_us: float) -> bool:
         """Return whether the first paint waited: a response counts if it found the thread idle.
 
         If it has done nothing for a frame, it could have drawn one.

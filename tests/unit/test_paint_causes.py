@@ -250,6 +250,15 @@ class TestInference:
         events.append(event("largestContentfulPaint::Candidate", 120, node=2))
         assert paints(events, self.RUN)["largest_paint"] == RecordedPaint([DATA], 0, 20)
 
+    def test_a_response_counts_when_the_main_thread_learns_of_it(self) -> None:
+        """It has arrived before the first frame, from 100 on, and is read after it, at 112."""
+        read = event("ResourceFinish", 112)._replace(subject="7")
+        data = replace(DATA, hop_id="7/0", end_ms=95)
+        events = [*frame(100, 1), event("firstContentfulPaint", 115), read, *frame(116, 2)]
+        events.append(event("largestContentfulPaint::Candidate", 130, node=2))
+        found = paints_of([VIEWPORT, *events], [], [DOCUMENT, data], frame="F")
+        assert found["largest_paint"] == RecordedPaint([data], 0, 15)
+
     def test_a_largest_paint_in_the_first_frame_has_no_cause_of_its_own(self) -> None:
         events = [*frame(70, 1), event("firstContentfulPaint", 90)]
         events.append(event("largestContentfulPaint::Candidate", 90, node=1))
