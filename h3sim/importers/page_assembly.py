@@ -574,10 +574,8 @@ class _Assembly:
     def _reference_offset(self, index: int, parent: int | None, *, direct: bool) -> int | None:
         """Return the offset of a preloaded resource's element in the page's document."""
         offset_bytes = self._requests[index].reference_offset_bytes
-        is_of_page = (
-            direct and parent is not None and parent in (self._root, *self._redirect_targets)
-        )
-        if offset_bytes is None or parent is None or not is_of_page:
+        of_page = (self._root, *self._redirect_targets)
+        if offset_bytes is None or parent is None or not (direct and parent in of_page):
             return None
         self._inferred["elements of preloads from the markup"] += 1
         return min(offset_bytes, self._requests[parent].body_bytes or 0)

@@ -140,7 +140,7 @@ class _Frames:
         self._finished_us = {
             each.subject: each.start_us for each in events if each.name == _FINISHED
         }
-        """When the main thread learned that each response was complete, by the request's id."""
+        """Times at which the main thread learned of complete responses, by the request's id."""
         self._document_us = self._arrived_us(requests[0])
 
     def causes(self, first_us: float, hero: str) -> dict[str, RecordedPaint]:

@@ -101,7 +101,7 @@ def task_of(event: dict[str, Any]) -> TraceTask | None:
 
 
 _PARSER_BLOCKING = ("blocking", "in_body_parser_blocking", "inbodyparserblocking")
-"""What Chromium calls the requests of scripts that block the parser."""
+"""Chromium's names for requests of scripts that block the parser."""
 
 
 def work_of(
