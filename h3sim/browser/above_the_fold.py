@@ -23,7 +23,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from h3sim.browser.document import DocumentParser, Styles, references, scripts_in_order
-from h3sim.browser.requests import is_lazy
+from h3sim.browser.requests import first_paint_gates, is_lazy
 from h3sim.browser.unseen import is_never_seen
 from h3sim.page import FetchPriority, Kind, Level, MarksFrom
 from h3sim.page.model import marked, parts_of, read_marks
@@ -55,8 +55,8 @@ _VISIBLE_LEVELS = (Level.HIGH, Level.VERY_HIGH)
 def needed_for_first_paint(page: Page) -> list[int]:
     """Return the indices of the resources that the first paint of a rendering browser needs.
 
-    These are each root, the stylesheets in its head that block rendering, with their imports, and
-    the scripts in its head that block the parser.
+    These are each root, the stylesheets in its head that block rendering, with their imports, the
+    scripts in its head that block the parser, and what the recorded paint waited for.
 
     >>> from h3sim.page import TriggerEvent, Discovery, Page, Resource
     >>> found = Discovery(at=TriggerEvent.OFFSET, by="/", offset_bytes=50)
@@ -81,7 +81,7 @@ def _needed_for_first_paint(page: Page) -> dict[int, None]:
     head_bytes = DocumentParser(page, cost_ns=0).head_bytes
     # The parser passes the head one byte after it, and reads the references there as well.
     met = [index for at, index in references(page) if at <= head_bytes + 1]
-    needed: dict[int, None] = {page.root: None}
+    needed: dict[int, None] = dict.fromkeys((page.root, *first_paint_gates(page)))
     for index in met:
         resource = page.resources[index]
         if resource.kind is Kind.STYLESHEET:

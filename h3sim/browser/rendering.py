@@ -35,6 +35,7 @@ from h3sim.browser.requests import (
     PREFETCHING_MODES,
     Discoverer,
     Requests,
+    first_paint_gates,
     is_lazy,
     ranks_of,
     rules_of,
@@ -221,21 +222,35 @@ class Renderer:
 
     It does so with the next frame, *frame_ns* later. With *stops_parser* stylesheets block the
     parser as well. What is in the head at an unknown position has to be parsed or executed, too.
+    If the page knows what its first paint waited for (`Page.first_paint`), it waits for that, keeps
+    the main thread busy, and paints after the recorded delay instead of *frame_ns*.
     """
 
     def __init__(
         self,
         page: Page,
         record: MainThreadRecord,
+        main_thread: MainThread,
         parser: DocumentParser,
         discoverer: Discoverer,
         *,
         frame_ns: int,
+        slowdown: float,
         stops_parser: bool,
         font_hold: FontHold | None,
         finished: Mapping[int, int],
     ) -> None:
-        self._frame_ns = frame_ns
+        cause = page.first_paint
+        self._frame_ns = frame_ns if cause is None else cause.delay_ns
+        self._work_ns = None if cause is None else round(cause.work_ns * slowdown)
+        """Style, layout and paint before the frame, if they are known."""
+        self._gates = dict.fromkeys(first_paint_gates(page))
+        """Resources that have to be processed before there is anything to paint."""
+        self._last_gate: int | None = None
+        """The activity that processed one of them last."""
+        self._main_thread = main_thread
+        self._drawn: int | None = None
+        """The activity that laid the page out; None before it."""
         self._font_hold = font_hold
         self._held_fonts = [] if font_hold is None else preloaded_fonts_in_head(page)
         """The fonts that the first paint waits for, within limits."""
@@ -266,7 +281,12 @@ class Renderer:
 
     @property
     def is_laid_out(self) -> bool:
-        """True if it has laid the page out: from the first paint on."""
+        """True if it has laid the page out: from the first paint on, or from the work for it."""
+        return self._drawn is not None
+
+    @property
+    def has_painted(self) -> bool:
+        """True from the first paint on."""
         return self._painted is not None
 
     @property
@@ -285,7 +305,7 @@ class Renderer:
             self._discoverer.on_event(
                 sheet, at, now_ns, activity, lambda child: not self._needs_layout(child)
             )
-        if self._painted is not None:
+        if self._drawn is not None:
             self._lay_out(now_ns)
 
     def on_processed(self, resource: int, activity: int) -> None:
@@ -293,6 +313,9 @@ class Renderer:
         if resource in self._unplaced:
             del self._unplaced[resource]
             self._last_unplaced = activity
+        if resource in self._gates:
+            del self._gates[resource]
+            self._last_gate = activity
 
     def paint(self, now_ns: int) -> bool:
         """Paint for the first time, if there is something to paint; return whether it did."""
@@ -300,24 +323,42 @@ class Renderer:
             return False
         if self.frame_at_ns is None:
             if self.fonts_until_ns is None:
-                is_ready = self._parser.has_passed_head and not self.lacks_head
+                is_ready = self._parser.has_passed_head and not (self.lacks_head or self._gates)
                 sheets = self.styles.blocking() if is_ready else None
                 if sheets is None:
                     return False
-                causes = [self._parser.after, self._last_unplaced, *sheets]
+                causes = [self._parser.after, self._last_unplaced, self._last_gate, *sheets]
                 self._after = self._record.latest(causes)
                 self.fonts_until_ns = self._font_limit_ns(now_ns)
             fonts = [self._finished.get(font) for font in self._held_fonts]
             if now_ns < self.fonts_until_ns and None in fonts:
                 return False
             self._after = self._record.latest([self._after, *fonts])
+            if self._work_ns is not None:
+                self.frame_at_ns = now_ns + self._work_ns + self._frame_ns
+                root, after = self._page.root, self._after
+                task = Task(Work.RENDER, root, self._work_ns, after, now_ns, self._on_drawn)
+                self._main_thread.start(task, now_ns)
+                return True
             self.frame_at_ns = now_ns + self._frame_ns
-        if self.frame_at_ns > now_ns:
+        return self.present(now_ns)
+
+    def present(self, now_ns: int) -> bool:
+        """Show the frame of the first paint, if its time has come; return whether it did."""
+        at_ns = self.frame_at_ns
+        if self._painted is not None or at_ns is None or at_ns > now_ns:
             return False
-        self._painted = self._record.begin(Work.FIRST_PAINT, None, now_ns, after=self._after)
-        self._lay_out(now_ns)
-        self._discoverer.on_painted(self._painted, now_ns)
+        painted = self._record.begin(Work.FIRST_PAINT, None, now_ns, after=self._after)
+        self._painted = painted
+        if self._drawn is None:
+            self._on_drawn(painted, now_ns)
         return True
+
+    def _on_drawn(self, activity: int, now_ns: int) -> None:
+        """Request what the layout shows to be needed: that *activity* has made it."""
+        self._drawn = self._after = activity
+        self._lay_out(now_ns)
+        self._discoverer.on_painted(activity, now_ns)
 
     def on_requested(self, resource: int, now_ns: int) -> None:
         """Record the request for a resource: limits may count from that for a font."""
@@ -351,7 +392,7 @@ class Renderer:
     def _lay_out(self, now_ns: int) -> None:
         """Request the resources of the stylesheets that are ready, once there is a layout."""
         for sheet, activities in self.styles.newly_ready():
-            after = self._record.latest([*activities, self._painted])
+            after = self._record.latest([*activities, self._drawn])
             for child in self._discoverer.children_of_sheet(sheet):
                 if self._needs_layout(child):
                     self._discoverer.ask(child, now_ns, after)
@@ -400,9 +441,11 @@ class RenderingBrowser(Browser):
         self._renderer = Renderer(
             page,
             self._record,
+            self._main_thread,
             self._parser,
             self._discoverer,
             frame_ns=ms(model.paint_ms * model.cpu_slowdown),
+            slowdown=model.cpu_slowdown,
             stops_parser=model.stylesheets_block_parser,
             font_hold=FONT_HOLDS.get(tight_mode),
             finished=self._finished,
@@ -445,7 +488,7 @@ class RenderingBrowser(Browser):
         """True if all was delivered, and the page is idle."""
         is_delivered = len(self._finished) == len(self._page.resources)
         is_idle = self._loaded is not None and not self._main_thread.has_tasks
-        return is_delivered and is_idle and self._renderer.is_laid_out
+        return is_delivered and is_idle and self._renderer.has_painted
 
     @property
     def waiting(self) -> list[str]:
@@ -586,7 +629,9 @@ class RenderingBrowser(Browser):
         return due
 
     def _step(self, now_ns: int) -> bool:
-        """Start the next task on an idle main thread; return whether there was one."""
+        """Show a frame, or start the next task on an idle main thread; return whether it did."""
+        if self._renderer.is_laid_out and self._renderer.present(now_ns):
+            return True
         return self._main_thread.is_idle and (
             self._renderer.paint(now_ns)
             or self._main_thread.start_next(now_ns)

@@ -199,6 +199,24 @@ def is_of_inline_style(resource: Resource) -> bool:
     return is_of_css and found is not None and found.at is TriggerEvent.OFFSET
 
 
+def first_paint_gates(page: Page) -> Iterator[int]:
+    """Yield what the first paint waited for when *page* was recorded (`Page.first_paint`).
+
+    What waits for a layout itself is left out, as an edit may have made it lazy; so is the root, of
+    which the parser knows how much has to be there.
+    """
+    for id_ in () if page.first_paint is None else page.first_paint.after:
+        ancestors = [page.index[id_]]
+        for index in ancestors:
+            found = page.resources[index].discovered
+            parents = () if found is None else found.waits_for
+            ancestors += [new for by in parents if (new := page.index[by]) not in ancestors]
+        resources = [page.resources[index] for index in ancestors]
+        waits = any(is_lazy(each) or each.kind in LAYOUT_KINDS for each in resources)
+        if not waits and ancestors[0] != page.root:
+            yield ancestors[0]
+
+
 PREFETCHING_MODES = (TightMode.CHROME_95, TightMode.CHROME_118)
 """The modes of browsers that prefetch before the load event.
 

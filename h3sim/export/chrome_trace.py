@@ -43,7 +43,7 @@ _MAIN_TID, _REQUESTS_TID = 1, 1000
 _TRANSPORT_TID, _FIRST_STREAM_TID = 1, 2
 """Thread numbers of a connection."""
 _FRAME_ID = "main"
-_NAME_BY_TASK = {Work.PARSE: "parse", Work.STYLE: "style", Work.EXECUTE: "execute"}
+_NAME_BY_TASK = {work: work.value for work in Work if work.is_computation}
 _EVENT_BY_MILESTONE = {
     Work.FIRST_PAINT: "firstPaint",
     Work.DOM_CONTENT_LOADED: "MarkDOMContent",

@@ -39,12 +39,12 @@ from h3sim.importers.request_fields import Address, address, ascii_host, ids_of,
 from h3sim.importers.result import ImportedPage, RecordingError
 from h3sim.page import Discovery, ImageFormat, Kind, MarksFrom, Page, Resource, TriggerEvent
 from h3sim.page.har_facts import with_known_triggers
-from h3sim.page.recording import Layout, RecordedLoad
+from h3sim.page.recording import Layout, PaintCause, RecordedLoad
 from h3sim.schema import shown_path
 from h3sim.values.units import ms, to_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from h3sim.importers.path_estimation import EstimatedPath, PageHosts
     from h3sim.importers.recorded_request import RecordedRequest, Recording, Trigger
@@ -310,6 +310,7 @@ class _Assembly:
                 hosts=self._known_hosts(resources, hosts),
                 recorded_load=self._recorded_load(path),
                 layout=self._layout(),
+                **_paint_causes(recording, self._requests, self._id_by_index),
                 above_the_fold_from=MarksFrom.PAGE
                 if recording.page_facts is None
                 else recording.page_facts.above_the_fold_from,
@@ -575,10 +576,8 @@ class _Assembly:
     def _reference_offset(self, index: int, parent: int | None, *, direct: bool) -> int | None:
         """Return the offset of a preloaded resource's element in the page's document."""
         offset_bytes = self._requests[index].reference_offset_bytes
-        is_of_page = (
-            direct and parent is not None and parent in (self._root, *self._redirect_targets)
-        )
-        if offset_bytes is None or parent is None or not is_of_page:
+        of_page = (self._root, *self._redirect_targets)
+        if offset_bytes is None or parent is None or not (direct and parent in of_page):
             return None
         self._inferred["elements of preloads from the markup"] += 1
         return min(offset_bytes, self._requests[parent].body_bytes or 0)
@@ -636,6 +635,24 @@ class _Assembly:
         if time_ms > LONGEST_MS:
             self._inferred["times of more than a day, cut"] += 1
         return recorded_ns(min(max(0.0, time_ms), LONGEST_MS))
+
+
+def _paint_causes(
+    recording: Recording, requests: Sequence[RecordedRequest], ids: Mapping[int, str]
+) -> dict[str, Any]:
+    """Return the causes of the recorded paints, as fields of a page; *ids* are by index."""
+    return {
+        key: PaintCause(
+            after=tuple(
+                id_
+                for index, id_ in ids.items()
+                if any(requests[index] is each for each in paint.after)
+            ),
+            work_ns=recorded_ns(min(paint.work_ms, LONGEST_MS)),
+            delay_ns=recorded_ns(min(paint.delay_ms, LONGEST_MS)),
+        )
+        for key, paint in recording.paints.items()
+    }
 
 
 def _ids_of_facts(requests: Sequence[RecordedRequest]) -> list[str]:

@@ -389,6 +389,14 @@ class RecordedRequest:
         self.sent_ms = self.first_byte_ms = None
 
 
+class RecordedPaint(NamedTuple):
+    """Cause of a recorded paint, as in `PaintCause`."""
+
+    after: Sequence[RecordedRequest]
+    work_ms: float
+    delay_ms: float
+
+
 @dataclass(slots=True, kw_only=True)
 class Recording:
     """Contents of one file: its requests, and the evidence for the report of the import."""
@@ -414,6 +422,8 @@ class Recording:
     """Recorded start of the load, on the clock of its requests; None for the root's start."""
     times_ms: dict[str, float] = field(default_factory=dict)
     """Recorded times of the load, by the fields of `RecordedLoad` without unit."""
+    paints: dict[str, RecordedPaint] = field(default_factory=dict)
+    """Causes of the recorded paints, by their keys in a page file."""
     stated_network: StatedNetwork | None = None
     """Network of the recorded load, if the file states it."""
     page_facts: PageFacts | None = None

@@ -128,7 +128,8 @@ class WithMilestones:
         elements = [*self._elements(), *self._main_texts()]
         if painted_ns is None or not (elements or self._shows_text_only()):
             return None
-        return to_ms(metrics.largest_paint_ns(painted_ns, elements))
+        largest_ns = metrics.largest_paint_ns(painted_ns, elements)
+        return to_ms(max(largest_ns, self._largest_held_ns(painted_ns)))
 
     @property
     def speed_index_ms(self) -> float | None:
@@ -336,6 +337,25 @@ class WithMilestones:
         if resource.kind is Kind.DOCUMENT:
             return 0
         return shown_at_ns(resource, timing, frame_ns(self.spec.browser))
+
+    def _largest_held_ns(self, painted_ns: int) -> int:
+        """Return when the largest paint can come by what it waited for when it was recorded.
+
+        Its delay counts from the first paint, from the end of what it names, and from that of the
+        image that it shows.
+        """
+        cause = self._page.largest_paint
+        if cause is None:
+            return painted_ns
+        awaited = {self._page.index[id_] for id_ in cause.after}
+        awaited.update(
+            index
+            for index, each in enumerate(self._page.resources)
+            if each.hero and each.kind in PICTURES
+        )
+        ends_ns = (each.ended_at_ns for each in self.trace.activities if each.resource in awaited)
+        work_ns = round(cause.work_ns * self.spec.browser.cpu_slowdown)
+        return max((painted_ns, *ends_ns)) + work_ns + cause.delay_ns
 
     def _path_row(self, step: PathStep) -> PathRow:
         """Return a step of the critical path in milliseconds."""

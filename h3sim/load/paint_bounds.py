@@ -274,6 +274,14 @@ class _Bounds:
         self._paint_mode = browser.paint
         self._commit_ns = ms(browser.commit_ms * browser.cpu_slowdown)
         self._frame_ns = ms(browser.paint_ms * browser.cpu_slowdown)
+        # What a page knows of its first paint replaces the usual frame; scripts that it waited for
+        # only delay it.
+        cause = page.first_paint
+        self._delay_ns = 0 if cause is None else cause.delay_ns
+        """The time from the layout to the first paint."""
+        self._paint_ns = self._frame_ns
+        if cause is not None:
+            self._paint_ns = round(cause.work_ns * self._slowdown) + self._delay_ns
         self._counts_headers = load.spec.header_compression is None
         self._latency_ns, self._requestable_ns = self._paths()
         self._parents_first = _parents_first(page)
@@ -283,7 +291,8 @@ class _Bounds:
         self.first_paint_ns = self._makespan_ns(self._first_paint_demands)
         # Again, now that the first paint is bounded: some requests wait for a layout, which comes
         # with it.
-        self._requested_ns, self._first_byte_ns = self._heads(self.first_paint_ns)
+        self._laid_out_ns = self.first_paint_ns - self._delay_ns
+        self._requested_ns, self._first_byte_ns = self._heads(self._laid_out_ns)
 
     def largest_paint_ns(self) -> int:
         """Return the bound of the largest paint, as `h3sim.metrics.largest_paint_ns` defines it."""
@@ -368,11 +377,12 @@ class _Bounds:
         """Return the bound of the paint that shows the first *n_bytes* of a resource's body."""
         own = {index: [_Demand(self._bytes(index, n_bytes), self._frame_ns)]}
         demands, after_paint_ns = self._with_ancestors(own)
-        # The first paint precedes this one, by the time that follows it.
+        # The layout precedes this paint, by the time that follows it, and so does the first paint.
+        added_ns = max(0, after_paint_ns - self._delay_ns)
         for other, entries in self._first_paint_demands.items():
-            later = [entry._replace(tail_ns=entry.tail_ns + after_paint_ns) for entry in entries]
+            later = [entry._replace(tail_ns=entry.tail_ns + added_ns) for entry in entries]
             demands[other] = [*demands.get(other, ()), *later]
-        return max(self.first_paint_ns + after_paint_ns, self._makespan_ns(demands))
+        return max(self.first_paint_ns + added_ns, self._makespan_ns(demands))
 
     # The first paint
 
@@ -383,7 +393,7 @@ class _Bounds:
         ordered_scripts = scripts_in_order(page)
         head_bytes = min(parser.head_bytes + 1, root.size_bytes)
         demands: _Demands = defaultdict(list)
-        tail_ns, main_thread_ns = self._frame_ns, self._parse_ns(head_bytes)
+        tail_ns, main_thread_ns = self._paint_ns, self._parse_ns(head_bytes)
         for offset, index in reversed(references(page)):
             resource, cost_ns = page.resources[index], self._cost_ns(index)
             blocks_parser = index in ordered_scripts and not resource.is_deferred
@@ -404,17 +414,17 @@ class _Bounds:
                     and not page.resources[other].is_deferred
                 )
                 parse_ns = self._parse_ns(head_bytes) - self._parse_ns(offset)
-                tail_ns = self._frame_ns + run_ns + parse_ns
+                tail_ns = self._paint_ns + run_ns + parse_ns
                 main_thread_ns += cost_ns
                 demands[index].append(_Demand(self._bytes(index), tail_ns))
         header_bytes = self._bytes(page.root, 0)
         demands[page.root] += [
-            _Demand(header_bytes + head_bytes, self._frame_ns),
+            _Demand(header_bytes + head_bytes, self._paint_ns),
             # The first byte of the body precedes the commit, all that the main thread does before
             # the paint, and the frame.
             _Demand(
                 n_bytes=min(header_bytes + 1, self._bytes(page.root)),
-                tail_ns=self._commit_ns + main_thread_ns + self._frame_ns,
+                tail_ns=self._commit_ns + main_thread_ns + self._paint_ns,
             ),
         ]
         demands, _ = self._with_ancestors(demands)

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from h3sim.page.hosts import Host, host_problems
 from h3sim.page.recording import (
     Layout,
+    PaintCause,
     RecordedGroup,
     RecordedLoad,
     layout_problems,
+    paint_problems,
     tree_problems,
     without_parents,
 )
@@ -109,9 +111,18 @@ def _part_of_root(page: Page, root: int) -> RootPage:
     own_root = indices.index(root)
     # As the only root, it needs neither a trigger nor the mark of a further root.
     remaining[own_root] = replace(remaining[own_root], discovered=None, is_root=False)
-    layout = page.layout and page.layout.without(page.index.keys() - ids)
-    part = replace(page, resources=tuple(remaining), hosts=(), layout=layout)
+    gone = page.index.keys() - ids
+    # Only one document was recorded with its paints: the one that redirects led to.
+    paints = next((each for each in page.roots if each not in redirects_of(page)), root) == root
+    causes = _causes_without(page, gone) if paints else dict.fromkeys(page.paint_causes)
+    layout = page.layout and page.layout.without(gone)
+    part = replace(page, resources=tuple(remaining), hosts=(), layout=layout, **causes)
     return RootPage(root, indices, part)
+
+
+def _causes_without(page: Page, ids: Collection[str]) -> dict[str, Any]:
+    """Return the causes of the paints of *page* without *ids*."""
+    return {key: each and each.without(ids) for key, each in page.paint_causes.items()}
 
 
 def _without_foreign_changes(
@@ -558,6 +569,7 @@ FORMAT = "h3sim-page/1"
 
 _RECORDED_LOAD = Record(RecordedLoad, noun="an object")
 _LAYOUT = Record(Layout, noun="an object")
+_CAUSE = Record(PaintCause, noun="an object")
 
 _EDIT_SEPARATOR = "~"
 """Separates the name of an edited page from the start of its digest."""
@@ -604,6 +616,18 @@ class Page(Graph, RichDisplay):
             _LAYOUT, "the recorded viewport and the rectangles in it: see [Layout](#layout)"
         ),
     )
+    first_paint: PaintCause | None = field(
+        default=None,
+        metadata=declare(
+            _CAUSE, "what the first contentful paint waited for: see [Paints](#paints)"
+        ),
+    )
+    largest_paint: PaintCause | None = field(
+        default=None,
+        metadata=declare(
+            _CAUSE, "what the largest paint waited for after the first: see [Paints](#paints)"
+        ),
+    )
     resources: tuple[Resource, ...] = field(
         metadata=declare(
             ListOf(Record(Resource, noun="an object", keeps_partial=True), "resources"),
@@ -644,6 +668,12 @@ class Page(Graph, RichDisplay):
         yield from tree_problems(self.resources, self.recorded_groups)
         if self.layout is not None:
             yield from layout_problems(self.resources, self.layout)
+        yield from paint_problems(self.resources, self.paint_causes)
+
+    @property
+    def paint_causes(self) -> dict[str, PaintCause | None]:
+        """The causes of the recorded paints, by their keys in a page file."""
+        return {"first_paint": self.first_paint, "largest_paint": self.largest_paint}
 
     def __hash__(self) -> int:
         # Other fields may have mappings, which cannot be hashed; equal pages have equal resources.
@@ -658,12 +688,14 @@ class Page(Graph, RichDisplay):
     def digest(self) -> str:
         """The SHA-256 of resources, hosts and recorded groups: equal for equal loads.
 
-        Name, URL, provenance and recorded facts of the load are not part of it.
+        Name, URL, provenance and recorded facts of the load are not part of it, but what its paints
+        waited for is.
         """
         import hashlib  # on use: importing h3sim should stay quick
 
         parts = (*self.resources, *self.hosts, *self.recorded_groups)
-        entries = [write_table(part) for part in parts]
+        entries: list[Any] = [write_table(part) for part in parts]
+        entries += [{key: write_table(each)} for key, each in self.paint_causes.items() if each]
         text = json.dumps(entries, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -860,7 +892,8 @@ class Page(Graph, RichDisplay):
                 candidates = tuple(without_parents(each, removed) for each in candidates)
         # First without hosts: a host that no resource uses any more would be an error.
         layout = self.layout and self.layout.without(removed)
-        edited = replace(self, resources=candidates, hosts=(), layout=layout)
+        causes = _causes_without(self, removed)
+        edited = replace(self, resources=candidates, hosts=(), layout=layout, **causes)
         used = {resource.host for resource in edited.resources}
         edited = replace(edited, hosts=tuple(host for host in self.hosts if host.name in used))
         if name is None and edited.resources != self.resources:

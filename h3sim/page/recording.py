@@ -138,6 +138,64 @@ class RecordedLoad:
             )
 
 
+_CAUSE_TIME = Milliseconds(low=0, high=to_ms(MAX_TIME_NS), hint="a day")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PaintCause:
+    """The cause of a recorded paint, besides what the rules of the browser know.
+
+    The paint comes once all of *after* have run, or arrived, the main thread has then worked for
+    *work_ns* on the page's style, layout and paint, and *delay_ns* have passed.
+
+    Raises:
+        PageError: listing every value that is out of range.
+    """
+
+    after: tuple[str, ...] = field(
+        default=(),
+        metadata=declare(
+            ListOf(Text(is_needed=True), "ids"),
+            "the ids of scripts that had to run, and of responses that had to arrive, before there"
+            " was anything to paint",
+        ),
+    )
+    work_ns: int = field(
+        default=0,
+        metadata=declare(
+            _CAUSE_TIME, "work of the main thread that is no resource's: style, layout, paint"
+        ),
+    )
+    delay_ns: int = field(
+        default=0,
+        metadata=declare(_CAUSE_TIME, "from then until the paint: timers, and drawing the frame"),
+    )
+
+    def __post_init__(self) -> None:
+        validate(self, PageError)
+
+    def without(self, ids: Iterable[str]) -> PaintCause:
+        """Return the cause without *ids*.
+
+        >>> PaintCause(after=("a.js", "b.js")).without(["a.js"]).after
+        ('b.js',)
+        """
+        gone = {*ids}
+        return replace(self, after=tuple(each for each in self.after if each not in gone))
+
+
+def paint_problems(
+    resources: Iterable[Resource], causes: Mapping[str, PaintCause | None]
+) -> Iterator[ValidationIssue]:
+    """Yield the ids in *causes*, by their key in a page, that no resource has."""
+    ids = {resource.id for resource in resources}
+    for key, cause in causes.items():
+        for number, id_ in enumerate(() if cause is None else cause.after):
+            if id_ not in ids:
+                message = f"no resource has the id {id_!r}"
+                yield ValidationIssue(key=f"{key}.after[{number}]", message=message)
+
+
 MAX_PX = 1_000_000
 """Larger coordinates are errors."""
 _SHARE_DECIMALS = 4

@@ -68,6 +68,7 @@ _PAINT_BY_WORK = {
     Work.PARSE: KINDS[Kind.DOCUMENT],
     Work.STYLE: KINDS[Kind.STYLESHEET],
     Work.EXECUTE: KINDS[Kind.SCRIPT],
+    Work.RENDER: KINDS[Kind.DOCUMENT],
 }
 """Paint of the main thread's work: that of the kind on which it works."""
 

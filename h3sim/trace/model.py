@@ -40,6 +40,8 @@ class Work(enum.Enum):
     """Parsing of a stylesheet."""
     EXECUTE = "execute"
     """Execution of a script, or decoding of another resource."""
+    RENDER = "render"
+    """Style, layout and paint of a document."""
     FIRST_PAINT = "first paint"
     DOM_CONTENT_LOADED = "DOMContentLoaded"
     LOAD = "load"
@@ -47,7 +49,7 @@ class Work(enum.Enum):
     @property
     def is_computation(self) -> bool:
         """True if it keeps the main thread busy."""
-        return self in (Work.PARSE, Work.STYLE, Work.EXECUTE)
+        return self in (Work.PARSE, Work.STYLE, Work.EXECUTE, Work.RENDER)
 
     @property
     def is_of_network(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
@@ -12,7 +13,9 @@ from h3sim.browser import BrowserMode, BrowserModel, needed_for_first_paint
 from h3sim.browser.document import scripts_in_order
 from h3sim.conformance import pages
 from h3sim.page import ImageFormat, Page, transforms
+from h3sim.page.recording import PaintCause
 from h3sim.trace import Work
+from h3sim.values.units import to_ms
 from tests.effort import law
 from tests.property import browser_laws, laws
 
@@ -66,6 +69,41 @@ def test_every_load_keeps_the_laws_of_a_browser(page: Any, browser: Any, scheme:
     check_painting(load)
     assert load.trace.digest() == run().trace.digest()
     assert load.timings[0].requested_ms == 0
+
+
+CAUSES = st.builds(
+    PaintCause,
+    after=st.lists(st.integers(0, 30).map(str), max_size=3),
+    work_ns=st.sampled_from([0, 20_000_000]),
+    delay_ns=st.sampled_from([0, 7_000_000, 300_000_000]),
+)
+"""Causes of paints; the position of a resource stands for its id."""
+
+
+@law(120, usual=60)
+@given(pages(), browsers, names, CAUSES, CAUSES)
+def test_no_paint_comes_before_its_causes(
+    page: Any, browser: Any, scheme: str, first: PaintCause, largest: PaintCause
+) -> None:
+    ids = [each.id for each in page.resources]
+    first, largest = (
+        replace(each, after=tuple(ids[int(n) % len(ids)] for n in each.after))
+        for each in (first, largest)
+    )
+    page = replace(page, first_paint=first, largest_paint=largest)
+    load = h3sim.simulate(page, scheme=scheme, browser=browser)
+    browser_laws.check_the_main_thread_does_one_thing_at_a_time(load)
+    browser_laws.check_nothing_is_painted_before_what_it_needs(load)
+    browser_laws.check_the_load_event_waits_for_what_was_asked_for(load)
+    browser_laws.check_the_critical_path_adds_up(load)
+    check_painting(load)
+    bounds = load.paint_bounds
+    if bounds is not None:
+        assert bounds.first_paint_ms <= load.first_paint_ms
+    if load.largest_paint_ms is not None:
+        finished_ms = {row.id: row.finished_ms for row in load.timings}
+        last_ms = max([load.first_paint_ms or 0, *(finished_ms[id_] for id_ in largest.after)])
+        assert load.largest_paint_ms >= last_ms + to_ms(largest.delay_ns) - 1e-6
 
 
 @law(80, usual=40)

@@ -30,6 +30,7 @@ from h3sim.importers.formats.devtools import NetworkEvents, RecordedExchange, jo
 from h3sim.importers.html import Reference, read_markup, scan
 from h3sim.importers.media_queries import HEIGHT_PX, WIDTH_PX
 from h3sim.importers.page_assembly import assemble
+from h3sim.importers.paints import US_PER_MS, first_runs, paint_event, paints_of
 from h3sim.importers.recorded_request import (
     REDIRECTS,
     Recording,
@@ -194,11 +195,13 @@ class Causes:
         documents: Mapping[str, ReceivedDocument],
         work: Mapping[str, CpuTime],
         waited: Collection[str] = (),
+        ran_us: Mapping[str, float] | None = None,
     ) -> None:
         """Index *exchanges*, in request order; *waited* are URLs of scripts' synchronous requests.
 
-        *documents* are by the id of their exchange, *work* by URL.
+        *documents* are by the id of their exchange; *work*, and when scripts first had run, by URL.
         """
+        self._ran_us = ran_us or {}
         self._exchanges = exchanges
         self._documents = documents
         self._work = work
@@ -225,16 +228,6 @@ class Causes:
         """The ids of the exchanges with modules that import others, and of those imports."""
         imported = (each.hop_id for found in self._imports.values() for each in found)
         return {*self._imports, *imported}
-
-    def _module_graph(self, script: RecordedExchange) -> list[RecordedExchange]:
-        """Return a script with all modules that run before it, as far as they are known."""
-        graph, met = [script], {script.hop_id}
-        for module in graph:
-            for each in self._imports.get(module.hop_id, ()):
-                if each.hop_id not in met:
-                    met.add(each.hop_id)
-                    graph.append(each)
-        return graph
 
     def of(self, exchange: RecordedExchange) -> RequestInitiator:
         """Return the cause of *exchange*, which is not the root."""
@@ -362,10 +355,10 @@ class Causes:
     def _after_execution(
         self, exchange: RecordedExchange, parent: RecordedExchange
     ) -> RequestInitiator:
-        graph = self._module_graph(parent)
-        work = [self._work.get(each.url, CpuTime()) for each in graph]
-        since_ms = max(map(_finished_ms, graph))
-        since_ms += sum(each.parse_ms + each.execute_ms for each in work)
+        work = self._work.get(parent.url, CpuTime())
+        since_ms = _finished_ms(parent) + work.parse_ms + work.execute_ms
+        if parent.url in self._ran_us:
+            since_ms = self._ran_us[parent.url] / US_PER_MS
         return self._initiator(exchange, parent, TriggerEvent.EXECUTED, since_ms)
 
     def _at_offset(
@@ -522,7 +515,6 @@ class VisitReader:
         self._visit, self._exchanges = visit, loaded
         join_redirects(loaded)  # sets redirected_from, which the causes need
         self._kinds = {exchange.hop_id: kind_of(exchange)[0] for exchange in loaded}
-        self._work = work_of(map(task_of, visit.trace))
         self._documents = {
             exchange.hop_id: ReceivedDocument(exchange, visit.documents[exchange.number])
             for exchange in loaded
@@ -534,7 +526,10 @@ class VisitReader:
         )
         if self._document.hop_id not in self._documents:
             raise ChromiumError("the document is not HTML, or Chromium did not keep it")
-        causes = Causes(loaded, self._documents, self._work, visit.measured["waited"])
+        tasks = [task for task in map(task_of, visit.trace) if task is not None]
+        of_page = loaded[loaded.index(self._document) :]
+        self._work, ran_us = work_of(tasks, of_page), first_runs(tasks)
+        causes = Causes(loaded, self._documents, self._work, visit.measured["waited"], ran_us)
         self._causes = {exchange.hop_id: causes.of(exchange) for exchange in loaded[1:]}
         self._modules = causes.modules
         self._rectangles = painted_rectangles(visit.measured, visit.fonts)
@@ -556,6 +551,15 @@ class VisitReader:
             recording.times_ms["load_event"] = visit.onload_ms - start_ms
         if largest := visit.measured["largest"]:
             recording.times_ms["largest_paint"] = largest["at_ms"]
+        if painted_ms := visit.measured["paints"].get("first-contentful-paint"):
+            recording.times_ms["fcp"] = painted_ms
+        recording.paints = paints_of(
+            filter(None, map(paint_event, visit.trace)),
+            filter(None, map(task_of, visit.trace)),
+            self._exchanges[self._exchanges.index(self._document) :],
+            frame=self._document.frame_id,
+            hero=self._hero_url if largest and largest["url"] else "",
+        )
         for exchange in self._exchanges:
             cause = self._causes.get(exchange.hop_id)
             exchange.trigger = cause

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.importers.formats.devtools import NetworkEvents, RecordedExchange, join_redirects
 from h3sim.importers.formats.har import started_at
+from h3sim.importers.paints import paint_event, paints_of
 from h3sim.importers.recorded_request import SizeSource, kind_of, visible_rectangles
 from h3sim.importers.request_fields import without_fragment
 from h3sim.importers.source import Fields, JsonPart
@@ -30,6 +31,7 @@ from h3sim.schema import is_quantity
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from h3sim.importers.paints import PaintEvent
     from h3sim.importers.recorded_request import RecordedRequest, Recording
 
 
@@ -38,14 +40,18 @@ _EVALUATE_SCRIPT = "EvaluateScript"
 _PARSE_HTML = "ParseHTML"
 _TASK = "RunTask"
 _VISIBILITY = "IntersectionObserverController::computeIntersections"
+_COMPILE_MODULE, _EVALUATE_MODULE = "v8.compileModule", "v8.evaluateModule"
 _URL_KEYS_BY_TASK = {
     _PARSE_HTML: ("beginData", "url"),
     "ParseAuthorStyleSheet": ("data", "styleSheetUrl"),
     **dict.fromkeys(
-        ("v8.compile", "v8.compileModule", _EVALUATE_SCRIPT, "FunctionCall"), ("data", "url")
+        ("v8.compile", _COMPILE_MODULE, _EVALUATE_SCRIPT, _EVALUATE_MODULE, "FunctionCall"),
+        ("data", "url"),
     ),
 }
 """Names of tasks, with the key of the URL in each."""
+_INLINE_TASKS = ("v8.compile", _EVALUATE_SCRIPT)
+"""Tasks of an inline script, with the URL of its document."""
 _SCRIPT_TASKS = ("FunctionCall", _EVALUATE_SCRIPT)
 """Tasks in which a script runs."""
 _TIME_DECIMALS = 2
@@ -99,12 +105,21 @@ def task_of(event: dict[str, Any]) -> TraceTask | None:
     )
 
 
-def work_of(tasks: Iterable[TraceTask | None]) -> dict[str, CpuTime]:
+_PARSER_BLOCKING = ("blocking", "in_body_parser_blocking", "inbodyparserblocking")
+"""Chromium's names for requests of scripts that block the parser."""
+
+
+def work_of(
+    tasks: Iterable[TraceTask | None], requests: Sequence[RecordedRequest] = ()
+) -> dict[str, CpuTime]:
     """Return the CPU time per URL for parsing HTML, CSS and scripts, and executing scripts.
 
     Nested events count only once: a parser-blocking script counts for the script, not for the
-    document; an inline script for the document's execution. Callbacks of timers and events are not
-    counted, and neither are modules: the trace does not identify them.
+    document; an inline script for the document's execution, unless one of *requests*, the document
+    first, is for a script that blocked the parser before it: then for that script's, as a page does
+    not know where inline scripts are. The trace does not say which module an
+    evaluation belongs to: that is the first one compiled since the previous evaluation, as a graph
+    of modules runs at once. Callbacks of timers and events are not counted.
 
     >>> run = {"ph": "X", "name": "EvaluateScript", "pid": 1, "tid": 1, "ts": 0, "dur": 5000,
     ...        "args": {"data": {"url": "a.js"}}}
@@ -118,11 +133,22 @@ def work_of(tasks: Iterable[TraceTask | None]) -> dict[str, CpuTime]:
         if task is not None and task.name != "FunctionCall":
             threads[task.thread].append(task)
     work_by_url: dict[str, CpuTime] = {}
+    document = requests[0].url if requests else None
+    blocking_urls = {each.url for each in requests[1:] if each.blocking in _PARSER_BLOCKING}
     # In an order that does not depend on that of the events, as sums of floats do.
     for _, thread in sorted(threads.items()):
+        module = blocking = ""
         for task, self_us in _self_times(thread):
+            if task.name == _EVALUATE_SCRIPT and task.url in blocking_urls:
+                blocking = task.url
+            elif task.name in _INLINE_TASKS and task.url == document and blocking:
+                task = task._replace(url=blocking)
+            elif task.name == _COMPILE_MODULE:
+                module = module or task.url
+            elif task.name == _EVALUATE_MODULE:
+                task, module = task._replace(url=module), ""
             work = work_by_url.setdefault(task.url, CpuTime(started_us=task.start_us))
-            if task.name == _EVALUATE_SCRIPT:
+            if task.name in (_EVALUATE_SCRIPT, _EVALUATE_MODULE):
                 work.execute_ms += self_us / _US_PER_MS
             else:
                 work.parse_ms += self_us / _US_PER_MS
@@ -231,6 +257,7 @@ class ChromeTrace:
         """Times by thread: of its tasks, and of when it computed what is visible."""
         self._last_line: dict[str, int] = {}
         """Number of the last line that was parsed of each document, by URL."""
+        self._paint_events: list[PaintEvent] = []
         self._service_worker_threads: set[tuple[str, str]] = set()
 
     def add(self, part: JsonPart) -> None:
@@ -269,6 +296,8 @@ class ChromeTrace:
         last = _table_in(args, "endData").get("endLine")
         if isinstance(last, int) and "stackTrace" not in _table_in(args, "beginData"):
             self._last_line[url] = max(last, self._last_line.get(url, 0))
+        if (mark := paint_event(part.value)) is not None:
+            self._paint_events.append(mark)
 
     def _keep_event(self, fields: Fields, name: str, thread: tuple[str, str]) -> None:
         at_us = fields.number("ts")
@@ -293,10 +322,10 @@ class ChromeTrace:
             recording.begun_ms = begun.at_us / _US_PER_MS
             marks = [mark for mark in self._marks if begun.at_us <= mark.at_us < ended_us]
             exchanges = chosen
-            self._add_paints(exchanges, begun, marks)
+            self._add_paints(exchanges, begun, marks, ended_us)
         join_redirects(exchanges)
         self._set_reference_offsets(exchanges)
-        work = work_of(self._tasks)
+        work = work_of(self._tasks, exchanges)
         for exchange in exchanges:
             if exchange.url in work and kind_of(exchange)[0] in WORKED_ON:
                 work[exchange.url].add_to(exchange)
@@ -435,7 +464,11 @@ class ChromeTrace:
         return found
 
     def _add_paints(
-        self, exchanges: Sequence[RecordedExchange], begun: _Event, marks: Sequence[_Event]
+        self,
+        exchanges: Sequence[RecordedExchange],
+        begun: _Event,
+        marks: Sequence[_Event],
+        ended_us: float,
     ) -> None:
         """Add milestones, the largest element and the visible rectangles of images."""
         times_ms = self._recording.times_ms
@@ -450,6 +483,13 @@ class ChromeTrace:
         hero_url = None if largest is None else _largest_url(largest, of_page)
         if largest is not None:
             times_ms["largest_paint"] = (largest.at_us - begun.at_us) / _US_PER_MS
+        self._recording.paints = paints_of(
+            (each for each in self._paint_events if begun.at_us <= each.start_us < ended_us),
+            (each for each in self._tasks if begun.at_us <= each.start_us < ended_us),
+            exchanges,
+            frame=begun.frame,
+            hero=hero_url or "",
+        )
         viewport_px = _viewport_px(exchanges, of_page)
         rectangles = {} if viewport_px is None else _painted_rectangles(viewport_px, of_page)
         self._recording.viewport_px = viewport_px
