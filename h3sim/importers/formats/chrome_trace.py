@@ -290,14 +290,14 @@ class ChromeTrace:
             self._tasks.append(task)
             if name == _PARSE_HTML:
                 self._count_lines(task.url, _table_in(part.value, "args"))
+        if (mark := paint_event(part.value)) is not None:
+            self._paint_events.append(mark)
 
     def _count_lines(self, url: str, args: dict[str, Any]) -> None:
         """Note how far a document was parsed; what a script parses (`innerHTML`) has a stack."""
         last = _table_in(args, "endData").get("endLine")
         if isinstance(last, int) and "stackTrace" not in _table_in(args, "beginData"):
             self._last_line[url] = max(last, self._last_line.get(url, 0))
-        if (mark := paint_event(part.value)) is not None:
-            self._paint_events.append(mark)
 
     def _keep_event(self, fields: Fields, name: str, thread: tuple[str, str]) -> None:
         at_us = fields.number("ts")
