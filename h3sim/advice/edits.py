@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.browser.above_the_fold import guessed_images
-from h3sim.browser.clients import BrowserFamily, Feature, supports
+from h3sim.browser.capabilities import Hint, fetchpriority_hint, preload_hint
 from h3sim.browser.requests import is_lazy
 from h3sim.browser.unseen import is_never_seen
 from h3sim.load.run import resolve_scheme
@@ -59,18 +59,6 @@ _TAG_TEMPLATES = {
     Kind.DOCUMENT: '<iframe src="{0}" {1}></iframe>',
 }
 """Markup of a resource by its kind, with its address and an attribute."""
-
-
-_FEATURES = {
-    EARLY_HINTS: Feature.HINTED_PRELOAD,
-    "preload": Feature.PRELOAD,
-    "preload order": Feature.PRELOAD,
-    "preconnect": Feature.PRECONNECT,
-    "fetchpriority": Feature.FETCHPRIORITY,
-    "lazy": Feature.LAZY,
-    "not lazy": Feature.LAZY,
-}
-"""The feature that a kind of edits needs of the browser."""
 
 
 class Edit(NamedTuple):
@@ -529,8 +517,7 @@ _EDIT_SOURCES = (
 def edits_of(task: LoadTask) -> list[Edit]:
     """Return the edits that make sense for the page of *task*, at most 80.
 
-    None is tried that the browser of the scheme ignores (`h3sim.browser.clients`); without one it
-    is Chrome.
+    None is tried that the client of the scheme ignores (`Scheme.ignores`).
 
     >>> import h3sim
     >>> from h3sim.study.runner import LoadTask
@@ -541,14 +528,29 @@ def edits_of(task: LoadTask) -> list[Edit]:
     ['async', 'compression']
     """
     subject = _Subject(task)
-    client = task.spec.scheme.browser or BrowserFamily.CHROME
+    ignored = frozenset(task.spec.scheme.ignores)
     edits = itertools.chain(*(source(subject) for source in _EDIT_SOURCES))
-    heeded = (
-        edit
-        for edit in edits
-        if edit.kind not in _FEATURES or supports(client, _FEATURES[edit.kind])
-    )
+    heeded = (edit for edit in edits if ignored.isdisjoint(hints_in(edit, subject.page)))
     return list(itertools.islice(heeded, _MAX_EDITS))
+
+
+def hints_in(edit: Edit, page: Page) -> Iterator[Hint]:
+    """Yield the hints to the browser that an edit of *page* consists of."""
+    for touched in edit.touches:
+        id_ = touched.partition(" ")[-1]
+        resource = page.resources[page.index[id_]] if id_ in page.index else None
+        if edit.kind == EARLY_HINTS:
+            yield Hint.HINTED_PRELOAD
+        elif edit.kind == "preconnect":
+            yield Hint.PRECONNECT
+        elif resource is None:
+            continue
+        elif edit.kind.startswith("preload"):
+            yield preload_hint(resource)
+        elif edit.kind == "fetchpriority":
+            yield fetchpriority_hint(resource) or Hint.FETCHPRIORITY_LINK
+        elif edit.kind.endswith("lazy"):
+            yield Hint.LAZY_FRAME if resource.kind is Kind.DOCUMENT else Hint.LAZY_IMAGE
 
 
 def pair(one: Edit, other: Edit) -> Edit | None:
