@@ -48,7 +48,7 @@ SECTIONS = {
         *("docs/how-to", "docs/hints", "docs/teaching"),
         *("docs/install", "docs/importing", "docs/recording", "docs/studies"),
         *("docs/testing-schedulers", "docs/scheduler-in-ci"),
-        "docs/conformance-protocol",
+        *("docs/conformance-protocol", "docs/priority-vectors"),
         *("docs/processes", "docs/figures", "docs/releasing"),
         *("CONTRIBUTING", "SECURITY", "CODE_OF_CONDUCT"),
     ),
