@@ -23,6 +23,7 @@ from h3sim.values.text import plural
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from h3sim.schemes import Scheme
     from h3sim.study.runner import LoadTask
 
 
@@ -31,7 +32,7 @@ EARLY_HINTS = "early hints"
 _MAX_EDITS = 80
 """Edits of a page that are tried, at most: each costs loads."""
 _SERVER_ACTIONS = {
-    "chrome-eps": "send by the priorities that Chrome asks for",
+    "chrome-eps": "send by the priorities that the browser asks for",
     "fifo": "send responses one after the other",
     "rr": "send all responses at once, in turns",
 }
@@ -482,9 +483,17 @@ def _server_edits(subject: _Subject) -> Iterator[Edit]:
 
 
 def _scheme_change(name: str) -> Callable[[LoadTask], LoadTask]:
-    """Return the change of a task to another scheme."""
-    scheme = resolve_scheme(name)
-    return lambda task: task._replace(spec=task.spec.with_scheme(scheme))
+    """Return the change of a task to the server of another scheme; the browser stays."""
+
+    def change(task: LoadTask) -> LoadTask:
+        now = task.spec.scheme
+        client, before, _ = now.name.partition(" before ")
+        follows = before and name == "chrome-eps"
+        scheme = resolve_scheme(f"{client} before rfc9218" if follows else name)
+        scheme = replace(scheme, tight_mode=now.tight_mode, ignores=now.ignores)
+        return task._replace(spec=task.spec.with_scheme(scheme))
+
+    return change
 
 
 def _priority_edit(group: Sequence[Resource], urgency: int) -> Edit:
@@ -514,10 +523,10 @@ _EDIT_SOURCES = (
 """Functions that yield the edits of a page, in the order in which they are tried."""
 
 
-def edits_of(task: LoadTask) -> list[Edit]:
+def edits_of(task: LoadTask, schemes: Sequence[Scheme] = ()) -> list[Edit]:
     """Return the edits that make sense for the page of *task*, at most 80.
 
-    None is tried that the client of the scheme ignores (`Scheme.ignores`).
+    None is tried that the client of its scheme ignores (`Scheme.ignores`), or all of *schemes*.
 
     >>> import h3sim
     >>> from h3sim.study.runner import LoadTask
@@ -528,7 +537,9 @@ def edits_of(task: LoadTask) -> list[Edit]:
     ['async', 'compression']
     """
     subject = _Subject(task)
-    ignored = frozenset(task.spec.scheme.ignores)
+    ignored = frozenset.intersection(
+        *(frozenset(each.ignores) for each in schemes or [task.spec.scheme])
+    )
     edits = itertools.chain(*(source(subject) for source in _EDIT_SOURCES))
     heeded = (edit for edit in edits if ignored.isdisjoint(hints_in(edit, subject.page)))
     return list(itertools.islice(heeded, _MAX_EDITS))
