@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from h3sim.load import Load
     from h3sim.load.load_config import LoadConfig
     from h3sim.page import Page
+    from h3sim.schemes import Scheme
     from h3sim.study.study_keywords import StudyKeywords
     from h3sim.transport import Network
 
@@ -550,28 +551,17 @@ def hints(
     """
     if config is None:
         options = {"browser": BrowserMode.PARSE.value, **options}
-    arguments: dict[str, object] = {"metric": metric, "n_seeds": n_seeds, "confidence": confidence}
-    arguments |= {"network_within": network_within, "first_result": first_result}
-    checked = _check(arguments)
+    given = {"metric": metric, "n_seeds": n_seeds, "confidence": confidence}
+    checked = _check(given | {"network_within": network_within, "first_result": first_result})
     _check_networks(networks)
     execution, base_config = read_options(hints, options, config)
     subject, _ = subject_of(page)
-    if clients is not None and (scheme is not None or client is not None):
-        raise InputError.at("clients", "does not go with scheme= or client=")
-    mixture = {None: 1.0} if clients is None else check_shares(clients)
-    schemes = [
-        scheme_or_pair(scheme, name or client, server, default="chrome-eps") for name in mixture
-    ]
+    shares = _client_shares(clients, scheme, client)
+    of_client = partial(scheme_or_pair, scheme, server=server, default="chrome-eps")
+    schemes = [of_client(name or client) for name in shares]
     configs = _network_configs(subject, base_config, _user_networks(networks, n_seeds))
-    resolved = cache(partial(resolve, subject))  # several users share a network
     within = _network_within(checked["network_within"], subject, configs)
-    client_of_user = _by_shares([*mixture.values()], n_seeds)
-    # Clients have the networks in turn, each from the first one on.
-    specs = [
-        resolved(schemes[index], configs[client_of_user[:n].count(index) % len(configs)])
-        for n, index in enumerate(client_of_user)
-    ]
-    first_task, *users = map(partial(_user_task, specs, within), range(1 + n_seeds))
+    (first_task, *users), names = _user_tasks(subject, shares, schemes, configs, within, n_seeds)
     tried = edits_of(first_task, schemes) if edits is None else list(edits)
     with LoadRunner(execution, _measure_metrics) as runner:
         runner.expect(1 + len(tried) + (1 + _MAX_HELPFUL) * n_seeds)
@@ -584,10 +574,8 @@ def hints(
         unedited, trials = _run_trials(runner, users, candidates)
         early_hints = _best_early_hints(first_trials, ranking)
         think_times = _try_think_times(runner, first_task, early_hints, ranking)
-    rows, effects = _judge(trials, unedited, ranking, 1 - confidence)
-    if clients is not None:
-        names = [[*clients][index] for index in client_of_user]
-        rows = [_with_harmed(row, trials, unedited, ranking, names) for row in rows]
+    judged, effects = _judge(trials, unedited, ranking, 1 - confidence)
+    rows = [_with_harmed(row, trials, unedited, ranking, names) for row in judged]
     return Hints(
         rows=Rows(HintRow, rows),
         effects=Rows(EffectRow, effects),
@@ -679,13 +667,14 @@ def _with_harmed(
     trials: Sequence[_Trial],
     before: _MetricValues,
     ranking: str,
-    client_of_user: Sequence[str],
+    client_of_user: Sequence[str | None],
 ) -> HintRow:
     """Return *row* with the clients that the edit harms; the verdict is mixed if it helps."""
     (trial,) = (each for each in trials if each.edit.text == row.edit)
     by_client: dict[str, list[float]] = {}
     for name, log_ratio in zip(client_of_user, trial.log_ratios(before, ranking), strict=True):
-        by_client.setdefault(name, []).append(log_ratio)
+        if name is not None:
+            by_client.setdefault(name, []).append(log_ratio)
     means = {name: statistics.fmean(logs) for name, logs in by_client.items()}
     harmed = {name: mean for name, mean in means.items() if mean > _MIN_SURE_CHANGE}
     if not harmed:
@@ -697,19 +686,44 @@ def _with_harmed(
     return row._replace(harmed=", ".join(harmed), verdict=verdict, sentence=sentence)
 
 
-def check_shares(clients: Mapping[str, float]) -> dict[str, float]:
-    """Return the shares of clients, of 1 in all.
+def _client_shares(
+    clients: Mapping[str, float] | None, scheme: object, client: object
+) -> dict[str | None, float]:
+    """Return the shares of clients, of 1 in all; None is the only one of a scheme.
 
-    Raises:
-        InputError: if there is none, or a share is not positive.
-
-    >>> check_shares({"chrome": 65, "safari": 35})
+    >>> _client_shares({"chrome": 65, "safari": 35}, None, None)
     {'chrome': 0.65, 'safari': 0.35}
     """
+    if clients is None:
+        return {None: 1.0}
+    if scheme is not None or client is not None:
+        raise InputError.at("clients", "does not go with scheme= or client=")
     if not clients or not all(share > 0 for share in clients.values()):
         raise InputError.at("clients", "must be clients with positive shares")
     total = math.fsum(clients.values())
     return {name: share / total for name, share in clients.items()}
+
+
+def _user_tasks(
+    page: Page,
+    shares: Mapping[str | None, float],
+    schemes: Sequence[Scheme],
+    configs: Sequence[LoadConfig],
+    within: float,
+    n_seeds: int,
+) -> tuple[list[LoadTask], list[str | None]]:
+    """Return the loads of user 0 and of the others, and the clients of the latter.
+
+    The users of a client have the networks in turn.
+    """
+    resolved = cache(partial(resolve, page))  # several users share a network
+    indices = _by_shares([*shares.values()], n_seeds)
+    specs = [
+        resolved(schemes[index], configs[indices[:n].count(index) % len(configs)])
+        for n, index in enumerate(indices)
+    ]
+    tasks = [_user_task(specs, within, n) for n in range(1 + n_seeds)]
+    return tasks, [[*shares][index] for index in indices]
 
 
 _VERDICT_ORDER = {HELPS: 0, TRADES: 1, NO_EFFECT: 2, HARMS: 3}
