@@ -64,6 +64,7 @@ SECTIONS = {
             "docs/validation",
             "docs/findings",
             "docs/results",
+            "docs/client-server",
             "docs/artifact",
             "validation/data/README",
         ),
