@@ -227,6 +227,10 @@ formats: $(READY) ## write the published schemas of all formats anew, from their
 docs-tables: $(READY) ## write the tables of the documentation that say what is declared
 	$(BIN)/python -m tools.docs_tables
 
+.PHONY: client-server
+client-server: $(DEV) ## write docs/client-server.md: browsers before servers, over 19 pages (minutes)
+	$(BIN)/python -m tools.client_server
+
 .PHONY: options
 options: $(READY) ## write the types of keyword arguments anew, from the declarations of options
 	$(BIN)/python -m tools.option_types

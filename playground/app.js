@@ -2,7 +2,7 @@
 
 import { delaysOf, lastOf, rowOf } from "./delays.js";
 import { LESSON } from "./lesson.js";
-import { CHOICES, DEFAULTS, LIMITS, OWN_PAGE, STEPS, UNITS, fragmentOf, nearest, requestOf, stateOf } from "./state.js";
+import { BEFORE, CHOICES, DEFAULTS, LIMITS, OWN_PAGE, STEPS, UNITS, fragmentOf, inOrder, nearest, requestOf, stateOf } from "./state.js";
 import { darkness, drawAxis, drawCurves, drawGhost, drawLane, drawLineSample, drawSample, lookOf, milliseconds, resourceAt, timeToX, xToTime } from "./strips.js";
 import { element, fillFigures, fillResources, shortened, shown } from "./tables.js";
 
@@ -358,7 +358,7 @@ function makeControls() {
     const seed = Math.min(999999, Math.max(0, Math.round(Number($("seed").value)) || 0));
     set({ seed });
   });
-  $("schemes").append(...schemeGroups());
+  $("schemes").append(pairChooser(), ...schemeGroups());
   $("file").addEventListener("change", () => takeFile($("file").files[0]));
   $("which").addEventListener("change", showResources);
   $("timeline").addEventListener("pointermove", moveCursor);
@@ -401,6 +401,27 @@ function pageOption(page) {
   return element("option", { value: page.name }, `${page.name} (${size})`);
 }
 
+// Any client before any server: its box is there as long as it is chosen.
+function pairChooser() {
+  const half = (id, names) =>
+    element("select", { id }, ...names.map((name) => element("option", { value: name }, name)));
+  const button = element("button", { type: "button", id: "add-pair" }, "Add");
+  button.addEventListener("click", () => {
+    const name = `${$("client").value}${BEFORE}${$("server").value}`;
+    set({ schemes: inOrder([...state.schemes, name], catalogue) });
+  });
+  return element(
+    "div",
+    { id: "pairs" },
+    element("label", { for: "client" }, "Client"),
+    half("client", catalogue.clients),
+    element("label", { for: "server" }, "Server"),
+    half("server", catalogue.servers),
+    button,
+    element("div", { id: "chosen-pairs" }),
+  );
+}
+
 function schemeGroups() {
   const groups = [...new Set(catalogue.schemes.map((scheme) => scheme.group))];
   return groups.map((group, index) =>
@@ -417,8 +438,7 @@ function schemeBox({ name, title }) {
   const box = element("input", { type: "checkbox", value: name });
   box.addEventListener("change", () => {
     const chosen = box.checked ? [...state.schemes, name] : state.schemes.filter((each) => each !== name);
-    const order = catalogue.schemes.map((scheme) => scheme.name);
-    set({ schemes: order.filter((each) => chosen.includes(each)) });
+    set({ schemes: inOrder(chosen, catalogue) });
   });
   return element("label", {}, box, element("span", {}, name, " ", element("small", {}, title)));
 }
@@ -444,9 +464,11 @@ async function showState() {
     $(`${key}-value`).textContent = text;
   }
   $("seed").value = String(state.seed);
+  const pairs = state.schemes.filter((name) => name.includes(BEFORE));
+  $("chosen-pairs").replaceChildren(...pairs.map((name) => schemeBox({ name, title: "" })));
   for (const box of $("schemes").querySelectorAll("input")) {
     box.checked = state.schemes.includes(box.value);
-    if (box.checked) box.closest("details").open = true;
+    if (box.checked && box.closest("details")) box.closest("details").open = true;
   }
   showLesson();
   const { text, isWhole } = await fragmentOf(state);

@@ -39,6 +39,8 @@ export const DEFAULTS = Object.freeze({
   lecture: 0,
 });
 export const OWN_PAGE = "own page";
+// In the name of a scheme that is a client before a server; links have "~" for it.
+export const BEFORE = " before ";
 const MAX_SEED = 999999;
 const MAX_LESSON = 5;
 const MAX_LINK = 30000;
@@ -76,7 +78,7 @@ export function nearest(steps, value) {
 export async function fragmentOf(state) {
   const fields = new URLSearchParams();
   for (const [key, value] of Object.entries(DEFAULTS)) {
-    if (key === "schemes") fields.set(key, state.schemes.join(" "));
+    if (key === "schemes") fields.set(key, state.schemes.map((name) => name.replace(BEFORE, "~")).join(" "));
     else if (key === "page" && state.document === undefined) fields.set(key, state.page);
     else if (key !== "page" && state[key] !== value) fields.set(key, String(state[key]));
   }
@@ -129,10 +131,18 @@ function takenIf(isGood, state, key, value) {
 }
 
 function takenSchemes(state, value, catalogue) {
-  const names = value.split(" ").filter((name) => name !== "");
-  const known = catalogue.schemes.map((scheme) => scheme.name).filter((name) => names.includes(name));
-  state.schemes = known;
-  return known.length === new Set(names).size;
+  const names = value.split(" ").filter((name) => name !== "").map((name) => name.replace("~", BEFORE));
+  state.schemes = inOrder(names, catalogue);
+  return state.schemes.length === new Set(names).size;
+}
+
+// Of those names the schemes that there are, in the order of the catalogue, and then the pairs.
+export function inOrder(names, catalogue) {
+  const pairs = [...new Set(names)].filter((name) => {
+    const [client, server] = name.split(BEFORE);
+    return (catalogue.clients ?? []).includes(client) && (catalogue.servers ?? []).includes(server);
+  });
+  return [...catalogue.schemes.map((scheme) => scheme.name).filter((name) => names.includes(name)), ...pairs];
 }
 
 async function takenPage(state, value) {

@@ -181,6 +181,7 @@ _TABLES: dict[str, Callable[[], Iterator[Row]]] = {
     "format-versions": _format_versions,
     "store-columns": _stores,
     "findings-keys": lambda: _nested(FindingsFile),
+    "capabilities": halves.capabilities,
     "pairs": halves.pairs,
     "client-keys": lambda: _settings(Client),
     "signal-keys": lambda: _settings(SignalTable),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import h3sim
 from h3sim import catalog
+from h3sim.browser.capabilities import Ability, Hint
 from h3sim.schema.fields import write_table
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from h3sim.schemes import Client, Rule, Server, SignalClass, SignalTable
 
-__all__ = ["clients", "pairs", "servers"]
+__all__ = ["capabilities", "clients", "pairs", "servers"]
 
 _FLAGS = {
     ("in_head", True): "in the head",
@@ -32,6 +33,18 @@ _FLAGS = {
 }
 _SIGNALS = {"eps": "RFC 9218", "tree": "RFC 7540", "buckets": "bucket", "strict": "strict priority"}
 _DESCRIBED = ("name", "title", "version", "date", "source", "notes", "caveat")
+
+
+def capabilities() -> Iterator[tuple[str, ...]]:
+    """Yield a row for each feature of browsers: since which version each of them has it."""
+    shown = [client for client in catalog.list_clients() if client.capabilities]
+    own = [client for client in shown if not client.like and client.name != "curl"]
+    yield "feature", *(f"{client.name} {client.version}" for client in own), "sources"
+    for feature in (*Hint, *Ability):
+        rows = [row for client in own for row in client.capabilities if row.name == feature.value]
+        sources = dict.fromkeys(f"{row.source}, {row.date}" for row in rows)
+        cells = (row.value or (f"since {row.since}" if row.since else "no") for row in rows)
+        yield feature.value, *cells, "; ".join(sources)
 
 
 def clients() -> str:
@@ -81,9 +94,18 @@ def _described(half: str, value: Client | Server) -> Iterator[str]:
 
 def _client(client: Client) -> Iterator[str]:
     yield from _described("client", client)
+    ignored = ", ".join(f"`{hint.value}`" for hint in Hint if not client.has(hint))
+    if ignored and client.capabilities[0].since:
+        yield f"It ignores {ignored}.\n"
+    has_own_rules = "rules" in tomllib.loads(catalog.text_of("client", client.name))
+    if client.like:
+        what = "capabilities" if has_own_rules or not client.rules else "capabilities and rules"
+        yield f"Its {what} are those of {_link('client', client.like)}, as of its version.\n"
     for key, table in client.tables.items():
         yield from _about_table(key, table)
-    if client.rules:
+    if client.tables and not has_own_rules:
+        yield from _classes(client)
+    elif client.rules:
         heads = [_SIGNALS[key] for key in client.tables]
         yield f"| resource | class | {' | '.join(heads)} |"
         yield f"|{'---|' * (2 + len(heads))}"
@@ -95,6 +117,16 @@ def _client(client: Client) -> Iterator[str]:
         windows = ", ".join(f"`{key} = {value}`" for key, value in stated)
         yield f"[Flow control of HTTP/2](networks.md#http2s-flow-control): {windows}.\n"
     yield f"Source: {client.source}.\n"
+
+
+def _classes(client: Client) -> Iterator[str]:
+    """Yield the signals of each class alone, as the rules are those of another client."""
+    heads = [_SIGNALS[key] for key in client.tables]
+    yield f"| class | {' | '.join(heads)} |"
+    yield f"|{'---|' * (1 + len(heads))}"
+    for name in dict.fromkeys([*(rule.class_name for rule in client.rules), client.otherwise]):
+        yield _row(client, "", name).removeprefix("|  ")
+    yield ""
 
 
 def _about_table(key: str, table: SignalTable) -> Iterator[str]:

@@ -143,7 +143,7 @@ def first_requests() -> list[str]:
 
 
 def catalogue() -> dict[str, Any]:
-    """Return what the page offers before Python runs: pages and schemes.
+    """Return what the page offers before Python runs: pages, schemes, clients and servers.
 
     It is written when the site is built: listing the pages would take seconds in a browser.
     """
@@ -157,6 +157,8 @@ def catalogue() -> dict[str, Any]:
             {"name": scheme.name, "title": scheme.title, "group": _group_of(scheme.name)}
             for scheme in h3sim.list_schemes()
         ],
+        "clients": [client.name for client in catalog.list_clients()],
+        "servers": [server.name for server in catalog.list_servers()],
     }
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.browser.above_the_fold import guessed_images
-from h3sim.browser.clients import BrowserFamily, Feature, supports
+from h3sim.browser.capabilities import Hint, fetchpriority_hint, preload_hint
 from h3sim.browser.requests import is_lazy
 from h3sim.browser.unseen import is_never_seen
 from h3sim.load.run import resolve_scheme
@@ -23,6 +23,7 @@ from h3sim.values.text import plural
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from h3sim.schemes import Scheme
     from h3sim.study.runner import LoadTask
 
 
@@ -31,7 +32,7 @@ EARLY_HINTS = "early hints"
 _MAX_EDITS = 80
 """Edits of a page that are tried, at most: each costs loads."""
 _SERVER_ACTIONS = {
-    "chrome-eps": "send by the priorities that Chrome asks for",
+    "chrome-eps": "send by the priorities that the browser asks for",
     "fifo": "send responses one after the other",
     "rr": "send all responses at once, in turns",
 }
@@ -59,18 +60,6 @@ _TAG_TEMPLATES = {
     Kind.DOCUMENT: '<iframe src="{0}" {1}></iframe>',
 }
 """Markup of a resource by its kind, with its address and an attribute."""
-
-
-_FEATURES = {
-    EARLY_HINTS: Feature.HINTED_PRELOAD,
-    "preload": Feature.PRELOAD,
-    "preload order": Feature.PRELOAD,
-    "preconnect": Feature.PRECONNECT,
-    "fetchpriority": Feature.FETCHPRIORITY,
-    "lazy": Feature.LAZY,
-    "not lazy": Feature.LAZY,
-}
-"""The feature that a kind of edits needs of the browser."""
 
 
 class Edit(NamedTuple):
@@ -494,9 +483,17 @@ def _server_edits(subject: _Subject) -> Iterator[Edit]:
 
 
 def _scheme_change(name: str) -> Callable[[LoadTask], LoadTask]:
-    """Return the change of a task to another scheme."""
-    scheme = resolve_scheme(name)
-    return lambda task: task._replace(spec=task.spec.with_scheme(scheme))
+    """Return the change of a task to the server of another scheme; the browser stays."""
+
+    def change(task: LoadTask) -> LoadTask:
+        now = task.spec.scheme
+        client, before, _ = now.name.partition(" before ")
+        follows = before and name == "chrome-eps"
+        scheme = resolve_scheme(f"{client} before rfc9218" if follows else name)
+        scheme = replace(scheme, tight_mode=now.tight_mode, ignores=now.ignores)
+        return task._replace(spec=task.spec.with_scheme(scheme))
+
+    return change
 
 
 def _priority_edit(group: Sequence[Resource], urgency: int) -> Edit:
@@ -526,11 +523,10 @@ _EDIT_SOURCES = (
 """Functions that yield the edits of a page, in the order in which they are tried."""
 
 
-def edits_of(task: LoadTask) -> list[Edit]:
+def edits_of(task: LoadTask, schemes: Sequence[Scheme] = ()) -> list[Edit]:
     """Return the edits that make sense for the page of *task*, at most 80.
 
-    None is tried that the browser of the scheme ignores (`h3sim.browser.clients`); without one it
-    is Chrome.
+    None is tried that the client of its scheme ignores (`Scheme.ignores`), or all of *schemes*.
 
     >>> import h3sim
     >>> from h3sim.study.runner import LoadTask
@@ -541,14 +537,31 @@ def edits_of(task: LoadTask) -> list[Edit]:
     ['async', 'compression']
     """
     subject = _Subject(task)
-    client = task.spec.scheme.browser or BrowserFamily.CHROME
-    edits = itertools.chain(*(source(subject) for source in _EDIT_SOURCES))
-    heeded = (
-        edit
-        for edit in edits
-        if edit.kind not in _FEATURES or supports(client, _FEATURES[edit.kind])
+    ignored = frozenset.intersection(
+        *(frozenset(each.ignores) for each in schemes or [task.spec.scheme])
     )
+    edits = itertools.chain(*(source(subject) for source in _EDIT_SOURCES))
+    heeded = (edit for edit in edits if ignored.isdisjoint(hints_in(edit, subject.page)))
     return list(itertools.islice(heeded, _MAX_EDITS))
+
+
+def hints_in(edit: Edit, page: Page) -> Iterator[Hint]:
+    """Yield the hints to the browser that an edit of *page* consists of."""
+    for touched in edit.touches:
+        id_ = touched.partition(" ")[-1]
+        resource = page.resources[page.index[id_]] if id_ in page.index else None
+        if edit.kind == EARLY_HINTS:
+            yield Hint.HINTED_PRELOAD
+        elif edit.kind == "preconnect":
+            yield Hint.PRECONNECT
+        elif resource is None:
+            continue
+        elif edit.kind.startswith("preload"):
+            yield preload_hint(resource)
+        elif edit.kind == "fetchpriority":
+            yield fetchpriority_hint(resource) or Hint.FETCHPRIORITY_LINK
+        elif edit.kind.endswith("lazy"):
+            yield Hint.LAZY_FRAME if resource.kind is Kind.DOCUMENT else Hint.LAZY_IMAGE
 
 
 def pair(one: Edit, other: Edit) -> Edit | None:

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from h3sim.load import Load
     from h3sim.load.load_config import LoadConfig
     from h3sim.page import Page
+    from h3sim.schemes import Scheme
     from h3sim.study.study_keywords import StudyKeywords
     from h3sim.transport import Network
 
@@ -89,7 +90,10 @@ _THINK_TIMES_MS = (0, 50, 100, 200, 400, 800)
 
 
 class HintRow(NamedTuple):
-    """Edit with its verdict, in the order of sure gains; *ratio* and its ends are of the metric."""
+    """Edit with its verdict, in the order of sure gains; *ratio* and its ends are of the metric.
+
+    *harmed* names the clients of a mixture whose users the edit makes slower in the mean.
+    """
 
     edit: str
     kind: str
@@ -99,6 +103,7 @@ class HintRow(NamedTuple):
     ratio: float
     low: float
     high: float
+    harmed: str = ""
 
 
 class ThinkTimeRow(NamedTuple):
@@ -424,23 +429,26 @@ def _run_trials(
 
 
 def _with_edit(users: Sequence[LoadTask], edit: Edit) -> Iterator[LoadTask]:
-    """Return the loads of the users with an edit; they have one page, which is edited once."""
-    user, *_ = users
-    edited = edit.change(user)
-    changes = {
-        entry.name: value
-        for entry in fields(user.spec)
-        if (value := getattr(edited.spec, entry.name)) is not getattr(user.spec, entry.name)
-    }
-    return (task._replace(spec=replace(task.spec, **changes)) for task in users)
+    """Yield the loads of the users with an edit; their page is edited once per client."""
+    changes: dict[str, dict[str, Any]] = {}
+    for user in users:
+        name = user.spec.scheme.name
+        if name not in changes:
+            edited = edit.change(user)
+            changes[name] = {
+                entry.name: value
+                for entry in fields(user.spec)
+                if (value := getattr(edited.spec, entry.name)) is not getattr(user.spec, entry.name)
+            }
+        yield user._replace(spec=replace(user.spec, **changes[name]))
 
 
 def _user_task(specs: Sequence[LoadSpec], within: float, n: int) -> LoadTask:
-    """Return the load of user *n*: one of *specs* in turn, its RTT and rate drawn by the seed.
+    """Return the load of user *n*: the spec of that user, its RTT and rate drawn by the seed.
 
     User 0, whose loads are not compared, has the network of user 1 as it is, without a draw.
     """
-    spec = specs[max(0, n - 1) % len(specs)]
+    spec = specs[max(0, n - 1)]
     spec = replace(spec, seed=spec.seed + n)
     is_drawn = n > 0 and within > 1
     return LoadTask(with_drawn_network(spec, within) if is_drawn else spec)
@@ -469,16 +477,24 @@ def _user_networks(
     ['b', 'a', 'b', 'b']
     """
     shares = [each for each in networks if isinstance(each, NetworkShare)]
-    of_users: list[str | Network] = [each for each in networks if isinstance(each, str)]
     if not shares:
-        return of_users
+        return [each for each in networks if isinstance(each, str)]
+    return [shares[n].network for n in _by_shares([each.share for each in shares], n_seeds)]
+
+
+def _by_shares(shares: Sequence[float], n_users: int) -> list[int]:
+    """Return the index of a share for each user, as near to the shares as so many allow.
+
+    >>> _by_shares([0.65, 0.25, 0.1], 8)
+    [0, 1, 0, 0, 2, 0, 1, 0]
+    """
     counts = [0] * len(shares)
-    for n_users in range(1, n_seeds + 1):
-        # The network that is furthest behind its share is next; of equals, the first.
-        behind = [each.share * n_users - n for each, n in zip(shares, counts, strict=True)]
-        index = behind.index(max(behind))
-        counts[index] += 1
-        of_users.append(shares[index].network)
+    of_users = []
+    for n in range(1, n_users + 1):
+        # The one that is furthest behind its share is next; of equals, the first.
+        behind = [share * n - count for share, count in zip(shares, counts, strict=True)]
+        of_users.append(behind.index(max(behind)))
+        counts[of_users[-1]] += 1
     return of_users
 
 
@@ -504,6 +520,7 @@ def hints(
     scheme: SchemeLike | None = None,
     client: catalog.HalfLike | None = None,
     server: catalog.HalfLike | None = None,
+    clients: Mapping[str, float] | None = None,
     metric: str = "lcp",
     networks: Sequence[str] | Sequence[NetworkShare] = (),
     network_within: float | None = None,
@@ -517,8 +534,9 @@ def hints(
 ) -> Hints:
     """Return the edits of *page*, a page or a recording, that help, and those that harm.
 
-    The *scheme* is "chrome-eps", or a *client* before a *server*; the browser computes each load
-    (`browser="parse"`). Each seed is a user. Users have *networks* in turn (default: that of
+    The *scheme* is "chrome-eps", or a *client* before a *server*, or *clients* by their shares: an
+    edit is then judged by all users, and names the clients that it harms. The browser computes each
+    load (`browser="parse"`). Each seed is a user. Users have *networks* in turn (default: that of
     *config*, or of the recording), or by the shares of `read_crux`, with RTT and rate multiplied by
     1 / *network_within* to *network_within* (default: 2, or as far as estimates are apart). Edits,
     by default `edits_of`, are ranked by the sure gain in *metric*, or in FCP if the page lacks it.
@@ -533,19 +551,18 @@ def hints(
     """
     if config is None:
         options = {"browser": BrowserMode.PARSE.value, **options}
-    arguments: dict[str, object] = {"metric": metric, "n_seeds": n_seeds, "confidence": confidence}
-    arguments |= {"network_within": network_within, "first_result": first_result}
-    checked = _check(arguments)
+    given = {"metric": metric, "n_seeds": n_seeds, "confidence": confidence}
+    checked = _check(given | {"network_within": network_within, "first_result": first_result})
     _check_networks(networks)
     execution, base_config = read_options(hints, options, config)
     subject, _ = subject_of(page)
-    base_scheme = scheme_or_pair(scheme, client, server, default="chrome-eps")
+    shares = _client_shares(clients, scheme, client)
+    of_client = partial(scheme_or_pair, scheme, server=server, default="chrome-eps")
+    schemes = [of_client(name or client) for name in shares]
     configs = _network_configs(subject, base_config, _user_networks(networks, n_seeds))
-    resolved = cache(partial(resolve, subject, base_scheme))  # several users share a network
     within = _network_within(checked["network_within"], subject, configs)
-    user_task = partial(_user_task, [*map(resolved, configs)], within)
-    first_task, *users = map(user_task, range(1 + n_seeds))
-    tried = edits_of(first_task) if edits is None else list(edits)
+    (first_task, *users), names = _user_tasks(subject, shares, schemes, configs, within, n_seeds)
+    tried = edits_of(first_task, schemes) if edits is None else list(edits)
     with LoadRunner(execution, _measure_metrics) as runner:
         runner.expect(1 + len(tried) + (1 + _MAX_HELPFUL) * n_seeds)
         first_load, first_trials = _run_first_trials(runner, first_task, tried)
@@ -557,7 +574,8 @@ def hints(
         unedited, trials = _run_trials(runner, users, candidates)
         early_hints = _best_early_hints(first_trials, ranking)
         think_times = _try_think_times(runner, first_task, early_hints, ranking)
-    rows, effects = _judge(trials, unedited, ranking, 1 - confidence)
+    judged, effects = _judge(trials, unedited, ranking, 1 - confidence)
+    rows = [_with_harmed(row, trials, unedited, ranking, names) for row in judged]
     return Hints(
         rows=Rows(HintRow, rows),
         effects=Rows(EffectRow, effects),
@@ -642,6 +660,70 @@ def _judge(
     rows.sort(key=lambda row: (_VERDICT_ORDER[row.verdict], row.high))
     texts = {row.edit for row in rows}
     return rows, [row for row in effects if row.edit in texts]
+
+
+def _with_harmed(
+    row: HintRow,
+    trials: Sequence[_Trial],
+    before: _MetricValues,
+    ranking: str,
+    client_of_user: Sequence[str | None],
+) -> HintRow:
+    """Return *row* with the clients that the edit harms; the verdict is mixed if it helps."""
+    (trial,) = (each for each in trials if each.edit.text == row.edit)
+    by_client: dict[str, list[float]] = {}
+    for name, log_ratio in zip(client_of_user, trial.log_ratios(before, ranking), strict=True):
+        if name is not None:
+            by_client.setdefault(name, []).append(log_ratio)
+    means = {name: statistics.fmean(logs) for name, logs in by_client.items()}
+    harmed = {name: mean for name, mean in means.items() if mean > _MIN_SURE_CHANGE}
+    if not harmed:
+        return row
+    listed = ", ".join(f"{name} {100 * math.expm1(mean):+.0f} %" for name, mean in harmed.items())
+    title = _METRIC_TITLES[ranking]
+    verdict = TRADES if row.verdict == HELPS else row.verdict
+    sentence = f"{row.sentence}; harms {title} of {listed}"
+    return row._replace(harmed=", ".join(harmed), verdict=verdict, sentence=sentence)
+
+
+def _client_shares(
+    clients: Mapping[str, float] | None, scheme: object, client: object
+) -> dict[str | None, float]:
+    """Return the shares of clients, of 1 in all; None is the only one of a scheme.
+
+    >>> _client_shares({"chrome": 65, "safari": 35}, None, None)
+    {'chrome': 0.65, 'safari': 0.35}
+    """
+    if clients is None:
+        return {None: 1.0}
+    if scheme is not None or client is not None:
+        raise InputError.at("clients", "does not go with scheme= or client=")
+    if not clients or not all(share > 0 for share in clients.values()):
+        raise InputError.at("clients", "must be clients with positive shares")
+    total = math.fsum(clients.values())
+    return {name: share / total for name, share in clients.items()}
+
+
+def _user_tasks(
+    page: Page,
+    shares: Mapping[str | None, float],
+    schemes: Sequence[Scheme],
+    configs: Sequence[LoadConfig],
+    within: float,
+    n_seeds: int,
+) -> tuple[list[LoadTask], list[str | None]]:
+    """Return the loads of user 0 and of the others, and the clients of the latter.
+
+    The users of a client have the networks in turn.
+    """
+    resolved = cache(partial(resolve, page))  # several users share a network
+    indices = _by_shares([*shares.values()], n_seeds)
+    specs = [
+        resolved(schemes[index], configs[indices[:n].count(index) % len(configs)])
+        for n, index in enumerate(indices)
+    ]
+    tasks = [_user_task(specs, within, n) for n in range(1 + n_seeds)]
+    return tasks, [[*shares][index] for index in indices]
 
 
 _VERDICT_ORDER = {HELPS: 0, TRADES: 1, NO_EFFECT: 2, HARMS: 3}

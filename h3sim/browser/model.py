@@ -28,6 +28,8 @@ class TightMode(enum.Enum):
     OFF = "off"
     CHROME_95 = "chrome-95"
     CHROME_118 = "chrome-118"
+    FIREFOX = "firefox"
+    """Tailing: trackers wait until others are done (`h3sim.browser.tailing`)."""
     SAFARI = "safari"
 
 
@@ -86,8 +88,8 @@ class BrowserModel:
         default=None,
         metadata=declare(
             Choice(TightMode),
-            "which requests wait for the head: off, chrome-95, chrome-118 or safari (default: as "
-            "the scheme's browser, or chrome-118)",
+            "which requests wait: off, chrome-95, chrome-118, firefox or safari (default: as the"
+            " scheme's browser, or chrome-118)",
         ),
     )
     commit_ms: float = field(

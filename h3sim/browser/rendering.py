@@ -40,6 +40,7 @@ from h3sim.browser.requests import (
     ranks_of,
     rules_of,
 )
+from h3sim.browser.tailing import Tailing
 from h3sim.page import Kind, TriggerEvent
 from h3sim.trace import Activity, Work
 from h3sim.values.units import ms
@@ -429,7 +430,10 @@ class RenderingBrowser(Browser):
         rules = rules_of(page, model, tight_mode)
         ranks = ranks_of(page, tight_mode) if tight_mode in _SORTING_MODES else ()
         awaited = [page.index[id_] for id_ in page.awaited_by_load_event]
-        self._requests = Requests(model.max_concurrent_requests, rules, ranks, awaited)
+        tailing = Tailing(page) if tight_mode is TightMode.FIREFOX else None
+        if tailing is not None and not tailing.is_needed:
+            tailing = None
+        self._requests = Requests(model.max_concurrent_requests, rules, ranks, awaited, tailing)
         self._discoverer = Discoverer(
             page,
             self._requests,
@@ -788,6 +792,7 @@ class RenderingBrowser(Browser):
             self._content_loaded = self._record.begin(
                 Work.DOM_CONTENT_LOADED, None, now_ns, after=after
             )
+            self._requests.progress.is_parsed = True
             return True
         if self._loaded is not None or self._main_thread.has_tasks:
             return False

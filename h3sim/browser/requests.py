@@ -7,6 +7,7 @@ from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from h3sim.browser.base import ScheduledRequest
+from h3sim.browser.capabilities import is_hinted
 from h3sim.browser.document import hinted
 from h3sim.browser.joins import JoinedTriggers
 from h3sim.browser.model import TightMode
@@ -17,19 +18,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from h3sim.browser.model import BrowserModel
+    from h3sim.browser.tailing import Tailing
     from h3sim.page import Page, Resource
 
 
 class LoadProgress:
     """The progress of a load, for rules that delay requests."""
 
-    __slots__ = ("has_passed_head", "in_flight", "is_loaded")
+    __slots__ = ("has_passed_head", "in_flight", "is_loaded", "is_parsed")
 
     def __init__(self) -> None:
         self.in_flight: dict[int, None] = {}
         """The resources whose responses are not complete."""
         self.has_passed_head = False
         """True if the parser has passed all references of the head."""
+        self.is_parsed = False
+        """True from DOMContentLoaded on."""
         self.is_loaded = False
         """True from the load event on."""
 
@@ -55,7 +59,7 @@ class Requests:
     resources, held requests leave by rank, and so do requests at the same instant: Chrome's loader
     sorts what it holds by priority (`resource_load_scheduler.cc`), and its HTTP/2 session what it
     has not written (`spdy_write_queue.cc`). The load event waits for delayed requests of *awaited*
-    resources only: other delayed requests are timers.
+    resources only: other delayed requests are timers. *tailing* is one more rule, with timers.
 
     >>> requests = Requests(limit=1)
     >>> requests.ask(0, 0, 0, after=None); requests.ask(1, 0, 0, after=None)
@@ -71,13 +75,15 @@ class Requests:
         rules: Sequence[RequestRule] = (),
         ranks: Sequence[int] = (),
         awaited: Collection[int] = (),
+        tailing: Tailing | None = None,
     ) -> None:
         self.progress = LoadProgress()
+        self._tailing = tailing
         self._limit = limit
         self._awaited = frozenset(awaited)
         self._n_awaited_delayed = 0
         """The number of delayed requests that the load event waits for."""
-        self._rules = tuple(rules)
+        self._rules = tuple(rules) if tailing is None else (*rules, tailing)
         self._ranks = ranks
         self._delayed: list[_DelayedRequest] = []
         """A heap, the next one first."""
@@ -108,8 +114,12 @@ class Requests:
 
     @property
     def next_at_ns(self) -> int | None:
-        """Time of the next delayed request."""
-        return self._delayed[0].at_ns if self._delayed else None
+        """Time of the next delayed request, or of the end of a rule's delay."""
+        until_ns = None if self._tailing is None or not self._ready else self._tailing.until_ns
+        delayed_ns = self._delayed[0].at_ns if self._delayed else None
+        if until_ns is None or delayed_ns is None:
+            return until_ns if delayed_ns is None else delayed_ns
+        return min(until_ns, delayed_ns)
 
     def ask(
         self,
@@ -153,6 +163,8 @@ class Requests:
         leaving: list[int] = []
         held: list[int] = []
         progress = self.progress
+        if self._tailing is not None:
+            self._tailing.update(now_ns, progress, self._ready)
         while self._ready and (self._limit is None or progress.n_in_flight < self._limit):
             resource = self._ready.popleft()
             # One by one: a request that leaves here counts for those after it.
@@ -166,7 +178,13 @@ class Requests:
             leaving.sort(key=self._ranks.__getitem__)
         # `extendleft` reverses them, so they are reversed before: they keep their order, in front.
         self._ready.extendleft(reversed(held))
-        return [ScheduledRequest(now_ns, resource) for resource in leaving]
+        due = [ScheduledRequest(now_ns, resource) for resource in leaving]
+        if self._tailing is not None:
+            was_tailing = self._tailing.until_ns is not None
+            self._tailing.update(now_ns, progress, self._ready)
+            if was_tailing and self._tailing.until_ns is None:  # as the longest delay is over
+                due += self.due(now_ns)
+        return due
 
     def on_finished(self, resource: int) -> None:
         """Record that the response with a resource is complete."""
@@ -453,7 +471,7 @@ class HeldBack:
             resource.kind not in _UNCOUNTED_KINDS
             and not is_lazy(resource)
             and _document_of(page, index) == page.root
-            and not _is_early_hint(page, resource)
+            and not is_hinted(page, resource)
             for index, resource in enumerate(page.resources)
         ]
         """True for each resource that may be held, and that counts as open."""
@@ -562,13 +580,6 @@ def _document_of(page: Page, index: int) -> int:
             return index
 
 
-def _is_early_hint(page: Page, resource: Resource) -> bool:
-    """Return whether the header of an interim response made the browser request it."""
-    discovery = resource.discovered
-    by = None if discovery is None else discovery.first_parent
-    return resource.preload and by is not None and page.resources[page.index[by]].kind is Kind.OTHER
-
-
 class PerHost:
     """Holds requests to a host while *limit* of its responses are incomplete (WProf's R1)."""
 
@@ -594,7 +605,7 @@ class RequestRule(Protocol):
 def rules_of(page: Page, model: BrowserModel, mode: TightMode) -> list[RequestRule]:
     """Return the rules of *model* for a load of *page* in that mode."""
     rules: list[RequestRule] = []
-    if mode is not TightMode.OFF:
+    if mode in HOLD_BACKS:
         rules.append(HeldBack(page, mode))
     if model.max_concurrent_requests_per_host is not None:
         rules.append(PerHost(page, model.max_concurrent_requests_per_host))

@@ -89,5 +89,10 @@ def is_never_seen(resource: Resource) -> bool:
         return True
     if resource.kind is Kind.IMAGE and resource.size_bytes < LEAST_IMAGE_BYTES:
         return True
+    return is_tracker(resource)
+
+
+def is_tracker(resource: Resource) -> bool:
+    """Return whether a resource is of a host of analytics, advertising or bot protection."""
     host = resource.host.lower().partition(":")[0]
     return any(host == each or host.endswith(f".{each}") for each in _TRACKER_HOSTS)

@@ -128,6 +128,16 @@ class _ShippedFolder(Generic[ValueT]):
         """Return the text of the shipped file of that name."""
         return self.files[name].read_text(encoding="utf-8")
 
+    def shipped_text(self, name: str) -> str:
+        """Return the text of the shipped file of that name, for a file that is like it.
+
+        Raises:
+            UnknownNameError: if there is none.
+        """
+        if name not in self.files:
+            raise UnknownNameError(self.kind, name, sorted(self.files))
+        return self.text(name)
+
     def shipped(self, name: str) -> ValueT:
         """Return the shipped value of that name."""
         return self.parse(self.text(name), source=self.files[name].name)
@@ -201,8 +211,20 @@ def scheme_from_toml(text: str, *, source: str) -> Scheme:
 _PAGES = _ShippedFolder("page", "corpora", ".json", _parse_page)
 _NETWORKS = _ShippedFolder("network", "models/networks", ".toml", cache(network_from_toml))
 _SCHEMES = _ShippedFolder("scheme", "models/schemes", ".toml", scheme_from_toml)
-_CLIENTS = _ShippedFolder("client", "models/clients", ".toml", cache(client_from_toml))
-_SERVERS = _ShippedFolder("server", "models/servers", ".toml", cache(server_from_toml))
+
+
+@cache
+def _parse_client(text: str, *, source: str) -> Client:
+    return client_from_toml(text, source=source, shipped=lambda name: _CLIENTS.shipped_text(name))
+
+
+@cache
+def _parse_server(text: str, *, source: str) -> Server:
+    return server_from_toml(text, source=source, shipped=lambda name: _SERVERS.shipped_text(name))
+
+
+_CLIENTS = _ShippedFolder("client", "models/clients", ".toml", _parse_client)
+_SERVERS = _ShippedFolder("server", "models/servers", ".toml", _parse_server)
 _PROFILES = _ShippedFolder("profile", "models/profiles", ".toml", _parse_profile)
 
 
@@ -329,7 +351,7 @@ def load_client(name: str | Path) -> Client:
     if isinstance(name, str) and name not in _CLIENTS.files and name in _SCHEMES.files:
         return client_of(_SCHEMES.shipped(name))
     return _CLIENTS.load(
-        name, lambda path: client_from_toml(read_text(path, SchemeError), source=str(path))
+        name, lambda path: _parse_client(read_text(path, SchemeError), source=str(path))
     )
 
 
@@ -346,7 +368,7 @@ def load_server(name: str | Path) -> Server:
     if isinstance(name, str) and name not in _SERVERS.files and name in _SCHEMES.files:
         return server_of(_SCHEMES.shipped(name))
     return _SERVERS.load(
-        name, lambda path: server_from_toml(read_text(path, SchemeError), source=str(path))
+        name, lambda path: _parse_server(read_text(path, SchemeError), source=str(path))
     )
 
 

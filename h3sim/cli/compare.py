@@ -15,6 +15,7 @@ from h3sim.load.figures import FIGURES
 from h3sim.schema.values import Integer, Number
 from h3sim.study import baseline_of, compare
 from h3sim.study.compare import HOL_METRICS, Comparison, SeedComparison, resolve_metrics
+from h3sim.study.matrix import grid_table, matrix_of
 from h3sim.study.statistics import NO_SEED_MATTERS
 from h3sim.values.table import FINE_TOLERANCE, MISSING, Column, Table, decimals_of
 from h3sim.values.text import escape_control, plural
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from h3sim.schemes import Scheme
     from h3sim.study.compare import ComparisonRow, MetricRow, SeedComparisonRow, SeedMetricRow
+    from h3sim.study.matrix import Speedup
     from h3sim.study.statistics import SchemeRow
 
 
@@ -97,6 +99,9 @@ def _print_over_seeds(comparison: SeedComparison, options: Options) -> int:
             output.show(width, f"{page}: {line}")
     for text in (*_speedup_tables(comparison, options), *_mean_tables(comparison, options)):
         print(f"\n{text}")
+    for kb in options.send_buffers_kb:
+        rows = comparison.rows_of(_MATRIX_METRIC, send_buffer_kb=kb)
+        _print_matrix({row.scheme: (row.geometric, row.low, row.high) for row in rows}, kb, options)
     note = (
         f"Speedups to {comparison.baseline} with the same buffer: geometric means over pages, each"
         " the mean of its seeds; intervals: studentized bootstrap over pages (over seeds, if there"
@@ -105,6 +110,34 @@ def _print_over_seeds(comparison: SeedComparison, options: Options) -> int:
     )
     print(f"\n{output.fitted(note, width)}")
     return 1 if counts and counts.failed else 0
+
+
+_MATRIX_METRIC = "byte_index_atf_ms"
+
+
+def _print_matrix(speedups: dict[str, Speedup], send_buffer_kb: float, options: Options) -> None:
+    """Print the map of clients before servers, and what is lost between them, if there are some."""
+    rows = matrix_of(speedups)
+    n_clients, n_servers = (len({row[index] for row in rows}) for index in (0, 1))
+    if n_clients * n_servers != len(rows) or min(n_clients, n_servers) < 2:
+        return
+    print(f"\nclients before servers, above the fold, {send_buffer_kb:g} kB buffer:\n")
+    grid = grid_table(rows)
+    print(grid.to_markdown() if options.markdown else grid.to_text(options.width, shorten=False))
+    print("\nspeedups, what a better server or client would add, and what is lost between them:\n")
+    has_intervals = any(row.low is not None for row in rows)
+    ends = (Column.ratio("from"), "low"), (Column.ratio("to"), "high")
+    table = output.of(
+        rows,
+        "client",
+        "server",
+        (Column.ratio("speedup"), "speedup"),
+        *(ends if has_intervals else ()),
+        (Column.ratio("best server"), "other_server"),
+        (Column.ratio("best client"), "other_client"),
+        "lost",
+    )
+    print(table.to_markdown() if options.markdown else table.to_text(options.width, shorten=True))
 
 
 def _speedup_tables(comparison: SeedComparison, options: Options) -> Iterator[str]:
@@ -532,6 +565,10 @@ def _print_comparison(found: Comparison | SeedComparison, options: Options) -> i
         _print_versions(found, buffers_kb, width)
     else:
         _print_means(found, options)
+    for kb in buffers_kb:
+        means = found.means_by(statistics.geometric_mean)
+        known = {row.scheme: row.mean_atf for row in means if row.send_buffer_kb == kb}
+        _print_matrix({name: (x, None, None) for name, x in known.items() if x}, kb, options)
     if not _has_hol(found.metrics):
         print()
         output.show(width, _NO_HOL)

@@ -176,6 +176,7 @@ def _print_optimality(found: Optimality, options: Options) -> None:
     shared.PAGES,
     shared.marks(),
     shared.scheme(),
+    shared.Halves(is_single=True),
     shared.LoadOptions(browser="parse"),
     common.JSON("print h3sim-what-if/1 instead"),
     common.NO_TRUNCATE,

@@ -108,8 +108,9 @@ def _run_recommend(options: Options) -> Any:
 def _run_hints(options: Options) -> Any:
     """Return the study of hints that the options describe, and write its report."""
     keeps_loads = options.report is not None
+    halves = {} if options.clients is None else {"scheme": None, "server": options.given_server}
     found = _call_with_early_result(
-        hints, options, page=_page_or_import(options), keep_loads=keeps_loads
+        hints, options, page=_page_or_import(options), keep_loads=keeps_loads, **halves
     )
     if options.report is not None:
         output.save_report(options.report, options, found.loads, title=f"h3sim: {found.verdict}")
@@ -124,6 +125,23 @@ def _read_networks(names: str, options: Options) -> Sequence[str] | tuple[Networ
         message = f"{files[0]} has all users and their shares: give it alone"
         raise InputError.at("--networks", message)
     return read_crux(files[0]) if files else [shared.read_network(each, options) for each in listed]
+
+
+def _read_shares(text: str, _: Options) -> dict[str, float]:
+    """Return the share of each client.
+
+    >>> _read_shares("chrome=65,safari=35", Options())
+    {'chrome': 65.0, 'safari': 35.0}
+    """
+    shares = {}
+    for entry in text.split(","):
+        name, share = entry.partition("=")[::2]
+        try:
+            shares[name.strip()] = float(share)
+        except ValueError:
+            message = f"must be like chrome=65,safari=35, is {format_value(entry)}"
+            raise InputError.at("--clients", message) from None
+    return shares
 
 
 def _page_lines(page: Page, imported: ImportedPage | None) -> Iterator[str]:
@@ -328,6 +346,12 @@ def _print_recommendation(advice: Recommendation, options: Options) -> None:
     _SUBJECT_ARGUMENT,
     shared.scheme("chrome-eps", "the server's scheme, with the browser's signals"),
     shared.Halves(is_single=True),
+    Argument(
+        "--clients SHARES",
+        "clients of the page's users with their shares, instead of --client: chrome=65,safari=35",
+        read=_read_shares,
+        not_with="--scheme",
+    ),
     *_RECORDING_ARGUMENTS,
     Argument(
         "--metric NAME", "the metric that ranks the edits", default="lcp", choices=tuple(METRICS)
@@ -369,6 +393,7 @@ def _print_hints(found: Hints, options: Options) -> None:
       h3sim hints shop.har
       h3sim hints shop.har --networks 4g,4g,cable --metric fcp
       h3sim hints shop.har --networks crux.json
+      h3sim hints shop.har --clients chrome=65,safari=25,firefox=10 --seeds 20
       h3sim hints shop.json --network 4g --scheme rr --transport tcp --report shop.html
       h3sim hints http2rulez --network cable --json
 

@@ -386,7 +386,7 @@ class Halves(ArgumentSet):
     def read_into(self, options: Options, errors: ErrorCollector) -> None:
         """Read the pairs into `options.scheme` or `options.schemes`."""
         halves = [name and name.split(",") for name in (options.client, options.server)]
-        options.client = options.server = None
+        options.given_server, options.client, options.server = options.server, None, None
         if halves == [None, None]:
             return
         pairs = [

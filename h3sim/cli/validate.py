@@ -51,6 +51,7 @@ def _conformance() -> Any:
     shared.PAGES,
     shared.marks(),
     shared.scheme("chrome-eps"),
+    shared.Halves(is_single=True),
     common.JSON("print h3sim-rule-check/1 instead"),
     common.NO_TRUNCATE,
     of=validate_scheme,
@@ -103,6 +104,7 @@ def _print_validation(found: SchemeValidation, options: Options) -> None:
         many="words",
         read=shared.read_schemes,
     ),
+    shared.Halves(),
     Argument(
         "--late-kind KIND",
         "kind of the late resources; images count as visible",

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim import http  # modules that only some loads use are imported on use
+from h3sim.browser.capabilities import without_ignored
 from h3sim.engine.browser_driver import BrowserDriver
 from h3sim.engine.constant_rate import ConstantRateTransport
 from h3sim.engine.environment import LoadEnvironment
@@ -64,12 +65,12 @@ class _Connector:
         self._run, self._spec = run, run.spec
         spec = run.spec
         self.environment = environment
-        self._page = spec.page
+        self._page = without_ignored(spec.page, spec.scheme.ignores)
         if spec.header_compression is not None:
             # Imported on use: header compression takes longer to import than most loads take.
             from h3sim.engine.header_compression import without_headers
 
-            self._page = without_headers(spec.page)
+            self._page = without_headers(self._page)
         self.driver = BrowserDriver(
             self._page,
             environment,

@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import enum
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from h3sim.browser.capabilities import Ability, Hint
 from h3sim.schema import format_choices, parse_toml
 from h3sim.schema.fields import Named, Record, declare, read_document, validate, write_table
 from h3sim.schema.values import Choice, Integer, ListOf, OneOrMore, Text
@@ -17,12 +19,11 @@ from h3sim.schemes.model import Scheme, resolve_scheduler
 from h3sim.schemes.registry import CustomScheduler, SchedulerKind, SignalKind
 from h3sim.schemes.rules import Placeholder, PriorityClass, Rule, ServerHint
 from h3sim.signals import DEFAULT_URGENCY, MAX_URGENCY, Signalling, WithoutSignal
-from h3sim.values.errors import SchemeError, ValidationIssue
+from h3sim.values.errors import SchemeError, UnknownNameError, ValidationIssue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
-    from h3sim.browser.clients import BrowserFamily
     from h3sim.browser.model import TightMode
     from h3sim.schedulers import Mixed, Quantum, Retransmit
     from h3sim.schemes.ranks import RankBy
@@ -47,6 +48,13 @@ class Reads(enum.Enum):
     """None: the server decides alone."""
 
 
+class Over(enum.Enum):
+    """The only protocol of a server."""
+
+    HTTP2 = "http/2"
+    HTTP3 = "http/3"
+
+
 _READS_BY_KIND = {
     SignalKind.EPS: Reads.EPS,
     SignalKind.TREE: Reads.TREE,
@@ -56,6 +64,8 @@ _READS_BY_KIND = {
 """The signals that each mechanism reads; the others read none."""
 _SIGNALLING = {Reads.EPS: Signalling.EPS, Reads.TREE: Signalling.H2}
 """The signalling of a client whose file has none."""
+_IN_A_SCHEME = "2026-11"
+"""The date of what a scheme says that its client ignores."""
 _SHARED_KEYS = ("name", "title", "version", "date", "source", "notes", "caveat")
 """The keys that describe a half."""
 _ALL_CLASS = "all"
@@ -102,6 +112,53 @@ class SignalTable:
         return {name: entry.name for entry in self.classes for name in entry.of or (entry.name,)}
 
 
+_FEATURES = (*(hint.value for hint in Hint), *(ability.value for ability in Ability))
+_DATE = re.compile(r"\d{4}-\d\d(-\d\d)?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capability:
+    """A row of a client's table: since which version it has a feature, or how much of it.
+
+    Without *since* and *value* it has none.
+    """
+
+    name: str = field(metadata=declare(Choice(_FEATURES), "the feature"))
+    since: str = field(
+        default="", metadata=declare(Text(), "the first version of the browser that has it")
+    )
+    value: str = field(default="", metadata=declare(Text(), "how much of it"))
+    source: str = field(metadata=declare(Text(is_needed=True), "where that is said"))
+    date: str = field(metadata=declare(Text(is_needed=True), "when the source was read"))
+
+    def __post_init__(self) -> None:
+        validate(self, SchemeError)
+
+    def issues(self) -> Iterator[ValidationIssue]:
+        """Yield a date that is none."""
+        yield from _date_issues(self.date)
+
+    def is_in(self, version: str) -> bool:
+        """Return whether that version of the browser has it.
+
+        >>> row = Capability(name="preload", since="11.1", source="x", date="2026-11")
+        >>> row.is_in("9"), row.is_in("26.1")
+        (False, True)
+        """
+        return bool(self.value) or (bool(self.since) and _number(version) >= _number(self.since))
+
+
+def _number(version: str) -> list[int]:
+    """Return the numbers of a version, for comparisons."""
+    return [int(part) for part in re.findall(r"\d+", version)]
+
+
+def _date_issues(date: str) -> Iterator[ValidationIssue]:
+    if date and not _DATE.fullmatch(date):
+        message = f"must be a date such as 2026-11-28, or its month, is {date!r}"
+        yield ValidationIssue(key="date", message=message)
+
+
 def signals_of(about: str) -> Any:
     """Return the declaration of a table of signals."""
     return field(default=None, metadata=declare(Record(SignalTable), about))
@@ -111,9 +168,11 @@ def signals_of(about: str) -> Any:
 class Client:
     """A row of `models/clients/`: the classes of resources, and how it signals each.
 
-    *version* is that of the browser, *date* when its *source* was read. *eps* and *tree* are its
-    signals over RFC 9218 and RFC 7540; *buckets* and *strict* those of proposals. Without a table a
-    client says nothing to a server that reads it.
+    *version* is that of the browser, *date* when its *source* was read. A file has the rows of the
+    *capabilities* of the client that it is *like*, and without *rules* all keys that it does not
+    have itself. *eps* and *tree*
+    are its signals over RFC 9218 and RFC 7540; *buckets* and *strict* those of proposals. Without a
+    table a client says nothing to a server that reads it.
 
     Raises:
         SchemeError: listing every class without a signal.
@@ -127,9 +186,12 @@ class Client:
     notes: str = as_in_scheme("notes")
     caveat: str = as_in_scheme("caveat")
     knows: tuple[str, ...] = as_in_scheme("knows")
+    like: str = field(default="", metadata=declare(Text(), "the client that it resembles"))
     tight_mode: TightMode | None = as_in_scheme("tight_mode")
-    browser: BrowserFamily | None = as_in_scheme("browser")
     client_windows: FlowControl | None = as_in_scheme("client_windows")
+    capabilities: tuple[Capability, ...] = field(
+        default=(), metadata=declare(Named(Capability), "the features that it has, or lacks")
+    )
     otherwise: str = field(default=_ALL_CLASS, metadata=declare(Text(), "the class of the rest"))
     eps: SignalTable | None = signals_of("its urgencies (RFC 9218)")
     tree: SignalTable | None = signals_of("its dependency tree (RFC 7540)")
@@ -142,6 +204,7 @@ class Client:
 
     def issues(self) -> Iterator[ValidationIssue]:
         """Yield every class of a rule that a table of signals lacks."""
+        yield from _date_issues(self.date)
         for key, table in self.tables.items():
             known = table.signal_names
             for index, rule in enumerate(self.rules):
@@ -158,16 +221,25 @@ class Client:
         tables = {"eps": self.eps, "tree": self.tree, "buckets": self.buckets}
         return {key: each for key, each in (tables | {"strict": self.strict}).items() if each}
 
+    def has(self, feature: Hint | Ability) -> bool:
+        """Return whether it has a feature, as those do of which its table has no row."""
+        rows = (row for row in self.capabilities if row.name == feature.value)
+        return all(row.is_in(self.version) for row in rows)
+
     def classifies(self) -> dict[str, Any]:
         """Return its keys of a scheme without signals, for a scheme with signals of its own."""
-        own = ("knows", "tight_mode", "browser", "client_windows", "rules", "otherwise")
-        return {key: value for key, value in write_table(self).items() if key in own}
+        own = ("knows", "tight_mode", "client_windows", "rules", "otherwise")
+        ignored = [hint.value for hint in Hint if not self.has(hint)]
+        keys = {key: value for key, value in write_table(self).items() if key in own}
+        return keys | ({"ignores": ignored} if ignored else {})
 
-    def asks(self, reads: Reads) -> dict[str, Any]:
-        """Return its keys of a scheme before a server that reads these signals."""
+    def asks(self, reads: Reads, *, over: Over | None = None) -> dict[str, Any]:
+        """Return its keys of a scheme before a server that reads these signals, *over* HTTP/2."""
         own = self.classifies()
         rules, otherwise = own.pop("rules", []), own.pop("otherwise", _ALL_CLASS)
         table = self.tables.get(reads.value)
+        if reads is Reads.EPS and over is Over.HTTP2 and not self.has(Ability.PRIORITY_FIELD):
+            table = None
         if table is None:
             # Over RFC 9218 a request that has the default priorities has no field.
             signalling = Signalling.EPS if reads is Reads.EPS else Signalling.NONE
@@ -191,8 +263,9 @@ class Server:
     """A row of `models/servers/`: which signals it reads, and whose turn it is next.
 
     *version* is that of the software, *date* when its *source* was read. The settings are those of
-    `Scheme`. A server with buckets that *reads* urgencies has *urgency_buckets*, one for each; in
-    it, what is incremental shares.
+    `Scheme`, or of the server that it is *like*. A server with buckets that *reads* urgencies has
+    *urgency_buckets*, one for each; in it, what is incremental shares. A client that has no
+    Priority field over HTTP/2 says nothing to a server that is *over* HTTP/2 alone.
 
     Raises:
         SchemeError: if the mechanism needs other signals.
@@ -206,10 +279,14 @@ class Server:
     notes: str = as_in_scheme("notes")
     caveat: str = as_in_scheme("caveat")
     knows: tuple[str, ...] = as_in_scheme("knows")
+    like: str = field(default="", metadata=declare(Text(), "the server that it resembles"))
     mechanism: SchedulerKind | CustomScheduler = field(
         metadata=Scheme.__dataclass_fields__["mechanism"].metadata
     )
     reads: Reads = field(metadata=declare(Choice(Reads), "the signals that it reads"))
+    over: Over | None = field(
+        default=None, metadata=declare(Choice(Over), "its only protocol, if it has one")
+    )
     urgency_buckets: tuple[int, ...] = field(
         default=(),
         metadata=declare(
@@ -232,6 +309,7 @@ class Server:
 
     def issues(self) -> Iterator[ValidationIssue]:
         """Yield signals that the mechanism cannot use."""
+        yield from _date_issues(self.date)
         needed = reads_of(self.mechanism)
         maps = needed is Reads.BUCKETS and self.reads is Reads.EPS
         if self.reads is not needed and not maps:
@@ -243,7 +321,7 @@ class Server:
 
     def settings(self) -> dict[str, Any]:
         """Return its keys of a scheme."""
-        left_out = (*_SHARED_KEYS, "reads", "urgency_buckets")
+        left_out = (*_SHARED_KEYS, "like", "reads", "over", "urgency_buckets")
         return {key: value for key, value in write_table(self).items() if key not in left_out}
 
     def adapted(self, asked: dict[str, Any]) -> dict[str, Any]:
@@ -290,8 +368,11 @@ def client_of(scheme: Scheme) -> Client:
         **tables,
         knows=scheme.knows if tables else (),
         tight_mode=scheme.tight_mode,
-        browser=scheme.browser,
         client_windows=scheme.client_windows,
+        capabilities=tuple(
+            Capability(name=hint.value, source=scheme.source, date=_IN_A_SCHEME)
+            for hint in scheme.ignores
+        ),
         rules=scheme.rules,
         otherwise=scheme.otherwise,
     )
@@ -311,23 +392,44 @@ def _described(scheme: Scheme) -> dict[str, Any]:
     return described | {"title": scheme.title, "version": "", "date": ""}
 
 
-def client_from_toml(text: str, *, source: str) -> Client:
-    """Return the client in *text*.
+def _none_is_shipped(name: str) -> str:
+    raise UnknownNameError("like", name, [])
+
+
+def _merged(document: dict[str, Any], shipped: Callable[[str], str]) -> dict[str, Any]:
+    """Return the keys of a half with those of the one that it is like."""
+    name = document.get("like")
+    if not isinstance(name, str):
+        return document
+    base = _merged(parse_toml(shipped(name), SchemeError, source=name), shipped)
+    rows = {**base.get("capabilities", {}), **document.get("capabilities", {})}
+    # With rules of its own a client has classes of its own, which other signals do not fit.
+    left_out = base if "rules" in document else _SHARED_KEYS
+    shared = {key: value for key, value in base.items() if key not in left_out}
+    return {**shared, **document, **({"capabilities": rows} if rows else {})}
+
+
+def client_from_toml(
+    text: str, *, source: str, shipped: Callable[[str], str] = _none_is_shipped
+) -> Client:
+    """Return the client in *text*; *shipped* returns the text of the one that it is like.
 
     Raises:
         SchemeError: listing every error.
     """
-    document = parse_toml(text, SchemeError, source=source)
+    document = _merged(parse_toml(text, SchemeError, source=source), shipped)
     return read_document(Client, document, SchemeError, source=source, format_=CLIENT)
 
 
-def server_from_toml(text: str, *, source: str) -> Server:
-    """Return the server in *text*.
+def server_from_toml(
+    text: str, *, source: str, shipped: Callable[[str], str] = _none_is_shipped
+) -> Server:
+    """Return the server in *text*; *shipped* returns the text of the one that it is like.
 
     Raises:
         SchemeError: listing every error.
     """
-    document = parse_toml(text, SchemeError, source=source)
+    document = _merged(parse_toml(text, SchemeError, source=source), shipped)
     if "mechanism" in document:
         document = {**document, "mechanism": resolve_scheduler(document)}
     return read_document(Server, document, SchemeError, source=source, format_=SERVER)
@@ -348,7 +450,8 @@ def pair_document(
     if client is not None and not isinstance(mechanism, str):
         reads = reads_of(mechanism) if server is None or "mechanism" in given else server.reads
         has_own = "classes" in given and reads.value not in client.tables
-        asked = client.classifies() if has_own else client.asks(reads)
+        over = None if server is None else server.over
+        asked = client.classifies() if has_own else client.asks(reads, over=over)
         document |= asked if server is None else server.adapted(asked)
     return document | given
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from h3sim.browser.clients import BrowserFamily
+from h3sim.browser.capabilities import Hint
 from h3sim.browser.model import TightMode
 from h3sim.page import UNCHANGED, Group, Kind, Level
 from h3sim.schedulers import Mixed, Quantum, Retransmit
@@ -351,10 +351,10 @@ class Scheme(RichDisplay):
         default=None,
         metadata=declare(Choice(TightMode), "the rule by which its browser delays requests"),
     )
-    browser: BrowserFamily | None = field(
-        default=None,
+    ignores: tuple[Hint, ...] = field(
+        default=(),
         metadata=declare(
-            Choice(BrowserFamily), "the browser that sends its signals, which advice is given for"
+            OneOrMore(Choice(Hint), "hints"), "the hints of pages that its browser ignores"
         ),
     )
     client_windows: FlowControl | None = field(

@@ -547,3 +547,15 @@ def test_no_other_host_is_asked_for_anything_and_the_console_stays_empty(tab: Ta
     tab.open("page=http2rulez&schemes=rr")
     assert tab.hosts == {tab.host}
     assert tab.message == []
+
+
+def test_a_client_before_a_server_can_be_added_and_taken_away(tab: Tab) -> None:
+    tab.go("page=davies-meenan&schemes=rr")
+    tab.value("document.getElementById('client').value = 'safari'")
+    tab.value("document.getElementById('server').value = 'quic-go'")
+    tab.value("document.getElementById('add-pair').click()")
+    tab.settle()
+    assert "safari before quic-go" in figures(tab)
+    assert "safari%7Equic-go" in str(tab.value("location.hash"))
+    choose(tab, "safari before quic-go")
+    assert "safari before quic-go" not in figures(tab)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import h3sim
-from h3sim.advice.edits import edits_of
-from h3sim.browser.clients import CAPABILITIES, BrowserFamily, Feature, supports
+from h3sim.advice.edits import edits_of, hints_in
+from h3sim.browser.capabilities import Ability, Hint
+from h3sim.catalog import load_client
 from h3sim.cli.main import main
-from h3sim.page import Page, RecordedLoad
+from h3sim.page import Page, RecordedLoad, with_early_hints
 from h3sim.study.runner import LoadTask
+from h3sim.values.errors import SchemeError
 from h3sim.values.units import ms
 from tests.helpers import page_of
 
@@ -20,20 +23,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 KINDS = {
-    "early hints": Feature.HINTED_PRELOAD,
-    "preload": Feature.PRELOAD,
-    "preconnect": Feature.PRECONNECT,
-    "fetchpriority": Feature.FETCHPRIORITY,
-    "lazy": Feature.LAZY,
+    "early hints": Hint.HINTED_PRELOAD,
+    "preload": Hint.PRELOAD,
+    "preconnect": Hint.PRECONNECT,
+    "fetchpriority": Hint.FETCHPRIORITY_IMAGE,
+    "lazy": Hint.LAZY_IMAGE,
 }
-SCHEMES = {
-    "chrome-eps": BrowserFamily.CHROME,
-    "chrome-h2": BrowserFamily.CHROME,
-    "firefox-eps": BrowserFamily.FIREFOX,
-    "firefox-h2": BrowserFamily.FIREFOX,
-    "safari-eps": BrowserFamily.SAFARI,
-    "safari-h2": BrowserFamily.SAFARI,
-}
+BROWSERS = ("chrome", "firefox", "safari")
 
 
 def page(**cdn: Any) -> Page:
@@ -59,33 +55,120 @@ def edits(scheme: str, **cdn: Any) -> list[Any]:
     return edits_of(LoadTask(h3sim.load.resolve(page(**cdn), h3sim.load_scheme(scheme), config)))
 
 
-@pytest.mark.parametrize(("scheme", "client"), SCHEMES.items())
-def test_no_edit_is_tried_that_the_browser_of_the_scheme_ignores(
-    scheme: str, client: BrowserFamily
-) -> None:
-    tried = {edit.kind for edit in edits(scheme)}
-    for kind, feature in KINDS.items():
-        assert (kind in tried) is (CAPABILITIES[client][feature].since is not None), kind
+@pytest.mark.parametrize("client", [*BROWSERS, "chrome-95", "chrome-50", "edge", "curl"])
+def test_no_edit_is_tried_that_the_client_ignores(client: str) -> None:
+    tried = {edit.kind for edit in edits(f"{client} before rfc9218")}
+    for kind, hint in KINDS.items():
+        assert (kind in tried) is load_client(client).has(hint), kind
 
 
-def test_without_a_browser_the_scheme_is_taken_for_chromes() -> None:
-    assert h3sim.load_scheme("fifo").browser is None
+def test_over_twenty_pages_no_browser_is_advised_to_do_what_its_table_denies() -> None:
+    pages = [page for page in h3sim.list_pages() if len(page.resources) < 60][:20]
+    assert len(pages) == 20
+    config = h3sim.LoadConfig(network="cable", browser="parse")
+    n_hints = 0
+    for client in BROWSERS:
+        table = {row.name: row for row in load_client(client).capabilities}
+        scheme = h3sim.load_scheme(f"{client} before rfc9218")
+        for page in pages:
+            task = LoadTask(h3sim.load.resolve(page, scheme, config))
+            for hint in (hint for edit in edits_of(task) for hint in hints_in(edit, page)):
+                assert table[hint.value].since, (client, page.name, hint)
+                n_hints += 1
+    assert n_hints > 500
+
+
+def test_without_a_client_of_its_own_the_scheme_is_taken_for_chromes() -> None:
+    assert h3sim.load_scheme("fifo").ignores == ()
     assert "early hints" in {edit.kind for edit in edits("fifo")}
 
 
-def test_safari_connects_early_and_does_not_preload_from_a_103_response() -> None:
-    assert not supports(BrowserFamily.SAFARI, Feature.HINTED_PRELOAD)
-    assert supports(BrowserFamily.SAFARI, Feature.HINTED_PRECONNECT)
-    assert CAPABILITIES[BrowserFamily.CHROME][Feature.HINTED_PRELOAD].since == "103"
-    assert CAPABILITIES[BrowserFamily.FIREFOX][Feature.HINTED_PRELOAD].since == "123"
+def test_capabilities_are_those_of_the_version() -> None:
+    safari, chrome, old = map(load_client, ("safari", "chrome", "chrome-95"))
+    assert not safari.has(Hint.HINTED_PRELOAD)
+    assert safari.has(Hint.HINTED_PRECONNECT)
+    assert chrome.has(Hint.HINTED_PRELOAD)
+    assert chrome.has(Ability.PRIORITY_FIELD)
+    assert old.has(Hint.LAZY_IMAGE)
+    assert not old.has(Hint.HINTED_PRELOAD)
+    assert not old.has(Hint.FETCHPRIORITY_IMAGE)
+    assert not old.has(Ability.PRIORITY_FIELD)
 
 
-def test_every_capability_has_a_source_and_a_date() -> None:
-    for client in BrowserFamily:
-        assert [*CAPABILITIES[client]] == [*Feature]
-        for capability in CAPABILITIES[client].values():
-            assert capability.source
-            assert len(capability.read) == len("2026-11-27")
+def test_every_client_says_of_every_feature_whether_it_has_it_with_source_and_date() -> None:
+    for client in h3sim.catalog.list_clients():
+        rows = {row.name: row for row in client.capabilities}
+        assert {*rows} == {each.value for each in (*Hint, *Ability)}, client.name
+        for row in rows.values():
+            assert row.source, (client.name, row.name)
+            assert re.fullmatch(r"20\d\d-\d\d(-\d\d)?", row.date), (client.name, row.name)
+        assert client.version
+        assert re.fullmatch(r"20\d\d-\d\d(-\d\d)?", client.date), client.name
+
+
+def test_every_server_says_what_it_reads_with_source_version_and_date() -> None:
+    for server in h3sim.catalog.list_servers():
+        assert server.source, server.name
+        assert server.version, server.name
+        assert re.fullmatch(r"20\d\d-\d\d(-\d\d)?", server.date), server.name
+
+
+@pytest.mark.parametrize("lacking", ["source", "date"])
+def test_a_capability_without_source_or_date_is_refused(lacking: str, tmp_path: Path) -> None:
+    row = {"since": '"1"', "source": '"a file"', "date": '"2026-11"'} | {lacking: '""'}
+    file = tmp_path / "mine.toml"
+    keys = ", ".join(f"{key} = {value}" for key, value in row.items())
+    file.write_text(
+        'format = "h3sim-client/1"\nname = "mine"\ntitle = "x"\nversion = "1"\ndate = "2026-11"\n'
+        f'source = "x"\n[capabilities]\npreload = {{{keys}}}\n',
+        encoding="utf-8",
+    )
+    with pytest.raises(SchemeError, match=lacking):
+        load_client(str(file))
+
+
+# What a load does with a hint that its client ignores
+
+
+def first_requests(page: Page, client: str) -> dict[str, float]:
+    """Return when each resource of *page* is requested."""
+    load = h3sim.simulate(page, client=client, server="rfc9218", network="cable", browser="parse")
+    return {row.id: row.requested_ms for row in load.timings}
+
+
+def test_a_file_of_a_103_response_is_requested_before_the_document_only_by_who_preloads_it() -> (
+    None
+):
+    slow = page().with_("/", server_ms=500)
+    hinted = with_early_hints(slow, "s.css")
+    assert first_requests(hinted, "chrome")["s.css"] < 500
+    assert first_requests(hinted, "safari")["s.css"] == first_requests(slow, "safari")["s.css"]
+
+
+def test_a_client_from_before_fetchpriority_sends_what_it_would_without() -> None:
+    raised = page().with_("below.jpg", fetchpriority="high")
+
+    def said(subject: Page, client: str) -> object:
+        load = h3sim.simulate(subject, client=client, server="rfc9218", network="cable")
+        return load.trace.digest()
+
+    assert said(raised, "chrome-95") == said(page(), "chrome-95")
+    assert said(raised, "chrome") != said(page(), "chrome")
+
+
+def test_a_client_without_lazy_loading_requests_what_is_below_at_once() -> None:
+    lazy = page().with_("below.jpg", lazy=True)
+    assert first_requests(lazy, "edge") == first_requests(page(), "edge")
+    assert (
+        first_requests(lazy, "chrome")["below.jpg"] > first_requests(page(), "chrome")["below.jpg"]
+    )
+
+
+def test_before_version_124_a_server_over_http2_gets_no_field_of_chrome() -> None:
+    over_http2, over_any = "nghttp2-eps", "rfc9218"
+    assert len(h3sim.load_scheme(f"chrome-116 before {over_any}").classes) > 1
+    assert len(h3sim.load_scheme(f"chrome-116 before {over_http2}").classes) == 1
+    assert len(h3sim.load_scheme(f"chrome before {over_http2}").classes) > 1
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ import pytest
 
 import h3sim
 from h3sim.advice.edits import Edit, edits_of
+from h3sim.advice.hints import Hints, hints
+from h3sim.browser import TightMode
 from h3sim.cli.main import main
 from h3sim.page import Discovery, Kind, Page, Resource, TriggerEvent, transforms
 from h3sim.study.runner import LoadTask
@@ -282,3 +284,66 @@ class TestTransformOnTheCommandLine:
         (row,) = json.loads(capsys.readouterr().out)["versions"]
         assert row["speedup_largest_paint"] > 1
         assert row["speedup_first_paint"] > 0
+
+
+# Mixtures of clients
+
+
+def slow_page() -> Page:
+    """Return a page whose server needs time for its document, so that Early Hints pay."""
+    return h3sim.load_page("davies-meenan").with_("index.html", server_ms=400)
+
+
+def test_a_mixture_of_clients_judges_an_edit_by_all_and_gives_each_what_it_heeds() -> None:
+    options: dict[str, Any] = {"network": "cable", "n_seeds": 4, "network_within": 1.0}
+    mixed = hints(slow_page(), clients={"chrome": 3, "safari": 1}, **options)
+    chrome = hints(slow_page(), client="chrome", **options)
+    safari = hints(slow_page(), client="safari", **options)
+
+    def gain(found: Hints) -> float:
+        rows = [row.ratio for row in found.rows if row.kind == "early hints"]
+        return min(rows, default=1.0)
+
+    assert gain(safari) == 1
+    assert gain(chrome) < gain(mixed) < 1
+
+
+def test_a_client_that_an_edit_harms_is_named_and_the_verdict_is_mixed() -> None:
+    def faster_for_chrome_alone(task: LoadTask) -> LoadTask:
+        delay_ms = 0 if task.spec.scheme.tight_mode is TightMode.CHROME_118 else 900
+        page = task.spec.page.with_("index.html", server_ms=delay_ms)
+        return task._replace(spec=replace(task.spec, page=page))
+
+    edit = Edit("mine", "mine", "", faster_for_chrome_alone, frozenset())
+    found = hints(
+        slow_page(),
+        clients={"chrome": 9, "safari": 1},
+        network="cable",
+        n_seeds=10,
+        network_within=1,
+        edits=[edit],
+    )
+    (row,) = found.rows
+    assert row.harmed == "safari"
+    assert row.verdict != "helps"
+    assert "safari +" in row.sentence
+
+
+@pytest.mark.parametrize("wrong", [{}, {"chrome": 0}, {"chrome": -1, "safari": 2}])
+def test_shares_of_clients_must_be_positive(wrong: dict[str, float]) -> None:
+    with pytest.raises(InputError, match="clients"):
+        hints("davies-meenan", clients=wrong)
+
+
+@pytest.mark.parametrize("client", ["safari", "firefox"])
+def test_another_server_leaves_the_browser_as_it_is(client: str) -> None:
+    scheme = h3sim.load_scheme(f"{client} before quic-go")
+    config = h3sim.LoadConfig(network="cable", browser="parse")
+    task = LoadTask(h3sim.load.resolve(h3sim.load_page("davies-meenan"), scheme, config))
+    changed = [
+        edit.change(task).spec.scheme for edit in edits_of(task) if edit.kind == "server scheme"
+    ]
+    assert len(changed) == 3
+    for each in changed:
+        assert (each.tight_mode, each.ignores) == (scheme.tight_mode, scheme.ignores)
+    assert f"{client} before rfc9218" in {each.name for each in changed}

@@ -132,7 +132,7 @@ def test_a_misspelt_option_is_reported_with_those_spelt_alike(function: Any) -> 
         ("network", 4, "must be a name, a path or a Network, is 4"),
         ("browser", 4, "4 is not one of replay, parse"),
         ("preload_scanner", "yes", "must be true or false, is 'yes'"),
-        ("tight_mode", "yes", "'yes' is not one of off, chrome-95, chrome-118, safari"),
+        ("tight_mode", "yes", "'yes' is not one of off, chrome-95, chrome-118, firefox, safari"),
     ],
 )
 def test_a_value_of_another_type_is_told_with_its_key(key: Any, value: Any, message: Any) -> None:

@@ -72,9 +72,10 @@ def test_every_file_of_the_code_that_is_not_python_is_shipped() -> None:
     for path in (CHECKOUT / "h3sim").rglob("*"):
         if path.is_dir() or path.suffix in (".py", ".pyc"):
             continue
-        package = ".".join(path.parent.relative_to(CHECKOUT).parts)
+        folder = next(each for each in path.parents if (each / "__init__.py").exists())
+        package = ".".join(folder.relative_to(CHECKOUT).parts)
         patterns = " ".join(data.get(key, "") for key in ("*", package))
-        assert is_shipped(path, path.parent, patterns), path
+        assert is_shipped(path, folder, patterns), path
 
 
 def test_the_patterns_are_read_as_setuptools_reads_them() -> None:

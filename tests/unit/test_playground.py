@@ -89,10 +89,11 @@ def test_the_first_state_and_the_lesson_are_computed_when_the_site_is_built() ->
 
 LINKS = """
 import { deflateRawSync } from "node:zlib";
-import { fragmentOf, stateOf } from "./state.mjs";
+import { DEFAULTS, fragmentOf, stateOf } from "./state.mjs";
 const packed = (text) => deflateRawSync(Buffer.from(text)).toString("base64url");
 const links = [packed("null"), packed("[]"), packed("5"), "@", packed(" ".repeat(3e7) + "{}")];
-const catalogue = { pages: [], schemes: [] };
+const catalogue = { pages: [], schemes: [{ name: "rr" }] };
+Object.assign(catalogue, { clients: ["safari"], servers: ["quic-go"] });
 const taken = [];
 for (const data of links) taken.push((await stateOf(`data=${data}`, catalogue)).ignored.length);
 const { text } = await fragmentOf({ schemes: [], document: { name: "mine" } });
@@ -101,7 +102,12 @@ const ofData = ignored.filter((each) => each.startsWith("data"));
 const link = "rate=-5&rtt=28.5&loss=99&cc=vegas&lesson=9&seed=1.5&lecture=2";
 const odd = await stateOf(link, catalogue);
 const numbers = [odd.ignored.map((each) => each.split("=")[0]), odd.state.rate, odd.state.rtt];
-console.log(JSON.stringify([taken, state.document, ofData, numbers]));
+const chosen = ["rr", "safari before quic-go"];
+const pair = (await fragmentOf({ ...DEFAULTS, schemes: chosen })).text;
+const again = await stateOf(pair, catalogue);
+const unknown = await stateOf("schemes=rr+safari~nginx", catalogue);
+const pairs = [again, unknown].flatMap((each) => [each.state.schemes, each.ignored.length]);
+console.log(JSON.stringify([taken, state.document, ofData, numbers, pairs]));
 """
 
 
@@ -111,11 +117,13 @@ def test_a_link_with_no_page_in_it_is_told_and_one_with_a_page_is_taken(tmp_path
     (tmp_path / "links.mjs").write_text(LINKS, encoding="utf-8")
     command = ["node", str(tmp_path / "links.mjs")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    *pages, (ignored, rate, rtt) = json.loads(done.stdout)
+    *pages, (ignored, rate, rtt), pairs = json.loads(done.stdout)
     assert pages == [[1, 1, 1, 1, 1], {"name": "mine"}, []]
     # What cannot be is left as it is by default, and named; what can be is taken as it is.
     assert ignored == ["rate", "loss", "cc", "lesson", "seed", "lecture"]
     assert (rate, rtt) == (1.12, 28.5)
+    # A pair is in a link, too (its page is not known to this catalogue); unknown parties are told.
+    assert pairs == [["rr", "safari before quic-go"], 1, ["rr"], 1]
 
 
 def test_everything_shipped_can_be_chosen() -> None:
@@ -123,6 +131,8 @@ def test_everything_shipped_can_be_chosen() -> None:
     assert [page["name"] for page in offered["pages"]] == [p.name for p in h3sim.list_pages()]
     schemes = [scheme["name"] for scheme in offered["schemes"]]
     assert schemes == [scheme.name for scheme in h3sim.list_schemes()]
+    assert {"chrome", "safari"} < {*offered["clients"]}
+    assert {"quic-go", "haproxy"} < {*offered["servers"]}
     assert {"Marx 2019", "Sander 2022", "Servers"} < {s["group"] for s in offered["schemes"]}
 
 

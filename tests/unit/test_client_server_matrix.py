@@ -1,0 +1,81 @@
+"""The matrix of clients before servers, worked by hand, and what is lost between two parties."""
+
+from __future__ import annotations
+
+import pytest
+
+from h3sim.catalog import list_clients, list_servers, load_client, load_server
+from h3sim.cli.main import main
+from h3sim.study.matrix import grid_table, lost_between, matrix_of
+
+SPEEDUPS = {
+    "rr": (1.0, None, None),
+    "chrome before quic-go": (1.2, 1.1, 1.3),
+    "chrome before haproxy": (1.0, 0.9, 1.1),
+    "safari before quic-go": (1.5, 1.4, 1.6),
+    "safari before haproxy": (0.5, 0.4, 0.6),
+}
+
+
+def test_each_pair_says_what_the_best_other_party_would_add() -> None:
+    rows = {(row.client, row.server): row for row in matrix_of(SPEEDUPS)}
+    assert len(rows) == 4
+    assert rows["safari", "haproxy"].other_server == 3.0
+    assert rows["safari", "haproxy"].other_client == 2.0
+    assert rows["chrome", "quic-go"].other_server == 1.0
+    assert rows["chrome", "quic-go"].other_client == 1.25
+
+
+def test_the_map_has_a_row_per_server_and_a_column_per_client() -> None:
+    table = grid_table(matrix_of(SPEEDUPS)).to_records()
+    assert [row["server"] for row in table] == ["quic-go", "haproxy"]
+    assert table[1] == {
+        "server": "haproxy",
+        "chrome": "1.00 (0.90 to 1.10)",
+        "safari": "0.50 (0.40 to 0.60)",
+    }
+
+
+@pytest.mark.parametrize(
+    ("client", "server", "word"),
+    [
+        ("chrome", "haproxy", "reads no signal"),
+        ("edge", "rfc7540", "says nothing"),
+        ("chrome-50", "rfc9218", "says nothing that the server reads"),
+        ("chrome-116", "go-h2", "HTTP/2"),
+        ("chrome", "google-quiche", "not incremental"),
+        ("safari", "rfc9218", "within an urgency"),
+        ("firefox", "cloudflare", "share a bucket"),
+        ("chrome", "rfc9218", "sends no frame"),
+    ],
+)
+def test_what_is_lost_between_a_client_and_a_server_is_named(
+    client: str, server: str, word: str
+) -> None:
+    assert any(word in text for text in lost_between(load_client(client), load_server(server)))
+
+
+def test_a_tree_reaches_a_server_that_reads_trees_whole() -> None:
+    assert lost_between(load_client("firefox"), load_server("rfc7540")) == []
+
+
+def test_every_pair_can_be_judged() -> None:
+    assert len(list_clients()) >= 4
+    assert len(list_servers()) >= 16
+    for client in list_clients():
+        for server in list_servers():
+            assert isinstance(lost_between(client, server), list)
+
+
+def test_compare_prints_the_matrix_of_all_pairs(capsys: pytest.CaptureFixture[str]) -> None:
+    pairs = ["--client", "chrome,safari", "--server", "quic-go,haproxy", "--send-buffer-kb", "0"]
+    assert main(["compare", "davies-meenan", "--network", "cable", *pairs]) == 0
+    text = capsys.readouterr().out
+    assert "clients before servers" in text
+    assert text.count("all: the server reads no signal") == 2
+
+
+def test_a_single_client_makes_no_matrix(capsys: pytest.CaptureFixture[str]) -> None:
+    pairs = ["--client", "chrome", "--server", "quic-go,haproxy", "--send-buffer-kb", "0"]
+    assert main(["compare", "davies-meenan", "--network", "cable", *pairs]) == 0
+    assert "clients before servers" not in capsys.readouterr().out
