@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from h3sim.advice import (
@@ -25,6 +26,7 @@ from h3sim.cli.command import Argument, Options, call_with, command
 from h3sim.importers.crux import NetworkShare, read_crux
 from h3sim.page.recording import ESTIMATED_WITHIN
 from h3sim.schema import format_value
+from h3sim.schema.arguments import ErrorCollector
 from h3sim.schema.values import Integer, Number
 from h3sim.values.errors import InputError
 from h3sim.values.table import FINE_TOLERANCE, MISSING, Column, decimals_of
@@ -131,9 +133,12 @@ def _read_networks(names: str, options: Options) -> Sequence[str] | tuple[Networ
     listed = [name.strip() for name in names.split(",")]
     files = [name for name in listed if name.endswith(".json")]
     if files and len(listed) > 1:
-        message = f"{files[0]} has all users and their shares: give it alone"
-        raise InputError.at("--networks", message)
-    return read_crux(files[0]) if files else [shared.read_network(each, options) for each in listed]
+        message = "has all users and their shares: give it alone"
+        raise InputError.at(files[0], message)
+    if files:
+        return read_crux(files[0])
+    with ErrorCollector() as errors:
+        return [errors.collect("", partial(shared.read_network, each, options)) for each in listed]
 
 
 def _page_lines(page: Page, imported: ImportedPage | None) -> Iterator[str]:

@@ -108,12 +108,10 @@ class TestCommand:
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         missing = str(tmp_path / "missing.har")
-        words = ["predict", missing, "--network", "4q", "--confidence", "2"]
+        words = ["predict", missing, "--network", "4q,cabel", "--confidence", "2"]
         assert main(words) == 2
         errors = capsys.readouterr().err
-        assert "missing.har" in errors
-        assert "4q" in errors
-        assert "--confidence" in errors
+        assert all(word in errors for word in ("missing.har", "4q", "cabel", "--confidence"))
 
 
 def test_no_edit_of_a_page_changes_the_protocol() -> None:
