@@ -58,6 +58,8 @@ _RECORDED = {
 }
 _LIKE = 3.0
 """Factor within which RTT and rate of a network must be those of a calibrated link."""
+_ROUNDING = 1e-9
+"""Error of a product of floats that must not count as a site."""
 RECORD, HAR, TRACE = "record", "HAR", "trace"
 """The calibrated kinds of recording."""
 
@@ -101,17 +103,23 @@ class Prediction(ResultTable):
     """Description of what the intervals rest on; None where no network has any."""
 
     def describe(self) -> str:
-        """Describe what the intervals rest on, and the settings."""
-        level = f"{100 * self.confidence:g} % intervals"
+        """Describe what the intervals rest on, which are missing, what is odd, and the settings."""
+        return "; ".join((*self._basis(), super().describe()))
+
+    def _basis(self) -> Iterator[str]:
         basis = self.calibrated or "none, as no site of this kind was measured over such a link"
-        refused = sorted({row.n_sites for row in self.rows if row.low_s is None})
-        few = (
-            f"; where there is none, {' or '.join(map(str, refused))} sites are too few"
-            f" (it takes {math.ceil(self.confidence / (1 - self.confidence) - 1e-9)}), or no"
-            " measured link is like the network"
-        )
-        shown = few if refused and self.calibrated else ""
-        return f"{level}: {basis}{shown}; {super().describe()}"
+        yield f"{100 * self.confidence:g} % intervals: {basis}"
+        few = sorted({row.n_sites for row in self.rows if row.low_s is None and row.n_sites})
+        if few:
+            needed = math.ceil(self.confidence / (1 - self.confidence) - _ROUNDING)
+            yield f"{' or '.join(map(str, few))} sites are too few for one (it takes {needed})"
+        early = [row for row in self.rows if row.predicted_s < (row.recorded_s or 0.0)]
+        if early:
+            named = ", ".join(f"{row.metric} over {row.network}" for row in early)
+            yield (
+                f"earlier than in the recording itself: {named}: right if the recording's network"
+                " was slower, else work or waits that the page does not have"
+            )
 
 
 class Calibration(NamedTuple):
@@ -136,7 +144,7 @@ def conformal_reach(errors: Sequence[float], confidence: float) -> float | None:
     >>> conformal_reach([0.0, 0.0], 0.5)
     1.0
     """
-    rank = math.ceil((len(errors) + 1) * confidence - 1e-9)
+    rank = math.ceil((len(errors) + 1) * confidence - _ROUNDING)
     return math.exp(errors[rank - 1]) if rank <= len(errors) else None
 
 

@@ -84,6 +84,14 @@ class TestPredict:
         assert recorded_s["FCP"] == 0.25
         assert recorded_s["load event"] is None
 
+    def test_a_prediction_before_the_recordings_own_time_is_named(self) -> None:
+        slow, quick = (
+            replace(page_of(ROOT), recorded_load=RecordedLoad(fcp_ns=ms(time_ms)))
+            for time_ms in (60_000, 1)
+        )
+        assert "FCP over 4g" in predict(slow, networks=["4g"]).describe()
+        assert "FCP over 4g" not in predict(quick, networks=["4g"]).describe()
+
     def test_a_page_says_what_it_was_recorded_as(self) -> None:
         made = page_of(ROOT)
         imported = replace(made, provenance={"notes": "read as har-chrome-har"})
