@@ -7,6 +7,7 @@ import datetime
 import gzip
 import json
 import math
+import re
 import statistics
 import subprocess
 import tempfile
@@ -34,15 +35,21 @@ CALIBRATION = Path(h3sim.__file__).parent / "advice" / "calibration.json"
 _USES = DATA / "uses.csv"
 _FILES = {RECORD: "record.json", HAR: "load.har", TRACE: "trace.json.gz"}
 _MEASURED = {"fcp": "fcp_ms", "lcp": "lcp_ms", "load": "load_ms", "speed-index": "speed_index_ms"}
+_LIGHTHOUSE = "Lighthouse"
+"""What is in the place of a recording where Lighthouse's simulated throttling predicts."""
+_OF_LIGHTHOUSE = {"fcp": "firstContentfulPaint", "lcp": "largestContentfulPaint"}
 _MIN_LOADS = 2
 """Fewest loads of a site over a link that are compared."""
 
 
 class Times(NamedTuple):
-    """Measured times of a metric of a site over a link: the median, and the spread as a share."""
+    """Measured times of a metric of a site over a link: the median, and the spread as a share.
+
+    The spread of a single load is unknown.
+    """
 
     median_ms: float
-    spread: float
+    spread: float | None
 
 
 class Cell(NamedTuple):
@@ -72,10 +79,19 @@ def measured_times() -> dict[tuple[str, str, str], Times]:
             if text and (each.load == N_LOADS) == (metric == "speed-index"):
                 values[each.site, each.link, metric].append(float(text))
     return {
-        key: Times(statistics.median(times), (max(times) - min(times)) / statistics.median(times))
+        key: Times(statistics.median(times), _spread(times))
         for key, times in values.items()
         if min(times) > 0 and (len(times) >= _MIN_LOADS or key[2] == "speed-index")
     }
+
+
+def _spread(times: Sequence[float]) -> float | None:
+    """Return the range as a share of the median.
+
+    >>> _spread([90, 100, 110])
+    0.2
+    """
+    return (max(times) - min(times)) / statistics.median(times) if len(times) > 1 else None
 
 
 def cells(sites: Iterable[Site]) -> Iterator[Cell]:
@@ -124,23 +140,28 @@ def _interval_ms(row: PredictionRow) -> tuple[float, float] | None:
 def folder_cells(folder: Path) -> Iterator[Cell]:
     """Yield the same for a folder of others: `sites/NAME.json.gz`, and `rec/`, `har/`, `trace/`.
 
-    A file of `sites` has, by link, the medians of its loads.
+    A file of `sites` has, by link, the medians of its loads, and what Lighthouse simulated.
     """
     with tempfile.TemporaryDirectory() as unpacked:
         for path in sorted((folder / "sites").glob("*.json.gz")):
             name = path.name.removesuffix(".json.gz")
             with gzip.open(path, "rt", encoding="utf-8") as file:
-                medians = {k: each["median"] for k, each in json.load(file)["measured"].items()}
+                site = json.load(file)
             measured = {
-                (name, link, metric): Times(times[metric], 0.0)
-                for link, times in medians.items()
+                (name, link, metric): Times(loads["median"][metric], None)
+                for link, loads in site["measured"].items()
                 for metric in ("fcp", "lcp", "load")
-                if times[metric]
+                if loads["median"][metric]
             }
             page = Path(unpacked) / f"{name}.json"
             page.write_bytes(gzip.decompress((folder / "rec" / path.name).read_bytes()))
             files = {RECORD: page, HAR: folder / "har" / f"{name}.har.gz"}
             yield from _cells(name, files | {TRACE: folder / "trace" / path.name}, measured)
+            simulated = next((site[key] for key in site if key.startswith("lighthouse")), {})
+            for (_, link, metric), times in measured.items():
+                predicted_ms = simulated.get(link, {}).get(_OF_LIGHTHOUSE.get(metric))
+                if predicted_ms:
+                    yield Cell(_LIGHTHOUSE, metric, link, name, times, predicted_ms, None)
 
 
 def summary(found: Sequence[Cell]) -> Iterator[list[Any]]:
@@ -156,7 +177,7 @@ def summary(found: Sequence[Cell]) -> Iterator[list[Any]]:
     groups: dict[tuple[str, str, str], list[Cell]] = defaultdict(list)
     for cell in found:
         groups[cell.kind, cell.metric, cell.link].append(cell)
-    for kind in _FILES:
+    for kind in (*_FILES, _LIGHTHOUSE):
         for metric, (_, title) in PREDICTED.items():
             for link in LINKS:
                 own = groups[kind, metric, link]
@@ -170,7 +191,8 @@ def _summed(own: Sequence[Cell]) -> Iterator[str]:
     pairs = [(each.measured.median_ms, each.predicted_ms) for each in own]
     rho = spearmanr(*zip(*pairs, strict=True)).statistic if len(pairs) > 1 else math.nan
     yield f"{rho:.2f}"
-    yield f"{100 * statistics.median(each.measured.spread for each in own):.0f} %"
+    spreads = [each.measured.spread for each in own if each.measured.spread is not None]
+    yield f"{100 * statistics.median(spreads):.0f} %" if spreads else "-"
     known = [(each.measured.median_ms, each.interval_ms) for each in own if each.interval_ms]
     n_covered = sum(low_ms <= time_ms <= high_ms for time_ms, (low_ms, high_ms) in known)
     yield f"{n_covered} of {len(known)}" if known else "-"
@@ -199,7 +221,10 @@ def calibrate(found: Sequence[Cell], n_packages: int) -> None:
         },
         "errors": errors,
     }
-    text = json.dumps(document, indent=1).replace("\n     ", " ").replace("\n    ]", "]")
+    # One line for each list.
+    text = re.sub(
+        r"\[[^\[\]]*\]", lambda found: " ".join(found[0].split()), json.dumps(document, indent=1)
+    )
     CALIBRATION.write_text(text + "\n", encoding="utf-8")
 
 
