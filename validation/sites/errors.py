@@ -157,7 +157,9 @@ def folder_cells(folder: Path) -> Iterator[Cell]:
             page.write_bytes(gzip.decompress((folder / "rec" / path.name).read_bytes()))
             files = {RECORD: page, HAR: folder / "har" / f"{name}.har.gz"}
             yield from _cells(name, files | {TRACE: folder / "trace" / path.name}, measured)
-            simulated = next((site[key] for key in site if key.startswith("lighthouse")), {})
+            simulated: Mapping[str, Any] = next(
+                (site[key] for key in site if key.startswith("lighthouse")), {}
+            )
             for (_, link, metric), times in measured.items():
                 predicted_ms = simulated.get(link, {}).get(_OF_LIGHTHOUSE.get(metric))
                 if predicted_ms:
