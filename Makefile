@@ -311,6 +311,11 @@ validate-recordings: $(DEV) ## compare with loads in a real Chromium over a link
 validate-chrome: $(DEV) ## hold requests, urgencies, paints and edits of made-up sites to a real Chromium over a link (ten minutes; needs Chromium)
 	$(BIN)/python -m validation.chrome $(ARGS)
 
+.PHONY: validate-sites
+validate-sites: $(DEV) ## calibrate the intervals of `h3sim predict` anew, and print their errors on the develop sites (minutes; needs recordings, see docs/validation.md)
+	$(BIN)/python -m validation.sites calibrate
+	$(BIN)/python -m validation.sites table $(ARGS)
+
 .PHONY: validate-server-priorities
 validate-server-priorities: $(DEV) ## what a server that prioritizes is worth, by browser, network and send buffer (minutes)
 	$(BIN)/python -m validation.server_priorities $(ARGS)

@@ -10,7 +10,8 @@ True
   `optimality`, `what_if`; `report` writes it all into one file, `h3sim.study` has more
 - what is there: `list_pages`, `list_schemes`, `list_networks`, `list_profiles`; `load_page` etc.
 - files: `read_load`, `read_results`
-- recordings: `recommend` (the scheme that suits a HAR's page best), `import_page`; `read_qlog`
+- recordings: `predict` (paints and load event over other networks), `recommend` (the scheme that
+  suits a HAR's page best), `import_page`; `read_qlog`
   reads a log, `identify` names the scheduler behind it; `load.to_har` writes a HAR
 - checks: `reproduce` (the papers), `show_versions`; of servers and rules in `h3sim.advice`
 - options: `help(h3sim.LoadConfig)` explains those that `simulate` and the others take

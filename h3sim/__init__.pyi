@@ -27,6 +27,7 @@ from ._version import __version__ as __version__
 from .advice.hints import hints as hints
 from .advice.optimality import optimality as optimality
 from .advice.optimality import what_if as what_if
+from .advice.prediction import predict as predict
 from .advice.recommendation import recommend as recommend
 from .advice.search import search as search
 from .catalog import list_networks as list_networks

@@ -1,4 +1,4 @@
-"""Answers to a question about a page: which scheme, which edit, how far from the best.
+"""Answers to a question about a page: which scheme, which edit, how long, how far from the best.
 
 Each lists the loads that it needs and runs them as a study does, so it may import studies and all
 below them. Begin with `search.py`; `hints.py` tries edits of a page.
@@ -17,6 +17,7 @@ from h3sim.advice.optimality import (
     optimality,
     what_if,
 )
+from h3sim.advice.prediction import Prediction, PredictionRow, predict
 from h3sim.advice.recommendation import Recommendation, recommend
 from h3sim.advice.search import RobustnessRow, SearchResult, SearchRow, search
 from h3sim.advice.validation import (
@@ -36,6 +37,8 @@ __all__ = [
     "Optimality",
     "OptimalityRow",
     "Optimum",
+    "Prediction",
+    "PredictionRow",
     "PrioritizationTest",
     "PrioritizationTestRow",
     "Recommendation",
@@ -50,6 +53,7 @@ __all__ = [
     "hints",
     "optimal_schedule",
     "optimality",
+    "predict",
     "prioritization_test",
     "recommend",
     "search",

@@ -17,7 +17,6 @@ from h3sim.page.hosts import UNNAMED
 from h3sim.page.resource import offsets_in
 from h3sim.page.transforms import with_early_hints, with_inlined, with_preconnect, with_same_host
 from h3sim.page.validation import edited_resource
-from h3sim.transport import Protocol
 from h3sim.values.text import plural
 
 if TYPE_CHECKING:
@@ -459,18 +458,6 @@ def _server_edits(subject: _Subject) -> Iterator[Edit]:
     yield from (_priority_edit([resource], 1) for resource in subject.seen_images[:2])
     if len(subject.unseen_images) > 1:
         yield _priority_edit(subject.unseen_images, 6)
-    protocol = subject.spec.protocol
-    alternatives = {Protocol.QUIC: Protocol.TCP, Protocol.TCP: Protocol.QUIC}
-    if protocol in alternatives:
-        alternative = alternatives[protocol]
-        name = "HTTP/3" if alternative is Protocol.QUIC else "HTTP/2"
-        yield Edit(
-            f"serve the page over {name}",
-            "protocol",
-            "",
-            lambda task: task._replace(spec=replace(task.spec, protocol=alternative)),
-            frozenset({"protocol"}),
-        )
     for scheme, action in _SERVER_ACTIONS.items():
         if scheme != subject.spec.scheme.name:
             yield Edit(

@@ -39,6 +39,7 @@ from h3sim.study.rows import COMMON, NETWORK_WITHIN, ResultTable
 from h3sim.study.runner import LoadRunner, LoadTask, read_options, shows_loads
 from h3sim.study.statistics import holm, ratio_end, scipy_stats, student_interval
 from h3sim.trace import Rows
+from h3sim.transport import Network
 from h3sim.values.errors import InputError, NothingToMeasureError
 from h3sim.values.text import plural
 from h3sim.values.units import to_ms
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
     from h3sim.page import Page
     from h3sim.schemes import Scheme
     from h3sim.study.study_keywords import StudyKeywords
-    from h3sim.transport import Network
 
 
 METRICS = {
@@ -551,9 +551,10 @@ def hints(
     """
     if config is None:
         options = {"browser": BrowserMode.PARSE.value, **options}
-    given = {"metric": metric, "n_seeds": n_seeds, "confidence": confidence}
-    checked = _check(given | {"network_within": network_within, "first_result": first_result})
-    _check_networks(networks)
+    arguments: dict[str, object] = {"metric": metric, "n_seeds": n_seeds, "confidence": confidence}
+    arguments |= {"network_within": network_within, "first_result": first_result}
+    checked = _check(arguments)
+    check_networks(networks)
     execution, base_config = read_options(hints, options, config)
     subject, _ = subject_of(page)
     shares = _client_shares(clients, scheme, client)
@@ -607,11 +608,11 @@ def _network_titles(networks: Sequence[str] | Sequence[NetworkShare]) -> tuple[s
     return tuple(each if isinstance(each, str) else each.title for each in networks)
 
 
-def _check_networks(networks: Sequence[str] | Sequence[NetworkShare]) -> None:
-    """Refuse networks that are neither names nor shares."""
+def check_networks(networks: Sequence[str | Network | NetworkShare]) -> None:
+    """Refuse networks that are neither names, objects nor shares."""
     names: Any = networks
     if isinstance(networks, list | tuple):
-        names = [each for each in networks if not isinstance(each, NetworkShare)]
+        names = [each for each in networks if not isinstance(each, Network | NetworkShare)]
     check_arguments(InputError, networks=(NETWORK_NAMES, names))
 
 

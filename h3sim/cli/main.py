@@ -66,6 +66,7 @@ COMMANDS = {
     "compare": ("compare", "load pages with several schemes"),
     "report": ("report", "write loads, a study or a log as a single HTML file"),
     "what-if": ("optimality", "explain what delays load events, and what would hasten them"),
+    "predict": ("search", "predict paints and load event of a recorded page over other networks"),
     "hints": ("search", "try edits of your page, and say which make it faster, and by how much"),
     "recommend": ("search", "recommend a scheme for your own page, from a HAR in one command"),
     "optimality": ("optimality", "compare schemes with a lower bound that no scheme can beat"),

@@ -6,6 +6,7 @@ from typing import Any
 
 from h3sim.advice.hints import HINTS
 from h3sim.advice.optimality import OPTIMALITY, WHAT_IF
+from h3sim.advice.prediction import PREDICTION
 from h3sim.advice.recommendation import ADVICE
 from h3sim.advice.search import FOUND
 from h3sim.advice.validation import RULE_CHECK, SERVER_CHECK
@@ -35,6 +36,7 @@ WRITTEN = (
     IMPORT_REPORT,
     LIST,
     OPTIMALITY,
+    PREDICTION,
     RECORDING,
     RULE_CHECK,
     SERVER_CHECK,

@@ -1,12 +1,23 @@
-"""`h3sim search`, `recommend` and `hints`: the best scheme or edits, with their uncertainty."""
+"""`h3sim search`, `recommend`, `hints`, `predict`: answers about a page, with their uncertainty."""
 
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from h3sim.advice import Hints, Recommendation, SearchResult, hints, recommend, search
+from h3sim.advice import (
+    Hints,
+    Prediction,
+    Recommendation,
+    SearchResult,
+    hints,
+    predict,
+    recommend,
+    search,
+)
 from h3sim.advice.hints import HARMS, METRICS
+from h3sim.advice.prediction import NETWORKS as PREDICTION_NETWORKS
 from h3sim.advice.recommendation import EXAMPLE, read_subject
 from h3sim.advice.search import DEPLOYABLE, ROBUSTNESS_NETWORKS, arms_of
 from h3sim.browser.above_the_fold import HEURISTIC
@@ -15,6 +26,7 @@ from h3sim.cli.command import Argument, Options, call_with, command
 from h3sim.importers.crux import NetworkShare, read_crux
 from h3sim.page.recording import ESTIMATED_WITHIN
 from h3sim.schema import format_value
+from h3sim.schema.arguments import ErrorCollector
 from h3sim.schema.values import Integer, Number
 from h3sim.values.errors import InputError
 from h3sim.values.table import FINE_TOLERANCE, MISSING, Column, decimals_of
@@ -122,9 +134,12 @@ def _read_networks(names: str, options: Options) -> Sequence[str] | tuple[Networ
     listed = [name.strip() for name in names.split(",")]
     files = [name for name in listed if name.endswith(".json")]
     if files and len(listed) > 1:
-        message = f"{files[0]} has all users and their shares: give it alone"
-        raise InputError.at("--networks", message)
-    return read_crux(files[0]) if files else [shared.read_network(each, options) for each in listed]
+        message = "has all users and their shares: give it alone"
+        raise InputError.at(files[0], message)
+    if files:
+        return read_crux(files[0])
+    with ErrorCollector() as errors:
+        return [errors.collect("", partial(shared.read_network, each, options)) for each in listed]
 
 
 def _read_shares(text: str, _: Options) -> dict[str, float]:
@@ -436,3 +451,44 @@ def _print_hints(found: Hints, options: Options) -> None:
     print()
     thinks = [found.describe_think_times()] if found.think_times else []
     output.show(width, *thinks, f"The model does not know: {'; '.join(found.unknown)}.")
+
+
+@command(
+    "predict",
+    _SUBJECT_ARGUMENT,
+    *_RECORDING_ARGUMENTS,
+    Argument(
+        "--network NAMES",
+        f"networks, comma-separated, or a CrUX file (.json) (default:"
+        f" {','.join(PREDICTION_NETWORKS)})",
+        dest="networks",
+        read=_read_networks,
+    ),
+    Argument("--confidence SHARE", "level of each interval", _CONFIDENCE, default=0.95),
+    common.JSON("print h3sim-prediction/1 instead"),
+    common.NO_TRUNCATE,
+    of=lambda options: call_with(predict, options, page=_page_or_import(options)),
+)
+def _print_prediction(found: Prediction, options: Options) -> None:
+    """Predict FCP, LCP, SpeedIndex and load event of a recorded page over other networks.
+
+    Examples:
+      h3sim predict shop.har --network 4g,cable
+      h3sim predict shop.json --network crux.json
+      h3sim predict trace.json.gz --network fast-3g --json
+
+    The load is Chrome's, over HTTP/2 and Linux' TCP, on the machine of the recording. Intervals are
+    calibrated on sites that were recorded without throttling and measured over links.
+    """
+    shown = output.of(
+        found.rows,
+        "network",
+        "metric",
+        (Column("predicted s", 2), "predicted_s"),
+        (Column("from s", 2), "low_s"),
+        (Column("to s", 2), "high_s"),
+        "n_sites",
+        (Column("recorded s", 2), "recorded_s"),
+    )
+    lines = _page_lines(found.page, options.imported)
+    output.show(options.width, lines, shown, found.describe())

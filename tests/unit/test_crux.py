@@ -239,7 +239,7 @@ def test_users_of_hints_have_the_networks_by_their_shares(
     assert main(["hints", file, "--networks", str(tmp_path / "none.json")]) == 2
     assert "none.json" in capsys.readouterr().err
     assert main(["hints", file, "--networks", f"cable,{path}"]) == 2
-    assert "crux.json has all users" in capsys.readouterr().err
+    assert "crux.json: has all users" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["run", "hints"])

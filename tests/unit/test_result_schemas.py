@@ -90,6 +90,7 @@ MADE: dict[str, Callable[[], dict[str, Any]]] = {
     "h3sim-import/1": _import,
     "h3sim-list/1": _list,
     "h3sim-optimality/1": lambda: h3sim.optimality(PAGE, schemes=["rr", "fifo"]).to_dict(),
+    "h3sim-prediction/1": lambda: h3sim.predict(PAGE).to_dict(),
     "h3sim-recording/1": lambda: made().to_dict(),
     "h3sim-rule-check/1": lambda: validate_scheme(PAGE).to_dict(),
     "h3sim-server-check/1": lambda: prioritization_test("fifo").to_dict(),

@@ -1,0 +1,291 @@
+"""Prediction: the paints and the load event of a recorded page over other networks.
+
+Intervals are calibrated, not modelled: sites of public packages were recorded without throttling
+and measured in Chromium over links (docs/validation.md, "Sites of packages"). Over each link, for
+each metric and kind of recording, `calibration.json` has how far these sites were from their
+prediction. An interval is a split-conformal one (Vovk et al. 2005; Lei et al. 2018): with n sites
+it reaches as far, as a factor both ways, as the ceil((n + 1) level)-th smallest of these errors.
+So it covers a site that is like them with at least that probability, whatever the errors look like.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass
+from functools import cache, partial
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from h3sim import catalog
+from h3sim._version import __version__
+from h3sim.advice.hints import METRICS, check_networks
+from h3sim.advice.recommendation import subject_of
+from h3sim.importers.crux import NetworkShare
+from h3sim.load import LoadConfig, in_words, simulate
+from h3sim.load.options import LEVEL
+from h3sim.schema.arguments import ErrorCollector, check_arguments
+from h3sim.schema.output import TEXT, OutputSchema, Property, rows_of
+from h3sim.schema.values import OrNone
+from h3sim.study.rows import COMMON, ResultTable
+from h3sim.trace import Rows
+from h3sim.values.errors import InputError
+from h3sim.values.units import MS_PER_S, to_mbps, to_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from h3sim.importers import ImportedPage
+    from h3sim.load import Load
+    from h3sim.load.run import PageLike
+    from h3sim.page import Page
+    from h3sim.transport import Network
+
+
+SCHEME = "chrome-h2"
+"""Chrome over HTTP/2, as on the sites of the calibration."""
+CONFIG = LoadConfig(browser="parse", transport_profile="linux-tcp")
+"""Settings of predictions: those of the calibration, so that its intervals hold."""
+NETWORKS = ("fast-3g", "4g", "cable")
+PREDICTED = {key: METRICS[key] for key in ("fcp", "lcp", "speed-index", "load")}
+"""The predicted metrics: attribute of a load, and title."""
+_RECORDED = {
+    "fcp": "fcp_ns",
+    "lcp": "largest_paint_ns",
+    "speed-index": "speed_index_ns",
+    "load": "load_event_ns",
+}
+_LIKE = 3.0
+"""Factor within which RTT and rate of a network must be those of a calibrated link."""
+_ROUNDING = 1e-9
+"""Error of a product of floats that must not count as a site."""
+RECORD, HAR, TRACE = "record", "HAR", "trace"
+"""The calibrated kinds of recording."""
+
+
+class PredictionRow(NamedTuple):
+    """A metric over a network, in s: predicted, its interval, and the recording's own value.
+
+    The interval is None where too few sites, *n_sites*, were measured for it.
+    """
+
+    network: str
+    metric: str
+    predicted_s: float
+    low_s: float | None
+    high_s: float | None
+    n_sites: int
+    recorded_s: float | None
+
+
+PREDICTION = OutputSchema(
+    "h3sim-prediction/1",
+    "The paints and the load event of a recorded page over other networks",
+    *COMMON,
+    Property("kind", TEXT, "the kind of recording, which decides the errors"),
+    Property("confidence", LEVEL, "the level of each interval"),
+    Property("calibrated", OrNone(TEXT, none=None), "what the intervals rest on"),
+    Property("rows", rows_of(PredictionRow), "one per network and metric"),
+)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Prediction(ResultTable):
+    """Result table of predictions, by network and metric."""
+
+    format = PREDICTION
+    rows: Rows[PredictionRow]
+    page: Page
+    kind: str
+    confidence: float
+    calibrated: str | None
+    """Description of what the intervals rest on; None where no network has any."""
+
+    def describe(self) -> str:
+        """Describe what the intervals rest on, which are missing, what is odd, and the settings."""
+        return "; ".join((*self._basis(), super().describe()))
+
+    def _basis(self) -> Iterator[str]:
+        basis = self.calibrated or "none, as no site of this kind was measured over such a link"
+        yield f"{100 * self.confidence:g} % intervals: {basis}"
+        few = sorted({row.n_sites for row in self.rows if row.low_s is None and row.n_sites})
+        if few:
+            needed = math.ceil(self.confidence / (1 - self.confidence) - _ROUNDING)
+            yield f"{' or '.join(map(str, few))} sites are too few for one (it takes {needed})"
+        early = [row for row in self.rows if row.predicted_s < (row.recorded_s or 0.0)]
+        if early:
+            named = ", ".join(f"{row.metric} over {row.network}" for row in early)
+            yield (
+                f"earlier than in the recording itself: {named}: right if the recording's network"
+                " was slower, else work or waits that the page does not have"
+            )
+
+
+class Calibration(NamedTuple):
+    """Errors of one kind of recording over one link: factors' logarithms by metric, ascending."""
+
+    link: str
+    errors: Mapping[str, Sequence[float]]
+
+    def reach(self, metric: str, confidence: float) -> float | None:
+        """Return the factor by which an interval reaches both ways; None for too few sites.
+
+        >>> one = Calibration("4g", {"fcp": [n / 100 for n in range(19)]})
+        >>> one.reach("fcp", 0.95) == math.exp(0.18), one.reach("fcp", 0.96)
+        (True, None)
+        """
+        return conformal_reach(self.errors.get(metric, ()), confidence)
+
+
+def conformal_reach(errors: Sequence[float], confidence: float) -> float | None:
+    """Return exp of the split-conformal quantile of ascending *errors*; None for too few.
+
+    >>> conformal_reach([0.0, 0.0], 0.5)
+    1.0
+    """
+    rank = math.ceil((len(errors) + 1) * confidence - _ROUNDING)
+    return math.exp(errors[rank - 1]) if rank <= len(errors) else None
+
+
+@cache
+def _calibration() -> dict[str, Any]:
+    text = files("h3sim.advice").joinpath("calibration.json").read_text(encoding="utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def calibration_for(network: Network, kind: str) -> Calibration | None:
+    """Return the errors over the calibrated link that is most like *network*, if any is.
+
+    >>> calibration_for(catalog.load_network("marx-2019"), RECORD) is None
+    True
+    """
+    rate_bps = None if network.down is None else network.down.mean_rate_bps
+    if rate_bps is None:
+        return None
+    path = (to_ms(network.rtt_ns), to_mbps(round(rate_bps)))
+    distances = {
+        name: [abs(math.log(own / other)) for own, other in zip(path, link, strict=True)]
+        for name, link in _calibration()["links"].items()
+    }
+    nearest = min(distances, key=lambda name: sum(distances[name]))
+    errors = _calibration()["errors"].get(kind, {}).get(nearest)
+    if errors is None or max(distances[nearest]) > math.log(_LIKE):
+        return None
+    return Calibration(nearest, errors)
+
+
+def kind_of(page: Page, imported: ImportedPage | None) -> str:
+    """Return the kind of recording that a page is from.
+
+    >>> kind_of(catalog.load_page("creative"), None)
+    'record'
+    """
+    if imported is None:
+        if " record," in page.provenance.get("tool", ""):
+            return RECORD
+        named = re.search(r"read as (\S+?)(?:$|[;,\s])", page.provenance.get("notes", ""))
+        dialect = named[1] if named else ""
+    else:
+        dialect = imported.dialect
+    if dialect == "har" or dialect.startswith("har-"):
+        return HAR
+    return TRACE if dialect == "chrome-trace" else dialect or "unknown"
+
+
+def predict(
+    page: PageLike | ImportedPage,
+    *,
+    networks: Sequence[str | Network | NetworkShare] = NETWORKS,
+    confidence: float = 0.95,
+) -> Prediction:
+    """Predict FCP, LCP, SpeedIndex and load event of *page* over *networks*.
+
+    The page is a page or a recording; networks are names, objects, or the shares of `read_crux`.
+    The load is Chrome's, over HTTP/2 and Linux' TCP, on the machine of the recording. Metrics that
+    the page does not have are left out.
+
+    Raises:
+        InputError: listing every error in the arguments, or in the recording.
+        UnknownNameError: if the only error is an unknown name.
+
+    >>> [row.metric for row in predict("creative", networks=["4g"]).rows]
+    ['FCP', 'LCP', 'SpeedIndex', 'load event']
+    """
+    check_networks(networks)
+    check_arguments(InputError, confidence=(LEVEL, confidence))
+    with ErrorCollector() as errors:
+        subject, imported = errors.collect("page", partial(subject_of, page), default=(None, None))
+        paths = [errors.collect("networks", partial(_network, each)) for each in networks]
+    kind = kind_of(subject, imported)
+    loads = [simulate(subject, scheme=SCHEME, config=CONFIG, network=path) for path in paths]
+    calibrations = [calibration_for(path, kind) for path in paths]
+    rows = [
+        row
+        for each, load, known in zip(networks, loads, calibrations, strict=True)
+        for row in _rows(_title(each), load, known, subject, confidence)
+    ]
+    links = dict.fromkeys(known.link for known in calibrations if known is not None)
+    return Prediction(
+        rows=Rows(PredictionRow, rows),
+        page=subject,
+        kind=kind,
+        confidence=confidence,
+        calibrated=_describe_links(links, kind) if links else None,
+        version=__version__,
+        configuration=_common([load.configuration for load in loads]),
+        words=_common([in_words(load.spec) for load in loads]),
+        page_digests={subject.name: subject.digest},
+    )
+
+
+def _network(given: str | Network | NetworkShare) -> Network:
+    if isinstance(given, str):
+        return catalog.load_network(given)
+    return given.network if isinstance(given, NetworkShare) else given
+
+
+def _title(given: str | Network | NetworkShare) -> str:
+    if isinstance(given, str):
+        return given
+    return given.title if isinstance(given, NetworkShare) else given.name
+
+
+def _common(settings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the settings that all loads have."""
+    first, *others = settings
+    return {key: value for key, value in first.items() if all(o[key] == value for o in others)}
+
+
+def _rows(
+    network: str, load: Load, known: Calibration | None, page: Page, confidence: float
+) -> Iterator[PredictionRow]:
+    for key, (attribute, title) in PREDICTED.items():
+        predicted_ms: float | None = getattr(load, attribute)
+        if predicted_ms is None:
+            continue
+        reach = None if known is None else known.reach(key, confidence)
+        recorded_ns = getattr(page.recorded_load, _RECORDED[key], None)
+        seconds = predicted_ms / MS_PER_S
+        yield PredictionRow(
+            network=network,
+            metric=title,
+            predicted_s=seconds,
+            low_s=None if reach is None else seconds / reach,
+            high_s=None if reach is None else seconds * reach,
+            n_sites=0 if known is None else len(known.errors.get(key, ())),
+            recorded_s=None if recorded_ns is None else to_ms(recorded_ns) / MS_PER_S,
+        )
+
+
+def _describe_links(links: Mapping[str, None], kind: str) -> str:
+    own = _calibration()
+    paths = ", ".join(
+        f"{own['links'][name][1]:g} Mbit/s and {own['links'][name][0]:g} ms" for name in links
+    )
+    return (
+        f"from the errors of {own['n_sites']} sites of {own['n_packages']} packages, each recorded"
+        f" once ({kind}) and measured in {own['browser']} over {paths}; sites that are unlike them"
+        " may miss more often"
+    )

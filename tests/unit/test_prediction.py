@@ -1,0 +1,130 @@
+"""Predictions: which loads they are, and how far their calibrated intervals reach."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+import h3sim
+from h3sim.advice.edits import edits_of
+from h3sim.advice.prediction import (
+    HAR,
+    RECORD,
+    TRACE,
+    calibration_for,
+    conformal_reach,
+    kind_of,
+    predict,
+)
+from h3sim.cli.main import main
+from h3sim.page import RecordedLoad
+from h3sim.study.runner import LoadTask
+from h3sim.values.errors import InputError
+from h3sim.values.units import MS_PER_S, ms
+from tests.helpers import page_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ROOT = {"id": "/", "kind": "document", "bytes": 9000}
+
+
+class TestReach:
+    def test_of_twenty_equally_likely_values_nineteen_are_covered_at_95_percent(self) -> None:
+        errors = [n / 10 for n in range(20)]
+        covered = [
+            new
+            for new in errors
+            if (reach := conformal_reach([e for e in errors if e != new], 0.95)) is not None
+            and new <= math.log(reach) + 1e-12
+        ]
+        assert covered == errors[:19]
+
+    def test_eighteen_sites_are_too_few_for_95_percent(self) -> None:
+        assert conformal_reach([0.1] * 18, 0.95) is None
+        assert conformal_reach([0.1] * 19, 0.95) == pytest.approx(math.exp(0.1))
+
+    def test_a_network_unlike_every_measured_link_has_no_calibration(self) -> None:
+        assert calibration_for(h3sim.load_network("geo-satellite"), RECORD) is None
+        for kind in (RECORD, HAR, TRACE):
+            found = calibration_for(h3sim.load_network("4g"), kind)
+            assert found is None or found.link == "4g"
+
+
+class TestPredict:
+    def test_it_is_chromes_load_over_http2_and_linux_tcp(self) -> None:
+        load = h3sim.simulate(
+            "creative",
+            scheme="chrome-h2",
+            network="4g",
+            browser="parse",
+            transport_profile="linux-tcp",
+        )
+        times_s = {row.metric: row.predicted_s for row in predict("creative", networks=["4g"]).rows}
+        assert load.fcp_ms is not None
+        assert load.load_event_ms is not None
+        assert times_s["FCP"] == pytest.approx(load.fcp_ms / MS_PER_S)
+        assert times_s["load event"] == pytest.approx(load.load_event_ms / MS_PER_S)
+
+    def test_an_interval_holds_its_prediction_or_is_missing_at_both_ends(self) -> None:
+        for row in predict("creative").rows:
+            if row.low_s is None or row.high_s is None:
+                assert row.low_s is None
+                assert row.high_s is None
+            else:
+                assert row.low_s <= row.predicted_s <= row.high_s
+
+    def test_the_recordings_own_values_are_beside(self) -> None:
+        page = replace(page_of(ROOT), recorded_load=RecordedLoad(fcp_ns=ms(250)))
+        recorded_s = {row.metric: row.recorded_s for row in predict(page, networks=["4g"]).rows}
+        assert recorded_s["FCP"] == 0.25
+        assert recorded_s["load event"] is None
+
+    def test_a_prediction_before_the_recordings_own_time_is_named(self) -> None:
+        slow, quick = (
+            replace(page_of(ROOT), recorded_load=RecordedLoad(fcp_ns=ms(time_ms)))
+            for time_ms in (60_000, 1)
+        )
+        assert "FCP over 4g" in predict(slow, networks=["4g"]).describe()
+        assert "FCP over 4g" not in predict(quick, networks=["4g"]).describe()
+
+    def test_a_page_says_what_it_was_recorded_as(self) -> None:
+        made = page_of(ROOT)
+        imported = replace(made, provenance={"notes": "read as har-chrome-har"})
+        trace = replace(made, provenance={"notes": "2 requests failed; read as chrome-trace"})
+        kinds = [kind_of(page, None) for page in (made, imported, trace)]
+        assert kinds == ["unknown", HAR, TRACE]
+
+    def test_every_unknown_network_is_named(self) -> None:
+        with pytest.raises(InputError) as error:
+            predict("creative", networks=["4q", "cabel"])
+        assert all(name in str(error.value) for name in ("4q", "cabel"))
+
+
+class TestCommand:
+    def test_it_prints_json_of_each_network(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["predict", "creative", "--network", "4g,cable", "--json"]) == 0
+        document = json.loads(capsys.readouterr().out)
+        assert document["kind"] == RECORD
+        assert {row["network"] for row in document["rows"]} == {"4g", "cable"}
+
+    def test_bad_input_is_listed_with_exit_code_2(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        missing = str(tmp_path / "missing.har")
+        words = ["predict", missing, "--network", "4q,cabel", "--confidence", "2"]
+        assert main(words) == 2
+        errors = capsys.readouterr().err
+        assert all(word in errors for word in ("missing.har", "4q", "cabel", "--confidence"))
+
+
+def test_no_edit_of_a_page_changes_the_protocol() -> None:
+    for transport in ("tcp", "quic"):
+        config = h3sim.LoadConfig(network="cable", transport=transport)
+        page, scheme = h3sim.load_page("davies-meenan"), h3sim.load_scheme("chrome-eps")
+        task = LoadTask(h3sim.load.resolve(page, scheme, config))
+        assert {edit.change(task).spec.protocol for edit in edits_of(task)} == {task.spec.protocol}

@@ -1,0 +1,84 @@
+"""`python -m validation.sites COMMAND`: sites of packages in Chromium over links, and predicted.
+
+collect unpacks the packages, record loads each site once without throttling, measure loads it over
+three links (both as root, with h2o and Chromium; what is done is not done again). Of recordings and
+measurements, calibrate computes the intervals of `h3sim predict` anew (develop part), and table
+prints errors and coverage; neither needs a browser.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from tabulate import tabulate
+
+from h3sim.cli.command import Parser
+from validation.sites.errors import (
+    calibrate,
+    cells,
+    folder_cells,
+    log_use,
+    measured_sites,
+    summary,
+)
+from validation.sites.measuring import measure, record
+from validation.sites.packages import Part, all_sites
+
+_HEADERS = (
+    "recording",
+    "metric",
+    "link",
+    "sites",
+    "error: median / 90 %",
+    "rho",
+    "noise",
+    "covered",
+)
+
+
+def main() -> int:
+    """Run one step."""
+    parser = Parser(prog="python -m validation.sites", description=__doc__)
+    steps = ("collect", "record", "measure", "calibrate", "table")
+    parser.add_argument("command", choices=steps)
+    parser.add_argument("sites", nargs="*", metavar="SITE", help="names (default: all)")
+    parser.add_argument("--again", action="store_true", help="record what was recorded")
+    parser.add_argument(
+        "--part",
+        choices=list(Part),
+        default=Part.DEVELOP,
+        help="of the table; each use of the test part is logged",
+    )
+    parser.add_argument("--folder", type=Path, help="print the table of sites measured elsewhere")
+    options = parser.parse_args()
+    sites = [site for site in all_sites() if not options.sites or site.name in options.sites]
+    if options.command == "collect":
+        for site in sites:
+            site.unpack()
+    elif options.command == "record":
+        record(sites, is_again=options.again)
+    elif options.command == "measure":
+        measure(sites)
+    elif options.command == "calibrate":
+        own = measured_sites(Part.DEVELOP)
+        calibrate(list(cells(own)), len({site.package for site in own}))
+    else:
+        _print_table(options.part, options.folder)
+    return 0
+
+
+def _print_table(part: str, folder: Path | None) -> None:
+    if folder is not None:
+        found = list(folder_cells(folder))
+    else:
+        own = measured_sites(part)
+        if part == Part.TEST:
+            log_use(own)
+        found = list(cells(own))
+        print(f"{part}: {len(own)} sites of {len({site.package for site in own})} packages\n")
+    print(tabulate(list(summary(found)), _HEADERS, disable_numparse=True))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,253 @@
+"""Errors of predictions: what `h3sim.predict` says of a recording, beside what was measured."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import gzip
+import json
+import math
+import re
+import statistics
+import subprocess
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scipy.stats import spearmanr
+
+import h3sim
+from h3sim.advice.prediction import HAR, PREDICTED, RECORD, TRACE
+from h3sim.values.errors import H3SimError
+from h3sim.values.units import MS_PER_S, to_mbps, to_ms
+from validation.sites.link import LINKS
+from validation.sites.measuring import N_LOADS, measurements
+from validation.sites.packages import DATA, all_sites
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from h3sim.advice.prediction import PredictionRow
+    from validation.sites.packages import Site
+
+CALIBRATION = Path(h3sim.__file__).parent / "advice" / "calibration.json"
+_USES = DATA / "uses.csv"
+_FILES = {RECORD: "record.json", HAR: "load.har", TRACE: "trace.json.gz"}
+_MEASURED = {"fcp": "fcp_ms", "lcp": "lcp_ms", "load": "load_ms", "speed-index": "speed_index_ms"}
+_LIGHTHOUSE = "Lighthouse"
+"""What is in the place of a recording where Lighthouse's simulated throttling predicts."""
+_OF_LIGHTHOUSE = {"fcp": "firstContentfulPaint", "lcp": "largestContentfulPaint"}
+_MIN_LOADS = 2
+"""Fewest loads of a site over a link that are compared."""
+
+
+class Times(NamedTuple):
+    """Measured times of a metric of a site over a link: the median, and the spread as a share.
+
+    The spread of a single load is unknown.
+    """
+
+    median_ms: float
+    spread: float | None
+
+
+class Cell(NamedTuple):
+    """A metric of a site over a link, predicted from one kind of recording."""
+
+    kind: str
+    metric: str
+    link: str
+    site: str
+    measured: Times
+    predicted_ms: float
+    interval_ms: tuple[float, float] | None
+
+    @property
+    def log_ratio(self) -> float:
+        """Natural logarithm of measured / predicted."""
+        return math.log(self.measured.median_ms / self.predicted_ms)
+
+
+def measured_times() -> dict[tuple[str, str, str], Times]:
+    """Return the measured times by site, link and metric (SpeedIndex: of the one load with it)."""
+    values: dict[tuple[str, str, str], list[float]] = defaultdict(list)
+    for each in measurements():
+        for metric, name in _MEASURED.items():
+            # A load that takes screenshots is slower, so it counts for nothing else.
+            text = getattr(each, name)
+            if text and (each.load == N_LOADS) == (metric == "speed-index"):
+                values[each.site, each.link, metric].append(float(text))
+    return {
+        key: Times(statistics.median(times), _spread(times))
+        for key, times in values.items()
+        if min(times) > 0 and (len(times) >= _MIN_LOADS or key[2] == "speed-index")
+    }
+
+
+def _spread(times: Sequence[float]) -> float | None:
+    """Return the range as a share of the median.
+
+    >>> _spread([90, 100, 110])
+    0.2
+    """
+    return (max(times) - min(times)) / statistics.median(times) if len(times) > 1 else None
+
+
+def cells(sites: Iterable[Site]) -> Iterator[Cell]:
+    """Yield what is predicted for *sites* from each of their recordings, beside what was measured.
+
+    A recording that cannot be imported or loaded is named, and left out.
+    """
+    measured = measured_times()
+    for site in sites:
+        if any(key[0] == site.name for key in measured):
+            files = {kind: site.recordings / name for kind, name in _FILES.items()}
+            yield from _cells(site.name, files, measured)
+
+
+def _cells(
+    site: str, files: Mapping[str, Path], measured: Mapping[tuple[str, str, str], Times]
+) -> Iterator[Cell]:
+    titles = {title: key for key, (_, title) in PREDICTED.items()}
+    links = {network.name: link for link, network in LINKS.items()}
+    for kind, path in files.items():
+        try:
+            found = h3sim.predict(path, networks=list(LINKS.values()))
+        except H3SimError as error:
+            print(f"{site}: {kind}: {str(error).splitlines()[0]}")
+            continue
+        for row in found.rows:
+            link, metric = links[row.network], titles[row.metric]
+            if (site, link, metric) in measured:
+                yield Cell(
+                    kind,
+                    metric,
+                    link,
+                    site,
+                    measured[site, link, metric],
+                    row.predicted_s * MS_PER_S,
+                    _interval_ms(row),
+                )
+
+
+def _interval_ms(row: PredictionRow) -> tuple[float, float] | None:
+    if row.low_s is None or row.high_s is None:
+        return None
+    return row.low_s * MS_PER_S, row.high_s * MS_PER_S
+
+
+def folder_cells(folder: Path) -> Iterator[Cell]:
+    """Yield the same for a folder of others: `sites/NAME.json.gz`, and `rec/`, `har/`, `trace/`.
+
+    A file of `sites` has, by link, the medians of its loads, and what Lighthouse simulated.
+    """
+    with tempfile.TemporaryDirectory() as unpacked:
+        for path in sorted((folder / "sites").glob("*.json.gz")):
+            name = path.name.removesuffix(".json.gz")
+            with gzip.open(path, "rt", encoding="utf-8") as file:
+                site = json.load(file)
+            measured = {
+                (name, link, metric): Times(loads["median"][metric], None)
+                for link, loads in site["measured"].items()
+                for metric in ("fcp", "lcp", "load")
+                if loads["median"][metric]
+            }
+            page = Path(unpacked) / f"{name}.json"
+            page.write_bytes(gzip.decompress((folder / "rec" / path.name).read_bytes()))
+            files = {RECORD: page, HAR: folder / "har" / f"{name}.har.gz"}
+            yield from _cells(name, files | {TRACE: folder / "trace" / path.name}, measured)
+            simulated: Mapping[str, Any] = next(
+                (site[key] for key in site if key.startswith("lighthouse")), {}
+            )
+            for (_, link, metric), times in measured.items():
+                predicted_ms = simulated.get(link, {}).get(_OF_LIGHTHOUSE.get(metric))
+                if predicted_ms:
+                    yield Cell(_LIGHTHOUSE, metric, link, name, times, predicted_ms, None)
+
+
+def summary(found: Sequence[Cell]) -> Iterator[list[Any]]:
+    """Yield a row per kind, metric and link.
+
+    Errors are shares of the measured time in per cent; the noise is the median over sites of the
+    spread of the loads of each; covered are the intervals that have the measured time in them.
+
+    >>> one = Cell("HAR", "fcp", "3g", "a", Times(100, 0.02), 110, (80, 120))
+    >>> list(summary([one, one._replace(site="b", measured=Times(200, 0), predicted_ms=180)]))
+    [['HAR', 'FCP', '3g', 2, '10 / 10 %', '1.00', '1 %', '1 of 2']]
+    """
+    groups: dict[tuple[str, str, str], list[Cell]] = defaultdict(list)
+    for cell in found:
+        groups[cell.kind, cell.metric, cell.link].append(cell)
+    for kind in (*_FILES, _LIGHTHOUSE):
+        for metric, (_, title) in PREDICTED.items():
+            for link in LINKS:
+                own = groups[kind, metric, link]
+                if own:
+                    yield [kind, title, link, len(own), *_summed(own)]
+
+
+def _summed(own: Sequence[Cell]) -> Iterator[str]:
+    errors = sorted(abs(each.predicted_ms / each.measured.median_ms - 1) * 100 for each in own)
+    yield f"{statistics.median(errors):.0f} / {errors[round(0.9 * (len(errors) - 1))]:.0f} %"
+    pairs = [(each.measured.median_ms, each.predicted_ms) for each in own]
+    rho = spearmanr(*zip(*pairs, strict=True)).statistic if len(pairs) > 1 else math.nan
+    yield f"{rho:.2f}"
+    spreads = [each.measured.spread for each in own if each.measured.spread is not None]
+    yield f"{100 * statistics.median(spreads):.0f} %" if spreads else "-"
+    known = [(each.measured.median_ms, each.interval_ms) for each in own if each.interval_ms]
+    n_covered = sum(low_ms <= time_ms <= high_ms for time_ms, (low_ms, high_ms) in known)
+    yield f"{n_covered} of {len(known)}" if known else "-"
+
+
+def calibrate(found: Sequence[Cell], n_packages: int) -> None:
+    """Write the errors of *found*, from the develop part, as the calibration of `h3sim.predict`."""
+    errors: dict[str, dict[str, dict[str, list[float]]]] = {}
+    for cell in sorted(found):
+        by_link = errors.setdefault(cell.kind, {})
+        by_metric = by_link.setdefault(cell.link, {})
+        by_metric.setdefault(cell.metric, []).append(round(abs(cell.log_ratio), 3))
+    for by_link in errors.values():
+        for by_metric in by_link.values():
+            for values in by_metric.values():
+                values.sort()
+    document = {
+        "format": "h3sim-calibration/1",
+        "browser": "Chromium 156",
+        "n_sites": len({cell.site for cell in found}),
+        "n_packages": n_packages,
+        "links": {
+            link: [to_ms(network.rtt_ns), to_mbps(network.down.rate_bps or 0)]
+            for link, network in LINKS.items()
+            if network.down is not None
+        },
+        "errors": errors,
+    }
+    # One line for each list.
+    text = re.sub(
+        r"\[[^\[\]]*\]", lambda found: " ".join(found[0].split()), json.dumps(document, indent=1)
+    )
+    CALIBRATION.write_text(text + "\n", encoding="utf-8")
+
+
+def log_use(sites: Sequence[Site]) -> None:
+    """Append to the log that the test part was used: date, commit and number of sites."""
+    words = ("git", "describe", "--always", "--dirty")
+    commit = subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()  # noqa: S603
+    today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
+    is_new = not _USES.exists()
+    with _USES.open("a", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        if is_new:
+            writer.writerow(("date", "commit", "sites"))
+        writer.writerow((today, commit, len(sites)))
+
+
+def measured_sites(part: str) -> list[Site]:
+    """Return the measured and recorded sites of a part."""
+    names = {site for site, _, _ in measured_times()}
+    return [
+        site
+        for site in all_sites()
+        if site.part == part and site.name in names and site.recordings.exists()
+    ]
