@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import math
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from h3sim import transport
 from h3sim.catalog.resources import root
+from h3sim.catalog.web import PERIODS, SET, is_web, web_names, web_page, web_size
 from h3sim.page import Page, page_from_dict, read_page
 from h3sim.page.categories import SIZES, size_class
 from h3sim.schema import format_value, open_input, parse_toml, read_text, shown_path
@@ -100,6 +102,14 @@ _PAGE_FORMAT = b'"h3sim-page/'
 _PACKED = (GZIP_MAGIC, ZIP_MAGIC)
 _SIZE_BY_SET = {f"{_CORPUS_SET}:{size}": size for size in SIZES}
 """Sets of the corpus's pages of one size class, which depends on the bytes of their bodies."""
+_WEB_SIZES = {
+    f"{SET}:small": (0, 1_173_000),
+    f"{SET}:medium": (1_173_000, 5_369_000),
+    f"{SET}:large": (5_369_000, math.inf),
+}
+"""Sets of pages of the web by bytes: below the 25th percentile of desktop home pages in HTTP
+Archive's crawl of October 2024, up to its 75th, and above (docs/corpus.md)."""
+_WEB_PERIODS = {f"{SET}:{period}": period for period in PERIODS}
 
 
 @dataclass(frozen=True)
@@ -209,6 +219,9 @@ _PROFILES = _ShippedFolder("profile", "models/profiles", ".toml", _parse_profile
 def load_page(name: str | Path) -> Page:
     """Return the shipped page of that name, or the one in the file at that path.
 
+    Of a page of the set "web" nothing but the load itself is recorded: its name may end with
+    " draw N" for other draws of the rest.
+
     Raises:
         UnknownNameError: if there is neither.
         PageError: listing every error in the file.
@@ -216,6 +229,8 @@ def load_page(name: str | Path) -> Page:
     >>> len(load_page("http2rulez").resources)
     32
     """
+    if is_web(name):
+        return web_page(str(name))
     return _PAGES.load(name, _read_page_file)
 
 
@@ -409,7 +424,7 @@ def list_profiles() -> Listing[TransportProfile]:
 
 
 def list_pages() -> Listing[Page]:
-    """Return the shipped pages, by name."""
+    """Return the pages with a file of their own, by name: all shipped ones but the set "web"."""
     return _PAGES.listing("source")
 
 
@@ -449,7 +464,9 @@ def page_set(name: str) -> tuple[str, ...] | None:
 
     "corpus" has all shipped pages by name, except those in the set "made-up"; "corpus:small",
     "corpus:medium" and "corpus:large" are its pages with body bytes below 500 kB, up to 1000 kB,
-    and above (the classes of Marx 2019 § 5).
+    and above (the classes of Marx 2019 § 5). "web" has the pages of real sites; it has sets by
+    size, "web:small", "web:medium" and "web:large", and by year, "web:2015-2019" and
+    "web:2020-2026".
 
     >>> page_set("papers")
     ('http2rulez', 'davies-meenan')
@@ -464,6 +481,11 @@ def page_set(name: str) -> tuple[str, ...] | None:
     if name in _SIZE_BY_SET:
         size = _SIZE_BY_SET[name]
         return tuple(page for page in corpus if size_class(load_page(page).total_bytes) == size)
+    if name == SET or name in _WEB_PERIODS:
+        return web_names(_WEB_PERIODS.get(name, ""))
+    if name in _WEB_SIZES:
+        low, high = _WEB_SIZES[name]
+        return tuple(page for page in web_names() if low <= web_size(page) < high)
     return sets.get(name)
 
 
@@ -478,7 +500,8 @@ def page_set_names() -> tuple[str, ...]:
     >>> page_set_names()[:2]
     ('corpus', 'corpus:small')
     """
-    return (_CORPUS_SET, *_SIZE_BY_SET, *shipped_sets().pages)
+    web = (SET, *_WEB_SIZES, *_WEB_PERIODS)
+    return (_CORPUS_SET, *_SIZE_BY_SET, *web, *shipped_sets().pages)
 
 
 def text_of(kind: str, name: str) -> str:
