@@ -36,21 +36,23 @@ INSERTED_AFTER_MS = 100.0
 """A request this long after its document has ended was inserted by a script or a stylesheet."""
 _GRADES = "ABCD"
 UNFIT = frozenset(
-    "365ofertas.com 777juegos.com badoo.com best365online.com bolavip.com cinecalidad.ec"
-    " enbocadetodoshd.com.ar espacioapk.com fanmtl.com ferozo.email gamesgx.net gana-encasa.com"
-    " ganaencasa.la ganamos.co getmyapp.store goodkidsgame.com insta-stories-viewer.com"
-    " jihadwatch.org jugamos.fun jugavip.club lectulandia.com leercapitulo.co librefutboltv.su"
-    " liveplay365.com loteriasantafe.gov.ar loteriasmundiales.com.ar magistv-pc.app mewingzone.com"
-    " mystake4.com notube.im pelota-libre.net peppagame.com politicususa.com portablenorthpole.com"
-    " quini-6-resultados.com.ar quiniela22.com reycomix.com reydereyes.club rt.com savefrom.net"
-    " seriesturcastv.to storiesig.info stonkstutors.com taba.club thorpro.vip tikitakabv.com.ar"
-    " turfpremium.com.ar birigol.com healthphreaks.com yiv.com".split()
+    """
+    365ofertas.com 777juegos.com badoo.com best365online.com birigol.com bolavip.com
+    cinecalidad.ec enbocadetodoshd.com.ar espacioapk.com fanmtl.com ferozo.email
+    gamesgx.net gana-encasa.com ganaencasa.la ganamos.co getmyapp.store goodkidsgame.com
+    healthphreaks.com insta-stories-viewer.com jihadwatch.org jugamos.fun jugavip.club
+    lectulandia.com leercapitulo.co librefutboltv.su liveplay365.com loteriasantafe.gov.ar
+    loteriasmundiales.com.ar magistv-pc.app mewingzone.com mystake4.com notube.im
+    pelota-libre.net peppagame.com politicususa.com portablenorthpole.com
+    quini-6-resultados.com.ar quiniela22.com reycomix.com reydereyes.club rt.com
+    savefrom.net seriesturcastv.to stonkstutors.com storiesig.info taba.club thorpro.vip
+    tikitakabv.com.ar turfpremium.com.ar yiv.com
+    """.split()  # noqa: SIM905 - a list of names
 )
 """Sites with bets, dating, copied works, impostors or partisan campaigns: no lecture shows them."""
 _EVIDENCE = ("initiator", "redirect", "chain", "none")
 """Bases of parents that the browser recorded."""
 _LEVELS = ("Idle", "VeryLow", "Low", "Medium", "High", "VeryHigh")
-_MIN_KB = {"js": 20, "html": 1, "css": 1}
 _MIN_IMAGE_BYTES = 500
 
 
@@ -148,6 +150,7 @@ def document_of(table: dict[str, Any]) -> dict[str, Any]:
     document = page.to_dict()
     hosts = _host_names(given)
     recorded = {row["id"]: row for row in given["resources"]}
+    ids = {resource.id for resource in page.resources}
     for resource, built in zip(document["resources"], page.resources, strict=True):
         row = recorded[resource["id"]]
         resource.pop("response_offsets", None)
@@ -167,18 +170,32 @@ def document_of(table: dict[str, Any]) -> dict[str, Any]:
         hosts[name]: {key: f"c{host[key]}" for key in ("certificate", "server") if key in host}
         for name, host in known.items()
     }
-    document["hosts"] = {name: keys for name, keys in shared.items() if len(keys) == 2}  # noqa: PLR2004
+    document["hosts"] = {name: keys for name, keys in shared.items() if len(keys) == 2}
     if not document["hosts"]:
         del document["hosts"]
-    for key in ("url", "recorded_load"):
-        document.pop(key, None)
+    document.pop("url", None)
+    onload_ms = table["page"]["onload_ms"]
+    names = {"fcp_ms": "fcp_ms", "lcp_ms": "largest_paint_ms", "speed_index_ms": "speed_index_ms"}
+    document["recorded_load"] = {
+        "load_event_ms": round(onload_ms),
+        **{
+            key: round(table["page"][name])
+            for name, key in names.items()
+            if table["page"].get(name)
+        },
+        "completed_ms": {
+            row["id"]: math.ceil(row["end_ms"])
+            for row in given["resources"]
+            if 0 < row.get("end_ms", 0) <= onload_ms and row["id"] in ids
+        },
+    }
     year = table["year"]
     document["name"] = f"{table['site']}-{year}"
     document["provenance"]["licence"] = table["licence"]
     if table["device"]:
         document["provenance"]["device"] = table["device"]
     cpu = table["page"].get("cpu_by_event_ms") or {}
-    line = {"page": document, "onload_ms": round(table["page"]["onload_ms"])}
+    line = {"page": document}
     if cpu:
         line["cpu_ms"] = {kind: round(time_ms, 1) for kind, time_ms in _cpu(cpu).items()}
     return line
@@ -225,14 +242,21 @@ def _lognormal(values: Iterable[float]) -> list[float]:
     return [round(math.exp(statistics.fmean(logs)), 3), round(statistics.stdev(logs), 2)]
 
 
+def _power_law(points: list[tuple[float, float]]) -> list[float]:
+    """Return the time at 1 kB, the exponent of the size, and the spread of the logarithm."""
+    slope, intercept = statistics.linear_regression(*zip(*points, strict=True))
+    rest = [y - intercept - slope * x for x, y in points]
+    return [round(math.exp(intercept), 2), round(slope, 2), round(statistics.stdev(rest), 2)]
+
+
 def distributions(found: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the distributions by name, with the number of values behind each."""
-    rates: dict[str, list[float]] = defaultdict(list)
+    times: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for table in found:
         sizes, cpu = _body_kb(table), _cpu(table["page"].get("cpu_by_event_ms") or {})
-        for kind, least_kb in _MIN_KB.items():
-            if cpu[kind] and sizes[kind] > least_kb:
-                rates[kind].append(cpu[kind] / sizes[kind])
+        for kind in ("js", "css", "html"):
+            if cpu[kind] and sizes[kind] > 1:
+                times[kind].append((math.log(sizes[kind]), math.log(cpu[kind])))
     seen: list[list[bool]] = [[] for _ in RANKS]
     for table in found:
         images = [row for row in table["resources"] if _is_image_of_page(row)]
@@ -248,9 +272,9 @@ def distributions(found: list[dict[str, Any]]) -> dict[str, Any]:
         for resource in line["page"]["resources"]
     ]
     return {
-        "script_ms_per_kb": (_lognormal(rates["js"]), len(rates["js"])),
-        "style_ms_per_kb": (_lognormal(rates["css"]), len(rates["css"])),
-        "parse_ms_per_kb": (_lognormal(rates["html"]), len(rates["html"])),
+        "script_ms": (_power_law(times["js"]), len(times["js"])),
+        "style_ms": (_power_law(times["css"]), len(times["css"])),
+        "parse_ms": (_power_law(times["html"]), len(times["html"])),
         "script_spread": (_lognormal(scripts)[1], len(scripts)),
         "viewport_per_mb": (_lognormal(shares), len(shares)),
         "visible_by_rank": (
@@ -283,7 +307,7 @@ def _of_templates() -> tuple[list[float], list[float]]:
     for name in catalog.page_set("sites") or ():
         for each in catalog.load_page(name).resources:
             run_ns = each.parse_ns + each.execute_ns
-            if each.kind is Kind.SCRIPT and each.size_bytes >= 1000 and run_ns:  # noqa: PLR2004
+            if each.kind is Kind.SCRIPT and each.size_bytes >= 1000 and run_ns:
                 scripts.append(run_ns / each.size_bytes)
             if each.kind is Kind.IMAGE and each.viewport and each.size_bytes >= _MIN_IMAGE_BYTES:
                 shares.append(each.viewport / each.size_bytes * 1e6)
@@ -291,9 +315,9 @@ def _of_templates() -> tuple[list[float], list[float]]:
 
 
 _MEANINGS = {
-    "script_ms_per_kb": "parsing and running scripts, per kB of a page's scripts",
-    "style_ms_per_kb": "style and layout, per kB of a page's stylesheets",
-    "parse_ms_per_kb": "parsing HTML, per kB of a page's documents",
+    "script_ms": "parsing and running scripts, by the kB of a page's scripts",
+    "style_ms": "style and layout, by the kB of a page's stylesheets",
+    "parse_ms": "parsing HTML, by the kB of a page's documents",
     "script_spread": "standard deviation of the logarithm of a script's rate within its page",
     "viewport_per_mb": "share of the viewport that a visible image covers, per MB of it",
     "visible_by_rank": "share of images in view, by their number in order of request (catalog.web)",
@@ -304,9 +328,10 @@ _MEANINGS = {
 def toml_of(values: dict[str, Any]) -> str:
     """Return models/web.toml: each distribution below what it is and how many values it has."""
     head = (
-        "# Distributions from which a load of a page of the set `web` draws what no recording has.\n"
-        "# Written by `python -m tools.web_corpus`; pairs are a median and the standard deviation of\n"
-        "# the logarithm (log-normal).\n"
+        "# Distributions from which a page of the set `web` draws what no recording has.\n"
+        "# Written by `python -m tools.web_corpus`; pairs are a median and the standard\n"
+        "# deviation of the logarithm (log-normal), triples a factor, the exponent of the kB and\n"
+        "# that deviation.\n"
     )
     parts = (
         f"\n# {_MEANINGS[name]} (n = {number})\n{name} = {json.dumps(value)}\n"

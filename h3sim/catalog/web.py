@@ -35,10 +35,11 @@ _LARGEST_SHARE, _LEAST_TEXT_SHARE = 0.8, 0.1
 """Of the viewport, the most that all images cover, and the least that text and plain areas do."""
 _FONT_SHARE, _N_FONTS = 0.057, 2
 """Share of the viewport that text in web fonts covers, the median of recorded templates."""
-_MIN_IMAGE_BYTES = 500
+_MIN_IMAGE_BYTES, _MIN_TEXT_BYTES = 500, 1000
+"""Smaller images are pixels of trackers; smaller documents are redirects."""
 _KB, _MB = 1000, 1e6
 _CPU_KEYS = {"script": "js", "stylesheet": "css", "document": "html"}
-_RATES = {"js": "script_ms_per_kb", "css": "style_ms_per_kb", "html": "parse_ms_per_kb"}
+_TIMES = {"js": "script_ms", "css": "style_ms", "html": "parse_ms"}
 
 
 def rank_class(rank: int) -> int:
@@ -65,7 +66,8 @@ def _lines() -> dict[str, dict[str, Any]]:
 @cache
 def _distributions() -> dict[str, Any]:
     text = (root("models") / "web.toml").read_text("utf-8")
-    return parse_toml(text, InputError, source="web.toml")
+    found: dict[str, Any] = parse_toml(text, InputError, source="web.toml")
+    return found
 
 
 def web_names(period: str = "") -> tuple[str, ...]:
@@ -78,14 +80,14 @@ def web_names(period: str = "") -> tuple[str, ...]:
     return tuple(n for n in _lines() if years is None or int(n.rpartition("-")[2]) in years)
 
 
-def web_size(name: str) -> int:
-    """Return the bytes of the bodies of a page."""
-    return sum(resource["bytes"] for resource in _lines()[name]["page"]["resources"])
+def n_requests(name: str) -> int:
+    """Return the number of resources of a page."""
+    return len(_lines()[name]["page"]["resources"])
 
 
 def web_documents() -> Iterator[dict[str, Any]]:
-    """Yield the pages as in their files, by name, without draws."""
-    yield from (line["page"] for line in _lines().values())
+    """Yield the pages as documents, by name, with draw 0."""
+    yield from map(web_document, _lines())
 
 
 def is_web(name: object) -> bool:
@@ -112,7 +114,7 @@ def web_page(name: str) -> Page:
 def web_document(name: str, draw: int = 0) -> dict[str, Any]:
     """Return the page of that name as a document, with what is not recorded drawn."""
     line, rng = _lines()[name], substream(draw, f"web {name}")
-    document = json.loads(json.dumps(line["page"]))
+    document: dict[str, Any] = json.loads(json.dumps(line["page"]))
     resources = document["resources"]
     _draw_cpu(resources, line.get("cpu_ms", {}), rng)
     _draw_visibility(resources, rng)
@@ -133,16 +135,15 @@ def _draw_cpu(
     spread = _distributions()["script_spread"]
     ran_ms: dict[str, float] = {}
     for kind, group in _CPU_KEYS.items():
-        median, sigma = _distributions()[_RATES[group]]
-        rate = median * math.exp(rng.gauss(0, sigma))
+        factor, exponent, sigma = _distributions()[_TIMES[group]]
         members = [each for each in resources if each["kind"] == kind]
-        # Half the variance is subtracted so that the mean stays that of the page.
         weights = [
-            each["bytes"] / _KB * math.exp(rng.gauss(-(spread**2) / 2, spread) * (group == "js"))
+            each["bytes"] / _KB * math.exp(rng.gauss(0, spread) * (group == "js"))
             for each in members
         ]
-        if group in recorded_ms and sum(weights):
-            rate = recorded_ms[group] / sum(weights)
+        size_kb = sum(each["bytes"] for each in members) / _KB
+        drawn_ms = factor * size_kb**exponent * math.exp(rng.gauss(0, sigma))
+        rate = recorded_ms.get(group, drawn_ms) / (sum(weights) or 1.0)
         for each, weight in zip(members, weights, strict=True):
             key = "execute_ms" if group == "js" else "parse_ms"
             each[key] = ran_ms[each["id"]] = round(rate * weight, 1)
@@ -168,7 +169,7 @@ def _draw_visibility(resources: list[dict[str, Any]], rng: random.Random) -> Non
     fonts = [each["id"] for each in resources if each["kind"] == "font"][:_N_FONTS]
     shares = {id_: share * scale for id_, share in shares.items()}
     shares |= dict.fromkeys(fonts, _FONT_SHARE / max(1, len(fonts)))
-    main = next(each for each in resources if each["kind"] == "document")
+    main = next(r for r in resources if r["kind"] == "document" and r["bytes"] >= _MIN_TEXT_BYTES)
     shares[main["id"]] = max(_LEAST_TEXT_SHARE, 1 - sum(shares.values()))
     for resource in resources:
         resource.pop("above_the_fold", None)
