@@ -169,7 +169,8 @@ def _draw_visibility(resources: list[dict[str, Any]], rng: random.Random) -> Non
     fonts = [each["id"] for each in resources if each["kind"] == "font"][:_N_FONTS]
     shares = {id_: share * scale for id_, share in shares.items()}
     shares |= dict.fromkeys(fonts, _FONT_SHARE / max(1, len(fonts)))
-    main = next(r for r in resources if r["kind"] == "document" and r["bytes"] >= _MIN_TEXT_BYTES)
+    documents = [each for each in resources if each["kind"] == "document"]
+    main = next((each for each in documents if each["bytes"] >= _MIN_TEXT_BYTES), documents[0])
     shares[main["id"]] = max(_LEAST_TEXT_SHARE, 1 - sum(shares.values()))
     for resource in resources:
         resource.pop("above_the_fold", None)
