@@ -32,7 +32,7 @@ RANKS = (1, 3, 6, 12, 24, 48, math.inf)
 SET = "web"
 _DRAW = " draw "
 _LARGEST_SHARE, _LEAST_TEXT_SHARE = 0.8, 0.1
-"""Of the viewport, the most that all images cover, and the least that text and plain areas do."""
+"""Shares of the viewport: the largest of all images, and the least of text and plain areas."""
 _FONT_SHARE, _N_FONTS = 0.057, 2
 """Share of the viewport that text in web fonts covers, the median of recorded templates."""
 _MIN_IMAGE_BYTES, _MIN_TEXT_BYTES = 500, 1000
