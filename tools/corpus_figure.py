@@ -1,12 +1,10 @@
 """`make corpus-figure`: the shipped pages in numbers and as a figure, beside pages of the web.
 
-The table goes to standard output, as Markdown; docs/corpus.md holds it. Pages that others recorded
-are the fact tables in validation/data/pages.
+The table goes to standard output, as Markdown; docs/corpus.md has it.
 """
 
 from __future__ import annotations
 
-import json
 import statistics
 import sys
 from pathlib import Path
@@ -15,11 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from tabulate import tabulate
 
 from h3sim import catalog
+from h3sim.catalog.web import PERIODS, SET
 from h3sim.page import Kind
-from validation.data import PAGES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from matplotlib.axes import Axes
 
@@ -29,7 +27,8 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 FIGURE = CHECKOUT / "docs" / "images" / "corpus.png"
 ALMANAC = "HTTP Archive 2024"
 """Web Almanac 2024, chapter Page Weight: medians of home pages on desktop, October 2024."""
-ALMANAC_RESOURCES = 71
+ALMANAC_RESOURCES = (23, 74, 182)
+"""The 10th, 50th and 90th percentile."""
 ALMANAC_KB = 2652 * 1.024
 ALMANAC_KIND_KB = {
     Kind.DOCUMENT: 18 * 1.024,
@@ -39,15 +38,6 @@ ALMANAC_KIND_KB = {
     Kind.IMAGE: 1054 * 1.024,
 }
 """Medians of each kind for itself: they do not add up to the median of the whole."""
-_KIND_OF_TYPE = {
-    "html": Kind.DOCUMENT,
-    "css": Kind.STYLESHEET,
-    "js": Kind.SCRIPT,
-    "font": Kind.FONT,
-    "image": Kind.IMAGE,
-    "xhr": Kind.FETCH,
-    "media": Kind.MEDIA,
-}
 
 
 class Shape(NamedTuple):
@@ -59,6 +49,9 @@ class Shape(NamedTuple):
     depth: int
     counts: Mapping[Kind, int]
     kind_kb: Mapping[Kind, float]
+    hosts: int
+    own_share: float
+    """Share of the bytes that the page's own site sends, by the names of its hosts."""
 
 
 def shape_of(page: Page) -> Shape:
@@ -70,45 +63,34 @@ def shape_of(page: Page) -> Shape:
         for child in page.children.get(position, ()):
             depths[child] = depths[position] + 1
             todo.append(child)
-    rows = ((resource.kind, resource.size_bytes) for resource in page.resources)
-    return _shape(page.name, rows, max(depths.values()))
-
-
-def others() -> list[Shape]:
-    """Return the shapes of the pages that others recorded."""
-    shapes = []
-    for file in PAGES:
-        document = json.loads(file.read_text(encoding="utf-8"))
-        rows = (
-            (_KIND_OF_TYPE.get(entry["type"], Kind.OTHER), entry["body_bytes"] or 0)
-            for entry in document["resources"]
-        )
-        shapes.append(_shape(document["name"], rows, document["max_depth"]))
-    return shapes
-
-
-def _shape(name: str, rows: Iterable[tuple[Kind, int]], depth: int) -> Shape:
     counts = dict.fromkeys(Kind, 0)
     kind_kb = dict.fromkeys(Kind, 0.0)
-    for kind, size_bytes in rows:
-        counts[kind] += 1
-        kind_kb[kind] += size_bytes / 1000
-    total = sum(kind_kb.values())
-    return Shape(name, sum(counts.values()), total, depth, counts, kind_kb)
+    own_bytes = 0
+    for resource in page.resources:
+        counts[resource.kind] += 1
+        kind_kb[resource.kind] += resource.size_bytes / 1000
+        own_bytes += resource.size_bytes * (not resource.host.startswith("third-"))
+    return Shape(
+        *(page.name, len(page.resources), page.total_bytes / 1000, max(depths.values())),
+        *(counts, kind_kb, len({each.host for each in page.resources} - {""}) or 1),
+        own_bytes / page.total_bytes,
+    )
 
 
-def summary(shapes: Sequence[Shape], theirs: Sequence[Shape]) -> str:
-    """Return the table of ranges and medians: the corpus, its sets, and the web."""
-    columns = [("corpus", shapes)]
-    for size in ("small", "medium", "large"):
-        names = catalog.page_set(f"corpus:{size}") or ()
-        columns.append((f"corpus:{size}", [shape for shape in shapes if shape.name in names]))
-    columns.append(("recorded by others", theirs))
+def summary(shapes: Sequence[Shape], web: Sequence[Shape]) -> str:
+    """Return the table of percentiles and medians: templates, the web by period, HTTP Archive."""
+    columns = [("corpus", shapes), (SET, web)]
+    for period in PERIODS:
+        names = set(catalog.page_set(f"{SET}:{period}") or ())
+        columns.append((f"{SET}:{period}", [shape for shape in web if shape.name in names]))
     groups = [group for _, group in columns]
+    archive = " - ".join(map(str, ALMANAC_RESOURCES))
     rows = [
         ["pages", *(f"{len(group)}" for group in groups), "-"],
-        ["resources", *(_range([s.resources for s in g]) for g in groups), f"{ALMANAC_RESOURCES}"],
+        ["resources", *(_range([s.resources for s in g]) for g in groups), archive],
         ["kB", *(_range([s.kilobytes for s in g]) for g in groups), f"{ALMANAC_KB:,.0f}"],
+        ["hosts", *(_range([s.hosts for s in g]) for g in groups), "-"],
+        ["own site, % of bytes", *(_range([100 * s.own_share for s in g]) for g in groups), "-"],
         ["depth", *(_range([s.depth for s in g]) for g in groups), "-"],
     ]
     for kind in ALMANAC_KIND_KB:
@@ -120,35 +102,8 @@ def summary(shapes: Sequence[Shape], theirs: Sequence[Shape]) -> str:
 
 
 def _range(values: Sequence[float]) -> str:
-    middle = statistics.median(values)
-    return f"{min(values):,.0f} - {middle:,.0f} - {max(values):,.0f}"
-
-
-def listing(shapes: Sequence[Shape]) -> str:
-    """Return a row for each shipped page: how many of each kind, and how large it is."""
-    kinds = (Kind.STYLESHEET, Kind.SCRIPT, Kind.FONT, Kind.IMAGE, Kind.FETCH)
-    rows = [
-        [
-            shape.name,
-            shape.resources,
-            f"{shape.kilobytes:,.0f}",
-            *(shape.counts[kind] for kind in kinds),
-            shape.resources - sum(shape.counts[kind] for kind in kinds),
-            shape.depth,
-        ]
-        for shape in shapes
-    ]
-    heads = (
-        "page",
-        "resources",
-        "kB",
-        *(f"{kind.value}s" for kind in kinds[:-1]),
-        "fetches",
-        "rest",
-        "depth",
-    )
-    align = ["left"] + ["right"] * (len(heads) - 1)
-    return tabulate(rows, heads, "github", disable_numparse=True, colalign=align)
+    tenths = statistics.quantiles(values, n=10, method="inclusive")
+    return " - ".join(f"{tenths[index]:,.0f}" for index in (0, 4, 8))
 
 
 def draw(shapes: Sequence[Shape], theirs: Sequence[Shape]) -> None:
@@ -164,7 +119,10 @@ def draw(shapes: Sequence[Shape], theirs: Sequence[Shape]) -> None:
         _draw_sizes(left, shapes, theirs)
         _draw_kinds(right, shapes, theirs)
         for ax, title in ((left, "Sizes and counts"), (right, "Bytes by kind")):
-            set_alt_text(ax, f"{title} of {len(shapes)} shipped pages and {len(theirs)} of others.")
+            set_alt_text(
+                ax,
+                f"{title} of {len(shapes)} shipped templates and {len(theirs)} pages of the web.",
+            )
     save_figure(figure, FIGURE)
 
 
@@ -173,12 +131,12 @@ def _draw_sizes(axes: Axes, shapes: Sequence[Shape], theirs: Sequence[Shape]) ->
     x, y = [s.resources for s in theirs], [s.kilobytes for s in theirs]
     axes.scatter(x, y, 26, marker="^", facecolors="none", edgecolors="#8a8a8a", linewidths=0.9)
     axes.scatter([], [], 26, marker="^", facecolors="none", edgecolors="#8a8a8a").set_label(
-        f"recorded by others ({len(theirs)})"
+        f"web ({len(theirs)})"
     )
     x, y = [s.resources for s in shapes], [s.kilobytes for s in shapes]
-    axes.scatter(x, y, 22, color="#0b4f8c", label=f"shipped ({len(shapes)})", zorder=3)
+    axes.scatter(x, y, 22, color="#0b4f8c", label=f"corpus ({len(shapes)})", zorder=3)
     axes.scatter(
-        [ALMANAC_RESOURCES],
+        [ALMANAC_RESOURCES[1]],
         [ALMANAC_KB],
         110,
         marker="*",
@@ -202,8 +160,8 @@ def _draw_sizes(axes: Axes, shapes: Sequence[Shape], theirs: Sequence[Shape]) ->
 
 
 def _draw_kinds(axes: Axes, shapes: Sequence[Shape], theirs: Sequence[Shape]) -> None:
-    groups = [("shipped:\nbytes", shapes, True), ("shipped:\nresources", shapes, False)]
-    groups += [("others:\nbytes", theirs, True), ("others:\nresources", theirs, False)]
+    groups = [("corpus:\nbytes", shapes, True), ("corpus:\nresources", shapes, False)]
+    groups += [("web:\nbytes", theirs, True), ("web:\nresources", theirs, False)]
     looks = (
         (Kind.IMAGE, "#c8c8c8", "", "#303030"),
         (Kind.SCRIPT, "#0b4f8c", "", "#ffffff"),
@@ -247,9 +205,8 @@ def _draw_kinds(axes: Axes, shapes: Sequence[Shape], theirs: Sequence[Shape]) ->
 def main() -> int:
     """Print the tables and draw the figure."""
     shapes = [shape_of(catalog.load_page(name)) for name in catalog.page_set("corpus") or ()]
-    theirs = others()
-    print(f"{summary(shapes, theirs)}\n")
-    print(listing(shapes))
+    theirs = [shape_of(catalog.load_page(name)) for name in catalog.page_set(SET) or ()]
+    print(summary(shapes, theirs))
     draw(shapes, theirs)
     return 0
 

@@ -63,6 +63,7 @@ SECTIONS = {
         *(
             "docs/validation",
             "docs/findings",
+            "docs/web",
             "docs/results",
             "docs/client-server",
             "docs/artifact",

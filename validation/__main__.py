@@ -28,6 +28,7 @@ SHORT = {
     "Table 2": ("h3sim reproduce marx-2019-table-2",),
     "Resolution of tables": ("validation.shown_order",),
     "Real stacks": ("validation.stacks",),
+    "Pages of the web": ("validation.vgprio", "validation.web_loads"),
     "Cases": ("validation.cases",),
     "The shipped pages": ("validation.hosts", "validation.synthetic", "validation.pages"),
     "Recordings": ("validation.marks",),

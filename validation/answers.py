@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from tabulate import tabulate
 
 import h3sim
+from h3sim import catalog
 from h3sim.browser import needed_for_first_paint
 from h3sim.catalog.resources import root
 from h3sim.cli.command import progress_bar
@@ -31,6 +32,7 @@ from validation.estimates import estimate, per_cent
 from validation.h3sim_1 import Site, halves
 from validation.paint_rules import paint_rules
 from validation.sharing import share
+from validation.vgprio import selected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -64,10 +66,13 @@ class Sites:
 
     def __init__(self, pages: Iterable[str]) -> None:
         made, kept = halves([h3sim.load_page(row.name) for row in h3sim.list_pages()])
-        drawn = [Site(page.name, (page,)) for page in made_up_pages()]
+        given = set(pages)
+        web = [name for name in catalog.page_set("web") or () if name in given]
+        others = [*made_up_pages(), *map(h3sim.load_page, web)]
+        drawn = [Site(page.name, (page,)) for page in others]
         made, kept = [*made, *drawn[::2]], [*kept, *drawn[1::2]]
         self._site_of = {page.name: site.name for site in (*made, *kept) for page in site.pages}
-        known = {self._site_of[page] for page in pages}
+        known = {self._site_of[page] for page in given}
         self.chosen_on = sorted(site.name for site in made if site.name in known)
         self.judged_on = sorted(site.name for site in kept if site.name in known)
 
@@ -113,12 +118,15 @@ def made_up_pages() -> list[Page]:
 
 
 def of_study(name: str, options: argparse.Namespace) -> Study:
-    """Return a shipped study, with other seeds or on made-up pages if the options say so."""
+    """Return a shipped study, with other seeds or pages if the options say so."""
     study = read_study(str(root("models") / "studies" / "results" / f"{name}.toml"))
     if options.other_seeds:
         study = study.with_seeds([_OTHER_SEEDS + seed for seed in study.design.seeds])
     if options.made_up:
         study = replace(study, design=replace(study.design, pages=tuple(made_up_pages())))
+    if options.web:
+        pages = map(h3sim.load_page, selected(catalog.page_set("web") or (), options.web))
+        study = replace(study, design=replace(study.design, pages=tuple(pages)))
     return study
 
 
@@ -613,6 +621,9 @@ def main(argv: Sequence[str]) -> int:
         "--made-up", action="store_true", help="robust, who and loss: on 24 made-up pages"
     )
     parser.add_argument(
+        "--web", type=int, metavar="N", help="robust and loss: on N pages of the set web"
+    )
+    parser.add_argument(
         "--figures",
         type=Path,
         metavar="FOLDER",
@@ -620,7 +631,7 @@ def main(argv: Sequence[str]) -> int:
     )
     options = parser.parse_args(argv)
     if options.figures is None:
-        repeats = options.other_seeds or options.made_up
+        repeats = options.other_seeds or options.made_up or options.web
         options.figures = Path("build/figures" if repeats else "docs/images")
     options.figures.mkdir(parents=True, exist_ok=True)
     for name in options.answers or _ANSWERS:

@@ -22,6 +22,7 @@ from h3sim.catalog.catalog import (
     load_server,
     page_set,
     page_set_names,
+    page_summaries,
     pair_names,
     read_scheme,
     scheme_from_toml,
@@ -30,7 +31,6 @@ from h3sim.catalog.catalog import (
     text_of,
 )
 from h3sim.catalog.formats import schemas
-from h3sim.catalog.resources import page_summaries
 
 __all__ = [
     "DEFAULT_CLIENT",

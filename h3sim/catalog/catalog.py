@@ -5,14 +5,24 @@ from __future__ import annotations
 import codecs
 import json
 import os
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from h3sim import transport
 from h3sim.catalog.resources import root
+from h3sim.catalog.web import (
+    PERIODS,
+    SET,
+    is_web,
+    n_requests,
+    web_documents,
+    web_names,
+    web_page,
+)
 from h3sim.page import Page, page_from_dict, read_page
 from h3sim.page.categories import SIZES, size_class
 from h3sim.schema import format_value, open_input, parse_toml, read_text, shown_path
@@ -100,6 +110,14 @@ _PAGE_FORMAT = b'"h3sim-page/'
 _PACKED = (GZIP_MAGIC, ZIP_MAGIC)
 _SIZE_BY_SET = {f"{_CORPUS_SET}:{size}": size for size in SIZES}
 """Sets of the corpus's pages of one size class, which depends on the bytes of their bodies."""
+_WEB_SIZES = {
+    f"{SET}:small": range(43),
+    f"{SET}:medium": range(43, 121),
+    f"{SET}:large": range(121, sys.maxsize),
+}
+"""Sets of pages of the web by their numbers of requests: below the 25th percentile of desktop home
+pages in HTTP Archive's crawl of October 2024, up to its 75th, and above (docs/corpus.md)."""
+_WEB_PERIODS = {f"{SET}:{period}": period for period in PERIODS}
 
 
 @dataclass(frozen=True)
@@ -231,6 +249,9 @@ _PROFILES = _ShippedFolder("profile", "models/profiles", ".toml", _parse_profile
 def load_page(name: str | Path) -> Page:
     """Return the shipped page of that name, or the one in the file at that path.
 
+    Of a page of the set "web" nothing but the load itself is recorded: its name may end with
+    " draw N" for other draws of the rest.
+
     Raises:
         UnknownNameError: if there is neither.
         PageError: listing every error in the file.
@@ -238,6 +259,8 @@ def load_page(name: str | Path) -> Page:
     >>> len(load_page("http2rulez").resources)
     32
     """
+    if is_web(name):
+        return web_page(str(name))
     return _PAGES.load(name, _read_page_file)
 
 
@@ -431,8 +454,40 @@ def list_profiles() -> Listing[TransportProfile]:
 
 
 def list_pages() -> Listing[Page]:
-    """Return the shipped pages, by name."""
+    """Return the pages with a file of their own, by name: all shipped ones but the set "web"."""
     return _PAGES.listing("source")
+
+
+class PageSummary(NamedTuple):
+    """Summary of a shipped page for listings."""
+
+    name: str
+    n_resources: int
+    total_bytes: int
+    n_above_the_fold: int
+    source: str
+
+
+def page_summaries() -> list[PageSummary]:
+    """Return summaries of the shipped pages by name, those of the set "web" last.
+
+    They are computed from the parsed JSON: constructing the pages takes ten times as long.
+
+    >>> next(row for row in page_summaries() if row.name == "http2rulez").n_resources
+    32
+    """
+    files = dict(sorted(_PAGES.files.items())).values()
+    pages = [json.loads(file.read_text(encoding="utf-8")) for file in files]
+    return [
+        PageSummary(
+            name=page["name"],
+            n_resources=len(page["resources"]),
+            total_bytes=sum(resource["bytes"] for resource in page["resources"]),
+            n_above_the_fold=sum(r.get("above_the_fold", False) for r in page["resources"]),
+            source=page.get("provenance", {}).get("source", ""),
+        )
+        for page in (*pages, *web_documents())
+    ]
 
 
 def list_networks() -> Listing[Network]:
@@ -471,7 +526,9 @@ def page_set(name: str) -> tuple[str, ...] | None:
 
     "corpus" has all shipped pages by name, except those in the set "made-up"; "corpus:small",
     "corpus:medium" and "corpus:large" are its pages with body bytes below 500 kB, up to 1000 kB,
-    and above (the classes of Marx 2019 § 5).
+    and above (the classes of Marx 2019 § 5). "web" has the pages of real sites; it has sets by
+    size, "web:small", "web:medium" and "web:large", and by year, "web:2015-2019" and
+    "web:2020-2026".
 
     >>> page_set("papers")
     ('http2rulez', 'davies-meenan')
@@ -486,6 +543,10 @@ def page_set(name: str) -> tuple[str, ...] | None:
     if name in _SIZE_BY_SET:
         size = _SIZE_BY_SET[name]
         return tuple(page for page in corpus if size_class(load_page(page).total_bytes) == size)
+    if name == SET or name in _WEB_PERIODS:
+        return web_names(_WEB_PERIODS.get(name, ""))
+    if name in _WEB_SIZES:
+        return tuple(page for page in web_names() if n_requests(page) in _WEB_SIZES[name])
     return sets.get(name)
 
 
@@ -500,7 +561,8 @@ def page_set_names() -> tuple[str, ...]:
     >>> page_set_names()[:2]
     ('corpus', 'corpus:small')
     """
-    return (_CORPUS_SET, *_SIZE_BY_SET, *shipped_sets().pages)
+    web = (SET, *_WEB_SIZES, *_WEB_PERIODS)
+    return (_CORPUS_SET, *_SIZE_BY_SET, *web, *shipped_sets().pages)
 
 
 def text_of(kind: str, name: str) -> str:
@@ -523,6 +585,8 @@ def text_of(kind: str, name: str) -> str:
         keys = {"format": SCHEME, **described, "client": client, "server": server}
         # JSON's strings are TOML's.
         return "".join(f"{key} = {json.dumps(text)}\n" for key, text in keys.items())
+    if kind == "page" and is_web(name):
+        return json.dumps(load_page(name).to_dict(), indent=1) + "\n"
     folder: _ShippedFolder[Any] = folders[kind]
     if kind in ("client", "server") and name not in folder.files and name in _SCHEMES.files:
         folder = _SCHEMES

@@ -1,10 +1,9 @@
-"""Shipped files: their location, and an index of the shipped pages."""
+"""Location of the shipped files."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -25,39 +24,3 @@ def root(kind: str) -> Traversable:
     from importlib.resources import files
 
     return files(f"h3sim.{kind}")
-
-
-_PAGE_SUFFIX = ".json"
-
-
-class PageSummary(NamedTuple):
-    """Summary of a shipped page for listings."""
-
-    name: str
-    n_resources: int
-    total_bytes: int
-    n_above_the_fold: int
-    source: str
-
-
-def page_summaries() -> list[PageSummary]:
-    """Return summaries of the shipped pages by name, without validating them.
-
-    They are computed from the parsed JSON: constructing the pages takes ten times as long.
-
-    >>> next(row for row in page_summaries() if row.name == "http2rulez").n_resources
-    32
-    """
-    files = [file for file in root("corpora").iterdir() if file.name.endswith(_PAGE_SUFFIX)]
-    files.sort(key=lambda file: file.name.removesuffix(_PAGE_SUFFIX))
-    pages = (json.loads(file.read_text(encoding="utf-8")) for file in files)
-    return [
-        PageSummary(
-            name=page["name"],
-            n_resources=len(page["resources"]),
-            total_bytes=sum(resource["bytes"] for resource in page["resources"]),
-            n_above_the_fold=sum(r.get("above_the_fold", False) for r in page["resources"]),
-            source=page.get("provenance", {}).get("source", ""),
-        )
-        for page in pages
-    ]

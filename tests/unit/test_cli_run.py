@@ -278,7 +278,8 @@ def test_the_shipped_names_are_listed(capsys: pytest.CaptureFixture[str]) -> Non
     assert names("schemes") == [scheme.name for scheme in h3sim.list_schemes()]
     assert names("networks") == [network.name for network in h3sim.list_networks()]
     assert names("profiles") == [profile.name for profile in h3sim.list_profiles()]
-    assert names("pages") == [page.name for page in h3sim.list_pages()]
+    files = [page.name for page in h3sim.list_pages()]
+    assert names("pages") == [*files, *(h3sim.catalog.page_set("web") or ())]
     assert names("sets")[:4] == ["marx-2019", "sander-2022", "servers", "corpus"]
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import h3sim
+from h3sim.importers.formats.fact_table import facts_from_dict
 from validation.data import PAGES
 from validation.pages import facts_of, load_under
 
@@ -20,3 +23,16 @@ def test_real_pages_load_each_under_one_scheme() -> None:
         recorded, _ = facts_of(path)
         expected = (len(recorded), sum(n_bytes for _, n_bytes, _ in recorded))
         assert load_under(path, schemes[number % len(schemes)].name) == expected, path.name
+
+
+def test_think_times_and_shared_connections_come_from_sent_times_and_connections() -> None:
+    known = {"body_bytes": 5000, "protocol": "h2", "connection": "c0"}
+    first = {"id": "r0", "parent": None, "type": "html", "host": "a", "start_ms": 0, "sent_ms": 0}
+    second = {"id": "r1", "parent": "r0", "type": "js", "host": "b", "start_ms": 90, "sent_ms": 90}
+    rows: list[dict[str, Any]] = [
+        {**known, **first, "connect_ms": 20, "first_byte_ms": 25, "end_ms": 80},
+        {**known, **second, "first_byte_ms": 150, "end_ms": 160},
+    ]
+    page = facts_from_dict({"name": "two", "resources": rows}).page
+    assert [resource.server_ns for resource in page.resources] == [5_000_000, 40_000_000]
+    assert len({host.server for host in page.hosts}) == 1

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from h3sim.importers.page_assembly import assemble
 from h3sim.importers.recorded_request import (
     REDIRECTS,
+    ConnectionInfo,
     RecordedRequest,
     Recording,
     SizeSource,
@@ -95,6 +96,7 @@ class FactsRow:
     mime: str = _optional_key(Text(), default="")
     status: int | None = _optional_key(_BYTES)
     content_bytes: int | None = _optional_key(_BYTES)
+    sent_ns: int | None = _optional_key(DELAY, "sent_ms")
     first_byte_ns: int | None = _optional_key(DELAY, "first_byte_ms")
     end_ns: int | None = _optional_key(DELAY, "end_ms")
     priority: str | None = _optional_key(Text(), "chrome_priority")
@@ -107,6 +109,12 @@ class FactsRow:
     response_header_bytes: int | None = _optional_key(_BYTES, "resp_header_bytes")
     host: str = _optional_key(_Host(), default="")
     """Pseudonym of its host: "host-1", "host-2" and so on; "" if unknown."""
+    protocol: str = _optional_key(Text(), default="")
+    connection: str = _optional_key(Text(), default="")
+    """Pseudonym of its connection, which several hosts may share."""
+    dns_ns: int | None = _optional_key(DELAY, "dns_ms")
+    connect_ns: int | None = _optional_key(DELAY, "connect_ms")
+    """Time to open the connection, without TLS."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,7 +254,9 @@ class _Reading:
             self._mended.append(ValidationIssue(key=f"{key}.{name}", message=message))
             return since_ns
 
+        sent_ns = later("sent_ms", row.sent_ns, row.start_ns, "start_ms")
         first_ns = later("first_byte_ms", row.first_byte_ns, row.start_ns, "start_ms")
+        first_ns = later("first_byte_ms", first_ns, sent_ns, "sent_ms")
         end_ns = later("end_ms", row.end_ns, row.start_ns, "start_ms")
         end_ns = later("end_ms", end_ns, first_ns, "first_byte_ms")
         chunks: list[tuple[int, int]] = []
@@ -255,7 +265,9 @@ class _Reading:
             chunk_ns = later(f"chunks[{number}][0]", at_ns, previous_ns, "the chunk ahead of it")
             previous_ns = at_ns if chunk_ns is None else chunk_ns
             chunks.append((previous_ns, n_bytes))
-        return replace(row, first_byte_ns=first_ns, end_ns=end_ns, chunks=tuple(chunks))
+        return replace(
+            row, sent_ns=sent_ns, first_byte_ns=first_ns, end_ns=end_ns, chunks=tuple(chunks)
+        )
 
 
 def _read(cls: type[ValueT], given: object) -> ValueT:
@@ -304,9 +316,10 @@ def facts_from_dict(document: object, *, source: str = "table") -> ImportedPage:
     The table has `name` and `resources`; its provenance is in `source_repo, source_path, commit,
     license, captured, recorder, browser, body_basis, grade`. A row needs `id`, `parent` (null for
     the root), `type` (html, css, js, font, image, xhr, media, other), `body_bytes` (null if
-    unknown) and `start_ms`. It may have `parent_basis, mime, status, content_bytes, first_byte_ms,
-    end_ms, chrome_priority, initiator_type, ref_offset, exec_ms, chunks` (pairs of ms and bytes),
-    `req_header_bytes, resp_header_bytes, host`. The optional `hol` lists resources that blocked the
+    unknown) and `start_ms`. It may have `parent_basis, mime, status, content_bytes, sent_ms,
+    first_byte_ms, end_ms, chrome_priority, initiator_type, ref_offset, exec_ms, chunks` (pairs of
+    ms and bytes), `req_header_bytes, resp_header_bytes, host, protocol, connection, dns_ms,
+    connect_ms`. The optional `hol` lists resources that blocked the
     parser.
 
     Ids, body bytes and parents are kept; other values are inferred as for any recording. Header
@@ -391,8 +404,14 @@ def _recorded_request(row: FactsRow, url: str) -> RecordedRequest:
     request = RecordedRequest(key=row.id, id=row.id, url=url, kind=row.kind, mime=row.mime)
     request.status = row.status
     request.start_ms = to_ms(row.start_ns)
-    request.first_byte_ms = None if row.first_byte_ns is None else to_ms(row.first_byte_ns)
-    request.end_ms = None if row.end_ns is None else to_ms(row.end_ns)
+    request.sent_ms, request.first_byte_ms, request.end_ms, dns_ms, connect_ms = (
+        None if time_ns is None else to_ms(time_ns)
+        for time_ns in (row.sent_ns, row.first_byte_ns, row.end_ns, row.dns_ns, row.connect_ns)
+    )
+    request.protocol = row.protocol.lower()
+    request.reached = ConnectionInfo(
+        connection=row.connection, dns_ms=dns_ms, handshake_ms=connect_ms
+    )
     request.body_bytes, request.decoded_bytes = row.body_bytes, row.content_bytes
     request.header_bytes = row.response_header_bytes
     request.request_bytes = row.request_header_bytes
