@@ -32,9 +32,6 @@ FORBIDDEN_WORDS = {
     *("tell", "tells", "told", "wanted", "whole"),
 }
 """Words that are part of no name either, in whatever case: `is_whole`, `RecordedPlace`."""
-TIED_TO_SOURCE = {"n_whole"}
-"""Names in the function whose source Hypothesis draws by (`h3sim.conformance.runner.check_all`):
-with another name other histories are tried, and found."""
 
 
 def modules_of(part: str) -> list[Path]:
@@ -83,8 +80,7 @@ def bad_names(tree: ast.AST) -> list[tuple[int, str]]:
     return [
         (line, name)
         for line, name in names_of(tree)
-        if name not in TIED_TO_SOURCE
-        and (name in FORBIDDEN_NAMES or FORBIDDEN_WORDS & words_of(name))
+        if (name in FORBIDDEN_NAMES or FORBIDDEN_WORDS & words_of(name))
     ]
 
 
