@@ -296,9 +296,9 @@ def _simplified(
         if event.call in (Call.SERVE, Call.CHARGE) and event.n_bytes != PACKET_BYTES:
             simpler.append(replace(event, n_bytes=PACKET_BYTES))
         if event.call in (Call.OPEN, Call.UPDATE):
-            wanted = [*(s for s in _defaults(event.signal) if repr(s) in known), *signals]
-            index_of_own = wanted.index(event.signal) if event.signal in wanted else len(wanted)
-            simpler += [replace(event, signal=signal) for signal in wanted[:index_of_own]]
+            simple = [*(s for s in _defaults(event.signal) if repr(s) in known), *signals]
+            index_of_own = simple.index(event.signal) if event.signal in simple else len(simple)
+            simpler += [replace(event, signal=signal) for signal in simple[:index_of_own]]
         for each in simpler:
             variant = valid_history((*history[:index], each, *history[index + 1 :]))
             if len(variant) == len(history) and fails(variant):

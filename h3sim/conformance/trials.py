@@ -392,10 +392,10 @@ def _check_as_fresh(
     fresh = trials.picks(one, other).count(_ONE), trials.picks(other, one).count(_OTHER)
     low, high = min(fresh) - trials.tolerance, max(fresh) + trials.tolerance
     if not low <= n_turns <= high:
-        wanted = f"{fresh[0]}" if fresh[0] == fresh[1] else f"{min(fresh)} to {max(fresh)}"
+        expected = f"{fresh[0]}" if fresh[0] == fresh[1] else f"{min(fresh)} to {max(fresh)}"
         sentence = (
             f"stream {_ONE}, {what}, has {n_turns} of {trials.n_turns} turns against {other}; "
-            f"a stream opened with {one} has {wanted}"
+            f"a stream opened with {one} has {expected}"
         )
         raise recording.broken(law, sentence)
 
