@@ -27,18 +27,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=_PROFILES,
         default=_DEFAULT_PROFILE,
         help="how long h3sim.conformance looks for a history that breaks a law: 15, 30 or 1,000 "
-        "examples each; 'thorough' looks at others in every run",
+        "histories each; 'thorough' looks at others in every run",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Apply the profile, and the seed of Hypothesis's own option, to the conformance suite."""
+    """Apply the profile, and Hypothesis's own options, to the conformance suite."""
     profile = config.getoption("--h3sim-profile")
     seed = config.getoption("--hypothesis-seed", default=None)
-    if profile != _DEFAULT_PROFILE or seed is not None:
+    other = config.getoption("--hypothesis-profile", default=None)
+    if profile != _DEFAULT_PROFILE or seed is not None or other is not None:
+        from hypothesis import settings
+
         from h3sim.conformance.runner import set_profile
 
-        set_profile(profile, seed=seed, keeps_failures=True)
+        n_histories = settings.get_profile(other).max_examples if other is not None else None
+        set_profile(profile, seed=seed, n_histories=n_histories)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,6 +1,6 @@
 """Drivers in several languages under the suite: `python -m validation.scheduler_drivers`.
 
-Builds those in `validation/drivers` whose toolchain is installed, holds each to the laws and the
+Builds those of `h3sim conform --init` whose toolchain is installed, holds each to the laws and the
 claims of a server that sends non-incremental responses first, and measures events per second.
 """
 
@@ -26,10 +26,12 @@ from h3sim.conformance import (
     check_scheduler,
     signals,
 )
+from h3sim.conformance.starting import skeleton_folder
 from h3sim.schedulers import DriverScheduler, close_drivers
 from h3sim.signals import Eps
 
-_HERE = Path(__file__).parent / "drivers"
+_SHIPPED = Path(__file__).parent / "drivers" / "shipped.py"
+_SKELETONS = skeleton_folder()
 _BUILT = Path(__file__).parents[1] / "build" / "drivers"
 _CLAIMS = (
     *(UrgencyOrder(), OneByOneInUrgency(), RoundRobinInUrgency(), NonIncrementalFirst()),
@@ -50,8 +52,8 @@ class Driver(NamedTuple):
 def drivers() -> list[Driver]:
     """Return the drivers, whether their toolchain is installed or not."""
     c, go, rust = (str(_BUILT / name) for name in ("eps-c", "eps-go", "eps-rust"))
-    source = {name: str(_HERE / name) for name in ("eps.c", "eps.go", "eps.rs", "eps.js")}
-    python = (sys.executable, str(_HERE / "shipped.py"))
+    source = {name: str(_SKELETONS / name) for name in ("eps.c", "eps.go", "eps.rs", "eps.js")}
+    python = (sys.executable, str(_SHIPPED))
     return [
         Driver("shipped.py", sys.executable, (), python),
         Driver("eps.c", "gcc", ("gcc", "-O2", "-o", c, source["eps.c"]), (c,)),

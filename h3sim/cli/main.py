@@ -76,7 +76,7 @@ COMMANDS = {
     "store": ("sweep", "show, verify, repair, export or prune the stores of studies"),
     "prioritization-test": ("validate", "test whether a server lets urgent responses overtake"),
     "validate-scheme": ("validate", "compare a scheme's rules with recorded browser priorities"),
-    "conform": ("validate", "check a scheduler of another language for bugs"),
+    "conform": ("conform", "check a scheduler of another language for bugs"),
     "identify": ("qlog", "identify the scheduler behind a qlog, a HAR or a network log"),
     "workload": ("qlog", "write a workload that tells the schedulers of servers apart"),
     "header-compression": ("header_compression", "compare header compression schemes"),

@@ -1,9 +1,8 @@
-"""Checks: `h3sim validate-scheme`, `h3sim prioritization-test` and `h3sim conform`."""
+"""Checks: `h3sim validate-scheme` and `h3sim prioritization-test`."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from h3sim.advice.validation import (
     LATE_KINDS,
@@ -13,10 +12,7 @@ from h3sim.advice.validation import (
     validate_scheme,
 )
 from h3sim.cli import common, output, shared
-from h3sim.cli.command import FAILED, Argument, Options, command
-from h3sim.schedulers.driver import SIGNAL_TYPES, DriverScheduler
-from h3sim.schema.values import Number
-from h3sim.values.errors import InputError, needing_extra
+from h3sim.cli.command import Argument, Options, command
 from h3sim.values.table import Table
 from h3sim.values.text import plural
 
@@ -29,21 +25,6 @@ _NOTHING_RECORDED_NOTE = (
     "No page has recorded priorities. `h3sim import` keeps those of a HAR or a DevTools log,"
     " `h3sim record` those of an installed Chromium; the recorded pages of the corpus have them."
 )
-
-
-def _read_claim(name: str, options: Options) -> Any:
-    return _conformance().claim_named(name, signals=options.signals)
-
-
-def _read_driver(words: list[str], options: Options) -> DriverScheduler:
-    return DriverScheduler(words, timeout_s=options.timeout)
-
-
-def _conformance() -> Any:
-    """Return the package `h3sim.conformance`, or ask for the library that it needs."""
-    with needing_extra("hypothesis", "testing"):
-        from h3sim import conformance
-    return conformance
 
 
 @command(
@@ -145,79 +126,3 @@ def _print_server_test(found: PrioritizationTest, options: Options) -> None:
         f"{found.n_passed} of {len(found.rows)} pass. Of the {SURVEYED} servers and CDNs that"
         f" Davies and Meenan tested in 2018, {SURVEYED_GOOD} passed (Marx 2019, § 2.2).",
     )
-
-
-@command(
-    "conform",
-    Argument(
-        "--signals TYPE",
-        "type of the signals that it gets",
-        default="eps",
-        choices=tuple(SIGNAL_TYPES),
-    ),
-    Argument(
-        "--claim NAME",
-        "a ready claim to check; may be repeated (docs/testing-schedulers.md lists them)",
-        action="append",
-        many="words",
-        read=_read_claim,
-    ),
-    Argument("--suggest", "try every ready claim, and list those that hold"),
-    Argument(
-        "--profile NAME",
-        "15, 30 or 1,000 histories per law",
-        default="default",
-        choices=("quick", "default", "thorough"),
-    ),
-    Argument("--seed N", "random seed of the histories (default: fixed)", type=int),
-    Argument(
-        "--timeout S",
-        "seconds until a driver that does not answer counts as hung",
-        Number(low=0, is_above=True),
-        default=5.0,
-    ),
-    Argument(
-        "COMMAND",
-        "the driver and its arguments, after --",
-        dest="driver",
-        nargs="+",
-        read=_read_driver,
-    ),
-)
-def _run_conformance(options: Options) -> int:
-    """Check a scheduler that runs in another process, in any language.
-
-    Examples:
-      h3sim conform -- ./driver
-      h3sim conform --claim urgency-order --claim one-by-one-in-urgency -- ./driver --verbose
-      h3sim conform --suggest -- node driver.js
-
-    The driver reads requests from its standard input, one JSON object per line, and answers two of
-    them (docs/conformance-protocol.md). exit codes: 0 all laws are kept, 1 a law is broken or the
-    driver fails, 2 bad usage or bad input
-    """
-    conformance = _conformance()
-    from h3sim.conformance.runner import use_profile
-
-    if options.suggest and options.claim:
-        raise InputError.at("--suggest", "tries every claim; leave out --claim")
-    driver = options.driver
-    name = driver.start().get("name")
-    candidate = conformance.Candidate(
-        factory=driver,
-        claims=tuple(options.claim or ()),
-        signals=conformance.signals(SIGNAL_TYPES[options.signals]),
-        name=name if isinstance(name, str) else Path(driver.command[0]).name,
-    )
-    with use_profile(options.profile, seed=options.seed):
-        try:
-            if options.suggest:
-                # A driver that fails keeps no claim.
-                conformance.check_law(candidate, conformance.Law.NEVER_RAISES)
-                print(conformance.suggest_claims(candidate, signals=options.signals))
-            else:
-                print(conformance.check_scheduler(candidate))
-        except conformance.BrokenLawError as broken:
-            print(f"{candidate.label}\n  broken   {broken}")
-            return FAILED
-    return 0

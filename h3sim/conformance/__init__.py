@@ -58,6 +58,7 @@ from h3sim.conformance.suite import (
     check_law,
     check_scheduler,
     parametrize_with_checks,
+    report_on,
 )
 
 __all__ = [
@@ -100,6 +101,7 @@ __all__ = [
     "loss_patterns",
     "pages",
     "parametrize_with_checks",
+    "report_on",
     "scheme_scripts",
     "signals",
     "suggest_claims",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import enum
+import threading
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from h3sim.conformance.laws import BrokenLawError, HistoryEndedError, Law
 from h3sim.signals import H2Priority, StrictPriority
@@ -18,7 +19,14 @@ if TYPE_CHECKING:
     from h3sim.schedulers import Scheduler
 
 
-_SCHEDULER_ERRORS = (Exception, SystemExit)
+class SchedulerLoopsError(BaseException):
+    """A call of a scheduler takes too long. No `Exception`, which the scheduler might catch."""
+
+    def __str__(self) -> str:
+        return "it does not return"
+
+
+_SCHEDULER_ERRORS = (Exception, SystemExit, SchedulerLoopsError)
 """Errors of a scheduler that are caught: if it exits, the tests must go on."""
 
 PACKET_BYTES = 1400
@@ -142,8 +150,12 @@ class RecordingScheduler:
     skipped *may_raise*, and its history ends there, with a `HistoryEndedError`.
     """
 
+    current_call: ClassVar[dict[int, tuple[int, int] | None]] = {}
+    """The call that each thread is in, as the record and the number of its line."""
+
     def __init__(self, scheduler: Scheduler, *, may_raise: bool = False) -> None:
         self.scheduler = scheduler
+        self._thread_id = threading.get_ident()
         self._may_raise = may_raise
         self.signals: dict[int, Any] = {}  # of the open streams, by id
         self.active: dict[int, None] = {}  # active streams in the order of activation
@@ -182,11 +194,14 @@ class RecordingScheduler:
     def pick(self) -> int | None:
         """Return what the scheduler picks."""
         __tracebackhide__ = True
+        self.current_call[self._thread_id] = (id(self), len(self._calls))
         try:
             picked = self.scheduler.pick()
         except _SCHEDULER_ERRORS as error:
             self._calls.append(("pick() -> ", "an error"))
             raise self.raised("pick()", error) from error
+        finally:
+            self.current_call[self._thread_id] = None
         # As in a load, integers of numpy are ids, and 4.0 is not.
         stream_id = picked if picked is None else as_integer(picked)
         if picked is not None and stream_id is None:
@@ -199,10 +214,13 @@ class RecordingScheduler:
         """Pass on an event that is not a turn."""
         __tracebackhide__ = True
         self._calls.append(("", event))
+        self.current_call[self._thread_id] = (id(self), len(self._calls))
         try:
             getattr(self.scheduler, event.call.value)(*event.arguments)
         except _SCHEDULER_ERRORS as error:
             raise self.raised(str(event), error) from error
+        finally:
+            self.current_call[self._thread_id] = None
         stream_id = event.stream_id
         match event.call:
             case Call.OPEN | Call.UPDATE:
@@ -256,6 +274,8 @@ class RecordingScheduler:
         # The error of a driver tells by itself what the driver did.
         is_driver_error = isinstance(error, SchedulerError)
         sentence = str(error) if is_driver_error else f"{what} raised {raised_words(error)}"
+        if isinstance(error, SchedulerLoopsError):
+            return self.broken(Law.NEVER_RAISES, f"{what} does not return")
         if self._may_raise:
             return HistoryEndedError(sentence)
         return self.broken(Law.NEVER_RAISES, sentence)

@@ -7,7 +7,6 @@ import gc
 import json
 import os
 import pickle
-import random
 import subprocess
 import sys
 import threading
@@ -15,8 +14,6 @@ import types
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
-
-from hypothesis import strategies as st
 
 from h3sim.conformance.call_sequences import (
     PACKET_BYTES,
@@ -26,12 +23,11 @@ from h3sim.conformance.call_sequences import (
     valid_history,
 )
 from h3sim.conformance.laws import BrokenLawError, HistoryEndedError, Law, NotCheckedError
-from h3sim.conformance.runner import check_all, checks, shortened
+from h3sim.conformance.runner import checks, search
 from h3sim.conformance.subject import FreesMemory
 from h3sim.schemes import new_scheduler
 from h3sim.signals import H2Priority
 from h3sim.values.constants import STREAM_ID_STEP
-from h3sim.values.errors import SchedulerTimeoutError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -173,12 +169,6 @@ def _start_child(seed: str) -> subprocess.Popen[str]:
     )
 
 
-_N_CROWD_STREAMS = 200
-"""Streams of the histories that must not raise an error, however many there are."""
-_N_CROWD_EVENTS = 1000
-"""Random events among these streams."""
-
-
 @checks(Law.WORK_CONSERVING)
 def work_conserving(candidate: Candidate, budget: settings) -> None:
     """Check that a stream is picked after every event that leaves one active."""
@@ -194,7 +184,11 @@ def work_conserving(candidate: Candidate, budget: settings) -> None:
 
         recording.play(history, after=look, on_pick=lambda _: look())
 
-    check_all(check, candidate.scripts(leave_out=(Call.CHARGE,)), budget=budget)
+    search(
+        check,
+        candidate.histories_of(Law.WORK_CONSERVING, budget, leave_out=(Call.CHARGE,)),
+        budget=budget,
+    )
 
 
 @checks(Law.PICKS_ONLY_READY)
@@ -211,33 +205,32 @@ def picks_only_ready(candidate: Candidate, budget: settings) -> None:
 
         recording.play(history, on_pick=look, after=lambda: look(recording.pick()))
 
-    check_all(check, candidate.scripts(leave_out=(Call.CHARGE,)), budget=budget)
-
-
-_RESPONSES = st.lists(
-    # No bytes, a part of a packet of 1400 bytes, whole packets, and several with a rest.
-    st.tuples(st.integers(0, 3), st.sampled_from([0, 1, 600, 1400, 2800, 4000, 9000])),
-    min_size=1,
-    max_size=8,
-)
-"""Turns before the response becomes ready, and its size in bytes."""
+    search(
+        check,
+        candidate.histories_of(Law.PICKS_ONLY_READY, budget, leave_out=(Call.CHARGE,)),
+        budget=budget,
+    )
 
 
 @checks(Law.EVERY_BYTE_ONCE)
 def every_byte_once(candidate: Candidate, budget: settings) -> None:
-    """Send responses as a server does, and check that each is sent to its end and no further."""
+    """Send responses as a server does, and check that each is sent to its end and no further.
 
-    def check(responses: list[tuple[int, int]], signals: list[Any]) -> None:
+    The number of bytes of an open event is the size of the response, which is ready at once.
+    """
+
+    def check(history: History) -> None:
         recording = candidate.new_recording()
         unsent_bytes: dict[int, int] = {}
-        for number, (n_turns, n_bytes) in enumerate(responses):
-            for _ in range(n_turns):
-                _send_packet(recording, unsent_bytes)
-            stream_id = STREAM_ID_STEP * number
-            opened = Event(Call.OPEN, stream_id, signal=signals[number % len(signals)])
-            for event in valid_history([opened, Event(Call.ACTIVATE, stream_id)]):
-                recording.take(event)
-            unsent_bytes[stream_id] = n_bytes
+        for event in history:
+            if event.call is Call.SERVE:
+                for _ in range(event.n_turns):
+                    _send_packet(recording, unsent_bytes)
+                continue
+            recording.take(event)
+            if event.call is Call.OPEN and event.stream_id >= 0:
+                recording.take(Event(Call.ACTIVATE, event.stream_id))
+                unsent_bytes[event.stream_id] = event.n_bytes
         while unsent_bytes:
             if _send_packet(recording, unsent_bytes) is None:
                 rest = ", ".join(f"{n} bytes of {key}" for key, n in unsent_bytes.items())
@@ -245,8 +238,9 @@ def every_byte_once(candidate: Candidate, budget: settings) -> None:
         # Nothing is left: any pick breaks the law now.
         _send_packet(recording, unsent_bytes)
 
-    signal_lists = st.lists(candidate.signals, min_size=1, max_size=8)
-    check_all(check, _RESPONSES, signal_lists, budget=budget)
+    leave_out = (Call.UPDATE, Call.CHARGE, Call.CLOSE, Call.ACTIVATE, Call.DEACTIVATE)
+    histories = candidate.histories_of(Law.EVERY_BYTE_ONCE, budget, leave_out=leave_out)
+    search(check, histories, budget=budget)
 
 
 def _send_packet(recording: RecordingScheduler, unsent_bytes: dict[int, int]) -> int | None:
@@ -293,7 +287,7 @@ def pure_pick(candidate: Candidate, budget: settings) -> None:
 
         recording.play(history, on_pick=compare, after=look)
 
-    check_all(check, candidate.scripts(), budget=budget)
+    search(check, candidate.histories_of(Law.PURE_PICK, budget), budget=budget)
 
 
 @checks(Law.DETERMINISTIC)
@@ -307,7 +301,7 @@ def deterministic(candidate: Candidate, budget: settings) -> None:
                 sentence = "two schedulers with the same history pick differently"
                 raise one.broken(Law.DETERMINISTIC, sentence)
 
-    check_all(check, candidate.scripts(), budget=budget)
+    search(check, candidate.histories_of(Law.DETERMINISTIC, budget), budget=budget)
 
 
 def _same_picks(one: RecordingScheduler, other: RecordingScheduler, event: Event) -> bool:
@@ -322,55 +316,15 @@ def _same_picks(one: RecordingScheduler, other: RecordingScheduler, event: Event
 @checks(Law.SAME_IN_EVERY_PROCESS)
 def same_in_every_process(candidate: Candidate, budget: settings) -> None:
     """Check that processes with other hash seeds pick the same."""
-    histories: list[History] = []
-    # All are collected first, so that a child is started once and not for each example.
-    check_all(histories.append, candidate.scripts(), budget=budget)
+    histories = candidate.histories_of(Law.SAME_IN_EVERY_PROCESS, budget)
     check_every_process_picks_the_same(candidate, histories)
 
 
 @checks(Law.NEVER_RAISES)
 def never_raises(candidate: Candidate, budget: settings) -> None:
-    """Check that no history, and no crowd of 200 streams with 1,000 events, raises an error."""
-    check_all(
-        lambda history: candidate.new_recording().play(history), candidate.scripts(), budget=budget
-    )
-
-    def check(seed: int, signals: list[Any]) -> None:
-        crowd = _crowd(candidate, random.Random(seed), signals)  # noqa: S311 - no secret
-        if (broken := _failure_of(candidate, crowd)) is not None:
-            if isinstance(broken.__cause__, SchedulerTimeoutError):
-                raise broken
-            # The crowd is drawn from a seed, which Hypothesis can only replace and not shorten.
-            shortest = shortened(crowd, lambda events: _failure_of(candidate, events) is not None)
-            raise _failure_of(candidate, shortest) or broken
-
-    signal_lists = st.lists(candidate.signals, min_size=20, max_size=40)
-    check_all(check, st.integers(0, 2**32), signal_lists, budget=budget, share=10)
-
-
-def _crowd(candidate: Candidate, source: random.Random, signals: list[Any]) -> History:
-    """Return a history of many streams, all open and active at first, with random events."""
-    stream_ids = range(0, STREAM_ID_STEP * _N_CROWD_STREAMS, STREAM_ID_STEP)
-    ids = [*range(-candidate.placeholders, 0), *stream_ids]
-    events = [Event(Call.OPEN, each, signal=source.choice(signals)) for each in ids]
-    events += [Event(Call.ACTIVATE, stream_id) for stream_id in stream_ids]
-    calls = (Call.UPDATE, Call.UPDATE, Call.ACTIVATE, Call.DEACTIVATE, Call.SERVE, Call.CHARGE)
-    for number in range(_N_CROWD_EVENTS):
-        # One event in 20 closes a stream: with more, none would be left for the last events.
-        call = source.choice(calls) if number % 20 else Call.CLOSE
-        n_bytes = source.choice((PACKET_BYTES, 600, 0))
-        stream_id = source.choice(ids)
-        events.append(Event(call, stream_id, source.choice(signals), n_bytes))
-    return valid_history(events)
-
-
-def _failure_of(candidate: Candidate, history: History) -> BrokenLawError | None:
-    """Return the error of a new scheduler in *history*, if any."""
-    try:
-        candidate.new_recording().play(history)
-    except BrokenLawError as broken:
-        return broken
-    return None
+    """Check that no history raises an error, and that no call loops."""
+    histories = candidate.histories_of(Law.NEVER_RAISES, budget)
+    search(lambda history: candidate.new_recording().play(history), histories, budget=budget)
 
 
 _FEW_STREAMS, _MANY_STREAMS = 100, 1000
@@ -393,7 +347,7 @@ _UNCOUNTED_TYPES = (
 
 
 @checks(Law.FREES_MEMORY)
-def frees_memory(candidate: Candidate, budget: settings) -> None:
+def frees_memory(candidate: Candidate, _budget: settings) -> None:
     """Check that no more objects are left after many closed streams than after few.
 
     Streams are opened and closed while the first stays active, as it may keep closed ones alive.
@@ -401,7 +355,7 @@ def frees_memory(candidate: Candidate, budget: settings) -> None:
     claims = [claim for claim in candidate.claims if isinstance(claim, FreesMemory)]
     keeps = max((claim.keeps for claim in claims), default=0)
 
-    def check(signals: list[Any]) -> None:
+    for signals in _signal_lists(candidate):
         # As many more in both as may be remembered, so that this memory is full in both.
         few, many = (n + keeps for n in _N_CLOSED_STREAMS)
         n_after_few = _n_objects_left(candidate, signals, few)
@@ -414,8 +368,6 @@ def frees_memory(candidate: Candidate, budget: settings) -> None:
                 f"{n_after_few} after {few}"
             )
             raise recording.broken(Law.FREES_MEMORY, sentence)
-
-    check_all(check, _signal_lists(candidate), budget=budget, share=10)
 
 
 def _n_objects_left(candidate: Candidate, signals: list[Any], n_streams: int) -> int:
@@ -471,24 +423,20 @@ def pickles(candidate: Candidate, budget: settings) -> None:
     if (reason := unpicklable_reason(type(scheduler))) is not None:
         raise NotCheckedError(reason)
 
-    def check(before: History, after: History) -> None:
+    def check(history: History) -> None:
+        middle = len(history) // 2
         original = candidate.new_recording()
-        original.play(before)
+        original.play(history[:middle])
         twin = RecordingScheduler(
             _unpickled_copy(original), may_raise=Law.NEVER_RAISES in candidate.skip
         )
         # The recording is new, as only the scheduler was pickled.
         twin.signals, twin.active = {**original.signals}, {**original.active}
-        # *after* was drawn independently: what is valid in it depends on the open streams.
-        opened = [Event(Call.OPEN, key, signal) for key, signal in original.signals.items()]
-        # Stream IDs are never reused: a stream that *before* closed may not be opened again.
-        closed = {event.stream_id for event in before} - set(original.signals)
-        events = [event for event in after if event.stream_id not in closed]
-        for event in valid_history([*opened, *events])[len(opened) :]:
+        for event in history[middle:]:
             if not _same_picks(original, twin, event):
                 raise original.broken(Law.PICKLES, "the unpickled scheduler picks another stream")
 
-    check_all(check, candidate.scripts(), candidate.scripts(), budget=budget, share=2)
+    search(check, candidate.histories_of(Law.PICKLES, budget), budget=budget)
 
 
 def _unpickled_copy(recording: RecordingScheduler) -> Scheduler:
@@ -501,7 +449,7 @@ def _unpickled_copy(recording: RecordingScheduler) -> Scheduler:
 
 
 @checks(Law.CHEAP_PICKS)
-def cheap_picks(candidate: Candidate, budget: settings) -> None:
+def cheap_picks(candidate: Candidate, _budget: settings) -> None:
     """Check that the work for a turn hardly grows with the number of active streams.
 
     The work is the number of bytecode instructions and comparisons of stream ids, from the second
@@ -509,8 +457,7 @@ def cheap_picks(candidate: Candidate, budget: settings) -> None:
     streams, a logarithm grows by half, and a loop over all streams tenfold. Signals have no
     parents, so that trees are flat.
     """
-
-    def check(signals: list[Any]) -> None:
+    for signals in _signal_lists(candidate):
         few_work = _work_for_turns(candidate, signals, _FEW_STREAMS)
         many_work = _work_for_turns(candidate, signals, _MANY_STREAMS)
         if many_work > _MAX_WORK_GROWTH * few_work:
@@ -522,11 +469,11 @@ def cheap_picks(candidate: Candidate, budget: settings) -> None:
             )
             raise recording.broken(Law.CHEAP_PICKS, sentence)
 
-    check_all(check, _signal_lists(candidate), budget=budget, share=25)
 
-
-def _signal_lists(candidate: Candidate) -> st.SearchStrategy[list[Any]]:
-    return st.lists(candidate.signals, min_size=4, max_size=8)
+def _signal_lists(candidate: Candidate) -> list[list[Any]]:
+    """Return two lists of signals: one of each kind, and one of a single kind."""
+    pool = candidate.pool()
+    return [[*pool[:: len(pool) // 8 + 1]], [*pool[:1]]]
 
 
 def _all_active(signals: list[Any], n_streams: int) -> Iterable[Event]:

@@ -18,9 +18,10 @@ class Law(enum.Enum):
     The function, the class, the fixture and the report of the suite all use this list. Each law is
     checked by the function that is marked as its `Check`.
 
-    Laws before "strict-order" follow from `h3sim.schedulers.Scheduler` and hold for every
+    Laws before "signals-count" follow from `h3sim.schedulers.Scheduler` and hold for every
     scheduler, and so do those from "frees-memory" on, unless they are skipped for a stated reason.
-    The laws between are checked only for schedulers that claim them.
+    "signals-count", "no-lasting-debt", and parts of "no-starvation" and "updates-at-once" hold for
+    schedulers whose picks depend on signals. The others are checked only if they are claimed.
 
     >>> Law("pure-pick").meaning
     'asking changes nothing'
@@ -47,6 +48,14 @@ class Law(enum.Enum):
     SAME_IN_EVERY_PROCESS = (
         "same-in-every-process",
         "no hash and no address decides, so all processes pick alike",
+    )
+    SIGNALS_COUNT = (
+        "signals-count",
+        "what is more urgent or heavier goes first and has more turns, in pairs and in crowds",
+    )
+    NO_LASTING_DEBT = (
+        "no-lasting-debt",
+        "what happened before does not change shares for long",
     )
     STRICT_ORDER = "strict-order", "no stream is picked while one of a lower rank is active"
     WEIGHTED_SHARES = (
@@ -136,7 +145,34 @@ class BrokenLawError(AssertionError):
 
     def __str__(self) -> str:
         head = f"{self.law.value}: {self.sentence}"
-        return "\n".join([head, *(f"  {line}" for line in self.history)])
+        return "\n".join([head, *(f"  {line}" for line in _folded(self.history))])
+
+
+_MOST_FOLDED = 8
+"""The most lines of a cycle that is folded."""
+
+
+def _folded(lines: Sequence[str]) -> list[str]:
+    """Return the lines with cycles of them, as of long shares, once and with their number.
+
+    >>> _folded(["a", "b", "a", "b", "a", "b"])
+    ['a', 'b', '(these 2 lines 3 times)']
+    """
+    folded: list[str] = []
+    index = 0
+    while index < len(lines):
+        for size in range(2, _MOST_FOLDED + 1):
+            cycle, n_times = [*lines[index : index + size]], 1
+            while [*lines[index + n_times * size : index + (n_times + 1) * size]] == cycle:
+                n_times += 1
+            if n_times > 2 and len(cycle) == size:
+                folded += [*cycle, f"(these {size} lines {n_times} times)"]
+                index += n_times * size
+                break
+        else:
+            folded.append(lines[index])
+            index += 1
+    return folded
 
 
 _LAWS_WITHOUT_TEST = (
@@ -183,12 +219,15 @@ class HistoryEndedError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LawVerdict:
-    """Outcome of one law: kept, or not checked for the reason in *skipped*."""
+    """Outcome of one law: kept, *broken*, or not checked for the reason in *skipped*."""
 
     law: Law
     skipped: str | None = None
+    broken: BrokenLawError | None = None
 
     def __str__(self) -> str:
+        if self.broken is not None:
+            return "\n  ".join(f"broken   {self.broken}".splitlines())
         if self.skipped is None:
             return f"kept     {self.law.value}: {self.law.meaning}"
         return f"skipped  {self.law.value}: {self.skipped}"
@@ -204,7 +243,12 @@ class ConformanceReport:
     @property
     def passed(self) -> tuple[Law, ...]:
         """The laws that were checked and held."""
-        return tuple(verdict.law for verdict in self.verdicts if verdict.skipped is None)
+        return tuple(v.law for v in self.verdicts if v.skipped is None and v.broken is None)
+
+    @property
+    def broken(self) -> tuple[BrokenLawError, ...]:
+        """The errors of the laws that were broken."""
+        return tuple(v.broken for v in self.verdicts if v.broken is not None)
 
     @property
     def skipped(self) -> dict[Law, str]:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from h3sim.conformance.laws import BrokenLawError, Law, NotCheckedError
 from h3sim.conformance.references import ReferenceEps
+from h3sim.conformance.runner import usual_settings
 from h3sim.conformance.strategies import signals as signals_of
 from h3sim.conformance.subject import (
     BoundedWait,
@@ -91,7 +92,8 @@ CLAIMS: dict[str, dict[str, Claim]] = {
     "eps": _EPS_CLAIMS | _ANY_CLAIMS,
     "h2": {
         "weighted-turns": WeightedShares(weight=_weight, signals=_SIBLINGS),
-        "weighted-bytes": ByteShares(weight=_weight, signals=_SIBLINGS),
+        "byte-shares": ByteShares(weight=_weight, signals=_SIBLINGS),
+        "deficit-round-robin": ByteShares(weight=_weight, signals=_SIBLINGS, quantum_bytes=1400),
         "weighted-waits": BoundedWait(turns=_turns_by_weight, signals=_SIBLINGS),
         **_ANY_CLAIMS,
     },
@@ -118,6 +120,10 @@ def claim_named(name: str, *, signals: str = "eps") -> Claim:
         raise UnknownNameError("claim", name, known, shown_by="h3sim conform --suggest") from None
 
 
+_MIN_HISTORIES = 200
+"""Histories for which a claim is tried: those that are rarely broken are broken then."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimSuggestions:
     """The claims that a scheduler kept, and for each other how it was broken."""
@@ -125,10 +131,13 @@ class ClaimSuggestions:
     scheduler: str
     held: tuple[str, ...]
     broken: dict[str, str]
+    n_histories: int = 0
+    """Histories that were tried for each claim that is kept."""
 
     def __str__(self) -> str:
-        width = max(map(len, self.broken), default=0)
-        lines = [f"  keeps   {name}" for name in self.held]
+        width = max(map(len, [*self.held, *self.broken]), default=0)
+        tried = f"in each of {self.n_histories} histories"
+        lines = [f"  keeps   {name:{width}}  {tried}" for name in self.held]
         lines += [f"  breaks  {name:{width}}  {why}" for name, why in self.broken.items()]
         return "\n".join([self.scheduler, *lines])
 
@@ -143,8 +152,8 @@ def suggest_claims(
     """Try the ready claims of a type of *signals* on a scheduler, and return which ones it keeps.
 
     It tries those called *names*, or all of the type: "eps", "h2", "bucket", "rank" or "strict". A
-    claim that is kept was true of every history that was tried; whether the scheduler promises it
-    is for its authors to decide.
+    claim that is kept was true of every history that was tried, at least 200; whether the scheduler
+    promises it is for its authors to decide.
 
     Raises:
         InputError: if the scheduler cannot be made, or lacks a method.
@@ -155,6 +164,9 @@ def suggest_claims(
     """
     base = scheduler if isinstance(scheduler, Candidate) else Candidate(factory=scheduler)
     held, broken = [], {}
+    if settings is None:
+        usual = usual_settings()
+        settings = type(usual)(usual, max_examples=max(usual.max_examples, _MIN_HISTORIES))
     for name in CLAIMS[signals] if names is None else names:
         claim = claim_named(name, signals=signals)
         candidate = replace(base, claims=(claim,), signals=signals_of(SIGNAL_TYPES[signals]))
@@ -163,7 +175,10 @@ def suggest_claims(
             held.append(name)
         else:
             broken[name], _, _ = str(error).partition("\n")
-    return ClaimSuggestions(scheduler=base.label, held=tuple(held), broken=broken)
+    n_histories = settings.max_examples
+    return ClaimSuggestions(
+        scheduler=base.label, held=tuple(held), broken=broken, n_histories=n_histories
+    )
 
 
 def _broken_law(

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import ctypes
+import random
+import threading
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from hypothesis import HealthCheck, Phase, given, seed, settings
-from hypothesis.errors import Flaky
+from hypothesis import Phase, settings
 
+from h3sim.conformance.call_sequences import RecordingScheduler, SchedulerLoopsError
+from h3sim.conformance.histories import shortest
 from h3sim.conformance.laws import BrokenLawError, HistoryEndedError, Law, NotCheckedError
 from h3sim.schedulers import drivers_released
 from h3sim.values.errors import SchedulerTimeoutError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
-    from hypothesis.strategies import SearchStrategy
-
-    from h3sim.conformance.call_sequences import Event, History
+    from h3sim.conformance.call_sequences import History
     from h3sim.conformance.subject import Candidate
 
 
@@ -37,7 +40,11 @@ class Check:
     def __call__(self, candidate: Candidate, budget: settings) -> None:
         """Check the law for *candidate*."""
         __tracebackhide__ = True
-        self.function(candidate, budget)
+        try:
+            with _calls_limited():
+                self.function(candidate, budget)
+        except HistoryEndedError as error:
+            raise NotCheckedError(f"hardly a history comes to its end: {error}") from None
 
 
 def checks(law: Law) -> Callable[[Callable[[Candidate, settings], None]], Check]:
@@ -46,154 +53,148 @@ def checks(law: Law) -> Callable[[Callable[[Candidate, settings], None]], Check]
 
 
 PROFILES = {"quick": 15, "default": 30, "thorough": 1000}
-"""Number of examples that each law is tried on."""
+"""Number of histories that each law is tried on."""
+MAX_CALL_S = 2.0
+"""Processor time that a call may take; a scheduler that takes longer loops."""
+_MAX_REPEATED_CALL_S = 0.1
+"""The same while a shorter history is searched in which it loops."""
 _MAX_ENDED_PER_COMPLETE = 9
 """Most histories cut short for each complete one; with more, a law counts as not checked."""
 _profile = "default"
+_n_histories: int | None = None
 _seed: int | str | None = None
-_keeps_failures = False
-_failure_name = ""
-"""Name under which Hypothesis keeps failures."""
 
 
-def set_profile(name: str, *, seed: int | str | None = None, keeps_failures: bool = False) -> None:
-    """Try every law on as many examples as the profile has, one of `PROFILES`.
+def set_profile(
+    name: str, *, seed: int | str | None = None, n_histories: int | None = None
+) -> None:
+    """Try every law on as many histories as the profile has, one of `PROFILES`.
 
-    With a *seed*, examples are drawn with it. If examples differ between runs, *keeps_failures*
-    stores those that fail in Hypothesis's database, to try them first in the next run.
+    With a *seed*, histories are others; *n_histories* replaces the number of the profile.
     """
-    global _profile, _seed, _keeps_failures
-    _profile, _seed, _keeps_failures = name, seed, keeps_failures
-
-
-@contextmanager
-def keeping_failures_as(name: str) -> Iterator[None]:
-    """Keep failures within the block under *name*."""
-    global _failure_name
-    previous_name, _failure_name = _failure_name, name
-    try:
-        yield
-    finally:
-        _failure_name = previous_name
+    global _profile, _seed, _n_histories
+    _profile, _seed, _n_histories = name, seed, n_histories
+    if name == "thorough" and seed is None:
+        _seed = random.randrange(2**32)  # noqa: S311 - no secret
 
 
 @contextmanager
 def use_profile(name: str, *, seed: int | None = None) -> Iterator[None]:
     """Set the profile within the block, and the previous one at its end."""
-    previous_profile, previous_seed = _profile, _seed
+    previous = _profile, _seed, _n_histories
     set_profile(name, seed=seed)
     try:
         yield
     finally:
-        set_profile(previous_profile, seed=previous_seed)
+        set_profile(previous[0], seed=previous[1], n_histories=previous[2])
 
 
 def usual_settings() -> settings:
-    """Return the settings of the profile; without a seed, only "thorough" differs between runs."""
-    is_random = _profile == "thorough" or _seed is not None
-    default = settings.default
-    # Without a database, Hypothesis leaves no folder where tests run.
-    database = default.database if default and is_random and _keeps_failures else None
-    return settings(
-        max_examples=PROFILES[_profile],
-        derandomize=not is_random,
-        database=database,
-        deadline=None,
-    )
+    """Return the settings of the profile."""
+    n_histories = _n_histories or PROFILES[_profile]
+    return settings(max_examples=n_histories, database=None, deadline=None)
 
 
-class _HangFoundError(BaseException):
-    """A scheduler hangs.
-
-    Hypothesis does not catch it, as it is no `Exception`, and so does not look for a shorter
-    history: each would take as long.
-    """
-
-    def __init__(self, broken: BrokenLawError) -> None:
-        self.broken = broken
-        super().__init__(broken)
+def history_seed() -> int | str:
+    """Return what selects the histories, by default 0; "thorough" selects others in every run."""
+    return 0 if _seed is None else _seed
 
 
-def check_all(
-    check: Callable[..., object],
-    *strategies: SearchStrategy[Any],
-    budget: settings,
-    share: int = 1,
+def search(
+    check: Callable[[History], object], histories: Sequence[History], *, budget: settings
 ) -> None:
-    """Try *check* on what the strategies draw, and raise what the shortest failing example raises.
-
-    Only one of *share* examples of the budget is tried, for checks that take long.
+    """Call *check* with each history, and raise what the shortest failing variant raises.
 
     Raises:
         NotCheckedError: if hardly any history was complete, as the scheduler raised errors.
     """
     __tracebackhide__ = True
-    search_settings = settings(
-        budget,
-        max_examples=max(budget.max_examples // share, 2),
-        deadline=None,
-        # The explain phase traces, as checks of costs do.
-        phases=[phase for phase in budget.phases if phase is not Phase.explain],
-        suppress_health_check=list(HealthCheck),
-        report_multiple_bugs=False,
-        print_blob=False,
-    )
-
     ended: list[HistoryEndedError] = []
-    n_whole = 0
-
-    def run(drawn: tuple[Any, ...]) -> None:
-        nonlocal n_whole
+    n_complete = 0
+    for history in histories:
         try:
-            with drivers_released():
-                check(*drawn)
-            n_whole += 1
+            broken = failure(check, history)
+            n_complete += 1
         except HistoryEndedError as error:
             ended.append(error)
-        except BrokenLawError as broken:
-            if isinstance(broken.__cause__, SchedulerTimeoutError):
-                raise _HangFoundError(broken) from None
-            raise
-
-    from hypothesis import strategies as st
-
-    if search_settings.database is not None:
-        # Hypothesis tells tests apart by their source, which is that of `run` for every law.
-        run._hypothesis_internal_add_digest = _failure_name.encode()  # type: ignore[attr-defined]
-    try:
-        test = search_settings(given(st.tuples(*strategies))(run))
-        if _seed is not None:
-            test = seed(_seed)(test)
-        test()
-    except _HangFoundError as hang:
-        broken = hang.broken
-        raise BrokenLawError(broken.law, broken.sentence, broken.history) from broken.__cause__
-    except BrokenLawError as broken:
-        # A new error, so that its traceback is not in Hypothesis.
-        raise BrokenLawError(broken.law, broken.sentence, broken.history) from broken.__cause__
-    except Flaky as flaky:
-        sentence = "the same history is lived through in another way the second time"
-        raise BrokenLawError(Law.DETERMINISTIC, sentence) from flaky
-    if len(ended) > _MAX_ENDED_PER_COMPLETE * n_whole:
+            continue
+        if broken is not None:
+            if Phase.shrink in budget.phases:
+                known = {repr(event.signal) for each in histories for event in each}
+                broken = _shortest_failure(check, history, broken, known)
+            # A new error, so that its traceback has no frames of the search.
+            raise BrokenLawError(broken.law, broken.sentence, broken.history) from broken.__cause__
+    if len(ended) > _MAX_ENDED_PER_COMPLETE * n_complete:
         raise NotCheckedError(f"hardly a history comes to its end: {ended[-1]}")
 
 
-def shortened(history: History, fails: Callable[[tuple[Event, ...]], bool]) -> History:
-    """Return a part of *history* that still fails, but not without any one of its events.
+def failure(check: Callable[[History], object], history: History) -> BrokenLawError | None:
+    """Return the error of *check* for a history, if any."""
+    try:
+        with drivers_released():
+            check(history)
+    except BrokenLawError as broken:
+        return broken
+    return None
 
-    Pieces of half the history are removed first, then of a quarter, down to one event, with the
-    events that the contract forbids without them.
+
+def _shortest_failure(
+    check: Callable[[History], object],
+    history: History,
+    broken: BrokenLawError,
+    known: set[str],
+) -> BrokenLawError:
+    """Return the error of the shortest variant of *history* that breaks the same law."""
+    if isinstance(broken.__cause__, SchedulerTimeoutError):
+        return broken  # each attempt would take as long
+    shortest_found = broken
+    loops = isinstance(broken.__cause__, SchedulerLoopsError)
+
+    def fails(variant: History) -> bool:
+        nonlocal shortest_found
+        try:
+            found = failure(check, variant)
+        except (HistoryEndedError, NotCheckedError):
+            return False
+        if found is None or found.law is not broken.law:
+            return False
+        shortest_found = found
+        return True
+
+    with _calls_limited(_MAX_REPEATED_CALL_S if loops else MAX_CALL_S):
+        if not fails(history):
+            sentence = "the same history is lived through in another way the second time"
+            return BrokenLawError(Law.DETERMINISTIC, sentence, broken.history)
+        shortest(history, fails, known)
+    return shortest_found
+
+
+@contextmanager
+def _calls_limited(limit_s: float = MAX_CALL_S) -> Iterator[None]:
+    """Stop a call of a scheduler that takes longer than *limit_s* of processor time.
+
+    A second thread looks at the number of calls, and raises `SchedulerLoopsError` in the first if
+    it has not changed. It can be in any thread, unlike an alarm, which may also be pytest's.
     """
-    from h3sim.conformance.call_sequences import valid_history
+    thread_id, done = threading.get_ident(), threading.Event()
 
-    size = len(history) // 2
-    while size:
-        index = 0
-        while index < len(history):
-            shorter = valid_history(history[:index] + history[index + size :])
-            if fails(shorter):
-                history = shorter
-            else:
-                index += size
-        size //= 2
-    return history
+    def watch() -> None:
+        last_call: tuple[int, int] | None = None
+        since_s = 0.0
+        while not done.wait(min(limit_s / 4, 0.5)):
+            call, now_s = RecordingScheduler.current_call.get(thread_id), time.process_time()
+            if call is None or call != last_call:
+                last_call, since_s = call, now_s
+            elif now_s - since_s > limit_s:
+                # Another call than the one seen could only begin between these two lines.
+                error = ctypes.py_object(SchedulerLoopsError)
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread_id), error)
+                since_s = now_s
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()

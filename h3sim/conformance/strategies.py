@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hypothesis import strategies as st
@@ -145,6 +146,7 @@ def h2_signals(*, min_weight: int = 1, max_weight: int = 256) -> SearchStrategy[
     return st.builds(H2Priority, weight=weights, depends_on=_PARENTS, exclusive=st.booleans())
 
 
+@cache
 def signals(kind: type = H2Priority) -> SearchStrategy[Any]:
     """Return a strategy of signals of a type: h3sim's, or any that Hypothesis can make.
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 from hypothesis import strategies as st
 
 from h3sim.conformance.call_sequences import PACKET_BYTES, Call, RecordingScheduler, without
+from h3sim.conformance.histories import drawn, planned, pool_of
 from h3sim.conformance.laws import Law, NotCheckedError
-from h3sim.conformance.strategies import STRATEGY, event_scripts
+from h3sim.conformance.runner import history_seed
+from h3sim.conformance.strategies import STRATEGY
 from h3sim.conformance.strategies import signals as signals_of
 from h3sim.schema.arguments import CALLABLE, Predicate, check_arguments
 from h3sim.schema.values import Flag, Integer, Number, OrNone
@@ -21,6 +24,7 @@ from h3sim.values.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from hypothesis import settings
     from hypothesis.strategies import SearchStrategy
 
     from h3sim.conformance.call_sequences import History
@@ -40,6 +44,7 @@ _SETTING_TYPES: dict[str, ValueType] = {
     "signals": OrNone(STRATEGY, none=None),
     "packets_per_turn": _AT_LEAST_ONE,
     "turn_bytes": _AT_LEAST_ONE,
+    "quantum_bytes": _NOT_NEGATIVE,
     "rounds": _AT_LEAST_ONE,
     "joining": _NOT_NEGATIVE,
     "keeps": _NOT_NEGATIVE,
@@ -60,6 +65,8 @@ class Claim:
     """
 
     law: ClassVar[Law]
+    signal_type: ClassVar[type | None] = None
+    """The type of signals that the claim is about, if it is about one type only."""
 
     def __post_init__(self) -> None:
         """Refuse invalid settings, which would look like faults of the scheduler."""
@@ -124,19 +131,22 @@ class ByteShares(Claim):
 
     Over any time in which i and j are both active, their b_i and b_j bytes keep::
 
-        |b_i / w_i - b_j / w_j| <= turn_bytes * (1 / w_i + 1 / w_j)
+        |b_i / w_i - b_j / w_j| <= turn_bytes * (1 / w_i + 1 / w_j) + quantum_bytes
 
-    In Golestani 1994, *turn_bytes* is the longest packet; in deficit round robin, a quantum and a
-    packet (Shreedhar and Varghese 1995). A scheduler that counts turns breaks the claim, as streams
-    with short packets send less. *signals* and *tolerance* are as in `WeightedShares`; packets have
-    at most 1400 bytes.
+    In Golestani 1994, *turn_bytes* is the longest packet, and *quantum_bytes* is 0. In deficit
+    round robin, which adds ``weight * quantum_bytes`` to a stream in each round, the shares differ
+    by a round and a packet of each (Shreedhar and Varghese 1995, lemma 2). A scheduler that counts
+    turns breaks the claim, as streams with short packets send less. *signals* and *tolerance* are
+    as in `WeightedShares`; packets have at most 1400 bytes.
     """
 
     law: ClassVar[Law] = Law.BYTE_SHARES
     weight: Callable[[Any], int]
     signals: SearchStrategy[Any] | None = None
     turn_bytes: int = 1400
+    quantum_bytes: int = 0
     tolerance: float = 0.0
+    follows_updates: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,6 +262,7 @@ class UrgencyOrder(StrictOrder):
     2
     """
 
+    signal_type: ClassVar[type | None] = Eps
     rank: Callable[[int, Any], Any] = _urgency
     signals: SearchStrategy[Any] | None = field(default_factory=_eps_signals)
 
@@ -266,6 +277,7 @@ class OneByOneInUrgency(StrictOrder):
     (2, 4)
     """
 
+    signal_type: ClassVar[type | None] = Eps
     rank: Callable[[int, Any], Any] = _urgency_and_id
     signals: SearchStrategy[Any] | None = field(default_factory=_eps_signals)
 
@@ -278,6 +290,7 @@ class NonIncrementalFirst(StrictOrder):
     (2, False)
     """
 
+    signal_type: ClassVar[type | None] = Eps
     rank: Callable[[int, Any], Any] = _non_incremental_first
     signals: SearchStrategy[Any] | None = field(default_factory=_eps_signals)
 
@@ -290,6 +303,7 @@ class IncrementalFirst(StrictOrder):
     (2, True)
     """
 
+    signal_type: ClassVar[type | None] = Eps
     rank: Callable[[int, Any], Any] = _incremental_first
     signals: SearchStrategy[Any] | None = field(default_factory=_eps_signals)
 
@@ -302,6 +316,7 @@ class RoundRobinInUrgency(BoundedWait):
     1
     """
 
+    signal_type: ClassVar[type | None] = Eps
     turns: Callable[[Any, Any], int | None] = _one_where_both_share
     signals: SearchStrategy[Any] | None = field(default_factory=_eps_signals)
     follows_updates: bool = True
@@ -320,6 +335,7 @@ class NeitherFlagStarves(Claim):
     <Law.NO_STARVATION: 'no-starvation'>
     """
 
+    signal_type: ClassVar[type | None] = Eps
     law: ClassVar[Law] = Law.NO_STARVATION
     incremental: bool | None = None
     rounds: int = 2
@@ -349,8 +365,9 @@ class Candidate:
 
     *factory* is a class or a function that makes one, a scheduler, which is copied, or a name, as
     in `h3sim.simulate`. *claims* are what it promises beyond the contract. *signals* draws its
-    signals, by default any `H2Priority`, and *placeholders* is the number of ids below 0 in use.
-    *histories*, if given, draws whole histories in place of random ones. *skip* maps laws that are
+    signals, by default those that its claims are about, else any `H2Priority`, and *placeholders*
+    is the number of ids below 0 in use. *histories*, if given, draws whole histories in place of
+    those of the suite. *skip* maps laws that are
     not checked to reasons.
 
     >>> from h3sim.schedulers import FifoScheduler
@@ -360,7 +377,7 @@ class Candidate:
 
     factory: SchedulerLike
     claims: tuple[Claim, ...] = ()
-    signals: SearchStrategy[Any] = field(default_factory=signals_of)
+    signals: SearchStrategy[Any] | None = None
     placeholders: int = 0
     histories: SearchStrategy[History] | None = None
     skip: Mapping[Law, str] = field(default_factory=dict)
@@ -375,7 +392,7 @@ class Candidate:
         check_arguments(
             InputError,
             claims=(_CLAIMS, self.claims),
-            signals=(STRATEGY, self.signals),
+            signals=(OrNone(STRATEGY, none=None), self.signals),
             histories=(OrNone(STRATEGY, none=None), self.histories),
             placeholders=(Integer(low=0), self.placeholders),
             skip=(_SKIP, self.skip),
@@ -419,19 +436,39 @@ class Candidate:
             raise NotCheckedError("not claimed")
         return claims
 
-    def scripts(
-        self, signals: SearchStrategy[Any] | None = None, *, leave_out: tuple[Call, ...] = ()
-    ) -> SearchStrategy[History]:
-        """Return a strategy of the histories to try, without calls to *leave_out*.
+    def pool(self, signals: SearchStrategy[Any] | None = None) -> tuple[Any, ...]:
+        """Return the signals of the candidate, or those of a strategy."""
+        if signals is None:
+            signals = self.signals
+        if signals is None:
+            types = [claim.signal_type for claim in self.claims if claim.signal_type is not None]
+            signals = signals_of(*types[:1])
+        return pool_of(signals)
 
-        With *signals*, they are random histories of these, without placeholders.
+    def histories_of(
+        self,
+        law: Law,
+        budget: settings,
+        *,
+        signals: SearchStrategy[Any] | None = None,
+        leave_out: tuple[Call, ...] = (),
+        most_streams: int | None = None,
+    ) -> list[History]:
+        """Return the histories to try for *law*, without calls to *leave_out*.
+
+        With *signals*, they are histories of these, without placeholders.
         """
-        if signals is not None:
-            histories = event_scripts(signals)
-        elif self.histories is not None:
-            histories = self.histories
+        name = f"{law.value} {history_seed()}"
+        if signals is None and self.histories is not None:
+            number = Random(name).randrange(2**32)  # noqa: S311 - no secret
+            found = drawn(self.histories, budget.max_examples, number=number)
         else:
-            histories = event_scripts(self.signals, placeholders=self.placeholders)
-        if not leave_out:
-            return histories
-        return histories.map(lambda history: without(history, *leave_out))
+            limit = {} if most_streams is None else {"most_streams": most_streams}
+            found = planned(
+                self.pool(signals),
+                name=name,
+                n_histories=budget.max_examples,
+                placeholders=0 if signals is not None else self.placeholders,
+                **limit,
+            )
+        return [without(history, *leave_out) for history in found]

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import hypothesis
 
-from h3sim.conformance import claim_checks, contract_checks
+from h3sim.conformance import claim_checks, contract_checks, trials
+from h3sim.conformance.call_sequences import SchedulerLoopsError
 from h3sim.conformance.laws import (
     BrokenLawError,
     ConformanceReport,
@@ -20,12 +21,17 @@ from h3sim.conformance.laws import (
     LawVerdict,
     NotCheckedError,
 )
-from h3sim.conformance.runner import Check, keeping_failures_as, usual_settings
+from h3sim.conformance.runner import Check, usual_settings
 from h3sim.conformance.subject import Candidate
 from h3sim.schedulers import DriverScheduler, drivers_released
 from h3sim.schema.arguments import Predicate, check_arguments
 from h3sim.schema.values import OrNone
-from h3sim.values.errors import InputError, ValidationIssue, needing_extra
+from h3sim.values.errors import (
+    InputError,
+    SchedulerTimeoutError,
+    ValidationIssue,
+    needing_extra,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -40,7 +46,7 @@ if TYPE_CHECKING:
 
 _CHECKS = {
     value.law: value
-    for module in (contract_checks, claim_checks)
+    for module in (contract_checks, trials, claim_checks)
     for value in vars(module).values()
     if isinstance(value, Check)
 }
@@ -103,6 +109,31 @@ def check_scheduler(
     return ConformanceReport(scheduler=candidate.label, verdicts=verdicts)
 
 
+def report_on(
+    candidate: Candidate, *, settings: hypothesis.settings | None = None
+) -> ConformanceReport:
+    """Check every law for *candidate*, and return which ones it kept, broke, or were skipped.
+
+    An error of another law than the one that is checked is reported once, with the first.
+
+    Raises:
+        InputError: if the scheduler cannot be made, or lacks a method.
+    """
+    verdicts: list[LawVerdict] = []
+    for law in Law:
+        try:
+            verdicts.append(_verdict(candidate, law, settings))
+        except BrokenLawError as broken:
+            is_known = any(v.broken is not None and v.broken.law is broken.law for v in verdicts)
+            if is_known and broken.law is not law:
+                verdicts.append(LawVerdict(law=law, skipped=f"breaks {broken.law.value}"))
+            else:
+                verdicts.append(LawVerdict(law=law, broken=broken))
+            if isinstance(broken.__cause__, SchedulerTimeoutError | SchedulerLoopsError):
+                break  # each other law would take as long
+    return ConformanceReport(scheduler=candidate.label, verdicts=tuple(verdicts))
+
+
 def _as_tuple(claims: Any) -> Any:
     """Return *claims* as a tuple, or unchanged if that is impossible: `Candidate` refuses them."""
     return tuple(claims) if isinstance(claims, Iterable) and not isinstance(claims, str) else claims
@@ -131,7 +162,7 @@ def check_law(
         raise NotCheckedError(candidate.skip[law])
     if law in _PYTHON_ONLY_LAWS and isinstance(scheduler, DriverScheduler):
         raise NotCheckedError("runs in another process")
-    with drivers_released(), keeping_failures_as(f"{candidate.label} {law.value}"):
+    with drivers_released():
         try:
             _CHECKS[law](candidate, settings or usual_settings())
         except BrokenLawError as broken:

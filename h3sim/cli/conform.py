@@ -1,0 +1,180 @@
+"""The command `h3sim conform`: the laws of schedulers, for drivers in any language."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree as ET
+
+from h3sim.cli.command import FAILED, Argument, Options, command
+from h3sim.schedulers.driver import SIGNAL_TYPES, DriverScheduler
+from h3sim.schema import write_atomically
+from h3sim.schema.values import Number
+from h3sim.values.errors import InputError, needing_extra
+
+if TYPE_CHECKING:
+    from h3sim.conformance import ConformanceReport, Law
+
+_LANGUAGES = ("python", "go", "rust", "c", "javascript")
+"""Names of `h3sim.conformance.starting`, repeated here so that it is imported only if needed."""
+
+
+def _conformance() -> Any:
+    """Return the package `h3sim.conformance`, or ask for the library that it needs."""
+    with needing_extra("hypothesis", "testing"):
+        from h3sim import conformance
+    return conformance
+
+
+def _read_claim(text: str, options: Options) -> Any:
+    """Return the claim of a name, with settings as in `byte-shares:quantum_bytes=1400`."""
+    name, _, settings = text.partition(":")
+    claim = _conformance().claim_named(name, signals=options.signals)
+    known = [each.name for each in fields(claim) if isinstance(getattr(claim, each.name), int)]
+    values = {}
+    for setting in filter(None, settings.split(",")):
+        key, _, value = setting.partition("=")
+        if key not in known or not value.isdigit():
+            message = f"{setting} is no setting of {name}: use {', '.join(known)} and a number"
+            raise InputError.at("--claim", message)
+        values[key] = int(value)
+    return replace(claim, **values)
+
+
+def _read_skip(text: str, _options: Options) -> tuple[Law, str]:
+    name, _, reason = text.partition("=")
+    laws = {law.value: law for law in _conformance().Law}
+    if name not in laws or not reason:
+        message = f"must be LAW=REASON with one of {', '.join(laws)}, is {text}"
+        raise InputError.at("--skip", message)
+    return laws[name], reason
+
+
+def _read_driver(words: list[str], options: Options) -> DriverScheduler | None:
+    if options.init is not None:
+        return None
+    return DriverScheduler(words, timeout_s=options.timeout)
+
+
+@command(
+    "conform",
+    Argument(
+        "--init LANGUAGE",
+        "write a driver to start with, a container file and a workflow for GitHub, and stop",
+        choices=_LANGUAGES,
+    ),
+    Argument(
+        "--signals TYPE",
+        "type of the signals that it gets",
+        default="eps",
+        choices=tuple(SIGNAL_TYPES),
+    ),
+    Argument(
+        "--claim NAME",
+        "a ready claim to check, as byte-shares:quantum_bytes=1400; may be repeated"
+        " (docs/testing-schedulers.md lists them)",
+        action="append",
+        many="words",
+        read=_read_claim,
+    ),
+    Argument("--suggest", "try every ready claim, and list those that hold"),
+    Argument(
+        "--skip LAW=REASON",
+        "do not check a law, for a reason that the report repeats; may be repeated",
+        action="append",
+        many="words",
+        read=_read_skip,
+    ),
+    Argument(
+        "--profile NAME",
+        "15, 30 or 1,000 histories per law",
+        default="default",
+        choices=("quick", "default", "thorough"),
+    ),
+    Argument("--seed N", "random seed of the histories (default: fixed)", type=int),
+    Argument("--junit FILE", "write the report as JUnit XML, too", output=(".xml",)),
+    Argument("--annotate", "print broken laws as annotations of GitHub, too"),
+    Argument(
+        "--timeout S",
+        "seconds until a driver that does not answer counts as hung",
+        Number(low=0, is_above=True),
+        default=5.0,
+    ),
+    Argument(
+        "COMMAND",
+        "the driver and its arguments, after --",
+        dest="driver",
+        nargs="*",
+        read=_read_driver,
+    ),
+)
+def _run_conformance(options: Options) -> int:
+    """Check a scheduler that runs in another process, in any language.
+
+    Examples:
+      h3sim conform --init go
+      h3sim conform -- ./driver
+      h3sim conform --claim urgency-order --claim one-by-one-in-urgency -- ./driver --verbose
+      h3sim conform --suggest -- node driver.js
+
+    The driver reads requests from its standard input, one JSON object per line, and answers two of
+    them (docs/conformance-protocol.md). exit codes: 0 all laws are kept, 1 a law is broken or the
+    driver fails, 2 bad usage or bad input
+    """
+    conformance = _conformance()
+    from h3sim.conformance.runner import use_profile
+
+    if options.init is not None:
+        from h3sim.conformance.starting import start
+
+        print(*start(options.init, Path()), sep="\n")
+        return 0
+    if options.suggest and options.claim:
+        raise InputError.at("--suggest", "tries every claim; leave out --claim")
+    driver = options.driver
+    if not driver:
+        raise InputError.at("COMMAND", "is missing: the driver and its arguments, after --")
+    name = driver.start().get("name")
+    candidate = conformance.Candidate(
+        factory=driver,
+        claims=tuple(options.claim or ()),
+        signals=conformance.signals(SIGNAL_TYPES[options.signals]),
+        skip=dict(options.skip or ()),
+        name=name if isinstance(name, str) else Path(driver.command[0]).name,
+    )
+    with use_profile(options.profile, seed=options.seed):
+        if options.suggest:
+            try:
+                # A driver that fails keeps no claim.
+                conformance.check_law(candidate, conformance.Law.NEVER_RAISES)
+                print(conformance.suggest_claims(candidate, signals=options.signals))
+            except conformance.BrokenLawError as broken:
+                print(f"{candidate.label}\n  broken   {broken}")
+                return FAILED
+            return 0
+        report = conformance.report_on(candidate)
+    print(report)
+    if options.junit:
+        write_atomically(options.junit, junit_of(report), key="--junit")
+    if options.annotate:
+        for error in report.broken:
+            print(f"::error title={error.law.value}::{'%0A'.join(str(error).splitlines())}")
+    return FAILED if report.broken else 0
+
+
+def junit_of(report: ConformanceReport) -> str:
+    """Return a report as JUnit XML: a test case per law, as CI servers read it."""
+    suite = ET.Element("testsuite", name=report.scheduler)
+    suite.set("tests", str(len(report.verdicts)))
+    suite.set("failures", str(len(report.broken)))
+    suite.set("skipped", str(len(report.skipped)))
+    for verdict in report.verdicts:
+        case = ET.SubElement(suite, "testcase", classname=report.scheduler, name=verdict.law.value)
+        if verdict.broken is not None:
+            failure = ET.SubElement(case, "failure", message=verdict.broken.sentence)
+            failure.text = "\n".join([str(verdict.broken), "", verdict.broken.as_test()])
+        elif verdict.skipped is not None:
+            ET.SubElement(case, "skipped", message=verdict.skipped)
+    ET.indent(suite)
+    return ET.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
