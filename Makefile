@@ -300,7 +300,7 @@ record-corpus: $(DEV) ## record the shipped pages again, from the registries (ha
 	$(BIN)/python -m tools.record_corpus $(ARGS)
 
 .PHONY: corpus-figure
-corpus-figure: $(DEV) ## draw the shipped pages beside the web's into docs/images, and print the table of docs/corpus.md
+corpus-figure: $(DEV) ## draw the shipped pages beside the web's into docs/images, and print the table of docs/generated/corpus.md
 	$(BIN)/python -m tools.corpus_figure
 
 .PHONY: validate-recordings
@@ -371,7 +371,7 @@ validate-answers: $(DEV) ## the answers of docs/results.md (half an hour; ARGS="
 	$(BIN)/python -m validation.answers $(ARGS)
 
 .PHONY: validate-paint-rules
-validate-paint-rules: $(DEV) ## search again for rules of a client for paint over links, on one half of the sites, and write the scheme of docs/h3sim-1.md (ten minutes)
+validate-paint-rules: $(DEV) ## search again for rules of a client for paint over links, on one half of the sites, and write the scheme of docs/generated/h3sim-1.md (ten minutes)
 	$(BIN)/python -m validation.paint_rules
 
 .PHONY: validate-estimates

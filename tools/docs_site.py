@@ -60,7 +60,7 @@ SECTIONS = {
     ),
     "Explanation: how and why": (
         *("docs/scope", "docs/architecture", "docs/reading", "docs/browsers", "docs/signalling"),
-        *("docs/schedulers", "docs/hosts", "docs/cross-traffic", "docs/headers", "docs/h3sim-1"),
+        *("docs/schedulers", "docs/hosts", "docs/cross-traffic", "docs/headers"),
         *(
             "docs/validation",
             "docs/web",

@@ -23,11 +23,21 @@ COMMANDS = {
     **dict.fromkeys(
         (
             *("README", "clients", "servers", "schemes", "format-keys", "load-options"),
-            *("metric-names", "transport-settings"),
+            *("metric-names", "transport-settings", "page-keys", "scheme-keys"),
         ),
         "make docs-tables",
     ),
     "findings": "make findings",
+    "adaptive-turns": "python -m validation.adaptive_turns 6",
+    "corpus": "make corpus-figure",
+    "frindell-2017": "h3sim reproduce frindell-2017",
+    "h3sim-1": "make validate-h3sim-1",
+    "optimality": "h3sim optimality",
+    "paint-bounds": "make validate-paint-bounds",
+    "several-connections": "make validate-hosts",
+    "planted-bugs": "python -m tests.mutants.planted 5",
+    "server-priorities": "make validate-server-priorities",
+    "late-signals": "its examples",
     "full-runs": "make findings-full",
     "client-server": "make client-server",
 }

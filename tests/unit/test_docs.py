@@ -479,7 +479,8 @@ def test_no_rule_stands_in_two_files() -> None:
 
 
 def test_every_word_of_a_scheme_file_is_explained() -> None:
-    text = (ROOT / "docs" / "schemes.md").read_text("utf-8")
+    pages = (ROOT / "docs" / "schemes.md", GENERATED / "scheme-keys.md")
+    text = "".join(page.read_text("utf-8") for page in pages)
     folders = [ROOT / "models" / name for name in ("schemes", "clients", "servers")]
     files = [path for folder in folders for path in folder.glob("*.toml")]
     documents = [tomllib.loads(path.read_text("utf-8")) for path in files]
@@ -497,7 +498,8 @@ def test_every_word_of_a_scheme_file_is_explained() -> None:
 
 
 def test_every_key_of_a_page_file_is_explained() -> None:
-    text = (ROOT / "docs" / "page-format.md").read_text("utf-8")
+    pages = (ROOT / "docs" / "page-format.md", GENERATED / "page-keys.md")
+    text = "".join(page.read_text("utf-8") for page in pages)
     definitions = schema()["$defs"]
     words = [*schema()["properties"], *definitions["resource"]["properties"]]
     words += [*definitions["discovery"]["properties"]]
