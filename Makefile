@@ -228,7 +228,7 @@ docs-tables: $(READY) ## write the tables of the documentation that say what is 
 	$(BIN)/python -m tools.docs_tables
 
 .PHONY: client-server
-client-server: $(DEV) ## write docs/client-server.md: browsers before servers, over 19 pages (minutes)
+client-server: $(DEV) ## write docs/generated/client-server.md: browsers before servers, over 19 pages (minutes)
 	$(BIN)/python -m tools.client_server
 
 .PHONY: options
@@ -253,7 +253,7 @@ clean: ## remove the .venv, caches and figures
 	rm -rf $(VENV) build dist demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .benchmarks *.egg-info
 
 .PHONY: validate
-validate: $(DEV) ## print every table of docs/validation.md that needs no server (at most 20 minutes on two cores; ARGS=headers for those whose names contain it)
+validate: $(DEV) ## print every table of the pages in docs/validation.md that needs no server (at most 20 minutes on two cores; ARGS=headers for those whose names contain it)
 	$(BIN)/python -m validation $(ARGS)
 
 .PHONY: validate-all
@@ -300,7 +300,7 @@ record-corpus: $(DEV) ## record the shipped pages again, from the registries (ha
 	$(BIN)/python -m tools.record_corpus $(ARGS)
 
 .PHONY: corpus-figure
-corpus-figure: $(DEV) ## draw the shipped pages beside the web's into docs/images, and print the table of docs/corpus.md
+corpus-figure: $(DEV) ## draw the shipped pages beside the web's into docs/images, and print the table of docs/generated/corpus.md
 	$(BIN)/python -m tools.corpus_figure
 
 .PHONY: validate-recordings
@@ -312,7 +312,7 @@ validate-chrome: $(DEV) ## hold requests, urgencies, paints and edits of made-up
 	$(BIN)/python -m validation.chrome $(ARGS)
 
 .PHONY: validate-sites
-validate-sites: $(DEV) ## calibrate the intervals of `h3sim predict` anew, and print their errors on the develop sites (minutes; needs recordings, see docs/validation.md)
+validate-sites: $(DEV) ## calibrate the intervals of `h3sim predict` anew, and print their errors on the develop sites (minutes; needs recordings, see docs/generated/recordings.md)
 	$(BIN)/python -m validation.sites calibrate
 	$(BIN)/python -m validation.sites table $(ARGS)
 
@@ -325,18 +325,18 @@ validate-intervals: $(READY) ## how often intervals of made-up studies cover the
 	$(BIN)/python -m validation.intervals
 
 .PHONY: findings
-findings: $(DEV) ## judge every result of the papers again and rewrite docs/findings.md (quick: minutes); fails if a verdict changed (ARGS=--update)
+findings: $(DEV) ## judge every result of the papers again and rewrite docs/generated/findings.md (quick: minutes); fails if a verdict changed (ARGS=--update)
 	@mkdir -p build
-	$(BIN)/h3sim reproduce all --store build/findings.db --markdown docs/findings.md --full-run docs/validation.md --figures build/findings $(ARGS)
+	$(BIN)/h3sim reproduce all --store build/findings.db --markdown docs/generated/findings.md --full-run docs/generated/full-runs.md --figures build/findings $(ARGS)
 	$(BIN)/python -m tools.docs_tables
 
 # Those of papers whose full variant differs from the quick one.
 FULL := frindell-2017 hol-blog-2020 loss-map wijnants-2018 http2-http3 incremental-flag sander-2022-fig-4 sander-2022-fig-5 sander-2022-fig-6 sander-2022-fig-7 \
 	sander-2022-fig-8 sander-2022-fig-9 sander-2022-reno sander-2022-table-1
 .PHONY: findings-full
-findings-full: $(DEV) ## do the papers' experiments with all pages and seeds, and write them into docs/validation.md (hours); fails as findings does
+findings-full: $(DEV) ## do the papers' experiments with all pages and seeds, and write them into docs/generated/full-runs.md (hours); fails as findings does
 	@mkdir -p build
-	$(BIN)/h3sim reproduce $(FULL) --full --store build/findings.db --markdown docs/validation.md $(ARGS)
+	$(BIN)/h3sim reproduce $(FULL) --full --store build/findings.db --markdown docs/generated/full-runs.md $(ARGS)
 
 .PHONY: validate-incremental-paint
 validate-incremental-paint: $(READY) ## what EPS's incremental flag is worth in SpeedIndex, by how images are painted (three minutes)
@@ -371,7 +371,7 @@ validate-answers: $(DEV) ## the answers of docs/results.md (half an hour; ARGS="
 	$(BIN)/python -m validation.answers $(ARGS)
 
 .PHONY: validate-paint-rules
-validate-paint-rules: $(DEV) ## search again for rules of a client for paint over links, on one half of the sites, and write the scheme of docs/h3sim-1.md (ten minutes)
+validate-paint-rules: $(DEV) ## search again for rules of a client for paint over links, on one half of the sites, and write the scheme of docs/generated/h3sim-1.md (ten minutes)
 	$(BIN)/python -m validation.paint_rules
 
 .PHONY: validate-estimates

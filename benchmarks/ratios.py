@@ -5,7 +5,7 @@ pure Python, and the compiled build where `make test-compiled` has put one. In e
 is divided by the probe of that round, and by how many of the probe's packets it is worth; shown are
 the median and the middle half, beside what is asked. Table 2 over the corpus is loaded whole, once;
 of the loads of Sander 2022 a sample stands for all. `--write` puts the table into
-docs/validation.md.
+docs/generated/speed.md.
 """
 
 from __future__ import annotations
@@ -285,7 +285,7 @@ def main() -> None:
     """Print the table, or write it into the docs."""
     parser = parser_of(__doc__)
     parser.add_argument(
-        "--write", action="store_true", help="put the table into docs/validation.md, too"
+        "--write", action="store_true", help="put the table into docs/generated/speed.md, too"
     )
     options = parser.parse_args()
     table = ratios()

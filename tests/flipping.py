@@ -1,7 +1,7 @@
 """Flips single bits of a store and of saved files and says what becomes of their answers.
 
 `python -m tests.flipping 5000` (`make flip-bits`) does it so often to each; the tests 200 times.
-`--write` puts the table into docs/validation.md. The answer is the true one, or a refusal; that of
+`--write` puts the table into its generated page. The answer is the true one, or a refusal; that of
 a store may have fewer rows, which the next run makes again: never another one.
 """
 

@@ -3,7 +3,7 @@
 Each run has an order by a seed of its own and one to four workers. All runs of a commit must find
 the same of each test: what does not is named, with the seed that brings the order back. Runs of the
 whole suite are kept in `build/orders`, so that twenty may come in pieces; `--write` puts what they
-found into docs/validation.md. Needs `pytest-random-order`.
+found into docs/generated/any-order.md. Needs `pytest-random-order`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Writes docs/client-server.md: `python -m tools.client_server` (minutes)."""
+"""Writes docs/generated/client-server.md: `python -m tools.client_server` (minutes)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from h3sim.values.table import Table
 
 __all__ = ["CLIENTS", "main"]
 
-PAGE = Path(__file__).parents[1] / "docs" / "client-server.md"
+PAGE = Path(__file__).parents[1] / "docs" / "generated" / "client-server.md"
 CLIENTS = ("chrome", "firefox", "safari", "edge")
 _SETTING: dict[str, Any] = {"browser": "parse", "network": "4g", "send_buffers_kb": [0]}
 _METRIC = "byte_index_atf_ms"

@@ -1,6 +1,6 @@
 """`make corpus-figure`: the shipped pages in numbers and as a figure, beside pages of the web.
 
-The table goes to standard output, as Markdown; docs/corpus.md has it.
+The table goes to standard output, as Markdown; docs/generated/corpus.md has it.
 """
 
 from __future__ import annotations

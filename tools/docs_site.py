@@ -20,6 +20,7 @@ from unittest import mock
 import h3sim
 from h3sim.cli.main import COMMANDS, make_parser
 from h3sim.reporting.output import alt_text, save_figure
+from tools.documented import GENERATED
 from tools.figures import drawn
 from tools.notebooks import NOTEBOOKS, SITE_SIZE, executed, read_notebook, write_notebook
 
@@ -59,18 +60,20 @@ SECTIONS = {
     ),
     "Explanation: how and why": (
         *("docs/scope", "docs/architecture", "docs/reading", "docs/browsers", "docs/signalling"),
-        *("docs/schedulers", "docs/hosts", "docs/cross-traffic", "docs/headers", "docs/h3sim-1"),
+        *("docs/schedulers", "docs/hosts", "docs/cross-traffic", "docs/headers"),
         *(
             "docs/validation",
-            "docs/findings",
             "docs/web",
             "docs/results",
-            "docs/client-server",
             "docs/artifact",
             "validation/data/README",
         ),
         *("validation/data/pages/README", "validation/data/schedules/README"),
         "validation/data/stacks/README",
+    ),
+    "Generated: what commands wrote": (
+        "docs/generated/README",
+        *(f"docs/generated/{p.stem}" for p in sorted(GENERATED.glob("[!R]*.md"))),
     ),
 }
 """The pages of the site by what a reader comes for; a page that is in none stands at the end."""
@@ -130,7 +133,7 @@ _HELP_COLUMNS = "88"
 """What a block of the site shows without scrolling."""
 
 
-_SCHEME_PAGE = "docs/schemes.md"
+_SCHEME_PAGES = ("docs/generated/schemes.md", "docs/generated/servers.md")
 _PICTURES = "docs/images/schemes"
 _FIGURE_PAGE = "docs/figures.md"
 _FIGURES = "docs/images/figures"
@@ -165,8 +168,8 @@ def write_source(
         _copy(path, folder)
         for linked in _linked_files(path):
             _copy(linked, folder)
-    schemes = (ROOT / _SCHEME_PAGE).read_text("utf-8")
-    _write(folder / _SCHEME_PAGE, scheme_page(schemes, pictures))
+    for page in _SCHEME_PAGES:
+        _write(folder / page, scheme_page((ROOT / page).read_text("utf-8"), pictures))
     for path in NOTEBOOKS:
         _copy(path, folder / "downloads")
         page = notebook_page(path.name, read(path))
@@ -190,16 +193,10 @@ def write_pictures(folder: Path) -> dict[str, str]:
 
 
 def scheme_page(text: str, pictures: Mapping[str, str]) -> str:
-    """Return the page of schemes with a picture of `_EXAMPLE` below each heading in *pictures*.
-
-    A scheme that is Chrome before a server of the same name has it below that of the server.
-    """
+    """Return a page of schemes or servers with a picture of `_EXAMPLE` below each in *pictures*."""
     for name, words in pictures.items():
-        picture = f"![{_EXAMPLE}: {words}](images/schemes/{name}.png)"
-        for heading in (f"\n### {name}\n", f"\n### server {name}\n"):
-            if heading in text:
-                text = text.replace(heading, f"{heading}\n{picture}\n")
-                break
+        picture = f"![{_EXAMPLE}: {words}](../images/schemes/{name}.png)"
+        text = text.replace(f"\n## {name}\n", f"\n## {name}\n\n{picture}\n")
     return text
 
 
@@ -223,7 +220,7 @@ def gallery(figures: Mapping[str, str]) -> str:
 
 
 def _pages() -> list[Path]:
-    folders = ("", "docs", "validation/data", "validation/data/*")
+    folders = ("", "docs", "docs/generated", "validation/data", "validation/data/*")
     return [path for folder in folders for path in sorted(ROOT.glob(f"{folder}/*.md".lstrip("/")))]
 
 

@@ -1,7 +1,7 @@
 """Writes the tables of the documentation that say what is declared: `python -m tools.docs_tables`.
 
-A table stands between `<!-- table NAME -->` and `<!-- end of table -->`; a test compares them. The
-verdicts that docs/findings.md has are counted wherever a page says how many results hold.
+A table is between `<!-- table NAME -->` and `<!-- end of table -->`; a test compares them. The
+verdicts in docs/generated/findings.md are counted wherever a page says how many results hold.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from h3sim.study.study_file import StudyFile
 from h3sim.transport.profile import TransportProfile
 from h3sim.transport.quic import QuicSettings
 from h3sim.transport.tcp import TcpSettings
-from tools import formats, halves
+from tools import documented, formats, halves
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -166,7 +166,11 @@ def _format_versions() -> Iterator[Row]:
         yield f"`{name}`", title, "only written" if name in only_written else "read and written"
 
 
-_SECTIONS: dict[str, Callable[[], str]] = {"clients": halves.clients, "servers": halves.servers}
+_SECTIONS: dict[str, Callable[[], str]] = {
+    "clients": halves.clients,
+    "servers": halves.servers,
+    "schemes": halves.schemes,
+}
 """What is more than a table, by its name in a page."""
 _TABLES: dict[str, Callable[[], Iterator[Row]]] = {
     "page-keys": _page_keys,
@@ -183,6 +187,7 @@ _TABLES: dict[str, Callable[[], Iterator[Row]]] = {
     "findings-keys": lambda: _nested(FindingsFile),
     "capabilities": halves.capabilities,
     "pairs": halves.pairs,
+    "generated-pages": documented.pages,
     "client-keys": lambda: _settings(Client),
     "signal-keys": lambda: _settings(SignalTable),
     "server-keys": lambda: _settings(Server),
@@ -212,15 +217,15 @@ def written(text: str) -> str:
 
 
 def _counts(found: re.Match[str]) -> str:
-    """Return the number of findings in docs/findings.md, and of each verdict, in words."""
-    verdicts = verdicts_in((DOCS / "findings.md").read_text("utf-8"))
+    """Return the number of findings, and of each verdict, in words."""
+    verdicts = verdicts_in((documented.GENERATED / "findings.md").read_text("utf-8"))
     words = counted(map(Verdict, verdicts.values()))
     return f"{len(verdicts)} results of the papers{found[1]}{words}"
 
 
 def main() -> None:
     """Write the tables of all pages."""
-    for path in (README, *sorted(DOCS.glob("*.md"))):
+    for path in (README, *sorted(DOCS.rglob("*.md"))):
         text = path.read_text("utf-8")
         path.write_text(written(text), "utf-8")
 

@@ -1,21 +1,22 @@
-"""What docs/schemes.md says of clients, servers and their pairs, from their files."""
+"""Sections of docs/generated on clients, servers and schemes, from their files."""
 
 from __future__ import annotations
 
 import tomllib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import h3sim
 from h3sim import catalog
 from h3sim.browser.capabilities import Ability, Hint
 from h3sim.schema.fields import write_table
+from h3sim.schemes import Arrangement, SchedulerKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from h3sim.schemes import Client, Rule, Server, SignalClass, SignalTable
+    from h3sim.schemes import Client, Rule, Scheme, Server, SignalClass, SignalTable
 
-__all__ = ["capabilities", "clients", "pairs", "servers"]
+__all__ = ["capabilities", "clients", "pairs", "schemes", "servers"]
 
 _FLAGS = {
     ("in_head", True): "in the head",
@@ -25,6 +26,9 @@ _FLAGS = {
     ("defer", True): "deferred",
     ("defer", False): "not deferred",
     ("preload", True): "preloaded",
+    ("preload", False): "not preloaded",
+    ("critical", True): "critical",
+    ("above_the_fold", True): "above the fold",
     ("module", True): "a module",
     ("render_blocking", True): "render-blocking",
     ("other_media", True): "for other media",
@@ -57,6 +61,16 @@ def servers() -> str:
     return "\n".join("\n".join(_server(server)) for server in catalog.list_servers())
 
 
+def schemes() -> str:
+    """Return a section per scheme that is no named pair: its mechanism, and its classes."""
+    sections = []
+    for scheme in h3sim.list_schemes():
+        document = tomllib.loads(catalog.text_of("scheme", scheme.name))
+        if not {"client", "server"} <= set(document):
+            sections.append("\n".join(_scheme(scheme, document)))
+    return "\n".join(sections)
+
+
 def pairs() -> Iterator[tuple[str, ...]]:
     """Yield a row for each scheme that names its halves."""
     yield "scheme", "client", "server", "but"
@@ -81,11 +95,15 @@ def _value(value: object) -> str:
 
 def _link(half: str, name: str) -> str:
     known = {each.name for each in getattr(catalog, f"list_{half}s")()}
-    return f"[{name}](#{half}-{name})" if name in known else f"[{name}](#{name})"
+    return f"[{name}]({half if name in known else 'scheme'}s.md#{_anchor(name)})"
 
 
-def _described(half: str, value: Client | Server) -> Iterator[str]:
-    yield f"### {half} {value.name}\n"
+def _anchor(name: str) -> str:
+    return name.replace("+", "")
+
+
+def _described(value: Client | Server) -> Iterator[str]:
+    yield f"## {value.name}\n"
     text = f"{value.title}. Version: {value.version}; read {value.date}. {value.notes}".rstrip()
     yield f"{text}\n"
     if value.caveat:
@@ -93,7 +111,7 @@ def _described(half: str, value: Client | Server) -> Iterator[str]:
 
 
 def _client(client: Client) -> Iterator[str]:
-    yield from _described("client", client)
+    yield from _described(client)
     ignored = ", ".join(f"`{hint.value}`" for hint in Hint if not client.has(hint))
     if ignored and client.capabilities[0].since:
         yield f"It ignores {ignored}.\n"
@@ -115,7 +133,7 @@ def _client(client: Client) -> Iterator[str]:
     if client.client_windows is not None:
         stated = write_table(client.client_windows).items()
         windows = ", ".join(f"`{key} = {value}`" for key, value in stated)
-        yield f"[Flow control of HTTP/2](networks.md#http2s-flow-control): {windows}.\n"
+        yield f"[Flow control of HTTP/2](../networks.md#http2s-flow-control): {windows}.\n"
     yield f"Source: {client.source}.\n"
 
 
@@ -170,8 +188,57 @@ def _words(rule: Rule) -> str:
     return ", ".join(words)
 
 
+def _scheme(scheme: Scheme, document: dict[str, Any]) -> Iterator[str]:
+    yield f"## {scheme.name}\n"
+    table = write_table(scheme)
+    left_out = {*_DESCRIBED, "mechanism", "placeholders", "classes", "rules", "otherwise"}
+    settings = "".join(f", `{key} = {_value(table[key])}`" for key in table if key not in left_out)
+    text = f"{scheme.title}. Mechanism `{scheme.mechanism.value}`{settings}. {scheme.notes}"
+    yield f"{text.rstrip()}\n"
+    if scheme.caveat:
+        yield f"**Caveat:** {scheme.caveat}.\n"
+    if scheme.placeholders:
+        yield "| placeholder | under | signal |\n|---|---|---|"
+        for holder in scheme.placeholders:
+            under = f"`{holder.parent}`" if holder.parent else "the root"
+            while_ = f"; {holder.yielding_weight} while class `{holder.yields_to}` has a stream"
+            yields = f"{while_} in the tree" if holder.yields_to else ""
+            strict = f", strict priority {holder.strict}" if "strict" in write_table(holder) else ""
+            yield f"| `{holder.name}` | {under} | weight {holder.weight}{strict}{yields} |"
+        yield ""
+    if "rules" in document:
+        yield "| resource | class | signal |\n|---|---|---|"
+        rows = [(_words(rule), rule.class_name) for rule in scheme.rules]
+        for words, name in [*rows, ("anything else", scheme.otherwise)]:
+            yield f"| {words} | `{name}` | {_signal_of(scheme, name)} |"
+        yield ""
+    elif "client" in document:
+        yield f"The rules are those of {_link('client', document['client'])}.\n"
+        if "classes" in document:
+            yield "| class | signal |\n|---|---|"
+            for entry in scheme.classes:
+                yield f"| `{entry.name}` | {_signal_of(scheme, entry.name)} |"
+            yield ""
+    yield f"Source: {scheme.source}.\n"
+
+
+def _signal_of(scheme: Scheme, name: str) -> str:
+    """Return the signal of a class in words of the scheme's mechanism."""
+    entry = scheme.class_named(name)
+    under = f" under `{entry.group}`" if entry.group else ""
+    if entry.bucket is not None:
+        return f"bucket {entry.bucket}, level {entry.level}"
+    if scheme.mechanism is SchedulerKind.EPS:
+        return f"urgency {entry.urgency}{', incremental' if entry.incremental else ''}"
+    if scheme.mechanism is SchedulerKind.STRICT:
+        is_chain = entry.arrangement is not Arrangement.SIBLINGS
+        return f"strict priority {entry.strict}{' and down, a chain' if is_chain else ''}{under}"
+    chain = "" if entry.arrangement is Arrangement.SIBLINGS else f", {entry.arrangement.value}"
+    return f"weight {entry.weight}{under}{chain}"
+
+
 def _server(server: Server) -> Iterator[str]:
-    yield from _described("server", server)
+    yield from _described(server)
     table = write_table(server)
     settings = [f"`{key} = {_value(table[key])}`" for key in table if key not in _DESCRIBED]
     yield f"{', '.join(settings)}.\n"

@@ -1,7 +1,7 @@
-"""`make validate`: prints the tables of docs/validation.md, section by section.
+"""`make validate`: prints the tables of the pages that docs/validation.md lists, page by page.
 
 Without `--all` those that need no server, no browser and no toolchain, and take 20 minutes of two
-cores together. Words pick sections or commands that contain one of them.
+cores together. Words pick pages or commands that contain one of them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SHORT = {
     "Header compression": ("validation.headers",),
     "The cost of header blocking for a page": ("validation.header_blocking",),
 }
-"""By section of the page, the modules that print its other tables: a minute or some each."""
+"""By title of the page, the modules that print its other tables: a minute or some each."""
 LONG = {
     "Real stacks": ("validation.stacks --mechanisms",),
     "Trees of real servers": ("validation.trees", "validation.http2_writes"),
@@ -58,7 +58,7 @@ LONG = {
 
 
 class Command(NamedTuple):
-    """What is run, by Python, and the section of the page that has its table."""
+    """What is run, by Python, and the page that has its table."""
 
     section: str
     words: tuple[str, ...]
@@ -70,10 +70,10 @@ class Command(NamedTuple):
 
 
 def commands(*, is_all: bool) -> list[Command]:
-    """Return what is run, in the order of the page: what a section shows first, then others."""
+    """Return what is run, in the order of the index: what a page shows first, then others."""
     found = []
-    for section in re.split(r"^## ", PAGE.read_text("utf-8"), flags=re.M)[1:]:
-        title, _, text = section.partition("\n")
+    for link in re.findall(r"^- \[.*\]\((generated/.*\.md)\)", PAGE.read_text("utf-8"), re.M):
+        title, _, text = (PAGE.parent / link).read_text("utf-8")[2:].partition("\n")
         blocks = re.findall(r"^```console\n(.*?)^```$", text, re.M | re.S)
         shown = [line[2:] for block in blocks for line in block.split("\n") if line[:2] == "$ "]
         modules = (*SHORT.get(title, ()), *(LONG.get(title, ()) if is_all else ()))
@@ -89,7 +89,7 @@ def main() -> int:
     """Run the commands one after the other; return 1 if one fails."""
     parser = Parser(prog="python -m validation", description=__doc__)
     parser.add_argument("--all", action="store_true", help="also what takes long or needs servers")
-    parser.add_argument("words", nargs="*", metavar="WORD", help="parts of sections or commands")
+    parser.add_argument("words", nargs="*", metavar="WORD", help="parts of titles or commands")
     options = parser.parse_args()
     expected = [
         command

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 _N_LOGS = 500
 _FIRST = 90_000
-"""The number of the first log: docs/validation.md says which rules were chosen by which."""
+"""The number of the first log: the generated page says which rules were chosen by which."""
 _RESULTS = Path(__file__).parents[1] / "build" / "identified.jsonl"
 _SERVER, _CLIENT = 1, 2
 _MOST_BYTES = 3_000_000

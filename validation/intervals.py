@@ -4,7 +4,7 @@ Studies are made up whose true speedup is known: pages differ, and so do the see
 first table draws logarithms of pages; the second compares rows as `Results.compare` does, over any
 axis, and holds the other intervals against what they promise; the third draws samples of the
 shipped pages, whose mean over all of them is the truth. `--write` puts them into
-docs/validation.md.
+docs/generated/coverage-of-intervals.md.
 """
 
 from __future__ import annotations
@@ -335,7 +335,9 @@ def main() -> int:
     """Print the tables, or write those of contrasts and shipped pages."""
     parser = argparse.ArgumentParser(prog="python -m validation.intervals")
     parser.add_argument("studies", nargs="?", type=int, default=_STUDIES)
-    parser.add_argument("--write", action="store_true", help="write into docs/validation.md")
+    parser.add_argument(
+        "--write", action="store_true", help="write into docs/generated/coverage-of-intervals.md"
+    )
     options = parser.parse_args()
     text = other_reports(options.studies)
     if not options.write:

@@ -139,7 +139,7 @@ _HEAD = (
     'title = "Rules of a client for what is seen, over links"',
     'mechanism = "eps"',
     'signalling = "eps"',
-    'source = "h3sim, docs/h3sim-1.md: searched for on one half of the sites"',
+    'source = "h3sim, docs/generated/h3sim-1.md: searched for on one half of the sites"',
 )
 
 

@@ -3,7 +3,8 @@
 `python -m validation.recorded_hars FOLDER` prints two tables. The first is of thirty HARs of loads
 (five networks, three pages, QUIC and TCP), of which the network is known. The second is of every
 HAR of the folder, by who wrote it; it names no file. Each ends in a verdict or in why there is
-none. With `--write` both go into docs/validation.md; the folder may also stand in `H3SIM_HARS`.
+none. With `--write` both go into docs/generated/replays-of-recordings.md; the folder may also stand
+in `H3SIM_HARS`.
 """
 
 from __future__ import annotations
@@ -174,7 +175,9 @@ def main() -> int:
     """Print the tables, or write them."""
     parser = argparse.ArgumentParser(prog="python -m validation.recorded_hars")
     parser.add_argument("folder", nargs="?", default=os.environ.get("H3SIM_HARS"), type=Path)
-    parser.add_argument("--write", action="store_true", help="write into docs/validation.md")
+    parser.add_argument(
+        "--write", action="store_true", help="write into docs/generated/replays-of-recordings.md"
+    )
     options = parser.parse_args()
     text = _table(_SELF, written_by_h3sim(NETWORKS, PAGES))
     if options.folder is not None:

@@ -67,7 +67,7 @@ def claim(
     limit: Estimate | float,
     *more: tuple[Criterion, float],
 ) -> Judged:
-    """Return whether *figure* meets a criterion, by the rules of docs/findings.md."""
+    """Return whether *figure* meets a criterion, by the rules of docs/generated/findings.md."""
     figures = {"s:figure": figure}
     limits = [Limit(criterion, limit if isinstance(limit, float | int) else "s:limit")]
     if not isinstance(limit, float | int):

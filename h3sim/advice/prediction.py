@@ -1,7 +1,7 @@
 """Prediction: the paints and the load event of a recorded page over other networks.
 
 Intervals are calibrated, not modelled: sites of public packages were recorded without throttling
-and measured in Chromium over links (docs/validation.md, "Sites of packages"). Over each link, for
+and measured in Chromium over links (docs/generated/recordings.md). Over each link, for
 each metric and kind of recording, `calibration.json` has how far these sites were from their
 prediction. An interval is a split-conformal one (Vovk et al. 2005; Lei et al. 2018): with n sites
 it reaches as far, as a factor both ways, as the ceil((n + 1) level)-th smallest of these errors.

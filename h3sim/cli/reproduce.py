@@ -211,9 +211,8 @@ examples:
   h3sim reproduce all --full --dry-run
   h3sim reproduce sander-2022-fig-6 --full --pages my-pages --store papers.db
 
-Findings are named as in docs/findings.md (`h3sim list findings` lists them); all experiments that
-they need are run. The store keeps every finished load; if interrupted, run the same command again
-to resume.
+`h3sim list findings` lists the findings; all experiments that they need are run. The store keeps
+every finished load; if interrupted, run the same command again to resume.
 """,
 )
 def _run_reproduce(options: Options) -> int:

@@ -613,19 +613,22 @@ class Page(Graph, RichDisplay):
     layout: Layout | None = field(
         default=None,
         metadata=declare(
-            _LAYOUT, "the recorded viewport and the rectangles in it: see [Layout](#layout)"
+            _LAYOUT,
+            "the recorded viewport and [rectangles in it](../page-format.md#layout)",
         ),
     )
     first_paint: PaintCause | None = field(
         default=None,
         metadata=declare(
-            _CAUSE, "what the first contentful paint waited for: see [Paints](#paints)"
+            _CAUSE,
+            "what the first contentful [paint](../page-format.md#paints) waited for",
         ),
     )
     largest_paint: PaintCause | None = field(
         default=None,
         metadata=declare(
-            _CAUSE, "what the largest paint waited for after the first: see [Paints](#paints)"
+            _CAUSE,
+            "what the largest [paint](../page-format.md#paints) waited for after the first",
         ),
     )
     resources: tuple[Resource, ...] = field(
@@ -638,13 +641,14 @@ class Page(Graph, RichDisplay):
         default=(),
         metadata=declare(
             ListOf(Record(RecordedGroup, noun="an object", keeps_partial=True), "objects"),
-            "groups of the recorded priority tree: see [Recorded priorities](#recorded-priorities)",
+            "groups of the [recorded priority tree](../page-format.md#recorded-priorities)",
         ),
     )
     hosts: tuple[Host, ...] = field(
         default=(),
         metadata=declare(
-            Named(Host), "known facts of hosts, one object per host: see [Hosts](#hosts)"
+            Named(Host),
+            "known facts of hosts, one object per host: see [Hosts](../page-format.md#hosts)",
         ),
     )
 

@@ -613,7 +613,7 @@ class Resource:
     )
     host: str = field(
         default="",
-        metadata=declare(Text(), "its host (default: the root's)", used_by="[hosts](hosts.md)"),
+        metadata=declare(Text(), "its host (default: the root's)", used_by="[hosts](../hosts.md)"),
     )
     size_bytes: int = field(
         metadata=declare(
@@ -674,10 +674,10 @@ class Resource:
     preload: bool = _flag_field("it is requested by a preload link")
     prefetch: bool = _flag_field(
         "it is requested only by a prefetch link, for a later page (its kind is `other`)",
-        "the browser, when it [parses](browsers.md)",
+        "the browser, when it [parses](../browsers.md)",
     )
     render_blocking: bool = _flag_field(
-        "nothing is painted before it is complete", "the browser, when it [parses](browsers.md)"
+        "nothing is painted before it is complete", "the browser, when it [parses](../browsers.md)"
     )
     after_first_image: bool = _flag_field(
         "it was discovered after the first image in document order"
@@ -690,7 +690,7 @@ class Resource:
     hero: bool = _flag_field("it is the main visible element", "the largest paint")
     is_lazy: bool = _flag_field(
         "it is requested only near the viewport (`loading=lazy`)",
-        "the browser, when it [parses](browsers.md)",
+        "the browser, when it [parses](../browsers.md)",
         key="lazy",
     )
     fetchpriority: FetchPriority = field(
@@ -698,7 +698,7 @@ class Resource:
         metadata=declare(
             Choice(FetchPriority),
             "the author's hint: `high`, `low` or `auto`",
-            used_by="schemes of today's browsers; the browser's [tight mode](browsers.md)",
+            used_by="schemes of today's browsers; the browser's [tight mode](../browsers.md)",
         ),
     )
     font_display: FontDisplay = field(
@@ -716,14 +716,14 @@ class Resource:
             Choice(ImageFormat),
             "the format of an image: `jpeg` (baseline), `progressive-jpeg`, `png`, `gif`, `webp`,"
             " `avif`, `svg` or `other`; by default that of `mime`, or else of the id's extension",
-            used_by="[paint as it loads](browsers.md#paint-as-it-loads)",
+            used_by="[paint as it loads](../browsers.md#paint-as-it-loads)",
         ),
     )
     priority_changes: tuple[PriorityChange, ...] = field(
         default=(),
         metadata=declare(
             ListOf(Record(PriorityChange, noun="an object", keeps_partial=True), "objects"),
-            "later changes of its priority: see [Changes](#changes-of-priority)",
+            "later changes of its priority: see [Changes](../page-format.md#changes-of-priority)",
             used_by="schemes, by their rules",
         ),
     )
@@ -731,7 +731,7 @@ class Resource:
         default=(),
         metadata=declare(
             ListOf(Record(RecordedPriority, noun="an object", keeps_partial=True), "objects"),
-            "its priorities in browsers: see [Recorded priorities](#recorded-priorities)",
+            "its [recorded priorities](../page-format.md#recorded-priorities) in browsers",
             used_by="the schemes `recorded`",
         ),
     )
@@ -740,13 +740,13 @@ class Resource:
         metadata=declare(
             ListOf(Record(ServerPriority, noun="an object", keeps_partial=True), "objects"),
             "priorities set by the origin: see"
-            " [Priorities set by the server](#priorities-set-by-the-server)",
+            " [Priorities set by the server](../page-format.md#priorities-set-by-the-server)",
             used_by="servers with urgencies or buckets",
         ),
     )
     is_root: bool = _flag_field(
         "it is a navigated document, like the root: in a separate tab, window or frame, or after"
-        " a redirect; see [Roots](#roots)",
+        " a redirect; see [Roots](../page-format.md#roots)",
         "the browser, schemes",
         key="root",
     )
@@ -763,7 +763,7 @@ class Resource:
         metadata=declare(
             ALTERNATIVES,
             "its trigger, or a list of triggers, the first of which counts: see"
-            " [Triggers](#triggers); only a root has none",
+            " [Triggers](../page-format.md#triggers); only a root has none",
             used_by="the browser",
             stand_in=Discovery(at=TriggerEvent.TIME),
         ),
@@ -773,8 +773,8 @@ class Resource:
         metadata=declare(
             Integer(low=0),
             "the offset of its element in the document, if a preload or Early Hints request it:"
-            " see [Preloads](#preloads-and-early-hints)",
-            used_by="the browser, when it [parses](browsers.md)",
+            " see [Preloads](../page-format.md#preloads-and-early-hints)",
+            used_by="the browser, when it [parses](../browsers.md)",
         ),
     )
 

@@ -1,4 +1,4 @@
-"""The report of a reproduction: tables, and the Markdown of docs/findings.md."""
+"""The report of a reproduction: tables, and the Markdown of docs/generated/findings.md."""
 
 from __future__ import annotations
 
@@ -436,7 +436,7 @@ the publication is read.
 ByteIndexes sampled every 100 ms, as the paper has them; all others with the integral itself."""
 
 _PAGES_TEXT = """\
-**The pages.** The papers' are not public. Here it is the corpus ([corpus.md](corpus.md)):
+**The pages.** The papers' are not public. Here it is the corpus ([corpus.md](../corpus.md)):
 recorded, of the same sizes. The quick variant takes all of them at a constant rate; where loads go
 over links it takes some of them, spread over their sizes, and fewer seeds (`h3sim reproduce
 --list` says how many)."""
@@ -465,7 +465,7 @@ with as many seeds as the paper had runs, `--pages DIR` over other pages.
 
 **The runs.** Where all pages and seeds were run, verdict, claims and reasons are of that run
 ("full" in the table, {n_full}): the quick variant leaves nothing out, or
-[validation.md](validation.md#full-runs) has
+[full-runs.md](full-runs.md) has
 the full one. The others ({n_quick}) are of the quick variant, as are the tables of
 [the experiments](#the-experiments){unjudged}."""
     return "\n\n".join((introduction, _RULES_TEXT, _PAGES_TEXT))

@@ -155,7 +155,7 @@ class StudyFile:
     resources: bool = file_key(Flag(), "also keep one row per resource", default=False)
     metrics: tuple[str, ...] = file_key(
         OneOrMore(Choice(ON_DEMAND), "figures"),
-        "metrics that take longer to compute, as [columns](studies.md#rows)",
+        "metrics that take longer to compute, as [columns](../studies.md#rows)",
         default=(),
     )
     timeout_s: float | None = file_key(
@@ -185,7 +185,7 @@ class StudyFile:
     until: StoppingRule | None = file_key(
         Record(StoppingRule),
         "instead of `seeds`: add seeds"
-        " [until intervals are narrow](studies.md#how-many-seeds-are-enough)",
+        " [until intervals are narrow](../studies.md#how-many-seeds-are-enough)",
         default=None,
     )
     title: str = file_key(Text(), "one-line title of the reproduced result", default="")

@@ -92,7 +92,7 @@ class TransportProfile:
         default="first",
         metadata=declare(
             Choice(_RETRANSMISSION_ORDERS),
-            "the order of retransmissions: [above](#order-of-retransmissions)",
+            "the order of retransmissions (docs/networks.md)",
         ),
     )
     requeues: bool = field(

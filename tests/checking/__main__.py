@@ -1,7 +1,7 @@
 """`python -m tests.checking [LOADS [SEED]]`: check so many random faulty loads.
 
 Without a seed it goes on where the run before ended (`build/checking`), so that ten thousand may
-come in pieces; `--write` puts what was checked so far into docs/validation.md. It fails if any rule
+come in pieces; `--write` puts what was checked so far into its generated page. It fails if any rule
 is broken, and prints the load's seed: `python -m tests.checking 1 SEED` plays it again.
 """
 

@@ -3,7 +3,7 @@
 Each reader has its turn, in a process of its own; how many inputs it was given, in how many seconds
 and at which commits is added to what stands in `build/fuzz`, and so are the inputs that reached
 something new; so a million may come in pieces. `--table` prints what was read so far, `--write`
-puts it into docs/validation.md. An input that is not refused in whole lines, that takes longer than
+puts it into its generated page. An input that is not refused in whole lines, that takes longer than
 10 s or more than 1 GiB is shown; the exit code is then 1. It belongs into `tests/fuzz/once_failed`,
 and what it led to is mended.
 """

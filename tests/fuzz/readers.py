@@ -350,4 +350,4 @@ READERS: dict[str, Reader] = {
         samples=lambda: [b"u=5, i", b"u=1;x=2, i=?0, y=(a b)", b'x="a\\"b", z=:YQ==:, u=-1.5'],
     ),
 }
-"""By the name that the table in docs/validation.md has."""
+"""By the name that the table in docs/generated/broken-inputs.md has."""

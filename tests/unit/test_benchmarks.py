@@ -51,7 +51,7 @@ def test_options_are_described(
     for name in ("ratios", "million", "steps"):
         outcome(monkeypatch, name, "--help")
         reported[name] = " ".join(capsys.readouterr().out.split())
-    assert "--write put the table into docs/validation.md, too" in reported["ratios"]
+    assert "--write put the table into docs/generated/speed.md, too" in reported["ratios"]
     assert f"--step NAME one step alone: {'; '.join(STEPS)}" in reported["million"]
     assert "linux-tcp" in reported["steps"]
     assert "cubic" in reported["steps"]

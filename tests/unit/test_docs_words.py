@@ -18,12 +18,13 @@ from h3sim.cli.main import COMMANDS, make_parser
 from h3sim.papers import list_findings
 
 ROOT = Path(__file__).parents[2]
-DOCS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 OF_OTHERS = {
     *("--directory", "--h3sim-profile", "--hypothesis-seed"),  # of python and pytest
     *("--nthreads", "--nworkers"),  # of dask
     "--log-net-log",  # of Chromium
     *(
+        *("--again", "--rm", "--hypothesis-profile"),
         "--costs",
         "--each",
         "--every",

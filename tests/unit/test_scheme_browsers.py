@@ -112,7 +112,7 @@ SAFARI = (
     "image-low other",
 )
 
-# What docs/h3sim-1.md argues for: each urgency, one at a time.
+# What docs/generated/h3sim-1.md argues for: each urgency, one at a time.
 H3SIM_1 = {
     0: "image-high",
     1: "js-head",

@@ -9,7 +9,7 @@ each file of tests took, and how many mutants it was the first to notice.
 
 Tests that were written for what survived say nothing of the rest. So `--sample` draws anew with its
 seed, from each package in turn (or from *PART*), tries each once and never again, and keeps the
-results apart; `--write` writes the table of that sample into docs/validation.md.
+results apart; `--write` writes the table of that sample into docs/generated/mutants.md.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def _arguments(given: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--as-recorded", action="store_true", help="record no more tests first")
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--sample", action="store_true", help="packages in turn, each tried once")
-    parser.add_argument("--write", action="store_true", help="a sample's into docs/validation.md")
+    parser.add_argument("--write", action="store_true", help="write that of a sample")
     parser.add_argument("--costs", action="store_true")
     options = parser.parse_args(given)
     options.sample |= options.write
