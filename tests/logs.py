@@ -1,22 +1,20 @@
-"""Builders of small qlogs, and of orders as from a client's."""
+"""Builders of small qlogs."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
 
-from h3sim.identification.send_order import SendOrder
 from h3sim.qlog import parse_qlog
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from h3sim.identification.send_order import Step
     from h3sim.qlog import MeasuredLog
 
 __all__ = [
-    *("MS", "RS", "client_order", "document", "frame", "headers", "packet", "reading", "save"),
+    *("MS", "RS", "document", "frame", "headers", "packet", "reading", "save"),
     "trace",
 ]
 
@@ -70,18 +68,3 @@ def save(path: Path, content: object) -> Path:
 
 def reading(folder: Path, *traces: dict[str, Any]) -> MeasuredLog:
     return parse_qlog(save(folder / "log.qlog", document(*traces)))
-
-
-def client_order(steps: Iterable[Step], **about: Any) -> SendOrder:
-    """Return a client's order made by hand, of packets of 1,000 bytes."""
-    return SendOrder(
-        title="by hand",
-        source="client",
-        steps=tuple(steps),
-        packet_bytes=1000,
-        turn_bytes=1000,
-        knows_losses=False,
-        paths={},
-        unknown=(),
-        **about,
-    )

@@ -32,6 +32,7 @@ SHORT = {
     "Cases": ("validation.cases",),
     "The shipped pages": ("validation.hosts", "validation.synthetic", "validation.pages"),
     "Recordings": ("validation.marks",),
+    "Schedulers behind logs": ("validation.identified",),
     "Header compression": ("validation.headers",),
     "The cost of header blocking for a page": ("validation.header_blocking",),
 }

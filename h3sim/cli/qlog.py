@@ -114,12 +114,13 @@ def _describe_mechanism(found: Identification) -> str:
         return "cannot tell: at no time were two responses ready"
     best = _describe_explanation(found.rows[0], found.n_choices)
     changes = f"and {found.n_changes_explained:,} of {found.n_changes:,} changes of stream"
+    saved = f"which saves {100 * max(found.saved, 0):.0f} % of what chance would take to say"
     match found.candidates:
         case () if not found.order.has_signals:
             why = "none that ignores priorities, and this log has none"
-            return f"{why}; the nearest is {best}, {changes}"
+            return f"{why}; the nearest is {best}, {changes}, {saved}"
         case ():
-            return f"none that h3sim ships; the nearest is {best}, {changes}"
+            return f"none that h3sim ships; the nearest is {best}, {changes}, {saved}"
         case (_,):
             return best
     return f"cannot tell {', '.join(found.candidates[:-1])} and {found.candidates[-1]} apart"

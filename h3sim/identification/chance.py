@@ -7,9 +7,11 @@ none:
 - one repeats the last stream with a fixed probability, and else picks any other that is ready;
 - one changes the stream just where the log does, and then picks any that is ready.
 
-The mechanism gets the likelihood of a mixture: its pick is sent with the probability `1 - e`, and
-the pick of such a server with `e`. With `e = 1` it is that server, so the gain is never negative;
-it must exceed the cost of the parameters that were fitted.
+The shortest description of the log counts (minimum description length, Rissanen 1978): minus the
+logarithm of its likelihood, and half the logarithm of the number of picks for each parameter that
+was fitted (Schwarz 1978). The mechanism gets a mixture: its pick is sent with the probability
+`1 - e`, and the pick of such a server with `e`, which is fitted; so may be its quantum. Which of
+the mechanisms that were tried it is, costs the logarithm of their number.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from h3sim.identification.send_order import StepKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from h3sim.identification.send_order import SendOrder
 
@@ -70,32 +72,31 @@ def contested_picks(order: SendOrder) -> list[ContestedPick]:
     return found
 
 
-class ChanceGains(NamedTuple):
-    """Gains in log-likelihood of a mechanism over the two servers that have none, in nats."""
+def share_saved(
+    picks: Sequence[ContestedPick], hits: Sequence[bool], *, n_tried: int = 1, n_fitted: int = 0
+) -> float:
+    """Return the share of the code length of chance that a mechanism saves, in the worse case.
 
-    over_repeating: float
-    over_random_changes: float
-
-
-def gains_over_chance(picks: Sequence[ContestedPick], hits: Sequence[bool]) -> ChanceGains:
-    """Return the gains of a mechanism that explains the *hits* among all choices of an order.
-
-    A mechanism with a long quantum explains all picks that repeat a stream, and gains nothing:
+    That is McFadden's adjusted share (1974): 1 if the mechanism costs nothing, 0 or less if chance
+    describes the log as well. *n_tried* mechanisms were tried, and this one has *n_fitted*
+    parameters that were fitted besides `e`. A long quantum explains all picks that repeat a stream,
+    and saves nothing:
 
     >>> picks = [ContestedPick(n, n % 9 == 0, True, 4) for n in range(90)]
-    >>> [round(gain) for gain in gains_over_chance(picks, [not pick.is_change for pick in picks])]
-    [0, 0]
-    >>> [round(gain) for gain in gains_over_chance(picks, [True] * 90)]
-    [45, 14]
+    >>> share_saved(picks, [not pick.is_change for pick in picks], n_fitted=1) < 0
+    True
+    >>> round(share_saved(picks, [True] * 90), 2)
+    0.92
     """
     n_could = sum(pick.can_repeat for pick in picks)
     n_repeats = sum(pick.can_repeat and not pick.is_change for pick in picks)
     # Krichevsky and Trofimov's estimate, which is never 0 or 1.
     repeats = (n_repeats + 0.5) / (n_could + 1)
-    changes = [pick for pick in picks if pick.is_change]
-    return ChanceGains(
-        over_repeating=_gain((hits[pick.choice], _chance(pick, repeats)) for pick in picks),
-        over_random_changes=_gain((hits[pick.choice], 1 / pick.n_others) for pick in changes),
+    over_repeating = [(hits[pick.choice], _chance(pick, repeats)) for pick in picks]
+    over_changes = [(hits[pick.choice], 1 / pick.n_others) for pick in picks if pick.is_change]
+    return min(
+        _share(outcomes, n_tried=n_tried, n_parameters=1 + n_fitted)
+        for outcomes in (over_repeating, over_changes)
     )
 
 
@@ -106,11 +107,15 @@ def _chance(pick: ContestedPick, repeats: float) -> float:
     return (1 - repeats) / pick.n_others if pick.is_change else repeats
 
 
-def _gain(outcomes: Iterable[tuple[bool, float]]) -> float:
-    """Return by how much the best mixture is more likely than chance alone, in nats."""
+def _share(outcomes: Sequence[tuple[bool, float]], *, n_tried: int, n_parameters: int) -> float:
+    """Return the share of the code length of chance that the best mixture saves."""
     counts = Counter(outcomes)
-    gains = (
+    by_chance = -sum(n * math.log(chance) for (_, chance), n in counts.items())
+    if by_chance <= 0:
+        return 0.0
+    gain = max(
         sum(n * math.log(hit * (1 - share) / chance + share) for (hit, chance), n in counts.items())
         for share in _SHARES_OF_CHANCE
     )
-    return max(0.0, *gains)
+    cost = math.log(n_tried) + n_parameters * math.log(len(outcomes)) / 2
+    return (gain - cost) / by_chance

@@ -14,15 +14,15 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim._version import __version__
-from h3sim.identification.chance import contested_picks, gains_over_chance
+from h3sim.identification.chance import contested_picks, share_saved
 from h3sim.identification.mechanism import TREE_KINDS, Mechanism
-from h3sim.identification.send_history import HistorySearch
 from h3sim.identification.send_order import SendOrder, Step, StepKind, send_orders
 from h3sim.identification.workload import EPS_WORKLOAD, TREE_WORKLOAD, describe_signal, order_by
 from h3sim.schedulers import Mixed, Quantum, Retransmit, SupportsRequeue
 from h3sim.schema.arguments import PATH, ErrorCollector, check_arguments
 from h3sim.schema.output import (
     COUNT,
+    NUMBER,
     TEXT,
     TEXT_OR_NONE,
     VERSION,
@@ -59,9 +59,6 @@ class Resync(enum.Enum):
     next."""
     SKIP = "skip"
     """The stream that was sent had its quantum too early, and is not charged for it."""
-    HISTORY = "history"
-    """The times that the log does not show are chosen so that the mechanism picks what was sent;
-    where no such time is found, as `REJOIN`, but in a tree, whose shares that would disturb."""
 
 
 def predictions(
@@ -72,40 +69,7 @@ def predictions(
     Bytes that are sent again count as another stream, `~stream_id`. A stream that may not have been
     ready is not held against it.
     """
-    if resync is Resync.HISTORY:
-        return _history(order, mechanism)[0]
     return _Replay(order, mechanism, resync=resync).run()
-
-
-def _history(
-    order: SendOrder, mechanism: Mechanism, most_misses: int | None = None
-) -> tuple[list[int | None], int]:
-    """Return the picks in the best history that is found, and the deviations in it.
-
-    A deviation is another pick than that of the log, or a stream that goes behind its equals for no
-    reason.
-    """
-    n_choices = sum(step.is_choice for step in order.steps)
-    best: tuple[list[int | None], int] | None = None
-    n_deviations = n_choices
-    is_tree = mechanism.kind in TREE_KINDS
-    for rejoins in (False, True):
-        search = HistorySearch(
-            order,
-            mechanism,
-            rejoins=rejoins,
-            moves_joins=is_tree,
-            most_misses=most_misses,
-        )
-        n_left = n_choices - len(search.run())
-        n_missed = search.n_missed + n_left
-        n_deviations = min(n_deviations, n_missed + search.n_rejoined)
-        if best is None or n_missed < best[1]:
-            best = [*search.picks, *[None] * n_left], n_missed
-        if n_missed < FEW_PICKS or is_tree:
-            break
-    assert best is not None  # noqa: S101 - one of them is
-    return best[0], n_deviations
 
 
 class _Replay:
@@ -317,7 +281,7 @@ def candidates_for(order: SendOrder) -> list[Mechanism]:
         # One that no response reached.
         if _LONGEST_QUANTUM not in quanta:
             found += [replace(each, turn=_LONGEST_QUANTUM) for each in _EPS]
-            # It explains a client's log too easily, as the times that the log lacks are searched.
+            # It explains a client's log too easily, whose times are estimates.
             if order.source == "server":
                 found += [
                     Mechanism(
@@ -397,29 +361,18 @@ def _quantum_bytes(runs: list[tuple[int, int, int]]) -> int | None:
 
 # Comparison
 
-_MOST_MISSED = 0.05
-"""Picks that a mechanism may leave unexplained and be named, per change of stream: it explains the
-picks between changes for nothing."""
-_MOST_MISSED_ESTIMATED = 0.1
-"""The same of a client's log, whose times are estimates. Servers with other mechanisms, such as
-weighted round robin, look like round robin with more than that unexplained."""
-_STANDARD_ERRORS = 1.64
-"""By so many standard errors they may be more: one in twenty logs would have more by chance."""
+_LEAST_SAVED = 0.7
+"""The share of the code length of chance that a mechanism must save, chosen on half of the loads of
+`validation.identified`."""
 _PROMISING = 0.4
 """Mechanisms that explain less than this share of the best one's picks are not tried further."""
 _FEW_MECHANISMS = 4
 """So many of the most promising mechanisms decide what happens to streams that lose bytes."""
-_FEW_VARIANTS = 2
-"""So many variants of each mechanism are searched for a history."""
-_RESYNCS = {
-    False: (Resync.NONE, Resync.REJOIN, Resync.SKIP),
-    True: tuple(Resync),
-}
-"""The consequences that a pick that was not sent may have, by whether times are searched that the
-log lacks."""
-_LEAST_GAIN_TO_SEARCH = 1.0
-"""The gain over random changes, in nats, that a mechanism must have before times are searched with
-which mechanisms explain more: a search takes its time."""
+_FEW_VARIANTS = 4
+"""So many variants of each mechanism are tried with each consequence of a wrong pick."""
+_MOST_REPLAYED = 400_000
+"""Steps that the candidates together replay at most before variants are tried: with these a log
+takes at most about 16 times as many, which is 15 s."""
 FEW_PICKS = 4
 """So many picks refute a mechanism where another explains everything."""
 _SIGNIFICANT = 100
@@ -495,11 +448,20 @@ class _Scored:
         return sum(self.hits)
 
 
+def _beginning(order: SendOrder) -> SendOrder:
+    """Return as much of an order as can be compared in time, with a note of what is left out."""
+    n_steps = _MOST_REPLAYED // len(candidates_for(order))
+    if len(order.steps) <= n_steps:
+        return order
+    note = f"steps behind the first {n_steps:,} of {len(order.steps):,}: they were not tried"
+    return replace(order, steps=order.steps[:n_steps], unknown=(*order.unknown, note))
+
+
 class _Comparison:
     """The candidates, scored by the choices of a log."""
 
     def __init__(self, order: SendOrder) -> None:
-        self.order = order
+        self.order = order = _beginning(order)
         self.picks = [
             step.stream_id if step.kind is StepKind.SENT else ~step.stream_id
             for step in order.steps
@@ -508,8 +470,6 @@ class _Comparison:
         self._known: dict[tuple[Mechanism, Resync], _Scored] = {}
         self.contested = contested_picks(order)
         self.n_changes = sum(pick.is_change for pick in self.contested)
-        self._deviations: dict[str, int] = {}
-        """The fewest deviations from a history of each mechanism of which one was searched."""
         kinds = {step.kind for step in order.steps}
         self._retransmits: tuple[Retransmit, ...] = (Retransmit.FIRST,)
         if StepKind.LOST in kinds:
@@ -527,8 +487,7 @@ class _Comparison:
         # Where one explains a server's log exactly, the others need no help.
         if not (self._is_server and self._is_exact()):
             self._help(variants)
-        likely = [each for each in self.groups.values() if not self._deviates(each)]
-        self.best = max(likely, key=lambda scored: scored.n_hits)
+        self.best = max(self.groups.values(), key=lambda scored: scored.n_hits)
 
     def _is_exact(self) -> bool:
         """Return whether a mechanism explains all choices."""
@@ -537,12 +496,7 @@ class _Comparison:
     def _variants(self) -> list[Mechanism]:
         """Return the promising candidates, with what may happen to streams that lose bytes."""
         promising = self._promising()
-        self._searches = not self._is_server and self._gains_without_search(promising)
-        if self._searches and not self._is_exact():
-            # Where streams are requeued, little is explained before the times of that are known.
-            self._resyncs = (Resync.NONE, Resync.HISTORY)
         handlings = self._handlings(promising)
-        self._resyncs = (Resync.NONE,)
         if not any(requeues for requeues, _ in handlings):
             self.groups.clear()
             for mechanism in candidates_for(self.order):
@@ -554,53 +508,26 @@ class _Comparison:
         ]
 
     def _help(self, variants: Iterable[Mechanism]) -> None:
-        """Keep what the variants explain with help, the most promising with all of it."""
-        inexact = [each for each in variants if not all(self.groups[each.name].hits)]
-        inexact = self._best_of_each(inexact, 2 * _FEW_VARIANTS)
-        for resyncs in ((Resync.NONE, Resync.REJOIN), _RESYNCS[self._searches]):
-            self._resyncs = resyncs
-            for variant in inexact:
-                self._keep(self.score(variant))
-            inexact = self._best_of_each(inexact, _FEW_VARIANTS)
-
-    def _gains_without_search(self, mechanisms: Iterable[Mechanism]) -> bool:
-        """Return whether any of them explains changes of stream at all, before any search."""
-        resyncs = _RESYNCS[False]
-        scored = (self._scored(each, resync) for each in mechanisms for resync in resyncs)
-        return any(
-            gains_over_chance(self.contested, each.hits).over_random_changes > _LEAST_GAIN_TO_SEARCH
-            for each in scored
-        )
+        """Keep what the variants explain that explain most, with each consequence of misses."""
+        by_name: dict[str, list[_Scored]] = {}
+        for variant in variants:
+            if not all(self.groups[variant.name].hits):
+                by_name.setdefault(variant.name, []).append(self.score(variant))
+        self._resyncs = tuple(Resync)
+        for scored in by_name.values():
+            for each in sorted(scored, key=lambda each: -each.n_hits)[:_FEW_VARIANTS]:
+                self._keep(self.score(each.mechanism))
 
     def is_named(self, scored: _Scored) -> bool:
-        """Return whether a mechanism may be named: it explains nearly all, and not by chance."""
-        n_missed = sum(not scored.hits[pick.choice] for pick in self.contested)
-        share = _MOST_MISSED if self._is_server else _MOST_MISSED_ESTIMATED
-        expected = share * self.n_changes
-        if n_missed >= FEW_PICKS + expected + _STANDARD_ERRORS * math.sqrt(expected):
-            return False
-        return n_missed == 0 or self._beats_chance(scored.mechanism.name)
+        """Return whether a mechanism may be named: it explains all, or far more than chance."""
+        if all(scored.hits[pick.choice] for pick in self.contested):
+            return True
+        return self.saved(scored) >= _LEAST_SAVED
 
-    def _beats_chance(self, name: str) -> bool:
-        """Return whether a variant of a mechanism explains changes of stream better than chance.
-
-        Its gain must exceed the cost of choosing it among all that were tried, at the level of
-        significance; and if times were searched for it, that of one time for each stream, half the
-        logarithm of the number of picks (Schwarz 1978).
-        """
-        known = [each for each in self._known.values() if each.mechanism.name == name]
-        for is_searched in (False, True):
-            variants = [each for each in known if (each.resync is Resync.HISTORY) == is_searched]
-            if not variants:
-                continue
-            best = max(variants, key=lambda each: each.n_hits)
-            cost = math.log(_SIGNIFICANT * len(self._known))
-            if is_searched:
-                n_streams = len({pick for pick in self.picks if pick >= 0})
-                cost += n_streams * math.log(len(self.picks)) / 2
-            if min(gains_over_chance(self.contested, best.hits)) > cost:
-                return True
-        return False
+    def saved(self, scored: _Scored) -> float:
+        """Return the share of the code length of chance that a mechanism saves."""
+        n_fitted = scored.mechanism.turn not in (None, ONE_PACKET)
+        return share_saved(self.contested, scored.hits, n_tried=len(self._known), n_fitted=n_fitted)
 
     def changes_explained(self, scored: _Scored) -> int:
         """Return the number of changes of stream that a mechanism explains."""
@@ -617,19 +544,6 @@ class _Comparison:
         if known is None or scored.n_hits > known.n_hits:
             self.groups[scored.mechanism.name] = scored
 
-    def _best_of_each(self, variants: Iterable[Mechanism], n_each: int) -> list[Mechanism]:
-        """Return the variants of each mechanism that explain most: a search takes its time."""
-        by_name: dict[str, list[_Scored]] = {}
-        for variant in variants:
-            by_name.setdefault(variant.name, []).append(self.score(variant))
-        found: list[Mechanism] = []
-        for scored in by_name.values():
-            scored.sort(key=lambda each: -each.n_hits)
-            # Of those that keep rounds it shows only then which explains most.
-            n_kept = len(scored) if scored[0].mechanism.keeps_rounds else n_each
-            found += [each.mechanism for each in scored[:n_kept]]
-        return found
-
     def _promising(self) -> list[Mechanism]:
         """Return the candidates that may explain most, the best first; the others count as is."""
         scored = [
@@ -642,12 +556,10 @@ class _Comparison:
         scored.sort(key=lambda each: -each.n_hits)
         for each in scored:
             self._keep(each)
-        # A client's estimates of when streams joined may spoil all that some would explain.
         return [
             replace(each.mechanism, requeues=False)
             for each in scored
             if each.n_hits >= _PROMISING * scored[0].n_hits
-            or (each.mechanism.keeps_rounds and not self._is_server)
         ]
 
     def _handlings(self, promising: Sequence[Mechanism]) -> list[tuple[bool, Retransmit]]:
@@ -656,44 +568,23 @@ class _Comparison:
         That is a rule of the transport, and so the same for every mechanism.
         """
         found: dict[tuple[bool, Retransmit], None] = {}
-        fitting: list[_Scored] = []
-        for mechanism in promising[: _FEW_MECHANISMS // len(self._resyncs)]:
+        for mechanism in promising[:_FEW_MECHANISMS]:
             variants = [
                 replace(mechanism, requeues=requeues, retransmit=retransmit)
                 for requeues in self._requeues
                 for retransmit in self._retransmits
             ]
             unrefuted = self._unrefuted(map(self.score, variants))
-            fitting += map(self.score, unrefuted)
             found |= {(variant.requeues, variant.retransmit): None for variant in unrefuted}
-        if Resync.HISTORY in self._resyncs:
-            # Where streams are requeued at unknown times, nearly any order of equals is explained.
-            best = max(fitting, key=lambda each: each.n_hits)
-            plain = [each for each in fitting if not each.mechanism.requeues]
-            if any(not refutes(best.hits, each.hits) for each in plain):
-                return [handling for handling in found if not handling[0]]
         return list(found)
 
     def _scored(self, mechanism: Mechanism, resync: Resync = Resync.NONE) -> _Scored:
         found = self._known.get((mechanism, resync))
         if found is None:
-            if resync is Resync.HISTORY:
-                predicted, n_deviations = _history(self.order, mechanism, self._most_misses())
-                known = self._deviations.get(mechanism.name, n_deviations)
-                self._deviations[mechanism.name] = min(known, n_deviations)
-            else:
-                predicted = predictions(self.order, mechanism, resync=resync)
+            predicted = predictions(self.order, mechanism, resync=resync)
             hits = tuple(a == b for a, b in zip(predicted, self.picks, strict=True))
             found = self._known[mechanism, resync] = _Scored(mechanism, hits, resync)
         return found
-
-    def _most_misses(self) -> int:
-        """Return how many choices a mechanism may leave unexplained until the best one refutes it.
-
-        A search for a history is not continued after that: it takes its time.
-        """
-        n_hits = max((each.n_hits for each in self._known.values()), default=0)
-        return FEW_PICKS + 2 * (len(self.picks) - n_hits)
 
     def score(self, mechanism: Mechanism) -> _Scored:
         """Return which choices a mechanism explains."""
@@ -702,16 +593,7 @@ class _Comparison:
 
     def refuted(self, scored: _Scored) -> bool:
         """Return whether the best mechanism refutes another."""
-        return refutes(self.best.hits, scored.hits) or self._deviates(scored)
-
-    def _deviates(self, scored: _Scored) -> bool:
-        """Return whether a history with few deviations refutes a mechanism that has none.
-
-        What explains a log with so few deviations was searched, and so is any other explanation.
-        """
-        fewest = min(self._deviations.values(), default=FEW_PICKS)
-        n_deviations = self._deviations.get(scored.mechanism.name, 0)
-        return fewest < FEW_PICKS and n_deviations >= FEW_PICKS + 2 * fewest
+        return refutes(self.best.hits, scored.hits)
 
     def settled(self, variants: Iterable[Mechanism]) -> list[Mechanism]:
         """Return the variants of the best mechanism that are not refuted, the best ones first."""
@@ -784,6 +666,7 @@ IDENTIFICATION = OutputSchema(
         "changes that the best mechanism explains",
         of="n_changes_explained",
     ),
+    Property("saved", NUMBER, "share of the code length of chance that the best mechanism saves"),
     Property("explanations", rows_of(Explanation), "one per mechanism, best first", of="rows"),
     Property(
         "contradictions", rows_of(Contradiction), "picks that the best mechanism does not explain"
@@ -814,6 +697,8 @@ class Identification:
     """The orders of retransmissions that fit the log (`Retransmit`)."""
     n_choices: int
     """Number of picks with at least two streams to choose from."""
+    saved: float
+    """The share of the code length of chance that the best mechanism saves (0 or less: none)."""
     n_changes: int
     """Number of these picks that are of another stream than the packet before."""
     n_changes_explained: int
@@ -942,6 +827,7 @@ def _identification(compared: _Comparison) -> Identification:
         requeues=compared.requeuing(),
         retransmissions=compared.retransmissions(),
         n_choices=n_choices,
+        saved=compared.saved(best),
         n_changes=compared.n_changes,
         n_changes_explained=compared.changes_explained(best),
         rows=Rows(Explanation, rows),

@@ -57,11 +57,6 @@ class Mechanism:
         """True if priority signals decide its order."""
         return self.kind not in (SchedulerKind.FIFO, SchedulerKind.ROUND_ROBIN)
 
-    @property
-    def keeps_rounds(self) -> bool:
-        """True if the position of a stream depends for long on when it joined."""
-        return self.kind in TREE_KINDS or self.mixed is Mixed.SHARED_LIST
-
     def signal(self, signal: Signal | None) -> Signal | None:
         """Return what it makes of a signal."""
         if self.is_list:

@@ -30,7 +30,7 @@ from h3sim.values.ranges import Ranges
 from h3sim.values.units import ms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
     from h3sim.importers.recorded_request import RecordedRequest
     from h3sim.qlog import SenderView, TimelineLog
@@ -72,7 +72,7 @@ class Step(NamedTuple):
     stream_id: int
     n_bytes: int = 0
     number: int = -1
-    """The packet's number; of `TOUCHED` the first that was surely sent after it, if known."""
+    """The packet's number."""
     signal: Signal | None = None
     is_choice: bool = False
     offset: int = 0
@@ -93,16 +93,8 @@ class SendOrder:
     """The largest number, which schedulers expect of a quantum."""
     knows_losses: bool
     """True if the log says when the server learnt of losses."""
-    ack_spread_ns: int = 0
-    """The time by which acknowledgements may reach the server later than in the steps."""
     paths: Mapping[int, str]
     unknown: tuple[str, ...]
-    lost_packets: tuple[int, ...] = ()
-    """The packets that a client never got, in order."""
-    round_trip_ns: int = 0
-    """The least time after which a client gets lost bytes again."""
-    ready_spread_ns: int = 0
-    """The time by which responses may be ready later than in the steps."""
     signals: Mapping[int, Signal] = field(default_factory=dict)
     """The last signal of each stream that has one."""
     has_signals: bool = False
@@ -208,7 +200,6 @@ def _recorded_arrivals(path: str | Path) -> _Arrivals:
     return _Arrivals(
         entries=entries,
         packets=packets,
-        lost=[],
         acked={},
         title=Path(path).name.partition(".")[0],
         source="network" if recording.dialect == "net-log" else "HAR",
@@ -294,8 +285,6 @@ class _Arrivals:
 
     entries: list[Entry]
     packets: list[_Packet]
-    lost: list[int]
-    """The packets that never arrived."""
     acked: Mapping[int, int]
     """The packet of the server that first acknowledged each request, where it is known."""
     is_http2: bool
@@ -317,13 +306,10 @@ def _client_arrivals(log: TimelineLog, timeline: SenderView) -> _Arrivals:
         if entry.kind is EntryKind.REQUEST_ACKED:
             acked.setdefault(entry.stream_id, entry.value)
     frames_by_packet = {packet.number: packet.frames for packet in packets}
-    missing = timeline.missing_numbers()
-    carried = lost_frames(frames_by_packet, missing)
+    carried = lost_frames(frames_by_packet, timeline.missing_numbers())
     return _Arrivals(
         entries=timeline.entries,
         packets=_with_lost_frames(packets, carried),
-        # Where no stream has a gap, the server skipped the numbers.
-        lost=missing if carried else [],
         acked=acked,
         title=log.title,
         source="client",
@@ -360,7 +346,6 @@ def _order_of_arrivals(arrivals: _Arrivals, wait_ns: int) -> SendOrder:
     least_ns = max(0, min(delays, default=0))
     alone_ns = max(_uncontended_delays(requested, packets), default=least_ns)
     numbers = [packet.number for packet in packets]
-    ack_delays = list(_ack_delays(arrivals, requested, due_ns))
 
     def ready_index(stream_id: int, at_ns: int) -> int:
         if stream_id in acked:
@@ -408,25 +393,9 @@ def _order_of_arrivals(arrivals: _Arrivals, wait_ns: int) -> SendOrder:
         title=arrivals.title,
         source=arrivals.source,
         knows_losses=False,
-        ack_spread_ns=max(0, max(ack_delays, default=0) - least_ns),
-        lost_packets=tuple(arrivals.lost),
-        # An acknowledgement need not wait for a response.
-        round_trip_ns=max(0, min([*ack_delays, least_ns])),
-        ready_spread_ns=least_ns,
         paths=arrivals.paths,
         unknown=arrivals.unknown,
     )
-
-
-def _ack_delays(
-    arrivals: _Arrivals, requested: Mapping[int, int], due_ns: Sequence[int]
-) -> Iterator[int]:
-    """Yield the time from each request to the first packet with its acknowledgement."""
-    numbers = [packet.number for packet in arrivals.packets]
-    for stream_id, number in arrivals.acked.items():
-        if stream_id in requested:
-            index = min(bisect_left(numbers, number), len(due_ns) - 1)
-            yield due_ns[index] - requested[stream_id]
 
 
 def _with_lost_frames(packets: list[_Packet], lost: dict[int, list[StreamFrame]]) -> list[_Packet]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ import pytest
 
 import h3sim
 from h3sim.export.qlog_file import write_load_qlog
-from h3sim.identification.chance import ContestedPick, contested_picks, gains_over_chance
+from h3sim.identification.chance import ContestedPick, contested_picks, share_saved
 from h3sim.identification.identification import identify
 from h3sim.identification.send_order import SendOrder, Step, StepKind
 
@@ -145,15 +146,21 @@ def test_a_pick_is_a_change_if_it_is_of_another_stream() -> None:
     ]
 
 
-def test_a_quantum_alone_gains_nothing_and_a_round_much() -> None:
+def test_a_quantum_alone_saves_nothing_and_a_round_much() -> None:
     rng = random.Random(3)
     drawn = [key for key in rng.choices((0, 4, 8), k=40) for _ in range(10)]
     picks = contested_picks(order_of(*drawn))
     same_stream = [not pick.is_change for pick in picks]
-    assert max(gains_over_chance(picks, same_stream)) < 3
+    assert share_saved(picks, same_stream, n_fitted=1) < 0
     in_turn = [key for _ in range(13) for key in (0, 4, 8) for _ in range(10)]
     picks = contested_picks(order_of(*in_turn))
-    # Each of 38 changes is one of two streams: ln 2 each, less what the mixture costs.
-    assert gains_over_chance(picks, [True] * len(picks)).over_random_changes == pytest.approx(
-        38 * 0.693, abs=1.5
+    # By chance 38 changes cost ln 2 each, and the first ln 3. The mixture costs ln 39 / 2.
+    by_chance = 38 * math.log(2) + math.log(3)
+    hits = [True] * len(picks)
+    saved = share_saved(picks, hits)
+    assert saved == pytest.approx(1 - math.log(39) / 2 / by_chance, abs=0.01)
+    # A fitted quantum costs as much again; one of 50 mechanisms that were tried, ln 50.
+    assert saved - share_saved(picks, hits, n_fitted=1) == pytest.approx(
+        math.log(39) / 2 / by_chance
     )
+    assert saved - share_saved(picks, hits, n_tried=50) == pytest.approx(math.log(50) / by_chance)

@@ -11,6 +11,7 @@ import pytest
 import h3sim
 from h3sim.cli import main
 from h3sim.export.qlog_file import write_load_qlog
+from h3sim.identification import identification
 from h3sim.identification.identification import (
     candidates_for,
     identification_of,
@@ -155,6 +156,25 @@ def test_a_log_without_priorities_is_not_taken_for_one_of_an_unknown_scheduler(
     assert not identify(log).order.has_signals
     assert main(["identify", str(log)]) == 0
     assert "this log has none" in capsys.readouterr().out
+
+
+def test_without_priorities_no_mechanism_is_tried_that_needs_them(tmp_path: Path) -> None:
+    (order, *_) = send_orders(server_log(tmp_path / "turns.qlog", "aa" + "bc" * 20))
+    assert order.signals
+    assert not any(each.heeds_signals for each in candidates_for(order))
+
+
+def test_a_log_that_would_take_too_long_is_compared_in_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = server_log(tmp_path / "long.qlog", "aa" + "bc" * 200)
+    whole = identify(log)
+    monkeypatch.setattr(identification, "_MOST_REPLAYED", 400)
+    part = identify(log)
+    assert whole.candidates == part.candidates == ("round-robin",)
+    assert part.n_choices < whole.n_choices // 2
+    assert [each for each in part.unknown if "not tried" in each]
+    assert not [each for each in whole.unknown if "not tried" in each]
 
 
 def test_one_response_at_a_time_decides_nothing(tmp_path: Path) -> None:
