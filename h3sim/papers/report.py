@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from h3sim._version import __version__
+from h3sim._version import __version__, commit
 from h3sim.page.categories import SIZES
 from h3sim.papers.estimates import Estimate, shown
 from h3sim.papers.findings import Verdict
@@ -252,7 +252,8 @@ def written_into(
         return markdown(reproduction, full_run)
     verdicts = published(reproduction, full_run)
     table = _verdict_table(reproduction, verdicts).to_markdown()
-    lines = ["", f"h3sim {__version__}, {_variant(reproduction)}.", "", table, ""]
+    version = f"h3sim {__version__} (commit {commit()})"
+    lines = ["", f"{version}, {_variant(reproduction)}.", "", table, ""]
     for judgement in reproduction.judgements:
         lines += _section_of(judgement)
     for run in reproduction.runs.values():

@@ -337,6 +337,7 @@ def test_between_the_marks_of_a_document_only_results_are_written(tmp_path: Path
     assert text.startswith(f"{head}{report.BEGIN}\n")
     assert text.endswith(f"{report.END}{tail}")
     assert "stale" not in text
+    assert f"h3sim {h3sim.__version__} (commit " in text
     assert report.verdicts_in(text) == {"marx-15": "does not hold"}
     assert main(["reproduce", "marx-15", "--markdown", str(path)]) == 0
     assert path.read_text(encoding="utf-8") == text
