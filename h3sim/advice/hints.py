@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
@@ -551,15 +551,13 @@ def hints(
     """
     if config is None:
         options = {"browser": BrowserMode.PARSE.value, **options}
-    arguments: dict[str, object] = {"metric": metric, "n_seeds": n_seeds, "confidence": confidence}
-    arguments |= {"network_within": network_within, "first_result": first_result}
-    checked = _check(arguments)
+    given = {"metric": metric, "n_seeds": n_seeds, "confidence": confidence}
+    checked = _check(given | {"network_within": network_within, "first_result": first_result})
     check_networks(networks)
     execution, base_config = read_options(hints, options, config)
     subject, _ = subject_of(page)
     shares = _client_shares(clients, scheme, client)
-    of_client = partial(scheme_or_pair, scheme, server=server, default="chrome-eps")
-    schemes = [of_client(name or client) for name in shares]
+    schemes = _schemes_of(shares, scheme, client, server)
     configs = _network_configs(subject, base_config, _user_networks(networks, n_seeds))
     within = _network_within(checked["network_within"], subject, configs)
     (first_task, *users), names = _user_tasks(subject, shares, schemes, configs, within, n_seeds)
@@ -573,10 +571,10 @@ def hints(
             first_result(_describe_first(first_trials, before, ranking))
         candidates = _candidates(first_trials, before, ranking)
         unedited, trials = _run_trials(runner, users, candidates)
-        early_hints = _best_early_hints(first_trials, ranking)
-        think_times = _try_think_times(runner, first_task, early_hints, ranking)
-    judged, effects = _judge(trials, unedited, ranking, 1 - confidence)
-    rows = [_with_harmed(row, trials, unedited, ranking, names) for row in judged]
+        best = _best_early_hints(first_trials, ranking)
+        think_times = _try_think_times(runner, first_task, best, ranking)
+    rows, effects = _judge(trials, unedited, ranking, 1 - confidence)
+    rows = [_with_harmed(row, trials, unedited, ranking, names) for row in rows]
     return Hints(
         rows=Rows(HintRow, rows),
         effects=Rows(EffectRow, effects),
@@ -595,6 +593,17 @@ def hints(
         words=first_load["words"],
         page_digests={subject.name: subject.digest},
     )
+
+
+def _schemes_of(
+    clients: Collection[str | None],
+    scheme: SchemeLike | None,
+    client: catalog.HalfLike | None,
+    server: catalog.HalfLike | None,
+) -> list[Scheme]:
+    """Return the scheme of each of the *clients*, or of the *client* where None stands for it."""
+    pair = partial(scheme_or_pair, scheme, server=server, default="chrome-eps")
+    return [pair(name or client) for name in clients]
 
 
 def _network_within(given: float | None, page: Page, configs: Sequence[LoadConfig]) -> float:

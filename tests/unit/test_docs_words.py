@@ -25,6 +25,7 @@ OF_OTHERS = {
     "--log-net-log",  # of Chromium
     *(
         *("--again", "--rm", "--hypothesis-profile"),
+        *("--cell", "--connections", "--cpu", "--half", "--think", "--draw", "--sites"),
         "--costs",
         "--each",
         "--every",

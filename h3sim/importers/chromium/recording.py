@@ -229,6 +229,16 @@ class Causes:
         imported = (each.hop_id for found in self._imports.values() for each in found)
         return {*self._imports, *imported}
 
+    def _module_graph(self, script: RecordedExchange) -> list[RecordedExchange]:
+        """Return a script with all modules that run before it, as far as they are known."""
+        graph, met = [script], {script.hop_id}
+        for module in graph:
+            for each in self._imports.get(module.hop_id, ()):
+                if each.hop_id not in met:
+                    met.add(each.hop_id)
+                    graph.append(each)
+        return graph
+
     def of(self, exchange: RecordedExchange) -> RequestInitiator:
         """Return the cause of *exchange*, which is not the root."""
         index = self._index_of[exchange.hop_id]
@@ -355,8 +365,10 @@ class Causes:
     def _after_execution(
         self, exchange: RecordedExchange, parent: RecordedExchange
     ) -> RequestInitiator:
-        work = self._work.get(parent.url, CpuTime())
-        since_ms = _finished_ms(parent) + work.parse_ms + work.execute_ms
+        graph = self._module_graph(parent)
+        work = [self._work.get(each.url, CpuTime()) for each in graph]
+        since_ms = max(map(_finished_ms, graph))
+        since_ms += sum(each.parse_ms + each.execute_ms for each in work)
         if parent.url in self._ran_us:
             since_ms = self._ran_us[parent.url] / US_PER_MS
         return self._initiator(exchange, parent, TriggerEvent.EXECUTED, since_ms)
