@@ -141,6 +141,17 @@ def _first_sentence(entry: Listed[Any]) -> str:
     return text.split("\n\n", 1)[0].split(". ", 1)[0].replace("\n", " ").removesuffix(".")
 
 
+def _scheme_groups(names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield each set of schemes with its names, and then those that are in none."""
+    others = dict.fromkeys(names)
+    for name in catalog.scheme_set_names():
+        members = catalog.scheme_set(name) or ()
+        yield name, ", ".join(members)
+        for member in members:
+            others.pop(member, None)
+    yield "others", ", ".join(others)
+
+
 class _Set(NamedTuple):
     name: str
     of: str
@@ -559,12 +570,13 @@ def _print_list(options: Options) -> None:
 
     Examples:
       h3sim list schemes
-      h3sim list pages --no-truncate | less -S
+      h3sim list schemes --no-truncate | less -S
       h3sim list sets
       h3sim list findings
       h3sim list schemes --json > schemes.json
 
-    `h3sim show` shows one of them in full.
+    `h3sim show` shows one of them in full. Schemes are grouped by sets, whose names other commands
+    accept, too; with --no-truncate each has a row.
     """
     listing = _LISTINGS[options.what]
     rows = listing.rows()
@@ -573,6 +585,12 @@ def _print_list(options: Options) -> None:
 
         document = {"version": __version__, "of": options.what, "rows": rows}
         output.print_json(LIST.write(document))
+        return
+    if options.what == "schemes" and options.width is not None:
+        pairs = _scheme_groups([row["name"] for row in rows])
+        print(format_pairs([*pairs], width=options.width) + "\n")
+        more = "`h3sim show scheme NAME` explains one; --no-truncate prints a row for each."
+        print(output.fitted(more, options.width))
         return
     shown = _make_table(rows, listing.columns)
     if options.width is not None and shown.text_width > options.width:

@@ -22,7 +22,7 @@ from h3sim.study import Comparison, Results, Sequential
 from h3sim.study.pairing import LOAD_COLUMNS
 from h3sim.study.statistics import NO_SEED_MATTERS
 from h3sim.values.errors import H3SimError, InputError
-from h3sim.values.table import Table
+from h3sim.values.table import Column, Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -234,13 +234,12 @@ def _section_of_search(found: SearchResult) -> Section:
             (
                 row.changed,
                 row.best_there,
-                # None, for an unknown share, stays None.
-                *(share and 100 * share for share in (row.loss, row.low, row.high)),
+                *(None if loss is None else 1 + loss for loss in (row.loss, row.low, row.high)),
             )
             for row in conditions
         ]
-        heads = ("changed", "best there", "loss, %", "low, %", "high, %")
-        title = f"Sensitivity of {found.best}: distance from the best under other conditions"
+        heads = ("changed", "best there", *map(Column.ratio, ("ratio to the best", "low", "high")))
+        title = f"Sensitivity of {found.best}: its ratio to the best under other conditions"
         tables.append(Table(heads, sensitivity, title=title))
     return Section(
         title=f"The best scheme for {', '.join(found.page_digests)}",
