@@ -82,7 +82,7 @@ PACKAGES = (
 """The modules whose names users import beside those of `h3sim` itself."""
 
 _INDEX = """
-![The test page of Davies and Meenan through eleven schemes](docs/images/davies-meenan.png)
+![The test page of Davies and Meenan through four schemes](docs/images/davies-meenan.png)
 
 Each row is a load of one page with one scheme, each rectangle a packet in the colour of its
 resource ([how to read it](docs/tour.md#how-to-read-the-figure)). h3sim is pure Python, needs no

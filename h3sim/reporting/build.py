@@ -238,7 +238,8 @@ def _section_of_search(found: SearchResult) -> Section:
             )
             for row in conditions
         ]
-        heads = ("changed", "best there", *map(Column.ratio, ("ratio to the best", "low", "high")))
+        ratios_of = map(Column.ratio, ("ratio to the best", "low", "high"))
+        heads: tuple[str | Column, ...] = ("changed", "best there", *ratios_of)
         title = f"Sensitivity of {found.best}: its ratio to the best under other conditions"
         tables.append(Table(heads, sensitivity, title=title))
     return Section(
