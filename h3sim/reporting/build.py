@@ -59,7 +59,7 @@ def report(
     >>> from h3sim.load import simulate
     >>> made = report([simulate("davies-meenan", scheme=name) for name in ("rr", "fifo")])
     >>> print(made.verdict[0].partition(",")[2].partition(";")[0])
-     all resources: fifo is fastest, with a ByteIndex of 2,630 ms, 1.41 times as fast as rr
+     above the fold: fifo is fastest, with a ByteIndex of 2,709 ms, 1.26 times as fast as rr
     """
     values = _reported_values(of)
     groups: dict[str, list[Load]] = {}
@@ -143,8 +143,9 @@ def _default_title(names: Sequence[str], loads: Sequence[Load]) -> str:
     schemes = dict.fromkeys(load.scheme.name for load in loads)
     if not schemes:
         return description
-    of_schemes = next(iter(schemes)) if len(schemes) == 1 else f"{len(schemes)} schemes"
-    return f"{description} with {of_schemes}"
+    if len(schemes) == 1:
+        return f"how does {description} load with {next(iter(schemes))}?"
+    return f"which of {len(schemes)} schemes loads {description} fastest?"
 
 
 def _settings_of_loads(loads: Sequence[Load]) -> list[tuple[str, Any]]:
@@ -199,8 +200,8 @@ def _describe_recommendation(advice: Recommendation, baseline: str | None) -> It
     found = _section_of_search(advice.found)
     compared = advice.comparison
     loads = compared.loads
-    # How well a replay matches the recording, and the verdict of the search.
-    verdict = [*([] if advice.fidelity is None else advice.fidelity.lines()), advice.sentence]
+    # The verdict of the search, and how well a replay matches the recording.
+    verdict = [advice.sentence, *([] if advice.fidelity is None else advice.fidelity.lines())]
     words = [*found.words, *compared.notes.get(advice.page.name, ())]
     if advice.imported is not None:
         words += [f"Of the recording: {text}" for text in advice.imported.warnings]
@@ -331,10 +332,7 @@ def describe_study(results: Results, baseline: str | None) -> ReportParts:
         raise InputError.at("study", message)
     base = _baseline_scheme(results, baseline)
     failed = len(results.errors)
-    verdict = [
-        f"{len(results):,} loads over {', '.join(results.axes) or 'no parameter'}"
-        + (f"; {failed:,} failed and are left out." if failed else ".")
-    ]
+    verdict: list[str] = []
     pictures: list[Picture] = []
     tables: list[Table[Any]] = []
     for value, what in _COMPARED_METRICS:
@@ -351,6 +349,10 @@ def describe_study(results: Results, baseline: str | None) -> ReportParts:
         by += [name for name in results.axes if name not in (*by, "page", "seed")]
         title = f"{what}, ms, over pages and seeds"
         tables.append(_summary_table(results, value, by, title))
+    verdict.append(
+        f"{len(results):,} loads over {', '.join(results.axes) or 'no parameter'}"
+        + (f"; {failed:,} failed and are left out." if failed else ".")
+    )
     part = Section(title="The study", pictures=pictures, tables=tables)
     return ReportParts("a study", verdict, part, _settings_of_study(results))
 

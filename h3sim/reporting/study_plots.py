@@ -272,7 +272,7 @@ class StudyPlots:
         self._check_column(over, value)
         check_pooled(self._results, over=over, pool=("scheme", *pool))
         if baseline is None:
-            points = self._means_over(over, value)
+            points = _means_over(self._results, over, value)
             what = f"mean {quantity(value)}, band: 95 % interval"
         else:
             points = self._differences_over(over, value, baseline)
@@ -296,19 +296,6 @@ class StudyPlots:
         }
         set_alt_text(ax, f"A line per scheme over {over}, {what}: {ends_of(lines)}")
         return ax
-
-    def _means_over(self, over: str, value: str) -> _Points:
-        points: _Points = {}
-        # Loads of a page are no independent draws: means of pages are, or seeds of a single page.
-        cluster = "page" if len(set(self._results.column("page"))) > 1 else "seed"
-        known: dict[tuple[str, Any], list[float]] = {}
-        for row in self._results.summary(value, by=["scheme", over, cluster]):
-            if row["n"]:
-                known.setdefault((row["scheme"], row[over]), []).append(row["mean"])
-        for (scheme, level), means in known.items():
-            found = Interval(math.fsum(means) / len(means), *mean_interval(means))
-            points.setdefault(scheme, []).append((level, found))
-        return points
 
     def _differences_over(self, over: str, value: str, baseline: str) -> _Points:
         points: _Points = {}
@@ -357,18 +344,7 @@ class StudyPlots:
         # Upright where they would overlap.
         cell_in = ax.get_window_extent().width / root_figure(ax).dpi / max(1, len(columns))
         turn = 90 if (longest + 1) * _DIGIT_WIDTH_IN > cell_in else 0
-        for index, row in enumerate(grid):
-            for at, mean in enumerate(row):
-                if mean is not None:
-                    # By <=, since equal values are all drawn in the darkest colour.
-                    color = "white" if mean <= middle else "black"
-                    look: dict[str, Any] = {
-                        "ha": "center",
-                        "va": "center",
-                        "color": color,
-                        "rotation": turn,
-                    }
-                    ax.text(at, index, f"{mean:,.0f}", **look)
+        _write_means(ax, grid, middle, turn)
         _name_columns(ax, [value_label(name) for name in columns])
         ax.set_yticks(range(len(lines)), [value_label(name) for name in lines])
         _label_axes(ax, quantity(x), quantity(y))
@@ -565,6 +541,34 @@ class StudyPlots:
         ]
         if problems:
             raise InputError(problems)
+
+
+def _write_means(
+    ax: Axes, grid: Sequence[Sequence[float | None]], middle: float, turn: float
+) -> None:
+    """Write the numbers of a map in its cells, in white up to *middle*."""
+    for index, row in enumerate(grid):
+        for at, mean in enumerate(row):
+            if mean is not None:
+                # By <=, since equal values are all drawn in the darkest colour.
+                color = "white" if mean <= middle else "black"
+                look: dict[str, Any] = {"ha": "center", "va": "center", "rotation": turn}
+                ax.text(at, index, f"{mean:,.0f}", color=color, **look)
+
+
+def _means_over(results: Results, over: str, value: str) -> _Points:
+    """Return each scheme's means of *value* at the levels of *over*, with 95 % intervals."""
+    points: _Points = {}
+    # Loads of a page are no independent draws: means of pages are, or seeds of a single page.
+    cluster = "page" if len(set(results.column("page"))) > 1 else "seed"
+    known: dict[tuple[str, Any], list[float]] = {}
+    for row in results.summary(value, by=["scheme", over, cluster]):
+        if row["n"]:
+            known.setdefault((row["scheme"], row[over]), []).append(row["mean"])
+    for (scheme, level), means in known.items():
+        found = Interval(math.fsum(means) / len(means), *mean_interval(means))
+        points.setdefault(scheme, []).append((level, found))
+    return points
 
 
 def _draw_ranks(ax: Axes, ranks: Mapping[str, float], groups: Sequence[Sequence[str]]) -> None:
