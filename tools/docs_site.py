@@ -181,9 +181,9 @@ def write_pictures(folder: Path) -> dict[str, str]:
     folder.mkdir(parents=True, exist_ok=True)
     words = {}
     for scheme in h3sim.list_schemes():
-        ax = h3sim.simulate(_EXAMPLE, scheme=scheme).plot.multiplexing()
-        save_figure(ax.figure, folder / f"{scheme.name}.png")
-        words[scheme.name] = alt_text(ax)
+        card = h3sim.simulate(_EXAMPLE, scheme=scheme).plot.scheme_card()
+        save_figure(card, folder / f"{scheme.name}.png")
+        words[scheme.name] = alt_text(card)
     return words
 
 

@@ -534,6 +534,22 @@ class LoadPlots(LoadDetails, SavedPlots):
             ax.set_xlim(first.get_xlim())
         return figure
 
+    def scheme_card(self, **style: Unpack[FigureStyle]) -> ShownFigure:
+        """Return a new figure of the first load's scheme: what it is, its strip, and its tree.
+
+        The tree, or the groups in the order in which they are served, is that of `priority_tree`.
+        """
+        load = self.loads[0]
+        words = [f"{load.scheme.name}: {load.scheme.title}"]
+        if load.scheme.knows:
+            words.append(f"It uses what no browser knows: {', '.join(load.scheme.knows)}")
+        boxes = trees.boxes_of(load.page, trees.elements_of(load, trees.busiest_ns(load)))
+        tree_in = trees.height_in(trees.positions_of([box.parent for box in boxes]))
+        figure, (strip, tree) = self._new_figure([tree_in], title=plain("\n".join(words)))
+        self.multiplexing(strip)
+        self.priority_tree(tree)
+        return figure
+
     def alt_text(self, name: str = "figure") -> str:
         """Return the alternative text of the figure that the method *name* draws.
 

@@ -242,8 +242,8 @@ def _verdict(named_loads: Sequence[NamedLoad], baseline: NamedLoad) -> list[str]
     sentences = [
         _verdict_of_set(named_loads, baseline, which, what)
         # What is visible first, if that is known.
-        for which, what in sorted(
-            reversed(_RESOURCE_SETS), key=lambda each: shown_set(first, each[0]) != each[0]
+        for which, what in (
+            reversed(_RESOURCE_SETS) if shown_set(first, "atf") == "atf" else _RESOURCE_SETS
         )
     ]
     if any(named.load.network.is_random for named in named_loads):
