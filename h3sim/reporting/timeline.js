@@ -521,7 +521,9 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
     "-": () => zoom(2),
     Home: () => look(0, load.end),
     Escape: () => pin(null),
-    Enter: () => { if (folding.checked && pinned !== null) toggle(load.resources[pinned].kind); },
+    Enter: () => {
+      if (folding.checked && pinned !== null && !load.matters.includes(pinned)) toggle(load.resources[pinned].kind);
+    },
   };
   stage.addEventListener("keydown", (event) => {
     if (!Object.hasOwn(KEYS, event.key) || event.ctrlKey || event.metaKey || event.altKey) return;
