@@ -87,7 +87,7 @@ PACKAGES = (
 """The modules whose names users import beside those of `h3sim` itself."""
 
 _INDEX = """
-![The test page of Davies and Meenan through eleven schemes](docs/images/davies-meenan.png)
+![The test page of Davies and Meenan through four schemes](docs/images/davies-meenan.png)
 
 Each row is a load of one page with one scheme, each rectangle a packet in the colour of its
 resource ([how to read it](docs/tour.md#how-to-read-the-figure)). h3sim is pure Python, needs no
@@ -186,9 +186,9 @@ def write_pictures(folder: Path) -> dict[str, str]:
     folder.mkdir(parents=True, exist_ok=True)
     words = {}
     for scheme in h3sim.list_schemes():
-        ax = h3sim.simulate(_EXAMPLE, scheme=scheme).plot.multiplexing()
-        save_figure(ax.figure, folder / f"{scheme.name}.png")
-        words[scheme.name] = alt_text(ax)
+        card = h3sim.simulate(_EXAMPLE, scheme=scheme).plot.scheme_card()
+        save_figure(card, folder / f"{scheme.name}.png")
+        words[scheme.name] = alt_text(card)
     return words
 
 

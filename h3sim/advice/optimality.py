@@ -489,7 +489,7 @@ _UNCHANGED = "as it is"
 WHAT_IFS = (_UNCHANGED, "no computation", "no network", "half the RTT", "all cached")
 """Variants of each page, in order; "all cached" still fetches the document."""
 
-_PATH_CRITERIA = ("policy", "kind", "part")
+_PATH_CRITERIA = ("policy", "kind", "resource", "part")
 """Criteria by which the time of the critical path is shared out."""
 _NO_NETWORK: dict[str, Any] = {"network": "marx-2019", "rate_mbps": 10_000.0, "rtt_ms": 0.0}
 """Options for practically no network: 2 MB take 1.6 ms, without congestion control."""
@@ -527,7 +527,7 @@ WHAT_IF = OutputSchema(
     Property(
         "contributions",
         rows_of(PathShareRow),
-        "shares of the critical path, by policy, kind and activity",
+        "shares of the critical path, by policy, kind, resource (of a single page) and activity",
     ),
 )
 
@@ -539,7 +539,10 @@ class WhatIf(ResultTable):
     format = WHAT_IF
     rows: Rows[WhatIfRow]
     contributions: Rows[PathShareRow]
-    """Shares of the critical paths of the pages as they are, by policy, kind and activity."""
+    """Shares of the critical paths of the pages as they are, by policy, kind and activity.
+
+    Of a single page, by resource, too.
+    """
 
     def mean_part(self, what: str) -> float:
         """Return the geometric mean over pages of the ratio for variant *what*."""
@@ -659,6 +662,8 @@ def _mean_contributions(
     *loads* are the contributions of each load by criterion: name, time and share.
     """
     for by in _PATH_CRITERIA:
+        if by == "resource" and len(loads) > 1:
+            continue  # equal ids on several pages are different resources
         times_ms: dict[str, list[float]] = {}
         shares: dict[str, list[float]] = {}
         for contributions in loads:

@@ -57,10 +57,6 @@ _HOL_TABLES = (
     ),
 )
 """Tables of head-of-line blocking: titles, and the metric of each column."""
-_NO_HOL = (
-    "No head-of-line blocking: no byte waited for a gap in any load. It takes losses or"
-    " reordering: --loss 1% --rtt-ms 50, for example, or --network wifi-lossy"
-)
 _MAX_DETAILED_PAGES = 4
 """Largest number of pages whose own tables are shown by default; beyond it, only means are."""
 _NON_FILE_CHARS = re.compile(r"[^A-Za-z0-9._+-]+")
@@ -190,7 +186,7 @@ def _mean_tables(comparison: SeedComparison, options: Options) -> Iterator[str]:
             else:
                 yield f"{heading}:\n\n{shown.to_text(options.width, shorten=True)}"
     if not _has_hol(comparison.metrics):
-        yield output.fitted(_NO_HOL, options.width)
+        yield output.fitted(output.NO_HOL, options.width)
 
 
 def _has_hol(rows: Iterable[MetricRow | SeedMetricRow]) -> bool:
@@ -571,6 +567,6 @@ def _print_comparison(found: Comparison | SeedComparison, options: Options) -> i
         _print_matrix({name: (x, None, None) for name, x in known.items() if x}, kb, options)
     if not _has_hol(found.metrics):
         print()
-        output.show(width, _NO_HOL)
+        output.show(width, output.NO_HOL)
     _print_caveats(options.schemes, width)
     return 0

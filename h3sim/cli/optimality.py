@@ -94,6 +94,15 @@ def _scheme_table(rows: list[SchemeOptimalityRow], width: int | None) -> str:
 _POLICY_NAMES = {"F": "flow", "O": "output", "B": "binding", "R": "resource", "start": "start"}
 
 
+_PATH_TITLES = {
+    "policy": "blocking rule",
+    "kind": "kind of resource",
+    "resource": "resource",
+    "part": "activity",
+}
+_MAX_NAMED_PARTS = 5
+
+
 def _what_if_cell(row: WhatIfRow) -> str:
     return f"{output.in_ms(row.load_event_ms)} ({output.ratio(row.part)})"
 
@@ -162,7 +171,8 @@ def _print_optimality(found: Optimality, options: Options) -> None:
                 heading = f"{escape_control(page)},{over} ByteIndexes, given the {here[0].given}"
                 print(f"\n{heading}:\n")
                 print(_page_table([row for row in here if row.page == page], width))
-        heading = f"over {plural(len(pages), 'page')},{over} given the {here[0].given}"
+        heading = f"ratios to the bound over {plural(len(pages), 'page')},{over}"
+        heading += f" given the {here[0].given}"
         print(f"\n{heading}:\n")
         print(_scheme_table([row for row in found.schemes if row.network == network], width))
         if options.group_by is not None:
@@ -204,12 +214,27 @@ def _print_what_if(found: WhatIf, options: Options) -> None:
         means = (output.ratio(found.mean_part(what)) for what in WHAT_IFS)
         body.append([f"mean of {plural(len(body), 'page')}", *means])
     shown = Table(("load event, ms", *WHAT_IFS), body)
-    titles = {"policy": "blocking rule", "kind": "kind of resource", "part": "activity"}
     sums = []
-    for by, title in titles.items():
+    for by, title in _PATH_TITLES.items():
         rows = [row for row in found.contributions if row.by == by]
-        parts = (
+        parts = [
             f"{_POLICY_NAMES.get(row.name, row.name)} {100 * row.mean_part:.0f} %" for row in rows
-        )
-        sums.append(f"critical path by {title}: {', '.join(parts)}")
-    output.show(width, found.describe(), shown, *sums)
+        ]
+        if rest := parts[_MAX_NAMED_PARTS:]:
+            parts[_MAX_NAMED_PARTS:] = [f"{len(rest)} more"]
+        sums += [f"critical path by {title}: {', '.join(parts)}"] if parts else []
+    output.show(width, found.describe(), shown, *sums, _explanation(found))
+
+
+def _explanation(found: WhatIf) -> str:
+    """Say what the load event waits for: computation, the network, and the resource most of all."""
+    computing, network = map(found.mean_part, ("no computation", "no network"))
+    longest = next((row for row in found.contributions if row.by == "resource"), None)
+    named = ""
+    if longest is not None:
+        named = f"; most of its time belongs to {longest.name} ({100 * longest.mean_part:.0f} %)"
+    return (
+        "In brackets is the ratio to the load event as it is: without computation it would be"
+        f" {computing:.2f}, without the network {network:.2f}. The critical path is the chain of"
+        f" steps before the load event of which each began when the one before let it{named}."
+    )

@@ -33,6 +33,12 @@ _DEFAULT_WIDTH = 100
 """Width of output that is not to a terminal."""
 
 
+NO_HOL = (
+    "No head-of-line blocking: no byte waited for a gap in any load. It takes losses or"
+    " reordering: --loss 1% --rtt-ms 50, for example, or --network wifi-lossy"
+)
+
+
 def fitted(text: str, width: int | None) -> str:
     """Wrap *text* to lines of at most *width* cells.
 

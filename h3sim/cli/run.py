@@ -222,6 +222,8 @@ def _print_load(load: Load, options: Options) -> None:
     caveat = load.scheme.caveat
     print(escape_control(f"{load.scheme.name}: {caveat}") + "\n" if caveat else "")
     print(format_pairs(metrics_of(load, sample_ms=options.sample_ms), width=width))
+    if not load.hol.connection_bytes and not load.hol.stream_bytes:
+        print(f"\n{output.fitted(output.NO_HOL, width)}")
     print()
     connection_of = load.trace.connection_of  # empty if the load has a single connection
     if connection_of:

@@ -72,8 +72,8 @@ def _parse_value(text: str) -> Any:
     return value if isinstance(value, bool | int | float) else text
 
 
-def _percent(share: float | None) -> str:
-    return MISSING if share is None else f"{100 * share:.1f}"
+def _ratio(loss: float | None) -> str:
+    return MISSING if loss is None else f"{1 + loss:.3f}"
 
 
 def read_subject_into(name: str, options: Options) -> Page:
@@ -296,12 +296,12 @@ def _print_search(found: SearchResult, options: Options) -> None:
             sensitivity,
             "changed",
             "best_there",
-            ("loss %", lambda row: _percent(row.loss)),
-            ("low", lambda row: _percent(row.low)),
-            ("high", lambda row: _percent(row.high)),
+            ("ratio to the best", lambda row: _ratio(row.loss)),
+            ("low", lambda row: _ratio(row.low)),
+            ("high", lambda row: _ratio(row.high)),
         )
         print()
-        heading = f"sensitivity of {found.best}: distance from the best under other conditions"
+        heading = f"sensitivity of {found.best}: its ratio to the best under other conditions"
         output.show(width, heading, shown)
 
 

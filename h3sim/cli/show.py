@@ -141,6 +141,17 @@ def _first_sentence(entry: Listed[Any]) -> str:
     return text.split("\n\n", 1)[0].split(". ", 1)[0].replace("\n", " ").removesuffix(".")
 
 
+def _scheme_groups(names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield each set of schemes with its names, and then those that are in none."""
+    others = dict.fromkeys(names)
+    for name in catalog.scheme_set_names():
+        members = catalog.scheme_set(name) or ()
+        yield name, ", ".join(members)
+        for member in members:
+            others.pop(member, None)
+    yield "others", ", ".join(others)
+
+
 class _Set(NamedTuple):
     name: str
     of: str
@@ -354,8 +365,8 @@ def _check_form(options: Options) -> None:
     elif what not in _FILE_TYPES:
         given = ("--toml", options.toml), ("--json", options.json), ("--plot", options.plot)
         refuse([(flag, f"does not go with a {what}") for flag, value in given if value])
-    elif options.plot is not None:
-        refuse([("--plot", f"is valid only with a page, not with a {what}")])
+    elif options.plot is not None and what != "scheme":
+        refuse([("--plot", f"is valid only with a page or a scheme, not with a {what}")])
     elif options.json:
         refuse([("--json", f"a {what} is TOML: use --toml")])
 
@@ -548,6 +559,16 @@ _PARTS: Mapping[str, Callable[[str, int | None], Iterator[str]]] = {
 }
 
 
+def _save_card(scheme: Scheme, options: Options) -> None:
+    """Save the figure of a scheme with an example."""
+    from h3sim.load import simulate  # lazy: the other kinds need no load
+    from h3sim.reporting.output import save_figure
+
+    card = simulate("davies-meenan", scheme=scheme).plot.scheme_card(**options.figure_style)
+    save_figure(card, options.plot)
+    output.report_written(options.plot)
+
+
 @command(
     "list",
     Argument("WHAT", f"one of {', '.join(_LISTINGS)}", dest="what", choices=tuple(_LISTINGS)),
@@ -559,12 +580,13 @@ def _print_list(options: Options) -> None:
 
     Examples:
       h3sim list schemes
-      h3sim list pages --no-truncate | less -S
+      h3sim list schemes --no-truncate | less -S
       h3sim list sets
       h3sim list findings
       h3sim list schemes --json > schemes.json
 
-    `h3sim show` shows one of them in full.
+    `h3sim show` shows one of them in full. Schemes are grouped by sets, whose names other commands
+    accept, too; with --no-truncate each has a row.
     """
     listing = _LISTINGS[options.what]
     rows = listing.rows()
@@ -573,6 +595,12 @@ def _print_list(options: Options) -> None:
 
         document = {"version": __version__, "of": options.what, "rows": rows}
         output.print_json(LIST.write(document))
+        return
+    if options.what == "schemes" and options.width is not None:
+        pairs = _scheme_groups([row["name"] for row in rows])
+        print(format_pairs([*pairs], width=options.width) + "\n")
+        more = "`h3sim show scheme NAME` explains one; --no-truncate prints a row for each."
+        print(output.fitted(more, options.width))
         return
     shown = _make_table(rows, listing.columns)
     if options.width is not None and shown.text_width > options.width:
@@ -590,7 +618,7 @@ def _print_list(options: Options) -> None:
     Argument("NAME", "a shipped name, or a file", nargs="?"),
     Argument("--toml", "print the TOML file", not_with="--json"),
     common.JSON("print the JSON file of a page"),
-    common.PLOT("plot a page's sizes and dependencies: FILE.png, .svg or .pdf"),
+    common.PLOT("plot a page's sizes and dependencies, or a scheme's strip and priorities"),
     common.FigureOptions(),
     common.NO_TRUNCATE,
     checks=(_check_form,),
@@ -599,7 +627,7 @@ def _show(options: Options) -> None:
     """Show one page, scheme, client, server, network, profile, experiment, finding or metric.
 
     Examples:
-      h3sim show scheme dfifo
+      h3sim show scheme dfifo --plot dfifo.png
       h3sim show nghttp3
       h3sim show client firefox
       h3sim show server nghttp3
@@ -618,7 +646,10 @@ def _show(options: Options) -> None:
         print("\n\n".join(_PARTS[options.what](options.name, options.width)))
         return
     found: Any = getattr(catalog, f"load_{options.what}")(options.name)
-    output.save_plot(found, options)
+    if options.what == "scheme" and options.plot is not None:
+        _save_card(found, options)
+    elif options.plot is not None:
+        output.save_plot(found, options)
     text, width = catalog.text_of(options.what, options.name), options.width
     if options.toml or options.json:
         output.print_file(text)

@@ -79,12 +79,23 @@ def sampled_every(sample_ms: float) -> str:
 
 
 def metrics_of(load: Load, *, sample_ms: float | None = None) -> list[tuple[str, str]]:
-    """Return the metrics of a load as (name, value); *sample_ms* adds sampled ByteIndexes."""
+    """Return the metrics of a load as (name, value); *sample_ms* adds sampled ByteIndexes.
+
+    Head-of-line blocking is among them if any bytes were blocked.
+    """
     hol = load.hol
     blocked = [count_blocked(connection.trace) for connection in load.connections]
     n_within, n_across = (sum(counts) for counts in zip(*blocked, strict=True))
-    within = _hol(hol.stream_bytes, hol.stream_delay_ms, n_within)
-    across = _hol(hol.connection_bytes, hol.connection_delay_ms, n_across)
+    blocking = [("delivery batches", batches(hol.stack_histogram))]
+    if hol.stream_bytes or hol.connection_bytes:
+        within = _hol(hol.stream_bytes, hol.stream_delay_ms, n_within)
+        across = _hol(hol.connection_bytes, hol.connection_delay_ms, n_across)
+        blocking[:0] = [
+            ("HOL blocking within streams", within),
+            ("HOL blocking across streams", across),
+        ]
+    elif hol.stack_histogram.keys() <= {1}:
+        blocking = []  # each packet was delivered when it arrived
     return [
         ("ByteIndex, all", _index(load, "all")),
         ("ByteIndex, above the fold", _index(load, "atf")),
@@ -92,9 +103,7 @@ def metrics_of(load: Load, *, sample_ms: float | None = None) -> list[tuple[str,
         ("page load", _ms(load.page_load_ms)),
         *_milestones(load),
         ("downlink packets", _packets(load)),
-        ("HOL blocking within streams", within),
-        ("HOL blocking across streams", across),
-        ("delivery batches", batches(hol.stack_histogram)),
+        *blocking,
     ]
 
 

@@ -218,14 +218,15 @@ class WithMilestones:
         """Return the contributions to the time of the load event, largest first.
 
         *by* is "policy" (the dependency that let each step begin: "F", "O", "B", "R", or "start"),
-        "kind" (of resource; "page" for milestones) or "part" (network, bandwidth, computation,
-        blocking). The times add up to that of the load event, including handshakes and lookups.
+        "kind" (of resource; "page" for milestones), "resource" (its id; "page" as well) or "part"
+        (network, bandwidth, computation, blocking). The times add up to that of the load event,
+        including handshakes and lookups.
 
         Raises:
-            ValueError: if *by* is none of the three.
+            ValueError: if *by* is none of the four.
         """
-        if by not in ("policy", "kind", "part"):
-            raise ValueError(f"by must be policy, kind or part, is {by!r}")
+        if by not in ("policy", "kind", "resource", "part"):
+            raise ValueError(f"by must be policy, kind, resource or part, is {by!r}")
         times_by_group: defaultdict[str, list[int]] = defaultdict(list)
         for step in self._critical_steps(Work.LOAD):
             parts = {name: getattr(step, f"{name}_ns") for name in PARTS_OF_TIME}
@@ -234,8 +235,11 @@ class WithMilestones:
                     if part_ns:
                         times_by_group[name].append(part_ns)
                 continue
-            kind = self._kind(step.resource) or "page"
-            group = kind if by == "kind" else self._policy_by_activity.get(step.activity, "start")
+            if by == "policy":
+                group = self._policy_by_activity.get(step.activity, "start")
+            else:
+                name_of = self._kind if by == "kind" else self._id
+                group = name_of(step.resource) or "page"
             times_by_group[group].append(sum(parts.values()))
         # A path of length 0 has shares of 0, not 0 / 0.
         total_ns = sum(map(sum, times_by_group.values())) or 1

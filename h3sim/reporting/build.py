@@ -22,7 +22,7 @@ from h3sim.study import Comparison, Results, Sequential
 from h3sim.study.pairing import LOAD_COLUMNS
 from h3sim.study.statistics import NO_SEED_MATTERS
 from h3sim.values.errors import H3SimError, InputError
-from h3sim.values.table import Table
+from h3sim.values.table import Column, Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +59,7 @@ def report(
     >>> from h3sim.load import simulate
     >>> made = report([simulate("davies-meenan", scheme=name) for name in ("rr", "fifo")])
     >>> print(made.verdict[0].partition(",")[2].partition(";")[0])
-     all resources: fifo is fastest, with a ByteIndex of 2,630 ms, 1.41 times as fast as rr
+     above the fold: fifo is fastest, with a ByteIndex of 2,709 ms, 1.26 times as fast as rr
     """
     values = _reported_values(of)
     groups: dict[str, list[Load]] = {}
@@ -143,8 +143,9 @@ def _default_title(names: Sequence[str], loads: Sequence[Load]) -> str:
     schemes = dict.fromkeys(load.scheme.name for load in loads)
     if not schemes:
         return description
-    of_schemes = next(iter(schemes)) if len(schemes) == 1 else f"{len(schemes)} schemes"
-    return f"{description} with {of_schemes}"
+    if len(schemes) == 1:
+        return f"how does {description} load with {next(iter(schemes))}?"
+    return f"which of {len(schemes)} schemes loads {description} fastest?"
 
 
 def _settings_of_loads(loads: Sequence[Load]) -> list[tuple[str, Any]]:
@@ -199,8 +200,8 @@ def _describe_recommendation(advice: Recommendation, baseline: str | None) -> It
     found = _section_of_search(advice.found)
     compared = advice.comparison
     loads = compared.loads
-    # How well a replay matches the recording, and the verdict of the search.
-    verdict = [*([] if advice.fidelity is None else advice.fidelity.lines()), advice.sentence]
+    # The verdict of the search, and how well a replay matches the recording.
+    verdict = [advice.sentence, *([] if advice.fidelity is None else advice.fidelity.lines())]
     words = [*found.words, *compared.notes.get(advice.page.name, ())]
     if advice.imported is not None:
         words += [f"Of the recording: {text}" for text in advice.imported.warnings]
@@ -234,13 +235,13 @@ def _section_of_search(found: SearchResult) -> Section:
             (
                 row.changed,
                 row.best_there,
-                # None, for an unknown share, stays None.
-                *(share and 100 * share for share in (row.loss, row.low, row.high)),
+                *(None if loss is None else 1 + loss for loss in (row.loss, row.low, row.high)),
             )
             for row in conditions
         ]
-        heads = ("changed", "best there", "loss, %", "low, %", "high, %")
-        title = f"Sensitivity of {found.best}: distance from the best under other conditions"
+        ratios_of = map(Column.ratio, ("ratio to the best", "low", "high"))
+        heads: tuple[str | Column, ...] = ("changed", "best there", *ratios_of)
+        title = f"Sensitivity of {found.best}: its ratio to the best under other conditions"
         tables.append(Table(heads, sensitivity, title=title))
     return Section(
         title=f"The best scheme for {', '.join(found.page_digests)}",
@@ -331,10 +332,7 @@ def describe_study(results: Results, baseline: str | None) -> ReportParts:
         raise InputError.at("study", message)
     base = _baseline_scheme(results, baseline)
     failed = len(results.errors)
-    verdict = [
-        f"{len(results):,} loads over {', '.join(results.axes) or 'no parameter'}"
-        + (f"; {failed:,} failed and are left out." if failed else ".")
-    ]
+    verdict: list[str] = []
     pictures: list[Picture] = []
     tables: list[Table[Any]] = []
     for value, what in _COMPARED_METRICS:
@@ -351,6 +349,10 @@ def describe_study(results: Results, baseline: str | None) -> ReportParts:
         by += [name for name in results.axes if name not in (*by, "page", "seed")]
         title = f"{what}, ms, over pages and seeds"
         tables.append(_summary_table(results, value, by, title))
+    verdict.append(
+        f"{len(results):,} loads over {', '.join(results.axes) or 'no parameter'}"
+        + (f"; {failed:,} failed and are left out." if failed else ".")
+    )
     part = Section(title="The study", pictures=pictures, tables=tables)
     return ReportParts("a study", verdict, part, _settings_of_study(results))
 

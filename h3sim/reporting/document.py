@@ -89,6 +89,7 @@ h3 { font-size: 1.05rem; overflow-wrap: anywhere; }
 a { color: #0b4f8c; }
 .skip { position: absolute; left: -999rem; }
 .skip:focus { position: static; }
+.verdict > p:first-of-type { font-size: 1.15rem; font-weight: 600; }
 .verdict { border-left: 0.4rem solid #0b4f8c; padding: 0.1rem 1rem; background: #f2f6fa; }
 figure { margin: 1.5rem 0; }
 figcaption { font-weight: 600; overflow-wrap: anywhere; }
@@ -102,7 +103,8 @@ thead th[style] { white-space: normal; }
 thead th { border-bottom: 2px solid #767676; vertical-align: bottom; }
 code { font-family: ui-monospace, "DejaVu Sans Mono", monospace; overflow-wrap: anywhere; }
 pre { white-space: pre-wrap; background: #f4f4f4; padding: 0.5rem; }
-@media print { .skip, nav { display: none; } .scroll { overflow: visible; }
+@media print { .skip, nav { display: none; } h2, h3, figcaption, caption { break-after: avoid; }
+  figure { break-inside: avoid; } .scroll { overflow: visible; }
   .scroll svg { min-width: 0 !important; } }
 """
 _WIDTH_REM = 76
@@ -124,6 +126,10 @@ def report_html(report: Report) -> str:
 
 def body_of(report: Report, *, has_timelines: bool = False) -> str:
     """Return the body of the file; without timelines, as notebooks do not run their script."""
+    # The first screen has the answer, what could change it, and one figure; evidence follows.
+    caveats = list(dict.fromkeys(text for part in report.parts for text in part.words))
+    lead = next((part.pictures[0] for part in report.parts if part.pictures), None)
+    leading = "" if lead is None else _picture_html("lead", lead)
     numbered = list(enumerate(report.parts, start=1))
     links = [("verdict", "Verdict"), *((f"part-{n}", part.title) for n, part in numbered)]
     contents = "".join(
@@ -133,16 +139,24 @@ def body_of(report: Report, *, has_timelines: bool = False) -> str:
     command = f"<pre><code>{html.escape(report.command)}</code></pre>" if report.command else ""
     return (
         f"<header><h1>{html.escape(report.title)}</h1></header>\n"
-        f'<nav aria-label="Contents"><ul>{contents}</ul></nav>\n<main>\n'
-        f'<section id="verdict" class="verdict" aria-labelledby="verdict-title" tabindex="-1">'
-        f'<h2 id="verdict-title">Verdict</h2>{paragraphs(report.verdict)}</section>\n'
-        + "".join(_section_html(number, part, has_timelines) for number, part in numbered)
+        f'<main>\n<section id="verdict" class="verdict" aria-labelledby="verdict-title"'
+        f' tabindex="-1"><h2 id="verdict-title">Verdict</h2>{paragraphs(report.verdict)}'
+        f"{_caveats_html(caveats)}{leading}</section>\n"
+        f'<nav aria-label="Contents"><ul>{contents}</ul></nav>\n'
+        + "".join(_section_html(number, part, lead, has_timelines) for number, part in numbered)
         + '<section id="made" aria-labelledby="made-title"><h2 id="made-title">Configuration</h2>'
         + f"{command}{_table_html(report.made)}</section>\n</main>\n"
     )
 
 
-def _section_html(number: int, part: Section, has_timeline: bool) -> str:
+def _caveats_html(caveats: Sequence[str]) -> str:
+    if not caveats:
+        return ""
+    items = "".join(f"<li>{html.escape(text)}</li>" for text in caveats)
+    return f"<h3>What could change it</h3><ul>{items}</ul>\n"
+
+
+def _section_html(number: int, part: Section, lead: Picture | None, has_timeline: bool) -> str:
     name = f"part-{number}"
     interactive = ""
     if has_timeline and part.timeline is not None:
@@ -150,10 +164,11 @@ def _section_html(number: int, part: Section, has_timeline: bool) -> str:
     pictures = "".join(
         _picture_html(f"{name}-figure-{n}", picture)
         for n, picture in enumerate(part.pictures, start=1)
+        if picture is not lead
     )
     return (
         f'<section id="{name}" aria-labelledby="{name}-title">'
-        f'<h2 id="{name}-title">{html.escape(part.title)}</h2>{paragraphs(part.words)}\n'
+        f'<h2 id="{name}-title">{html.escape(part.title)}</h2>\n'
         f"{interactive}{pictures}{''.join(map(_table_html, part.tables))}</section>\n"
     )
 
@@ -212,7 +227,10 @@ class Picture:
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """A section of a report: text first, then the timeline, pictures and tables."""
+    """A section of a report: timeline, pictures and tables.
+
+    Its *words*, which could change the verdict, follow the verdict.
+    """
 
     title: str
     words: Sequence[str] = ()

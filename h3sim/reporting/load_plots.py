@@ -34,7 +34,7 @@ from h3sim.reporting.output import (
     save_figure,
     set_alt_text,
 )
-from h3sim.reporting.paper import paper_in
+from h3sim.reporting.paper import is_narrow, paper_in
 from h3sim.reporting.qlog_plots import CURVE_HEIGHT_IN, byte_ranges_height_in
 from h3sim.reporting.style import SMALL
 from h3sim.schema import format_value
@@ -265,8 +265,9 @@ class LoadDetails:
     def dependencies(self, ax: Axes | None = None, **style: Unpack[FigureStyle]) -> Axes:
         """Draw the dependency graph, with the chain for which the end of the load waited.
 
-        Of the first load: a box per resource, to the right of its parent; three or more leaves of a
-        kind share a box. Returns *ax*, or the axes of a new figure.
+        Of the first load: a box per resource, to the right of its parent; on pages of more than 100
+        resources, three or more leaves of a kind share one. Returns *ax*, or the axes of a new
+        figure.
         """
         load = self.loads[0]
         chain = trees.chain_of(load)
@@ -352,11 +353,32 @@ class LoadDetails:
         return Palette(self._page)
 
 
+def _conclusion(loads: Sequence[Load]) -> list[str]:
+    """Return a sentence that names the load with the least ByteIndex; none for a single load."""
+    which = time_series.shown_set(loads[0], "atf")
+    known = {
+        name: index_ms
+        for name, load in zip(lane_labels(loads), loads, strict=True)
+        if (index_ms := load.byte_index_or_none(which)) is not None
+    }
+    if len(known) < 2:
+        return []
+    least, most = (choose(known, key=lambda name: known[name]) for choose in (min, max))
+    if not known[most] or known[least] == known[most]:
+        return []
+    percent = 100 * (1 - known[least] / known[most])
+    of = "above the fold" if which == "atf" else "of all resources"
+    return [
+        f"{least} has the least ByteIndex {of}: {known[least]:,.0f} ms,"
+        f" {percent:.0f} % less than {most}"
+    ]
+
+
 _LANE_HEIGHT_IN = 0.37
 """Height of a lane without stacks."""
 _LINE_HEIGHT_IN = 0.14
 """Height of a line of a lane's label."""
-_MIN_CURVE_HEIGHT_IN = 2.5
+_MIN_CURVE_HEIGHT_IN, _NARROW_CURVE_HEIGHT_IN = 2.5, 1.4
 _LABEL_HEIGHT_IN = 0.6
 _FRAME_HEIGHT_IN = 1.1
 """Height of the title above and the explanation below a figure with one picture."""
@@ -440,11 +462,12 @@ class LoadPlots(LoadDetails, SavedPlots):
     ) -> Axes:
         """Draw the share of bytes in complete resources over time (Marx 2019, Fig. 11).
 
-        A line per load, from its first request on, over ms since navigation start. *which* is
+        A line per load, from its first request on, over ms since navigation start; of more than
+        five loads, those at even ranks, the best and the worst among them, have a line. *which* is
         "all" or "atf" (above the fold); if the resources above the fold have no bytes, all are
-        drawn, with a note in the title. The area above a line is the ByteIndex, which the legend
-        has, or the title for a single load; with *sample_ms* it is the one sampled at that
-        interval. Returns *ax*, or the axes of a new figure.
+        drawn, with a note in the title. The area above a line is the ByteIndex, which is at its
+        end, in a legend sorted by it, or in the title of a single load; with *sample_ms* it is the
+        one sampled at that interval. Returns *ax*, or the axes of a new figure.
 
         Raises:
             InputError: if *which* is something else.
@@ -501,7 +524,7 @@ class LoadPlots(LoadDetails, SavedPlots):
         waterfall_in = _ROW_HEIGHT_IN * waterfalls.n_lines(self.loads[0], self._palette)
         figure, (first, curve, *below) = self._new_figure(
             [self._curve_height_in, *([waterfall_in] if has_waterfall else ())],
-            title=title(self.loads),
+            title="\n".join([*_conclusion(self.loads), title(self.loads)]),
         )
         self.multiplexing(first, until_ms=until_ms)
         self.byte_index(curve)
@@ -509,6 +532,22 @@ class LoadPlots(LoadDetails, SavedPlots):
             self.waterfall(ax, until_ms=until_ms)
         for ax in (curve, *below):
             ax.set_xlim(first.get_xlim())
+        return figure
+
+    def scheme_card(self, **style: Unpack[FigureStyle]) -> ShownFigure:
+        """Return a new figure of the first load's scheme: what it is, its strip, and its tree.
+
+        The tree, or the groups in the order in which they are served, is that of `priority_tree`.
+        """
+        load = self.loads[0]
+        words = [f"{load.scheme.name}: {load.scheme.title}"]
+        if load.scheme.knows:
+            words.append(f"It uses what no browser knows: {', '.join(load.scheme.knows)}")
+        boxes = trees.boxes_of(load.page, trees.elements_of(load, trees.busiest_ns(load)))
+        tree_in = trees.height_in(trees.positions_of([box.parent for box in boxes]))
+        figure, (strip, tree) = self._new_figure([tree_in], title=plain("\n".join(words)))
+        self.multiplexing(strip)
+        self.priority_tree(tree)
         return figure
 
     def alt_text(self, name: str = "figure") -> str:
@@ -578,7 +617,8 @@ class LoadPlots(LoadDetails, SavedPlots):
     def _curve_height_in(self) -> float:
         names = map(folded, lane_labels(self.loads))
         lines = sum(name.count("\n") + 1 for name in names)
-        return max(_MIN_CURVE_HEIGHT_IN, _ROW_HEIGHT_IN * (lines + 2))
+        least_in = _NARROW_CURVE_HEIGHT_IN if is_narrow() else _MIN_CURVE_HEIGHT_IN
+        return max(least_in, _ROW_HEIGHT_IN * (lines + 2) * (paper_in() is None))
 
     def _new_figure(
         self, other_heights_in: list[float], *, title: str = "", palette: Palette | None = None

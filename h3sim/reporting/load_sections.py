@@ -236,11 +236,15 @@ def _verdict(named_loads: Sequence[NamedLoad], baseline: NamedLoad) -> list[str]
     judged = fidelity(first.page, first.spec.browser)
     fits = [] if judged is None else judged.lines()
     if len(named_loads) == 1:
-        return fits + _verdict_of_load(first)
+        return [*_verdict_of_load(first), *fits]
     if judged is not None and not judged.grade.supports_verdict:
         return fits
-    sentences = fits + [
-        _verdict_of_set(named_loads, baseline, which, what) for which, what in _RESOURCE_SETS
+    sentences = [
+        _verdict_of_set(named_loads, baseline, which, what)
+        # What is visible first, if that is known.
+        for which, what in (
+            reversed(_RESOURCE_SETS) if shown_set(first, "atf") == "atf" else _RESOURCE_SETS
+        )
     ]
     if any(named.load.network.is_random for named in named_loads):
         worth = (
@@ -249,7 +253,7 @@ def _verdict(named_loads: Sequence[NamedLoad], baseline: NamedLoad) -> list[str]
         )
     else:
         worth = "One load each: there is no interval, and other pages and networks may differ."
-    return [*sentences, worth]
+    return [*sentences, worth, *fits]
 
 
 def _section(named_loads: Sequence[NamedLoad], baseline: NamedLoad) -> Section:
@@ -260,6 +264,11 @@ def _section(named_loads: Sequence[NamedLoad], baseline: NamedLoad) -> Section:
         f"{named.load.scheme.name}: {named.load.scheme.caveat}"
         for named in named_loads
         if named.load.scheme.caveat
+    ]
+    notes += [
+        f"{scheme.name}: uses information that browsers do not have ({', '.join(scheme.knows)})"
+        for scheme in (named.load.scheme for named in named_loads)
+        if scheme.knows
     ]
     return Section(
         title=f"{page.name}: {page.title}",

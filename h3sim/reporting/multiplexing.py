@@ -13,7 +13,7 @@ from matplotlib.transforms import blended_transform_factory
 
 from h3sim.reporting.labels import within
 from h3sim.reporting.lane_layout import joined, stack_share, tallest
-from h3sim.reporting.paper import paper_in
+from h3sim.reporting.paper import is_narrow, paper_in
 from h3sim.reporting.style import SIDE_LEGEND, SMALL, finish_axes, text_size
 
 if TYPE_CHECKING:
@@ -27,15 +27,19 @@ if TYPE_CHECKING:
 
 _LEGEND_LINE_IN = 0.165
 _FIGURE_WIDTH_IN, _LEGEND_COLUMN_IN = 12.0, 3.0
+_NARROW_COLUMN_IN, _MAX_NARROW_CHARS = 1.66, 20
+"""Width of a legend's column in a column of a paper, if its labels are this short."""
 
 
-def _n_columns() -> int:
-    return int((paper_in() or _FIGURE_WIDTH_IN) / _LEGEND_COLUMN_IN)
+def _n_columns(palette: Palette) -> int:
+    longest = max(len(entry.label) for entry in palette.legend())
+    column_in = _NARROW_COLUMN_IN if longest <= _MAX_NARROW_CHARS else _LEGEND_COLUMN_IN
+    return int((paper_in() or _FIGURE_WIDTH_IN) / (column_in if is_narrow() else _LEGEND_COLUMN_IN))
 
 
 def height_in(palette: Palette, *, columns: int | None = None) -> float:
     """Return the height in inches of a legend, by default in as many columns as fit."""
-    lines = math.ceil(len(palette.legend()) / (columns or _n_columns()))
+    lines = math.ceil(len(palette.legend()) / (columns or _n_columns(palette)))
     return _LEGEND_LINE_IN * (lines + 0.5)
 
 
@@ -63,7 +67,7 @@ def below(ax: Axes, palette: Palette, *more: Palette) -> None:
         handles,
         names,
         loc="center",
-        ncols=min(_n_columns(), len(handles)),
+        ncols=min(_n_columns(palette), len(handles)),
         bbox_to_anchor=(0.5, 0.5),
         bbox_transform=blended_transform_factory(ax.figure.transFigure, ax.transAxes),
         **_LEGEND_LOOK,
@@ -162,6 +166,7 @@ def draw(
             _number_runs(ax, lane, bottom, highest, points_per_ms)
     ax.set_yticks([bottom + _LANE_SHARE / 2 for bottom in bottoms], labels)
     guide = PACKET_GUIDE if has_single else MERGED_GUIDE
+    guide += f" (at most {highest:,})" * (highest > 1)
     if any(lane.above_the_fold_ms is not None for lane in lanes):
         guide += _FOLD_GUIDE
     marks = [_LOST_GUIDE] * any(lane.lost_ms for lane in lanes)
@@ -169,7 +174,9 @@ def draw(
     marks += [_RESENT_GUIDE] * (len(lanes) == 1 and bool(marks))
     if marks:
         guide += f"\n{'; '.join(marks)}"
-    finish_axes(ax, x=within(ax, f"{window.label()}\n{guide}"), has_rows=True)
+    # In papers the caption explains it.
+    words = window.label() if paper_in() is not None else f"{window.label()}\n{guide}"
+    finish_axes(ax, x=within(ax, words), has_rows=True)
 
 
 def _corners(box: Box, bottom: float, highest: int) -> list[tuple[float, float]]:

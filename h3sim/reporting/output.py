@@ -151,7 +151,7 @@ def plot_function(draw: DrawT) -> DrawT:
     """
     signature = inspect.signature(draw)
     names = [*signature.parameters]
-    known = tuple(dict.fromkeys([*(name for name in names if name != "self"), "style", "width"]))
+    known = tuple(dict.fromkeys([*(name for name in names if name != "self"), *_STYLE_NAMES]))
     if "style" not in names or signature.return_annotation == "None":
         return draw
 
@@ -166,14 +166,29 @@ def plot_function(draw: DrawT) -> DrawT:
             message = f"must be {how}, is {format_value(ax)}"
             raise InputError.at("ax", message)
         figure_style = {name: options.pop(name) for name in ("style", "width") if name in options}
+        has_legend = options.pop("legend", True)
         with paper(check_figure_style(**figure_style) if figure_style else paper_in()), in_style():
             drawn = draw(*given, **options)
+            if not has_legend and isinstance(drawn, Axes | Figure):
+                _remove_legends(drawn)
             # A part of a larger figure is finished when the whole figure is.
             if figure_style and paper_in() is not None and isinstance(drawn, Axes | Figure):
                 _finish_for_paper(drawn, is_own=ax is None)
         return drawn
 
     return cast("DrawT", drawing)
+
+
+_STYLE_NAMES = ("style", "width", "legend")
+"""The options of `FigureStyle`."""
+
+
+def _remove_legends(drawn: Axes | Figure) -> None:
+    figure_legends = drawn.legends if isinstance(drawn, Figure) else []
+    axes = drawn.axes if isinstance(drawn, Figure) else [drawn]
+    for legend in [*figure_legends, *(ax.get_legend() for ax in axes)]:
+        if legend is not None:
+            legend.remove()
 
 
 _MAX_LABEL_IN = 0.4
@@ -191,7 +206,7 @@ def _finish_for_paper(drawn: Axes | Figure, *, is_own: bool) -> None:
     for ax in axes:
         # Only titles on the left repeat the caption; those in the middle name the quantity.
         ax.set_title("", loc="left")
-        ax.set_xlabel(ax.get_xlabel().partition("\n")[0].partition(";")[0])
+        ax.set_xlabel(" ".join(ax.get_xlabel().split("\n")).partition(";")[0])
         for text in ax.findobj(Text):
             text.set(fontsize=SMALL)
         ax.tick_params(labelsize=SMALL)

@@ -57,7 +57,8 @@ class PagePlots(SavedPlots):
     def dependencies(self, ax: Axes | None = None, **style: Unpack[FigureStyle]) -> Axes:
         """Draw the dependency graph: a box per resource, to the right of its parent.
 
-        Three or more leaves of a kind share a box. Returns *ax*, or the axes of a new figure.
+        On pages of more than 100 resources, three or more leaves of a kind share one. Returns *ax*,
+        or the axes of a new figure.
         """
         nodes = trees.nodes_of(self.page)
         ax = ax or new_axes(trees.height_in(nodes))

@@ -139,6 +139,7 @@ _REFERENCE_LINE: dict[str, Any] = {"color": "0.6", "linewidth": 0.8, "zorder": 0
 _SIGNIFICANT_WIDTH = 2.2
 """Line width of intervals that differ significantly from the baseline."""
 _STEP_WIDTH = 0.8
+_DIGIT_WIDTH_IN = 0.075
 _PERCENT = 100
 _FIGURE_SIZE_IN = (7.0, 4.0)
 _MAX_PAPER_RATIO = 0.75
@@ -258,7 +259,7 @@ class StudyPlots:
 
         Loads are paired by page, setting and seed: a scheme's point is the mean over pages (over
         seeds, if there is one page) of the differences to *baseline* under the same conditions.
-        With `baseline=None` it is the mean of *value* itself, in a band of one standard deviation.
+        With `baseline=None` it is the mean of *value* itself, in a band that is its 95 % interval.
         Axes other than page, scheme and seed are averaged over only if *pool* names them. A numeric
         column is a numeric axis; other values are side by side, in the order of the rows.
 
@@ -271,8 +272,8 @@ class StudyPlots:
         self._check_column(over, value)
         check_pooled(self._results, over=over, pool=("scheme", *pool))
         if baseline is None:
-            points = self._means_over(over, value)
-            what = f"mean {quantity(value)}, band: one standard deviation"
+            points = _means_over(self._results, over, value)
+            what = f"mean {quantity(value)}, band: 95 % interval"
         else:
             points = self._differences_over(over, value, baseline)
             what = f"{quantity(value)}: difference to {baseline}, 95 % interval"
@@ -295,15 +296,6 @@ class StudyPlots:
         }
         set_alt_text(ax, f"A line per scheme over {over}, {what}: {ends_of(lines)}")
         return ax
-
-    def _means_over(self, over: str, value: str) -> _Points:
-        points: _Points = {}
-        for row in self._results.summary(value, by=["scheme", over]):
-            if row["n"]:
-                mean, sd = row["mean"], row["sd"] or 0
-                found = Interval(mean, mean - sd, mean + sd)
-                points.setdefault(row["scheme"], []).append((row[over], found))
-        return points
 
     def _differences_over(self, over: str, value: str, baseline: str) -> _Points:
         points: _Points = {}
@@ -348,17 +340,17 @@ class StudyPlots:
         known = sorted((mean, *map(str, at)) for at, mean in means.items() if mean is not None)
         ends = (known[0], known[-1]) if known else ()
         middle = sum(mean for mean, *_ in ends) / 2
-        for index, row in enumerate(grid):
-            for at, mean in enumerate(row):
-                if mean is not None:
-                    # By <=, since equal values are all drawn in the darkest colour.
-                    color = "white" if mean <= middle else "black"
-                    ax.text(at, index, f"{mean:,.0f}", ha="center", va="center", color=color)
+        longest = max((len(f"{mean:,.0f}") for mean, *_ in known), default=0)
+        # Upright where they would overlap.
+        cell_in = ax.get_window_extent().width / root_figure(ax).dpi / max(1, len(columns))
+        turn = 90 if (longest + 1) * _DIGIT_WIDTH_IN > cell_in else 0
+        _write_means(ax, grid, middle, turn)
         _name_columns(ax, [value_label(name) for name in columns])
         ax.set_yticks(range(len(lines)), [value_label(name) for name in lines])
         _label_axes(ax, quantity(x), quantity(y))
         # In the middle, as papers drop titles on the left, and no axis has the quantity.
-        ax.set_title(f"mean {quantity(value)}", fontsize=SMALL + 1)
+        box_in = ax.get_window_extent().width / root_figure(ax).dpi
+        ax.set_title(wrapped(f"mean {quantity(value)}", 0.8 * box_in), fontsize=SMALL + 1)
         extremes = listed(
             f"the {name} is {mean:,.0f} at {column} and {row}"
             for name, (mean, column, row) in zip(("least", "largest"), ends, strict=False)
@@ -551,6 +543,34 @@ class StudyPlots:
             raise InputError(problems)
 
 
+def _write_means(
+    ax: Axes, grid: Sequence[Sequence[float | None]], middle: float, turn: float
+) -> None:
+    """Write the numbers of a map in its cells, in white up to *middle*."""
+    for index, row in enumerate(grid):
+        for at, mean in enumerate(row):
+            if mean is not None:
+                # By <=, since equal values are all drawn in the darkest colour.
+                color = "white" if mean <= middle else "black"
+                look: dict[str, Any] = {"ha": "center", "va": "center", "rotation": turn}
+                ax.text(at, index, f"{mean:,.0f}", color=color, **look)
+
+
+def _means_over(results: Results, over: str, value: str) -> _Points:
+    """Return each scheme's means of *value* at the levels of *over*, with 95 % intervals."""
+    points: _Points = {}
+    # Loads of a page are no independent draws: means of pages are, or seeds of a single page.
+    cluster = "page" if len(set(results.column("page"))) > 1 else "seed"
+    known: dict[tuple[str, Any], list[float]] = {}
+    for row in results.summary(value, by=["scheme", over, cluster]):
+        if row["n"]:
+            known.setdefault((row["scheme"], row[over]), []).append(row["mean"])
+    for (scheme, level), means in known.items():
+        found = Interval(math.fsum(means) / len(means), *mean_interval(means))
+        points.setdefault(scheme, []).append((level, found))
+    return points
+
+
 def _draw_ranks(ax: Axes, ranks: Mapping[str, float], groups: Sequence[Sequence[str]]) -> None:
     """Draw mean ranks on a ruler, with a bar for each group without significant differences.
 
@@ -648,7 +668,8 @@ def _draw_over(
             xs, [found.value for _, found in measured], label=plain(scheme), markersize=4, **look
         )
         if has_bands and is_numeric:
-            _, lows, highs = zip(*(found for _, found in measured), strict=True)
+            ends = [found.ends or (found.value, found.value) for _, found in measured]
+            lows, highs = zip(*ends, strict=True)
             ax.fill_between(xs, lows, highs, color=look["color"], alpha=0.12, linewidth=0)
             continue
         for x, (_, found) in zip(xs, measured, strict=True):

@@ -125,11 +125,12 @@ class FigureStyle(TypedDict, total=False):
 
     With *style* "paper" the figure is as wide as a column or a page of a paper, has type of 8
     points, no title (the caption has it), and its legend above the data. Without *width* it is
-    "page".
+    "page". Without *legend* there is none, for axes beside others that have it.
     """
 
     style: Literal["screen", "paper"]
     width: Literal["column", "page"] | None
+    legend: bool
 
 
 def check_figure_style(style: str = "screen", width: str | None = None) -> float | None:

@@ -509,6 +509,11 @@ def shown_set(load: Load, which: Which) -> Which:
     return which
 
 
+_POINTS_PER_INCH = 72
+_MAX_LINES = 5
+"""Lines of a ByteIndex figure: of more loads, those at even ranks have one."""
+
+
 def draw_progress(
     ax: Axes,
     loads: Sequence[Load],
@@ -517,7 +522,7 @@ def draw_progress(
     *,
     sample_ms: float | None = None,
 ) -> str:
-    """Draw a line per load over the resources of *which*, named with their ByteIndexes.
+    """Draw lines over the resources of *which*, named with their ByteIndexes, the least first.
 
     Returns the alternative text.
     """
@@ -527,16 +532,21 @@ def draw_progress(
     blocked = [_blocked_bytes(load) for load in loads]
     sampled = "" if sample_ms is None else f"sampled every {sample_ms:g} ms"
     stated = []
-    for number, (load, label, index_ms) in enumerate(zip(loads, labels, indexes, strict=True)):
+    names: dict[int, str] = {}
+    for number, (label, index_ms) in enumerate(zip(labels, indexes, strict=True)):
         if index_ms is not None:
             index = f"{index_ms:,.{decimals}f} ms"
             stated.append(f"{label} has a ByteIndex of {index}{sampled and f' ({sampled})'}")
-            name = f"{folded(label)}: BI {index}"
+            names[number] = f"{folded(label)}: {index}"
             if len(loads) > 1 and any(blocked):
                 held = f"{blocked[number] / 1000:,.0f} kB"
                 stated[-1] += f" and blocks {held}"
-                name = f"{folded(label)}: {index}, {held}"
-            _draw_line(ax, number, len(loads), curve(load, shown), name)
+                names[number] += f", {held}"
+    ranked = sorted(names, key=lambda number: (indexes[number], number))
+    n_drawn = min(len(ranked), _MAX_LINES)
+    drawn = {ranked[at * (len(ranked) - 1) // max(1, n_drawn - 1)] for at in range(n_drawn)}
+    for at, number in enumerate(sorted(drawn)):
+        _draw_line(ax, at, n_drawn, curve(loads[number], shown), names[number])
     title = "ByteIndex of " + (
         "the resources above the fold" if shown == "atf" else "all resources"
     )
@@ -546,20 +556,71 @@ def draw_progress(
     if len(loads) == 1 and lines:
         # A legend would cover the only line, or take its room beside it.
         title += f": {indexes[0]:,.0f} ms{sampled and f', {sampled}'}"
-    if len(lines) > 1:
-        name = f"BI: ByteIndex{sampled and f',{chr(10)}{sampled}'}"
+    pad = 6.0
+    if 1 < len(lines) == len(ranked) and not any("\n" in name for name in names.values()):
+        pad += _label_ends(ax, lines)
+        title += " (at the ends of the lines" + ", and bytes held back" * any(blocked) + ")"
+    elif len(lines) > 1:
+        name = f"ByteIndex{sampled and f',{chr(10)}{sampled}'}"
         if any(blocked):
             name = f"ByteIndex{sampled and f', {sampled}'},\nbytes held back (HOL)"
+        if len(ranked) > len(lines):
+            name += f"\n({len(lines)} of {len(ranked)} are drawn)"
         look = {"title": name, "title_fontsize": SMALL, "alignment": "left", "handlelength": 4}
-        ax.legend(handles=lines, **SIDE_LEGEND | look)
+        by_name = {each.get_label(): each for each in lines}
+        # Loads without a line are listed, too, in their rank.
+        unseen = Line2D([], [], linestyle="none")
+        handles = [by_name.get(names[number], unseen) for number in ranked]
+        ax.legend(handles, [names[number] for number in ranked], **SIDE_LEGEND | look)
     elif not lines:
         ax.text(0.5, 0.5, "no resource has a byte", ha="center", transform=ax.transAxes)
     y = "share of bytes in\ncomplete resources"
     finish_axes(ax, title=title, x="time since navigation start in ms", y=y, grid="both")
+    ax.set_title(title, fontsize=SMALL + 1, loc="left", pad=pad)
     ax.set_xlim(left=0)
     ax.set_ylim(0, 1.03)
     description = ", ".join(stated) or "none has a byte to weigh"
     return f"A line per load rises from 0 to 1: {description}."
+
+
+# Wide, as a legend beside other axes will make these narrower.
+_CHAR_WIDTH_PT, _LABEL_HEIGHT_PT = 0.85 * SMALL, 1.35 * SMALL
+
+
+def _label_ends(ax: Axes, lines: Sequence[Line2D]) -> float:
+    """Write each line's name above its end, in rows where they would overlap; return their height.
+
+    All lines end at 1.
+    """
+    ends = [float(np.max(each.get_xdata())) for each in lines]
+    width_pt = float(ax.get_window_extent().width) / ax.figure.dpi * _POINTS_PER_INCH
+    ms_per_pt = max(ends) / width_pt or 1.0
+    rows: list[list[tuple[float, float]]] = []
+    for end_ms, each in sorted(zip(ends, lines, strict=True), key=lambda item: -item[0]):
+        name = str(each.get_label())
+        width_ms = len(name) * _CHAR_WIDTH_PT * ms_per_pt
+        is_right = end_ms > width_ms
+        span = (end_ms - width_ms, end_ms) if is_right else (end_ms, end_ms + width_ms)
+        row = next(
+            (
+                number
+                for number, taken in enumerate(rows)
+                if all(span[1] < low or high < span[0] for low, high in taken)
+            ),
+            len(rows),
+        )
+        rows += [[]] * (row == len(rows))
+        rows[row] = [*rows[row], span]
+        ax.annotate(
+            name,
+            (end_ms, 1.0),
+            (4 if is_right else -4, 6 + row * _LABEL_HEIGHT_PT),
+            textcoords="offset points",
+            ha="right" if is_right else "left",
+            color=each.get_color(),
+            fontsize=SMALL,
+        )
+    return len(rows) * _LABEL_HEIGHT_PT
 
 
 def _blocked_bytes(load: Load) -> int:

@@ -47,8 +47,8 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
     return index < 0 ? 0 : curve.y[index];
   }
 
-  // Rows of the waterfall as lists of resources: one each, or a group per kind, of which open ones
-  // are followed by theirs. Only what happens within the view has a row: zooming makes them higher.
+  // Rows of the waterfall as lists of resources: one each, or what mattered and a group per kind of
+  // the rest, of which open ones are followed by theirs. Only what happens within the view has a row: zooming makes them higher.
   function shownRows() {
     return shown ??= listRows();
   }
@@ -58,6 +58,7 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
     const one = (index) => ({ group: null, members: [index] });
     const rows = [];
     if (folding.checked) {
+      rows.push(...load.matters.filter(isShown).map(one));
       for (const [group, members] of load.groups) {
         rows.push({ group, members });
         if (open.has(group)) rows.push(...members.filter(isShown).map(one));
@@ -456,7 +457,9 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
   function choose(chosen) {
     load = loads[chosen];
     load.groups = new Map();
+    const mattering = new Set(load.matters);
     load.resources.forEach((row, index) => {
+      if (mattering.has(index)) return;
       if (!load.groups.has(row.kind)) load.groups.set(row.kind, []);
       load.groups.get(row.kind).push(index);
     });
@@ -491,7 +494,7 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
     width = stage.clientWidth;
     left = width < 640 ? 100 : 220;
     const sizes = [...load.groups].map(([group, { length }]) => (open.has(group) ? 1 + length : 1));
-    const rows = folding.checked ? sizes.reduce((sum, each) => sum + each, 0) : load.resources.length;
+    const rows = folding.checked ? sizes.reduce((sum, each) => sum + each, load.matters.length) : load.resources.length;
     // As many as are not folded at first are high enough for their labels.
     waterfall = clamp(rows * 18, 60, Math.max(420, Math.min(rows, MANY_ROWS) * 12));
     redraw(true);
@@ -518,7 +521,9 @@ for (const figure of document.querySelectorAll("figure.timeline")) {
     "-": () => zoom(2),
     Home: () => look(0, load.end),
     Escape: () => pin(null),
-    Enter: () => { if (folding.checked && pinned !== null) toggle(load.resources[pinned].kind); },
+    Enter: () => {
+      if (folding.checked && pinned !== null && !load.matters.includes(pinned)) toggle(load.resources[pinned].kind);
+    },
   };
   stage.addEventListener("keydown", (event) => {
     if (!Object.hasOwn(KEYS, event.key) || event.ctrlKey || event.metaKey || event.altKey) return;

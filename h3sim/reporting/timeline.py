@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _MAX_PACKETS = 150_000
 """Most packets of all loads of a timeline: more would make files of more than 5 MB."""
+_MAX_MATTERING, _N_LATEST = 20, 3
+"""Rows of large pages that are not folded by kind: the largest that matter, and the latest."""
 _MS_DECIMALS = 2
 """Decimals of times in the file, which would grow with more."""
 _WIRE_BINS = 4000
@@ -149,6 +151,7 @@ def _script_data(name: str, load: Load) -> dict[str, Any]:
             # An empty response has no packet with bytes.
             for arrived in (arrivals.get(row.stream_id, ClientArrivals(row.first_byte_ms, ())),)
         ],
+        "matters": _mattering_rows(load),
         "packets": {
             "row": [row_of[box.resource] for box in boxes],
             "start": _rounded([box.start_ms for box in boxes]),
@@ -166,6 +169,18 @@ def _script_data(name: str, load: Load) -> dict[str, Any]:
         "window": _recovery_changes(load, "congestion_window"),
         "buffer": _recovery_changes(load, "buffered_bytes"),
     }
+
+
+def _mattering_rows(load: Load) -> list[int]:
+    """Return the rows that are not folded: blocking or above the fold, and those complete last."""
+    rows = range(len(load.timings))
+    resources = [load.page.resources[load.page.index[row.id]] for row in load.timings]
+    chosen = [
+        row for row in rows if resources[row].above_the_fold or resources[row].render_blocking
+    ]
+    chosen.sort(key=lambda row: (-load.timings[row].bytes, row))
+    latest = sorted(rows, key=lambda row: (-load.timings[row].finished_ms, row))
+    return sorted({*chosen[:_MAX_MATTERING], *latest[:_N_LATEST]})
 
 
 def _rounded(times_ms: Sequence[float]) -> list[float]:

@@ -153,9 +153,9 @@ def _finish(ax: Axes, positions: Sequence[Position], title: str) -> None:
 
 _MAX_NAME_CHARS = 22
 _MIN_FOLDED = 3
-"""At least so many leaves of one kind below one parent share a node."""
+"""In larger graphs, at least so many leaves of one kind below one parent share a node."""
 _MAX_NODES = 100
-"""Larger graphs are cut at some depth."""
+"""Larger graphs are folded, and cut at some depth if that is not enough."""
 _EDGE_DASHES = {"time": ":", "request": ":", "offset": "-", "complete": "-", "executed": "--"}
 """Dashes of the edge to a resource, by its trigger."""
 _EDGE_GUIDE = "dotted: asked for with its parent; dashed: once that was executed"
@@ -206,23 +206,30 @@ def nodes_of(page: Page, chain: Sequence[int] = ()) -> list[ResourceBox]:
     Each resource of *chain* has a node of its own.
     """
     on_chain = dict.fromkeys(chain)
-    nodes = _make_nodes(page, on_chain, None)
+    nodes = _make_nodes(page, on_chain, None, folds=len(page.resources) > _MAX_NODES)
     deepest = max(node.depth for node in nodes)
     # Large graphs lose their deepest nodes first, except the chain.
     while len(nodes) > _MAX_NODES and deepest > 1:
         deepest -= 1
-        nodes = _make_nodes(page, on_chain, deepest)
+        nodes = _make_nodes(page, on_chain, deepest, folds=True)
     return nodes
 
 
-def _make_nodes(page: Page, on_chain: dict[int, None], deepest: int | None) -> list[ResourceBox]:
-    """Return the nodes; below depth *deepest* only those of the chain."""
+def _make_nodes(
+    page: Page, on_chain: dict[int, None], deepest: int | None, *, folds: bool
+) -> list[ResourceBox]:
+    """Return the nodes; below depth *deepest* only those of the chain.
+
+    Without *folds*, each resource has its own.
+    """
     groups: list[tuple[tuple[int, ...], int | None, int]] = []
     graph: nx.DiGraph[int] = nx.DiGraph()
     graph.add_nodes_from(range(len(page.resources)))
     graph.add_edges_from(
         (index, child) for index in page.children for child in page.children[index]
     )
+
+    least = _MIN_FOLDED if folds else len(page.resources) + 1
 
     def add(resources: tuple[int, ...], parent: int | None, depth: int) -> None:
         number = len(groups)
@@ -231,11 +238,13 @@ def _make_nodes(page: Page, on_chain: dict[int, None], deepest: int | None) -> l
         groups.append((resources, parent, sum(below)))
         folds_all = deepest is not None and depth + 1 >= deepest
         for group in (
-            () if is_cut else _child_groups(page, resources, on_chain, folds_all=folds_all)
+            ()
+            if is_cut
+            else _child_groups(page, resources, on_chain, least=least, folds_all=folds_all)
         ):
             add(group, number, depth + 1)
 
-    for group in _child_groups(page, (), on_chain):
+    for group in _child_groups(page, (), on_chain, least=least):
         add(group, None, 0)
     positions = positions_of([parent for _, parent, _ in groups])
     return [
@@ -285,12 +294,17 @@ def _parent_id(resource: Resource) -> str | None:
 
 
 def _child_groups(
-    page: Page, parents: tuple[int, ...], chain: dict[int, None], *, folds_all: bool = False
+    page: Page,
+    parents: tuple[int, ...],
+    chain: dict[int, None],
+    *,
+    least: int,
+    folds_all: bool = False,
 ) -> Iterator[tuple[int, ...]]:
     """Yield the groups of children of a node that share a box, in the order of the page.
 
-    Without *parents*, the children are the resources without a parent. With *folds_all*, resources
-    with children are grouped like leaves.
+    At least *least* of one kind share one. Without *parents*, the children are the resources
+    without a parent. With *folds_all*, resources with children are grouped like leaves.
     """
     if len(parents) > 1:
         return
@@ -304,7 +318,7 @@ def _child_groups(
             leaves.setdefault(resource.kind, []).append(index)
     for index in children:
         same_kind = leaves.get(page.resources[index].kind, [])
-        if index not in same_kind or len(same_kind) < _MIN_FOLDED:
+        if index not in same_kind or len(same_kind) < least:
             yield (index,)
         elif index == same_kind[0]:  # the group is in the place of its first member
             yield tuple(same_kind)

@@ -20,7 +20,7 @@ from h3sim.reporting.lane_layout import (
     Span,
     client_arrivals,
 )
-from h3sim.reporting.paper import is_narrow
+from h3sim.reporting.paper import is_narrow, paper_in
 from h3sim.reporting.style import SIDE_LEGEND, finish_axes, text_size
 from h3sim.reporting.time_series import bins_of
 from h3sim.trace import Work
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 Fold = Literal["host", "kind"]
 """Common properties of the resources of a row."""
+_MAX_NARROW_ROWS = 12
 MAX_ROWS = 60
 """Most rows; with more resources, the smallest below the fold share rows with neighbours."""
 _BAR_HEIGHT = 0.64
@@ -118,7 +119,8 @@ def draw_waterfall(
     is_held = any(row.held for row in rows)
     guide = _BAR_GUIDE.format(held=_HELD_GUIDE * is_held)
     guide += _FOLDED_GUIDE * (len(rows) < len(load.timings))
-    x = within(ax, f"{window.label()}\n{guide}")
+    # In papers the caption explains it.
+    x = window.label() if paper_in() is not None else within(ax, f"{window.label()}\n{guide}")
     finish_axes(ax, title=title, x=x, grid="x", has_rows=True)
     last = max(load.timings, key=lambda row: row.finished_ms)
     waits = max(load.timings, key=_wait_ms)
@@ -257,7 +259,7 @@ def _folded_rows(load: Load) -> dict[int, None]:
     folded: dict[int, None] = {}
     n_rows = len(timings)
     for index in by_weight:
-        if n_rows <= MAX_ROWS:
+        if n_rows <= (_MAX_NARROW_ROWS if is_narrow() else MAX_ROWS):
             break
         # Folding the neighbour of a folded row saves a row, and between two of them another one.
         n_rows -= (index - 1 in folded) + (index + 1 in folded)
@@ -405,8 +407,8 @@ def unshared(rows: Sequence[Delta]) -> str:
 def shown(rows: Sequence[Delta]) -> list[tuple[int, float]]:
     """Return the resources with the largest differences, by index in the page, with these in ms."""
     known = [(index, row.delta_ms) for index, row in enumerate(rows) if row.delta_ms is not None]
-    largest = sorted(known, key=lambda item: (-abs(item[1]), item[0]))[:MAX_ROWS]
-    return sorted(largest)
+    largest = sorted(known, key=lambda item: (-abs(item[1]), item[0]))
+    return sorted(largest[: _MAX_NARROW_ROWS if is_narrow() else MAX_ROWS])
 
 
 def draw_paired(ax: Axes, first: Load, second: Load, titles: Sequence[str]) -> str:

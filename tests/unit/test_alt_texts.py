@@ -314,7 +314,7 @@ def test_figures_are_written_in_one_place_only() -> None:
 def test_figures_of_studies_state_their_numbers() -> None:
     plots = _subjects()[StudyPlots]
     assert alt_text(plots.lines("rtt_ms", "ms", baseline=None)) == (
-        "A line per scheme over rtt_ms, mean ms, band: one standard deviation: rr from 101 at 0 to"
+        "A line per scheme over rtt_ms, mean ms, band: 95 % interval: rr from 101 at 0 to"
         " 151 at 50; x from 70.7 at 0 to 106 at 50; y from 141 at 0 to 211 at 50."
     )
     # The differences of these means: all schemes have the same pages and seeds.

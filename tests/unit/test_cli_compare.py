@@ -514,8 +514,7 @@ def test_the_figure_of_a_comparison_has_the_blocked_bytes() -> None:
         send_buffers_kb=[0],
         keep_loads=True,
     ).loads
-    legend = LoadPlots(loads).byte_index().get_legend()
-    texts = [text.get_text() for text in legend.get_texts()]
-    assert [text.rpartition(", ")[2] for text in texts] == [
+    texts = [text.get_text() for text in LoadPlots(loads).byte_index().texts]
+    assert {text.rpartition(", ")[2] for text in texts} == {
         f"{hol_of(scheme)[0] / 1000:.0f} kB" for scheme in ("rr", "fifo")
-    ]
+    }

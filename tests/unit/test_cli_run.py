@@ -190,6 +190,8 @@ def test_the_table_shows_each_resource_and_the_figures(capsys: pytest.CaptureFix
     assert "28 hero.jpg image 104,484 yes 390.0 3,120.0 3,860.0" in lines
     assert "page load 4,580.0 ms" in lines
     assert "downlink packets 458 sent, 0 lost, 0 retransmitted" in lines
+    assert not [line for line in lines if line.startswith(("HOL", "delivery batches"))]
+    assert [line for line in lines if "--loss 1%" in line]
     assert lines[-1] == "0x3 4x36 8x76 12x76 16x76 20x35 24x9 28x75 32x72"
 
 
@@ -212,7 +214,7 @@ def test_none_and_zero_are_not_unknown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], resources: list[dict[str, Any]], why: str
 ) -> None:
     path = page_file(tmp_path, *resources)
-    assert f"ByteIndex, above the fold    {why}\n" in printed(capsys, "run", path)
+    assert f"ByteIndex, above the fold  {why}\n" in printed(capsys, "run", path)
     assert f"above the fold: {why}\n" in printed(capsys, "compare", path, "--scheme", "rr")
 
 
@@ -275,12 +277,23 @@ def test_the_shipped_names_are_listed(capsys: pytest.CaptureFixture[str]) -> Non
         _, _, body = printed(capsys, "list", what).partition("---\n")
         return [line.split()[0] for line in body.splitlines() if not line.startswith(" ")]
 
-    assert names("schemes") == [scheme.name for scheme in h3sim.list_schemes()]
+    words = printed(capsys, "list", "schemes").replace(",", " ").split()
+    assert {scheme.name for scheme in h3sim.list_schemes()} <= {*words}
     assert names("networks") == [network.name for network in h3sim.list_networks()]
     assert names("profiles") == [profile.name for profile in h3sim.list_profiles()]
     files = [page.name for page in h3sim.list_pages()]
     assert names("pages") == [*files, *(h3sim.catalog.page_set("web") or ())]
-    assert names("sets")[:4] == ["marx-2019", "sander-2022", "servers", "corpus"]
+    assert names("sets")[:4] == ["marx-2019", "sander-2022", "servers", "browsers"]
+
+
+def test_the_schemes_are_listed_in_groups_on_one_screen(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = printed(capsys, "list", "schemes").splitlines()
+    assert len(lines) < 24
+    heads = [line.split()[0] for line in lines if not line.startswith(" ") and line]
+    assert heads[:5] == ["marx-2019", "sander-2022", "servers", "browsers", "others"]
 
 
 def test_lists_are_json_for_scripts(capsys: pytest.CaptureFixture[str]) -> None:

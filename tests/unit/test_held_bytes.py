@@ -119,10 +119,7 @@ def test_a_run_shows_the_mean_wait_of_what_is_blocked_and_not_the_sum() -> None:
     shown = dict(metrics_of(load))
     assert load.hol.connection_delay_ms == 7 * 20
     assert shown["HOL blocking across streams"].endswith(" bytes, held back for 10.0 ms on average")
-    assert (
-        "held"
-        not in dict(metrics_of(replay([(0, "image", 3)], "rr")))["HOL blocking within streams"]
-    )
+    assert not [name for name, _ in metrics_of(replay([(0, "image", 3)], "rr")) if "HOL" in name]
 
 
 def test_a_legend_that_counts_only_a_part_of_what_is_above_the_fold_says_so() -> None:

@@ -104,9 +104,13 @@ def test_a_notebook_has_the_reader_predict_before_results_that_it_asserts(path: 
     assert questions
     for index in questions:
         # The question, the result, and the result in words, which is folded.
-        result, words = cells[index + 1 : index + 3]
+        result, *checked, words = cells[index + 1 : index + 4]
+        if "source_hidden" not in checked[0].metadata.get("jupyter", {}):
+            words = checked[0]
         folds_own_answer = "<summary>Reveal</summary>" in cells[index].source
         assert folds_own_answer or result.cell_type == "code"
+        # Assertions in sight would give it away.
+        assert folds_own_answer or not re.search("^assert ", result.source, re.M)
         assert folds_own_answer or words.source.startswith("<details><summary>Reveal</summary>")
     code = "".join(cell.source for cell in cells if cell.cell_type == "code")
     assert len(re.findall(r"^ *assert ", code.partition("@exercise")[0], re.M)) >= 3

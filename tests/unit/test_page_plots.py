@@ -48,8 +48,19 @@ def test_a_page_is_shown_and_saved(tmp_path: Path, capsys: pytest.CaptureFixture
     path = tmp_path / "page.png"
     assert main(["show", "page", "davies-meenan", "--plot", str(path)]) == 0
     assert path.read_bytes().startswith(b"\x89PNG")
-    assert main(["show", "scheme", "rr", "--plot", str(path)]) == 2
-    assert "--plot: is valid only with a page, not with a scheme" in capsys.readouterr().err
+    assert main(["show", "network", "4g", "--plot", str(path)]) == 2
+    assert "--plot: is valid only with a page or a scheme" in capsys.readouterr().err
+
+
+def test_a_card_of_a_scheme_has_its_strip_and_its_priorities(tmp_path: Path) -> None:
+    path = tmp_path / "card.png"
+    assert main(["show", "scheme", "p+", "--plot", str(path)]) == 0
+    assert path.read_bytes().startswith(b"\x89PNG")
+    card = h3sim.simulate("davies-meenan", scheme="bucket-html").plot.scheme_card()
+    alt = h3sim.reporting.alt_text(card)
+    assert "A lane per load" in alt
+    assert "A tree from left to right" in alt
+    assert "It uses what no browser knows" in str(card.get_suptitle())
 
 
 def test_variants_of_a_page_are_matched_by_id() -> None:

@@ -21,6 +21,7 @@ import h3sim
 from h3sim.page import Kind, page_from_dict
 from h3sim.reporting import LoadPlots, labels, lane_layout, output
 from h3sim.reporting.labels import CLASSES, HIGHLIGHT, KINDS, MAX_RESOURCE_COLOURS, Paint, paint
+from h3sim.reporting.trees import nodes_of
 from h3sim.values.errors import InputError
 
 if TYPE_CHECKING:
@@ -305,15 +306,46 @@ def test_the_curve_rises_to_1_and_the_area_above_it_is_the_exact_byte_index(
         assert area_above(xs, ys) == pytest.approx(exact, rel=1e-9)
 
 
-def test_the_legend_holds_the_byte_indexes_and_lines_differ_without_colour() -> None:
-    # As many as have markers of their own.
+def test_the_legend_is_sorted_by_byte_index_and_five_lines_differ_without_colour() -> None:
     schemes = h3sim.list_schemes()[:13]
     loads = [h3sim.simulate("davies-meenan", scheme=scheme) for scheme in schemes]
     ax = LoadPlots(loads).byte_index()
     names = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert names == [f"{load.scheme.name}: BI {load.byte_index('atf'):,.0f} ms" for load in loads]
-    assert "bucket-html: BI 915 ms" in names
-    assert len({line.get_marker() for line in ax.get_lines()}) == len(loads)
+    ranked = sorted(loads, key=lambda load: load.byte_index("atf"))
+    assert names == [f"{load.scheme.name}: {load.byte_index('atf'):,.0f} ms" for load in ranked]
+    assert names[0] == "bucket-html: 915 ms"
+    lines = ax.get_lines()
+    assert len({line.get_marker() for line in lines}) == len(lines) == 5
+    assert {names[0], names[-1]} <= {line.get_label() for line in lines}
+
+
+def test_few_lines_have_their_names_at_their_ends() -> None:
+    loads = [h3sim.simulate("davies-meenan", scheme=name) for name in ("rr", "bucket-html")]
+    ax = LoadPlots(loads).byte_index()
+    assert ax.get_legend() is None
+    assert {text.get_text() for text in ax.texts} == {"rr: 3,411 ms", "bucket-html: 915 ms"}
+
+
+def test_without_a_legend_there_is_none() -> None:
+    loads = [h3sim.simulate("davies-meenan", scheme=name) for name in ("rr", "fifo")]
+    plots = LoadPlots(loads)
+    for figure in (plots.figure(legend=False), plots.figure(legend=False, style="paper")):
+        assert not [ax for ax in figure.axes if ax.get_legend()]
+        assert not figure.legends
+
+
+def test_a_figure_in_a_column_fits_a_page_of_a_paper() -> None:
+    load = h3sim.simulate("http2rulez", network="cable", loss=0.02)
+    figure = load.plot.figure(style="paper", width="column")
+    assert figure.get_size_inches()[1] < 9
+
+
+def test_resources_share_boxes_only_on_large_pages() -> None:
+    for n_resources, folds in ((60, False), (200, True)):
+        page = h3sim.page.synthetic(seed=1, n_resources=n_resources)
+        nodes = nodes_of(page)
+        assert any(len(node.resources) > 1 for node in nodes) is folds
+        assert len(nodes) <= 100
 
 
 def test_a_page_with_nothing_above_the_fold_shows_all_and_says_so() -> None:

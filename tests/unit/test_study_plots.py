@@ -72,7 +72,16 @@ def test_lines_go_through_the_means() -> None:
     }
     for drawn in ax.get_lines():
         for x, y in zip(drawn.get_xdata(), drawn.get_ydata(), strict=True):
-            assert means[drawn.get_label(), x] == y
+            assert means[drawn.get_label(), x] == pytest.approx(y)
+
+
+def test_bands_of_lines_are_intervals_of_the_mean_over_pages() -> None:
+    ax = study().filter(scheme="x").plot.lines("rtt_ms", "ms", baseline=None)
+    pages = [51.75, 51.75, 103.5]
+    low, high = stats.t.interval(0.95, 2, loc=69, scale=stats.sem(pages))
+    (path,) = ax.collections[0].get_paths()
+    heights = [float(y) for x, y in path.vertices if x == 0]
+    assert [min(heights), max(heights)] == pytest.approx([low, high])
 
 
 def test_lines_show_paired_differences_with_intervals_over_pages() -> None:

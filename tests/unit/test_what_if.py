@@ -128,7 +128,7 @@ def test_a_later_end_within_its_slack_changes_no_load_event(load: Any) -> None:
     assert h3sim.simulate(late, scheme="fifo", **AT_ONCE).load_event_ms == load.load_event_ms
 
 
-@pytest.mark.parametrize("by", ["policy", "kind", "part"])
+@pytest.mark.parametrize("by", ["policy", "kind", "resource", "part"])
 def test_contributions_add_up_to_the_load_event(load: Any, by: str) -> None:
     rows = load.contributions(by)
     assert sum(row.time_ms for row in rows) == pytest.approx(load.load_event_ms)
@@ -145,7 +145,7 @@ def test_contributions_by_kind_are_those_of_the_path(load: Any) -> None:
 
 
 def test_contributions_by_anything_else_are_refused(load: Any) -> None:
-    with pytest.raises(ValueError, match="by must be policy, kind or part, is 'colour'"):
+    with pytest.raises(ValueError, match="by must be policy, kind, resource or part, is 'colour'"):
         load.contributions("colour")
 
 
@@ -208,6 +208,19 @@ def test_the_command_shows_a_table_and_where_time_goes(capsys: pytest.CaptureFix
     assert all(what in shown for what in WHAT_IFS)
     assert "mean of 2 pages" in shown
     assert "critical path by blocking rule: " in shown
+    assert "without the network 0.02" in " ".join(shown.split())
+
+
+def test_the_last_line_names_the_resource_that_takes_most_of_the_path(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["what-if", "davies-meenan", "--scheme", "dfifo"]) == 0
+    *_, last = capsys.readouterr().out.split("\n\n")
+    longest, *_ = h3sim.simulate("davies-meenan", scheme="dfifo", browser="parse").contributions(
+        "resource"
+    )
+    assert longest.name in last
+    assert f"{100 * longest.share:.0f} %" in last
 
 
 def test_every_error_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
