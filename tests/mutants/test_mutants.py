@@ -257,7 +257,7 @@ MUTATIONS = [
         "RecordOrder",
         laws.check_requests_follow_their_triggers,
         components.IgnoresRecords,
-        NESTED.but(transport="tcp", cc="newreno"),
+        NESTED.but(transport="tcp", transport_profile="default", cc="newreno"),
     ),
     building(
         "StreamOrder",

@@ -108,6 +108,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         h3sim.recommend,
         {"page": PAGE, "schemes": "fifo", "baseline": "fifo", "n_seeds": 2},
     ),
+    "predict": (h3sim.predict, {"page": PAGE, "networks": ("4g",)}),
     "hints": (h3sim.hints, {"page": PAGE, "network": "4g", "n_seeds": 2, "edits": []}),
     "identify": (h3sim.identify, {"path": "no-such.qlog"}),
     "merge_pages": (
