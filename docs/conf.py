@@ -30,7 +30,11 @@ nb_code_prompt_show = "Show {type}"
 myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence"]
 # On code hosts a console block is a shell session with any output.
-suppress_warnings = ["misc.highlighting_failure"]
+suppress_warnings = [
+    "misc.highlighting_failure",
+    # A type such as Hypothesis' `settings` has the name of several attributes.
+    "ref.python",
+]
 
 # In docstrings `this` is code, as it is in the Markdown files.
 default_role = "code"
