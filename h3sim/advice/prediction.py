@@ -214,6 +214,8 @@ def predict(
     ['FCP', 'LCP', 'SpeedIndex', 'load event']
     """
     check_networks(networks)
+    if not networks:
+        raise InputError.at("networks", "at least one is needed")
     check_arguments(InputError, confidence=(LEVEL, confidence))
     with ErrorCollector() as errors:
         subject, imported = errors.collect("page", partial(subject_of, page), default=(None, None))

@@ -112,8 +112,8 @@ def _changes(
     if resource.id.startswith(_PRECONNECT) and Hint.PRECONNECT in ignored:
         yield "host", ""  # on the page's own connection it opens none
     hint = Hint.HINTED_PRELOAD if is_hinted(page, resource) else preload_hint(resource)
-    if resource.preload and hint in ignored:
-        root_id, at_bytes = page.resources[page.root].id, resource.reference_offset_bytes
+    root_id, at_bytes = page.resources[page.root].id, resource.reference_offset_bytes
+    if resource.preload and hint in ignored and resource.id != root_id:
         yield "preload", False
         yield "reference_offset_bytes", None
         if at_bytes is None:

@@ -30,12 +30,12 @@ def case(**values: object) -> cases.Case:
 
 
 def test_a_case_that_is_answered_otherwise_differs_in_each_respect() -> None:
-    wrong = case(exit_code=2, shows=["^no such scheme$"], lacks=["(?m)^bucket-html .*"])
+    wrong = case(exit_code=2, shows=["^no such scheme$"], lacks=["bucket-html"])
     code, shows, lacks = cases.differences(wrong)
     assert code.startswith("exit code 0, not 2")
     assert "no such scheme" in shows
     assert "bucket-html" in lacks
-    assert cases.differences(case(shows=["^bucket-html "])) == []
+    assert cases.differences(case(shows=["bucket-html"])) == []
 
 
 def test_a_case_runs_in_an_empty_folder_and_reads_its_own(tmp_path: Path) -> None:
