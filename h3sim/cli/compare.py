@@ -113,7 +113,7 @@ _MATRIX_METRIC = "byte_index_atf_ms"
 
 def _print_matrix(speedups: dict[str, Speedup], send_buffer_kb: float, options: Options) -> None:
     """Print the map of clients before servers, and what is lost between them, if there are some."""
-    rows = matrix_of(speedups)
+    rows = matrix_of(speedups, options.halves)
     n_clients, n_servers = (len({row[index] for row in rows}) for index in (0, 1))
     if n_clients * n_servers != len(rows) or min(n_clients, n_servers) < 2:
         return
@@ -133,7 +133,7 @@ def _print_matrix(speedups: dict[str, Speedup], send_buffer_kb: float, options: 
         (Column.ratio("best client"), "other_client"),
         "lost",
     )
-    print(table.to_markdown() if options.markdown else table.to_text(options.width, shorten=True))
+    print(table.to_markdown() if options.markdown else table.to_text(options.width))
 
 
 def _speedup_tables(comparison: SeedComparison, options: Options) -> Iterator[str]:

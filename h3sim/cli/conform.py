@@ -159,7 +159,9 @@ def _run_conformance(options: Options) -> int:
         write_atomically(options.junit, junit_of(report), key="--junit")
     if options.annotate:
         for error in report.broken:
-            print(f"::error title={error.law.value}::{'%0A'.join(str(error).splitlines())}")
+            # As GitHub's workflow commands have it: % first, since it begins the others.
+            text = "%0A".join(str(error).replace("%", "%25").splitlines())
+            print(f"::error title={error.law.value}::{text}")
     return FAILED if report.broken else 0
 
 

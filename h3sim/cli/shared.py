@@ -387,12 +387,21 @@ class Halves(ArgumentSet):
         """Read the pairs into `options.scheme` or `options.schemes`."""
         halves = [name and name.split(",") for name in (options.client, options.server)]
         options.given_server, options.client, options.server = options.server, None, None
+        options.halves = []
         if halves == [None, None]:
             return
         pairs = [
             errors.collect("", partial(catalog.load_scheme, name))
             for name in errors.collect("", partial(catalog.pair_names, *halves), default=())
         ]
+        if pairs and None not in pairs:
+            loads = (catalog.load_client, catalog.load_server)
+            options.halves = [
+                load(name)
+                for load, names in zip(loads, halves, strict=True)
+                for name in names or ()
+                if name != "all"
+            ]
         if not self._is_single:
             options.schemes = [
                 *((options.schemes or ()) if "schemes" in options.given else ()),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from h3sim.schema import write_atomically
-from h3sim.values.errors import InputError
+from h3sim.values.errors import InputError, ValidationIssue
 
 WORKFLOW_PATH = ".github/workflows/conformance.yml"
 
@@ -51,8 +51,8 @@ jobs:
 _CONTAINER = """\
 FROM python:3.12-slim
 RUN pip install --no-cache-dir 'h3sim[testing]'
-WORKDIR /work
-COPY {files} /work/
+WORKDIR /app
+COPY {files} ./
 CMD ["h3sim", "conform", "--", {command}]
 """
 
@@ -71,7 +71,7 @@ def start(language: str, folder: Path) -> list[Path]:
     """Write a driver, a container file and a workflow, and return their paths.
 
     Raises:
-        InputError: if one of the files exists; then none is written.
+        InputError: listing each of the files that exists; then none is written.
     """
     chosen = LANGUAGES[language]
     driver = f"driver.{chosen.suffix}"
@@ -79,10 +79,8 @@ def start(language: str, folder: Path) -> list[Path]:
     words = ", ".join(f'"{word}"' for word in chosen.command.split())
     files = _CONTAINER.format(files="driver.py", command=words)
     if chosen.build:
-        stage = (
-            f"FROM {chosen.image} AS build\nWORKDIR /work\nCOPY {driver} .\nRUN {chosen.build}\n"
-        )
-        files = stage + files.replace("COPY driver.py", "COPY --from=build /work/driver")
+        stage = f"FROM {chosen.image} AS build\nWORKDIR /app\nCOPY {driver} .\nRUN {chosen.build}\n"
+        files = stage + files.replace("COPY driver.py", "COPY --from=build /app/driver")
     elif language == "javascript":
         node = "RUN apt-get update && apt-get install -y --no-install-recommends nodejs\n"
         files = files.replace("driver.py", driver).replace("WORKDIR", f"{node}WORKDIR")
@@ -91,9 +89,11 @@ def start(language: str, folder: Path) -> list[Path]:
         "Containerfile": files,
         WORKFLOW_PATH: _WORKFLOW.format(build=build, command=chosen.command),
     }
-    for name in texts:
-        if (folder / name).exists():
-            raise InputError.at("--init", f"{folder / name} exists already")
+    existing = [folder / name for name in texts if (folder / name).exists()]
+    if existing:
+        raise InputError(
+            ValidationIssue(key="--init", message=f"{path} exists already") for path in existing
+        )
     for name, text in texts.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         write_atomically(folder / name, text, key="--init")

@@ -20,18 +20,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.importers.recorded_request import RecordedPaint, kind_of
-from h3sim.importers.request_fields import without_fragment
+from h3sim.importers.trace_tasks import US_PER_MS, first_runs, number_in, table_in, thread_of
 from h3sim.page import Kind
-from h3sim.schema import is_quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from h3sim.importers.formats.chrome_trace import TraceTask
     from h3sim.importers.formats.devtools import RecordedExchange
+    from h3sim.importers.trace_tasks import TraceTask
 
 
-US_PER_MS = 1000
 _FRAME_US = 1_000_000 / 60
 """Time between two frames (Chromium's `BeginFrameArgs::DefaultInterval`): an idle thread draws."""
 _FRAME, _PAINT = "PrePaint", "Paint"
@@ -44,7 +42,6 @@ _OWN_TASKS = frozenset(
 """Tasks of the main thread that belong to no resource."""
 _VIEWPORT, _DRAWN = "PaintTimingVisualizer::Viewport", "PaintTimingVisualizer::LayoutObjectPainted"
 _FIRST, _LARGEST = "firstContentfulPaint", "largestContentfulPaint::Candidate"
-_EVALUATE_MODULE, _COMPILE_MODULE = "v8.evaluateModule", "v8.compileModule"
 _FINISHED = "ResourceFinish"
 PAINT_EVENTS = _OWN_TASKS | {_VIEWPORT, _DRAWN, _FIRST, _LARGEST, _FINISHED}
 """Names of the trace events from which causes are inferred."""
@@ -69,31 +66,21 @@ def paint_event(event: dict[str, Any]) -> PaintEvent | None:
     >>> paint_event(event | {"args": {"data": {"frame": "A"}}}).frame
     'A'
     """
-    name, start_us = event.get("name"), _number(event, "ts")
+    name, start_us = event.get("name"), number_in(event, "ts")
     if not isinstance(name, str) or name not in PAINT_EVENTS or start_us is None:
         return None
-    wall_us, cpu_us = _number(event, "dur") or 0.0, _number(event, "tdur")
-    args = _table(event, "args")
-    data = _table(args, "data")
+    wall_us, cpu_us = number_in(event, "dur") or 0.0, number_in(event, "tdur")
+    args = table_in(event, "args")
+    data = table_in(args, "data")
     return PaintEvent(
         start_us=start_us,
         end_us=start_us + wall_us,
         cpu_us=wall_us if cpu_us is None else cpu_us,
         name=name,
-        thread=(str(event.get("pid")), str(event.get("tid"))),
+        thread=thread_of(event),
         frame=str(args.get("frame") or data.get("frame") or ""),
         subject=data.get("dom_node_id", data.get("nodeId", data.get("requestId"))),
     )
-
-
-def _number(table: dict[str, Any], name: str) -> float | None:
-    value: Any = table.get(name)
-    return float(value) if is_quantity(value) else None
-
-
-def _table(table: dict[str, Any], name: str) -> dict[str, Any]:
-    value = table.get(name)
-    return value if isinstance(value, dict) else {}
 
 
 def paints_of(
@@ -259,21 +246,3 @@ class _Frames:
                 busy_us += ended_us - begun_us
                 busy_until_us = ended_us
         return work_us, busy_us
-
-
-def first_runs(tasks: Iterable[TraceTask]) -> dict[str, float]:
-    """Return when each script had run for the first time on a trace's clock in µs, by URL.
-
-    A module runs in the first evaluation after it was compiled, which names none.
-    """
-    ended_us: dict[str, float] = {}
-    compiled: list[str] = []
-    for task in sorted(tasks, key=lambda task: task.start_us):
-        if task.name == "EvaluateScript":
-            ended_us.setdefault(task.url, task.end_us)
-        elif task.name == _COMPILE_MODULE:
-            compiled.append(without_fragment(task.url))
-        elif task.name == _EVALUATE_MODULE:
-            ended_us |= {url: task.end_us for url in compiled if url not in ended_us}
-            compiled.clear()
-    return ended_us

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from h3sim.browser.capabilities import Ability
@@ -9,10 +10,11 @@ from h3sim.catalog import load_client, load_server
 from h3sim.schedulers import Mixed
 from h3sim.schemes import Reads
 from h3sim.schemes.halves import Client, Over, Server
+from h3sim.values.errors import UnknownNameError
 from h3sim.values.table import Rows, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 _BEFORE = " before "
 Speedup: TypeAlias = tuple[float, float | None, float | None]
@@ -37,20 +39,36 @@ class PairRow(NamedTuple):
     """The signals that do not reach the server's order, and why."""
 
 
-def matrix_of(speedups: Mapping[str, Speedup]) -> Rows[PairRow]:
-    """Return a row per pair of *speedups*, by name of the scheme; those that are no pairs are left.
+def matrix_of(
+    speedups: Mapping[str, Speedup], halves: Iterable[Client | Server] = ()
+) -> Rows[PairRow]:
+    """Return a row per pair of *speedups*, by name of the scheme; others are left out.
+
+    *halves* are the clients and servers from files. A pair whose client or server is neither
+    shipped nor among them is left out, too.
 
     >>> rows = matrix_of({"chrome before quic-go": (1.2, 1.1, 1.3), "rr": (1.0, None, None),
     ...     "chrome before haproxy": (1.0, None, None)})
     >>> [(row.server, row.other_server, row.lost) for row in rows][1]
     ('haproxy', 1.2, 'all: the server reads no signal')
     """
-    pairs = {
-        tuple(name.split(_BEFORE)): value for name, value in speedups.items() if _BEFORE in name
-    }
+    own_halves = list(halves)
+    clients = {half.name: half for half in own_halves if isinstance(half, Client)}
+    servers = {half.name: half for half in own_halves if isinstance(half, Server)}
+    pairs: dict[tuple[str, str], tuple[Speedup, str]] = {}
+    for name, value in speedups.items():
+        client, before, server = name.partition(_BEFORE)
+        if not before:
+            continue
+        with suppress(UnknownNameError):
+            lost = lost_between(
+                clients.get(client) or load_client(client),
+                servers.get(server) or load_server(server),
+            )
+            pairs[client, server] = value, "; ".join(lost) or "nothing"
     best_of_client: dict[str, float] = {}
     best_of_server: dict[str, float] = {}
-    for (client, server), (speedup, *_) in pairs.items():
+    for (client, server), ((speedup, *_), _) in pairs.items():
         best_of_client[client] = max(speedup, best_of_client.get(client, 0.0))
         best_of_server[server] = max(speedup, best_of_server.get(server, 0.0))
     return Rows(
@@ -64,9 +82,9 @@ def matrix_of(speedups: Mapping[str, Speedup]) -> Rows[PairRow]:
                 high,
                 best_of_client[client] / speedup,
                 best_of_server[server] / speedup,
-                "; ".join(lost_between(load_client(client), load_server(server))) or "nothing",
+                lost,
             )
-            for (client, server), (speedup, low, high) in pairs.items()
+            for (client, server), ((speedup, low, high), lost) in pairs.items()
         ),
     )
 

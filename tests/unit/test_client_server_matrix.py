@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
-from h3sim.catalog import list_clients, list_servers, load_client, load_server
+from h3sim.catalog import list_clients, list_servers, load_client, load_server, text_of
 from h3sim.cli.main import main
 from h3sim.study.matrix import grid_table, lost_between, matrix_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SPEEDUPS = {
     "rr": (1.0, None, None),
@@ -73,6 +78,22 @@ def test_compare_prints_the_matrix_of_all_pairs(capsys: pytest.CaptureFixture[st
     text = capsys.readouterr().out
     assert "clients before servers" in text
     assert text.count("all: the server reads no signal") == 2
+
+
+def test_clients_and_servers_from_files_are_in_the_matrix(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = tmp_path / "mine.toml"
+    own.write_text(text_of("client", "safari").replace('name = "safari"', 'name = "mine"'), "utf-8")
+    pairs = ["--client", f"chrome,{own}", "--server", "rfc9218,haproxy", "--send-buffer-kb", "0"]
+    assert main(["compare", "davies-meenan", "--network", "cable", *pairs]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any("mine" in line and "order within" in line for line in lines)
+
+
+def test_a_pair_of_which_a_half_is_not_known_is_left_out_of_the_matrix() -> None:
+    rows = matrix_of({"mine before quic-go": (1.0, None, None), **SPEEDUPS})
+    assert "mine" not in {row.client for row in rows}
 
 
 def test_a_single_client_makes_no_matrix(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 import h3sim
-from h3sim.importers.formats.chrome_trace import task_of, work_of
 from h3sim.importers.formats.devtools import RecordedExchange
 from h3sim.importers.paints import PaintEvent, paint_event, paints_of
 from h3sim.importers.recorded_request import RecordedPaint
+from h3sim.importers.trace_tasks import task_of, work_of
 from h3sim.page import Kind, Page
 from h3sim.values.errors import PageError
 from tests.helpers import AT_ONCE, page_document

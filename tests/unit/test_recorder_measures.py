@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 from h3sim.importers.chromium.recording import differences, largest_url, merged, painted_rectangles
-from h3sim.importers.formats.chrome_trace import CpuTime, TraceTask, task_of, work_of
 from h3sim.importers.formats.devtools import RecordedExchange
 from h3sim.importers.header_lists import request_lists, response_lists, to_qif
+from h3sim.importers.trace_tasks import CpuTime, TraceTask, task_of, work_of
 from h3sim.page import Discovery, Kind, Layout, Page, Rectangle, Resource, TriggerEvent
 
 

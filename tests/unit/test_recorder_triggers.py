@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from h3sim.importers.chromium.recording import Causes, ReceivedDocument, RequestInitiator
-from h3sim.importers.formats.chrome_trace import CpuTime
 from h3sim.importers.formats.devtools import CallFrame, Initiator, RecordedExchange
+from h3sim.importers.trace_tasks import CpuTime
 from h3sim.page import TriggerEvent
 
 ROOT = "http://x/"

@@ -25,12 +25,11 @@ from h3sim.importers.chromium.navigation import Navigation, Timeouts, visit
 from h3sim.importers.chromium.web_server import COMPRESSIONS, Site, address_of, served
 from h3sim.importers.content_encoding import WireOffsets
 from h3sim.importers.css import BOLD, NORMAL, nearest_weights
-from h3sim.importers.formats.chrome_trace import WORKED_ON, CpuTime, task_of, work_of
 from h3sim.importers.formats.devtools import NetworkEvents, RecordedExchange, join_redirects
 from h3sim.importers.html import Reference, read_markup, scan
 from h3sim.importers.media_queries import HEIGHT_PX, WIDTH_PX
 from h3sim.importers.page_assembly import assemble
-from h3sim.importers.paints import US_PER_MS, first_runs, paint_event, paints_of
+from h3sim.importers.paints import paint_event, paints_of
 from h3sim.importers.recorded_request import (
     REDIRECTS,
     Recording,
@@ -40,6 +39,14 @@ from h3sim.importers.recorded_request import (
 )
 from h3sim.importers.request_fields import address, without_fragment
 from h3sim.importers.source import Fields
+from h3sim.importers.trace_tasks import (
+    US_PER_MS,
+    WORKED_ON,
+    CpuTime,
+    first_runs,
+    task_of,
+    work_of,
+)
 from h3sim.page import FLAGS, FontDisplay, Kind, Page, Rectangle, Resource, TriggerEvent
 from h3sim.schema import shown_path
 from h3sim.schema.arguments import check_arguments
@@ -538,9 +545,9 @@ class VisitReader:
         )
         if self._document.hop_id not in self._documents:
             raise ChromiumError("the document is not HTML, or Chromium did not keep it")
-        tasks = [task for task in map(task_of, visit.trace) if task is not None]
+        self._tasks = [task for task in map(task_of, visit.trace) if task is not None]
         of_page = loaded[loaded.index(self._document) :]
-        self._work, ran_us = work_of(tasks, of_page), first_runs(tasks)
+        self._work, ran_us = work_of(self._tasks, of_page), first_runs(self._tasks)
         causes = Causes(loaded, self._documents, self._work, visit.measured["waited"], ran_us)
         self._causes = {exchange.hop_id: causes.of(exchange) for exchange in loaded[1:]}
         self._modules = causes.modules
@@ -567,7 +574,7 @@ class VisitReader:
             recording.times_ms["fcp"] = painted_ms
         recording.paints = paints_of(
             filter(None, map(paint_event, visit.trace)),
-            filter(None, map(task_of, visit.trace)),
+            self._tasks,
             self._exchanges[self._exchanges.index(self._document) :],
             frame=self._document.frame_id,
             hero=self._hero_url if largest and largest["url"] else "",

@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import defaultdict
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,170 +23,33 @@ from h3sim.importers.paints import paint_event, paints_of
 from h3sim.importers.recorded_request import SizeSource, kind_of, visible_rectangles
 from h3sim.importers.request_fields import without_fragment
 from h3sim.importers.source import Fields, JsonPart
+from h3sim.importers.trace_tasks import (
+    PARSE_HTML,
+    SCRIPT_TASKS,
+    US_PER_MS,
+    WORKED_ON,
+    TraceTask,
+    number_in,
+    outer_first,
+    table_in,
+    task_of,
+    thread_of,
+    work_of,
+)
 from h3sim.page import Kind, Rectangle
 from h3sim.page.recording import MAX_PX
 from h3sim.schema import is_quantity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from h3sim.importers.paints import PaintEvent
-    from h3sim.importers.recorded_request import RecordedRequest, Recording
+    from h3sim.importers.recorded_request import Recording
 
 
-_US_PER_MS, _US_PER_S = 1000, 1_000_000
-_EVALUATE_SCRIPT = "EvaluateScript"
-_PARSE_HTML = "ParseHTML"
+_US_PER_S = 1_000_000
 _TASK = "RunTask"
 _VISIBILITY = "IntersectionObserverController::computeIntersections"
-_COMPILE_MODULE, _EVALUATE_MODULE = "v8.compileModule", "v8.evaluateModule"
-_URL_KEYS_BY_TASK = {
-    _PARSE_HTML: ("beginData", "url"),
-    "ParseAuthorStyleSheet": ("data", "styleSheetUrl"),
-    **dict.fromkeys(
-        ("v8.compile", _COMPILE_MODULE, _EVALUATE_SCRIPT, _EVALUATE_MODULE, "FunctionCall"),
-        ("data", "url"),
-    ),
-}
-"""Names of tasks, with the key of the URL in each."""
-_INLINE_TASKS = ("v8.compile", _EVALUATE_SCRIPT)
-"""Tasks of an inline script, with the URL of its document."""
-_SCRIPT_TASKS = ("FunctionCall", _EVALUATE_SCRIPT)
-"""Tasks in which a script runs."""
-_TIME_DECIMALS = 2
-"""Decimals of CPU times in ms: more would be noise of the clock."""
-WORKED_ON = (Kind.DOCUMENT, Kind.STYLESHEET, Kind.SCRIPT)
-"""Kinds whose parsing and execution a trace attributes to their URL."""
-
-
-@dataclass(slots=True)
-class CpuTime:
-    """CPU time of one resource in ms, and its first execution on the trace clock."""
-
-    parse_ms: float = 0.0
-    execute_ms: float = 0.0
-    started_us: float = 0.0
-
-    def add_to(self, request: RecordedRequest) -> None:
-        """Set the CPU time of a request, rounded to the precision of clocks."""
-        request.parse_ms = round(self.parse_ms, _TIME_DECIMALS)
-        request.execute_ms = round(self.execute_ms, _TIME_DECIMALS)
-
-
-class TraceTask(NamedTuple):
-    """Task of a thread: parsing or compiling a resource, or running a script."""
-
-    thread: tuple[str, str]
-    start_us: float
-    end_us: float
-    cpu_us: float
-    """CPU time if the trace has it, else wall time."""
-    name: str
-    url: str
-
-
-def task_of(event: dict[str, Any]) -> TraceTask | None:
-    """Return the task that a trace event describes, or None."""
-    keys = _URL_KEYS_BY_TASK.get(event["name"]) if isinstance(event.get("name"), str) else None
-    start_us, wall_us = _number(event, "ts"), _number(event, "dur") or 0.0
-    if keys is None or event.get("ph") != "X" or start_us is None:
-        return None
-    cpu_us = _number(event, "tdur")
-    outer, inner = keys
-    url = _table_in(event.get("args"), outer).get(inner)
-    return TraceTask(
-        _thread(event),
-        start_us,
-        start_us + wall_us,
-        wall_us if cpu_us is None else cpu_us,
-        event["name"],
-        without_fragment(url) if isinstance(url, str) else "",
-    )
-
-
-_PARSER_BLOCKING = ("blocking", "in_body_parser_blocking", "inbodyparserblocking")
-"""Chromium's names for requests of scripts that block the parser."""
-
-
-def work_of(
-    tasks: Iterable[TraceTask | None], requests: Sequence[RecordedRequest] = ()
-) -> dict[str, CpuTime]:
-    """Return the CPU time per URL for parsing HTML, CSS and scripts, and executing scripts.
-
-    Nested events count only once: a parser-blocking script counts for the script, not for the
-    document; an inline script for the document's execution, unless one of *requests*, the document
-    first, is for a script that blocked the parser before it: then for that script's, as a page does
-    not know where inline scripts are. The trace does not say which module an
-    evaluation belongs to: that is the first one compiled since the previous evaluation, as a graph
-    of modules runs at once. Callbacks of timers and events are not counted.
-
-    >>> run = {"ph": "X", "name": "EvaluateScript", "pid": 1, "tid": 1, "ts": 0, "dur": 5000,
-    ...        "args": {"data": {"url": "a.js"}}}
-    >>> compiled = run | {"name": "v8.compile", "ts": 10, "dur": 2000}
-    >>> work_of([task_of(run), task_of(compiled)])
-    {'a.js': CpuTime(parse_ms=2.0, execute_ms=3.0, started_us=0.0)}
-    """
-    threads: defaultdict[tuple[str, str], list[TraceTask]] = defaultdict(list)
-    for task in tasks:
-        # Function calls are callbacks, or nested in an evaluation, which counts them.
-        if task is not None and task.name != "FunctionCall":
-            threads[task.thread].append(task)
-    work_by_url: dict[str, CpuTime] = {}
-    document = requests[0].url if requests else None
-    blocking_urls = {each.url for each in requests[1:] if each.blocking in _PARSER_BLOCKING}
-    # In an order that does not depend on that of the events, as sums of floats do.
-    for _, thread in sorted(threads.items()):
-        module = blocking = ""
-        for task, self_us in _self_times(thread):
-            if task.name == _EVALUATE_SCRIPT and task.url in blocking_urls:
-                blocking = task.url
-            elif task.name in _INLINE_TASKS and task.url == document and blocking:
-                task = task._replace(url=blocking)
-            elif task.name == _COMPILE_MODULE:
-                module = module or task.url
-            elif task.name == _EVALUATE_MODULE:
-                task, module = task._replace(url=module), ""
-            work = work_by_url.setdefault(task.url, CpuTime(started_us=task.start_us))
-            if task.name in (_EVALUATE_SCRIPT, _EVALUATE_MODULE):
-                work.execute_ms += self_us / _US_PER_MS
-            else:
-                work.parse_ms += self_us / _US_PER_MS
-    return work_by_url
-
-
-def _self_times(tasks: list[TraceTask]) -> Iterator[tuple[TraceTask, float]]:
-    """Yield each task of a thread with its self time (without nested tasks)."""
-    tasks.sort(key=_outer_first)
-    nested_us: list[float] = [0.0] * len(tasks)
-    open_indexes: list[int] = []  # tasks around the current one, the innermost last
-    for index, task in enumerate(tasks):
-        while open_indexes and tasks[open_indexes[-1]].end_us <= task.start_us:
-            open_indexes.pop()
-        if open_indexes:
-            nested_us[open_indexes[-1]] += task.cpu_us
-        open_indexes.append(index)
-    for index, task in enumerate(tasks):
-        yield task, max(task.cpu_us - nested_us[index], 0.0)
-
-
-def _outer_first(task: TraceTask) -> tuple[float, float]:
-    """Return a sort key: of two tasks that start together, the longer one is the outer one."""
-    return task.start_us, -task.end_us
-
-
-def _thread(event: dict[str, Any]) -> tuple[str, str]:
-    return str(event.get("pid")), str(event.get("tid"))
-
-
-def _number(table: dict[str, Any], name: str) -> float | None:
-    value: Any = table.get(name)
-    return float(value) if is_quantity(value) else None
-
-
-def _table_in(table: object, name: str) -> dict[str, Any]:
-    """Return the object under *name*; an empty one for anything else."""
-    value = table.get(name) if isinstance(table, dict) else None
-    return value if isinstance(value, dict) else {}
 
 
 _WILL_SEND_REQUEST = "ResourceWillSendRequest"
@@ -277,26 +139,26 @@ class ChromeTrace:
         if not isinstance(name, str):
             return
         if name in _PROTOCOL_EVENT_BY_NAME or name in _MARK_NAMES:
-            self._keep_event(fields, name, _thread(part.value))
+            self._keep_event(fields, name, thread_of(part.value))
         elif (
             name == "thread_name"
-            and _table_in(part.value, "args").get("name") == _SERVICE_WORKER_THREAD
+            and table_in(part.value, "args").get("name") == _SERVICE_WORKER_THREAD
         ):
-            self._service_worker_threads.add(_thread(part.value))
-        elif name in (_TASK, _VISIBILITY) and (at_us := _number(part.value, "ts")) is not None:
+            self._service_worker_threads.add(thread_of(part.value))
+        elif name in (_TASK, _VISIBILITY) and (at_us := number_in(part.value, "ts")) is not None:
             times_us = self._task_starts_us if name == _TASK else self._layouts_us
-            times_us[_thread(part.value)].append(at_us)
+            times_us[thread_of(part.value)].append(at_us)
         elif (task := task_of(part.value)) is not None:
             self._tasks.append(task)
-            if name == _PARSE_HTML:
-                self._count_lines(task.url, _table_in(part.value, "args"))
+            if name == PARSE_HTML:
+                self._count_lines(task.url, table_in(part.value, "args"))
         if (mark := paint_event(part.value)) is not None:
             self._paint_events.append(mark)
 
     def _count_lines(self, url: str, args: dict[str, Any]) -> None:
         """Note how far a document was parsed; what a script parses (`innerHTML`) has a stack."""
-        last = _table_in(args, "endData").get("endLine")
-        if isinstance(last, int) and "stackTrace" not in _table_in(args, "beginData"):
+        last = table_in(args, "endData").get("endLine")
+        if isinstance(last, int) and "stackTrace" not in table_in(args, "beginData"):
             self._last_line[url] = max(last, self._last_line.get(url, 0))
 
     def _keep_event(self, fields: Fields, name: str, thread: tuple[str, str]) -> None:
@@ -307,7 +169,7 @@ class ChromeTrace:
         args = fields.table("args")
         data = args.table("data")
         frame = args.text("frame") or data.text("frame")
-        event = _Event(at_us, name, thread, _table_in(fields.raw("args"), "data"), frame, data.key)
+        event = _Event(at_us, name, thread, table_in(fields.raw("args"), "data"), frame, data.key)
         (self._marks if name in _MARK_NAMES else self._network_events).append(event)
 
     def finish(self) -> None:
@@ -319,7 +181,7 @@ class ChromeTrace:
         if begun is not None:
             chosen = [each for each in exchanges if begun.at_us <= _start_us(each) < ended_us]
             recording.left_out["of another page of the recording"] += len(exchanges) - len(chosen)
-            recording.begun_ms = begun.at_us / _US_PER_MS
+            recording.begun_ms = begun.at_us / US_PER_MS
             marks = [mark for mark in self._marks if begun.at_us <= mark.at_us < ended_us]
             exchanges = chosen
             self._add_paints(exchanges, begun, marks, ended_us)
@@ -444,10 +306,10 @@ class ChromeTrace:
         """Return the URL of the script that was running at each request, by the event's key."""
         upcoming: defaultdict[tuple[str, str], list[TraceTask]] = defaultdict(list)
         for task in self._tasks:
-            if task.name in _SCRIPT_TASKS and task.url:
+            if task.name in SCRIPT_TASKS and task.url:
                 upcoming[task.thread].append(task)
         for tasks in upcoming.values():
-            tasks.sort(key=_outer_first, reverse=True)  # the next one is the last
+            tasks.sort(key=outer_first, reverse=True)  # the next one is the last
         running: defaultdict[tuple[str, str], list[TraceTask]] = defaultdict(list)
         found: dict[str, str] = {}
         for event in self._network_events:
@@ -475,14 +337,14 @@ class ChromeTrace:
         of_page = [mark for mark in marks if mark.frame in ("", begun.frame)]
         loaded_us = [mark.at_us for name in _LOAD_EVENTS for mark in of_page if mark.name == name]
         if loaded_us:
-            times_ms["load_event"] = (loaded_us[0] - begun.at_us) / _US_PER_MS
+            times_ms["load_event"] = (loaded_us[0] - begun.at_us) / US_PER_MS
         painted_us = next((mark.at_us for mark in of_page if mark.name == _FIRST_PAINT), None)
         if painted_us is not None:
-            times_ms["fcp"] = (painted_us - begun.at_us) / _US_PER_MS
+            times_ms["fcp"] = (painted_us - begun.at_us) / US_PER_MS
         largest = next((mark for mark in reversed(of_page) if mark.name == _LARGEST_PAINT), None)
         hero_url = None if largest is None else _largest_url(largest, of_page)
         if largest is not None:
-            times_ms["largest_paint"] = (largest.at_us - begun.at_us) / _US_PER_MS
+            times_ms["largest_paint"] = (largest.at_us - begun.at_us) / US_PER_MS
         self._recording.paints = paints_of(
             (each for each in self._paint_events if begun.at_us <= each.start_us < ended_us),
             (each for each in self._tasks if begun.at_us <= each.start_us < ended_us),
@@ -534,7 +396,7 @@ def _at_us(event: _Event) -> float:
 
 
 def _start_us(exchange: RecordedExchange) -> float:
-    return exchange.requested_ms * _US_PER_MS
+    return exchange.requested_ms * US_PER_MS
 
 
 def _is_page(start: dict[str, Any]) -> bool:
@@ -562,7 +424,7 @@ def _with_true_starts(events: Sequence[_Event]) -> list[_Event]:
         elif event.name == _SEND_REQUEST:
             last_send[request_id] = index
         elif event.name == _RECEIVE_RESPONSE:
-            requested_s = _number(_table_in(event.data, "timing"), "requestTime")
+            requested_s = number_in(table_in(event.data, "timing"), "requestTime")
             sent_us |= {request_id: requested_s * _US_PER_S} if requested_s else {}
     moved = []
     for index, event in enumerate(events):
@@ -596,7 +458,7 @@ _TYPE_BY_FETCH_TYPE = {"fetch": "Fetch", "xmlhttprequest": "XHR"}
 
 def _request_params(event: _Event) -> dict[str, Any]:
     data = event.data
-    fetch_type = _table_in(data, "initiator").get("fetchType")
+    fetch_type = table_in(data, "initiator").get("fetchType")
     return {
         "request": {
             "url": data.get("url"),
@@ -628,7 +490,7 @@ def _response_params(event: _Event) -> dict[str, Any]:
 
 
 def _finish_params(event: _Event) -> dict[str, Any]:
-    at_s = _number(event.data, "finishTime")
+    at_s = number_in(event.data, "finishTime")
     params = {"encodedDataLength": event.data.get("encodedDataLength")}
     return params | ({"timestamp": at_s} if at_s else {})
 
@@ -668,7 +530,7 @@ def _viewport_px(
     sizes = [
         (width, height)
         for mark in marks
-        if mark.name == _VIEWPORT and mark.at_us >= arrived_ms * _US_PER_MS
+        if mark.name == _VIEWPORT and mark.at_us >= arrived_ms * US_PER_MS
         for _, _, width, height in [_rectangle(mark.data.get("viewport_rect"))]
         if 1 <= width <= MAX_PX and 1 <= height <= MAX_PX
     ]

@@ -250,10 +250,11 @@ class RecordedExchange(RecordedRequest):
             self.header_bytes, self.header_from = text_bytes, SizeSource.FIELDS
         if not recorded_bytes or self.status in REDIRECTS:
             return
-        has_length = length is not None and self.method != "HEAD" and self.status not in NO_BODY
-        most = self.header_bytes, self.header_from
-        if has_length and self.wire_bytes and self.wire_bytes > length:  # type: ignore[operator]
-            most = self.wire_bytes - length, SizeSource.TRANSFER  # type: ignore[operator]
+        if self.method == "HEAD" or self.status in NO_BODY:
+            length = None  # that of a body which is not sent
+        most = recorded_bytes, self.header_from
+        if length is not None and self.wire_bytes and self.wire_bytes > length:
+            most = self.wire_bytes - length, SizeSource.TRANSFER
         elif self.response_fields and self.protocol.startswith(MULTIPLEXED):
             # No coding is longer than the text: beside name and value HPACK and QPACK take three
             # bytes where these are short, and the text takes four.
