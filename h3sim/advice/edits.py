@@ -17,6 +17,7 @@ from h3sim.page.hosts import UNNAMED
 from h3sim.page.resource import offsets_in
 from h3sim.page.transforms import with_early_hints, with_inlined, with_preconnect, with_same_host
 from h3sim.page.validation import edited_resource
+from h3sim.schemes.halves import BEFORE
 from h3sim.values.text import plural
 
 if TYPE_CHECKING:
@@ -474,9 +475,9 @@ def _scheme_change(name: str) -> Callable[[LoadTask], LoadTask]:
 
     def change(task: LoadTask) -> LoadTask:
         now = task.spec.scheme
-        client, before, _ = now.name.partition(" before ")
+        client, before, _ = now.name.partition(BEFORE)
         follows = before and name == "chrome-eps"
-        scheme = resolve_scheme(f"{client} before rfc9218" if follows else name)
+        scheme = resolve_scheme(f"{client}{BEFORE}rfc9218" if follows else name)
         scheme = replace(scheme, tight_mode=now.tight_mode, ignores=now.ignores)
         return task._replace(spec=task.spec.with_scheme(scheme))
 

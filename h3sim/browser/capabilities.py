@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from h3sim.page import Discovery, FetchPriority, Kind, TriggerEvent
+from h3sim.page.transforms import PRECONNECT
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -57,8 +58,6 @@ _FETCHPRIORITY_BY_KIND = {
     Kind.FONT: Hint.FETCHPRIORITY_LINK,
     Kind.FETCH: Hint.FETCHPRIORITY_FETCH,
 }
-_PRECONNECT = "(preconnect "
-"""The beginning of the ids that `with_preconnect` gives its links."""
 _LAZY_BY_KIND = {Kind.IMAGE: Hint.LAZY_IMAGE, Kind.DOCUMENT: Hint.LAZY_FRAME}
 
 
@@ -109,7 +108,7 @@ def _changes(
         yield "fetchpriority", FetchPriority.AUTO
     if resource.is_lazy and _LAZY_BY_KIND.get(resource.kind) in ignored:
         yield "is_lazy", False
-    if resource.id.startswith(_PRECONNECT) and Hint.PRECONNECT in ignored:
+    if resource.id.startswith(PRECONNECT) and Hint.PRECONNECT in ignored:
         yield "host", ""  # on the page's own connection it opens none
     hint = Hint.HINTED_PRELOAD if is_hinted(page, resource) else preload_hint(resource)
     root_id, at_bytes = page.resources[page.root].id, resource.reference_offset_bytes

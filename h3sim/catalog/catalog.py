@@ -31,6 +31,7 @@ from h3sim.schema.fields import declare, read_document, validate
 from h3sim.schema.files import GZIP_MAGIC, ZIP_MAGIC
 from h3sim.schema.values import ListOf, TableOf, Text
 from h3sim.schemes.halves import (
+    BEFORE,
     Client,
     Server,
     client_from_toml,
@@ -96,8 +97,6 @@ DEFAULT_CLIENT = "chrome"
 """The client before a server if none is named: today's Chrome."""
 DEFAULT_SERVER = "rfc9218"
 """The server behind a client if none is named."""
-_BEFORE = " before "
-"""Between the client and the server in the name of a pair."""
 _ALL = "all"
 """Names all shipped clients or servers."""
 _CORPUS_SET = "corpus"
@@ -337,13 +336,13 @@ def load_scheme(name: str | Path) -> Scheme:
     800
     """
     if _is_pair(name):
-        client, _, server = str(name).partition(_BEFORE)
+        client, _, server = str(name).partition(BEFORE)
         return _pair(load_client(client), load_server(server))
     return _SCHEMES.load(name, read_scheme)
 
 
 def _is_pair(name: object) -> bool:
-    return isinstance(name, str) and _BEFORE in name and not os.path.isfile(name)  # noqa: PTH113
+    return isinstance(name, str) and BEFORE in name and not os.path.isfile(name)  # noqa: PTH113
 
 
 def read_scheme(path: str | Path) -> Scheme:
@@ -416,7 +415,7 @@ def pair_names(
             errors.collect("client", partial(load_client, one))
         for other in servers:
             errors.collect("server", partial(load_server, other))
-    return tuple(f"{one}{_BEFORE}{other}" for one in clients for other in servers)
+    return tuple(f"{one}{BEFORE}{other}" for one in clients for other in servers)
 
 
 def _each(names: HalfLike | Iterable[HalfLike], folder: _ShippedFolder[Any]) -> list[str]:
@@ -580,7 +579,7 @@ def text_of(kind: str, name: str) -> str:
     known = (_PAGES, _NETWORKS, _SCHEMES, _CLIENTS, _SERVERS, _PROFILES)
     folders = {folder.kind: folder for folder in known}
     if kind == "scheme" and _is_pair(name):
-        scheme, (client, _, server) = load_scheme(name), name.partition(_BEFORE)
+        scheme, (client, _, server) = load_scheme(name), name.partition(BEFORE)
         described = {key: getattr(scheme, key) for key in ("name", "title", "source")}
         keys = {"format": SCHEME, **described, "client": client, "server": server}
         # JSON's strings are TOML's.

@@ -44,6 +44,8 @@ _IS_SHARE = Predicate(
     "a share, above 0 and up to 1",
     lambda value: isinstance(value, int | float) and 0 < value <= 1,
 )
+PRECONNECT = "(preconnect"
+"""The beginning of the ids that `with_preconnect` gives its links."""
 _HINT_BYTES = 28
 """Approximate bytes of a Link header without its URL: `link: <...>; rel=preload; as=style`."""
 _NOT_MODIFIED_BYTES = 100
@@ -263,7 +265,7 @@ def with_preconnect(page: Page, host: str) -> Page:
         raise InputError.at(host, "is not the host of any resource")
     root = page.resources[page.root]
     link = Resource(
-        id=_free_id(page, f"(preconnect {host})"),
+        id=_free_id(page, f"{PRECONNECT} {host})"),
         kind=Kind.OTHER,
         host=host,
         size_bytes=0,

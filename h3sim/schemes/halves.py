@@ -68,6 +68,8 @@ _IN_A_SCHEME = "2026-11"
 """The date of what a scheme says that its client ignores."""
 _SHARED_KEYS = ("name", "title", "version", "date", "source", "notes", "caveat")
 """The keys that describe a half."""
+BEFORE = " before "
+"""Between the client and the server in the name of a pair."""
 _ALL_CLASS = "all"
 """The only class of a client that sends no signals of the kind that the server reads."""
 _LEVEL_OF_INCREMENTAL, _LEVEL_OF_OTHERS = 1, 3
@@ -170,9 +172,8 @@ class Client:
 
     *version* is that of the browser, *date* when its *source* was read. A file has the rows of the
     *capabilities* of the client that it is *like*, and without *rules* all keys that it does not
-    have itself. *eps* and *tree*
-    are its signals over RFC 9218 and RFC 7540; *buckets* and *strict* those of proposals. Without a
-    table a client says nothing to a server that reads it.
+    have itself. *eps* and *tree* are its signals over RFC 9218 and RFC 7540; *buckets* and *strict*
+    those of proposals. Without a table a client says nothing to a server that reads it.
 
     Raises:
         SchemeError: listing every class without a signal.
@@ -463,7 +464,7 @@ def name_of_pair(client: Client, server: Server) -> dict[str, Any]:
     >>> load_scheme("firefox before quic-go").name
     'firefox before quic-go'
     """
-    described = {"name": f"{client.name} before {server.name}"}
+    described = {"name": f"{client.name}{BEFORE}{server.name}"}
     described["title"] = f"{client.title}; {server.title}"
     for key in ("source", "notes", "caveat"):
         texts = (getattr(client, key), getattr(server, key))

@@ -9,14 +9,13 @@ from h3sim.browser.capabilities import Ability
 from h3sim.catalog import load_client, load_server
 from h3sim.schedulers import Mixed
 from h3sim.schemes import Reads
-from h3sim.schemes.halves import Client, Over, Server
+from h3sim.schemes.halves import BEFORE, Client, Over, Server
 from h3sim.values.errors import UnknownNameError
 from h3sim.values.table import Rows, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-_BEFORE = " before "
 Speedup: TypeAlias = tuple[float, float | None, float | None]
 """A speedup with the ends of its interval, if it has one."""
 
@@ -57,7 +56,7 @@ def matrix_of(
     servers = {half.name: half for half in own_halves if isinstance(half, Server)}
     pairs: dict[tuple[str, str], tuple[Speedup, str]] = {}
     for name, value in speedups.items():
-        client, before, server = name.partition(_BEFORE)
+        client, before, server = name.partition(BEFORE)
         if not before:
             continue
         with suppress(UnknownNameError):

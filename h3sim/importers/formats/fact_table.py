@@ -319,8 +319,7 @@ def facts_from_dict(document: object, *, source: str = "table") -> ImportedPage:
     unknown) and `start_ms`. It may have `parent_basis, mime, status, content_bytes, sent_ms,
     first_byte_ms, end_ms, chrome_priority, initiator_type, ref_offset, exec_ms, chunks` (pairs of
     ms and bytes), `req_header_bytes, resp_header_bytes, host, protocol, connection, dns_ms,
-    connect_ms`. The optional `hol` lists resources that blocked the
-    parser.
+    connect_ms`. The optional `hol` lists resources that blocked the parser.
 
     Ids, body bytes and parents are kept; other values are inferred as for any recording. Header
     sizes are those recorded: of HTTP/1.1, the size as text.
