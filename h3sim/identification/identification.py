@@ -453,7 +453,7 @@ def _beginning(order: SendOrder) -> SendOrder:
     n_steps = _MOST_REPLAYED // len(candidates_for(order))
     if len(order.steps) <= n_steps:
         return order
-    note = f"steps behind the first {n_steps:,} of {len(order.steps):,}: they were not tried"
+    note = f"steps after the first {n_steps:,} of {len(order.steps):,}: they were not tried"
     return replace(order, steps=order.steps[:n_steps], unknown=(*order.unknown, note))
 
 

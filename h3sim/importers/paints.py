@@ -40,10 +40,13 @@ _OWN_TASKS = frozenset(
     )
 )
 """Tasks of the main thread that belong to no resource."""
-_VIEWPORT, _DRAWN = "PaintTimingVisualizer::Viewport", "PaintTimingVisualizer::LayoutObjectPainted"
-_FIRST, _LARGEST = "firstContentfulPaint", "largestContentfulPaint::Candidate"
-_FINISHED = "ResourceFinish"
-PAINT_EVENTS = _OWN_TASKS | {_VIEWPORT, _DRAWN, _FIRST, _LARGEST, _FINISHED}
+VIEWPORT, OBJECT_PAINTED = (
+    "PaintTimingVisualizer::Viewport",
+    "PaintTimingVisualizer::LayoutObjectPainted",
+)
+FIRST_PAINT, LARGEST_PAINT = "firstContentfulPaint", "largestContentfulPaint::Candidate"
+FINISH_REQUEST = "ResourceFinish"
+PAINT_EVENTS = _OWN_TASKS | {VIEWPORT, OBJECT_PAINTED, FIRST_PAINT, LARGEST_PAINT, FINISH_REQUEST}
 """Names of the trace events from which causes are inferred."""
 
 
@@ -97,7 +100,9 @@ def paints_of(
     id of its frame, and *hero* is the URL of the largest image.
     """
     in_order = sorted(events)
-    first = next((each for each in in_order if each.name == _FIRST and each.frame == frame), None)
+    first = next(
+        (each for each in in_order if each.name == FIRST_PAINT and each.frame == frame), None
+    )
     if first is None:
         return {}
     own = [each for each in in_order if each.thread == first.thread]
@@ -120,12 +125,12 @@ class _Frames:
         of_page = [each for each in events if each.frame == frame]
         self._frames_us = [each.start_us for each in of_page if each.name == _FRAME]
         self._paints = [each for each in of_page if each.name == _PAINT]
-        self._drawn = [each for each in of_page if each.name == _DRAWN]
-        self._largest = [each for each in of_page if each.name == _LARGEST]
-        self._knows_content = any(each.name in (_VIEWPORT, _DRAWN) for each in events)
+        self._drawn = [each for each in of_page if each.name == OBJECT_PAINTED]
+        self._largest = [each for each in of_page if each.name == LARGEST_PAINT]
+        self._knows_content = any(each.name in (VIEWPORT, OBJECT_PAINTED) for each in events)
         self._runs = first_runs(tasks)
         self._finished_us = {
-            each.subject: each.start_us for each in events if each.name == _FINISHED
+            each.subject: each.start_us for each in events if each.name == FINISH_REQUEST
         }
         """Times at which the main thread learned of complete responses, by the request's id."""
         self._document_us = self._arrived_us(requests[0])

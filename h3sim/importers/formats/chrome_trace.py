@@ -19,7 +19,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.importers.formats.devtools import NetworkEvents, RecordedExchange, join_redirects
 from h3sim.importers.formats.har import started_at
-from h3sim.importers.paints import paint_event, paints_of
+from h3sim.importers.paints import (
+    FINISH_REQUEST,
+    FIRST_PAINT,
+    LARGEST_PAINT,
+    OBJECT_PAINTED,
+    VIEWPORT,
+    paint_event,
+    paints_of,
+)
 from h3sim.importers.recorded_request import SizeSource, kind_of, visible_rectangles
 from h3sim.importers.request_fields import without_fragment
 from h3sim.importers.source import Fields, JsonPart
@@ -55,12 +63,11 @@ _VISIBILITY = "IntersectionObserverController::computeIntersections"
 _WILL_SEND_REQUEST = "ResourceWillSendRequest"
 _SEND_REQUEST = "ResourceSendRequest"
 _RECEIVE_RESPONSE = "ResourceReceiveResponse"
-_FINISH_REQUEST = "ResourceFinish"
 _PROTOCOL_EVENT_BY_NAME = {
     _WILL_SEND_REQUEST: "",
     _SEND_REQUEST: "requestWillBeSent",
     _RECEIVE_RESPONSE: "responseReceived",
-    _FINISH_REQUEST: "loadingFinished",
+    FINISH_REQUEST: "loadingFinished",
     "ResourceChangePriority": "resourceChangedPriority",
     "ResourceMarkAsCached": "requestServedFromCache",
     "ResourceReceivedData": "dataReceived",
@@ -68,12 +75,8 @@ _PROTOCOL_EVENT_BY_NAME = {
 """Trace events of requests, with the equivalent event of the Network domain; "" for none."""
 _NAVIGATION_START = "navigationStart"
 _LOAD_EVENTS = ("MarkLoad", "loadEventEnd")
-_FIRST_PAINT = "firstContentfulPaint"
-_LARGEST_PAINT = "largestContentfulPaint::Candidate"
 _LARGEST_IMAGE = "LargestImagePaint::Candidate"
 _LARGEST_TEXT = "LargestTextPaint::Candidate"
-_VIEWPORT = "PaintTimingVisualizer::Viewport"
-_IMAGE_PAINTED = "PaintTimingVisualizer::LayoutObjectPainted"
 _EVENT_LIST_PATHS = ((), ("traceEvents",))
 """Keys under which a file may have its list of events; none if it is the list."""
 _SERVICE_WORKER_THREAD = "ServiceWorker thread"
@@ -83,12 +86,12 @@ _MARK_NAMES = frozenset(
     (
         _NAVIGATION_START,
         *_LOAD_EVENTS,
-        _FIRST_PAINT,
-        _LARGEST_PAINT,
+        FIRST_PAINT,
+        LARGEST_PAINT,
         _LARGEST_IMAGE,
         _LARGEST_TEXT,
-        _VIEWPORT,
-        _IMAGE_PAINTED,
+        VIEWPORT,
+        OBJECT_PAINTED,
     )
 )
 """Events of navigations, milestones and paints."""
@@ -226,7 +229,7 @@ class ChromeTrace:
                 if isinstance(request_id, str) and request_id in waiting:
                     params["redirectResponse"] = {"status": _REDIRECT_STATUS}
                 waiting.add(request_id if isinstance(request_id, str) else "")
-            elif event.name == _FINISH_REQUEST and isinstance(request_id, str):
+            elif event.name == FINISH_REQUEST and isinstance(request_id, str):
                 waiting.discard(request_id)
             method = (
                 "loadingFailed"
@@ -338,10 +341,10 @@ class ChromeTrace:
         loaded_us = [mark.at_us for name in _LOAD_EVENTS for mark in of_page if mark.name == name]
         if loaded_us:
             times_ms["load_event"] = (loaded_us[0] - begun.at_us) / US_PER_MS
-        painted_us = next((mark.at_us for mark in of_page if mark.name == _FIRST_PAINT), None)
+        painted_us = next((mark.at_us for mark in of_page if mark.name == FIRST_PAINT), None)
         if painted_us is not None:
             times_ms["fcp"] = (painted_us - begun.at_us) / US_PER_MS
-        largest = next((mark for mark in reversed(of_page) if mark.name == _LARGEST_PAINT), None)
+        largest = next((mark for mark in reversed(of_page) if mark.name == LARGEST_PAINT), None)
         hero_url = None if largest is None else _largest_url(largest, of_page)
         if largest is not None:
             times_ms["largest_paint"] = (largest.at_us - begun.at_us) / US_PER_MS
@@ -498,7 +501,7 @@ def _finish_params(event: _Event) -> dict[str, Any]:
 _PROTOCOL_PARAMS: dict[str, Callable[[_Event], dict[str, Any]]] = {
     _SEND_REQUEST: _request_params,
     _RECEIVE_RESPONSE: _response_params,
-    _FINISH_REQUEST: _finish_params,
+    FINISH_REQUEST: _finish_params,
     "ResourceChangePriority": lambda event: {"newPriority": event.data.get("priority")},
     "ResourceMarkAsCached": lambda _: {},
     # Despite its name it counts bytes of the decoded body.
@@ -530,7 +533,7 @@ def _viewport_px(
     sizes = [
         (width, height)
         for mark in marks
-        if mark.name == _VIEWPORT and mark.at_us >= arrived_ms * US_PER_MS
+        if mark.name == VIEWPORT and mark.at_us >= arrived_ms * US_PER_MS
         for _, _, width, height in [_rectangle(mark.data.get("viewport_rect"))]
         if 1 <= width <= MAX_PX and 1 <= height <= MAX_PX
     ]
@@ -544,7 +547,7 @@ def _painted_rectangles(
     painted: dict[tuple[str, str], tuple[float, float, float, float]] = {}
     for mark in marks:
         url, node = mark.data.get("image_url"), str(mark.data.get("dom_node_id"))
-        if mark.name == _IMAGE_PAINTED and isinstance(url, str):
+        if mark.name == OBJECT_PAINTED and isinstance(url, str):
             # An image that is painted again may have moved.
             painted[without_fragment(url), node] = _rectangle(mark.data.get("rect"))
     by_url: defaultdict[str, list[tuple[float, float, float, float]]] = defaultdict(list)
