@@ -18,7 +18,7 @@ import subprocess
 import sys
 import time
 from collections import deque
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -125,12 +125,10 @@ def relay(network: Network) -> None:
         next_ns = [at_ns for way in (up, down) if (at_ns := way.next_at_ns) is not None]
         wait_s = max(min(next_ns) - time.monotonic_ns(), 0) / NS_PER_S if next_ns else None
         for device in select.select(list(ends), [], [], wait_s)[0]:
-            try:
+            with suppress(BlockingIOError):  # raised when no packet is left
                 while True:
                     packet = os.read(device, _PACKET_BYTES)
                     ends[device].take(packet, time.monotonic_ns())
-            except BlockingIOError:
-                pass
         up.deliver(server, time.monotonic_ns())
         down.deliver(client, time.monotonic_ns())
 

@@ -64,7 +64,7 @@ class TlsVersion(enum.StrEnum):
 
 _MAX_WINDOW_BYTES = 2**31 - 1
 """The largest window of HTTP/2 (RFC 9113 § 6.9.1)."""
-_WINDOW = Integer(low=1, high=_MAX_WINDOW_BYTES, hint="RFC 9113 § 6.9.1")
+_WINDOW = Integer(low=1, high=_MAX_WINDOW_BYTES, hint="2^31 - 1, RFC 9113 § 6.9.1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
