@@ -5,7 +5,7 @@ Read next, on the path of docs/reading.md: `h3sim/transport/quic/packer.py`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from h3sim.transport.endpoint import Deadline, Endpoint, make_recovery_row
 from h3sim.transport.flow_control import FlowReceiver
@@ -434,28 +434,8 @@ class TimerGranularityEndpoint(QuicEndpoint):
     leave at once.
     """
 
-    def __init__(
-        self,
-        settings: QuicSettings,
-        controller: CongestionController,
-        source: Source,
-        handshake: Handshake,
-        *,
-        peer_max_ack_delay_ns: int,
-        idle_timeout_ns: int | None = None,
-        path_rtt_ns: int | None = None,
-        has_ecn: bool = False,
-    ) -> None:
-        super().__init__(
-            settings,
-            controller,
-            source,
-            handshake,
-            peer_max_ack_delay_ns=peer_max_ack_delay_ns,
-            idle_timeout_ns=idle_timeout_ns,
-            path_rtt_ns=path_rtt_ns,
-            has_ecn=has_ecn,
-        )
+    def __init__(self, settings: QuicSettings, *arguments: Any, **keys: Any) -> None:
+        super().__init__(settings, *arguments, **keys)
         self._loop = EventLoop(
             granularity_ns=settings.timer_granularity_ns,
             processing_ns=settings.packet_processing_ns,
