@@ -246,8 +246,8 @@ def test_whatever_is_drawn_can_be_printed_in_a_paper(picture: str, width: Any) -
 
 def test_a_figure_for_papers_leaves_the_next_one_as_it_was() -> None:
     plots = _subjects()[LoadPlots]
-    with pytest.raises(InputError, match="no resource"):
-        plots.multiplexing(highlight="x", style="paper")
+    with pytest.raises(InputError, match="until_ms"):
+        plots.multiplexing(until_ms=-1.0, style="paper")
     assert plots.multiplexing().figure.get_size_inches()[0] == 12
 
 
