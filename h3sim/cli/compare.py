@@ -386,7 +386,7 @@ def _write_figures(comparison: Comparison, options: Options) -> None:
             if path is options.race:
                 plots.race(target)
             else:
-                plots.save(target, **options.figure_style)
+                plots.save(target, **output.figure_style(options))
             output.report_written(target)
 
 
@@ -442,7 +442,7 @@ def plot_paths(path: str, names: Sequence[str]) -> list[Path]:
         " page's name is inserted before the extension",
         not_with="--seeds",
     ),
-    common.FigureOptions(),
+    *common.figure_options(),
     Argument(
         "--race FILE",
         "write each page's loads as pages that fill in, side by side: FILE.html",

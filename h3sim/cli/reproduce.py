@@ -196,7 +196,7 @@ def _make_figures_folder(folder: str, _: Options) -> str:
         choices=tuple(suffix.removeprefix(".") for suffix in output.PLOT),
         needs="--figures",
     ),
-    common.FigureOptions(needs="--figures"),
+    *common.figure_options(needs="--figures"),
     common.NO_TRUNCATE,
     checks=(_check_names,),
     about="""Repeat experiments of the papers: show their numbers next to h3sim's, and judge
@@ -229,7 +229,7 @@ def _run_reproduce(options: Options) -> int:
         _print_reproduction(done, options.width)
     if options.figures is not None:
         for path in draw_all(
-            done, Path(options.figures), file_format=options.format, **options.figure_style
+            done, Path(options.figures), file_format=options.format, **output.figure_style(options)
         ):
             output.report_written(path)
     failed = any(run.failed for run in done.runs.values())

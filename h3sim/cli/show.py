@@ -591,7 +591,7 @@ def _print_list(options: Options) -> None:
     Argument("--toml", "print the TOML file", not_with="--json"),
     common.JSON("print the JSON file of a page"),
     common.PLOT("plot a page's sizes and dependencies: FILE.png, .svg or .pdf"),
-    common.FigureOptions(),
+    *common.figure_options(),
     common.NO_TRUNCATE,
     checks=(_check_form,),
 )
