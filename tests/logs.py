@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from h3sim.identification.send_order import SendOrder
-from h3sim.qlog import parse_qlog
+from h3sim.qlog import parse_qlog, write_qlog
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
     from h3sim.identification.send_order import Step
     from h3sim.qlog import MeasuredLog
+    from h3sim.trace import Trace
 
 __all__ = [
     *("MS", "RS", "client_order", "document", "frame", "headers", "packet", "reading", "save"),
-    "trace",
+    *("qlog_document", "trace"),
 ]
 
 RS = "\x1e"
@@ -85,3 +87,12 @@ def client_order(steps: Iterable[Step], **about: Any) -> SendOrder:
         unknown=(),
         **about,
     )
+
+
+def qlog_document(trace: Trace, **options: Any) -> dict[str, Any]:
+    """Return the document that `write_qlog` writes."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "load.qlog"
+        write_qlog(trace, path, **options)
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found
