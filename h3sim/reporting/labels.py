@@ -289,10 +289,10 @@ MAX_RESOURCE_COLOURS = len(_FACES_AND_INKS)
 """Pages of more resources are coloured by class: more colours would be indistinguishable."""
 
 # The hues of WebPageTest's waterfalls, in lightnesses that differ in grey print; of two close ones,
-# one is hatched.
+# one is hatched. Not with dots: matplotlib writes each of thousands into an SVG.
 KINDS = {
     Kind.DOCUMENT: Paint("#1f4e99", "", LIGHT),
-    Kind.STYLESHEET: Paint("#a9dd8c", ".....", DARK),
+    Kind.STYLESHEET: Paint("#a9dd8c", "\\\\\\\\\\", DARK),
     Kind.SCRIPT: Paint("#f2b04c", "", DARK),
     Kind.FONT: Paint("#a3220f", "xxxxx", LIGHT),
     Kind.IMAGE: Paint("#a57bd1", "/////", LIGHT),
