@@ -1,4 +1,4 @@
-"""File formats by name, and the format of `h3sim list --json`."""
+"""File formats by name."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from typing import Any
 
 from h3sim.page import schema
 from h3sim.page.model import FORMAT as PAGE
-from h3sim.schema.output import COUNT, NUMBER, TEXT, ObjectType, OutputSchema, Property, schema_of
-from h3sim.schema.values import ListOf
+from h3sim.schema.output import schema_of
 from h3sim.schemes import Client, Scheme, Server
 from h3sim.schemes.halves import CLIENT, SERVER
 from h3sim.schemes.model import FORMAT as SCHEME
@@ -53,49 +52,3 @@ def _with_named_halves(schema: dict[str, Any]) -> dict[str, Any]:
         for key, half in _KEYS_OF_HALVES.items()
     ]
     return schema
-
-
-_ROW_PROPERTIES = {
-    "title": TEXT,
-    "version": TEXT,
-    "date": TEXT,
-    "mechanism": TEXT,
-    "reads": TEXT,
-    "signals": TEXT,
-    "signalling": TEXT,
-    "placeholders": COUNT,
-    "down_mbps": NUMBER,
-    "up_mbps": NUMBER,
-    "rtt_ms": NUMBER,
-    "loss": NUMBER,
-    "burst": NUMBER,
-    "jitter": TEXT,
-    "transport": TEXT,
-    "cc": TEXT,
-    "retransmit": TEXT,
-    "from": TEXT,
-    "resources": COUNT,
-    "bytes": COUNT,
-    "above_the_fold": COUNT,
-    "of": TEXT,
-    "names": ListOf(TEXT, "names"),
-    "source": TEXT,
-}
-"""Type of each property of a row. A row has some of them, depending on the kind of list."""
-LIST = OutputSchema(
-    "h3sim-list/1",
-    "Shipped items, by name",
-    Property("version", TEXT, "version of h3sim"),
-    Property("of", TEXT, "the kind of list"),
-    Property(
-        "rows",
-        ListOf(
-            ObjectType(
-                Property("name", TEXT),
-                *(Property(name, kind, is_optional=True) for name, kind in _ROW_PROPERTIES.items()),
-            ),
-            "rows",
-        ),
-        "one per item; missing values are left out",
-    ),
-)

@@ -9,7 +9,7 @@ from h3sim.advice.optimality import OPTIMALITY, WHAT_IF
 from h3sim.advice.recommendation import ADVICE
 from h3sim.advice.search import FOUND
 from h3sim.advice.validation import RULE_CHECK, SERVER_CHECK
-from h3sim.catalog.formats import LIST
+from h3sim.cli.show import LIST
 from h3sim.export.load_document import WRITTEN as LOAD_KEYS
 from h3sim.export.load_file import LoadDocument
 from h3sim.identification.identification import IDENTIFICATION
