@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import h3sim
-from h3sim.cli.schemas import WRITTEN
 from h3sim.export.load_document import WRITTEN as OF_LOAD
 from h3sim.export.load_file import LoadDocument
 from h3sim.load.figures import FIGURES
@@ -34,6 +33,7 @@ from h3sim.transport.quic import QuicSettings
 from h3sim.transport.tcp import TcpSettings
 from tools import formats, halves
 from tools.findings import verdicts_in
+from tools.formats import WRITTEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
