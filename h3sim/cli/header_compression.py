@@ -37,8 +37,6 @@ _DEFAULT_NETWORK = "4g"
 _SCHEME = "rr"
 """Scheme of all runs: responses share the link, so that none waits for another to end."""
 _MAX_RUNS = 10_000
-_SOME_LOSS = 0.1
-"""Loss assumed while checking the network: any loss turns a constant rate into links."""
 _MAX_RTT_MS = 60_000.0
 _MAX_TABLE_BYTES = 2**30 - 1
 """Largest table capacity that ls-qpack accepts; it rejects more as an encoder stream error."""
