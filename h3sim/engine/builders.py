@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 MAX_PACKETS = 5_000_000
 """The largest supported load; it takes about 2 GB and half a minute."""
-
 _MIN_EVENTS, _EVENTS_PER_PACKET = 1_000_000, 200
 """The limit of events of a load over links, which takes a handful per packet: it exceeds the limit
 only where nothing but timers expires."""
