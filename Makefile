@@ -327,7 +327,7 @@ validate-intervals: $(READY) ## how often intervals of made-up studies cover the
 .PHONY: findings
 findings: $(DEV) ## judge every result of the papers again and rewrite docs/generated/findings.md (quick: minutes); fails if a verdict changed (ARGS=--update)
 	@mkdir -p build
-	$(BIN)/h3sim reproduce all --store build/findings.db --markdown docs/generated/findings.md --full-run docs/generated/full-runs.md --figures build/findings $(ARGS)
+	$(BIN)/python -m tools.findings all --store build/findings.db --markdown docs/generated/findings.md --full-run docs/generated/full-runs.md --figures build/findings $(ARGS)
 	$(BIN)/python -m tools.docs_tables
 
 # Those of papers whose full variant differs from the quick one.
@@ -336,7 +336,7 @@ FULL := frindell-2017 hol-blog-2020 loss-map wijnants-2018 http2-http3 increment
 .PHONY: findings-full
 findings-full: $(DEV) ## do the papers' experiments with all pages and seeds, and write them into docs/generated/full-runs.md (hours); fails as findings does
 	@mkdir -p build
-	$(BIN)/h3sim reproduce $(FULL) --full --store build/findings.db --markdown docs/generated/full-runs.md $(ARGS)
+	$(BIN)/python -m tools.findings $(FULL) --full --store build/findings.db --markdown docs/generated/full-runs.md $(ARGS)
 
 .PHONY: validate-incremental-paint
 validate-incremental-paint: $(READY) ## what EPS's incremental flag is worth in SpeedIndex, by how images are painted (three minutes)

@@ -15,7 +15,6 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from h3sim.cli.schemas import study_schemas
 from h3sim.export import read_load
 from h3sim.load import simulate
 from h3sim.schema.files import DIGEST
@@ -25,6 +24,7 @@ from h3sim.values.errors import InputError
 from tests import standins
 from tests.helpers import page_of
 from tools.documented import put
+from tools.formats import study_schemas
 
 if TYPE_CHECKING:
     from collections.abc import Callable

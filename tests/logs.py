@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from h3sim.qlog import parse_qlog
+from h3sim.qlog import parse_qlog, write_qlog
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
     from h3sim.qlog import MeasuredLog
+    from h3sim.trace import Trace
 
 __all__ = [
-    *("MS", "RS", "document", "frame", "headers", "packet", "reading", "save"),
+    *("MS", "RS", "document", "frame", "headers", "packet", "qlog_document", "reading", "save"),
     "trace",
 ]
 
@@ -68,3 +70,12 @@ def save(path: Path, content: object) -> Path:
 
 def reading(folder: Path, *traces: dict[str, Any]) -> MeasuredLog:
     return parse_qlog(save(folder / "log.qlog", document(*traces)))
+
+
+def qlog_document(trace: Trace, **options: Any) -> dict[str, Any]:
+    """Return the document that `write_qlog` writes."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "load.qlog"
+        write_qlog(trace, path, **options)
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found

@@ -8,14 +8,12 @@ from typing import Any
 import jsonschema
 import referencing
 
-from h3sim import catalog
-from h3sim.cli.schemas import result_schemas, study_schemas
-from h3sim.papers import findings_schemas
+from tools.formats import findings_schemas, model_schemas, result_schemas, study_schemas
 
 __all__ = ["SCHEMAS", "schema_problems"]
 
 SCHEMAS: dict[str, dict[str, Any]] = {
-    **catalog.schemas(),
+    **model_schemas(),
     **study_schemas(),
     **result_schemas(),
     **findings_schemas(),

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import h3sim
-from h3sim.cli.schemas import WRITTEN
 from h3sim.export.load_document import WRITTEN as OF_LOAD
 from h3sim.export.load_file import LoadDocument
 from h3sim.load.figures import FIGURES
@@ -19,7 +18,7 @@ from h3sim.load.options import flags_of
 from h3sim.page import Resource
 from h3sim.papers.experiments import HeaderExperiment
 from h3sim.papers.findings import FindingsFile, Verdict
-from h3sim.papers.report import counted, verdicts_in
+from h3sim.papers.report import counted
 from h3sim.papers.reproduce import REPRODUCTION
 from h3sim.schema.errors import ABSENT
 from h3sim.schema.fields import Record, fields_of
@@ -33,6 +32,8 @@ from h3sim.transport.profile import TransportProfile
 from h3sim.transport.quic import QuicSettings
 from h3sim.transport.tcp import TcpSettings
 from tools import documented, formats, halves
+from tools.findings import verdicts_in
+from tools.formats import WRITTEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

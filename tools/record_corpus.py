@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from h3sim.cli.main import exits_on_sigterm
-from h3sim.cli.pages import write_page
 from h3sim.importers.chromium import RecordedSource, record
-from h3sim.page import read_page
+from h3sim.page import page_to_dict, read_page
+from h3sim.schema import write_atomically
 from h3sim.values.errors import H3SimError
 from tools.registries import FetchError, tools_of
 from tools.sites import PageSource, build, read_sources
@@ -28,6 +28,15 @@ if TYPE_CHECKING:
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 CORPORA = CHECKOUT / "corpora"
+
+
+def write_page(page: Page, path: Path) -> None:
+    """Write a page file with one line per resource, so that a corpus has short diffs."""
+    document = page_to_dict(page)
+    rows = ",\n".join(f"  {json.dumps(row, ensure_ascii=False)}" for row in document["resources"])
+    head = {key: value for key, value in document.items() if key != "resources"}
+    text = json.dumps(head, ensure_ascii=False, indent=1).removesuffix("\n}")
+    write_atomically(path, f'{text},\n "resources": [\n{rows}\n ]\n}}\n')
 
 
 def main(argv: list[str]) -> int:

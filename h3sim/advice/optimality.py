@@ -13,7 +13,8 @@ from h3sim._version import __version__
 from h3sim.browser import BrowserMode
 from h3sim.load.load_config import LoadConfig
 from h3sim.load.options import NETWORK_NAMES
-from h3sim.load.run import HalvesLike, PageLike, SchemeLike, add_schedulers, resolve, resolve_scheme
+from h3sim.load.run import PageLike, SchemeLike, resolve, resolve_scheme
+from h3sim.load.selection import HalvesLike, add_schedulers
 from h3sim.page.categories import PAGE_CLASSES, classes_of
 from h3sim.page.transforms import with_cached
 from h3sim.schema.arguments import Predicate, check_arguments

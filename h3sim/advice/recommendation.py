@@ -17,14 +17,7 @@ from h3sim.advice.search import (
 )
 from h3sim.importers import ImportedPage, import_page
 from h3sim.importers.result import IMPORT
-from h3sim.load.run import (
-    HalvesLike,
-    PageLike,
-    SchedulersLike,
-    SchemeLike,
-    add_schedulers,
-    resolve_schemes,
-)
+from h3sim.load.selection import HalvesLike, SchedulersLike, add_schedulers, resolve_schemes
 from h3sim.page import Page
 from h3sim.schema import open_input
 from h3sim.schema.arguments import PATH, check_arguments
@@ -44,6 +37,7 @@ if TYPE_CHECKING:
     from h3sim.advice.search import SearchResult
     from h3sim.load.load import Which
     from h3sim.load.load_config import LoadConfig
+    from h3sim.load.run import PageLike, SchemeLike
     from h3sim.study.study_keywords import StudyKeywords
 
 

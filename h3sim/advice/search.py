@@ -22,7 +22,8 @@ from h3sim._version import __version__
 from h3sim.browser.above_the_fold import GUESSES, guesses
 from h3sim.load.network_path import recorded_network
 from h3sim.load.options import LEVEL, NETWORK_NAMES, refuse
-from h3sim.load.run import HalvesLike, PageLike, SchedulersLike, SchemeLike, add_schedulers, resolve
+from h3sim.load.run import PageLike, SchemeLike, resolve
+from h3sim.load.selection import HalvesLike, SchedulersLike, add_schedulers
 from h3sim.metrics import byte_index_ns, timings
 from h3sim.page.recording import ESTIMATED_WITHIN, RECORDED_NETWORK
 from h3sim.schema import format_value

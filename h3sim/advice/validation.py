@@ -15,14 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 from h3sim._version import __version__
 from h3sim.load.load_config import LoadConfig, refuse_unknown
 from h3sim.load.options import check_some
-from h3sim.load.run import (
-    PageLike,
-    SchemeLike,
-    resolve,
-    resolve_pages,
-    resolve_scheme,
-    resolve_schemes,
-)
+from h3sim.load.run import PageLike, SchemeLike, resolve, resolve_scheme
+from h3sim.load.selection import resolve_pages, resolve_schemes
 from h3sim.page import UNCHANGED, Kind, Page, page_from_dict
 from h3sim.schema.arguments import check_arguments, shows_fields
 from h3sim.schema.output import COUNT, TEXT, VERSION, ObjectType, OutputSchema, Property, rows_of

@@ -30,7 +30,6 @@ from h3sim.catalog.catalog import (
     scheme_set_names,
     text_of,
 )
-from h3sim.catalog.formats import schemas
 
 __all__ = [
     "DEFAULT_CLIENT",
@@ -54,7 +53,6 @@ __all__ = [
     "page_summaries",
     "pair_names",
     "read_scheme",
-    "schemas",
     "scheme_from_toml",
     "scheme_set",
     "scheme_set_names",

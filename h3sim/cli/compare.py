@@ -149,12 +149,9 @@ def _speedup_tables(comparison: SeedComparison, options: Options) -> Iterator[st
         cells = [*_speedup_cells(rows)]
         heading = f"{titles[metric]}, {send_buffer_kb:g} kB buffer"
         few = too_few([row for row in rows if row.scheme != comparison.baseline], noun)
-        note = f"\n\n{few}" if few else ""
-        if options.markdown:
-            yield f"**{heading}**\n\n{_markdown_table(cells)}{note}"
-        else:
-            shown = Table(_SPEEDUP_HEADS, cells).to_text(width, shorten=True)
-            yield f"{heading}:\n\n{shown}{note and output.fitted(note, width)}"
+        note = output.fitted(f"\n\n{few}", width) if few else ""
+        shown = Table(_SPEEDUP_HEADS, cells).to_text(width, shorten=True)
+        yield f"{heading}:\n\n{shown}{note}"
 
 
 def _mean_tables(comparison: SeedComparison, options: Options) -> Iterator[str]:
@@ -180,11 +177,8 @@ def _mean_tables(comparison: SeedComparison, options: Options) -> Iterator[str]:
                 ):
                     line += [mean, f"{low} to {high}" if low != MISSING else MISSING]
             heading = f"{title}, {kb:g} kB buffer: means"
-            shown = Table(heads, cells)
-            if options.markdown:
-                yield f"**{heading}**\n\n{shown.to_markdown()}"
-            else:
-                yield f"{heading}:\n\n{shown.to_text(options.width, shorten=True)}"
+            shown = Table(heads, cells).to_text(options.width, shorten=True)
+            yield f"{heading}:\n\n{shown}"
     if not _has_hol(comparison.metrics):
         yield output.fitted(output.NO_HOL, options.width)
 
@@ -255,12 +249,6 @@ def _speedup_cells(rows: Sequence[SeedComparisonRow]) -> Iterator[tuple[str, ...
             f"{row.effect:+.2f}",
             *map(str, outcomes),
         )
-
-
-def _markdown_table(rows: Sequence[Sequence[str]]) -> str:
-    lines = [_SPEEDUP_HEADS, ["---", *["---:"] * (len(_SPEEDUP_HEADS) - 1)], *rows]
-    escaped = ([cell.replace("|", "\\|") for cell in line] for line in lines)
-    return "\n".join(f"| {' | '.join(line)} |" for line in escaped)
 
 
 def _print_pages(comparison: Comparison, options: Options) -> None:
@@ -427,7 +415,7 @@ def _write_figures(comparison: Comparison, options: Options) -> None:
             if path is options.race:
                 plots.race(target)
             else:
-                plots.save(target, **options.figure_style)
+                plots.save(target, **output.figure_style(options))
             output.report_written(target)
 
 
@@ -483,7 +471,7 @@ def plot_paths(path: str, names: Sequence[str]) -> list[Path]:
         " page's name is inserted before the extension",
         not_with="--seeds",
     ),
-    common.FigureOptions(),
+    *common.figure_options(),
     Argument(
         "--race FILE",
         "write each page's loads as pages that fill in, side by side: FILE.html",
@@ -521,7 +509,6 @@ def plot_paths(path: str, names: Sequence[str]) -> list[Path]:
     *group(
         "many seeds",
         Argument("-j --workers N", "worker processes", Integer(low=1)),
-        Argument("--markdown", "print the tables as Markdown"),
         Argument("--sort", "sort by speedup, fastest first (default: as given)"),
         needs="--seeds",
     ),

@@ -37,8 +37,6 @@ _DEFAULT_NETWORK = "4g"
 _SCHEME = "rr"
 """Scheme of all runs: responses share the link, so that none waits for another to end."""
 _MAX_RUNS = 10_000
-_SOME_LOSS = 0.1
-"""Loss assumed while checking the network: any loss turns a constant rate into links."""
 _MAX_RTT_MS = 60_000.0
 _MAX_TABLE_BYTES = 2**30 - 1
 """Largest table capacity that ls-qpack accepts; it rejects more as an encoder stream error."""
@@ -206,7 +204,7 @@ def _read_codec(name: str, _: Options) -> str:
     Argument("--seed N", "random seed", Integer(low=0, high=2**63 - 1), default=0),
     common.JSON("print h3sim-headers/1 instead"),
     common.PLOT("plot HOL delay and compression ratio: FILE.png, .svg or .pdf"),
-    common.FigureOptions(),
+    *common.figure_options(),
     common.STORE,
     common.WORKERS,
     common.DASK,
@@ -268,7 +266,7 @@ def _run_header_compression(options: Options, progress: output.Progress | None) 
     if options.plot is not None and rows:
         from h3sim.reporting.study_plots import save_header_plot  # lazy: imports matplotlib
 
-        save_header_plot(rows, options.plot, **options.figure_style)
+        save_header_plot(rows, options.plot, **output.figure_style(options))
         output.report_written(options.plot)
     if options.json:
         given = {"source": lists.name, "of": direction, "seed": options.seed}

@@ -117,7 +117,7 @@ def _what_if_cell(row: WhatIfRow) -> str:
         "plot the ratios above the fold (.png, .svg, .pdf): one per page, or with"
         " --group-by the means of classes",
     ),
-    common.FigureOptions(),
+    *common.figure_options(),
     Argument(
         "--networks NAMES",
         "networks to compare, comma-separated, instead of --network",

@@ -170,10 +170,15 @@ def report_written(path: str | Path) -> None:
     print(f"wrote {escape_control(str(path))}", file=sys.stderr)
 
 
+def figure_style(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the keyword arguments of methods that draw."""
+    return {"style": options.style, "width": options.figure_width}
+
+
 def save_plot(found: Any, options: argparse.Namespace, **how: Any) -> None:
     """Save the figure of *found*, if `--plot` requests it."""
     if options.plot is not None:
-        found.plot.save(options.plot, **how, **options.figure_style)
+        found.plot.save(options.plot, **how, **figure_style(options))
         report_written(options.plot)
 
 

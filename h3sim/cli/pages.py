@@ -18,7 +18,7 @@ from h3sim.importers import DIALECTS, RecordingError, import_page, read_archive
 from h3sim.importers.crux import NetworkShare, NotCruxError, read_crux
 from h3sim.importers.formats.archive import is_archive
 from h3sim.load.run import resolve_page
-from h3sim.page import page_to_dict, transforms
+from h3sim.page import transforms
 from h3sim.page.model import MarksFrom, ids_that_match, marked
 from h3sim.schema import check_output, shown_path, write_atomically
 from h3sim.schema.arguments import ErrorCollector
@@ -95,7 +95,7 @@ def _import_archive(path: Path, options: Options) -> int:
                 n_failed += 1
                 print(escape_control(f"h3sim import: {name}: {result}"), file=sys.stderr)
             else:
-                write_page(result.page, folder / f"{name}.json")
+                write_atomically(folder / f"{name}.json", result.page.to_json())
                 n_written += 1
                 print(result.lines()[0])
     except RecordingError as error:  # a file that is cut off
@@ -160,15 +160,6 @@ def _check_lists(options: Options) -> None:
 def _list_path(output: str, kind: str) -> Path:
     """Return the path of the header lists of that kind, next to the page."""
     return Path(output).with_name(f"{Path(output).stem}.{kind}.qif")
-
-
-def write_page(page: Page, path: Path) -> None:
-    """Write a page file with one line per resource."""
-    document = page_to_dict(page)
-    rows = ",\n".join(f"  {json.dumps(row, ensure_ascii=False)}" for row in document["resources"])
-    head = {key: value for key, value in document.items() if key != "resources"}
-    text = json.dumps(head, ensure_ascii=False, indent=1).removesuffix("\n}")
-    write_atomically(path, f'{text},\n "resources": [\n{rows}\n ]\n}}\n')
 
 
 def _write_recorded_files(recording: PageRecording, options: Options) -> None:
@@ -467,9 +458,7 @@ def _run_import(options: Options) -> int:
     if isinstance(imported, tuple):
         return _write_networks(imported, options)
     if options.output is not None:
-        document = page_to_dict(imported.page)
-        text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
-        write_output(options.output, f"{text}\n")
+        write_output(options.output, imported.page.to_json())
     _print_report(imported, options)
     return 0
 
@@ -519,7 +508,7 @@ def _run_record(options: Options) -> None:
         provenance={key: text for key, text in provenance.items() if text},
     )
     page = shared.with_marks(recording.page, options.above_the_fold)
-    write_page(page, Path(options.output))
+    write_atomically(options.output, page.to_json())
     _write_recorded_files(recording, options)
     _print_recording(page, recording)
 

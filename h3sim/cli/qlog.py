@@ -157,7 +157,7 @@ def _explanation_cells(row: Explanation) -> tuple[str, ...]:
     common.JSON("print h3sim-load/2, with null for values that the log lacks"),
     Argument("--trace N", "use only trace N of a file with several traces", type=int),
     common.PLOT("plot the arrival of bytes over time: FILE.png, .svg or .pdf"),
-    common.FigureOptions(),
+    *common.figure_options(),
     Argument(
         "--with-log FILE",
         "another qlog to plot below the first, for example one from `h3sim run --qlog`",
@@ -185,7 +185,7 @@ def _run_qlog(options: Options) -> None:
 
         logs = [log] if options.with_log is None else [log, options.with_log]
         plots = LogPlots([Measurement(each) for each in logs])
-        plots.save(options.plot, **options.figure_style)
+        plots.save(options.plot, **output.figure_style(options))
         output.report_written(options.plot)
     document = measured_to_dict(log)
     if options.json:
@@ -205,7 +205,7 @@ def _run_qlog(options: Options) -> None:
     ),
     Argument("--trace N", "use only trace N of a qlog with several traces", type=int),
     common.PLOT("plot the picks and the contradictions: FILE.png, .svg or .pdf"),
-    common.FigureOptions(),
+    *common.figure_options(),
     common.JSON("print h3sim-identification/1 instead"),
     common.NO_TRUNCATE,
 )

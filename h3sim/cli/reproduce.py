@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +13,6 @@ from h3sim.papers import report
 from h3sim.papers.experiments import experiment_names, load_experiment, page_files
 from h3sim.papers.figures import draw_all
 from h3sim.papers.reproduce import chosen_experiments, reproduce
-from h3sim.schema import read_text, write_atomically
 from h3sim.values.errors import InputError
 from h3sim.values.table import Table
 from h3sim.values.text import plural
@@ -92,34 +90,6 @@ def _print_judgement(judgement: Judgement, width: int | None) -> None:
     print()
 
 
-def _write_document(done: Reproduction, path: Path, options: Options) -> bool:
-    """Write the document unless a verdict changed without --update; return whether it was."""
-    current = _current_text(path)
-    full = None if options.full_run is None else report.findings_in(_current_text(options.full_run))
-    text = report.written_into(current, done, full)
-    before, now = report.verdicts_in(current), report.verdicts_in(text)
-    changed = [
-        f"{name}: was {before[name]!r}, is {now.get(name, 'not judged')!r}"
-        for name in before
-        if now.get(name) != before[name]
-    ]
-    if changed and not options.update:
-        for line in changed:
-            print(f"h3sim reproduce: {options.markdown}: {line}", file=sys.stderr)
-        return False
-    write_atomically(path, text)
-    return True
-
-
-def _current_text(path: Path) -> str:
-    """Return the present text of the document; "" if there is none.
-
-    Raises:
-        InputError: if it cannot be read, or is not text.
-    """
-    return read_text(path, InputError) if path.is_file() else ""
-
-
 def _check_names(options: Options) -> None:
     if not options.list:
         chosen_experiments(options.names or [])
@@ -128,16 +98,6 @@ def _check_names(options: Options) -> None:
 def _read_pages_folder(folder: str, _: Options) -> str:
     page_files(folder)
     return folder
-
-
-def _read_markdown_path(path: str, _: Options) -> str:
-    _current_text(Path(path))
-    return path
-
-
-def _read_full_run_path(path: str, _: Options) -> Path:
-    read_text(Path(path), InputError)
-    return Path(path)
 
 
 def _make_figures_folder(folder: str, _: Options) -> str:
@@ -173,21 +133,6 @@ def _make_figures_folder(folder: str, _: Options) -> str:
     common.STORE,
     common.WORKERS,
     common.JSON("print h3sim-reproduction/1 instead"),
-    Argument(
-        "--markdown FILE",
-        "write verdicts and tables to FILE; fails without writing if FILE has a different"
-        " verdict (see --update). In a file with the lines"
-        f" {report.BEGIN!r} and {report.END!r} only the text between them is replaced",
-        output=(),
-        read=_read_markdown_path,
-    ),
-    Argument(
-        "--full-run FILE",
-        "with --markdown: publish the findings in FILE, which --markdown wrote after a full"
-        " run, in place of the quick ones",
-        read=_read_full_run_path,
-    ),
-    Argument("--update", "with --markdown: accept changed verdicts"),
     Argument("--figures DIR", "plot each experiment into this folder", read=_make_figures_folder),
     Argument(
         "--format FORMAT",
@@ -196,7 +141,7 @@ def _make_figures_folder(folder: str, _: Options) -> str:
         choices=tuple(suffix.removeprefix(".") for suffix in output.PLOT),
         needs="--figures",
     ),
-    common.FigureOptions(needs="--figures"),
+    *common.figure_options(needs="--figures"),
     common.NO_TRUNCATE,
     checks=(_check_names,),
     about="""Repeat experiments of the papers: show their numbers next to h3sim's, and judge
@@ -228,9 +173,8 @@ def _run_reproduce(options: Options) -> int:
         _print_reproduction(done, options.width)
     if options.figures is not None:
         for path in draw_all(
-            done, Path(options.figures), file_format=options.format, **options.figure_style
+            done, Path(options.figures), file_format=options.format, **output.figure_style(options)
         ):
             output.report_written(path)
     failed = any(run.failed for run in done.runs.values())
-    is_written = options.markdown is None or _write_document(done, Path(options.markdown), options)
-    return 0 if is_written and not failed else FAILED
+    return FAILED if failed else 0

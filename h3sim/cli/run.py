@@ -116,9 +116,9 @@ def _run_load(options: Options, progress: output.Progress | None) -> Load:
     )
     if options.diff is not None:
         other = run_spec(resolve(options.diff, scheme, config))
-        load.plot.save_against(other, options.plot, **options.figure_style)
+        load.plot.save_against(other, options.plot, **output.figure_style(options))
     elif options.plot is not None:
-        load.plot.save(options.plot, **options.figure_style)
+        load.plot.save(options.plot, **output.figure_style(options))
     if options.qlog is not None:
         write_load_qlog(load, options.qlog, dialect=options.qlog_dialect)
     if options.animate is not None:
@@ -158,7 +158,7 @@ def _run_load(options: Options, progress: output.Progress | None) -> Load:
         "write a qlog of both endpoints (FILE.qlog), or of the client only (FILE.sqlog)",
         output=(".qlog", ".sqlog"),
     ),
-    common.FigureOptions(),
+    *common.figure_options(),
     Argument(
         "--qlog-dialect NAME",
         "qlog version: 0.3 (for qvis) or draft, the current drafts",

@@ -110,7 +110,7 @@ def _run_recommend(options: Options) -> Any:
     if options.plot is not None:
         from h3sim.reporting import LoadPlots  # lazy: imports matplotlib
 
-        LoadPlots(advice.comparison.loads).save(options.plot, **options.figure_style)
+        LoadPlots(advice.comparison.loads).save(options.plot, **output.figure_style(options))
         output.report_written(options.plot)
     if options.report is not None:
         output.save_report(options.report, options, advice)
@@ -315,7 +315,7 @@ def _print_search(found: SearchResult, options: Options) -> None:
     common.WORKERS,
     shared.LoadOptions(),
     common.PLOT("plot the page's loads by scheme: FILE.png, .svg or .pdf"),
-    common.FigureOptions(),
+    *common.figure_options(),
     Argument("--report FILE", "write a report, too: FILE.html", output=output.HTML),
     common.JSON("print h3sim-advice/2 instead"),
     common.NO_TRUNCATE,

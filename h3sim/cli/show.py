@@ -14,6 +14,8 @@ from h3sim._version import __version__
 from h3sim.cli import common, output
 from h3sim.cli.command import Argument, Options, command, refuse
 from h3sim.schema import format_value, parse_toml
+from h3sim.schema.output import COUNT, NUMBER, TEXT, VERSION, ObjectType, OutputSchema, Property
+from h3sim.schema.values import ListOf
 from h3sim.schemes import scheme_to_dict
 from h3sim.values._mypyc import doc_of
 from h3sim.values.errors import InputError, UnknownNameError
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from h3sim.page import Page, Resource
     from h3sim.papers.experiments import Experiment
     from h3sim.papers.findings import Finding
+    from h3sim.schema.values import ValueType
     from h3sim.schemes import Scheme
     from h3sim.transport import LinkProfile, Network
     from h3sim.values.plugins import Listed, PluginRegistry
@@ -47,6 +50,8 @@ class _Column(NamedTuple):
     """Attribute or function of the item for the value; by default the attribute *key*."""
     show: Callable[[Any], str] = str
     """Formats the value."""
+    kind: ValueType = TEXT
+    """Type of its value in `h3sim-list/1`."""
 
     def value_of(self, item: Any) -> Any:
         return (
@@ -188,6 +193,7 @@ def _experiments() -> Iterator[Experiment]:
     yield from map(load_experiment, experiment_names())
 
 
+_NAMES = ListOf(TEXT, "names")
 _SOURCE_COLUMN = _Column("source", "source")
 _PART_COLUMNS = (_Column("what it does", "title"), _Column("from", "from", "origin"))
 # With functions, so that the catalog imports only what the requested list needs.
@@ -199,7 +205,9 @@ _LISTINGS = {
             _Column("what it is", "title"),
             _Column("mechanism", "mechanism", "mechanism.value"),
             _Column("signalling", "signalling", "signalling.value"),
-            _Column("placeholders", "placeholders", lambda scheme: len(scheme.placeholders)),
+            _Column(
+                "placeholders", "placeholders", lambda each: len(each.placeholders), kind=COUNT
+            ),
             _SOURCE_COLUMN,
         ),
         shown=4,
@@ -233,15 +241,16 @@ _LISTINGS = {
         lambda: catalog.list_networks(),
         (
             _Column("network", "name"),
-            _Column("Mbit/s down", "down_mbps", _down_mbps, _format_number),
-            _Column("Mbit/s up", "up_mbps", lambda network: _mbps(network.up), _format_number),
-            _Column("RTT ms", "rtt_ms", lambda network: to_ms(network.rtt_ns), _format_number),
-            _Column("loss %", "loss", lambda network: network.down and network.down.loss, _percent),
+            _Column("Mbit/s down", "down_mbps", _down_mbps, _format_number, NUMBER),
+            _Column("Mbit/s up", "up_mbps", lambda each: _mbps(each.up), _format_number, NUMBER),
+            _Column("RTT ms", "rtt_ms", lambda each: to_ms(each.rtt_ns), _format_number, NUMBER),
+            _Column("loss %", "loss", lambda each: each.down and each.down.loss, _percent, NUMBER),
             _Column(
                 "burst packets",
                 "burst",
                 lambda network: network.down and network.down.loss_burst,
                 _format_number,
+                NUMBER,
             ),
             _Column("jitter", "jitter", _jitter),
             _SOURCE_COLUMN,
@@ -266,9 +275,9 @@ _LISTINGS = {
         lambda: catalog.page_summaries(),
         (
             _Column("page", "name"),
-            _Column("resources", "resources", "n_resources"),
-            _Column("kB", "bytes", "total_bytes", lambda n_bytes: f"{n_bytes / 1000:,.0f}"),
-            _Column("above the fold", "above_the_fold", "n_above_the_fold"),
+            _Column("resources", "resources", "n_resources", kind=COUNT),
+            _Column("kB", "bytes", "total_bytes", lambda n: f"{n / 1000:,.0f}", COUNT),
+            _Column("above the fold", "above_the_fold", "n_above_the_fold", kind=COUNT),
             _SOURCE_COLUMN,
         ),
         shown=4,
@@ -296,13 +305,24 @@ _LISTINGS = {
         (
             _Column("set", "name"),
             _Column("of", "of"),
-            _Column("number", "names", "names", lambda names: str(len(names))),
-            _Column("which", "names", "names", _first_names),
-            _Column("all", "names", "names", ", ".join),
+            _Column("number", "names", "names", lambda names: str(len(names)), _NAMES),
+            _Column("which", "names", "names", _first_names, _NAMES),
+            _Column("all", "names", "names", ", ".join, _NAMES),
         ),
         shown=4,
     ),
 }
+
+
+_KINDS = {column.key: column.kind for entry in _LISTINGS.values() for column in entry.columns}
+_ROW = ObjectType(*(Property(key, _KINDS[key], is_optional=key != "name") for key in _KINDS))
+LIST = OutputSchema(
+    "h3sim-list/1",
+    "Shipped items, by name",
+    VERSION,
+    Property("of", TEXT, "the kind of list"),
+    Property("rows", ListOf(_ROW, "rows"), "one per item; missing values are left out"),
+)
 
 
 _HALVES = ("client", "server")
@@ -564,7 +584,7 @@ def _save_card(scheme: Scheme, options: Options) -> None:
     from h3sim.load import simulate  # lazy: the other kinds need no load
     from h3sim.reporting.output import save_figure
 
-    card = simulate("davies-meenan", scheme=scheme).plot.scheme_card(**options.figure_style)
+    card = simulate("davies-meenan", scheme=scheme).plot.scheme_card(**output.figure_style(options))
     save_figure(card, options.plot)
     output.report_written(options.plot)
 
@@ -591,8 +611,6 @@ def _print_list(options: Options) -> None:
     listing = _LISTINGS[options.what]
     rows = listing.rows()
     if options.json:
-        from h3sim.catalog.formats import LIST  # lazy: tables do not need it
-
         document = {"version": __version__, "of": options.what, "rows": rows}
         output.print_json(LIST.write(document))
         return
@@ -619,7 +637,7 @@ def _print_list(options: Options) -> None:
     Argument("--toml", "print the TOML file", not_with="--json"),
     common.JSON("print the JSON file of a page"),
     common.PLOT("plot a page's sizes and dependencies, or a scheme's strip and priorities"),
-    common.FigureOptions(),
+    *common.figure_options(),
     common.NO_TRUNCATE,
     checks=(_check_form,),
 )

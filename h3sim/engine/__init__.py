@@ -1,4 +1,8 @@
-"""The engine: advances simulated time; the only floor that imports SimPy."""
+"""The engine: advances simulated time and joins browser, server and transport to a load.
+
+It may import schemes, HTTP and all below them, but no names or files, and nothing else imports
+SimPy. Begin with `simulation.py`, then `http_connection.py`.
+"""
 
 from h3sim.engine.connections import Connection, PacketCount
 from h3sim.engine.environment import LoadEnvironment, Process

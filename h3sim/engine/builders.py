@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 MAX_PACKETS = 5_000_000
 """The largest supported load; it takes about 2 GB and half a minute."""
-
 _MIN_EVENTS, _EVENTS_PER_PACKET = 1_000_000, 200
 """The limit of events of a load over links, which takes a handful per packet: it exceeds the limit
 only where nothing but timers expires."""
@@ -187,17 +186,15 @@ class LinkBuilder(_Connector):
             progress=self._progress(),
             n_packets=self._n_packets,
         )
-        transport: Transport
         windows = self._factory.http2_windows
         over_tcp: type[EndpointTransport] = TcpTransport if windows is None else windows.transport
         transport_class = over_tcp if spec.protocol.is_over_tcp else QuicTransport
         endpoints = transport_class(self.environment, self._factory, streams, log, rtt_ns=rtt_ns)
-        transport = endpoints
+        transport: Transport = endpoints
         if spec.header_compression is not None:
             from h3sim.engine.header_compression import HeaderTransport
 
             assert isinstance(streams, http.SectionSender)  # noqa: S101 - made for it
-
             transport = HeaderTransport(
                 self.environment, endpoints, streams, spec.page, spec.header_compression
             )
@@ -266,8 +263,7 @@ def _build_response_streams(
         stream_window_bytes=stream_bytes,
         connection_window_bytes=connection_bytes,
     )
-    if spec.header_compression is not None:
-        assert isinstance(streams, http.SectionSender)  # noqa: S101 - made for it
+    if isinstance(streams, http.SectionSender):
         streams.is_http2 = spec.protocol is Protocol.TCP
     return streams
 

@@ -5,6 +5,7 @@ Read next, on the path of docs/reading.md: `h3sim/transport/endpoint.py`.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from h3sim.engine.environment import EventPriority, FifoEventQueue
@@ -562,14 +563,9 @@ class EndpointDriver:
             self._check_deadline(now_ns)
 
 
-def _give_up_client(now_ns: int, reason: str) -> None:
-    """End the load, as its client has given the connection up."""
-    raise ConnectionTimeoutError((), now_ns, because=f"client's {reason}")
-
-
-def _give_up_server(now_ns: int, reason: str) -> None:
-    """End the load, as its server has given the connection up."""
-    raise ConnectionTimeoutError((), now_ns, because=f"server's {reason}")
+def _give_up(end: str, now_ns: int, reason: str) -> None:
+    """Stop the load, as its client or server has given the connection up."""
+    raise ConnectionTimeoutError((), now_ns, because=f"{end}'s {reason}")
 
 
 _UNIDIRECTIONAL: Final = 2
@@ -604,7 +600,7 @@ class EndpointTransport:
             client,
             environment,
             log=log.of(client.endpoint, is_down=False),
-            on_given_up=_give_up_client,
+            on_given_up=partial(_give_up, "client"),
         )
         self._read_up = server.endpoint.on_packet
         """Pass a packet to the server, and return the stream bytes that it delivers."""
@@ -616,7 +612,7 @@ class EndpointTransport:
             log=log.of(server.endpoint, is_down=True),
             on_woken=self._record_recovery,
             wakes_idle=True,
-            on_given_up=_give_up_server,
+            on_given_up=partial(_give_up, "server"),
         )
         self._application: Application
         self._connected_at_ns: int | None = None
@@ -712,8 +708,7 @@ class EndpointTransport:
     def _on_packet_before_open(self, packet: WirePacket, now_ns: int) -> None:
         """Respond to a packet that arrived before the connection was open."""
         client, connected_at_ns = self._client, self._connected_at_ns
-        # A packet sent after that responds to the client's requests, so they have left: do not
-        # wait.
+        # A packet sent after that responds to the client's requests, so they have left.
         if connected_at_ns is not None and packet.sent_at_ns > connected_at_ns:
             self._is_open = True
             client.flush(now_ns)

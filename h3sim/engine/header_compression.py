@@ -18,11 +18,11 @@ from h3sim.trace import PacketRows
 from h3sim.values.constants import STREAM_ID_STEP
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from h3sim.engine.endpoints import EndpointTransport
     from h3sim.engine.environment import LoadEnvironment
-    from h3sim.engine.transport import Application, TransportTrace
+    from h3sim.engine.transport import Application, Transport, TransportTrace
     from h3sim.headers import FieldSection, HeaderCompression, StreamPart
     from h3sim.http import SectionSender, StreamSender
     from h3sim.page import Page
@@ -382,3 +382,18 @@ class HeaderTransport:
         self._inner.watch(stream_id, n_bytes)
         # It leaves with what follows: the answer to a packet of the client, or a response.
         self._streams.on_critical(stream_id, n_bytes)
+
+
+def with_header_sections(
+    transport: Transport, trace: Trace
+) -> tuple[Trace, tuple[HeaderRun, HeaderRun] | None]:
+    """Return the trace with actual lengths of responses, and the statistics of their sections."""
+    if not isinstance(transport, HeaderTransport):
+        return trace, None
+    return transport.with_sections(trace), transport.header_runs()
+
+
+def sum_header_runs(runs: Sequence[tuple[HeaderRun, HeaderRun]]) -> tuple[HeaderRun, HeaderRun]:
+    """Return the header statistics of requests, and of responses, on all connections."""
+    requests, responses = zip(*runs, strict=True)
+    return HeaderRun.over(requests), HeaderRun.over(responses)

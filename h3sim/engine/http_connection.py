@@ -36,11 +36,8 @@ if TYPE_CHECKING:
 
 
 # Plain ints: looking up a member of an enum costs as much as half a pick.
-_REQUEST, _RESPONSE, _CLOSE = (
-    int(EventPriority.REQUEST),
-    int(EventPriority.RESPONSE),
-    int(EventPriority.CLOSE),
-)
+_REQUEST, _RESPONSE = int(EventPriority.REQUEST), int(EventPriority.RESPONSE)
+_CLOSE = int(EventPriority.CLOSE)
 
 # From a plain tuple, without calling a Python function for each of many rows.
 _SIGNAL_ROW = partial(tuple.__new__, SignalSent)
@@ -269,16 +266,13 @@ class HttpConnection:
 
     def trace(self, delivery: Delivery, activities: tuple[Activity, ...] = ()) -> Trace:
         """Return the trace of the connection, with the activities of the browser."""
-        carried = self.transport.carried()
+        carried = self.transport.carried()._asdict()
         return Trace(
             delivery=delivery,
             requests=self._request_rows(),
             signals=self._signal_rows(),
-            packet_rows=carried.packet_rows,
-            wire=carried.wire,
-            recovery=carried.recovery,
-            queue_drops=carried.queue_drops,
             activities=activities,
+            **carried,
         )
 
     def _signal_rows(self) -> tuple[SignalSent, ...]:

@@ -74,10 +74,9 @@ def run_load(
         ) from None
     if environment.has_overrun:
         n_events = environment.overrun_events
-        is_of_load = n_events == environment.max_events
-        reason = (
-            "" if is_of_load else "the processes beside it had them all; does one pass no time?"
-        )
+        reason = ""
+        if n_events != environment.max_events:
+            reason = "the processes beside it had them all; does one pass no time?"
         raise StalledError(browser.waiting, environment.now_ns, n_events, reason)
     raise StalledError(browser.waiting)
 
@@ -214,7 +213,9 @@ def _build_connection_result(
     trace = connection.trace(spec.protocol.delivery, activities)
     header_runs = None
     if spec.header_compression is not None:
-        trace, header_runs = _with_header_sections(connection, trace)
+        from h3sim.engine.header_compression import with_header_sections
+
+        trace, header_runs = with_header_sections(connection.transport, trace)
     trace = in_order_requested(trace, asked_for)
     connection_record = Connection(
         number=number,
@@ -237,31 +238,15 @@ def _build_load(
     flows_carried: tuple[CarriedFlow, ...],
 ) -> LoadResult:
     """Return the result of all connections; *trace* is that of all of them."""
-    runs = [result.header_runs for result in results if result.header_runs is not None]
+    header_runs = None
+    if runs := [result.header_runs for result in results if result.header_runs is not None]:
+        from h3sim.engine.header_compression import sum_header_runs
+
+        header_runs = sum_header_runs(runs)
     return LoadResult(
         spec=spec,
         trace=trace,
-        header_runs=_sum_header_runs(runs) if runs else None,
+        header_runs=header_runs,
         connections=tuple(result.connection for result in results),
         cross_traffic=flows_carried,
     )
-
-
-def _sum_header_runs(runs: list[tuple[HeaderRun, HeaderRun]]) -> tuple[HeaderRun, HeaderRun]:
-    """Return the header statistics of requests, and of responses, on all connections."""
-    from h3sim.headers.base import HeaderRun
-
-    requests, responses = zip(*runs, strict=True)
-    return HeaderRun.over(requests), HeaderRun.over(responses)
-
-
-def _with_header_sections(
-    connection: HttpConnection, trace: Trace
-) -> tuple[Trace, tuple[HeaderRun, HeaderRun] | None]:
-    """Return the trace with actual lengths of responses, and the statistics of their sections."""
-    from h3sim.engine.header_compression import HeaderTransport
-
-    transport = connection.transport
-    if not isinstance(transport, HeaderTransport):
-        return trace, None
-    return transport.with_sections(trace), transport.header_runs()

@@ -261,11 +261,10 @@ class StreamSender(Source):
     """A sender of streams, scheduled by *scheduler* in quanta of up to *turn_bytes*.
 
     *buffer_bytes* is the size of the send buffer, 0 for none. A quantum enters the buffer whole or
-    not at all; an empty buffer takes any; *send_buffer_refill* sets when. With
-    *lost_scheduler* (for `Retransmit.PRIORITY`), kept in step with *scheduler*, lost bytes are
-    sent in its order. With *requeues* a stream is requeued when some of its bytes were
-    acknowledged or lost. With *retains_until_acked* a stream counts as drained once all of it was
-    acknowledged, else once all of it was sent.
+    not at all; an empty buffer takes any; *send_buffer_refill* sets when. With *lost_scheduler*
+    (for `Retransmit.PRIORITY`), kept in step with *scheduler*, lost bytes are sent in its order.
+    With *requeues* a stream is requeued when some of its bytes were acknowledged or lost. With
+    *retains_until_acked* it counts as drained once all of it was acknowledged, else once sent.
 
     >>> from h3sim.schedulers import FifoScheduler
     >>> from h3sim.signals import H2Priority

@@ -12,15 +12,8 @@ from h3sim.load.configuration import (
 )
 from h3sim.load.load import Hol, Load, ResourceTiming, Which
 from h3sim.load.load_config import LoadConfig
-from h3sim.load.run import (
-    resolve,
-    resolve_pages,
-    resolve_scheme,
-    resolve_schemes,
-    run_spec,
-    simulate,
-    with_scheduler,
-)
+from h3sim.load.run import resolve, resolve_scheme, run_spec, simulate, with_scheduler
+from h3sim.load.selection import resolve_pages, resolve_schemes
 
 __all__ = [
     "FORMAT",

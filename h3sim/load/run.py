@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
 PageLike: TypeAlias = "Page | str | Path"
 SchedulerLike: TypeAlias = "Scheduler | Callable[..., Scheduler] | str"
-SchedulersLike: TypeAlias = "SchedulerLike | Iterable[SchedulerLike]"
-HalvesLike: TypeAlias = "catalog.HalfLike | Iterable[catalog.HalfLike] | None"
 SchemeLike: TypeAlias = "Scheme | str | Path | Scheduler | Callable[..., Scheduler]"
 
 _PROCESSES = Predicate(
@@ -98,8 +96,11 @@ def simulate(
     )
     refuse_unknown(simulate, options)
     changed = changed_config(config, options)
-    resolved_scheme = _scheme_with_scheduler(scheme, client, server, scheduler)
-    spec = resolve(resolve_page(page), resolved_scheme, changed)
+    default = "rr" if scheduler is None else "fifo"
+    resolved = scheme_or_pair(scheme, client, server, default=default)
+    if scheduler is not None:
+        resolved = with_scheduler(resolved, scheduler)
+    spec = resolve(resolve_page(page), resolved, changed)
     return run_spec(spec, record_packets=record_packets, processes=processes)
 
 
@@ -129,18 +130,6 @@ def scheme_or_pair(
         message = f"must be one client before one server, are {len(names)} pairs"
         raise InputError.at("server", message)
     return catalog.load_scheme(names[0])
-
-
-def _scheme_with_scheduler(
-    scheme: SchemeLike | None,
-    client: catalog.HalfLike | None,
-    server: catalog.HalfLike | None,
-    scheduler: SchedulerLike | None,
-) -> Scheme:
-    """Return the resolved scheme, with a custom scheduler if one is given."""
-    default = "rr" if scheduler is None else "fifo"
-    resolved = scheme_or_pair(scheme, client, server, default=default)
-    return resolved if scheduler is None else with_scheduler(resolved, scheduler)
 
 
 def run_spec(
@@ -266,9 +255,7 @@ def resolve_page(page: PageLike) -> Page:
 def _refuse_set(key: str, name: object, members: Callable[[Any], object]) -> None:
     """Refuse the name of a set where a single name is required."""
     if isinstance(name, str) and members(name) is not None:
-        message = (
-            f"{name!r} is a set of {key}s, but a single {key} is required (see `h3sim list sets`)"
-        )
+        message = f"{name!r} is a set of {key}s, but must be a single {key} (`h3sim list sets`)"
         raise InputError.at(key, message)
 
 
@@ -302,68 +289,3 @@ def with_scheduler(scheme: Scheme, scheduler: SchedulerLike, *, name: str = "") 
     renamed = replace(scheme, name=name, title=title, source="", notes="", caveat="")
     # Settings of the replaced scheduler do not apply to another one.
     return replace(renamed, mechanism=mechanism, mixed=None, turn=None)
-
-
-def add_schedulers(
-    schemes: SchemeLike | Iterable[SchemeLike] | None,
-    scheduler: SchedulersLike | None,
-    signals: SchemeLike | None,
-    *,
-    default: SchemeLike | Iterable[SchemeLike] = (),
-    client: HalvesLike = None,
-    server: HalvesLike = None,
-) -> list[SchemeLike]:
-    """Return *schemes*, each *client* before each *server*, and a scheme for each *scheduler*.
-
-    A scheduler gets the client signals of *signals*; without these, clients send none, as those of
-    "fifo". None for the schemes means the *default* ones, or none beside pairs or schedulers.
-
-    Raises:
-        InputError: if one is no scheduler, or there are signals but no scheduler.
-        UnknownNameError: if the only error is an unknown name.
-
-    >>> from h3sim.schedulers import FifoScheduler
-    >>> [each.name for each in add_schedulers([], FifoScheduler, "chrome-eps")]
-    ['FifoScheduler']
-    """
-    is_joined = any(each is not None for each in (scheduler, client, server))
-    listed = _as_list((() if is_joined else default) if schemes is None else schemes)
-    if client is not None or server is not None:
-        listed += catalog.pair_names(client, server)
-    if scheduler is None:
-        if signals is not None:
-            message = "are those of the clients of a scheduler: give scheduler= as well"
-            raise InputError.at("signals", message)
-        return listed
-    clients = resolve_scheme(signals or "fifo")
-    schedulers: list[Any] = _as_list(scheduler)
-    return [*listed, *(with_scheduler(clients, one) for one in schedulers)]
-
-
-def resolve_pages(pages: PageLike | Iterable[PageLike]) -> list[Page]:
-    """Return the pages; a name may be that of a set."""
-    resolved: list[Page] = []
-    given: object = pages  # callers may ignore the annotation
-    is_single = isinstance(pages, Page | str | os.PathLike) or not isinstance(given, Iterable)
-    page_list: Any = [pages] if is_single else pages
-    for page in page_list:
-        names = catalog.page_set(page) if isinstance(page, str) else None
-        resolved += map(resolve_page, names or (page,))
-    return resolved
-
-
-def resolve_schemes(schemes: SchemeLike | Iterable[SchemeLike]) -> list[Scheme]:
-    """Return the schemes, each once; a name may be that of a set."""
-    resolved: list[Scheme] = []
-    for scheme in _as_list(schemes):
-        names = catalog.scheme_set(scheme) if isinstance(scheme, str) else None
-        resolved += map(resolve_scheme, names or (scheme,))
-    # A set and one of its members may both be named.
-    return list(dict.fromkeys(resolved))
-
-
-def _as_list(schemes: SchemeLike | Iterable[SchemeLike]) -> list[SchemeLike]:
-    """Return a list; a single value becomes a list of one."""
-    if isinstance(schemes, Iterable) and not isinstance(schemes, str):
-        return list(schemes)
-    return [schemes]

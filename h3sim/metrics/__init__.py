@@ -16,7 +16,6 @@ from h3sim.metrics.hol import (
     hol_blocking,
     loss_bursts,
     sander_count,
-    stack_heights,
     stack_histogram,
     stacks,
 )
@@ -74,7 +73,6 @@ __all__ = [
     "sent_bytes",
     "slope",
     "speed_index_ns",
-    "stack_heights",
     "stack_histogram",
     "stacks",
     "streams_in_flight",

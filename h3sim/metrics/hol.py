@@ -149,35 +149,19 @@ def _once_per_packet(
             yield at_ns
 
 
-def stack_heights(delivered_at_ns: Iterable[int | None]) -> list[int]:
-    """Return the number of packets delivered together at each instant, in time order.
-
-    These are the stacks of Marx 2019, Fig. 13.
-
-    >>> stack_heights([10, 20, 20, 30])
-    [1, 2, 1]
-    """
-    return list(_heights(delivered_at_ns))
-
-
 def stack_histogram(delivered_at_ns: Iterable[int | None]) -> dict[int, int]:
-    """Return the number of stacks of each height, lowest first.
+    """Return the number of stacks of each height, lowest first (Marx 2019, Fig. 13).
 
     >>> stack_histogram([10, 20, 20, 30])
     {1: 2, 2: 1}
     """
-    return dict(sorted(Counter(_heights(delivered_at_ns)).items()))
-
-
-def _heights(delivered_at_ns: Iterable[int | None]) -> Iterator[int]:
-    """Return the number of packets delivered at each instant, in time order."""
     times = sorted(at_ns for at_ns in delivered_at_ns if at_ns is not None)
     # Indices where the next instant begins. A Counter by instant would take a hundred bytes for
     # nearly every packet.
     ends = array("q", compress(count(1), map(ne, times, islice(times, 1, None))))
     if times:
         ends.append(len(times))
-    return map(sub, ends, chain((0,), ends))
+    return dict(sorted(Counter(map(sub, ends, chain((0,), ends))).items()))
 
 
 class Frame(NamedTuple):

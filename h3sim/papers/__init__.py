@@ -14,7 +14,7 @@ from h3sim.papers.findings import (
     judge,
     list_findings,
 )
-from h3sim.papers.reproduce import ExperimentRun, Reproduction, findings_schemas, reproduce
+from h3sim.papers.reproduce import ExperimentRun, Reproduction, reproduce
 
 __all__ = [
     "Claim",
@@ -26,7 +26,6 @@ __all__ = [
     "Reproduction",
     "Verdict",
     "experiment_names",
-    "findings_schemas",
     "judge",
     "list_findings",
     "load_experiment",

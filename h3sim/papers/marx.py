@@ -56,7 +56,7 @@ def table_2(loads: Loads, paper: Mapping[str, float]) -> Figures:
         figures[f"greatest-gain.{name}"] = combined(_gain, *means.values())
         figures[f"spread.{name}"] = combined(_spread, *means.values())
         figures[f"tau.{name}"] = _tau(speedups, {s: paper.get(f"{name}.{s}") for s in speedups})
-    figures["least-mean"] = combined(_least, *all_means)
+    figures["least-mean"] = combined(min, *all_means)
     is_slower: dict[str, list[float]] = {}
     for speedups in by_column.values():
         for by_page in speedups.values():
@@ -79,10 +79,6 @@ def _spread(*means: float) -> float:
 
 def _gain(*means: float) -> float:
     return max(means) - 1
-
-
-def _least(*values: float) -> float:
-    return min(values)
 
 
 def _n_lowered(*means: float) -> float:
@@ -217,17 +213,13 @@ def jitter(loads: Loads, _paper: Mapping[str, float]) -> Figures:
         rows = [(row["hol_packets_in_threes"], row["packets_sent"]) for row in loads_of.rows]
         # The page is one; its seeds are drawn.
         figures[f"threes.{scheme}.{transport}"] = over_pages(rows, _ratio_of_sums)
-    difference = combined(_distance, figures["threes.fifo.tcp"], figures["threes.fifo.quic"])
+    difference = combined(_spread, figures["threes.fifo.tcp"], figures["threes.fifo.quic"])
     return figures | {"threes.fifo.difference": difference}
 
 
 def _ratio_of_sums(rows: Any) -> float:
     n_in_threes, n_sent = rows.sum(axis=0)
     return float(n_in_threes / n_sent)
-
-
-def _distance(one: float, other: float) -> float:
-    return abs(one - other)
 
 
 def case_study(loads: Loads, _paper: Mapping[str, float]) -> Figures:

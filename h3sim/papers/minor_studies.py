@@ -212,12 +212,8 @@ def one_order(loads: Loads, _paper: Mapping[str, float]) -> Figures:
                 figure = mean(statistics.mean(changes) for changes in by_page.values())
                 figures[f"{100 * loss:g}pct.{scheme}.{name}"] = figure
                 of_schemes.append(figure)
-        greatest[f"{100 * loss:g}pct.most"] = combined(_largest, *of_schemes)
+        greatest[f"{100 * loss:g}pct.most"] = combined(max, *of_schemes)
     return figures | greatest
-
-
-def _largest(*values: float) -> float:
-    return max(values)
 
 
 def _with_one_order(load: Load) -> Load:

@@ -1,12 +1,10 @@
-"""The report of a reproduction: tables, and the Markdown of docs/generated/findings.md."""
+"""The report of a reproduction in words and tables."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from h3sim._version import __version__, commit
 from h3sim.page.categories import SIZES
 from h3sim.papers.estimates import Estimate, shown
 from h3sim.papers.findings import Verdict
@@ -26,55 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from h3sim.papers.findings import Judgement
-    from h3sim.papers.reproduce import ExperimentRun, Reproduction
-
-
-BEGIN, END = "<!-- reproduced -->", "<!-- end of what is reproduced -->"
-"""The lines of a document between which a reproduction is written."""
-
-_PAPER_BY_ID = {
-    "marx": "Marx 2019",
-    "sander": "Sander 2022",
-    "frindell": "Frindell 2017",
-    "koshiba": "Koshiba 2016",
-}
-"""Papers by the beginning of the ids of their findings."""
-_OTHERS = "Others"
-_FINDING_HEADING = re.compile(r"^\*\*([a-z0-9-]+): ([a-z ]+)\.\*\*")
-_VERDICT_ROW = re.compile(r"^\| ([a-z0-9-]+) \| [^|]* \| ([a-z ]+) \| [^|]* \|$", re.M)
-
-
-class FullFinding(NamedTuple):
-    """Finding in the document of a full run: its verdict, and the lines about it."""
-
-    verdict: Verdict
-    lines: tuple[str, ...]
-
-
-class Published(NamedTuple):
-    """Published verdict of a finding, and the run that it is from: full, quick, or none."""
-
-    verdict: Verdict
-    run: str
-
-
-def published(
-    reproduction: Reproduction, full_run: Mapping[str, FullFinding] | None = None
-) -> dict[str, Published]:
-    """Return the verdict to publish by finding.
-
-    That of *full_run*, if it has one, replaces the verdict of an incomplete run.
-    """
-    full_run = full_run or {}
-    verdicts = {}
-    for judgement in reproduction.judgements:
-        finding_id, verdict = judgement.finding.id, judgement.verdict
-        is_complete = reproduction.is_complete(judgement)
-        if judgement.claims and not is_complete and finding_id in full_run:
-            verdict, is_complete = full_run[finding_id].verdict, True
-        run = "full" if is_complete else "quick"
-        verdicts[finding_id] = Published(verdict, run if judgement.claims else "-")
-    return verdicts
+    from h3sim.papers.reproduce import ExperimentRun
 
 
 def counted(verdicts: Iterable[Verdict]) -> str:
@@ -183,120 +133,6 @@ def claim_rows(judgement: Judgement) -> list[tuple[str, ...]]:
         )
         for claim in judgement.claims
     ]
-
-
-def verdicts_in(text: str) -> dict[str, str]:
-    r"""Return the verdicts that a document of `markdown` has, by finding.
-
-    >>> verdicts_in("| finding | says | verdict | run |\n| marx-1 | rr is slow | holds | full |\n")
-    {'marx-1': 'holds'}
-    """
-    known = {verdict.value for verdict in Verdict}
-    return {name: verdict for name, verdict in _VERDICT_ROW.findall(text) if verdict in known}
-
-
-def findings_in(text: str) -> dict[str, FullFinding]:
-    """Return the findings that a document of `markdown` or `written_into` has, with their lines."""
-    verdicts = verdicts_in(text)
-    found: dict[str, list[str]] = {}
-    current: list[str] | None = None
-    for line in text.splitlines():
-        heading = _FINDING_HEADING.match(line)
-        if heading is not None and heading[1] in verdicts:
-            current = found.setdefault(heading[1], [])
-        elif line.startswith(("#", "<!--")):
-            current = None
-        if current is not None:
-            current.append(line)
-    return {
-        name: FullFinding(Verdict(verdict), tuple(found.get(name, ())))
-        for name, verdict in verdicts.items()
-    }
-
-
-def markdown(reproduction: Reproduction, full_run: Mapping[str, FullFinding] | None = None) -> str:
-    """Return the document: rules, all verdicts, the claims of each, and the tables.
-
-    Findings of *full_run* replace those of a quick one: verdict, claims and reasons.
-    """
-    verdicts = published(reproduction, full_run)
-    table = _verdict_table(reproduction, verdicts).to_markdown()
-    lines = ["# Findings", "", _introduction_text(reproduction, verdicts), "", table, ""]
-    papers = [*_PAPER_BY_ID.values(), _OTHERS]
-    by_paper: dict[str, list[Judgement]] = {paper: [] for paper in papers}
-    for judgement in reproduction.judgements:
-        paper_id, _, _ = judgement.finding.id.rpartition("-")
-        by_paper[_PAPER_BY_ID.get(paper_id, _OTHERS)].append(judgement)
-    for paper, judgements in by_paper.items():
-        lines += [f"## {paper}", ""] if judgements else []
-        for judgement in judgements:
-            name = judgement.finding.id
-            is_full = verdicts[name].run == "full" and not reproduction.is_complete(judgement)
-            lines += full_run[name].lines if is_full and full_run else _section_of(judgement)
-    lines += ["## The experiments", ""]
-    for run in reproduction.runs.values():
-        lines += _experiment_section(run)
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def written_into(
-    text: str, reproduction: Reproduction, full_run: Mapping[str, FullFinding] | None = None
-) -> str:
-    """Return *text* with verdicts and tables between its marks; without marks, the document.
-
-    The text around the marks has to explain the verdicts.
-    """
-    before, begin, rest = text.partition(f"{BEGIN}\n")
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        return markdown(reproduction, full_run)
-    verdicts = published(reproduction, full_run)
-    table = _verdict_table(reproduction, verdicts).to_markdown()
-    version = f"h3sim {__version__} (commit {commit()})"
-    lines = ["", f"{version}, {_variant(reproduction)}.", "", table, ""]
-    for judgement in reproduction.judgements:
-        lines += _section_of(judgement)
-    for run in reproduction.runs.values():
-        lines += _experiment_section(run)
-    return f"{before}{begin}{chr(10).join(lines)}{end}{after}"
-
-
-def _verdict_table(reproduction: Reproduction, verdicts: Mapping[str, Published]) -> Table[Any]:
-    """Return the table of all findings with their verdicts."""
-    rows = []
-    for judgement in reproduction.judgements:
-        finding, (verdict, run) = judgement.finding, verdicts[judgement.finding.id]
-        rows.append((finding.id, finding.statement, verdict.value, run))
-    return Table(("finding", "what was published", "verdict", "run"), rows)
-
-
-def _section_of(judgement: Judgement) -> list[str]:
-    """Return the lines on a finding: statement, claims, reasons, and how it was read."""
-    finding = judgement.finding
-    heading = f"**{finding.id}: {judgement.verdict.value}.**"
-    lines = [f"{heading} {_sentence(finding.statement)} ({finding.source})", ""]
-    if judgement.claims:
-        table = Table(("", "claim", "h3sim", "expected"), claim_rows(judgement))
-        lines += [table.to_markdown(), ""]
-    for text in (judgement.reason, judgement.note):
-        lines += [text, ""] if text else []
-    return lines
-
-
-def _experiment_section(run: ExperimentRun) -> list[str]:
-    """Return the lines on an experiment: source, remarks and tables."""
-    experiment = run.experiment
-    lines = [
-        f"### {experiment.name}",
-        "",
-        f"{_sentence(experiment.title)} {_sentence(experiment.source)} {_sentence(size_of(run))}",
-        "",
-    ]
-    remarks = [f"- {remark}" for remark in remarks_of(run)]
-    lines += [*remarks, ""] if remarks else []
-    for table in tables_of(run):
-        lines += [f"{_sentence(table.title).removesuffix('.')}:", "", table.to_markdown(), ""]
-    return lines
 
 
 def _loss_map_table(run: ExperimentRun, metric: str) -> Table[Any]:
@@ -409,64 +245,3 @@ def _turn_label(scheme: str) -> str:
     """Return how long turns of a scheme are, in words."""
     labels = {"fifo": "one after the other", "sander-rr": "1 packet", "adaptive-rr": "by losses"}
     return labels.get(scheme, scheme.removeprefix("rr-").replace("-", " "))
-
-
-def _sentence(text: str) -> str:
-    """Return *text* as a sentence, with a capital letter and a full stop."""
-    return f"{text[:1].upper()}{text[1:]}".rstrip(".") + "."
-
-
-_RULES_TEXT = """\
-**The rules.** A finding is a list of claims, each about one figure (`models/findings.toml`). No
-scheme, network or page is tuned to meet one. An order is met where Kendall's tau is at least 0.7; a
-number within a quarter of it; a share within 15 percentage points; "nearly none" is at most 10 %.
-In brackets are 95 % intervals: percentile bootstrap over pages and over seeds, drawn separately, as
-every page met the same seeds (Owen 2007, the pigeonhole bootstrap); where there is one page, over
-seeds alone. A claim is met, "yes", or not, "no", by all of its interval; where that holds the
-limit, the claim is undecided. Where the limit is another figure, that is the interval of their
-difference, page by page. It is reversed if all of its interval lies on the other side: a direction
-("above", "below") is opposite, or a number or an order is beyond the value without any effect. A
-figure without an interval is of a single load, or of one page that is enough ("can be", "up to").
-
-A finding holds if all its claims do, does not hold if none does, and holds in part else. It is
-reversed if any claim is, however many others hold, and undecided if undecided claims could change
-the verdict. A reason is printed with the figures of the same run that it stands on; a note says how
-the publication is read.
-
-**The ByteIndex.** Findings of Marx 2019 are judged, and their tables and figures made, with
-ByteIndexes sampled every 100 ms, as the paper has them; all others with the integral itself."""
-
-_PAGES_TEXT = """\
-**The pages.** The papers' are not public. Here it is the corpus ([corpus.md](../corpus.md)):
-recorded, of the same sizes. The quick variant takes all of them at a constant rate; where loads go
-over links it takes some of them, spread over their sizes, and fewer seeds (`h3sim reproduce
---list` says how many)."""
-
-
-def _variant(reproduction: Reproduction) -> str:
-    variant = "the full variant" if reproduction.is_full else "the quick variant"
-    pages = "the shipped pages" if reproduction.pages is None else reproduction.pages
-    return f"{variant}, over {pages}"
-
-
-def _introduction_text(reproduction: Reproduction, verdicts: Mapping[str, Published]) -> str:
-    """Return the first lines of the page, with counts of verdicts."""
-    counts = counted(verdict for verdict, _ in verdicts.values())
-    n_full = sum(run == "full" for _, run in verdicts.values())
-    n_quick = sum(run == "quick" for _, run in verdicts.values())
-    n_unjudged = len(verdicts) - n_full - n_quick
-    unjudged = f", and {n_unjudged} cannot be judged by any run" if n_unjudged else ""
-    introduction = f"""\
-Every result of the papers that h3sim could meet, each judged by a rule that was written down with
-it: {counts}.
-
-`make findings` writes this page, and fails if a verdict has changed unnoticed. This is
-{_variant(reproduction)}. `h3sim reproduce marx-2` does one finding or experiment again, `--full`
-with as many seeds as the paper had runs, `--pages DIR` over other pages.
-
-**The runs.** Where all pages and seeds were run, verdict, claims and reasons are of that run
-("full" in the table, {n_full}): the quick variant leaves nothing out, or
-[full-runs.md](full-runs.md) has
-the full one. The others ({n_quick}) are of the quick variant, as are the tables of
-[the experiments](#the-experiments){unjudged}."""
-    return "\n\n".join((introduction, _RULES_TEXT, _PAGES_TEXT))

@@ -11,18 +11,14 @@ from typing import TYPE_CHECKING, Any
 from h3sim._version import __version__
 from h3sim.papers import experiments, marx, minor_studies, sander
 from h3sim.papers.estimates import Estimate, EstimateRow, Loads
-from h3sim.papers.experiments import FORMAT as HEADER_STUDY
-from h3sim.papers.experiments import HeaderExperiment, experiment_names, load_experiment, page_files
+from h3sim.papers.experiments import experiment_names, load_experiment, page_files
 from h3sim.papers.findings import (
-    CRITERIA,
     ClaimAnswer,
-    FindingsFile,
     Judgement,
     Verdict,
     judge,
     list_findings,
 )
-from h3sim.papers.findings import FORMAT as FINDINGS
 from h3sim.schema.arguments import PATH, Predicate, check_arguments
 from h3sim.schema.output import (
     COUNT,
@@ -34,7 +30,6 @@ from h3sim.schema.output import (
     OutputSchema,
     Property,
     row_of,
-    schema_of,
 )
 from h3sim.schema.values import Choice, Flag, ListOf, OrNone, TableOf
 from h3sim.study.store import Store
@@ -315,23 +310,3 @@ def _run_experiment(
         given_up=given_up,
         timed_out=timed_out,
     )
-
-
-_SCHEMA_RULES: Mapping[str, Mapping[str, Any]] = {
-    "claim": {"anyOf": [{"required": [key]} for key in CRITERIA]},
-    "finding": {"oneOf": [{"required": ["claims", "study"]}, {"required": ["cannot"]}]},
-}
-"""Schema rules beyond the declarations of fields."""
-
-
-def findings_schemas() -> dict[str, dict[str, Any]]:
-    """Return the JSON Schemas of findings, studies of headers and reproductions, by format.
-
-    >>> list(findings_schemas())
-    ['h3sim-findings/1', 'h3sim-header-study/1', 'h3sim-reproduction/1']
-    """
-    return {
-        FINDINGS: schema_of(FindingsFile, FINDINGS, title="What papers found", rules=_SCHEMA_RULES),
-        HEADER_STUDY: schema_of(HeaderExperiment, HEADER_STUDY, title="A study of headers"),
-        REPRODUCTION.name: REPRODUCTION.published(),
-    }

@@ -8,7 +8,7 @@ older versions with `event_fields` (draft-00 to draft-02).
 from h3sim.qlog.container import LogError
 from h3sim.qlog.reader import MeasuredLog, MeasuredResource, parse_qlog
 from h3sim.qlog.timeline import Entry, EntryKind, SenderView, TimelineLog, read_timeline
-from h3sim.qlog.writer import DIALECTS, LoggedResource, check_qlog_path, qlog_document, write_qlog
+from h3sim.qlog.writer import DIALECTS, LoggedResource, check_qlog_path, write_qlog
 
 __all__ = [
     "DIALECTS",
@@ -22,7 +22,6 @@ __all__ = [
     "TimelineLog",
     "check_qlog_path",
     "parse_qlog",
-    "qlog_document",
     "read_timeline",
     "write_qlog",
 ]

@@ -549,33 +549,6 @@ _UNKNOWN = LoggedResource("")
 """Stands for the resource of a stream about which only the trace is known."""
 
 
-def qlog_document(
-    trace: Trace,
-    *,
-    title: str,
-    description: str = "",
-    dialect: str = "0.3",
-    resources: Mapping[int, LoggedResource] | None = None,
-    signals_are_sent: bool = True,
-) -> dict[str, Any]:
-    """Return *trace* as a qlog document with the server's log and the client's.
-
-    *description* describes the load. *resources* has the requested resource (`:path`) by stream
-    id; the `priority` header is that of the signals in the trace, which are omitted unless
-    *signals_are_sent* (a server may have its priorities from elsewhere).
-
-    Raises:
-        ValueError: if the dialect is not known.
-    """
-    schema = _schema(dialect)
-    document = schema.file_head(_about(title, description), is_sequence=False)
-    logs = _build_logs(trace, resources or {}, signals_are_sent=signals_are_sent)
-    document["traces"] = [
-        {**schema.trace_head(log), "events": list(schema.events(log))} for log in logs
-    ]
-    return document
-
-
 def write_qlog(
     trace: Trace,
     path: str | Path,
@@ -586,10 +559,12 @@ def write_qlog(
     resources: Mapping[int, LoggedResource] | None = None,
     signals_are_sent: bool = True,
 ) -> None:
-    """Write *trace* to the file at *path*, atomically; arguments as in `qlog_document`.
+    """Write *trace* to the file at *path*, atomically, as the server's log and the client's.
 
     FILE.qlog is JSON with both logs. FILE.sqlog is a JSON text sequence, a format for a single
-    log: the client's.
+    log: the client's. *description* describes the load. *resources* has the requested resource
+    (`:path`) by stream id; the `priority` header is that of the signals in the trace, which are
+    omitted unless *signals_are_sent* (a server may have its priorities from elsewhere).
 
     Raises:
         LogError: if the file cannot be written.

@@ -289,10 +289,10 @@ MAX_RESOURCE_COLOURS = len(_FACES_AND_INKS)
 """Pages of more resources are coloured by class: more colours would be indistinguishable."""
 
 # The hues of WebPageTest's waterfalls, in lightnesses that differ in grey print; of two close ones,
-# one is hatched.
+# one is hatched. Not with dots: matplotlib writes each of thousands into an SVG.
 KINDS = {
     Kind.DOCUMENT: Paint("#1f4e99", "", LIGHT),
-    Kind.STYLESHEET: Paint("#a9dd8c", ".....", DARK),
+    Kind.STYLESHEET: Paint("#a9dd8c", "\\\\\\\\\\", DARK),
     Kind.SCRIPT: Paint("#f2b04c", "", DARK),
     Kind.FONT: Paint("#a3220f", "xxxxx", LIGHT),
     Kind.IMAGE: Paint("#a57bd1", "/////", LIGHT),
@@ -321,10 +321,6 @@ _ABOVE_THE_FOLD, _RENDER_BLOCKING, _REST = range(3)
 """Indices of the classes."""
 _SHADES_PER_CLASS = 3
 """Shades in which resources of one class are told apart."""
-HIGHLIGHT = Paint("#c2005f", "", LIGHT)
-"""The paint of a highlighted resource; all others are pale."""
-_FADED_SHARE = 0.3
-"""Share of their colour that resources keep beside a highlighted one."""
 
 
 def _class_of(resource: Resource) -> int:
@@ -356,16 +352,12 @@ class Palette:
 
     Up to 12 resources have colours of their own. More have one of the three shades of their class:
     render-blocking, above the fold, or the rest. With *is_by_kind* they have that of their kind,
-    whatever the size of the page. The resource with the index *highlight* stands out, all others
-    are pale.
+    whatever the size of the page.
     """
 
-    def __init__(
-        self, page: Page, *, is_by_kind: bool = False, highlight: int | None = None
-    ) -> None:
+    def __init__(self, page: Page, *, is_by_kind: bool = False) -> None:
         self._page = page
         self._is_by_kind = is_by_kind
-        self._highlight = highlight
         self.is_shared = is_by_kind or len(page.resources) > MAX_RESOURCE_COLOURS
         """True if several resources may look the same."""
 
@@ -383,8 +375,6 @@ class Palette:
             for number in map(_class_of, resources):
                 groups.append(number * _SHADES_PER_CLASS + counts[number] % _SHADES_PER_CLASS)
                 counts[number] += 1
-        if self._highlight is not None:
-            groups[self._highlight] = _HIGHLIGHTED
         return tuple(groups)
 
     @property
@@ -394,18 +384,12 @@ class Palette:
 
     def look(self, group: int) -> Paint:
         """Return how the resources of a group are painted."""
-        if group == _HIGHLIGHTED:
-            return HIGHLIGHT
         if self._is_by_kind:
-            look = KINDS[_KIND_ORDER[group]]
-        elif not self.is_shared:
-            look = paint(group)
-        else:
-            number, shade = divmod(group, _SHADES_PER_CLASS)
-            look = Paint(CLASSES[number].shades[shade], "", CLASSES[number].inks[shade])
-        return (
-            look if self._highlight is None else Paint(lighter(look.face, _FADED_SHARE), "", DARK)
-        )
+            return KINDS[_KIND_ORDER[group]]
+        if not self.is_shared:
+            return paint(group)
+        number, shade = divmod(group, _SHADES_PER_CLASS)
+        return Paint(CLASSES[number].shades[shade], "", CLASSES[number].inks[shade])
 
     def look_of_all(self, resources: Sequence[int]) -> Paint | None:
         """Return the paint of resources that share a box or row, None if they differ.
@@ -430,7 +414,7 @@ class Palette:
         """Return the lines of a legend, in order."""
         page, entries = self._page, []
         keys: dict[int, list[int]] = {}
-        for group in sorted(set(self.groups) - {_HIGHLIGHTED}):
+        for group in sorted(set(self.groups)):
             keys.setdefault(
                 group // _SHADES_PER_CLASS if self.noun == "shade" else group, []
             ).append(group)
@@ -444,14 +428,7 @@ class Palette:
                 resources = [each for each in page.resources if _class_of(each) == key]
                 label = _label_with_bytes(self._class_label(key), resources)
             entries.append(LegendEntry(label, tuple(groups)))
-        if self._highlight is not None:
-            label = resource_label(page, self._highlight)
-            entries.append(LegendEntry(label, (_HIGHLIGHTED,)))
         return entries
-
-
-_HIGHLIGHTED = -1
-"""The group of the highlighted resource."""
 
 
 def _label_with_bytes(name: str, resources: Sequence[Resource]) -> str:

@@ -410,7 +410,6 @@ class LoadPlots(LoadDetails, SavedPlots):
         *,
         annotate: bool = True,
         until_ms: float | None = None,
-        highlight: str | None = None,
         **style: Unpack[FigureStyle],
     ) -> Axes:
         """Draw which resource's bytes reached the application when (Marx 2019, Fig. 8 and 13).
@@ -428,18 +427,18 @@ class LoadPlots(LoadDetails, SavedPlots):
 
         The axis ends with the last resource, or before a late one that would squash the others
         (with a note), or at *until_ms*. With *annotate*, packets have the number of their resource
-        (from 1, in the order of the page) if there is room. The resource with the id *highlight*
-        stands out from the others, which are pale. Returns *ax*, or the axes of a new figure with
-        its legend.
+        (from 1, in the order of the page) if there is room. Returns *ax*, or the axes
+        of a new figure with its legend.
 
         Raises:
-            InputError: if *until_ms* is not a time, or no resource has the id *highlight*.
+            InputError: if *until_ms* is not a time.
         """
-        palette = self._palette if highlight is None else self._palette_highlighting(highlight)
         if ax is None:
-            ax = self._new_figure([], palette=palette)[1][0]
+            ax = self._new_figure([])[1][0]
         window = window_of(self.loads, until_ms)
-        multiplexing.draw(ax, self._lanes, self._lane_labels, palette, window, annotate=annotate)
+        multiplexing.draw(
+            ax, self._lanes, self._lane_labels, self._palette, window, annotate=annotate
+        )
         lanes = []
         for name, load in zip(lane_labels(self.loads), self.loads, strict=True):
             changes = sum(left != right for left, right in pairwise(load.trace.order))
@@ -593,13 +592,6 @@ class LoadPlots(LoadDetails, SavedPlots):
         end_ms = window_of(self.loads).end_ms
         return [lane_layout.lane_of(load, end_ms) for load in self.loads]
 
-    def _palette_highlighting(self, highlight: str) -> Palette:
-        index = self._page.index.get(highlight)
-        if index is None:
-            message = f"no resource of {self._page.name} is called {format_value(highlight)}"
-            raise InputError.at("highlight", message)
-        return Palette(self._page, highlight=index)
-
     @property
     def _lane_labels(self) -> list[str]:
         heads_tails = (label.partition(", ") for label in lane_labels(self.loads))
@@ -621,13 +613,13 @@ class LoadPlots(LoadDetails, SavedPlots):
         return max(least_in, _ROW_HEIGHT_IN * (lines + 2) * (paper_in() is None))
 
     def _new_figure(
-        self, other_heights_in: list[float], *, title: str = "", palette: Palette | None = None
+        self, other_heights_in: list[float], *, title: str = ""
     ) -> tuple[ShownFigure, list[Axes]]:
         """Return a new figure, with axes for the strip and for each of *other_heights_in*.
 
         The legend of the resources is beside the strip if that is high enough, otherwise below it.
         """
-        palette = palette or self._palette
+        palette = self._palette
         room_in = self._strip_height_in if paper_in() is None else 0.0
         has_side_legend = multiplexing.height_in(palette, columns=1) <= room_in
         below_in = [] if has_side_legend else [multiplexing.height_in(palette)]

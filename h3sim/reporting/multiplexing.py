@@ -224,8 +224,7 @@ def _draw_lane(
         corners_of.setdefault(palette.groups[box.resource], []).append(corners)
     for group, polygons in sorted(corners_of.items()):
         collection = PolyCollection(polygons, facecolors=palette.look(group).face, linewidths=0)
-        number = str(group + 1) if group >= 0 else "highlighted"
-        collection.set_gid(f"{name}-{palette.noun}-{number}")
+        collection.set_gid(f"{name}-{palette.noun}-{group + 1}")
         collection.set_rasterized(len(drawn) > MAX_VECTORS)
         ax.add_collection(collection, autolim=False)
     if has_edges:

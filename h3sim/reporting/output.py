@@ -6,7 +6,6 @@ import functools
 import inspect
 import io
 import math
-import re
 from collections.abc import Iterable
 from contextlib import contextmanager
 from pathlib import Path
@@ -46,16 +45,6 @@ _METADATA_WITHOUT_DATE: dict[str, dict[str, Any]] = {
 """Metadata without which matplotlib writes the date into a file, by file type."""
 _ALT_TEXT_KEYS = {"png": "Description", "svg": "Description", "pdf": "Subject"}
 """Metadata key of the alternative text, by file type."""
-
-_HATCH_TILE_PT = 72
-"""Width and height of the tile in which matplotlib draws a hatch for SVG, in points."""
-_DOTTED_HATCH = re.compile(
-    r'<pattern id="(?P<id>[^"]*)" patternUnits="userSpaceOnUse" x="0" y="0" width="72" height="72">'
-    r'\s*<rect [^>]*fill="(?P<face>[^"]*)"/>'
-    r'\s*<path d="M 0 (?P<top>72\.\d+) \s*C [^zM]*z\s*M (?P<step>\d+(?:\.\d+)?) (?P=top) [^"]*"'
-    r'\s*style="(?P<style>[^"]*)"/>\s*</pattern>'
-)
-"""Hatch whose tile begins with two dots on its upper edge, *step* points apart."""
 
 
 def check_ending(path: str | os.PathLike[str]) -> str:
@@ -276,12 +265,8 @@ def render(figure: Figure, file: BinaryIO, kind: str) -> None:
     metadata = _METADATA_WITHOUT_DATE[kind] | {_ALT_TEXT_KEYS[kind]: alt}
     dpi = PAPER_DPI if getattr(figure, "is_for_paper", False) else DPI
     with in_style(), _settled_layout(figure, dpi if kind == "png" else _VECTOR_DPI):
-        if kind != "svg":
-            figure.savefig(file, format=kind, dpi=dpi, metadata=metadata)
-            return
-        drawn = io.BytesIO()
-        figure.savefig(drawn, format=kind, metadata=metadata)
-    file.write(_DOTTED_HATCH.sub(_repeating_tile, drawn.getvalue().decode()).encode())
+        resolution: dict[str, Any] = {} if kind == "svg" else {"dpi": dpi}
+        figure.savefig(file, format=kind, metadata=metadata, **resolution)
 
 
 def rendered(figure: Figure, kind: str) -> bytes:
@@ -321,26 +306,6 @@ def _settled_layout(figure: Figure, dpi: int) -> Iterator[None]:
         yield
     finally:
         figure.set_layout_engine(engine)
-
-
-def _repeating_tile(match: re.Match[str]) -> str:
-    """Return a hatch of dots as a small repeating tile.
-
-    matplotlib writes each of 1,800 dots as a path of its own, 400 kB per hatch.
-    """
-    top, step, style = float(match["top"]), float(match["step"]), match["style"]
-    radius = top - _HATCH_TILE_PT
-    # Rows are shifted by half a step; dots at the corners are shared by four tiles.
-    centres = ((0, 0), (1, 0), (0, 2), (1, 2), (0.5, 1))
-    dots = "".join(
-        f'<circle cx="{x * step:g}" cy="{y * step:g}" r="{radius:g}" style="{style}"/>'
-        for x, y in centres
-    )
-    return (
-        f'<pattern id="{match["id"]}" patternUnits="userSpaceOnUse" x="0" y="0" width="{step:g}"'
-        f' height="{2 * step:g}"><rect x="0" y="0" width="{step + 1:g}" height="{2 * step + 1:g}"'
-        f' fill="{match["face"]}"/>{dots}</pattern>'
-    )
 
 
 def save_figure(figure: Figure, path: str | os.PathLike[str]) -> None:

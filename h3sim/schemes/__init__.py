@@ -1,4 +1,8 @@
-"""Schemes: a client's policy and a server's scheduler, each a row of a table."""
+"""Schemes: a client's policy and a server's scheduler, each a row of a table.
+
+It may import browsers, transports, schedulers and all below them. Begin with `halves.py` (what a
+client and a server are), then `policy.py` (from a request to its signal).
+"""
 
 from h3sim.schemes.halves import Client, Reads, Server, SignalClass, SignalTable
 from h3sim.schemes.model import (

@@ -86,7 +86,6 @@ class CodeDigests:
                 walk.add(code)
             except RecursionError:
                 walk.unfollowed["values nested too deeply"] = None
-            walk.add_environment()
             version = _version_of(code)
             walk.parts.append(f"version {version}")
             if walk.unfollowed and version is None:
@@ -193,11 +192,12 @@ _UNFOLLOWED_ATTRIBUTES = {
     "check_output",
     "Popen",
     "urlopen",
+    "environ",
+    "environb",
+    "getenv",
+    "getenvb",
 }
-"""Names of what reads files or runs other code, which is not part of the code that is followed."""
-_ENVIRONMENT_NAMES = {"environ", "getenv", "environb", "getenvb"}
-_MIN_PART_CHARS = 3
-"""Length of a text from which on variables are included whose names contain it."""
+"""Names of what reads files or the environment or runs other code: that is not followed."""
 
 
 class _Walk:
@@ -212,17 +212,12 @@ class _Walk:
             earlier._members if earlier else {}
         )
         """Names that were looked for in members of modules."""
-        self._texts: dict[str, None] = {} if earlier is None else earlier._texts
-        """Texts that were visited, which may be names of environment variables."""
-        self._reads_environment = False
 
     def add(self, value: Any) -> None:
         """Add *value*, and all that it refers to."""
         kind = type(value)
         if kind in _ATOMS:
             self.parts.append(f"{kind.__name__} {value!r}")
-            if kind is str:
-                self._texts[value] = None
         elif kind is tuple:
             self._add_all(f"tuple of {len(value)}", *value)
         elif id(value) in self._visited:
@@ -232,15 +227,6 @@ class _Walk:
         else:
             self._visited[id(value)] = (len(self._visited), value)
             self._add_object(value)
-
-    def add_environment(self) -> None:
-        """Add the environment variables whose names, or parts of them, are texts in the code."""
-        if not self._reads_environment:
-            return
-        parts = [text for text in self._texts if len(text) >= _MIN_PART_CHARS]
-        for name, value in sorted(os.environ.items()):
-            if name in self._texts or any(part in name for part in parts):
-                self.parts.append(f"environment {name}={value}")
 
     def _add_all(self, description: str, *values: Any) -> None:
         self.parts.append(description)
@@ -276,7 +262,7 @@ class _Walk:
         elif isinstance(value, functools.cached_property):  # its lock cannot be pickled
             self._add_all("cached property", value.func)
         elif value is os.environ or value is getattr(os, "environb", None):
-            self._reads_environment = True
+            self.unfollowed["the environment"] = None
         else:
             self._add_instance(value)
 
@@ -286,7 +272,6 @@ class _Walk:
         for value in values:
             walk = _Walk(self)
             walk.add(value)
-            self._reads_environment |= walk._reads_environment
             digests.append(_digest_of_parts(walk.parts))
         self.parts += ["set", *sorted(digests)]
 
@@ -322,7 +307,6 @@ class _Walk:
         self._add_imports(function, names)
         for name in sorted(names.attributes & _UNFOLLOWED_ATTRIBUTES):
             self.unfollowed[f"{name}() in {function.__qualname__}"] = None
-        self._reads_environment |= bool(names.attributes & _ENVIRONMENT_NAMES)
 
     def _add_named(self, name: str, value: Any, names: _Names | None) -> None:
         """Add the value of a *name* in code; of a module only what the code may use."""

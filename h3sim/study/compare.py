@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 from h3sim._version import __version__
 from h3sim.load.figures import FIGURES, ON_DEMAND
 from h3sim.load.options import SAMPLE_MS, check_known, check_some
-from h3sim.load.run import (
-    add_schedulers,
-    resolve,
-)
+from h3sim.load.run import resolve
+from h3sim.load.selection import add_schedulers
 from h3sim.schema import format_value
 from h3sim.schema.arguments import Predicate, check_arguments
 from h3sim.schema.output import NUMBER_OR_NONE, TEXT, VERSION, OutputSchema, Property, rows_of
@@ -41,7 +39,8 @@ if TYPE_CHECKING:
 
     from h3sim.load import Load, Which
     from h3sim.load.load_config import LoadConfig
-    from h3sim.load.run import HalvesLike, PageLike, SchedulersLike, SchemeLike
+    from h3sim.load.run import PageLike, SchemeLike
+    from h3sim.load.selection import HalvesLike, SchedulersLike
     from h3sim.page import Page
     from h3sim.schemes import Scheme
     from h3sim.study.results import Results

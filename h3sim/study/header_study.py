@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from h3sim._version import __version__
 from h3sim.headers.base import CodecSettings, HeaderLists
 from h3sim.load.options import refuse
-from h3sim.load.run import PageLike, SchemeLike, resolve_schemes
+from h3sim.load.selection import resolve_schemes
 from h3sim.schema.output import COUNT, NUMBER, TEXT, VERSION, OutputSchema, Property, rows_of
 from h3sim.schema.values import Choice, OrNone
 from h3sim.study.header_models import SETTING_COLUMNS
@@ -21,6 +21,7 @@ from h3sim.values.units import to_ms
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from h3sim.load.run import PageLike, SchemeLike
     from h3sim.page import Page
     from h3sim.schemes import Scheme
 

@@ -12,7 +12,7 @@ from h3sim import catalog
 from h3sim.load.figures import ON_DEMAND
 from h3sim.load.load_config import LoadConfig, unknown_option
 from h3sim.load.options import N_SAMPLES, SAMPLING, SEED, file_key
-from h3sim.load.run import resolve_pages, resolve_schemes
+from h3sim.load.selection import resolve_pages, resolve_schemes
 from h3sim.page.recording import RECORDED_NETWORK
 from h3sim.schema import parse_toml, read_text
 from h3sim.schema.errors import collected

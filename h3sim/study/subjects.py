@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.load.options import check_some, refuse
-from h3sim.load.run import resolve_pages, resolve_scheme, resolve_schemes
+from h3sim.load.run import resolve_scheme
+from h3sim.load.selection import resolve_pages, resolve_schemes
 from h3sim.values.errors import InputError, ValidationIssue
 
 if TYPE_CHECKING:

@@ -25,7 +25,8 @@ from h3sim.load.figures import FIGURES, ON_DEMAND
 from h3sim.load.load_config import refuse_unknown, unknown_option
 from h3sim.load.network_path import recorded_network
 from h3sim.load.options import SEED, ReorderOption, check_running, refuse
-from h3sim.load.run import HalvesLike, PageLike, SchedulersLike, SchemeLike, add_schedulers, resolve
+from h3sim.load.run import PageLike, SchemeLike, resolve
+from h3sim.load.selection import HalvesLike, SchedulersLike, add_schedulers
 from h3sim.page.recording import RECORDED_NETWORK
 from h3sim.schema import format_value
 from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments, shows_fields

@@ -1,4 +1,8 @@
-"""Traces: flat rows of the events of a load, in order."""
+"""Traces: flat rows of the events of a load, in order.
+
+It may import signals, values and schema only. Begin with `model.py` (the rows), then `delivery.py`
+(which bytes an application gets, and when).
+"""
 
 from h3sim.trace.delivery import (
     ConnectionOrder,

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from h3sim.export.load_document import measured_to_dict
-from h3sim.qlog import LogError, LoggedResource, parse_qlog, qlog_document, write_qlog
+from h3sim.qlog import LogError, LoggedResource, parse_qlog, write_qlog
 from h3sim.trace import Delivery, Request, Trace, with_delivery
 from tests.effort import law
+from tests.logs import qlog_document
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

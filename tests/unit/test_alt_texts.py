@@ -107,16 +107,12 @@ def test_files_hold_the_words(tmp_path: Path) -> None:
     assert b"/Subject" in (tmp_path / "a.pdf").read_bytes()
 
 
-def test_a_hatch_of_dots_is_one_tile_that_repeats(tmp_path: Path) -> None:
-    # Stylesheets are dotted, the third resource of a small page as well.
+def test_hatches_take_little_room_in_an_svg(tmp_path: Path) -> None:
     h3sim.load_page("http2rulez").plot.save(tmp_path / "a.svg")
     text = (tmp_path / "a.svg").read_text("utf-8")
     patterns = re.findall(r"<pattern.*?</pattern>", text, flags=re.DOTALL)
-    dotted = [pattern for pattern in patterns if "<circle" in pattern]
-    assert dotted
+    assert len(patterns) > 2
     assert max(map(len, patterns)) < 5000
-    # 72 points have 30 dots in a row, and rows are as far apart, shifted by half a step.
-    assert all('width="2.4" height="4.8"' in pattern for pattern in dotted)
 
 
 def test_reports_do_not_round_the_scale_of_letters() -> None:
@@ -246,8 +242,8 @@ def test_whatever_is_drawn_can_be_printed_in_a_paper(picture: str, width: Any) -
 
 def test_a_figure_for_papers_leaves_the_next_one_as_it_was() -> None:
     plots = _subjects()[LoadPlots]
-    with pytest.raises(InputError, match="no resource"):
-        plots.multiplexing(highlight="x", style="paper")
+    with pytest.raises(InputError, match="until_ms"):
+        plots.multiplexing(until_ms=-1.0, style="paper")
     assert plots.multiplexing().figure.get_size_inches()[0] == 12
 
 

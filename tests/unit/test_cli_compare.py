@@ -338,14 +338,13 @@ def test_a_speedup_that_surely_differs_from_1_does_not_look_like_1() -> None:
     assert (speedup, interval) == ("1.0003", "1.0003 to 1.0003")
 
 
-def test_tables_of_many_seeds_can_be_sorted_and_be_markdown(
+def test_tables_of_many_seeds_can_be_sorted(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     options = ("--scheme", "rr,fifo", "--seeds", "2", "--send-buffer-kb", "0", "-j", "1")
-    out = printed(capsys, "davies-meenan", *options, "--sort", "--markdown")
-    rows = [line for line in out.splitlines() if line.startswith(("| fifo", "| rr"))]
-    assert rows[0].startswith("| fifo | 1.41 |")
-    assert rows[1].startswith("| rr | 1.00 |")
+    out = printed(capsys, "davies-meenan", *options, "--sort")
+    rows = [line.split() for line in out.splitlines() if line.startswith(("fifo ", "rr "))]
+    assert [row[:2] for row in rows[:2]] == [["fifo", "1.41"], ["rr", "1.00"]]
 
 
 @pytest.mark.parametrize(

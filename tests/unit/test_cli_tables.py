@@ -301,7 +301,7 @@ def test_a_figure_for_a_paper_has_the_width_of_a_column(
     assert 'width="239.76pt"' in path.read_text("utf-8")
     capsys.readouterr()
     for wrong, message in (
-        ([*plot, "--width", "column"], "--width: goes only with --style paper"),
+        ([*plot, "--width", "column"], "--width: goes only with --style"),
         (["run", "davies-meenan", "--style", "paper"], "--style: goes only with --plot"),
         ([*plot, "--style", "poster"], "--style: 'poster' is not one of screen, paper"),
     ):

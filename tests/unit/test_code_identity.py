@@ -207,7 +207,9 @@ def test_the_source_of_a_package_is_that_of_all_its_modules(
 
 UNFOLLOWED = """
 import importlib
+import os
 import pathlib
+from os import environ
 from h3sim.schedulers import FifoScheduler
 
 class Opens(FifoScheduler):
@@ -230,6 +232,14 @@ class ImportsByName(FifoScheduler):
         importlib.import_module(self.name)
         return super().pick()
 
+class ReadsEnvironment(FifoScheduler):
+    def pick(self):
+        os.getenv("TURNS")
+        return super().pick()
+
+class NamesEnvironment(FifoScheduler):
+    turns = property(lambda self: environ["TURNS"])
+
 class OnlyHasMethods(FifoScheduler):
     def open(self, stream_id, signal):
         super().open(stream_id, signal)
@@ -242,7 +252,8 @@ class Vouched(Opens):
 def test_code_that_depends_on_more_than_code_is_reported(module: Any) -> None:
     found = module(UNFOLLOWED)
     reported: dict[str, str] = {}
-    for name in ("Opens", "Reads", "Evaluates", "ImportsByName", "OnlyHasMethods", "Vouched"):
+    classes = "Opens", "Reads", "Evaluates", "ImportsByName", "OnlyHasMethods", "Vouched"
+    for name in (*classes, "ReadsEnvironment", "NamesEnvironment"):
         digests = CodeDigests()
         digests.digest_of(getattr(found, name), name)
         reported |= digests.not_reused
@@ -251,6 +262,8 @@ def test_code_that_depends_on_more_than_code_is_reported(module: Any) -> None:
         "Reads": "read_text() in Reads.pick",
         "Evaluates": "eval() in Evaluates.pick",
         "ImportsByName": "import_module() in ImportsByName.pick",
+        "ReadsEnvironment": "getenv() in ReadsEnvironment.pick",
+        "NamesEnvironment": "the environment",
     }
 
 

@@ -121,10 +121,6 @@ WRITERS: dict[str, tuple[str, Callable[[Path], list[str]]]] = {
         "x.svg",
         lambda folder: ["header-compression", _recording(folder), "-j", "1", "--plot"],
     ),
-    "reproduce --markdown": (
-        "x.md",
-        lambda _: ["reproduce", EXPERIMENT, "-j", "1", "--update", "--markdown"],
-    ),
 }
 """What writes a file: its name, and the command, to which the path is added."""
 QUICK = [

@@ -27,8 +27,6 @@ def cached_k():
 
 OWN = """
 import functools
-import os
-from os import environ
 from h3sim.schedulers import FifoScheduler
 from h3sim.transport.congestion import NewRenoController
 import edited_part
@@ -123,18 +121,6 @@ class Property(Base):
     @property
     def value(self):
         return K
-class Environment(Base):
-    def pick(self):
-        os.environ.get("OWN_PART_K")
-        return super().pick()
-class OtherEnvironment(Base):
-    def pick(self):
-        environ["OWN_PART_K"]
-        return super().pick()
-class EnvironmentByPart(Base):
-    def pick(self):
-        os.getenv("OWN_PART_" + "k".upper())
-        return super().pick()
 
 def closure():
     value = K
@@ -161,8 +147,7 @@ UNEDITED = ["Plain"]
 EDITED = [
     "Lambda", "Comprehension", "Nested", "ModuleFunction", "ModuleValue", "ModuleSet", "Package",
     "Computed", "Registered", "ClassAttribute", "InheritedAttribute", "Default", "Decorated",
-    "Cached", "Imported", "ImportedPart", "Property", "Environment", "OtherEnvironment",
-    "EnvironmentByPart", "closed", "method", "part",
+    "Cached", "Imported", "ImportedPart", "Property", "closed", "method", "part",
 ]
 """
 
@@ -200,7 +185,6 @@ def _run(folder: Path, *, edited: int, hash_seed: int) -> dict[str, int]:
         "PYTHONHASHSEED": str(hash_seed),
         # Two files of one size, written in the same second, would share their bytecode.
         "PYTHONDONTWRITEBYTECODE": "1",
-        "OWN_PART_K": str(edited),
     }
     ran = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(folder / "store.db")],

@@ -9,7 +9,6 @@ from h3sim.metrics import (
     SanderCount,
     hol_blocking,
     sander_count,
-    stack_heights,
     stack_histogram,
     stacks,
     timings,
@@ -230,8 +229,7 @@ def test_a_copy_of_what_was_there_has_no_time() -> None:
     assert trace.delivered_at_ns == [None, 20, 13]
 
 
-def test_stacks_are_packets_of_one_instant_in_the_order_of_time() -> None:
-    assert stack_heights([50, 10, 20, 50, 50]) == [1, 1, 3]
+def test_stacks_are_packets_of_one_instant() -> None:
     assert stack_histogram([50, 10, 20, 50, 50]) == {1: 2, 3: 1}
     assert stack_histogram([]) == {}
 

@@ -20,7 +20,7 @@ from matplotlib.text import Text
 import h3sim
 from h3sim.page import Kind, page_from_dict
 from h3sim.reporting import LoadPlots, labels, lane_layout, output
-from h3sim.reporting.labels import CLASSES, HIGHLIGHT, KINDS, MAX_RESOURCE_COLOURS, Paint, paint
+from h3sim.reporting.labels import CLASSES, KINDS, MAX_RESOURCE_COLOURS, Paint, paint
 from h3sim.reporting.trees import nodes_of
 from h3sim.values.errors import InputError
 
@@ -227,21 +227,6 @@ def test_schemes_that_differ_look_different_on_pages_of_any_size(page: Any) -> N
     assert share_unchanged(fifo) > share_unchanged(rr) + 0.1
     grey = [row @ np.array([0.21, 0.72, 0.07]) for row in (rr, fifo)]
     assert float((abs(grey[0] - grey[1]) > 10).mean()) > 0.4
-
-
-def test_a_highlighted_resource_stands_out_and_is_in_the_legend() -> None:
-    for n, position in ((3, 2), (46, 17)):
-        page = large_page(n)
-        load = h3sim.simulate(page, scheme="fifo", rate_mbps=5)
-        ax = load.plot.multiplexing(highlight=f"r{position}")
-        chosen = [c for c in ax.collections if HIGHLIGHT.face in map(to_hex, c.get_facecolor())]
-        widths = [np.ptp(path.vertices[:, 0]) for c in chosen for path in c.get_paths()]
-        row = next(row for row in load.timings if row.id == f"r{position}")
-        assert sum(widths) == pytest.approx(row.finished_ms - row.first_byte_ms, rel=0.5)
-        legend = next(axes.get_legend() for axes in ax.figure.axes if axes.get_legend())
-        assert f"r{position}" in legend.get_texts()[-1].get_text()
-    with pytest.raises(InputError, match=r"highlight: no resource of .* is called 'nothing'"):
-        load.plot.multiplexing(highlight="nothing")
 
 
 def test_the_end_of_what_is_above_the_fold_is_marked_in_each_lane() -> None:

@@ -12,10 +12,10 @@ import pytest
 
 import h3sim
 from h3sim.export.qlog_file import write_load_qlog
-from h3sim.qlog import qlog_document
 from h3sim.signals import Eps
 from h3sim.trace import Delivery, SignalSent, Trace
 from tests.effort import some
+from tests.logs import qlog_document
 from validation.qlog_drafts import DRAFTS, LOADS, Checker, cddl_of
 
 OWN = Path(__file__).with_name("qlog_draft.cddl")

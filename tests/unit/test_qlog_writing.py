@@ -9,9 +9,10 @@ import pytest
 
 import h3sim
 from h3sim.export.qlog_file import write_load_qlog
-from h3sim.qlog import LogError, LoggedResource, qlog_document, write_qlog
+from h3sim.qlog import LogError, LoggedResource, write_qlog
 from h3sim.signals import BucketPriority, Eps, H2Priority
 from h3sim.trace import Delivery, RecoveryRow, Request, SignalSent, Trace, WireRow, with_delivery
+from tests.logs import qlog_document
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -393,14 +394,6 @@ def test_a_text_sequence_holds_the_clients_log_record_by_record(tmp_path: Path) 
     assert head["trace"]["vantage_point"]["type"] == "client"
     document = qlog_document(made(), title="small", resources=RESOURCES)
     assert events == ends(document)["client"]
-
-
-@pytest.mark.parametrize("dialect", ["0.3", "draft"])
-def test_the_file_holds_the_document(tmp_path: Path, dialect: str) -> None:
-    path = tmp_path / "load.qlog"
-    write_qlog(made(), path, title="small", dialect=dialect, resources=RESOURCES)
-    document = qlog_document(made(), title="small", dialect=dialect, resources=RESOURCES)
-    assert json.loads(path.read_text()) == document
 
 
 def test_a_file_is_written_completely_or_not_at_all(

@@ -15,7 +15,7 @@ import h3sim
 from h3sim import catalog
 from h3sim.cli import main
 from h3sim.headers.synthetic_headers import request_section
-from h3sim.papers import experiment_names, figures, list_findings, load_experiment, marx, report
+from h3sim.papers import experiment_names, figures, list_findings, load_experiment, marx
 from h3sim.papers.estimates import Loads
 from h3sim.papers.experiments import HeaderExperiment, requests_of_load
 from h3sim.papers.figures import figure_of
@@ -24,8 +24,9 @@ from h3sim.papers.reproduce import FIGURES, Reproduction, chosen_experiments, re
 from h3sim.schema.fields import read_document, write_table
 from h3sim.schemes import scheme_to_dict
 from h3sim.study.study_file import StudyError, study_from_dict
-from h3sim.values.errors import UnknownNameError
+from h3sim.values.errors import InputError, UnknownNameError
 from h3sim.values.units import ms
+from tools import findings
 from tools.picture_check import errors_in
 
 ROOT = Path(__file__).parents[2]
@@ -160,8 +161,8 @@ def test_other_pages_take_the_place_of_the_corpus(tmp_path: Path) -> None:
 
 
 def test_the_document_reports_verdicts_that_can_be_read_back(tiny: Reproduction) -> None:
-    text = report.markdown(tiny)
-    assert report.verdicts_in(text) == {
+    text = findings.markdown(tiny)
+    assert findings.verdicts_in(text) == {
         judged.finding.id: judged.verdict.value for judged in tiny.judgements
     }
 
@@ -171,20 +172,20 @@ def test_a_full_run_gives_the_published_verdict_claims_and_reasons(
 ) -> None:
     run = replace(tiny.runs[TINY], is_complete=False)
     quick = replace(tiny, runs={**tiny.runs, TINY: run})
-    assert report.published(quick)["marx-11"] == (Verdict.REVERSED, "quick")
+    assert findings.published(quick)["marx-11"] == (Verdict.REVERSED, "quick")
     lines = ("**marx-11: holds.** Fifo is slow.", "", "It is so by 3 (2 to 4).", "")
-    full = report.FullFinding(Verdict.HOLDS, lines)
-    published = report.published(quick, {"marx-11": full, "marx-15": full})
+    full = findings.FullFinding(Verdict.HOLDS, lines)
+    published = findings.published(quick, {"marx-11": full, "marx-15": full})
     assert published["marx-11"] == (Verdict.HOLDS, "full")
     # An experiment that leaves nothing out needs no other run.
     assert published["marx-15"] == (Verdict.DOES_NOT_HOLD, "full")
-    text = report.markdown(quick, {"marx-11": full})
-    assert report.verdicts_in(text) == {"marx-11": "holds", "marx-15": "does not hold"}
+    text = findings.markdown(quick, {"marx-11": full})
+    assert findings.verdicts_in(text) == {"marx-11": "holds", "marx-15": "does not hold"}
     assert "1 holds, 0 in part, 1 does not hold" in text
     assert "\n".join(lines) in text
     assert "dfifo reaches" not in text  # a reason of the quick run
     # What is published can be read back, and published again.
-    assert report.findings_in(text)["marx-11"] == full
+    assert findings.findings_in(text)["marx-11"] == full
 
 
 def test_the_counts_of_runs_are_those_of_the_table_and_add_up() -> None:
@@ -197,50 +198,47 @@ def test_the_counts_of_runs_are_those_of_the_table_and_add_up() -> None:
     assert runs.total() == len(re.findall(r"^\*\*[\w-]+: ", text, re.M))
 
 
-def test_the_command_takes_verdicts_from_the_document_of_a_full_run(tmp_path: Path) -> None:
+def test_verdicts_are_taken_from_the_document_of_a_full_run(tmp_path: Path) -> None:
     full, path = tmp_path / "full.md", tmp_path / "findings.md"
     full.write_text("| yu-benson-1 | faster | holds | full |\n", encoding="utf-8")
-    arguments = ["reproduce", "marx-15", "--markdown", str(path), "--full-run"]
-    assert main([*arguments, str(full)]) == 0
-    assert report.verdicts_in(path.read_text("utf-8")) == {"marx-15": "does not hold"}
-    assert main([*arguments, str(tmp_path / "none.md")]) == 2
+    arguments = ["marx-15", "--markdown", str(path), "--full-run"]
+    assert findings.main([*arguments, str(full)]) == 0
+    assert findings.verdicts_in(path.read_text("utf-8")) == {"marx-15": "does not hold"}
+    with pytest.raises(InputError, match=r"none\.md"):
+        findings.main([*arguments, str(tmp_path / "none.md")])
 
 
 def test_a_changed_verdict_fails_and_leaves_the_document_until_it_is_accepted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "findings.md"
-    arguments = ["reproduce", "marx-15", "--markdown", str(path)]
-    assert main(arguments) == 0
+    arguments = ["marx-15", "--markdown", str(path)]
+    assert findings.main(arguments) == 0
     before = path.read_text("utf-8")
     path.write_text(before.replace("| does not hold |", "| holds |"), encoding="utf-8")
     capsys.readouterr()
-    assert main(arguments) == 1
+    assert findings.main(arguments) == 1
     reported = capsys.readouterr().err
-    assert reported == f"h3sim reproduce: {path}: marx-15: was 'holds', is 'does not hold'\n"
+    assert reported == f"findings: {path}: marx-15: was 'holds', is 'does not hold'\n"
     assert "| holds |" in path.read_text("utf-8")
-    assert main([*arguments, "--update"]) == 0
+    assert findings.main([*arguments, "--update"]) == 0
     assert path.read_text("utf-8") == before
 
 
-def test_a_document_that_is_no_text_is_refused_before_anything_runs(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_document_that_is_no_text_is_refused_before_anything_runs(tmp_path: Path) -> None:
     path = tmp_path / "findings.md"
     path.write_bytes(b"caf\xe9")
-    assert main(["reproduce", "marx-15", "--markdown", str(path)]) == 2
-    reported = f"h3sim reproduce: {path}: is not UTF-8: byte 3 is 0xe9\n"
-    assert capsys.readouterr() == ("", reported)
+    with pytest.raises(InputError, match="is not UTF-8: byte 3 is 0xe9"):
+        findings.main(["marx-15", "--markdown", str(path)])
     assert path.read_bytes() == b"caf\xe9"
 
 
 def test_every_error_of_a_command_is_reported_in_a_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    bad = ["reproduce", "nope", "--pages", str(tmp_path), "-j", "0", "--markdown", str(tmp_path)]
-    assert main(bad) == 2
+    assert main(["reproduce", "nope", "--pages", str(tmp_path), "-j", "0"]) == 2
     lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 4
+    assert len(lines) == 3
     assert all(line.startswith("h3sim reproduce: ") for line in lines)
     assert main(["reproduce"]) == 2
 
@@ -324,22 +322,22 @@ def test_a_study_file_states_what_is_wrong_with_what_is_published() -> None:
 
 
 def test_the_documents_verdicts_are_about_the_shipped_findings() -> None:
-    found = report.verdicts_in((ROOT / "docs" / "generated" / "findings.md").read_text("utf-8"))
+    found = findings.verdicts_in((ROOT / "docs" / "generated" / "findings.md").read_text("utf-8"))
     assert [*found] == [finding.id for finding in list_findings()]
 
 
 def test_between_the_marks_of_a_document_only_results_are_written(tmp_path: Path) -> None:
     path = tmp_path / "page.md"
     head, tail = "# Mine\n\nWords.\n", "\nMore words.\n"
-    path.write_text(f"{head}{report.BEGIN}\nstale\n{report.END}{tail}", encoding="utf-8")
-    assert main(["reproduce", "marx-15", "--markdown", str(path)]) == 0
+    path.write_text(f"{head}{findings.BEGIN}\nstale\n{findings.END}{tail}", encoding="utf-8")
+    assert findings.main(["marx-15", "--markdown", str(path)]) == 0
     text = path.read_text(encoding="utf-8")
-    assert text.startswith(f"{head}{report.BEGIN}\n")
-    assert text.endswith(f"{report.END}{tail}")
+    assert text.startswith(f"{head}{findings.BEGIN}\n")
+    assert text.endswith(f"{findings.END}{tail}")
     assert "stale" not in text
     assert f"h3sim {h3sim.__version__} (commit " in text
-    assert report.verdicts_in(text) == {"marx-15": "does not hold"}
-    assert main(["reproduce", "marx-15", "--markdown", str(path)]) == 0
+    assert findings.verdicts_in(text) == {"marx-15": "does not hold"}
+    assert findings.main(["marx-15", "--markdown", str(path)]) == 0
     assert path.read_text(encoding="utf-8") == text
 
 

@@ -19,7 +19,6 @@ import h3sim
 from h3sim import simulate
 from h3sim.advice import prioritization_test, validate_scheme
 from h3sim.cli import main
-from h3sim.cli.schemas import result_schemas
 from h3sim.export.qlog_file import write_load_qlog
 from h3sim.headers import CodecSettings
 from h3sim.headers.base import HeaderLists, TimedSection
@@ -34,6 +33,7 @@ from tests.helpers import page_of
 from tests.recordings import SAMPLES, write_recording
 from tests.schemas import SCHEMAS, schema_problems
 from tests.unit.test_recorder_making import made
+from tools.formats import result_schemas
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -84,6 +84,10 @@ class QuicEndpoint(Endpoint[QuicPacket]):
         """True if a packet leaves, cut or not, when the window has less room than a full one."""
         self._forgets_acks = settings.ack_ping_every > 0
         """True if packets are no longer acknowledged once the peer has an ACK of them."""
+        self._begin(settings)
+
+    def _begin(self, settings: QuicSettings) -> None:
+        """Set up the state of a derived class."""
 
     @property
     def is_ready(self) -> bool:
@@ -110,8 +114,7 @@ class QuicEndpoint(Endpoint[QuicPacket]):
                 self._on_acked(acked)
             for gone in lost:
                 self._on_lost(gone)
-        # The source ignores a lower limit than it has: frames may arrive out of order (RFC 9000
-        # § 4.1).
+        # The source ignores a lower limit: frames may arrive out of order (RFC 9000 § 4.1).
         if packet.limits:
             for stream_id, limit in packet.limits:
                 self._source.on_limit(stream_id, limit)
@@ -354,8 +357,7 @@ class QuicEndpoint(Endpoint[QuicPacket]):
         for offset, n_bytes in packet.crypto:
             self._handshake.on_lost(offset, n_bytes)
         for limited, limit in packet.limits:
-            # If a higher limit was announced since, that one counts and is in flight (RFC 9000 §
-            # 13.3).
+            # A higher limit that was announced since is in flight (RFC 9000 § 13.3).
             if limit == self._flow.limit(limited):
                 self._packer.limits[limited] = limit
 
@@ -434,28 +436,7 @@ class TimerGranularityEndpoint(QuicEndpoint):
     leave at once.
     """
 
-    def __init__(
-        self,
-        settings: QuicSettings,
-        controller: CongestionController,
-        source: Source,
-        handshake: Handshake,
-        *,
-        peer_max_ack_delay_ns: int,
-        idle_timeout_ns: int | None = None,
-        path_rtt_ns: int | None = None,
-        has_ecn: bool = False,
-    ) -> None:
-        super().__init__(
-            settings,
-            controller,
-            source,
-            handshake,
-            peer_max_ack_delay_ns=peer_max_ack_delay_ns,
-            idle_timeout_ns=idle_timeout_ns,
-            path_rtt_ns=path_rtt_ns,
-            has_ecn=has_ecn,
-        )
+    def _begin(self, settings: QuicSettings) -> None:
         self._loop = EventLoop(
             granularity_ns=settings.timer_granularity_ns,
             processing_ns=settings.packet_processing_ns,

@@ -163,8 +163,6 @@ class AckState:
 
 _K_PERSISTENT_CONGESTION_THRESHOLD: Final = 3
 """kPersistentCongestionThreshold, in PTOs (RFC 9002 § 7.6.1)."""
-
-
 _TAIL_LOSS_PROBES: Final = 2
 """kDefaultMaxTailLossProbes in google/quiche, quic_sent_packet_manager.cc."""
 _MIN_TAIL_LOSS_PROBE_NS: Final = 10 * NS_PER_MS
