@@ -119,7 +119,7 @@ def _print_matrix(speedups: dict[str, Speedup], send_buffer_kb: float, options: 
         return
     print(f"\nclients before servers, above the fold, {send_buffer_kb:g} kB buffer:\n")
     grid = grid_table(rows)
-    print(grid.to_markdown() if options.markdown else grid.to_text(options.width, shorten=False))
+    print(grid.to_text(options.width, shorten=False))
     print("\nspeedups, what a better server or client would add, and what is lost between them:\n")
     has_intervals = any(row.low is not None for row in rows)
     ends = (Column.ratio("from"), "low"), (Column.ratio("to"), "high")
@@ -133,7 +133,7 @@ def _print_matrix(speedups: dict[str, Speedup], send_buffer_kb: float, options: 
         (Column.ratio("best client"), "other_client"),
         "lost",
     )
-    print(table.to_markdown() if options.markdown else table.to_text(options.width))
+    print(table.to_text(options.width))
 
 
 def _speedup_tables(comparison: SeedComparison, options: Options) -> Iterator[str]:

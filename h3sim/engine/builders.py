@@ -62,10 +62,9 @@ class _Connector:
     def _set_up(self, run: LoadRun, environment: LoadEnvironment) -> None:
         """Set up what all connections of the load share: the browser, and the page."""
         self._run, self._spec = run, run.spec
-        spec = run.spec
         self.environment = environment
-        self._page = without_ignored(spec.page, spec.scheme.ignores)
-        if spec.header_compression is not None:
+        self._page = without_ignored(self._spec.page, self._spec.scheme.ignores)
+        if self._spec.header_compression is not None:
             # Imported on use: header compression takes longer to import than most loads take.
             from h3sim.engine.header_compression import without_headers
 
@@ -73,9 +72,9 @@ class _Connector:
         self.driver = BrowserDriver(
             self._page,
             environment,
-            spec.browser,
-            plays_recorded=spec.scheme.recorded is not None,
-            tight_mode=spec.scheme.tight_mode,
+            self._spec.browser,
+            plays_recorded=self._spec.scheme.recorded is not None,
+            tight_mode=self._spec.scheme.tight_mode,
         )
 
     def _build_connection(
