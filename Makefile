@@ -243,6 +243,10 @@ croissant: $(READY) ## write the Croissant metadata of the corpus, and of valida
 playground: $(DEV) ## build the playground and serve it on this machine: h3sim in a browser page (needs npm once; ARGS="--port 9000")
 	$(BIN)/python -m tools.playground --serve $(ARGS)
 
+.PHONY: lesson
+lesson: $(DEV) ## the slides, plan and handout of docs/lesson.md into build/lesson (seconds; needs npm once; ARGS="--playground URL")
+	$(BIN)/python -m tools.lesson $(ARGS)
+
 .PHONY: test-playground
 test-playground: $(DEV) ## build the playground, run its core under Node and its page in a Chromium (a minute; needs npm, Node, Chromium)
 	$(BIN)/python -m tools.playground

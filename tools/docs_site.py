@@ -46,7 +46,7 @@ SECTIONS = {
         "notebooks/10-processes",
     ),
     "How-to: one question each": (
-        *("docs/how-to", "docs/hints", "docs/teaching"),
+        *("docs/how-to", "docs/hints", "docs/teaching", "docs/lesson", "notebooks/lesson-slides"),
         *("docs/install", "docs/importing", "docs/recording", "docs/studies"),
         *("docs/testing-schedulers", "docs/scheduler-in-ci"),
         *("docs/conformance-protocol", "docs/priority-vectors"),
@@ -220,7 +220,7 @@ def gallery(figures: Mapping[str, str]) -> str:
 
 
 def _pages() -> list[Path]:
-    folders = ("", "docs", "docs/generated", "validation/data", "validation/data/*")
+    folders = ("", "docs", "docs/generated", "notebooks", "validation/data", "validation/data/*")
     return [path for folder in folders for path in sorted(ROOT.glob(f"{folder}/*.md".lstrip("/")))]
 
 
