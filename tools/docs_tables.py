@@ -29,6 +29,7 @@ from h3sim.schemes import Client, Server, SignalTable
 from h3sim.study.store import FORMAT as STORE_FORMAT
 from h3sim.study.store import TABLES as STORE
 from h3sim.study.study_file import StudyFile
+from h3sim.transport.link_profile import LinkProfile
 from h3sim.transport.profile import TransportProfile
 from h3sim.transport.quic import QuicSettings
 from h3sim.transport.tcp import TcpSettings
@@ -106,8 +107,12 @@ def _nested(cls: type) -> Iterator[Row]:
 def _rows(cls: type, above: str = "") -> Iterator[Row]:
     """Yield the keys of a table and of the tables in it."""
     for entry in fields_of(cls):
-        yield f"`{above}{'`, `'.join(entry.keys)}`", _usual(entry), entry.about
         kind = getattr(entry.kind, "of", entry.kind)
+        if isinstance(kind, Record) and kind.keys:  # its keys are in this table
+            for key, usual, about in _rows(kind.cls, above):
+                yield key, usual.replace("needed", ""), about
+            continue
+        yield f"`{above}{'`, `'.join(entry.keys)}`", _usual(entry), entry.about
         if isinstance(kind, Record):
             any_key = ".*" if isinstance(entry.kind, TableOf) else ""
             yield from _rows(kind.cls, f"{above}{entry.key}{any_key}.")
@@ -146,6 +151,17 @@ def _with_columns(key: Property) -> str:
     return f"{key.about} ({', '.join(f'`{below.name}`' for below in kind.entries)})"
 
 
+def _network_keys(cls: type, *left_out: str) -> Iterator[Row]:
+    yield "key", "default", "description"
+    yield from (row for row in _rows(cls) if not row[0].startswith(left_out))
+
+
+def _shipped(kind: str) -> Iterator[Row]:
+    yield kind, "description", "source"
+    for each in getattr(h3sim, f"list_{kind}s")():
+        yield f"`{each.name}`", each.title, each.source
+
+
 def _figures() -> Iterator[Row]:
     yield "name", "in JSON", "label", "description"
     for figure in FIGURES:
@@ -176,6 +192,10 @@ _TABLES: dict[str, Callable[[], Iterator[Row]]] = {
     "page-keys": _page_keys,
     "load-options": _load_options,
     "figures": _figures,
+    "network-keys": lambda: _network_keys(h3sim.Network, "`down.", "`up."),
+    "link-keys": lambda: _network_keys(LinkProfile),
+    "shipped-networks": lambda: _shipped("network"),
+    "shipped-profiles": lambda: _shipped("profile"),
     "profile-keys": lambda: _settings(TransportProfile),
     "quic-settings": lambda: _settings(QuicSettings),
     "tcp-settings": lambda: _settings(TcpSettings),

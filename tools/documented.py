@@ -24,6 +24,7 @@ COMMANDS = {
         (
             *("README", "clients", "servers", "schemes", "format-keys", "load-options"),
             *("metric-names", "transport-settings", "page-keys", "scheme-keys"),
+            *("network-keys", "shipped-networks"),
         ),
         "make docs-tables",
     ),
