@@ -16,7 +16,7 @@ from h3sim.export.load_document import WRITTEN as OF_LOAD
 from h3sim.export.load_file import LoadDocument
 from h3sim.load.figures import FIGURES
 from h3sim.load.options import flags_of
-from h3sim.page import Resource
+from h3sim.page import Page, Resource
 from h3sim.papers.experiments import HeaderExperiment
 from h3sim.papers.findings import FindingsFile, Verdict
 from h3sim.papers.report import counted, verdicts_in
@@ -25,7 +25,7 @@ from h3sim.schema.errors import ABSENT
 from h3sim.schema.fields import Record, fields_of
 from h3sim.schema.output import ObjectType, OutputSchema
 from h3sim.schema.values import Choice, OrNone, TableOf
-from h3sim.schemes import Client, Server, SignalTable
+from h3sim.schemes import Client, Scheme, Server, SignalClass, SignalTable
 from h3sim.study.store import FORMAT as STORE_FORMAT
 from h3sim.study.store import TABLES as STORE
 from h3sim.study.study_file import StudyFile
@@ -56,6 +56,13 @@ def _page_keys() -> Iterator[Row]:
     yield "key", "default", "description", "used by"
     for entry in fields_of(Resource):
         yield f"`{entry.key}`", _usual(entry), _about(entry), entry.used_by
+
+
+def _resource_tables() -> Iterator[Row]:
+    """Yield the keys of the tables in a resource; that of a trigger only once."""
+    for row in _nested(Resource):
+        if row[0] == "key" or ("." in row[0] and ".when." not in row[0]):
+            yield row
 
 
 def _usual(entry: FieldSpec) -> str:
@@ -151,9 +158,9 @@ def _with_columns(key: Property) -> str:
     return f"{key.about} ({', '.join(f'`{below.name}`' for below in kind.entries)})"
 
 
-def _network_keys(cls: type, *left_out: str) -> Iterator[Row]:
-    yield "key", "default", "description"
-    yield from (row for row in _rows(cls) if not row[0].startswith(left_out))
+def _keys(rows: Iterator[Row], *left_out: str) -> Iterator[Row]:
+    """Yield the rows but those of tables that another table has."""
+    yield from (row for row in rows if not row[0].startswith(left_out))
 
 
 def _shipped(kind: str) -> Iterator[Row]:
@@ -190,10 +197,12 @@ _SECTIONS: dict[str, Callable[[], str]] = {
 """What is more than a table, by its name in a page."""
 _TABLES: dict[str, Callable[[], Iterator[Row]]] = {
     "page-keys": _page_keys,
+    "page-file-keys": lambda: _keys(_nested(Page), "`resources."),
+    "resource-tables": _resource_tables,
     "load-options": _load_options,
     "figures": _figures,
-    "network-keys": lambda: _network_keys(h3sim.Network, "`down.", "`up."),
-    "link-keys": lambda: _network_keys(LinkProfile),
+    "network-keys": lambda: _keys(_nested(h3sim.Network), "`down.", "`up."),
+    "link-keys": lambda: _nested(LinkProfile),
     "shipped-networks": lambda: _shipped("network"),
     "shipped-profiles": lambda: _shipped("profile"),
     "profile-keys": lambda: _settings(TransportProfile),
@@ -208,6 +217,10 @@ _TABLES: dict[str, Callable[[], Iterator[Row]]] = {
     "capabilities": halves.capabilities,
     "pairs": halves.pairs,
     "generated-pages": documented.pages,
+    "scheme-keys": lambda: _keys(
+        _nested(Scheme), "`client_windows.", "`server_windows.", "`hints.", "`classes."
+    ),
+    "class-keys": lambda: _settings(SignalClass),
     "client-keys": lambda: _settings(Client),
     "signal-keys": lambda: _settings(SignalTable),
     "server-keys": lambda: _settings(Server),

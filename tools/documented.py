@@ -29,6 +29,7 @@ COMMANDS = {
         "make docs-tables",
     ),
     "findings": "make findings",
+    "answers": "make validate-answers",
     "adaptive-turns": "python -m validation.adaptive_turns 6",
     "corpus": "make corpus-figure",
     "frindell-2017": "h3sim reproduce frindell-2017",
