@@ -15,7 +15,7 @@ from h3sim.export.load_document import WRITTEN as OF_LOAD
 from h3sim.export.load_file import LoadDocument
 from h3sim.load.figures import FIGURES
 from h3sim.load.options import flags_of
-from h3sim.page import Resource
+from h3sim.page import Page, Resource
 from h3sim.papers.experiments import HeaderExperiment
 from h3sim.papers.findings import FindingsFile, Verdict
 from h3sim.papers.report import counted
@@ -24,10 +24,11 @@ from h3sim.schema.errors import ABSENT
 from h3sim.schema.fields import Record, fields_of
 from h3sim.schema.output import ObjectType, OutputSchema
 from h3sim.schema.values import Choice, OrNone, TableOf
-from h3sim.schemes import Client, Server, SignalTable
+from h3sim.schemes import Client, Scheme, Server, SignalClass, SignalTable
 from h3sim.study.store import FORMAT as STORE_FORMAT
 from h3sim.study.store import TABLES as STORE
 from h3sim.study.study_file import StudyFile
+from h3sim.transport.link_profile import LinkProfile
 from h3sim.transport.profile import TransportProfile
 from h3sim.transport.quic import QuicSettings
 from h3sim.transport.tcp import TcpSettings
@@ -56,6 +57,13 @@ def _page_keys() -> Iterator[Row]:
     yield "key", "default", "description", "used by"
     for entry in fields_of(Resource):
         yield f"`{entry.key}`", _usual(entry), _about(entry), entry.used_by
+
+
+def _resource_tables() -> Iterator[Row]:
+    """Yield the keys of the tables in a resource; that of a trigger only once."""
+    for row in _nested(Resource):
+        if row[0] == "key" or ("." in row[0] and ".when." not in row[0]):
+            yield row
 
 
 def _usual(entry: FieldSpec) -> str:
@@ -107,8 +115,12 @@ def _nested(cls: type) -> Iterator[Row]:
 def _rows(cls: type, above: str = "") -> Iterator[Row]:
     """Yield the keys of a table and of the tables in it."""
     for entry in fields_of(cls):
-        yield f"`{above}{'`, `'.join(entry.keys)}`", _usual(entry), entry.about
         kind = getattr(entry.kind, "of", entry.kind)
+        if isinstance(kind, Record) and kind.keys:  # its keys are in this table
+            for key, usual, about in _rows(kind.cls, above):
+                yield key, usual.replace("needed", ""), about
+            continue
+        yield f"`{above}{'`, `'.join(entry.keys)}`", _usual(entry), entry.about
         if isinstance(kind, Record):
             any_key = ".*" if isinstance(entry.kind, TableOf) else ""
             yield from _rows(kind.cls, f"{above}{entry.key}{any_key}.")
@@ -147,6 +159,17 @@ def _with_columns(key: Property) -> str:
     return f"{key.about} ({', '.join(f'`{below.name}`' for below in kind.entries)})"
 
 
+def _keys(rows: Iterator[Row], *left_out: str) -> Iterator[Row]:
+    """Yield the rows but those of tables that another table has."""
+    yield from (row for row in rows if not row[0].startswith(left_out))
+
+
+def _shipped(kind: str) -> Iterator[Row]:
+    yield kind, "description", "source"
+    for each in getattr(h3sim, f"list_{kind}s")():
+        yield f"`{each.name}`", each.title, each.source
+
+
 def _figures() -> Iterator[Row]:
     yield "name", "in JSON", "label", "description"
     for figure in FIGURES:
@@ -175,8 +198,14 @@ _SECTIONS: dict[str, Callable[[], str]] = {
 """What is more than a table, by its name in a page."""
 _TABLES: dict[str, Callable[[], Iterator[Row]]] = {
     "page-keys": _page_keys,
+    "page-file-keys": lambda: _keys(_nested(Page), "`resources."),
+    "resource-tables": _resource_tables,
     "load-options": _load_options,
     "figures": _figures,
+    "network-keys": lambda: _keys(_nested(h3sim.Network), "`down.", "`up."),
+    "link-keys": lambda: _nested(LinkProfile),
+    "shipped-networks": lambda: _shipped("network"),
+    "shipped-profiles": lambda: _shipped("profile"),
     "profile-keys": lambda: _settings(TransportProfile),
     "quic-settings": lambda: _settings(QuicSettings),
     "tcp-settings": lambda: _settings(TcpSettings),
@@ -189,6 +218,10 @@ _TABLES: dict[str, Callable[[], Iterator[Row]]] = {
     "capabilities": halves.capabilities,
     "pairs": halves.pairs,
     "generated-pages": documented.pages,
+    "scheme-keys": lambda: _keys(
+        _nested(Scheme), "`client_windows.", "`server_windows.", "`hints.", "`classes."
+    ),
+    "class-keys": lambda: _settings(SignalClass),
     "client-keys": lambda: _settings(Client),
     "signal-keys": lambda: _settings(SignalTable),
     "server-keys": lambda: _settings(Server),

@@ -24,10 +24,12 @@ COMMANDS = {
         (
             *("README", "clients", "servers", "schemes", "format-keys", "load-options"),
             *("metric-names", "transport-settings", "page-keys", "scheme-keys"),
+            *("network-keys", "shipped-networks"),
         ),
         "make docs-tables",
     ),
     "findings": "make findings",
+    "answers": "make validate-answers",
     "adaptive-turns": "python -m validation.adaptive_turns 6",
     "corpus": "make corpus-figure",
     "frindell-2017": "h3sim reproduce frindell-2017",

@@ -90,9 +90,13 @@ class Quantum:
 
     # An invalid number of packets is replaced by 2, so that setting both is still reported.
     packets: int = field(
-        default=1, metadata=declare(Integer(low=1), key="turn_packets", stand_in=2)
+        default=1,
+        metadata=declare(Integer(low=1), "packets of a quantum", key="turn_packets", stand_in=2),
     )
-    size_bytes: int | None = field(default=None, metadata=declare(Integer(low=1), key="turn_bytes"))
+    size_bytes: int | None = field(
+        default=None,
+        metadata=declare(Integer(low=1), "in place of these: its bytes at least", key="turn_bytes"),
+    )
 
     def __post_init__(self) -> None:
         validate(self, InputError)

@@ -478,11 +478,11 @@ is 1000
     )
     burst_bytes: int = field(
         default=PACKET_BYTES,
-        metadata=declare(Integer(low=0, high=10**9), "size of the token bucket"),
+        metadata=declare(Integer(low=0, high=10**9), "size of the token bucket; 0 serializes"),
     )
     queue_bytes: int | None = _optional(
         Integer(low=PACKET_BYTES, high=_MAX_QUEUE, hint="at least one packet"),
-        "limit of the queue",
+        "limit of the queue before the bottleneck, with the packet in service",
     )
     queue_packets: int | None = _optional(Integer(low=1, high=_MAX_QUEUE), "the same in packets")
     queue_bdp: float | None = _optional(
@@ -505,13 +505,19 @@ is 1000
     loss: float = field(
         default=0.0,
         metadata=declare(
-            Number(low=0, high=1, is_below=True, example="0.02 is 2 %"), "the share of packets lost"
+            Number(low=0, high=1, is_below=True, example="0.02 is 2 %"),
+            "the share of packets lost behind the bottleneck",
         ),
     )
-    loss_burst: float | None = _optional(Number(low=1, high=1e6), "mean number lost in a row")
+    loss_burst: float | None = _optional(
+        Number(low=1, high=1e6), "mean number lost in a row (Gilbert-Elliott); else independent"
+    )
     loss_list: tuple[int, ...] = field(
         default=(),
-        metadata=declare(ListOf(Integer(low=0), "whole numbers"), "numbers of the lost packets"),
+        metadata=declare(
+            ListOf(Integer(low=0), "whole numbers"),
+            "in place of loss: numbers of the lost packets, from 0, as they leave the bottleneck",
+        ),
     )
     loss_list_from_bytes: int = field(
         default=0, metadata=declare(Integer(low=0, high=_MAX_QUEUE), "smaller ones are not counted")
@@ -521,7 +527,10 @@ is 1000
     )
     hold: Jitter | None = field(
         default=None,
-        metadata=declare(_Hold(), "packets that are overtaken, as `4:1-3` or `25%:1-3`"),
+        metadata=declare(
+            _Hold(),
+            "in place of jitter_ms: as `[jitter]`, at `rate_mbps`: `4:1-3` or `25%:1-3`",
+        ),
     )
 
     def __post_init__(self) -> None:

@@ -232,13 +232,14 @@ class Network:
     title: str = field(default="", metadata=declare(Text(), "a short description"))
     source: str = field(default="", metadata=declare(Text(), "the source of its values"))
     rtt_ns: int = field(
-        default=0, metadata=declare(Milliseconds(low=0, high=600_000), "the round-trip time")
+        default=0,
+        metadata=declare(Milliseconds(low=0, high=600_000), "the round-trip time without queues"),
     )
     constant_rate: ConstantRate | None = field(
         default=None,
         metadata=declare(
             Record(ConstantRate),
-            "the rate at which the server sends",
+            "the rate at which the server sends, in place of `down`",
             stand_in=ConstantRate(packet_bytes=1, interval_ns=Fraction(1)),
         ),
     )
