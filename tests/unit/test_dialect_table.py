@@ -24,7 +24,7 @@ CAPTURE = Path(detect.__file__).parent
 
 
 class VisitReader:
-    """The reader of docs/importing.md."""
+    """The reader that docs/importing.md points to."""
 
     def __init__(self, recording: Recording) -> None:
         self._recording = recording
