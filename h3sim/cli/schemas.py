@@ -18,7 +18,7 @@ from h3sim.importers.chromium.recording import RECORDING
 from h3sim.load import FORMAT as LOAD
 from h3sim.load.figures import FIGURES
 from h3sim.schema.output import merged, schema_of
-from h3sim.study.compare import COMPARISON
+from h3sim.study.compare import COMPARISON, SEED_COMPARISON
 from h3sim.study.fidelity import IMPORT_REPORT
 from h3sim.study.header_study import HEADERS
 from h3sim.study.results import FORMAT as RESULTS
@@ -39,6 +39,7 @@ WRITTEN = (
     PREDICTION,
     RECORDING,
     RULE_CHECK,
+    SEED_COMPARISON,
     SERVER_CHECK,
     WHAT_IF,
 )

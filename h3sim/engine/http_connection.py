@@ -278,6 +278,7 @@ class HttpConnection:
             wire=carried.wire,
             recovery=carried.recovery,
             queue_drops=carried.queue_drops,
+            uplink=carried.uplink,
             activities=activities,
         )
 

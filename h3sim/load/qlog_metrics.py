@@ -85,7 +85,11 @@ class Measurement:
         known: Any = None if unseen else retransmitted
         n_dropped: Any = None if lost + unseen else 0
         return PacketCount(
-            sent=sent + unseen, lost=lost + unseen, retransmitted=known, queue_drops=n_dropped
+            sent=sent + unseen,
+            lost=lost + unseen,
+            retransmitted=known,
+            queue_drops=n_dropped,
+            sent_bytes=sum(self.trace.packet_rows.columns.length_bytes),
         )
 
     def byte_index_or_none(
