@@ -13,7 +13,6 @@ from h3sim.importers.causes import (
     ParentEvidence,
     ParserStops,
     apply_markup,
-    connection_setup_ms,
     detect_multiplexing,
     find_parents,
     flags_of,
@@ -23,12 +22,7 @@ from h3sim.importers.causes import (
     trigger_of_import,
 )
 from h3sim.importers.modules import ModuleGraphs
-from h3sim.importers.path_estimation import (
-    hosts_of,
-    path_of,
-    server_times,
-    with_inferred_first_bytes,
-)
+from h3sim.importers.path_estimation import hosts_of, path_of, server_times
 from h3sim.importers.recorded_request import (
     LONGEST_MS,
     RequestOutcome,
@@ -380,15 +374,8 @@ class _Assembly:
             rtts_ms = [rtt_by_host.get(name, path.rtt_ms) for name in names]
             groups = hosts.group_numbers(names)
             set_release_times(retained, groups, rtts_ms, request)
-            setups_ms = [*map(connection_setup_ms, retained, rtts_ms)]
-            timed = with_inferred_first_bytes(retained, groups, rtts_ms, setups_ms, path)
             usual_ms = {} if stated is None else stated.server_ms
-            think_times_ms = [
-                usual_ms.get(name) if think_ms is None else think_ms
-                for name, think_ms in zip(
-                    names, server_times(timed, path, rtts_ms, usual_ms), strict=True
-                )
-            ]
+            think_times_ms = server_times(retained, path, rtts_ms, groups, usual_ms)
             self._server_ms = dict(zip(self._retained, think_times_ms, strict=True))
         is_released = request.asked_ms is not None and request.sent_ms is not None
         self._load_start_ms = request.asked_ms if is_released else request.start_ms

@@ -37,6 +37,7 @@ from itertools import islice, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
+from h3sim.importers.causes import connection_setup_ms
 from h3sim.importers.recorded_request import MULTIPLEXED, RecordedRequest, recorded_ms, recorded_ns
 from h3sim.page import Host, Kind
 from h3sim.page.hosts import host_groups
@@ -597,7 +598,6 @@ def with_inferred_first_bytes(
     requests: Sequence[RecordedRequest],
     groups: Sequence[int],
     rtts_ms: Sequence[float],
-    setups_ms: Sequence[float],
     path: EstimatedPath,
 ) -> list[RecordedRequest]:
     """Return *requests*, with copies of those that only have a start and an end.
@@ -610,17 +610,18 @@ def with_inferred_first_bytes(
     >>> from h3sim.importers.recorded_request import RecordedRequest
     >>> page = RecordedRequest(key="", url="", start_ms=0, end_ms=300, body_bytes=40_000)
     >>> path = estimated_path(EstimatedRtt(20, ""), [Transfer(0, 200, 200_000)])
-    >>> inferred, = with_inferred_first_bytes([page], [0], [20], [40], path)
+    >>> inferred, = with_inferred_first_bytes([page], [0], [20], path)
     >>> inferred.sent_ms, inferred.first_byte_ms
     (40, 260.0)
     """
     ready_ms: dict[int, float] = {}
     delivered_bytes: dict[int, int] = {}
     found = []
-    for request, group, rtt_ms, setup_ms in zip(requests, groups, rtts_ms, setups_ms, strict=True):
+    for request, group, rtt_ms in zip(requests, groups, rtts_ms, strict=True):
         asked_ms, end_ms = _begun_ms(request), request.end_ms
         is_inferred = request.sent_ms is None and request.first_byte_ms is None
         if is_inferred and asked_ms is not None and end_ms is not None:
+            setup_ms = connection_setup_ms(request, rtt_ms)
             sent_ms = max(asked_ms, ready_ms.setdefault(group, asked_ms + setup_ms))
             n_bytes = (request.header_bytes or 0) + (request.body_bytes or 0)
             window_bytes = _INITIAL_WINDOW_BYTES + delivered_bytes.get(group, 0)
@@ -671,6 +672,7 @@ def server_times(
     requests: Sequence[RecordedRequest],
     path: EstimatedPath,
     rtts_ms: Sequence[float],
+    groups: Sequence[int],
     stated_ms: Mapping[str, float] = {},
 ) -> list[float | None]:
     """Estimate the server's response time for each request; None if unknown.
@@ -678,9 +680,11 @@ def server_times(
     It is the wait for the first byte, minus a round trip, minus the link's time for other bytes
     that arrived meanwhile. Over HTTP/2 and HTTP/3 all time in which the same connection received
     data is subtracted as well, as another response may have been sent first. *rtts_ms* are the
-    round-trip times to the servers, and *stated_ms* the usual response times by host that the file
-    states. What is no longer than a host's files usually wait is noise (`_without_noise`).
+    round-trip times to the servers, *groups* the connections of a load, and *stated_ms* the usual
+    response times by host that the file states, for requests without times. What is no longer than
+    a host's files usually wait is noise (`_without_noise`).
     """
+    requests = with_inferred_first_bytes(requests, groups, rtts_ms, path)
     arrived = _Arrivals(transfers_of(requests, path.rtt_ms))
     connections = by_connection(requests)
     busy = {key: _union(map(_arrival_interval, each)) for key, each in connections.items()}
@@ -696,6 +700,8 @@ def server_times(
         return max(0.0, waited_ms - rtt_ms - others_ms)
 
     times_ms = [think_time_ms(*each) for each in zip(requests, rtts_ms, strict=True)]
+    stated = [stated_ms.get(urlsplit(request.url).netloc) for request in requests]
+    times_ms = [*map(lambda one, other: other if one is None else one, times_ms, stated)]
     return _without_noise(requests, times_ms, stated_ms)
 
 

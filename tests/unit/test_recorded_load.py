@@ -207,8 +207,10 @@ def test_a_server_thinks_for_what_nothing_else_explains() -> None:
         observed(130, 140, 150),  # quicker than the RTT
     ]
     requests[0].body_bytes = 1000
-    assert server_times(requests, path(800_000), [20, 20, 20]) == [50, 40, 0]
-    assert server_times(requests, path(800_000), [20, 50, 20]) == pytest.approx([50, 10, 0])
+    assert server_times(requests, path(800_000), [20, 20, 20], [0] * 3) == [50, 40, 0]
+    assert server_times(requests, path(800_000), [20, 50, 20], [0] * 3) == pytest.approx(
+        [50, 10, 0]
+    )
 
 
 def test_over_one_connection_another_response_may_have_gone_first() -> None:
@@ -217,7 +219,7 @@ def test_over_one_connection_another_response_may_have_gone_first() -> None:
     for request in requests:
         request.protocol = "h2"
     # Of the 70 ms the RTT, and the 30 ms in which the other one came.
-    assert server_times(requests, path(800_000), [20, 20]) == [50, 20]
+    assert server_times(requests, path(800_000), [20, 20], [0] * 2) == [50, 20]
 
 
 def test_files_that_waited_like_others_of_their_host_wait_for_no_server() -> None:
@@ -226,10 +228,10 @@ def test_files_that_waited_like_others_of_their_host_wait_for_no_server() -> Non
     requests = [observed(0, wait_ms, wait_ms + 1) for wait_ms in waits_ms]
     for request in requests[1:]:
         request.resolved_kind = Kind.IMAGE
-    times_ms = server_times(requests, path(800_000), [20] * 6)
+    times_ms = server_times(requests, path(800_000), [20] * 6, [0] * 6)
     assert times_ms == pytest.approx([300, 0.5, 0.5, 0.5, 0.5, 230])
     # The least of three files tells nothing of the others.
-    times_ms = server_times(requests[:4], path(800_000), [20] * 4)
+    times_ms = server_times(requests[:4], path(800_000), [20] * 4, [0] * 4)
     assert times_ms == pytest.approx([300, 0.5, 4, 12])
 
 
