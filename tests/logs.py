@@ -68,6 +68,10 @@ def save(path: Path, content: object) -> Path:
     return path
 
 
+NO_UPLINK = {"uplink_sent": None, "uplink_lost": None, "uplink_bytes": None}
+"""Counts of the client's packets, which logs do not have."""
+
+
 def reading(folder: Path, *traces: dict[str, Any]) -> MeasuredLog:
     return parse_qlog(save(folder / "log.qlog", document(*traces)))
 

@@ -378,7 +378,7 @@ _WPT = {
 
 
 def _lighthouse_row(path: str, start_ms: float, type_: str, mime: str) -> dict[str, Any]:
-    times = {"rendererStartTime": start_ms, "networkRequestTime": start_ms + 1}
+    times = {"rendererStartTime": start_ms, "networkRequestTime": start_ms}
     return {
         "url": f"{SITE}{path}?q=SECRET",
         "protocol": "h2",

@@ -31,7 +31,7 @@ from h3sim.schema.output import merged, schema_of
 from h3sim.schemes import Client, Scheme, Server
 from h3sim.schemes.halves import CLIENT, SERVER
 from h3sim.schemes.model import FORMAT as SCHEME
-from h3sim.study.compare import COMPARISON
+from h3sim.study.compare import COMPARISON, SEED_COMPARISON
 from h3sim.study.fidelity import IMPORT_REPORT
 from h3sim.study.header_study import HEADERS
 from h3sim.study.results import FORMAT as RESULTS
@@ -58,6 +58,7 @@ WRITTEN = (
     PREDICTION,
     RECORDING,
     RULE_CHECK,
+    SEED_COMPARISON,
     SERVER_CHECK,
     WHAT_IF,
 )

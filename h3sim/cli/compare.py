@@ -105,7 +105,7 @@ def _print_over_seeds(comparison: SeedComparison, options: Options) -> int:
         " loads. Means are those of pages, or of seeds if there is one page."
     )
     print(f"\n{output.fitted(note, width)}")
-    return 1 if counts and counts.failed else 0
+    return 1 if comparison.failed else 0
 
 
 _MATRIX_METRIC = "byte_index_atf_ms"
@@ -487,7 +487,7 @@ def plot_paths(path: str, names: Sequence[str]) -> list[Path]:
         read=lambda name, _: resolve_metrics([name])[-1],
         dest="metrics",
     ),
-    common.JSON("print h3sim-comparison/2 instead", not_with="--seeds"),
+    common.JSON("print h3sim-comparison/2 instead, with --seeds h3sim-seed-comparison/1"),
     Argument("--csv FILE", "write one row per load", output=()),
     common.SAMPLE_MS(),
     Argument(

@@ -19,21 +19,29 @@ if TYPE_CHECKING:
 
 
 class PacketCount(NamedTuple):
-    """Counts of data packets of the server; those of the client are not counted.
+    """Counts of data packets: of the server, and as *uplink* of the client.
 
     Of the *lost*, which never arrived, the queue of the bottleneck dropped *queue_drops*, and the
-    others were lost on the way.
+    others were lost on the way. Bytes are those of streams, with retransmissions. The client's
+    counts are None where requests are not sent as packets, as at a constant rate, and for logs.
     """
 
     sent: int
     lost: int
     retransmitted: int
     queue_drops: int
+    sent_bytes: int
+    uplink_sent: int | None = None
+    uplink_lost: int | None = None
+    uplink_bytes: int | None = None
 
 
 def packet_count(trace: Trace) -> PacketCount:
     """Return the counts of the data packets of *trace*."""
-    return PacketCount(*metrics.count_packets(trace), metrics.count_queue_drops(trace))
+    counts = metrics.count_packets(trace), metrics.count_queue_drops(trace)
+    return PacketCount(
+        *counts[0], counts[1], sum(trace.packet_rows.columns.length_bytes), *(trace.uplink or ())
+    )
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -13,7 +13,7 @@ from h3sim.engine.transport import TransportTrace
 from h3sim.http import StreamSender
 from h3sim.schedulers import RankScheduler
 from h3sim.signals import H2Priority
-from h3sim.trace import RecordOrder, RecoveryRow, RowRecorder, StreamOrder, WireRow
+from h3sim.trace import RecordOrder, RecoveryRow, RowRecorder, StreamOrder, UplinkCount, WireRow
 from h3sim.transport import Handshake, MessageReassembler, Protocol, QuicEndpoint, Role
 from h3sim.transport.congestion import ControllerSettings, make_controller
 from h3sim.transport.link import ChangingLink, Link, RemoteLink, make_link
@@ -93,27 +93,53 @@ class DownlinkRecorder(SendHook):
             self._recorder.set_arrival(packet.first_row, len(packet.frames), arrives_at_ns)
 
 
-class PacketTraceRecorder(SendHook):
-    """Records every packet of one endpoint; packets down go to *rows* as well."""
+class UplinkCounter(SendHook):
+    """Counts of the client's packets that carry stream bytes."""
 
-    def __init__(
-        self, endpoint: Endpoint[Any], log: PacketLog, rows: DownlinkRecorder | None
-    ) -> None:
+    __slots__ = ("_n_bytes", "_n_on_their_way", "_n_sent")
+
+    def __init__(self) -> None:
+        self._n_sent = self._n_bytes = 0
+        self._n_on_their_way = 0
+        """Packets that have not arrived: at the end of a load they are lost."""
+
+    def on_sent(self, packet: WirePacket, _now_ns: int, arrives_at_ns: int | None) -> None:
+        """Count a packet of the client, unless it carries no stream bytes."""
+        if packet.frames:
+            self._n_sent += 1
+            self._n_on_their_way += arrives_at_ns is None
+            for _, _, n_bytes in packet.frames:
+                self._n_bytes += n_bytes
+
+    def on_departed(self, packet: WirePacket, arrives_at_ns: int | None) -> None:
+        """Record that a packet of the client has left the queue, and arrives."""
+        if packet.frames and arrives_at_ns is not None:
+            self._n_on_their_way -= 1
+
+    def counts(self) -> UplinkCount:
+        """Return the counts so far."""
+        return UplinkCount(self._n_sent, self._n_on_their_way, self._n_bytes)
+
+
+class PacketTraceRecorder(SendHook):
+    """Records every packet of one endpoint, which go to *rows* as well."""
+
+    def __init__(self, endpoint: Endpoint[Any], log: PacketLog, rows: SendHook) -> None:
         self._endpoint = endpoint
         self._log = log
         self._rows = rows
-        """The recorder of packets down; None for those up."""
+        self._is_down = isinstance(rows, DownlinkRecorder)
         self._wire_rows: dict[int, int] = {}
         """The rows of packets recorded without an arrival time, by number."""
 
     def on_sent(self, packet: WirePacket, now_ns: int, arrives_at_ns: int | None) -> None:
         """Record a packet and its acknowledgements, and report progress."""
         log, number = self._log, packet.number
-        if self._rows is not None:
-            self._rows.on_sent(packet, now_ns, arrives_at_ns)
+        self._rows.on_sent(packet, now_ns, arrives_at_ns)
+        if self._is_down:
             log.report(number)
         if log.record_packets:
-            acked, is_down = self._endpoint.ack_ranges(packet), self._rows is not None
+            acked, is_down = self._endpoint.ack_ranges(packet), self._is_down
             if arrives_at_ns is None:  # lost, or still in a queue: then `on_departed` sets it
                 self._wire_rows[number] = len(log.wire)
             log.wire.append(
@@ -122,8 +148,7 @@ class PacketTraceRecorder(SendHook):
 
     def on_departed(self, packet: WirePacket, arrives_at_ns: int | None) -> None:
         """Record the fate of a packet that was recorded without an arrival time."""
-        if self._rows is not None:
-            self._rows.on_departed(packet, arrives_at_ns)
+        self._rows.on_departed(packet, arrives_at_ns)
         if self._log.record_packets and arrives_at_ns is not None:
             row = self._wire_rows.pop(packet.number)
             self._log.wire[row] = self._log.wire[row]._replace(arrived_at_ns=arrives_at_ns)
@@ -143,15 +168,16 @@ class PacketLog:
         self._n_packets = n_packets
         self._recorder = RowRecorder()
         self._rows = DownlinkRecorder(self._recorder)
+        self._uplink = UplinkCounter()
         self.delivered_at_ns = self._recorder.delivered_at_ns
         """Delivery time per row, set by the client's receiver."""
         self.wire: list[WireRow] = []
         """All packets in both directions, if they are recorded."""
         self._recovery: list[RecoveryRow] = []
 
-    def of(self, endpoint: Endpoint[Any], *, is_down: bool) -> SendHook | None:
-        """Return the hook for packets sent by *endpoint*; None if nothing is recorded."""
-        rows = self._rows if is_down else None
+    def of(self, endpoint: Endpoint[Any], *, is_down: bool) -> SendHook:
+        """Return the hook for packets sent by *endpoint*."""
+        rows: SendHook = self._rows if is_down else self._uplink
         if not self.record_packets and self._progress is None:
             return rows
         return PacketTraceRecorder(endpoint, self, rows)
@@ -173,7 +199,9 @@ class PacketLog:
         """Return the recorded rows."""
         # In the order sent: a queue with CoDel drops some that it has held for longer.
         drops = tuple(sorted(self._rows.queue_drops))
-        return TransportTrace(self._recorder.rows(), tuple(self.wire), tuple(self._recovery), drops)
+        wire, recovery = tuple(self.wire), tuple(self._recovery)
+        uplink = self._uplink.counts()
+        return TransportTrace(self._recorder.rows(), wire, recovery, drops, uplink)
 
     def report(self, number: int) -> None:
         """Report progress at regular intervals."""
@@ -406,7 +434,7 @@ class EndpointDriver:
         end: EndpointOnLink,
         environment: LoadEnvironment,
         *,
-        log: SendHook | None,
+        log: SendHook,
         on_woken: Callable[[int], None] | None = None,
         wakes_idle: bool = False,
         on_given_up: Callable[[int, str], None] | None = None,
@@ -452,10 +480,9 @@ class EndpointDriver:
             arrives_at_ns = self._link.send(now_ns, packet.size_bytes + self._overhead_bytes)
             if arrives_at_ns is not None:
                 self._peer_arrivals.put(arrives_at_ns, packet)
-            if self._log is not None:
-                self._log.on_sent(packet, now_ns, arrives_at_ns)
-                if arrives_at_ns is None and self._link.has_dropped:
-                    self._log.on_departed(packet, None)
+            self._log.on_sent(packet, now_ns, arrives_at_ns)
+            if arrives_at_ns is None and self._link.has_dropped:
+                self._log.on_departed(packet, None)
         self._due_at_ns = at_ns = endpoint.timer_at_ns()
         if at_ns is not None:
             # The first check of `_arm`, without the call: a packet arrives before the timer is due.
@@ -468,7 +495,7 @@ class EndpointDriver:
         """Schedule the arrival of a packet whose fate is known now."""
         if arrives_at_ns is not None:
             self._peer_arrivals.put(arrives_at_ns, packet)
-        if self._log is not None and (arrives_at_ns is not None or self._link.has_dropped):
+        if arrives_at_ns is not None or self._link.has_dropped:
             self._log.on_departed(packet, arrives_at_ns)
 
     def drain(self) -> None:
@@ -489,8 +516,7 @@ class EndpointDriver:
     def _send_packets(self, packets: list[WirePacket], now_ns: int) -> None:
         """Send *packets* over a link that handles packets, and reports their fates."""
         for packet in packets:
-            if self._log is not None:
-                self._log.on_sent(packet, now_ns, None)
+            self._log.on_sent(packet, now_ns, None)
             size_bytes = packet.size_bytes + self._overhead_bytes
             self._link.send_packet(now_ns, packet, size_bytes, self)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from h3sim.http import StreamSender
-    from h3sim.trace import PacketRows, RecoveryRow, WireRow
+    from h3sim.trace import PacketRows, RecoveryRow, UplinkCount, WireRow
 
 
 class ProgressCallback(Protocol):
@@ -23,6 +23,7 @@ class TransportTrace(NamedTuple):
     wire: tuple[WireRow, ...] = ()
     recovery: tuple[RecoveryRow, ...] = ()
     queue_drops: tuple[int, ...] = ()
+    uplink: UplinkCount | None = None
 
 
 class Application(Protocol):

@@ -103,6 +103,7 @@ def metrics_of(load: Load, *, sample_ms: float | None = None) -> list[tuple[str,
         ("page load", _ms(load.page_load_ms)),
         *_milestones(load),
         ("downlink packets", _packets(load)),
+        *_uplink(load.packets),
         *blocking,
     ]
 
@@ -182,13 +183,24 @@ def _packets(load: Load) -> str:
     return f"{packets.sent:,} sent, {losses}, {packets.retransmitted:,} retransmitted"
 
 
+def _uplink(packets: PacketCount) -> list[tuple[str, str]]:
+    """Return the counts of the client's packets, and bytes both ways, if there are such packets."""
+    if packets.uplink_sent is None:
+        return []
+    n_bytes = f"{packets.sent_bytes:,} down, {packets.uplink_bytes:,} up, retransmissions included"
+    return [
+        ("uplink packets", f"{packets.uplink_sent:,} sent, {packets.uplink_lost:,} lost"),
+        ("stream bytes sent", n_bytes),
+    ]
+
+
 def describe_losses(packets: PacketCount) -> str:
     """Describe how many packets were lost on the way, and how many the queue dropped.
 
     >>> from h3sim.engine import PacketCount
-    >>> describe_losses(PacketCount(sent=90, lost=5, retransmitted=5, queue_drops=3))
+    >>> describe_losses(PacketCount(sent=90, lost=5, retransmitted=5, queue_drops=3, sent_bytes=9))
     '2 lost on the way, 3 dropped by the queue'
-    >>> describe_losses(PacketCount(sent=90, lost=5, retransmitted=5, queue_drops=5))
+    >>> describe_losses(PacketCount(sent=90, lost=5, retransmitted=5, queue_drops=5, sent_bytes=9))
     '5 dropped by the queue'
     """
     if not packets.queue_drops:

@@ -363,22 +363,22 @@ class _Assembly:
         root, request = self._retained.index(self._root), self._requests[self._root]
         stated = self._recording.stated_network
         path = None if self._recording.is_local else path_of(retained, root, stated)
-        hosts = hosts_of(retained, names, root, rtt_ms=None if path is None else path.rtt_ms)
+        rtt_ms = None if path is None else path.rtt_ms
+        stated_ms = {} if stated is None else stated.rtts_ms
+        hosts = hosts_of(retained, names, root, rtt_ms=rtt_ms, stated_ms=stated_ms)
         self._host_by_index = dict(zip(self._retained, hosts.names, strict=True))
         if path is not None:
             rtt_by_host = {
                 host.name: to_ms(host.rtt_ns) for host in hosts.known if host.rtt_ns is not None
             }
             rtts_ms = [rtt_by_host.get(name, path.rtt_ms) for name in names]
-            set_release_times(retained, hosts.group_numbers(names), rtts_ms, request)
-            think_times_ms = server_times(retained, path, rtts_ms)
-            if stated is not None:
-                think_times_ms = [
-                    stated.server_ms.get(name) if think_ms is None else think_ms
-                    for name, think_ms in zip(names, think_times_ms, strict=True)
-                ]
+            groups = hosts.group_numbers(names)
+            set_release_times(retained, groups, rtts_ms, request)
+            usual_ms = {} if stated is None else stated.server_ms
+            think_times_ms = server_times(retained, path, rtts_ms, groups, usual_ms)
             self._server_ms = dict(zip(self._retained, think_times_ms, strict=True))
-        self._load_start_ms = request.start_ms if request.asked_ms is None else request.asked_ms
+        is_released = request.asked_ms is not None and request.sent_ms is not None
+        self._load_start_ms = request.asked_ms if is_released else request.start_ms
         return path, hosts
 
     def _recorded_load(self, path: EstimatedPath | None) -> RecordedLoad | None:

@@ -32,10 +32,12 @@ import math
 import statistics
 from bisect import bisect_left
 from collections import deque
+from dataclasses import replace
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
+from h3sim.importers.causes import connection_setup_ms
 from h3sim.importers.recorded_request import MULTIPLEXED, RecordedRequest, recorded_ms, recorded_ns
 from h3sim.page import Host, Kind
 from h3sim.page.hosts import host_groups
@@ -81,6 +83,8 @@ _MAX_TRANSFERS = 2000
 """Beyond as many transfers, larger parts of a window are merged: the time grows with the square."""
 _MIN_TOTAL_BYTES = 10_000
 """Fewest bytes for a rate estimate: an initial window (RFC 9002 § 7.2)."""
+_INITIAL_WINDOW_BYTES = 14_600
+"""The first window of a connection: ten segments (RFC 6928)."""
 _SIGNIFICANT_DIGITS = 3
 """Digits of an estimate: it is not more precise."""
 _MIN_WAIT_MS = 1.0
@@ -171,7 +175,13 @@ def estimated_path(
         rtts = {stated_from: stated.rtt_ms, **rtts}
         # A shaper delays what the path delays, too, so handshakes may take longer.
         is_longer = rtt_ms is not None and rtt is not None and rtt.is_handshake
-        if rtt_ms is None or not (is_longer and rtt_ms > stated.rtt_ms / _CONTRADICTING_RATIO):
+        # A proxy answered at once what came from further away.
+        is_doubted = (
+            rtt_ms is not None and stated.rtt_ms < _MIN_WAIT_MS < _MIN_DOUBTED_WAIT_MS <= rtt_ms
+        )
+        if rtt_ms is None or not (
+            is_doubted or (is_longer and rtt_ms > stated.rtt_ms / _CONTRADICTING_RATIO)
+        ):
             rtt_ms, rtt_from = stated.rtt_ms, stated_from
         n_imposed += stated.is_imposed
     if stated is not None and stated.rate_bps is not None:
@@ -180,6 +190,8 @@ def estimated_path(
         rates = {stated_from: stated.rate_bps, **rates}
         if rate_bps is None or least_bps <= stated.rate_bps * _CONTRADICTING_RATIO:
             rate_bps, rate_from = stated.rate_bps, stated_from
+            if not stated.is_imposed:  # measured of the whole load, which no part of it exceeds
+                rates = {stated_from: stated.rate_bps}
             n_imposed += stated.is_imposed
     if rtt_ms is None or rate_bps is None or not 1 <= rate_bps <= _MAX_RATE_BPS:
         return None
@@ -364,12 +376,28 @@ def path_of(
     Its round-trip time is that to the host of the *root*, if a handshake with it was recorded.
     *stated* is the network that the file states.
     """
-    rtt = _rtt_to_root(requests, root)
+    rtt = _rtt_to_root(requests, root) or _rtt_from_responses(requests, root)
     if rtt is None:
         return estimated_path(None, (), stated=stated)
-    transfers = transfers_of(requests, rtt.rtt_ms)
     responses = _response_transfers(requests, rtt.rtt_ms)
+    transfers = transfers_of(requests, rtt.rtt_ms) or responses
     return estimated_path(rtt, transfers, responses=responses, stated=stated)
+
+
+def _rtt_from_responses(requests: Sequence[RecordedRequest], root: int) -> EstimatedRtt | None:
+    """Return the shortest time of a response of the *root*'s host, which bounds its round trip."""
+    host = urlsplit(requests[root].url).netloc
+    times_ms = [
+        request.end_ms - begun_ms
+        for request in requests
+        if urlsplit(request.url).netloc == host
+        and (begun_ms := _begun_ms(request)) is not None
+        and request.end_ms is not None
+    ]
+    least_ms = min((each for each in times_ms if each >= _MIN_WAIT_MS), default=None)
+    if least_ms is None:
+        return None
+    return EstimatedRtt(_round_estimate(least_ms), "the shortest response of the page's own host")
 
 
 def _rtt_to_root(requests: Sequence[RecordedRequest], root: int) -> EstimatedRtt | None:
@@ -566,18 +594,68 @@ def transfers_of(requests: Iterable[RecordedRequest], rtt_ms: float) -> list[Tra
     return found
 
 
+def with_inferred_first_bytes(
+    requests: Sequence[RecordedRequest],
+    groups: Sequence[int],
+    rtts_ms: Sequence[float],
+    path: EstimatedPath,
+) -> list[RecordedRequest]:
+    """Return *requests*, with copies of those that only have a start and an end.
+
+    Such a request was sent once the connection of its group was open, and its response came as fast
+    as the path allows: at its rate, or in the round trips of slow start (RFC 9002 § 7.3.1), in
+    which the window of a connection grows by what it has delivered. What remains of its time is
+    the wait for its first byte.
+
+    >>> from h3sim.importers.recorded_request import RecordedRequest
+    >>> page = RecordedRequest(key="", url="", start_ms=0, end_ms=300, body_bytes=40_000)
+    >>> path = estimated_path(EstimatedRtt(20, ""), [Transfer(0, 200, 200_000)])
+    >>> inferred, = with_inferred_first_bytes([page], [0], [20], path)
+    >>> inferred.sent_ms, inferred.first_byte_ms
+    (40, 260.0)
+    """
+    ready_ms: dict[int, float] = {}
+    delivered_bytes: dict[int, int] = {}
+    found = []
+    for request, group, rtt_ms in zip(requests, groups, rtts_ms, strict=True):
+        asked_ms, end_ms = _begun_ms(request), request.end_ms
+        is_inferred = request.sent_ms is None and request.first_byte_ms is None
+        if is_inferred and asked_ms is not None and end_ms is not None:
+            setup_ms = connection_setup_ms(request, rtt_ms)
+            sent_ms = max(asked_ms, ready_ms.setdefault(group, asked_ms + setup_ms))
+            n_bytes = (request.header_bytes or 0) + (request.body_bytes or 0)
+            window_bytes = _INITIAL_WINDOW_BYTES + delivered_bytes.get(group, 0)
+            n_rounds = math.ceil(math.log2(n_bytes / window_bytes + 1))
+            link_ms = n_bytes * BITS_PER_BYTE * MS_PER_S / path.rate_bps
+            took_ms = max(link_ms, (n_rounds - 1) * rtt_ms)
+            first_ms = min(end_ms, max(sent_ms + rtt_ms, end_ms - took_ms))
+            delivered_bytes[group] = delivered_bytes.get(group, 0) + n_bytes
+            request = replace(request, sent_ms=min(sent_ms, first_ms), first_byte_ms=first_ms)
+        found.append(request)
+    return found
+
+
 def _response_transfers(requests: Iterable[RecordedRequest], rtt_ms: float) -> list[Transfer]:
     """Return each response as one transfer: none of it arrived earlier than it could be there."""
     found = []
     for request in requests:
         first_ms, end_ms = request.first_byte_ms, request.end_ms
+        sent_ms = request.sent_ms
+        if sent_ms is None:
+            sent_ms = _begun_ms(request) if first_ms is None else first_ms
         n_bytes = (request.header_bytes or 0) + (request.body_bytes or 0)
-        if first_ms is not None and end_ms is not None and end_ms >= first_ms and n_bytes:
-            sent_ms = first_ms if request.sent_ms is None else request.sent_ms
-            found.append(
-                Transfer(min(first_ms, sent_ms + rtt_ms), end_ms, n_bytes, is_response=True)
-            )
+        if sent_ms is None or end_ms is None or not n_bytes:
+            continue
+        latest_ms = end_ms if first_ms is None else first_ms
+        if latest_ms <= end_ms:
+            from_ms = min(latest_ms, sent_ms + rtt_ms)
+            found.append(Transfer(from_ms, end_ms, n_bytes, is_response=True))
     return found
+
+
+def _begun_ms(request: RecordedRequest) -> float | None:
+    """Return when the network had the request, as far as known."""
+    return request.start_ms if request.asked_ms is None else request.asked_ms
 
 
 def _plausible(times_ms: Iterable[float | None]) -> list[float]:
@@ -591,16 +669,22 @@ def _round_estimate(value: float) -> float:
 
 
 def server_times(
-    requests: Sequence[RecordedRequest], path: EstimatedPath, rtts_ms: Sequence[float]
+    requests: Sequence[RecordedRequest],
+    path: EstimatedPath,
+    rtts_ms: Sequence[float],
+    groups: Sequence[int],
+    stated_ms: Mapping[str, float] = {},
 ) -> list[float | None]:
     """Estimate the server's response time for each request; None if unknown.
 
     It is the wait for the first byte, minus a round trip, minus the link's time for other bytes
     that arrived meanwhile. Over HTTP/2 and HTTP/3 all time in which the same connection received
     data is subtracted as well, as another response may have been sent first. *rtts_ms* are the
-    round-trip times to the servers. What is no longer than a host's files usually wait is noise
-    (`_without_noise`).
+    round-trip times to the servers, *groups* the connections of a load, and *stated_ms* the usual
+    response times by host that the file states, for requests without times. What is no longer than
+    a host's files usually wait is noise (`_without_noise`).
     """
+    requests = with_inferred_first_bytes(requests, groups, rtts_ms, path)
     arrived = _Arrivals(transfers_of(requests, path.rtt_ms))
     connections = by_connection(requests)
     busy = {key: _union(map(_arrival_interval, each)) for key, each in connections.items()}
@@ -616,7 +700,9 @@ def server_times(
         return max(0.0, waited_ms - rtt_ms - others_ms)
 
     times_ms = [think_time_ms(*each) for each in zip(requests, rtts_ms, strict=True)]
-    return _without_noise(requests, times_ms)
+    stated = [stated_ms.get(urlsplit(request.url).netloc) for request in requests]
+    times_ms = [*map(lambda one, other: other if one is None else one, times_ms, stated)]
+    return _without_noise(requests, times_ms, stated_ms)
 
 
 _FILE_KINDS = frozenset((Kind.STYLESHEET, Kind.SCRIPT, Kind.IMAGE, Kind.FONT, Kind.MEDIA))
@@ -628,14 +714,17 @@ _FENCE_SPREADS = 1.5
 
 
 def _without_noise(
-    requests: Sequence[RecordedRequest], times_ms: Sequence[float | None]
+    requests: Sequence[RecordedRequest],
+    times_ms: Sequence[float | None],
+    stated_ms: Mapping[str, float] = {},
 ) -> list[float | None]:
     """Return server times without what the machines of the recorded load added to them.
 
     A server has a file as soon as the shortest of its waits says. What other files of its host
     waited beyond that is due to that load: requests that came together, a busy browser, disk or
     proxy. So all of the host that waited no longer than its files do, but for outliers, get the
-    shortest wait. Outliers, such as a computed document, keep theirs.
+    shortest wait. Outliers, such as a computed document, keep theirs. If *stated_ms* has the usual
+    response time of a host, its files get that one, and only they: the noise is already out of it.
 
     >>> from h3sim.importers.recorded_request import RecordedRequest
     >>> requests = [RecordedRequest(key="", url=f"https://a.example/{n}") for n in range(6)]
@@ -654,13 +743,15 @@ def _without_noise(
     for host, known_ms in files_ms.items():
         if len(known_ms) >= _MIN_FILES:
             lower, _, upper = statistics.quantiles(known_ms, n=4, method="inclusive")
-            shortest_ms[host] = min(known_ms)
+            shortest_ms[host] = max(min(known_ms), stated_ms.get(host, 0.0))
             fence_ms[host] = upper + _FENCE_SPREADS * (upper - lower)
     return [
         min(time_ms, shortest_ms[host])
-        if time_ms is not None and time_ms <= fence_ms.get(host, -1.0)
+        if time_ms is not None
+        and time_ms <= fence_ms.get(host, -1.0)
+        and (host not in stated_ms or request.resolved_kind in _FILE_KINDS)
         else time_ms
-        for host, time_ms in zip(hosts, times_ms, strict=True)
+        for host, request, time_ms in zip(hosts, requests, times_ms, strict=True)
     ]
 
 
@@ -745,13 +836,19 @@ class PageHosts(NamedTuple):
 
 
 def hosts_of(
-    requests: Sequence[RecordedRequest], names: Sequence[str], root: int, *, rtt_ms: float | None
+    requests: Sequence[RecordedRequest],
+    names: Sequence[str],
+    root: int,
+    *,
+    rtt_ms: float | None,
+    stated_ms: Mapping[str, float] = {},
 ) -> PageHosts:
     """Return the hosts of *requests*, whose names are *names*; "" stands for the root's host.
 
     Nothing is returned for a page with a single host. The host of the *root* has no lookup time, as
     a load begins after that lookup. A host has a round-trip time if it differs from that of the
-    network, *rtt_ms*, or, if that is unknown, of the root's host.
+    network, *rtt_ms*, or, if that is unknown, of the root's host. *stated_ms* are round-trip times
+    by host that the file states.
 
     >>> from h3sim.importers.recorded_request import RecordedRequest, ConnectionInfo
     >>> page, image = (RecordedRequest(key=key, url="") for key in ("page", "image"))
@@ -770,7 +867,11 @@ def hosts_of(
     groups = [{name: by_host[name] for name in group} for group in _group_hosts(by_host)]
     if rtt_ms is None:
         rtt_ms = handshake_rtt_ms(request for of_host in groups[0].values() for request in of_host)
-    known = {host.name: host for group in groups for host in _known_hosts(group, root_host, rtt_ms)}
+    known = {
+        host.name: host
+        for group in groups
+        for host in _known_hosts(group, root_host, rtt_ms, stated_ms)
+    }
     return PageHosts(
         # Only the root names its own host: it is the default of the others.
         tuple(
@@ -831,7 +932,10 @@ def _valid_certificates(
 
 
 def _known_hosts(
-    group: Mapping[str, Sequence[RecordedRequest]], root_host: str, rtt_ms: float | None
+    group: Mapping[str, Sequence[RecordedRequest]],
+    root_host: str,
+    rtt_ms: float | None,
+    stated_ms: Mapping[str, float],
 ) -> Iterator[Host]:
     """Yield the hosts of a group that have any known property."""
     first, is_shared = next(iter(group)), len(group) > 1
@@ -840,6 +944,8 @@ def _known_hosts(
     # A shared connection needs a common server: without an address, the first host names it.
     address = next(filter(None, addresses), first if is_shared else "")
     group_rtt_ms = handshake_rtt_ms(requests)
+    if group_rtt_ms is None and root_host not in group:
+        group_rtt_ms = next((stated_ms[name] for name in group if name in stated_ms), None)
     for name, of_host in group.items():
         host = Host(
             name=name,

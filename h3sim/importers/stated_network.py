@@ -34,6 +34,8 @@ class StatedNetwork:
     """True if the tool imposed these values, False if it measured them."""
     server_ms: Mapping[str, float] = field(default_factory=dict)
     """Response times of servers by host."""
+    rtts_ms: Mapping[str, float] = field(default_factory=dict)
+    """Round-trip times to servers by host."""
 
     @property
     def is_empty(self) -> bool:
@@ -144,7 +146,7 @@ def network_of_lighthouse(result: Fields) -> StatedNetwork | None:
     audits, settings = result.table("audits"), result.table("configSettings")
     servers = audits.table("network-server-latency")
     server_ms = _times_by_host(servers, "serverResponseTime")
-    method = settings.text("throttlingMethod")
+    method, rtts_ms = settings.text("throttlingMethod"), dict[str, float]()
     if method == "devtools":
         throttling = settings.table("throttling")
         rtt_ms = throttling.duration("requestLatencyMs")
@@ -152,12 +154,15 @@ def network_of_lighthouse(result: Fields) -> StatedNetwork | None:
         up_bps = _rate_bps(throttling.duration("uploadThroughputKbps"))
         source = "Lighthouse's DevTools throttling"
     else:
-        rtts_ms = _times_by_host(audits.table("network-rtt"), "rtt")
+        rtts_ms = {
+            host: rtt_ms
+            for host, rtt_ms in _times_by_host(audits.table("network-rtt"), "rtt").items()
+            if 0 < rtt_ms <= _MAX_RTT_MS
+        }
         host = _host(result.text("finalDisplayedUrl", "finalUrl", "requestedUrl"))
         items = audits.table("diagnostics").table("details").tables("items")
         observed = next(iter(items), audits)
-        rtt_ms = rtts_ms.get(host) or min(rtts_ms.values(), default=None)
-        rtt_ms = rtt_ms or observed.duration("rtt")
+        rtt_ms = rtts_ms.get(host) or observed.duration("rtt")
         throughput = observed.duration("throughput")  # in bit/s
         rate_bps = _rate_bps(None if throughput is None else throughput / _BITS_PER_KILOBIT)
         up_bps, source = None, "Lighthouse's measurement"
@@ -168,6 +173,7 @@ def network_of_lighthouse(result: Fields) -> StatedNetwork | None:
         up_bps=up_bps,
         is_imposed=method == "devtools",
         server_ms=server_ms,
+        rtts_ms=rtts_ms,
     )
     return None if stated.is_empty else stated
 

@@ -215,7 +215,10 @@ FIGURES: tuple[Figure, ...] = (
     *_group_figures(
         "packets",
         "packets",
-        {"sent": "data packets that the server sent; those of the client are not counted"},
+        {
+            "sent": "data packets that the server sent",
+            "sent_bytes": "their stream bytes, retransmissions included",
+        },
     ),
     *_group_figures(
         "packets",
@@ -224,6 +227,9 @@ FIGURES: tuple[Figure, ...] = (
             "lost": "data packets that never arrived",
             "retransmitted": "data packets with retransmitted data",
             "queue_drops": "the lost ones that the queue of the bottleneck dropped",
+            "uplink_sent": "packets of the client with stream bytes: of requests and uploads",
+            "uplink_lost": "those that never arrived",
+            "uplink_bytes": "their stream bytes, retransmissions included",
         },
         can_be_zero=True,
     ),

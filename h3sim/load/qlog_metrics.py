@@ -76,16 +76,21 @@ class Measurement:
     def packets(self) -> PacketCount:
         """Counts of data packets, including those inferred from gaps in their numbers.
 
-        With inferred packets, the number of retransmissions is None. So is that of packets which a
-        queue dropped, if any were lost: a log does not have the reason.
+        With inferred packets, the numbers of retransmissions and bytes are None. So is that of
+        packets which a queue dropped, if any were lost: a log does not have the reason.
         """
         sent, lost, retransmitted = metrics.count_packets(self.trace)
         unseen = self.log.unseen_packets
         # As Any, since only logs lack these counts.
         known: Any = None if unseen else retransmitted
         n_dropped: Any = None if lost + unseen else 0
+        n_bytes: Any = None if unseen else sum(self.trace.packet_rows.columns.length_bytes)
         return PacketCount(
-            sent=sent + unseen, lost=lost + unseen, retransmitted=known, queue_drops=n_dropped
+            sent=sent + unseen,
+            lost=lost + unseen,
+            retransmitted=known,
+            queue_drops=n_dropped,
+            sent_bytes=n_bytes,
         )
 
     def byte_index_or_none(

@@ -36,11 +36,10 @@ _HEADERS_FRAME_TYPES = ("headers", "header")
 """The names of a frame of header fields, now and in draft-01 and -02 of qlog."""
 
 
-_MULTIPATH = (
-    "has the number of an earlier packet, which took another path: this is multipath QUIC, whose"
-    " paths number their packets separately, and only connections with one sequence of numbers are"
-    " read"
-)
+_PATH_STEP = MAX_VARINT + 1
+"""Distance of the keys of equal packet numbers on two paths of a multipath connection."""
+_PATH_ACKS = ("path_ack", "mp_ack", "ack_mp")
+"""Names of an ACK of the packets of one path, in the versions of draft-ietf-quic-multipath."""
 _MAX_LOST_IN_A_ROW = 10_000
 _MAX_MISSING = 1_000_000
 """The most missing packet numbers that are considered, in a row and in all: bounds of memory."""
@@ -49,8 +48,13 @@ _MAX_MISSING = 1_000_000
 class VantagePoint:
     """The view of a client or a server: downlink packets, requests, acknowledgements.
 
-    Only packets of the application data number space, and only request streams are considered.
+    Only packets of the application data number spaces, and only request streams are considered.
+    Over several paths with packet numbers of their own (draft-ietf-quic-multipath), the key of a
+    packet is its number plus a multiple of `_PATH_STEP`; otherwise it is its number.
     """
+
+    reads_multipath = True
+    """False if a log with several sequences of packet numbers is refused."""
 
     def __init__(self, findings: Findings, clock: Clock, *, is_client: bool) -> None:
         self._findings = findings
@@ -58,11 +62,16 @@ class VantagePoint:
         self.is_client = is_client
         self._down_frames: tuple[str, ...] = ("stream", "reset_stream")
         """Types of the frames of downlink packets that are read."""
-        self._up_frames: tuple[str, ...] = ("stream",) if is_client else ("stream", "ack")
+        self._up_frames: tuple[str, ...] = (
+            ("stream",) if is_client else ("stream", "ack", *_PATH_ACKS)
+        )
         """Types of the frames of uplink packets that are read: a server learns by ACKs what has
         arrived, a client knows."""
         self.packets: dict[int, int] = {}
-        """Times of downlink packets, received (client) or sent (server), by number."""
+        """Times of downlink packets, received (client) or sent (server), by key."""
+        self.is_multipath = False
+        """True if paths number their packets separately."""
+        self._index_by_path = {"": 0}
         self._path_by_number: dict[int, str] = {}
         """The network path of each downlink packet, if the log has it."""
         self.handshake_numbers: set[int] = set()
@@ -123,10 +132,13 @@ class VantagePoint:
             message = f"must be a whole number of at least 0, is {value}"
             self._findings.wrong(f"{event.key}.data.header.packet_number", message)
             return
+        number = self._key(number, event.path)
         if number in self.packets:
-            if event.path != self._path_by_number.get(number, ""):
-                self._findings.fatal(event.key, _MULTIPATH)
-            return  # a duplicate, which the receiver ignores
+            if self.is_multipath or event.path == self._path_by_number.get(number, ""):
+                return  # a duplicate, which the receiver ignores
+            # A connection that migrates has one sequence of numbers (RFC 9000 § 9).
+            self.separate_paths(event.key)
+            number = self._key(number, event.path)
         self.packets[number] = event.at_ns
         if event.path:
             self._path_by_number[number] = event.path
@@ -143,11 +155,39 @@ class VantagePoint:
         if stream_frames:
             self.frames[number] = stream_frames
 
+    def _key(self, number: int, path: str) -> int:
+        """Return the key of a packet of the downlink."""
+        if not self.is_multipath:
+            return number
+        # The logs of both ends have the same ids of paths, but names of their own.
+        names = self._index_by_path
+        index = int(path) if path.isdecimal() else names.setdefault(path, len(names))
+        return number + _PATH_STEP * index
+
+    def separate_paths(self, key: str) -> None:
+        """Give the packets so far keys of their paths, as the entry at *key* is of another one."""
+        if not self.reads_multipath:
+            message = (
+                "is of multipath QUIC: of several sequences of packet numbers, none is the order"
+            )
+            self._findings.fatal(key, f"{message} in which the server chose what to send")
+        self.is_multipath = True
+        keys = {
+            number: self._key(number, self._path_by_number.get(number, ""))
+            for number in self.packets
+        }
+        self.packets = {keys[number]: at_ns for number, at_ns in self.packets.items()}
+        self.frames = {keys[number]: frames for number, frames in self.frames.items()}
+        self.lost = {keys.get(number, number): None for number in self.lost}
+
     def _on_client_packet(self, event: QlogEvent) -> None:
         """Record a packet of the client: requests, limits and acknowledgements."""
         for frame_type, key, frame in self._frames(event, *self._up_frames):
-            if frame_type == "ack":
-                self._on_ack(key, frame.get("acked_ranges", []))
+            if frame_type == "ack" or frame_type in _PATH_ACKS:
+                path = frame.get("path_id") if frame_type in _PATH_ACKS else None
+                if path is not None and not self.is_multipath:
+                    self.separate_paths(key)
+                self._on_ack(key, frame.get("acked_ranges", []), path)
             elif frame_type != "stream":
                 self._on_limit(event, frame_type, frame)
             elif (stream_id := self._stream_id(key, frame)) is not None:
@@ -204,8 +244,9 @@ class VantagePoint:
             return
         self.moved.append(DataMoved(event.at_ns, stream_id, offset, n_bytes))
 
-    def _on_ack(self, key: str, ranges: object) -> None:
-        """Record the packet numbers that the client acknowledges."""
+    def _on_ack(self, key: str, ranges: object, path: object = None) -> None:
+        """Record the packet numbers that the client acknowledges: of the first path, if None."""
+        first = 0 if path is None else self._key(0, str(path))
         for entry in ranges if isinstance(ranges, list) else [ranges]:
             ends = [as_unsigned(end) for end in entry] if isinstance(entry, list) else []
             low, high = (ends[0], ends[-1]) if ends else (None, None)
@@ -213,13 +254,13 @@ class VantagePoint:
                 message = f"must be like [[0, 4], [6]], is {describe_value(ranges)}"
                 self._findings.wrong(f"{key}.acked_ranges", message)
                 return
-            self.acked.add(low, high + 1)
+            self.acked.add(first + low, first + high + 1)
 
     def _on_lost(self, event: QlogEvent) -> None:
         fields = header_fields(event)
         number = as_unsigned(fields.get("packet_number"))
         if number is not None and str(fields.get("packet_type", "1RTT")).casefold() == "1rtt":
-            self.lost[number] = None
+            self.lost[self._key(number, event.path)] = None
 
     def missing_numbers(self) -> list[int]:
         """Return the numbers of no downlink packet up to the highest, in order.
@@ -231,6 +272,7 @@ class VantagePoint:
         found: list[int] = []
         previous = -1
         for number in sorted(self.packets):
+            previous = max(previous, number - number % _PATH_STEP - 1)
             if number - previous <= _MAX_LOST_IN_A_ROW and len(found) < _MAX_MISSING:
                 found += range(previous + 1, number)
             previous = number
@@ -331,8 +373,9 @@ def _client_rows(
     findings.unknown.append("when packets were sent: the server has no log here")
     missing = client.missing_numbers()
     frames = {number: client.frames[number] for number in sorted(client.frames)}
-    is_quic = delivery is Delivery.STREAM
-    n_lost = len(lost_frames(frames, missing)) if is_quic else len(missing)
+    # Over several paths streams arrive with gaps without any loss.
+    shows_losses = delivery is Delivery.STREAM and not client.is_multipath
+    n_lost = len(lost_frames(frames, missing)) if shows_losses else len(missing)
     if n_lost:
         findings.unknown.append(
             f"what {_packets(n_lost)} carried, of which only the number is missing; taken as lost"
@@ -410,13 +453,16 @@ def _server_rows(server: VantagePoint, findings: Findings) -> tuple[list[SentRow
         + (f" + {to_ms(delay_ns):g} ms, half the least RTT" if delay_ns else "")
     )
     acked = covered(server.acked, server.frames)
+    acked_end = {start // _PATH_STEP: stop for start, stop in server.acked.spans()}
     rows: list[SentRow] = []
     n_unsure = 0
     for number in sorted(server.frames):
         sent_at_ns = server.packets[number]
         is_acked = number in acked
         # Below the highest acknowledged number, a packet that no ACK covers did not arrive.
-        is_lost = not is_acked and (number in server.lost or number < server.acked.end)
+        is_lost = not is_acked and (
+            number in server.lost or number < acked_end.get(number // _PATH_STEP, 0)
+        )
         n_unsure += not is_acked and not is_lost
         arrived_at_ns = None if is_lost else sent_at_ns + delay_ns
         for stream_id, offset, n_bytes, _ in server.frames[number]:
@@ -561,6 +607,11 @@ def parse_qlog(path: str | Path, *, trace: int | None = None) -> MeasuredLog:
     title, protocols, sides = read_endpoints(path, trace, findings, VantagePoint)
     delivery = Delivery.CONNECTION if "TCP" in protocols else Delivery.STREAM
     rows, shift_ns, unseen_packets = _rows_of(sides, findings, delivery)
+    if any(side.is_multipath for side in sides.values()):
+        findings.unknown.append(
+            "the order of sending of packets of several paths; taken as by time"
+        )
+        rows = _in_order_of_time(rows)
     reported = _ReportedStreams(sides, shift_ns)
     responses = list(reported.responses(rows))
     findings.unknown += reported.gap_lines()
@@ -602,6 +653,13 @@ def parse_qlog(path: str | Path, *, trace: int | None = None) -> MeasuredLog:
     )
 
 
+def _in_order_of_time(rows: Iterable[SentRow]) -> list[SentRow]:
+    """Return the packets of several paths in the order of sending, numbered in that order."""
+    ordered = sorted(rows, key=lambda row: row[0])
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(row[-1] for row in ordered))}
+    return [(*row[:-1], numbers[row[-1]]) for row in ordered]
+
+
 def _later(request: Request, by_ns: int) -> Request:
     """Return a request whose times are so much later."""
     return request._replace(
@@ -628,6 +686,8 @@ def _rows_of(
         rows, unseen_packets = _client_rows(sides["client"], findings, delivery)
         return rows, 0, unseen_packets
     client, server = sides["client"], sides["server"]
+    if client.is_multipath != server.is_multipath:
+        (server if client.is_multipath else client).separate_paths("")
     shift_ns = _shift_ns(client, server)
     if shift_ns is None:
         findings.unknown.append("when packets were sent: the two logs have different clocks")

@@ -63,13 +63,15 @@ _STREAM_BY_LIMIT_PARAMETER = {
 class SenderView(VantagePoint):
     """The view of an endpoint that also records the order of events, as a list of entries."""
 
+    reads_multipath = False
+
     def __init__(self, findings: Findings, clock: Clock, *, is_client: bool) -> None:
         super().__init__(findings, clock, is_client=is_client)
         self.entries: list[Entry] = []
         self._down_frames = ("stream", "reset_stream")
         if is_client:  # learns from ACKs which requests the server had received
             self._down_frames += ("ack",)
-        self._up_frames = ("stream", "ack", "max_data", "max_stream_data")
+        self._up_frames = ("stream", "ack", "path_ack", "max_data", "max_stream_data")
         self._unacked: dict[int, None] = {}
         """Packets with bytes of responses, until the client acknowledges them."""
         self._newly_acked: list[int] = []
@@ -125,9 +127,9 @@ class SenderView(VantagePoint):
         super()._on_request_bytes(stream_id, at_ns)
         self._streams_of_event.append(stream_id)
 
-    def _on_ack(self, key: str, ranges: object) -> None:
+    def _on_ack(self, key: str, ranges: object, path: object = None) -> None:
         """Record which of the server's packets are acknowledged now."""
-        super()._on_ack(key, ranges)
+        super()._on_ack(key, ranges, path)
         for number in covered(self.acked, self._unacked):
             del self._unacked[number]
             self._newly_acked.append(number)

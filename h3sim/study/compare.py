@@ -11,13 +11,22 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from h3sim._version import __version__
+from h3sim.load.configuration import configuration, in_words
 from h3sim.load.figures import FIGURES, ON_DEMAND
 from h3sim.load.options import SAMPLE_MS, check_known, check_some
 from h3sim.load.run import resolve
 from h3sim.load.selection import add_schedulers
 from h3sim.schema import format_value
 from h3sim.schema.arguments import Predicate, check_arguments
-from h3sim.schema.output import NUMBER_OR_NONE, TEXT, VERSION, OutputSchema, Property, rows_of
+from h3sim.schema.output import (
+    COUNT,
+    NUMBER_OR_NONE,
+    TEXT,
+    VERSION,
+    OutputSchema,
+    Property,
+    rows_of,
+)
 from h3sim.schema.values import Flag, ListOf, TableOf
 from h3sim.study.fidelity import FIDELITY, Fidelity, fidelities
 from h3sim.study.rows import CONFIGURATION, PAGE_DIGESTS, ResultTable
@@ -31,7 +40,7 @@ from h3sim.values.errors import (
     UnknownNameError,
     require_extra,
 )
-from h3sim.values.table import RichDisplay, Rows, Table
+from h3sim.values.table import Rows
 from h3sim.values.units import kbyte
 
 if TYPE_CHECKING:
@@ -295,10 +304,31 @@ class SeedMetricRow(NamedTuple):
     high: float | None
 
 
+SEED_COMPARISON = OutputSchema(
+    "h3sim-seed-comparison/1",
+    "Schemes beside a baseline, over many seeds",
+    VERSION,
+    Property("baseline", TEXT, "the scheme that speedups are relative to"),
+    CONFIGURATION,
+    PAGE_DIGESTS,
+    Property("seeds", ListOf(COUNT, "seeds"), "those of the loads that succeeded"),
+    Property("failed", COUNT, "how many loads failed, and are in no row"),
+    Property("rows", rows_of(SeedComparisonRow), "one a metric, send buffer and scheme"),
+    Property(
+        "metrics",
+        rows_of(SeedMetricRow),
+        "means: bytes of head-of-line blocking, and the metrics requested",
+    ),
+    Property("fidelity", TableOf(FIDELITY), "by page, how well the replay of a recording fits"),
+)
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
-class SeedComparison(RichDisplay):
+class SeedComparison(ResultTable):
     """Comparison over seeds: speedups with intervals and tests, by metric, buffer and scheme."""
 
+    format = SEED_COMPARISON
+    displayed = ("rows", "metrics")
     baseline: str
     rows: Rows[SeedComparisonRow]
     metrics: Rows[SeedMetricRow]
@@ -307,6 +337,17 @@ class SeedComparison(RichDisplay):
     """Rows of a study, one per load: to filter, to save, or to compare otherwise."""
     fidelity: dict[str, Fidelity]
     """Fit of the replay to its recording, by page, for pages that were recorded."""
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds of the loads that succeeded."""
+        return sorted(set(self.results.column("seed")))
+
+    @property
+    def failed(self) -> int:
+        """The number of loads that failed."""
+        counts = self.results.counts
+        return 0 if counts is None else counts.failed
 
     def rows_of(self, metric: str, *, send_buffer_kb: float = 0.0) -> Rows[SeedComparisonRow]:
         """Return the rows of one metric with one send buffer.
@@ -331,10 +372,9 @@ class SeedComparison(RichDisplay):
         """Return a short summary, as the rows would fill the screen."""
         return f"<SeedComparison to {self.baseline}: {len(self.results):,} loads>"
 
-    def _display(self) -> Iterable[str | Table[Any]]:
-        yield from _fidelity_lines(self.fidelity)
-        yield self.rows
-        yield self.metrics
+    @property
+    def _sentences(self) -> tuple[str, ...]:
+        return (self.describe(), *_fidelity_lines(self.fidelity))
 
 
 def _fidelity_lines(fidelity: Mapping[str, Fidelity]) -> Iterator[str]:
@@ -487,7 +527,6 @@ def _one_seed(
     with LoadRunner(execution, _measured, keep_loads=keep_loads) as runner:
         measured = dict(zip(tasks, runner.run([*tasks.values()]), strict=True))
     loads = dict(zip(tasks, runner.loads or (), strict=bool(keep_loads)))
-    first = measured[grid.base_of(grid.pages[0])]
     bases = {page.name: measured[grid.base_of(page)] for page in grid.pages}
     rows = (_comparison_row(key, measured[key], bases[key.page]) for key in grid.cells())
     return Comparison(
@@ -505,7 +544,11 @@ def _one_seed(
         sample_ms=sample_ms,
         notes={name: base["notes"] for name, base in bases.items() if base["notes"]},
         fidelity=grid.fidelities(execution),
-        **_common(grid, first),
+        missing_reason={
+            page.name: reason for page in grid.pages if (reason := page.nothing_visible_reason)
+        },
+        are_versions=_are_versions(grid.pages),
+        **_common(grid),
     )
 
 
@@ -536,6 +579,7 @@ def _over_seeds(
         metrics=Rows(SeedMetricRow, _seed_metrics(results, grid, metrics)),
         results=results,
         fidelity=grid.fidelities(execution),
+        **_common(grid),
     )
 
 
@@ -637,27 +681,22 @@ def _with_buffers(config: LoadConfig, send_buffers_kb: Iterable[float]) -> list[
     return list(dict.fromkeys(configs))
 
 
-def _common(grid: _Grid, base: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a `Comparison` that all its loads share, from the baseline's load."""
-    config, words = grid.configs[0], base["words"]
-    configuration = {
-        **base["configuration"],
-        # Schemes may have their own order, and a load without a buffer has no refill: these are
-        # the values of the profile and the config.
-        "retransmission_order": base["retransmit"]
-        and (config.retransmission_order or base["retransmit"]),
-        "send_buffer_refill": config.send_buffer_refill,
-    }
-    del configuration["send_buffer_kb"]
+def _common(grid: _Grid) -> dict[str, Any]:
+    """Return the fields of a comparison that all its loads share."""
+    config = grid.configs[0]
+    spec = resolve(grid.pages[0], grid.baseline, replace(config, send_buffer_kb=0))
+    profile, words = spec.profile_of_ends, in_words(spec)
+    # Schemes may have their own order, and a load without a buffer has no refill: these are the
+    # values of the profile and the config.
+    order = profile and (config.retransmission_order or profile.retransmit)
+    shared = {"retransmission_order": order, "send_buffer_refill": config.send_buffer_refill}
+    settings = configuration(spec) | shared
+    del settings["send_buffer_kb"]
     return {
         "version": __version__,
-        "configuration": configuration,
+        "configuration": settings,
         "words": {key: words[key] for key in words if key not in ("buffer", "retransmit")},
         "page_digests": {page.name: page.digest for page in grid.pages},
-        "are_versions": _are_versions(grid.pages),
-        "missing_reason": {
-            page.name: reason for page in grid.pages if (reason := page.nothing_visible_reason)
-        },
     }
 
 
@@ -692,7 +731,7 @@ def _compare_versions(first: ComparisonRow, row: ComparisonRow) -> VersionRow:
 
 
 def _measured(load: Load, quantity: str) -> dict[str, Any]:
-    """Return the metrics of a load's row, notes on its page, and its profile's retransmission.
+    """Return the metrics of a load's row, and notes on its page.
 
     *quantity* is a JSON list of further metrics, and at its end the sampling interval.
     """
@@ -717,9 +756,8 @@ def _measured(load: Load, quantity: str) -> dict[str, Any]:
         "load_event_ms": load.load_event_ms,
         **sampled,
     }
-    retransmit = None if load.profile is None else load.profile.retransmit
     values = {name: METRICS[name].compute(load) for name in metrics}
-    return {"row": row, "metrics": values, "notes": load.notes, "retransmit": retransmit}
+    return {"row": row, "metrics": values, "notes": load.notes}
 
 
 def _comparison_row(

@@ -154,6 +154,17 @@ class WireRow(NamedTuple):
     acked: tuple[tuple[int, int], ...]
 
 
+class UplinkCount(NamedTuple):
+    """The client's packets with requests, bodies of uploads or frames of the control stream.
+
+    The bytes are those of streams, retransmissions included; ACKs alone are not counted.
+    """
+
+    sent: int
+    lost: int
+    n_bytes: int
+
+
 class RecoveryRow(NamedTuple):
     """The server's recovery state after an event.
 
@@ -201,6 +212,8 @@ class Trace(RichDisplay):
     Others without an arrival were lost on the way: at random, or as the network lists them. Not
     part of the digest, which has the fate of each packet.
     """
+    uplink: UplinkCount | None = None
+    """Counts of the client's packets; None at a constant rate, which has none, and for logs."""
 
     @cached_property
     def packets(self) -> Rows[Any]:
@@ -319,7 +332,14 @@ def merged_trace(
         connection_of=tuple(connection for _, connection, _ in ordered),
         # Packets without data have no rows, and no new numbers.
         queue_drops=tuple(sorted(number for number in dropped if number is not None)),
+        uplink=_sum_of([trace.uplink for trace in traces]),
     )
+
+
+def _sum_of(counts: Sequence[UplinkCount | None]) -> UplinkCount | None:
+    """Return the counts of all connections together; None if one has none."""
+    known = [count for count in counts if count is not None]
+    return UplinkCount(*map(sum, zip(*known, strict=True))) if len(known) == len(counts) else None
 
 
 def _merged_rows(

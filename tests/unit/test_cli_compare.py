@@ -150,6 +150,21 @@ def test_json_is_a_comparison_and_nothing_else(capsys: pytest.CaptureFixture[str
     assert document["means"] == [row._asdict() for row in comparison.means]
 
 
+def test_json_of_many_seeds_has_the_rows_with_intervals(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    options = ("--network", "wifi-lossy", "--scheme", "fifo", "--send-buffer-kb", "0")
+    out = printed(capsys, "davies-meenan", *options, "--seeds", "3", "-j", "1", "--json")
+    document = json.loads(out)
+    assert (document["format"], document["seeds"]) == ("h3sim-seed-comparison/1", [0, 1, 2])
+    assert document["configuration"]["network"] == "wifi-lossy"
+    comparison = h3sim.compare(
+        "davies-meenan", schemes=["fifo"], network="wifi-lossy", send_buffers_kb=[0], seeds=3
+    )
+    assert document["rows"] == [row._asdict() for row in comparison.rows]
+    assert document["metrics"] == [row._asdict() for row in comparison.metrics]
+
+
 def test_the_baseline_is_loaded_without_a_buffer(capsys: pytest.CaptureFixture[str]) -> None:
     options = ("--scheme", "fifo", "--baseline", "fifo", "--send-buffer-kb", "1000,0", "--json")
     document = json.loads(printed(capsys, "davies-meenan", *options))
@@ -352,7 +367,7 @@ def test_tables_of_many_seeds_can_be_sorted(
     [
         (("--sort",), "--sort: goes only with --seeds"),
         (("--seeds", "0"), "--seeds: must be at least 1, is 0"),
-        (("--seeds", "2", "--json"), "--json: does not go with --seeds"),
+        (("--seeds", "2", "--sample-ms", "9"), "--seeds: does not go with --sample-ms"),
         (("--csv", "/nowhere/x.csv"), "--csv: "),
     ],
 )

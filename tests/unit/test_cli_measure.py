@@ -17,6 +17,7 @@ from h3sim.qlog import DIALECTS, parse_qlog
 from h3sim.schema.files import DIGEST
 from h3sim.transport import Protocol
 from tests.helpers import replay
+from tests.logs import NO_UPLINK
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,7 +44,8 @@ def of_a_log(figures: dict[str, Any]) -> dict[str, Any]:
     indexes = {
         key: {**figures[key], "atf": None} for key in ("byte_index_ms", "byte_index_sampled_ms")
     }
-    return without_digest({**figures, **unknown, **indexes})
+    packets = {"packets": figures["packets"] | NO_UPLINK}
+    return without_digest({**figures, **unknown, **indexes, **packets})
 
 
 def without_digest(document: dict[str, Any]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from h3sim.values.errors import StalledError
 from h3sim.values.versions import build
 from tests.effort import HANG_S
 from tests.helpers import page_file
+from tests.logs import NO_UPLINK
 from tests.schemas import schema_problems
 
 ROOT = {"id": "/", "kind": "document", "bytes": 2800}
@@ -146,7 +147,8 @@ def test_json_is_a_load_of_the_documented_format_and_nothing_else(
             "sander_connection_bytes": 0,
             "stack_histogram": {"1": 3},
         },
-        "packets": {"sent": 3, "lost": 0, "retransmitted": 0, "queue_drops": 0},
+        "packets": {"sent": 3, "sent_bytes": 4200, "lost": 0, "retransmitted": 0, "queue_drops": 0}
+        | NO_UPLINK,
         "resources": [
             {
                 "id": "/",

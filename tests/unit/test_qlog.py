@@ -13,7 +13,7 @@ import h3sim
 from h3sim.export.load_document import measured_to_dict
 from h3sim.qlog import LogError, parse_qlog
 from h3sim.trace import Delivery
-from tests.logs import MS, RS, document, frame, headers, packet, reading, save, trace
+from tests.logs import MS, NO_UPLINK, RS, document, frame, headers, packet, reading, save, trace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -248,9 +248,11 @@ def test_the_count_of_sander_is_met_through_a_log(
     assert (hol["sander_stream_bytes"], hol["sander_connection_bytes"]) == expected
     assert figures["packets"] == {
         "sent": 11,
+        "sent_bytes": None,
         "lost": 1,
         "retransmitted": None,
         "queue_drops": None,
+        **NO_UPLINK,
     }
     # What one order would have made wait depends on what the lost packet carried.
     assert (hol["connection_bytes"], hol["connection_delay_ms"]) == (None, None)
@@ -279,7 +281,8 @@ def test_numbers_that_a_server_skips_are_no_losses(tmp_path: Path) -> None:
     ]
     log = reading(tmp_path, trace(events))
     figures = measured_to_dict(log)
-    assert figures["packets"] == {"sent": 5, "lost": 0, "retransmitted": 0, "queue_drops": 0}
+    counts = {"sent": 5, "sent_bytes": 500, "lost": 0, "retransmitted": 0, "queue_drops": 0}
+    assert figures["packets"] == counts | NO_UPLINK
     assert figures["hol"]["connection_bytes"] == 0
     assert any("2 packets were ever sent" in line for line in log.unknown)
 
@@ -295,17 +298,42 @@ def test_a_number_far_ahead_is_skipped_at_no_cost(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["path", "path_id"])
-def test_paths_that_number_their_packets_separately_are_refused(tmp_path: Path, key: str) -> None:
+def test_paths_that_number_their_packets_separately_are_told_apart(
+    tmp_path: Path, key: str
+) -> None:
     events = [
         {**packet(1, "received", 0, frame(0, 0, 100)), key: 0},
         {**packet(2, "received", 1, frame(0, 100, 100)), key: 0},
         {**packet(3, "received", 1, frame(0, 200, 100, fin=True)), key: 1},
+        {**packet(4, "received", 1, frame(0, 200, 100, fin=True)), key: 1},  # a duplicate
     ]
-    with pytest.raises(LogError, match="multipath"):
-        reading(tmp_path, trace(events))
+    log = reading(tmp_path, trace(events))
+    assert [row[2:6] for row in log.trace.packet_rows] == [
+        (0, 0, 100, 0),
+        (0, 100, 100, 1),
+        (0, 200, 100, 2),
+    ]
+    assert log.unseen_packets == 1  # number 0 of the second path
     # A connection that migrates has one sequence of numbers (RFC 9000 § 9).
     events[2]["data"]["header"]["packet_number"] = 2
-    assert len(reading(tmp_path, trace(events)).trace.packet_rows) == 3
+    assert len(reading(tmp_path, trace(events[:3])).trace.packet_rows) == 3
+
+
+def test_acks_and_losses_are_those_of_a_path(tmp_path: Path) -> None:
+    ack = {"frame_type": "path_ack", "path_id": 1, "acked_ranges": [[1, 1], [3, 3]]}
+    sent = [
+        {**packet(at, "sent", at % 10, frame(stream_id, 100 * (at % 10), 100)), "path_id": path}
+        for path, stream_id, first in ((0, 0, 10), (1, 4, 20))
+        for at in range(first, first + 4)
+    ]
+    acked = {**packet(50, "received", 9, ack), "path_id": 0}
+    resent = {**packet(60, "sent", 4, frame(4, 0, 100)), "path_id": 0}
+    again = {**packet(61, "sent", 5, frame(4, 200, 100)), "path_id": 0}
+    log = reading(tmp_path, trace([*sent, acked, resent, again], "server"))
+    rows = log.trace.packet_rows
+    # Numbers 0 and 2 of the second path were lost; of the first one, nothing was acknowledged.
+    assert [row[5] for row in rows if row[1] is None] == [4, 6]
+    assert [resource.body_bytes for resource in log.resources] == [400, 400]
 
 
 @pytest.mark.parametrize("first_ms", [-500, -20, 0, 300])

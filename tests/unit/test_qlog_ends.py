@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from h3sim.export.load_document import measured_to_dict
-from tests.logs import MS, frame, packet, reading, trace
+from tests.logs import MS, NO_UPLINK, frame, packet, reading, trace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,7 +44,8 @@ def test_a_server_derives_arrivals_from_acknowledgements(tmp_path: Path) -> None
         "whether 1 packet arrived, neither acknowledged nor lost; taken as arrived",
     )
     figures = measured_to_dict(log)
-    assert figures["packets"] == {"sent": 5, "lost": 1, "retransmitted": 1, "queue_drops": None}
+    counts = {"sent": 5, "sent_bytes": 500, "lost": 1, "retransmitted": 1, "queue_drops": None}
+    assert figures["packets"] == counts | NO_UPLINK
     assert (figures["hol"]["stream_bytes"], figures["hol"]["stream_delay_ms"]) == (100, 39)
 
 
@@ -95,9 +96,11 @@ def test_both_ends_logs_make_up_one_connection(tmp_path: Path) -> None:
     assert log.unseen_packets == 0
     assert measured_to_dict(log)["packets"] == {
         "sent": 5,
+        "sent_bytes": 500,
         "lost": 1,
         "retransmitted": 1,
         "queue_drops": None,
+        **NO_UPLINK,
     }
 
 

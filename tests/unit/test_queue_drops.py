@@ -30,6 +30,7 @@ LOSS = LinkProfile(rate_bps=2_000_000, loss=0.05)
 BOTH = replace(QUEUE, loss=0.01)
 LISTED = LinkProfile(rate_bps=2_000_000, loss_list=(9, 20, 31))
 FAIR = replace(QUEUE, fq_codel=FqCoDel())
+FAIR_WITH_ROOM = LinkProfile(rate_bps=2_000_000, fq_codel=FqCoDel())
 
 
 def page_of_hosts(*hosts: str) -> Page:
@@ -164,3 +165,45 @@ def test_figures_mark_dropped_packets_otherwise_than_lost_ones() -> None:
 def test_a_chrome_trace_names_the_two_fates() -> None:
     names = Counter(event["name"] for event in load_to_chrome_trace(load_over(BOTH))["traceEvents"])
     assert names["dropped by the queue"] > 0 < names["lost on the way"]
+
+
+@pytest.mark.parametrize("transport", ["quic", "tcp"])
+def test_packets_of_an_upload_are_counted_as_those_of_the_client(transport: str) -> None:
+    resources = [{"id": "/", "kind": "document", "bytes": 1000, "request_bytes": 500_000}]
+    page = page_from_dict({"format": "h3sim-page/1", "name": "upload", "resources": resources})
+    up = LinkProfile(rate_bps=2_000_000, loss_list=(9, 20, 31))
+    network = Network(name="x", rtt_ns=ms(60), down=LinkProfile(rate_bps=2_000_000), up=up)
+    load = h3sim.simulate(page, network=network, transport=transport)
+    packets = load.packets
+    # At most 1,500 bytes fit a packet, and what is lost is sent again.
+    assert packets.sent_bytes == 1000
+    assert packets.uplink_sent is not None
+    assert packets.uplink_bytes is not None
+    assert packets.uplink_lost == 3
+    assert packets.uplink_sent > 500_000 / 1500
+    assert 500_000 + 3 * 1000 < packets.uplink_bytes < 500_000 + 3 * 1500
+    assert dict(metrics_of(load))["uplink packets"] == f"{packets.uplink_sent} sent, 3 lost"
+    assert load.to_dict()["packets"]["uplink_sent"] == packets.uplink_sent
+
+
+def test_without_packets_of_the_client_none_are_counted() -> None:
+    load = h3sim.simulate(PAGE)  # at a constant rate
+    assert load.packets.uplink_sent is None
+    assert "uplink packets" not in dict(metrics_of(load))
+
+
+def test_the_client_s_packets_in_a_queue_are_counted_once_and_with_all_connections() -> None:
+    page = page_of_hosts("a.example", "b.example")
+    one, several = (
+        h3sim.simulate(
+            page,
+            network=Network(name="x", rtt_ns=ms(60), down=FAIR_WITH_ROOM, up=FAIR_WITH_ROOM),
+            connections=connections,
+        )
+        for connections in ("single", "per-host")
+    )
+    for load in (one, several):
+        assert load.packets.uplink_lost == 0
+        counts = [each.packets for each in load.connections]
+        assert load.packets.uplink_sent == sum(each.uplink_sent or 0 for each in counts)
+    assert len(several.connections) > 1

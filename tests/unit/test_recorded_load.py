@@ -207,8 +207,10 @@ def test_a_server_thinks_for_what_nothing_else_explains() -> None:
         observed(130, 140, 150),  # quicker than the RTT
     ]
     requests[0].body_bytes = 1000
-    assert server_times(requests, path(800_000), [20, 20, 20]) == [50, 40, 0]
-    assert server_times(requests, path(800_000), [20, 50, 20]) == pytest.approx([50, 10, 0])
+    assert server_times(requests, path(800_000), [20, 20, 20], [0] * 3) == [50, 40, 0]
+    assert server_times(requests, path(800_000), [20, 50, 20], [0] * 3) == pytest.approx(
+        [50, 10, 0]
+    )
 
 
 def test_over_one_connection_another_response_may_have_gone_first() -> None:
@@ -217,7 +219,7 @@ def test_over_one_connection_another_response_may_have_gone_first() -> None:
     for request in requests:
         request.protocol = "h2"
     # Of the 70 ms the RTT, and the 30 ms in which the other one came.
-    assert server_times(requests, path(800_000), [20, 20]) == [50, 20]
+    assert server_times(requests, path(800_000), [20, 20], [0] * 2) == [50, 20]
 
 
 def test_files_that_waited_like_others_of_their_host_wait_for_no_server() -> None:
@@ -226,10 +228,10 @@ def test_files_that_waited_like_others_of_their_host_wait_for_no_server() -> Non
     requests = [observed(0, wait_ms, wait_ms + 1) for wait_ms in waits_ms]
     for request in requests[1:]:
         request.resolved_kind = Kind.IMAGE
-    times_ms = server_times(requests, path(800_000), [20] * 6)
+    times_ms = server_times(requests, path(800_000), [20] * 6, [0] * 6)
     assert times_ms == pytest.approx([300, 0.5, 0.5, 0.5, 0.5, 230])
     # The least of three files tells nothing of the others.
-    times_ms = server_times(requests[:4], path(800_000), [20] * 4)
+    times_ms = server_times(requests[:4], path(800_000), [20] * 4, [0] * 4)
     assert times_ms == pytest.approx([300, 0.5, 4, 12])
 
 
@@ -490,18 +492,22 @@ def test_an_imposed_network_is_surer_than_an_estimate(tmp_path: Path) -> None:
     assert (known.rtt_ns, known.network_within) == (ms(200), 1.25)
 
 
-def lighthouse_result(method: str, **audits: Any) -> dict[str, Any]:
+ROWS_AT_ONCE_MS = (("/", 0, 100, "text/html"), ("/a.png", 110, 100, "image/png"))
+ROWS_OVER_3G_MS = (("/", 0, 3000, "text/html"), ("/a.png", 3010, 1000, "image/png"))
+
+
+def lighthouse_result(method: str, rows_ms: Any = ROWS_AT_ONCE_MS, **audits: Any) -> dict[str, Any]:
     rows = [
         {
-            "url": f"{SITE}{path}",
+            "url": path if "://" in path else f"{SITE}{path}",
             "protocol": "h2",
             "networkRequestTime": start_ms,
-            "networkEndTime": start_ms + 100,
+            "networkEndTime": start_ms + took_ms,
             "transferSize": 20_000,
             "statusCode": 200,
             "mimeType": mime,
         }
-        for path, start_ms, mime in (("/", 0, "text/html"), ("/a.png", 110, "image/png"))
+        for path, start_ms, took_ms, mime in rows_ms
     ]
     throttling = {
         "rttMs": 150,
@@ -530,11 +536,14 @@ MEASURED = {
 
 
 def test_devtools_throttling_describes_the_load_that_lighthouse_recorded(tmp_path: Path) -> None:
-    page = import_page(har_file(tmp_path, lighthouse_result("devtools", **MEASURED))).page
+    result = lighthouse_result("devtools", ROWS_OVER_3G_MS, **MEASURED)
+    page = import_page(har_file(tmp_path, result)).page
     known = page.recorded_load
     assert known is not None
     assert (known.rtt_ns, known.rate_bps, known.up_bps) == (ms(562.5), 1_474_560, 675_000)
-    assert [each.server_ns for each in page.resources] == [ms(42), ms(42)]
+    # 3,000 ms are two round trips to connect, one of the request, one of slow start, and 750 ms;
+    # 1,000 ms are one round trip, 108.5 ms for 20 kB, and 329 ms.
+    assert [round(each.server_ns / 10**6) for each in page.resources] == [750, 329]
 
 
 @pytest.mark.parametrize("method", ["simulate", "provided"])
@@ -546,8 +555,32 @@ def test_simulated_or_foreign_throttling_says_nothing_of_the_recorded_load(
     assert known is not None
     assert (known.rtt_ns, known.rate_bps) == (ms(31), 12_345_679)
     assert known.network_within == 2
-    unknown = import_page(har_file(tmp_path, lighthouse_result(method))).page.recorded_load
-    assert unknown is None or unknown.rtt_ns is None
+    # Three round trips and one of slow start are more than 100 ms. 31 ms and 13 ms for 20 kB are
+    # less, and the rest is the server's.
+    assert [round(each.server_ns / 10**6) for each in page.resources] == [0, 56]
+
+
+def test_without_a_stated_network_whole_responses_bound_it(tmp_path: Path) -> None:
+    known = import_page(har_file(tmp_path, lighthouse_result("simulate"))).page.recorded_load
+    assert known is not None
+    assert known.rtt_ns == ms(100)  # of the shortest response
+    assert known.rtt_from == "the shortest response of the page's own host"
+    assert known.rate_bps == pytest.approx(40_000 * 8 / 0.110, rel=0.01)
+
+
+def test_a_round_trip_that_a_proxy_answered_is_bounded_by_the_responses(tmp_path: Path) -> None:
+    near = {"details": {"items": [{"origin": SITE, "rtt": 0.003}]}}
+    result = lighthouse_result("simulate", **{**MEASURED, "network-rtt": near})
+    known = import_page(har_file(tmp_path, result)).page.recorded_load
+    assert known is not None
+    assert known.rtt_ns == ms(100)
+
+
+def test_hosts_have_the_round_trip_times_that_lighthouse_observed(tmp_path: Path) -> None:
+    rows_ms = (*ROWS_AT_ONCE_MS, ("https://cdn.example/b.png", 120, 60, "image/png"))
+    result = lighthouse_result("simulate", rows_ms, **MEASURED)
+    page = import_page(har_file(tmp_path, result)).page
+    assert {host.name: host.rtt_ns for host in page.hosts} == {"cdn.example": ms(9)}
 
 
 def test_a_verdict_is_as_unsure_as_the_estimates_are_apart() -> None:

@@ -93,6 +93,7 @@ MADE: dict[str, Callable[[], dict[str, Any]]] = {
     "h3sim-prediction/1": lambda: h3sim.predict(PAGE).to_dict(),
     "h3sim-recording/1": lambda: made().to_dict(),
     "h3sim-rule-check/1": lambda: validate_scheme(PAGE).to_dict(),
+    "h3sim-seed-comparison/1": lambda: h3sim.compare(PAGE, schemes=["fifo"], seeds=3).to_dict(),
     "h3sim-server-check/1": lambda: prioritization_test("fifo").to_dict(),
     "h3sim-what-if/1": lambda: h3sim.advice.what_if(PAGE).to_dict(),
 }

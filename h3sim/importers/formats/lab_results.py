@@ -226,7 +226,8 @@ def _request(row: Fields) -> RecordedRequest | None:
         key=row.key,
         url=without_fragment(url),
         start_ms=row.number("rendererStartTime", "networkRequestTime", "startTime"),
-        sent_ms=row.number("networkRequestTime"),
+        # When the network had it, before it connected: when it was sent is not recorded.
+        asked_ms=row.number("networkRequestTime"),
         end_ms=row.number("networkEndTime", "endTime"),
         protocol=row.text("protocol").lower(),
         status=status,
