@@ -11,6 +11,7 @@ from h3sim.advice.recommendation import ADVICE
 from h3sim.advice.search import FOUND
 from h3sim.advice.validation import RULE_CHECK, SERVER_CHECK
 from h3sim.catalog.formats import LIST
+from h3sim.cli.conform_reports import CONFORMANCE
 from h3sim.export.load_document import WRITTEN as LOAD_KEYS
 from h3sim.export.load_file import LoadDocument
 from h3sim.identification.identification import IDENTIFICATION
@@ -29,6 +30,7 @@ from h3sim.study.study_file import StudyFile
 WRITTEN = (
     ADVICE,
     COMPARISON,
+    CONFORMANCE,
     FOUND,
     HEADERS,
     HINTS,
