@@ -123,7 +123,7 @@ def search(
                 known = {repr(event.signal) for each in histories for event in each}
                 broken = _shortest_failure(check, history, broken, known)
             # A new error, so that its traceback has no frames of the search.
-            raise BrokenLawError(broken.law, broken.sentence, broken.history) from broken.__cause__
+            raise broken.anew() from broken.__cause__
     if len(ended) > _MAX_ENDED_PER_COMPLETE * n_complete:
         raise NotCheckedError(f"hardly a history comes to its end: {ended[-1]}")
 
