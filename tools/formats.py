@@ -12,6 +12,7 @@ from h3sim.advice.prediction import PREDICTION
 from h3sim.advice.recommendation import ADVICE
 from h3sim.advice.search import FOUND
 from h3sim.advice.validation import RULE_CHECK, SERVER_CHECK
+from h3sim.cli.conform_reports import CONFORMANCE
 from h3sim.cli.show import LIST
 from h3sim.export.load_document import WRITTEN as LOAD_KEYS
 from h3sim.export.load_file import LoadDocument
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 WRITTEN = (
     ADVICE,
     COMPARISON,
+    CONFORMANCE,
     FOUND,
     HEADERS,
     HINTS,

@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from xml.etree import ElementTree as ET
 
+from h3sim.cli import common
 from h3sim.cli.command import FAILED, Argument, Options, command
+from h3sim.cli.conform_reports import annotations_of, json_of, junit_of, outcomes_of, sarif_of
 from h3sim.schedulers.driver import SIGNAL_TYPES, DriverScheduler
 from h3sim.schema import write_atomically
 from h3sim.schema.values import Number
 from h3sim.values.errors import InputError, needing_extra
 
 if TYPE_CHECKING:
-    from h3sim.conformance import ConformanceReport, Law
+    from h3sim.conformance import ConformanceReport, VectorReport
 
 _LANGUAGES = ("python", "go", "rust", "c", "javascript")
 """Names of `h3sim.conformance.starting`, repeated here so that it is imported only if needed."""
@@ -42,8 +43,10 @@ def _read_claim(text: str, options: Options) -> Any:
     return replace(claim, **values)
 
 
-def _read_skip(text: str, _options: Options) -> tuple[Law, str]:
+def _read_skip(text: str, options: Options) -> tuple[Any, str]:
     name, _, reason = text.partition("=")
+    if options.vectors:
+        return name, reason or "skipped"
     laws = {law.value: law for law in _conformance().Law}
     if name not in laws or not reason:
         message = f"must be LAW=REASON with one of {', '.join(laws)}, is {text}"
@@ -53,6 +56,9 @@ def _read_skip(text: str, _options: Options) -> tuple[Law, str]:
 
 def _read_driver(words: list[str], options: Options) -> DriverScheduler | None:
     if options.init is not None:
+        if words:
+            message = "goes not with --init, which writes a driver: leave it out"
+            raise InputError.at("COMMAND", message)
         return None
     return DriverScheduler(words, timeout_s=options.timeout)
 
@@ -80,8 +86,13 @@ def _read_driver(words: list[str], options: Options) -> DriverScheduler | None:
     ),
     Argument("--suggest", "try every ready claim, and list those that hold"),
     Argument(
+        "--vectors",
+        "run the priority vectors (docs/priority-vectors.md) instead of laws and claims",
+    ),
+    Argument(
         "--skip LAW=REASON",
-        "do not check a law, for a reason that the report repeats; may be repeated",
+        "do not check a law, or with --vectors a file or case, for a reason that the report"
+        " repeats; may be repeated",
         action="append",
         many="words",
         read=_read_skip,
@@ -93,7 +104,13 @@ def _read_driver(words: list[str], options: Options) -> DriverScheduler | None:
         choices=("quick", "default", "thorough"),
     ),
     Argument("--seed N", "random seed of the histories (default: fixed)", type=int),
+    common.JSON("print h3sim-conformance-report/1 instead"),
     Argument("--junit FILE", "write the report as JUnit XML, too", output=(".xml",)),
+    Argument(
+        "--sarif FILE",
+        "write what is broken as SARIF 2.1.0, too, for code scanning",
+        output=(".sarif", ".json"),
+    ),
     Argument("--annotate", "print broken laws as annotations of GitHub, too"),
     Argument(
         "--timeout S",
@@ -117,6 +134,7 @@ def _run_conformance(options: Options) -> int:
       h3sim conform -- ./driver
       h3sim conform --claim urgency-order --claim one-by-one-in-urgency -- ./driver --verbose
       h3sim conform --suggest -- node driver.js
+      h3sim conform --vectors -- ./driver
 
     The driver reads requests from its standard input, one JSON object per line, and answers two of
     them (docs/conformance-protocol.md). exit codes: 0 all laws are kept, 1 a law is broken or the
@@ -130,11 +148,14 @@ def _run_conformance(options: Options) -> int:
 
         print(*start(options.init, Path()), sep="\n")
         return 0
-    if options.suggest and options.claim:
-        raise InputError.at("--suggest", "tries every claim; leave out --claim")
+    _refuse_needless(options)
     driver = options.driver
     if not driver:
         raise InputError.at("COMMAND", "is missing: the driver and its arguments, after --")
+    if options.vectors:
+        from h3sim.conformance.priority_vectors import check_vectors
+
+        return _show(check_vectors(driver, skip=dict(options.skip or ())), options)
     name = driver.start().get("name")
     candidate = conformance.Candidate(
         factory=driver,
@@ -154,29 +175,29 @@ def _run_conformance(options: Options) -> int:
                 return FAILED
             return 0
         report = conformance.report_on(candidate)
-    print(report)
+    return _show(report, options)
+
+
+def _refuse_needless(options: Options) -> None:
+    """Refuse options that would change nothing."""
+    reports = ("json", "junit", "sarif", "annotate")
+    for mode, others in (("suggest", ("claim", "vectors", *reports)), ("vectors", ("claim",))):
+        needless = [f"--{each}" for each in others if getattr(options, each)]
+        if getattr(options, mode) and needless:
+            raise InputError.at(f"--{mode}", f"goes not with {', '.join(needless)}")
+
+
+def _show(report: ConformanceReport | VectorReport, options: Options) -> int:
+    """Print and write a report in the forms that were requested; return the exit code."""
+    scheduler, outcomes = report.scheduler, outcomes_of(report)
+    print(json_of(scheduler, outcomes) if options.json else report)
     if options.junit:
-        write_atomically(options.junit, junit_of(report), key="--junit")
+        write_atomically(options.junit, junit_of(scheduler, outcomes), key="--junit")
+    if options.sarif:
+        words = [Path(word) for word in options.driver.command]
+        own = [word for word in words if not word.is_absolute() and word.is_file()] or words
+        text = sarif_of(outcomes, file=own[0].as_posix())
+        write_atomically(options.sarif, text, key="--sarif")
     if options.annotate:
-        for error in report.broken:
-            # As GitHub's workflow commands have it: % first, since it begins the others.
-            text = "%0A".join(str(error).replace("%", "%25").splitlines())
-            print(f"::error title={error.law.value}::{text}")
+        print(*annotations_of(outcomes), sep="\n", end="")
     return FAILED if report.broken else 0
-
-
-def junit_of(report: ConformanceReport) -> str:
-    """Return a report as JUnit XML: a test case per law, as CI servers read it."""
-    suite = ET.Element("testsuite", name=report.scheduler)
-    suite.set("tests", str(len(report.verdicts)))
-    suite.set("failures", str(len(report.broken)))
-    suite.set("skipped", str(len(report.skipped)))
-    for verdict in report.verdicts:
-        case = ET.SubElement(suite, "testcase", classname=report.scheduler, name=verdict.law.value)
-        if verdict.broken is not None:
-            failure = ET.SubElement(case, "failure", message=verdict.broken.sentence)
-            failure.text = "\n".join([str(verdict.broken), "", verdict.broken.as_test()])
-        elif verdict.skipped is not None:
-            ET.SubElement(case, "skipped", message=verdict.skipped)
-    ET.indent(suite)
-    return ET.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"

@@ -18,6 +18,7 @@ from h3sim.conformance.laws import (
     NotCheckedError,
 )
 from h3sim.conformance.named_claims import ClaimSuggestions, claim_named, suggest_claims
+from h3sim.conformance.priority_vectors import VectorReport, VectorVerdict, check_vectors
 from h3sim.conformance.references import (
     ReferenceBuckets,
     ReferenceEps,
@@ -93,9 +94,12 @@ __all__ = [
     "SchedulerSuite",
     "StrictOrder",
     "UrgencyOrder",
+    "VectorReport",
+    "VectorVerdict",
     "WeightedShares",
     "check_law",
     "check_scheduler",
+    "check_vectors",
     "claim_named",
     "event_scripts",
     "loss_patterns",

@@ -161,6 +161,7 @@ class RecordingScheduler:
         self.active: dict[int, None] = {}  # active streams in the order of activation
         # Words and value of each line; text is made of them only if a law is broken.
         self._calls: list[tuple[str, Any]] = []
+        self.n_picks = 0
 
     def play(
         self,
@@ -208,7 +209,13 @@ class RecordingScheduler:
             self._calls.append(("pick() -> ", repr(picked)))
             raise self.invalid_pick(f"stream {picked!r} is picked, which is no id of a stream")
         self._calls.append(("pick() -> ", stream_id))
+        self.n_picks += 1
         return stream_id
+
+    def forget_pick(self) -> None:
+        """Remove the last call from the record, a pick that only compares."""
+        self._calls.pop()
+        self.n_picks -= 1
 
     def take(self, event: Event) -> None:
         """Pass on an event that is not a turn."""
@@ -237,9 +244,12 @@ class RecordingScheduler:
         """Describe why a stream should not be picked."""
         return "has no data" if stream_id in self.signals else "is not open"
 
-    def broken(self, law: Law, sentence: str) -> BrokenLawError:
-        """Return the error that reports that *law* is broken, as *sentence* says."""
-        return BrokenLawError(law, sentence, self.lines())
+    def broken(self, law: Law, sentence: str, *, kept: str = "") -> BrokenLawError:
+        """Return the error that reports that *law* is broken, as *sentence* says.
+
+        *kept* is what the law demands of `picks`, all picks so far, as a Python expression.
+        """
+        return BrokenLawError(law, sentence, self.lines(), kept)
 
     def lines(self) -> list[str]:
         """Return a line for each call or turn; equal lines in a row are merged and counted."""

@@ -192,7 +192,17 @@ class _ShareCounter:
                     f"stream {picked} of weight {weight} has had {count} {unit}, "
                     f"stream {other} of weight {other_weight} only {other_count}"
                 )
-                raise self._recording.broken(self._law, sentence)
+                raise self._recording.broken(self._law, sentence, kept=self._kept(picked, other))
+
+    def _kept(self, one: int, other: int) -> str:
+        """Return what the claim demands of the turns of this period; empty for bytes."""
+        if self._in_bytes:
+            return ""
+        picks = f"picks[-{sum(self._counts.values())}:]"
+        shares = " - ".join(f"{picks}.count({key}) / {self._weights[key]}" for key in (one, other))
+        tolerance = self._tolerance * Fraction(self._counts[one], self._weights[one])
+        allowed = float(self._slack[one] + self._slack[other] + tolerance)
+        return f"abs({shares}) <= {allowed + 1e-9:.9g}"
 
 
 def _check_updated_shares(
@@ -379,7 +389,11 @@ def _overtaking(
                 f"stream {picked} of rank {picked_rank} is picked "
                 f"before stream {stream_id} of rank {rank}"
             )
-            return recording.broken(law, sentence)
+            least = min(rank for rank in ranks.values() if rank is not None)
+            first = [key for key, rank in ranks.items() if rank is None or rank == least]
+            # A turn of several packets may have gone on.
+            kept = f"picks[-1] in {first}" if claim.packets_per_turn == 1 else ""
+            return recording.broken(law, sentence, kept=kept)
     return None
 
 
@@ -511,7 +525,8 @@ class _WaitCounter:
                     f"stream {key} has been active for {waits[key]} turns of others, "
                     f"with at most {self._max_active} streams at a time"
                 )
-                raise self._recording.broken(Law.NO_STARVATION, sentence)
+                kept = f"{key} in picks[-{waits[key]}:]"
+                raise self._recording.broken(Law.NO_STARVATION, sentence, kept=kept)
 
     def forget(self) -> None:
         """Forget the waits of those that are not active any more."""
@@ -552,7 +567,8 @@ class _FlagWaitCounter:
                 f"turns of {adjectives[served.incremental]} ones of its urgency, "
                 f"with at most {self._max_active} streams at a time"
             )
-            raise self._recording.broken(Law.NO_STARVATION, sentence)
+            kept = f"{waiting} in picks[-{self._waits[other]}:]"
+            raise self._recording.broken(Law.NO_STARVATION, sentence, kept=kept)
 
     def forget(self) -> None:
         """Forget the waits of an urgency and flag of which no stream is active."""
@@ -572,6 +588,8 @@ class _BypassCounter:
         self._signals: dict[int, Any] = {}
         self._turns: dict[int, dict[int, int]] = {}
         """For each waiting stream, the turns of each other stream."""
+        self._since: dict[tuple[int, int], int] = {}
+        """The number of picks before the first of these turns."""
         self._served: set[int] = set()
         """Active streams that have had a turn since they became active."""
 
@@ -583,6 +601,8 @@ class _BypassCounter:
             if waiting != picked:
                 turns = self._turns.setdefault(waiting, {})
                 turns[picked] = turns.get(picked, 0) + 1
+                if turns[picked] == 1:
+                    self._since[waiting, picked] = self._recording.n_picks - 1
                 self._compare(waiting, picked, turns[picked])
         self._turns[picked] = {}
         self._served.add(picked)
@@ -607,7 +627,9 @@ class _BypassCounter:
                 f"stream {waiting} waits while stream {other} has {n_turns} {unit}; "
                 f"it may have {allowed_packets}"
             )
-            raise self._recording.broken(self._law, sentence)
+            picks = f"picks[{self._since[waiting, other] - self._recording.n_picks}:]"
+            kept = f"{picks}.count({other}) <= {allowed_packets} or {waiting} in {picks}"
+            raise self._recording.broken(self._law, sentence, kept=kept)
 
     def forget(self) -> None:
         """Forget the waits of streams that are not active any more, or have another signal."""
@@ -715,7 +737,7 @@ def _common_pick(recording: RecordingScheduler, reference: RecordingScheduler) -
     picked, expected = recording.pick(), reference.pick()
     if picked != expected:
         sentence = f"{picked} is picked, and {expected} by the reference"
-        raise recording.broken(Law.SAME_AS, sentence)
+        raise recording.broken(Law.SAME_AS, sentence, kept=f"picks[-1] == {expected}")
     return picked
 
 

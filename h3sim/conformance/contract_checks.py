@@ -180,7 +180,8 @@ def work_conserving(candidate: Candidate, budget: settings) -> None:
             if recording.active and recording.pick() is None:
                 active = ", ".join(map(str, recording.active))
                 sentence = f"nobody is picked, and these have bytes to send: {active}"
-                raise recording.broken(Law.WORK_CONSERVING, sentence)
+                kept = "picks[-1] is not None"
+                raise recording.broken(Law.WORK_CONSERVING, sentence, kept=kept)
 
         recording.play(history, after=look, on_pick=lambda _: look())
 
@@ -201,7 +202,8 @@ def picks_only_ready(candidate: Candidate, budget: settings) -> None:
         def look(picked: int | None) -> None:
             if picked is not None and picked not in recording.active:
                 sentence = f"stream {picked!r} is picked, which {recording.state_of(picked)}"
-                raise recording.broken(Law.PICKS_ONLY_READY, sentence)
+                kept = f"picks[-1] in {[None, *recording.active]}"
+                raise recording.broken(Law.PICKS_ONLY_READY, sentence, kept=kept)
 
         recording.play(history, on_pick=look, after=lambda: look(recording.pick()))
 
@@ -276,13 +278,15 @@ def pure_pick(candidate: Candidate, budget: settings) -> None:
             first, second, third = recording.pick(), recording.pick(), recording.pick()
             if not first == second == third:
                 sentence = f"asked three times in a row, it picks {first}, {second}, {third}"
-                raise recording.broken(Law.PURE_PICK, sentence)
+                kept = "picks[-1] == picks[-2] == picks[-3]"
+                raise recording.broken(Law.PURE_PICK, sentence, kept=kept)
 
         def compare(picked: int | None) -> None:
             unasked = next(expected)
             if picked != unasked:
                 sentence = f"{picked} is picked; had nobody asked in between, it would be {unasked}"
-                raise recording.broken(Law.PURE_PICK, sentence)
+                kept = f"picks[-1] == {unasked}"
+                raise recording.broken(Law.PURE_PICK, sentence, kept=kept)
             look()
 
         recording.play(history, on_pick=compare, after=look)

@@ -130,6 +130,8 @@ def _planned(
         maker.open(element_id, index)
     for index, stream_id in enumerate(ids[:n_first]):
         maker.open(stream_id, index, active=is_crowd or rng.random() < 0.8 or number % 8 < 2)
+    if number % 8 == 2 and n_first > 2:
+        maker.close_parent(ids[0], ids[1])
     if number % 8 >= 2:
         maker.unopened = ids[n_first:]
         for _ in range(2 * n_streams if is_crowd else _N_EVENTS):
@@ -180,6 +182,16 @@ class _Maker:
         self._add(Call.OPEN, element_id, signal, n_bytes)
         if active and element_id >= 0:
             self._add(Call.ACTIVATE, element_id)
+
+    def close_parent(self, parent_id: int, child_id: int) -> None:
+        """Close a stream on which an active one depends, if signals are of trees."""
+        signal = self._signals[child_id]
+        if isinstance(signal, H2Priority):
+            self._signals[child_id] = signal = replace(signal, depends_on=parent_id)
+            self._add(Call.UPDATE, child_id, signal)
+            self._add(Call.ACTIVATE, child_id)
+            self._add(Call.CLOSE, parent_id)
+            del self._signals[parent_id]
 
     def add_random(self) -> None:
         """Add one random event, and what belongs to it."""

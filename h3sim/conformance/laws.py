@@ -6,6 +6,8 @@ import enum
 import json
 import re
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -102,20 +104,32 @@ class BrokenLawError(AssertionError):
     scheduler_import = ""
     """The import statement that the expression needs; empty if none is known."""
 
-    def __init__(self, law: Law, sentence: str, history: Sequence[str] = ()) -> None:
+    def __init__(
+        self, law: Law, sentence: str, history: Sequence[str] = (), kept: str = ""
+    ) -> None:
         self.law = law
         self.sentence = sentence
         self.history = tuple(history)
-        super().__init__(law, sentence, self.history)
+        self.kept = kept
+        """Python expression of what the law demands of the list `picks`; empty if unknown."""
+        super().__init__(law, sentence, self.history, kept)
+
+    def anew(self) -> BrokenLawError:
+        """Return the same error without its traceback and its cause."""
+        return BrokenLawError(self.law, self.sentence, self.history, self.kept)
 
     def as_test(self) -> str:
         """Return the history as the source of a test, which fails as long as the law is broken.
 
         The test consists of calls of the scheduler and its picks, and does not need the suite. It
-        is empty if the picks alone do not show that the law is broken.
+        demands of the picks what the law says about this history. It is empty if the picks alone do
+        not show that the law is broken.
 
         >>> history = ("open(4, Eps(urgency=1))", "activate(4)", "pick() -> None")
-        >>> print(BrokenLawError(Law.WORK_CONSERVING, "nobody is picked", history).as_test())
+        >>> broken = BrokenLawError(
+        ...     Law.WORK_CONSERVING, "nobody is picked", history, kept="picks[-1] is not None"
+        ... )
+        >>> print(broken.as_test())
         from h3sim.signals import Eps
         <BLANKLINE>
         <BLANKLINE>
@@ -125,14 +139,15 @@ class BrokenLawError(AssertionError):
             scheduler.open(4, Eps(urgency=1))
             scheduler.activate(4)
             picks.append(scheduler.pick())
-            assert picks != [None], "nobody is picked"
+            assert picks[-1] is not None, "nobody is picked"
         """
         if not self.history or self.law in _LAWS_WITHOUT_TEST:
             return ""
         picks: list[str] = []
-        body = [line for entry in self.history for line in _statements(entry, picks)]
+        body = _looped([_statements(entry, picks) for entry in self.history])
         if self.law is not Law.NEVER_RAISES:
-            body.append(f"assert picks != [{', '.join(picks)}], {json.dumps(self.sentence)}")
+            kept = self.kept or f"picks != [{', '.join(picks)}]"
+            body.append(f"assert {kept}, {json.dumps(self.sentence)}")
         called_names = set(re.findall(r"\b[A-Z]\w+(?=\()", "\n".join(body)))
         signal_names = sorted(called_names.intersection(_SIGNAL_NAMES))
         imports = [f"from h3sim.signals import {', '.join(signal_names)}"] if signal_names else []
@@ -192,21 +207,29 @@ _PICK_LINE = re.compile(
 _CALL_LINE = re.compile(r"(?P<call>.*?)(?:  \((?P<count>\d+) times\))?$")
 
 
-def _statements(line: str, picks: list[str]) -> list[str]:
-    """Return a line of a history as Python statements, and add its picks to *picks*."""
+def _statements(line: str, picks: list[str]) -> tuple[tuple[str, ...], int]:
+    """Return a line of a history as Python statements and how often, and add its picks."""
     pick = _PICK_LINE.match(line)
     if pick is None:
         call = _CALL_LINE.match(line)
         assert call is not None  # noqa: S101 - it matches any line
-        return [f"scheduler.{call['call']}"] * int(call["count"] or 1)
+        return (f"scheduler.{call['call']}",), int(call["count"] or 1)
     n_bytes, count = pick["n_bytes"], int(pick["count"] or 1)
     picks += [pick["picked"]] * count
-    statements = ["picks.append(scheduler.pick())"]
-    if n_bytes is not None:
-        statements.append(f"scheduler.charge(picks[-1], {n_bytes})")
-    if count == 1:
-        return statements
-    return [f"for _ in range({count}):", *(f"    {statement}" for statement in statements)]
+    charge = () if n_bytes is None else (f"scheduler.charge(picks[-1], {n_bytes})",)
+    return ("picks.append(scheduler.pick())", *charge), count
+
+
+def _looped(steps: Sequence[tuple[tuple[str, ...], int]]) -> list[str]:
+    """Return the lines of statements, with loops for equal ones in a row."""
+    lines: list[str] = []
+    for statements, equal in groupby(steps, key=itemgetter(0)):
+        count = sum(n for _, n in equal)
+        if count == 1 or len(statements) == 1 < count < 3:
+            lines += statements * count
+        else:
+            lines += [f"for _ in range({count}):", *(f"    {each}" for each in statements)]
+    return lines
 
 
 class NotCheckedError(Exception):

@@ -41,7 +41,7 @@ class Check:
         """Check the law for *candidate*."""
         __tracebackhide__ = True
         try:
-            with _calls_limited():
+            with calls_limited():
                 self.function(candidate, budget)
         except HistoryEndedError as error:
             raise NotCheckedError(f"hardly a history comes to its end: {error}") from None
@@ -123,7 +123,7 @@ def search(
                 known = {repr(event.signal) for each in histories for event in each}
                 broken = _shortest_failure(check, history, broken, known)
             # A new error, so that its traceback has no frames of the search.
-            raise BrokenLawError(broken.law, broken.sentence, broken.history) from broken.__cause__
+            raise broken.anew() from broken.__cause__
     if len(ended) > _MAX_ENDED_PER_COMPLETE * n_complete:
         raise NotCheckedError(f"hardly a history comes to its end: {ended[-1]}")
 
@@ -161,7 +161,7 @@ def _shortest_failure(
         shortest_found = found
         return True
 
-    with _calls_limited(_MAX_REPEATED_CALL_S if loops else MAX_CALL_S):
+    with calls_limited(_MAX_REPEATED_CALL_S if loops else MAX_CALL_S):
         if not fails(history):
             sentence = "the same history is lived through in another way the second time"
             return BrokenLawError(Law.DETERMINISTIC, sentence, broken.history)
@@ -170,7 +170,7 @@ def _shortest_failure(
 
 
 @contextmanager
-def _calls_limited(limit_s: float = MAX_CALL_S) -> Iterator[None]:
+def calls_limited(limit_s: float = MAX_CALL_S) -> Iterator[None]:
     """Stop a call of a scheduler that takes longer than *limit_s* of processor time.
 
     A second thread looks at the number of calls, and raises `SchedulerLoopsError` in the first if

@@ -186,14 +186,19 @@ def _check_pair(trials: Trials, one: Any, other: Any) -> None:
     recording = trials.candidate.new_recording()
     if not is_first:
         play(recording, ready(one, other), 1)
+        kept = f"picks[-1] == {_ONE}"
         sentence = f"{other} goes before {one}, which had data first"
     else:
         has_all = trials.picks(one, other).count(_ONE) == trials.n_turns
         play(recording, ready(*((other, one) if has_all else (one, other))), trials.n_turns)
+        more, less = (_OTHER, _ONE) if has_all else (_ONE, _OTHER)
+        # Half of the turns of the order played, unless the other one shows what is wrong.
+        is_shown = has_all or 2 * trials.picks(one, other).count(_ONE) <= trials.n_turns
+        kept = f"picks.count({more}) > picks.count({less})" if is_shown else ""
         sentence = (
             f"{one} has {n_turns} of {2 * trials.n_turns} turns against {other}, with either first"
         )
-    raise recording.broken(Law.SIGNALS_COUNT, sentence)
+    raise recording.broken(Law.SIGNALS_COUNT, sentence, kept=kept)
 
 
 def _check_crowds(trials: Trials, budget: settings) -> None:
@@ -232,7 +237,14 @@ def _check_crowds(trials: Trials, budget: settings) -> None:
                         f"stream {picked} is picked before stream {key}: alone, "
                         f"{recording.signals[key]} always goes before {signal}"
                     )
-                    raise recording.broken(Law.SIGNALS_COUNT, sentence)
+                    signals = recording.signals
+                    first = [
+                        each
+                        for each in recording.active
+                        if not any(before(signals[k], signals[each]) for k in recording.active)
+                    ]
+                    kept = f"picks[-1] in {first}"
+                    raise recording.broken(Law.SIGNALS_COUNT, sentence, kept=kept)
 
         for event in history:
             if event.call is Call.OPEN:
@@ -264,7 +276,8 @@ def _patience(trials: Trials) -> int:
             longest = max(longest, picks.index(_OTHER) if _OTHER in picks else len(picks))
             if longest == len(picks):
                 sentence = f"{one} waits for all turns of {other}, which had data before it"
-                raise recording.broken(Law.SIGNALS_COUNT, sentence)
+                kept = f"{_OTHER} in picks[-{len(picks)}:]"
+                raise recording.broken(Law.SIGNALS_COUNT, sentence, kept=kept)
     return longest
 
 
@@ -297,7 +310,8 @@ def _check_waits(trials: Trials, one: Any, other: Any) -> None:
             signals = (one, other) if number == _ONE else (other, one)
             play(recording, ready(*signals), trials.n_turns)
             sentence = f"stream {number} starves, with {one} against {other}"
-            raise recording.broken(Law.NO_STARVATION, sentence)
+            kept = f"{number} in picks[-{trials.n_turns - trials.n_turns // 2}:]"
+            raise recording.broken(Law.NO_STARVATION, sentence, kept=kept)
 
 
 def _check_equal_streams(trials: Trials, signal: Any, n_streams: int) -> None:
@@ -331,7 +345,8 @@ def _check_equal_streams(trials: Trials, signal: Any, n_streams: int) -> None:
                 f"stream {least} has no turn, and stream {most} with the same signal has "
                 f"{counts[most]} of the last {n_turns - n_turns // 2}{paused}"
             )
-            raise recording.broken(Law.NO_STARVATION, sentence)
+            kept = f"{least} in picks[-{n_turns - n_turns // 2}:]"
+            raise recording.broken(Law.NO_STARVATION, sentence, kept=kept)
 
 
 def built_in_updates(candidate: Candidate) -> None:
@@ -397,7 +412,8 @@ def _check_as_fresh(
             f"stream {_ONE}, {what}, has {n_turns} of {trials.n_turns} turns against {other}; "
             f"a stream opened with {one} has {expected}"
         )
-        raise recording.broken(law, sentence)
+        kept = f"{low} <= picks[-{trials.n_turns}:].count({_ONE}) <= {high}"
+        raise recording.broken(law, sentence, kept=kept)
 
 
 @checks(Law.NO_LASTING_DEBT)

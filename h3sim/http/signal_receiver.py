@@ -134,6 +134,10 @@ class StreamPriorities:
         del self._open[stream_id]
         self._closed.add(stream_id)
 
+    def priority_of(self, stream_id: int) -> Eps:
+        """Return the effective priority of an open stream."""
+        return self._open[stream_id]
+
     def _change(self, stream_id: int, priority: Eps) -> list[SignalChange]:
         """Set the priority of an open stream; return the change, if it is one."""
         before, self._open[stream_id] = self._open[stream_id], priority

@@ -18,7 +18,14 @@ from typing import TYPE_CHECKING, Any
 from h3sim.schema.fields import schema_id
 from h3sim.schema.output import ObjectType, Property
 from h3sim.schema.values import Flag, Integer, Number, OrNone, Text
-from h3sim.signals import BucketPriority, Eps, H2Priority, Rank, StrictPriority
+from h3sim.signals import (
+    MAX_URGENCY,
+    BucketPriority,
+    Eps,
+    H2Priority,
+    Rank,
+    StrictPriority,
+)
 from h3sim.values.errors import InputError, SchedulerError, SchedulerTimeoutError
 from h3sim.values.text import escape_control
 
@@ -70,6 +77,7 @@ SIGNAL_TYPES: dict[str, type] = {name: kind for kind, (name, _) in _SIGNAL_FORMA
 """The types of signals by their names in the protocol."""
 
 _STREAM = Property("stream", _ID, "id of a stream; below 0 of a placeholder")
+_FIELD = Property("field", OrNone(Text(), none=None), "text of a field or frame, null without one")
 _REQUEST_FORMATS: dict[str, tuple[str, tuple[Property, ...]]] = {
     "hello": ("begins; answered", (Property("protocol", Text(), "this protocol and its version"),)),
     "reset": ("creates a new, empty scheduler; all earlier streams are gone", ()),
@@ -83,14 +91,23 @@ _REQUEST_FORMATS: dict[str, tuple[str, tuple[Property, ...]]] = {
         (_STREAM, Property("bytes", Integer(low=0))),
     ),
     "pick": ("requests the stream to send from; answered, has no side effects", ()),
+    "request": ("a request with that Priority field arrives", (_STREAM, _FIELD)),
+    "frame": ("a PRIORITY_UPDATE frame with that text arrives", (_STREAM, _FIELD)),
+    "response": ("the origin's response has that Priority field", (_STREAM, _FIELD)),
+    "priority": ("requests the priority that a stream has now; answered", (_STREAM,)),
 }
-"""Meaning and keys of each request to a driver; `open` and `update` also have a `signal`."""
+"""Meaning and keys of each request to a driver; `open` and `update` also have a `signal`.
+
+The last four only go to drivers that say in `hello` that they read fields.
+"""
 
 _ANSWER_FORMATS: dict[str, ObjectType] = {
     "hello": ObjectType(
         Property("protocol", Text(), "the same"),
         Property("name", Text(), "of the scheduler", is_optional=True),
+        Property("fields", Flag(), "whether it reads fields and frames", is_optional=True),
     ),
+    "priority": _SIGNAL_FORMATS[Eps][1],
     "pick": ObjectType(Property("stream", _ID_OR_NULL, "an active stream's id, null without one")),
 }
 """The keys of each answer; a driver answers no other request."""
@@ -234,9 +251,9 @@ class _Process:
         except BrokenPipeError:
             raise self._exited() from None
 
-    def failed_pick(self, answer: Any) -> SchedulerError:
-        """Return the error for an invalid answer to a pick."""
-        return self._failed(f"answers pick with {_quoted(answer)}, not {{'stream': id or null}}")
+    def failed(self, request: str, answer: Any, expected: str) -> SchedulerError:
+        """Return the error for an invalid answer to a request."""
+        return self._failed(f"answers {request} with {_quoted(answer)}, not {expected}")
 
     def _failed(self, failure: str) -> SchedulerError:
         """Stop the driver, and return the error to raise."""
@@ -437,7 +454,35 @@ class DriverScheduler:
             stream_id = answer["stream"]
             if stream_id is None or type(stream_id) is int:  # `isinstance` would accept true
                 return stream_id
-        raise process.failed_pick(answer)
+        raise process.failed("pick", answer, "{'stream': id or null}")
+
+    def on_request(self, stream_id: int, field: str | None) -> None:
+        """Pass on a request with that Priority field; only to a driver that reads fields."""
+        self._add_field("request", stream_id, field)
+
+    def on_priority_update(self, stream_id: int, field: str) -> None:
+        """Pass on the text of a PRIORITY_UPDATE frame."""
+        self._add_field("frame", stream_id, field)
+
+    def on_response(self, stream_id: int, field: str | None) -> None:
+        """Pass on the Priority field of the origin's response."""
+        self._add_field("response", stream_id, field)
+
+    def priority_of(self, stream_id: int) -> Eps:
+        """Return the driver's answer."""
+        process = self._running_process()
+        self._lines.append(f'{{"op":"priority","stream":{stream_id}}}\n')
+        lines, self._lines = "".join(self._lines), []
+        answer = process.ask(lines, "priority")
+        if isinstance(answer, dict):
+            urgency, incremental = answer.get("urgency"), answer.get("incremental")
+            if type(urgency) is int and 0 <= urgency <= MAX_URGENCY and type(incremental) is bool:
+                return Eps(urgency=urgency, incremental=incremental)
+        raise process.failed("priority", answer, "{'urgency': 0 to 7, 'incremental': bool}")
+
+    def _add_field(self, op: str, stream_id: int, field: str | None) -> None:
+        # The text last, as the rest has a form that is known.
+        self._add(f'{{"op":"{op}","stream":{stream_id},"field":{json.dumps(field)}}}\n')
 
     def _add(self, line: str) -> None:
         """Queue an event; a full batch is sent without waiting for the next pick."""

@@ -1,132 +1,141 @@
-"""The shipped priority vectors: and h3sim's own parts fit them."""
+"""The shipped priority vectors: h3sim fits them, and others are told where they differ."""
 
 from __future__ import annotations
 
 import json
-from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from h3sim.http import StreamPriorities, merge_priority, parse_priority
-from h3sim.schedulers import EpsScheduler, Mixed
+from h3sim.cli.main import main
+from h3sim.conformance import check_vectors
+from h3sim.conformance.priority_vectors import load_vectors
+from h3sim.http import StreamPriorities
+from h3sim.schedulers import DriverScheduler, EpsScheduler, Mixed
+from h3sim.signals import Eps
+from h3sim.values.errors import UnknownNameError
 
-if TYPE_CHECKING:
-    from h3sim.signals import Eps
-
-FILES = sorted(
-    (each for each in (files("h3sim") / "conformance" / "vectors").iterdir()), key=lambda f: f.name
-)
-DOCUMENTS = [json.loads(each.read_text(encoding="utf-8")) for each in FILES]
-CASES = [
-    pytest.param(document["kind"], case, id=f"{document['name']}: {case['name']}")
-    for document in DOCUMENTS
-    for case in document["cases"]
-]
+HALVES = partial(EpsScheduler, mixed=Mixed.HALVES)
 EXPECTED = {"order", "before", "ends_before", "ends_within", "shares"}
+SHIPPED = [sys.executable, "validation/drivers/shipped.py", "eps"]
 
 
-def said(priority: Eps) -> dict[str, Any]:
-    return {"u": priority.urgency, "i": priority.incremental}
-
-
-def apply(priorities: StreamPriorities, event: dict[str, Any]) -> list[tuple[int, Any]]:
-    """Return the changes for a scheduler that follow from an event."""
-    stream, field = event["stream"], event["field"]
-    if event["on"] == "request":
-        return list(priorities.on_request(stream, field))
-    if event["on"] == "frame":
-        return list(priorities.on_priority_update(stream, field))
-    return list(priorities.on_response(stream, field))
-
-
-def schedule(events: list[dict[str, Any]], mixed: Mixed) -> list[int]:
-    """Return the streams of the packets of a server with that scheduler."""
-    priorities, scheduler = StreamPriorities(), EpsScheduler(mixed=mixed)
-    left: dict[int, int] = {}
-    waiting, sent = list(events), list[int]()
-    while waiting or any(left.values()):
-        while waiting and waiting[0].get("after", 0) <= len(sent):
-            event = waiting.pop(0)
-            stream = event["stream"]
-            for changed, priority in apply(priorities, event):
-                (scheduler.open if event["on"] == "request" else scheduler.update)(
-                    changed, priority
-                )
-            if event["on"] == "request":
-                left[stream] = event["packets"]
-                scheduler.activate(stream)
-        stream = scheduler.pick()
-        assert stream is not None
-        sent.append(stream)
-        left[stream] -= 1
-        scheduler.charge(stream, 1200)
-        if not left[stream]:
-            scheduler.deactivate(stream)
-    return sent
-
-
-def last(sent: list[int], stream: int) -> int:
-    return len(sent) - 1 - sent[::-1].index(stream)
-
-
-def failures(case: dict[str, Any], sent: list[int]) -> list[str]:
-    """Return the expectations of a schedule that do not hold."""
-    failed = ["order"] if case.get("order", sent) != sent else []
-    failed += [f"before {a}" for a, b in case.get("before", ()) if last(sent, a) > sent.index(b)]
-    failed += [
-        f"ends_before {a}" for a, b in case.get("ends_before", ()) if last(sent, a) > last(sent, b)
-    ]
-    asked = {e["stream"]: e.get("after", 0) for e in case["events"] if e["on"] == "request"}
-    failed += [
-        f"ends_within {a}" for a, n in case.get("ends_within", ()) if last(sent, a) >= asked[a] + n
-    ]
-    for group in case.get("shares", ()):
-        # While all of them have packets left: until the first one has ended.
-        end = min(last(sent, stream) for stream in group) + 1
-        failed += [
-            f"shares {stream}"
-            for stream in group
-            for start in range(end - case["within"] + 1)
-            if stream not in sent[start : start + case["within"]]
-        ]
-    return failed
-
-
-@pytest.mark.parametrize(("kind", "case"), CASES)
-def test_h3sim_fits_its_own_vectors(kind: str, case: dict[str, Any]) -> None:
-    if kind == "parse":
-        assert said(parse_priority(case["field"] or "")) == case["priority"]
-    elif kind == "merge":
-        client = parse_priority(case["request"] or "")
-        merged = client if case["response"] is None else merge_priority(client, case["response"])
-        assert said(merged) == case["priority"]
-    elif kind == "signals":
-        priorities = StreamPriorities()
-        known: dict[str, dict[str, Any]] = {}
-        for event in case["events"]:
-            known |= {str(stream): said(each) for stream, each in apply(priorities, event)}
-        assert known == case["priorities"]
-    else:
-        assert failures(case, schedule(case["events"], Mixed.HALVES)) == []
+def test_h3sim_fits_its_own_vectors() -> None:
+    verdicts = check_vectors(HALVES, receiver=StreamPriorities).verdicts
+    assert [str(each) for each in verdicts if each.outcome != "kept"] == []
+    assert len(verdicts) == sum(len(each["cases"]) for each in load_vectors().values())
 
 
 def test_every_file_and_case_says_what_it_must() -> None:
-    assert {document["kind"] for document in DOCUMENTS} == {"parse", "merge", "signals", "schedule"}
-    for file, document in zip(FILES, DOCUMENTS, strict=True):
+    documents = load_vectors()
+    kinds = {document["kind"] for document in documents.values()}
+    assert kinds == {"parse", "merge", "signals", "schedule"}
+    for name, document in documents.items():
         assert document["format"] == "h3sim-priority-vectors/1"
-        assert file.name == f"{document['name']}.json"
         names = [case["name"] for case in document["cases"]]
         assert len(set(names)) == len(names)
         for case in document["cases"]:
             assert case["level"] in ("must", "should", "may"), case["name"]
-            assert case["source"].startswith("RFC "), case["name"]
+            assert case["source"].startswith(("RFC 9218 § ", "RFC 8941 § ")), case["name"]
             assert document["kind"] != "schedule" or EXPECTED & {*case}, case["name"]
+            # RFC 9218 § 10 recommends only, and § 8 leaves merging to the server.
+            assert document["kind"] != "schedule" or case["level"] != "must", (name, case["name"])
 
 
 def test_a_server_that_shares_all_fails_the_vectors_of_ties() -> None:
-    of_kind = (document for document in DOCUMENTS if document["kind"] == "schedule")
-    cases = [case for document in of_kind for case in document["cases"]]
-    failed = {c["name"] for c in cases if failures(c, schedule(c["events"], Mixed.ALL_SHARE))}
+    report = check_vectors(partial(EpsScheduler, mixed=Mixed.ALL_SHARE))
+    failed = {each.case for each in report.broken}
     assert "responses that are not incremental go one by one, by stream" in failed
     assert "incremental responses share" not in failed
+
+
+class Choosy(StreamPriorities):
+    """A receiver that ignores the origin's field, and reads a bad field as urgency 7."""
+
+    def on_request(self, stream_id: int, field: str | None) -> Any:
+        return super().on_request(stream_id, "u=7" if field and field.endswith(",") else field)
+
+    def on_response(self, stream_id: int, field: str | None) -> Any:
+        return []
+
+
+def test_a_choice_that_the_rfc_leaves_is_no_failure() -> None:
+    report = check_vectors(receiver=Choosy)
+    assert [each.case for each in report.broken] == ["a trailing comma fails the whole field"]
+    others = [each for each in report.verdicts if each.outcome == "other"]
+    assert {each.vectors for each in others} == {"frames", "merging"}
+    assert all(each.level == "may" for each in others)
+
+
+def test_a_scheduler_that_loops_ends_the_run() -> None:
+    class Loops(EpsScheduler):
+        def pick(self) -> int | None:
+            while True:
+                pass
+
+    report = check_vectors(Loops)
+    failed = [each for each in report.verdicts if each.failed]
+    assert [each.failed for each in failed] == ["pick() does not return"]
+
+
+def test_a_file_or_a_case_is_skipped_for_its_reason() -> None:
+    case = "the more urgent goes first"
+    report = check_vectors("round-robin", skip={"ties": "no order", case: "neither"})
+    skipped = {each.case: each.skipped for each in report.verdicts if each.skipped}
+    assert (skipped[case], skipped["incremental responses share"]) == ("neither", "no order")
+    with pytest.raises(UnknownNameError, match="nothing"):
+        check_vectors("round-robin", skip={"nothing": "why"})
+
+
+def test_a_driver_that_reads_fields_is_asked_for_priorities() -> None:
+    report = check_vectors(DriverScheduler(SHIPPED))
+    assert {each.skipped for each in report.verdicts} == {None}
+    assert [each.vectors for each in report.broken] == ["starvation"]
+    driver = DriverScheduler(SHIPPED)
+    driver.on_request(4, "u=5, i")
+    driver.on_response(4, "u=0")
+    assert driver.priority_of(4) == Eps(urgency=0, incremental=True)
+
+
+def test_the_command_reports_in_every_form(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = ["--sarif", str(tmp_path / "a.sarif"), "--junit", str(tmp_path / "a.xml")]
+    assert main(["conform", "--vectors", "--json", *files, "--", *SHIPPED]) == 1
+    document = json.loads(capsys.readouterr().out)
+    broken = [each for each in document["outcomes"] if each["outcome"] == "broken"]
+    (log,) = json.loads((tmp_path / "a.sarif").read_text("utf-8"))["runs"]
+    (result,) = log["results"]
+    assert result["ruleId"] == broken[0]["name"]
+    assert log["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
+    place = result["locations"][0]["physicalLocation"]["artifactLocation"]
+    assert place == {"uri": "validation/drivers/shipped.py"}
+    assert 'failures="1"' in (tmp_path / "a.xml").read_text("utf-8")
+    skip = ["--skip", "a short incremental response does not wait for a long one that is not=no"]
+    assert main(["conform", "--vectors", *skip, "--", *SHIPPED]) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--init", "go", "--", "./driver"], "COMMAND: goes not with --init"),
+        (["--suggest", "--json", "--", "./driver"], "--suggest: goes not with --json"),
+        (["--vectors", "--claim", "urgency-order", "--", "x"], "--vectors: goes not with --claim"),
+        (["--vectors", "--skip", "nothing=x", "--", *SHIPPED], "nothing"),
+    ],
+)
+def test_options_that_would_change_nothing_are_refused(
+    words: list[str],
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    command = [word if word != SHIPPED[1] else str(Path(word).resolve()) for word in words]
+    monkeypatch.chdir(tmp_path)
+    assert main(["conform", *command]) == 2
+    assert message in capsys.readouterr().err
+    assert not [*tmp_path.iterdir()]

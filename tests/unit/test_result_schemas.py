@@ -19,6 +19,8 @@ import h3sim
 from h3sim import simulate
 from h3sim.advice import prioritization_test, validate_scheme
 from h3sim.cli import main
+from h3sim.cli.conform_reports import json_of, outcomes_of
+from h3sim.conformance import check_vectors
 from h3sim.export.qlog_file import write_load_qlog
 from h3sim.headers import CodecSettings
 from h3sim.headers.base import HeaderLists, TimedSection
@@ -83,6 +85,9 @@ def _list() -> dict[str, Any]:
 MADE: dict[str, Callable[[], dict[str, Any]]] = {
     "h3sim-advice/2": lambda: h3sim.recommend(PAGE, n_seeds=4, network_within=1).to_dict(),
     "h3sim-comparison/2": lambda: h3sim.compare(PAGE, schemes=["rr", "fifo"]).to_dict(),
+    "h3sim-conformance-report/1": lambda: json.loads(
+        json_of("eps", outcomes_of(check_vectors("eps")))
+    ),
     "h3sim-found/1": lambda: h3sim.search(PAGE, which="all", networks=[]).to_dict(),
     "h3sim-headers/1": _headers,
     "h3sim-hints/1": lambda: h3sim.hints(PAGE, network="cable", n_seeds=3).to_dict(),

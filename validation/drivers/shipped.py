@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import asdict
 from typing import Any
 
+from h3sim.http import StreamPriorities
 from h3sim.schemes.registry import REGISTRY
 from h3sim.signals import BucketPriority, Eps, H2Priority, Rank, StrictPriority
 
@@ -30,17 +32,26 @@ def main() -> None:
     """Answer requests until the input ends."""
     name = sys.argv[1] if len(sys.argv) > 1 else "eps"
     make = REGISTRY.named(name)
-    scheduler = make()
+    scheduler, priorities = make(), StreamPriorities()
     for line in sys.stdin:
         request = json.loads(line)
         match request["op"]:
             case "hello":
-                answer = {"protocol": request["protocol"], "name": name}
+                answer = {"protocol": request["protocol"], "name": name, "fields": True}
                 print(json.dumps(answer), flush=True)
             case "pick":
                 print(f'{{"stream":{json.dumps(scheduler.pick())}}}', flush=True)
             case "reset":
-                scheduler = make()
+                scheduler, priorities = make(), StreamPriorities()
+            case "request":
+                priorities.on_request(request["stream"], request["field"])
+            case "frame":
+                priorities.on_priority_update(request["stream"], request["field"])
+            case "response":
+                priorities.on_response(request["stream"], request["field"])
+            case "priority":
+                priority = priorities.priority_of(request["stream"])
+                print(json.dumps(asdict(priority)), flush=True)
             case "open" | "update" as op:
                 getattr(scheduler, op)(request["stream"], signal_of(request["signal"]))
             case "charge":
