@@ -231,6 +231,10 @@ docs-tables: $(READY) ## write the tables of the documentation that say what is 
 client-server: $(DEV) ## write docs/generated/client-server.md: browsers before servers, over 19 pages (minutes)
 	$(BIN)/python -m tools.client_server
 
+.PHONY: qmux
+qmux: $(DEV) ## write docs/generated/qmux.md: QMux beside HTTP/2 and HTTP/3, over 19 pages (minutes)
+	$(BIN)/python -m tools.qmux
+
 .PHONY: options
 options: $(READY) ## write the types of keyword arguments anew, from the declarations of options
 	$(BIN)/python -m tools.option_types

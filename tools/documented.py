@@ -42,6 +42,7 @@ COMMANDS = {
     "late-signals": "its examples",
     "full-runs": "make findings-full",
     "client-server": "make client-server",
+    "qmux": "make qmux",
 }
 """The command that writes a page, by name; those of other pages are in `validation.__main__`."""
 

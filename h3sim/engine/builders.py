@@ -159,7 +159,7 @@ class LinkBuilder(_Connector):
             changes_links=bool(run.processes),
         )
         if spec.protocol is Protocol.TCP:
-            from h3sim.engine.http2_windows import Windows
+            from h3sim.engine.flow_control import Windows
 
             self._factory.http2_windows = Windows.of(spec)
         self._n_packets = count_packets(spec.page, self._factory.turn_bytes)
@@ -187,6 +187,10 @@ class LinkBuilder(_Connector):
         )
         windows = self._factory.http2_windows
         over_tcp: type[EndpointTransport] = TcpTransport if windows is None else windows.transport
+        if spec.protocol is Protocol.QMUX:
+            from h3sim.engine.flow_control import QmuxTransport
+
+            over_tcp = QmuxTransport
         transport_class = over_tcp if spec.protocol.is_over_tcp else QuicTransport
         endpoints = transport_class(self.environment, self._factory, streams, log, rtt_ns=rtt_ns)
         transport: Transport = endpoints
@@ -248,6 +252,8 @@ def _build_response_streams(
     stream_bytes, connection_bytes = factory.windows(Role.SERVER)
     sender_class: Callable[..., StreamSender]
     sender_class = http.HeadersFirstSender if spec.protocol is Protocol.TCP else StreamSender
+    if spec.protocol is Protocol.QMUX:
+        sender_class = http.QmuxSender
     if spec.header_compression is not None:
         sender_class = http.SectionSender
     streams = sender_class(

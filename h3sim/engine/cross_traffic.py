@@ -11,7 +11,7 @@ from h3sim.engine.environment import EventPriority
 from h3sim.http import StreamSender
 from h3sim.schedulers import FifoScheduler, Retransmit
 from h3sim.signals import H2Priority
-from h3sim.transport import HandshakeMode, Role
+from h3sim.transport import HandshakeMode, Protocol, Role
 from h3sim.values.constants import STREAM_ID_STEP
 
 if TYPE_CHECKING:
@@ -48,7 +48,8 @@ class CrossTraffic:
         factory = EndpointFactory(
             spec.network,
             replace(profile, cc=cc, controller=None, beta=beta),
-            spec.protocol,
+            # Other applications have no streams of QMux, and none waits for their windows.
+            Protocol.TCP if spec.protocol is Protocol.QMUX else spec.protocol,
             mode=HandshakeMode.NONE,
             seed=spec.seed,
             links=links,

@@ -33,12 +33,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from h3sim.engine.environment import LoadEnvironment
-    from h3sim.engine.http2_windows import Windows
+    from h3sim.engine.flow_control import Windows
     from h3sim.engine.transport import Application, ProgressCallback
     from h3sim.transport import HandshakeMode, Network, TransportProfile
     from h3sim.transport.congestion import CongestionController
     from h3sim.transport.endpoint import Endpoint, Source
     from h3sim.transport.packets import WirePacket
+    from h3sim.transport.quic.settings import QuicSettings
     from h3sim.transport.tcp import TcpEndpoint
 
 
@@ -272,15 +273,20 @@ class EndpointFactory:
     def windows(self, role: Role) -> tuple[int, int]:
         """Return the initial flow control limits of that end: per stream, and for the connection.
 
-        Over TCP there are none unless `http2_windows` may bind; TCP's own the endpoint keeps.
+        Over TCP there are none unless `http2_windows` may bind, or QMux announces QUIC's; TCP's own
+        the endpoint keeps.
         """
-        if self._protocol.is_over_tcp:
+        if self._protocol.is_over_tcp and self._protocol is not Protocol.QMUX:
             both = self.http2_windows
             if both is None:
                 return UNLIMITED_BYTES, UNLIMITED_BYTES
             return (both.client if role is Role.SERVER else both.server).initial_limits
-        peer = self._profile.quic_client if role is Role.SERVER else self._profile.quic
+        peer = self.quic(Role.CLIENT if role is Role.SERVER else Role.SERVER)
         return peer.stream_window_bytes, peer.connection_window_bytes
+
+    def quic(self, role: Role) -> QuicSettings:
+        """Return QUIC's settings of that end, of which QMux has the flow control."""
+        return self._profile.quic if role is Role.SERVER else self._profile.quic_client
 
     def end(self, role: Role, source: Source, *, rtt_ns: int | None = None) -> EndpointOnLink:
         """Return the endpoint of that role, which sends the data of *source*.
@@ -350,7 +356,7 @@ class EndpointFactory:
         from h3sim.transport.tcp import TcpEndpoint  # on use: most loads are over QUIC
 
         # A response of HTTP/1.1 is not framed: Content-Length delimits it (RFC 9112 § 6.3).
-        header_bytes = FRAME_HEADER_BYTES if self._protocol is Protocol.TCP else 0
+        header_bytes = 0 if self._protocol is Protocol.HTTP1 else FRAME_HEADER_BYTES
         return TcpEndpoint(
             settings,
             controller,
@@ -360,6 +366,7 @@ class EndpointFactory:
             path_rtt_ns=path_rtt_ns,
             frame_header_bytes=header_bytes,
             has_full_frames=self.http2_windows is not None,
+            is_qmux=self._protocol is Protocol.QMUX,
             has_ecn=self._profile.ecn,
         )
 

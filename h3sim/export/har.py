@@ -48,7 +48,12 @@ _LEVEL_BY_WEIGHT = dict(zip((256, 220, 183, 147, 110), _LEVELS, strict=True))
 """Chrome's mapping of its levels to HTTP/2 weights (`Spdy3PriorityToHttp2Weight`)."""
 _ORIGIN = re.compile(r"https?://[^/?#]+", re.IGNORECASE)
 _NOT_IN_HOST_NAME = re.compile(r"[^a-z0-9]+")
-HTTP_VERSIONS = {Protocol.QUIC: "h3", Protocol.TCP: "h2", Protocol.HTTP1: "http/1.1"}
+HTTP_VERSIONS = {
+    Protocol.QUIC: "h3",
+    Protocol.TCP: "h2",
+    Protocol.HTTP1: "http/1.1",
+    Protocol.QMUX: "h3",
+}
 """Names of the HTTP versions in HARs and Chrome's traces."""
 _FIELD_BY_PAINT = {"first_paint_ms": "_firstPaint", "largest_paint_ms": "_largestContentfulPaint"}
 

@@ -3,7 +3,7 @@
 It may import schedulers and signals, and knows no transport. Begin with `stream_sender.py`.
 """
 
-from h3sim.http.header_senders import HeadersFirstSender, SectionSender
+from h3sim.http.header_senders import HeadersFirstSender, QmuxSender, SectionSender
 from h3sim.http.priority_field import (
     ClientPriorityValidator,
     format_priority,
@@ -27,6 +27,7 @@ __all__ = [
     "HeadersFirstSender",
     "PriorityFrameError",
     "PriorityReceiver",
+    "QmuxSender",
     "SchedulerUpdate",
     "SectionSender",
     "SendBufferRefill",

@@ -95,6 +95,8 @@ class HeadersFirstSender(StreamSender):
         if not self._headers:
             return super()._next_quantum(max_bytes, header, min_bytes)
         stream_id, offset, n_bytes = self._headers.popleft()
+        if header is not None:
+            max_bytes -= header.measure(stream_id, offset)
         if n_bytes > max_bytes:  # the remainder is a CONTINUATION frame (RFC 9113 § 6.10)
             self._headers.appendleft((stream_id, offset + max_bytes, n_bytes - max_bytes))
             return stream_id, offset, max_bytes
@@ -117,6 +119,17 @@ class HeadersFirstSender(StreamSender):
         super()._update_has_data()
         if self._headers:
             self.has_data = True
+
+
+class QmuxSender(HeadersFirstSender):
+    """A `HeadersFirstSender` without HEADERS, as HTTP/3 sends them on the stream of the response.
+
+    Only MAX_DATA and MAX_STREAM_DATA leave ahead of the streams.
+    """
+
+    def send(self, stream_id: int, n_bytes: int, header_bytes: int = 0) -> None:  # noqa: ARG002
+        """Queue *n_bytes* of a stream, its headers included."""
+        super().send(stream_id, n_bytes)
 
 
 class SectionSender(HeadersFirstSender):

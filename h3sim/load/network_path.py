@@ -16,6 +16,7 @@ from h3sim.page.recording import RECORDED_NETWORK
 from h3sim.schema.arguments import naming, refuse_keywords
 from h3sim.transport import ConstantRate, HandshakeMode, Jitter, Network, Protocol, congestion
 from h3sim.transport.link_profile import LinkProfile, QueueDiscipline
+from h3sim.transport.tcp.settings import TlsVersion
 from h3sim.values.errors import InputError, UnknownNameError
 from h3sim.values.units import BITS_PER_BYTE, NS_PER_S, mbps, ms
 
@@ -281,7 +282,7 @@ def _named_profile(config: LoadConfig, network: Network) -> TransportProfile | N
     if isinstance(given, str | Path):
         with naming("transport_profile"):
             given = catalog.load_profile(given)
-    is_tcp = config.transport in (Protocol.TCP.value, Protocol.HTTP1.value)
+    is_tcp = config.transport is not None and Protocol(config.transport).is_over_tcp
     unnamed = "linux-tcp" if is_tcp else "default"
     return given or catalog.load_profile(network.profile or unnamed)
 
@@ -367,6 +368,9 @@ def _link_rules(config: LoadConfig, path: ResolvedPath) -> Iterator[Rule]:
     if config.ecn and all(link.queue_discipline is QueueDiscipline.DROP_TAIL for link in links):
         yield "needs a queue that marks: set queue_discipline to codel or fq-codel", "ecn"
     profile = path.profile
+    if path.protocol is Protocol.QMUX and profile and profile.tcp.tls is TlsVersion.NONE:
+        # In cleartext a client waits for the server's transport parameters (draft-ietf-quic-qmux).
+        yield "'qmux' needs TLS, but this profile is in cleartext", "transport", "transport_profile"
     if path.protocol.is_over_tcp:
         yield "needs QUIC: TCP has rules of its own", "packet_threshold", "time_threshold"
     if config.ecn and profile and not congestion.responds_to_ecn(profile.cc, profile.controller):

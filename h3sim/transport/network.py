@@ -53,6 +53,8 @@ class Protocol(enum.Enum):
     """HTTP/2 over one TCP connection."""
     HTTP1 = "http1"
     """HTTP/1.1 over several TCP connections per host, each with one request at a time."""
+    QMUX = "qmux"
+    """HTTP/3 over QMux, which carries QUIC's streams over one TCP connection."""
 
     @property
     def is_over_tcp(self) -> bool:

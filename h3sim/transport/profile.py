@@ -50,7 +50,7 @@ class TransportProfile:
     protocol: Protocol = field(
         default=Protocol.QUIC,
         metadata=declare(
-            Choice(Protocol), "`quic`, `tcp` or `http1`, unless `--transport` is given"
+            Choice(Protocol), "`quic`, `tcp`, `http1` or `qmux`, unless `--transport` is given"
         ),
     )
     cc: str = field(default="cubic", metadata=declare(Text(), "the server's congestion controller"))

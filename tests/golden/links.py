@@ -108,6 +108,11 @@ _SETTINGS: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
         },
     ),
     ("chrome-eps", {"network": "lte", "connections": "per-host", "header_compression": "qpack"}),
+    ("chrome-eps", {"network": "dsl", "loss": 0.03, "transport": "qmux"}),
+    (
+        "quiche",
+        {"network": "lte", "transport": "qmux", "header_compression": "qpack", "seed": 9},
+    ),
     ("adaptive-rr", {**_LOSSY, "seed": 7}),
     ("ats", {"rtt_ms": 40, "browser": "parse", "max_concurrent_requests": 4}),
     # Browsers that compute what they ask for.

@@ -201,7 +201,7 @@ def test_words_that_are_no_values_are_reported_together_with_what_else_is_wrong(
     )
     assert lines == [
         "h3sim run: no page is called 'nowhere' (`h3sim list pages` shows all)",
-        "h3sim run: --transport: 'sctp' is not one of quic, tcp, http1",
+        "h3sim run: --transport: 'sctp' is not one of quic, tcp, http1, qmux",
         "h3sim run: --rtt-ms: must be a number, is 'x'",
         "h3sim run: --loss: must be a number (0.02, or 2%), is '3x'",
         "h3sim run: --mean-loss-burst: must be 1 to 1e+06, is 0.5",

@@ -261,7 +261,7 @@ def test_values_that_cannot_be_are_reported_with_names_and_keys_that_nobody_know
         *("pagse", "axes.seedz", "settings.transport", "settings.rtt_ms", "axes.loss[1]"),
         *("cells[1].send_buffer_kb", "pages[0]", "schemes[0]", "settings.network", "cells[1].cc"),
     ]
-    assert reported[2][1] == "'sctp' is not one of quic, tcp, http1"
+    assert reported[2][1] == "'sctp' is not one of quic, tcp, http1, qmux"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""One endpoint of a TCP connection that carries HTTP/2 or HTTP/1.1 over TLS."""
+"""One endpoint of a TCP connection that carries HTTP/2, HTTP/1.1 or QMux over TLS."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ from h3sim.transport.endpoint import Deadline, Endpoint, make_recovery_row
 from h3sim.transport.pacing import Pacer
 from h3sim.transport.packets import ECT
 from h3sim.transport.tcp.packer import Handshake, Packer, State
-from h3sim.transport.tcp.records import AutotunedSendStream, Reassembly, Segment, SendStream
+from h3sim.transport.tcp.records import (
+    AutotunedSendStream,
+    QmuxFrameHeader,
+    Reassembly,
+    Segment,
+    SendStream,
+)
 from h3sim.transport.tcp.recovery import Recovery
 from h3sim.transport.tcp.settings import SocketBuffer
 from h3sim.values.constants import FRAME_HEADER_BYTES
@@ -30,8 +36,9 @@ class TcpEndpoint(Endpoint[Segment]):
     """A client or a server; both send, acknowledge and recover in the same way.
 
     With `HandshakeMode.NONE` the connection is established and *path_rtt_ns* known. Frames have
-    headers of *frame_header_bytes*, 0 for HTTP/1.1. TCP's window is the only one here: HTTP/2's own
-    flow control is that of the source.
+    headers of *frame_header_bytes*, 0 for HTTP/1.1, or those of STREAM frames in records of QMux if
+    *is_qmux*. TCP's window is the only one here: the flow control of HTTP/2 and QMux is that of the
+    source.
     """
 
     def __init__(
@@ -45,6 +52,7 @@ class TcpEndpoint(Endpoint[Segment]):
         path_rtt_ns: int | None = None,
         frame_header_bytes: int = FRAME_HEADER_BYTES,
         has_full_frames: bool = False,
+        is_qmux: bool = False,
         has_ecn: bool = False,
     ) -> None:
         self._is_ecn_capable = has_ecn and controller.responds_to_ecn
@@ -56,7 +64,11 @@ class TcpEndpoint(Endpoint[Segment]):
         autotunes = settings.send_buffer is SocketBuffer.AUTOTUNED
         make_stream = AutotunedSendStream if autotunes else SendStream
         self._stream = make_stream(
-            settings, source, frame_header_bytes, has_full_frames=has_full_frames
+            settings,
+            source,
+            frame_header_bytes,
+            has_full_frames=has_full_frames,
+            stream_header=QmuxFrameHeader() if is_qmux else None,
         )
         self._received = Reassembly(
             every=settings.ack_every, max_delay_ns=settings.max_ack_delay_ns

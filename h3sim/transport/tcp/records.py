@@ -8,6 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from h3sim.transport.packets import CE, NOT_ECT, SentPacket, WirePacket
+from h3sim.transport.quic.packets import StreamFrameHeader
 from h3sim.transport.tcp.settings import (
     MAX_RECORD_BYTES,
     MIN_FRAME_BYTES,
@@ -18,7 +19,7 @@ from h3sim.values.constants import FRAME_HEADER_BYTES, IP_HEADER_BYTES
 from h3sim.values.ranges import Ranges
 
 if TYPE_CHECKING:
-    from h3sim.transport.endpoint import Source
+    from h3sim.transport.endpoint import FrameHeader, Source
     from h3sim.transport.packets import StreamBytes
     from h3sim.transport.tcp.settings import TcpSettings
 
@@ -27,6 +28,8 @@ _RECORD_HEADER_BYTES: Final = 5
 """Type, version and length (RFC 8446 § 5.1)."""
 _STATUS_LINE_BYTES: Final = len(b"HTTP/1.1 200 OK\r\n\r\n")
 """The least that a response of HTTP/1.1 consists of (RFC 9112 § 4)."""
+_QMUX_SIZE_BYTES: Final = 2
+"""The Size field of a record of QMux, written as two bytes (draft-ietf-quic-qmux-02 § 3.2)."""
 
 
 class Message(enum.Enum):
@@ -37,6 +40,24 @@ class Message(enum.Enum):
     CLIENT_FINISHED = "client finished"
     SERVER_FINISHED = "server finished"
     """In TLS 1.2 only."""
+
+
+class QmuxFrameHeader(StreamFrameHeader):
+    """The header of a frame in a record of QMux, in QUIC's own format; other frames include theirs.
+
+    >>> header = QmuxFrameHeader()
+    >>> header.measure(4, 20_000), header.measure(-1, 0)
+    (8, 0)
+    """
+
+    __slots__ = ()
+
+    def measure(self, stream_id: int, offset: int) -> int:
+        """Return the length of the header of a frame that begins at *offset* of a stream."""
+        if stream_id >= 0:
+            return super().measure(stream_id, offset)
+        self.n_bytes = 0
+        return 0
 
 
 class TlsRecord:
@@ -60,6 +81,7 @@ class SendStream:
     It takes from *source* while little enough waits, and is cut into segments at its front. With
     *has_full_frames* no frame is cut to fit into a record, which may then be half a record longer:
     stacks let frames continue in the next record, and windows are multiples of the longest frame.
+    With *stream_header* each TLS record holds one of QMux, with frames whose headers it measures.
     """
 
     __slots__ = (
@@ -76,9 +98,11 @@ class SendStream:
         "_next_frame_room_bytes",
         "_overhead_bytes",
         "_record_bytes",
+        "_record_header_bytes",
         "_send_buffer_bytes",
         "_small_record_bytes",
         "_source",
+        "_stream_header",
         "_unacked",
         "_uncut_bodies",
         "_uncut_records",
@@ -98,8 +122,10 @@ class SendStream:
         frame_header_bytes: int = FRAME_HEADER_BYTES,
         *,
         has_full_frames: bool = False,
+        stream_header: FrameHeader | None = None,
     ) -> None:
         self._source = source
+        self._stream_header = stream_header
         self._frame_header_bytes = frame_header_bytes
         self._empty_frame_bytes = frame_header_bytes or _STATUS_LINE_BYTES
         """The size of a response without a body, beside its header fields."""
@@ -113,8 +139,13 @@ class SendStream:
         self._send_buffer_bytes = settings.send_buffer_bytes
         self._data_frame_bytes = settings.data_frame_bytes
         self._is_cleartext = settings.tls is TlsVersion.NONE
-        self._overhead_bytes = 0 if self._is_cleartext else RECORD_OVERHEAD_BYTES
-        self._record_bytes = settings.record_bytes
+        size_bytes = 0 if stream_header is None else _QMUX_SIZE_BYTES
+        tls_header_bytes = 0 if self._is_cleartext else _RECORD_HEADER_BYTES
+        self._record_header_bytes = tls_header_bytes + size_bytes
+        """The bytes of a record before its frames."""
+        tls_bytes = 0 if self._is_cleartext else RECORD_OVERHEAD_BYTES
+        self._overhead_bytes = tls_bytes + size_bytes
+        self._record_bytes = settings.record_bytes - size_bytes
         self._has_full_frames = has_full_frames and settings.record_bytes == MAX_RECORD_BYTES
         if self._is_cleartext or self._has_full_frames:
             self._record_bytes = frame_header_bytes + settings.data_frame_bytes
@@ -124,7 +155,7 @@ class SendStream:
             self._next_frame_room_bytes = self._record_bytes // 2
         self._is_dynamic = settings.has_dynamic_records and not self._is_cleartext
         self._small_record_bytes = min(
-            settings.mss_bytes - RECORD_OVERHEAD_BYTES, settings.record_bytes
+            settings.mss_bytes - self._overhead_bytes, self._record_bytes
         )
         self._dynamic_limit_bytes = settings.dynamic_record_bytes
         self._dynamic_idle_ns = settings.dynamic_record_idle_ns
@@ -230,6 +261,9 @@ class SendStream:
 
     def _take(self, room: int) -> StreamBytes | None:
         """Return data from the source for a frame of *room* bytes, header included."""
+        header = self._stream_header
+        if header is not None:
+            return self._source.take(min(room, self._data_frame_bytes), header, 1)
         n_bytes = room - self._frame_header_bytes
         if n_bytes > self._data_frame_bytes:
             n_bytes = self._data_frame_bytes
@@ -237,7 +271,7 @@ class SendStream:
 
     def _write_record(self, chunk: StreamBytes | None, room: int, now_ns: int) -> None:
         """Append a record with *chunk* and further data from the source up to *room* bytes."""
-        header_bytes = 0 if self._is_cleartext else _RECORD_HEADER_BYTES
+        header_bytes, stream_header = self._record_header_bytes, self._stream_header
         # The record header precedes the frames, type and tag follow: offsets of bodies are those on
         # the wire.
         stop = self._written_end + header_bytes
@@ -248,6 +282,8 @@ class SendStream:
             stream_id, offset, n_bytes = chunk
             # An empty response of HTTP/1.1 still has a status line (RFC 9112 § 4).
             overhead_bytes = frame_header_bytes if n_bytes else self._empty_frame_bytes
+            if stream_header is not None:
+                overhead_bytes = stream_header.n_bytes
             start = stop + overhead_bytes
             stop = start + n_bytes
             if stream_id >= 0:  # a frame without a stream is no body
@@ -322,8 +358,15 @@ class AutotunedSendStream(SendStream):
         frame_header_bytes: int = FRAME_HEADER_BYTES,
         *,
         has_full_frames: bool = False,
+        stream_header: FrameHeader | None = None,
     ) -> None:
-        super().__init__(settings, source, frame_header_bytes, has_full_frames=has_full_frames)
+        super().__init__(
+            settings,
+            source,
+            frame_header_bytes,
+            has_full_frames=has_full_frames,
+            stream_header=stream_header,
+        )
         self._mss_bytes = settings.mss_bytes
         data_bytes = settings.mss_bytes + _TIMESTAMPS_BYTES + _HEADROOM_BYTES
         power_of_two = 1 << (data_bytes - 1).bit_length()

@@ -1,4 +1,4 @@
-"""HTTP/2's flow control of a connection: its windows, and WINDOW_UPDATE frames as bytes on it."""
+"""Flow control above TCP, of HTTP/2 and of QMux: windows, and the frames that raise them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from h3sim.engine.endpoints import TcpTransport
-from h3sim.http import HeadersFirstSender
+from h3sim.http import HeadersFirstSender, QmuxSender
 from h3sim.schedulers import RankScheduler
 from h3sim.signals import H2Priority
 from h3sim.transport import Role
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _UPDATE_BYTES: Final = 4
 """The payload of a WINDOW_UPDATE frame (RFC 9113 § 6.9)."""
+_MAX_DATA_BYTES: Final = 6
+"""About the size of MAX_DATA or MAX_STREAM_DATA (RFC 9000 §§ 19.9, 19.10), as in a QUIC packet."""
 _MAX_HEADERS_BYTES: Final = 4096
 """The longest request that is HEADERS alone."""
 _UPLOAD_HEADERS_BYTES: Final = 200
@@ -91,20 +93,24 @@ def _receiver(windows: FlowControl, endpoint: Any = None) -> FlowReceiver:
 class _FlowControlledEnd:
     """One end: it counts the DATA that arrives, announces limits, and applies its peer's.
 
-    *read* is the endpoint's `on_packet`. What arrives came from *peer*; *streams* are its own.
+    What arrives came from *peer*; *streams* are its own. An announcement takes *update_bytes*. With
+    *enlarged_bytes* a stream's window has that size once its HEADERS have arrived.
     """
 
     def __init__(
         self,
         endpoint: Endpoint[Any],
-        windows: FlowControl,
+        receiver: FlowReceiver,
+        update_bytes: int,
+        *,
         streams: HeadersFirstSender,
         peer: HeadersFirstSender,
+        enlarged_bytes: int = 0,
     ) -> None:
         self._on_packet: Callable[[Any, int], list[StreamBytes]] = endpoint.on_packet
-        self._receiver = _receiver(windows, endpoint)
-        self._stream_bytes = windows.stream_window_bytes or 0
-        self._enlarges = windows.initial_limits[0] < self._stream_bytes
+        self._receiver = receiver
+        self._update_bytes = update_bytes
+        self._enlarged_bytes = enlarged_bytes
         self._known: set[int] = set()
         """Streams whose HEADERS have arrived, if their windows grow then."""
         self._streams, self._peer = streams, peer
@@ -123,10 +129,10 @@ class _FlowControlledEnd:
                 self._streams.on_limit(*self.peer_limits[~stream_id])
                 continue
             start = self._peer.data_starts.get(stream_id, 0)
-            if self._enlarges and stream_id not in self._known:
+            if self._enlarged_bytes and stream_id not in self._known:
                 self._known.add(stream_id)
                 if self._peer.size_of(stream_id) > start:
-                    self._announce(stream_id, self._stream_bytes + start)
+                    self._announce(stream_id, self._enlarged_bytes + start)
             end = offset + n_bytes
             for limited, limit in self._receiver.on_bytes(stream_id, end - start, now_ns):
                 if limited is None:
@@ -136,34 +142,39 @@ class _FlowControlledEnd:
         return [frame for frame in frames if frame[0] >= 0]
 
     def _announce(self, stream_id: int | None, limit: int) -> None:
-        """Send a WINDOW_UPDATE."""
+        """Send a WINDOW_UPDATE, MAX_DATA or MAX_STREAM_DATA."""
         self.limits.append((stream_id, limit))
-        self._streams.send_frame(-len(self.limits), _UPDATE_BYTES)
+        self._streams.send_frame(-len(self.limits), self._update_bytes)
 
 
-class Http2Transport(TcpTransport):
-    """A `TcpTransport` with HTTP/2's flow control, for loads in which a window may be raised."""
+class _FlowControlledTransport(TcpTransport):
+    """A `TcpTransport` with flow control of the protocol above TCP."""
 
     def _begin(self) -> None:
         """Put both ends of flow control in front of the endpoints."""
         super()._begin()
-        windows, requests, responses = self._windows, self._requests, self.response_streams
-        assert isinstance(responses, HeadersFirstSender)  # noqa: S101 - made for HTTP/2
-        client = _FlowControlledEnd(
-            self._client.endpoint, windows.client, streams=requests, peer=responses
-        )
-        server = _FlowControlledEnd(
-            self._server.endpoint, windows.server, streams=responses, peer=requests
-        )
+        requests, responses = self._requests, self.response_streams
+        assert isinstance(responses, HeadersFirstSender)  # noqa: S101 - made for it
+        client = self._make_end(Role.CLIENT, self._client.endpoint, requests, responses)
+        server = self._make_end(Role.SERVER, self._server.endpoint, responses, requests)
         client.peer_limits, server.peer_limits = server.limits, client.limits
         self._read_up, self._read_down = server.read, client.read
 
+    def _make_end(
+        self,
+        role: Role,
+        endpoint: Any,
+        streams: HeadersFirstSender,
+        peer: HeadersFirstSender,
+    ) -> _FlowControlledEnd:
+        """Return the flow control of one end."""
+        raise NotImplementedError
+
     def _make_request_streams(self, factory: EndpointFactory) -> StreamSender:
-        """Return the sender of requests, of which only bodies are subject to flow control."""
-        assert factory.http2_windows is not None  # noqa: S101 - made for it
-        self._windows = factory.http2_windows
+        """Return the sender of requests, with the flow control of its peer."""
+        self._factory = factory
         stream_bytes, connection_bytes = factory.windows(Role.CLIENT)
-        self._requests = HeadersFirstSender(
+        self._requests = self._sender_class()(
             RankScheduler(),
             turn_bytes=factory.turn_bytes,
             retains_until_acked=True,
@@ -172,6 +183,39 @@ class Http2Transport(TcpTransport):
         )
         return self._requests
 
+    def _sender_class(self) -> type[HeadersFirstSender]:
+        """Return the class of the sender of requests."""
+        return HeadersFirstSender
+
+
+class Http2Transport(_FlowControlledTransport):
+    """A `TcpTransport` with HTTP/2's flow control, for loads in which a window may be raised.
+
+    Of requests only bodies are subject to it.
+    """
+
+    def _make_end(
+        self,
+        role: Role,
+        endpoint: Any,
+        streams: HeadersFirstSender,
+        peer: HeadersFirstSender,
+    ) -> _FlowControlledEnd:
+        """Return the flow control of one end."""
+        both = self._factory.http2_windows
+        assert both is not None  # noqa: S101 - made for it
+        windows = both.client if role is Role.CLIENT else both.server
+        stream_bytes = windows.stream_window_bytes or 0
+        enlarges = windows.initial_limits[0] < stream_bytes
+        return _FlowControlledEnd(
+            endpoint,
+            _receiver(windows, endpoint),
+            _UPDATE_BYTES,
+            streams=streams,
+            peer=peer,
+            enlarged_bytes=stream_bytes if enlarges else 0,
+        )
+
     def _send_up(self, stream_id: int, n_bytes: int) -> None:
         """Send a message upstream: a frame, or a request, which may have a body."""
         self._messages.expect(stream_id, n_bytes)
@@ -179,3 +223,34 @@ class Http2Transport(TcpTransport):
         header_bytes = n_bytes if n_bytes <= _MAX_HEADERS_BYTES else _UPLOAD_HEADERS_BYTES
         self._requests.send(stream_id, n_bytes, header_bytes)
         self._client.flush_soon(self._environment.now_ns)
+
+
+class QmuxTransport(_FlowControlledTransport):
+    """The `Transport` of QMux: QUIC's streams and their flow control in one stream of bytes.
+
+    Each TLS record holds a record of QMux, which delivers its frames when it is complete; nothing
+    is acknowledged or retransmitted but by TCP (draft-ietf-quic-qmux-02 §§ 3.2 and 4). Transport
+    parameters, about 40 bytes each way, are not sent: those of the server come with the end of its
+    handshake, before the client's first request.
+    """
+
+    def _make_end(
+        self,
+        role: Role,
+        endpoint: Any,
+        streams: HeadersFirstSender,
+        peer: HeadersFirstSender,
+    ) -> _FlowControlledEnd:
+        """Return the flow control of one end."""
+        quic = self._factory.quic(role)
+        receiver = FlowReceiver(
+            stream_window=quic.stream_window_bytes,
+            connection_window=quic.connection_window_bytes,
+            max_window=quic.max_window_bytes,
+            rtt=endpoint.recovery.rtt,
+        )
+        return _FlowControlledEnd(endpoint, receiver, _MAX_DATA_BYTES, streams=streams, peer=peer)
+
+    def _sender_class(self) -> type[HeadersFirstSender]:
+        """Return the class of the sender of requests."""
+        return QmuxSender
