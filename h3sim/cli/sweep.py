@@ -52,11 +52,13 @@ def _read_study(name: str, options: Options) -> Study:
         shared.with_marks(page, options.above_the_fold) if isinstance(page, Page) else page
         for page in study.design.pages
     )
-    return replace(
+    study = replace(
         study,
         design=replace(study.design, pages=pages),
         has_resources=study.has_resources or options.resources,
     )
+    axes = shared.read_values("--vary", options.vary or ())
+    return study.with_axes(axes) if axes else study
 
 
 def _read_metric(name: str, options: Options) -> str:
@@ -281,6 +283,12 @@ _STORE_ARGUMENT = Argument("STORE", "the store file")
     "sweep",
     shared.marks(),
     Argument("--resources", "keep one row per resource, and write these"),
+    Argument(
+        "--vary KEY=VALUES",
+        "another axis, values with commas between; may be given several times: rtt_ms=20,80, or a"
+        " key of network or profile files: network.down.loss=0,0.02, profile.quic.ack_every=2,10",
+        action="append",
+    ),
     Argument("STUDY", "a study file (.toml, format h3sim-study/1)", read=_read_study),
     Argument("--store FILE", "store finished loads and reuse them", output=()),
     common.WORKERS,
@@ -327,6 +335,7 @@ def _run_sweep(options: Options, progress: output.Progress | None) -> int:
 
     Examples:
       h3sim sweep study.toml --dry-run
+      h3sim sweep study.toml --vary profile.initial_window_bytes=13500,40000
       h3sim sweep study.toml --store study.db --csv rows.csv
       h3sim sweep study.toml --store study.db --dask tcp://scheduler:8786
       h3sim sweep study.toml --store study.db --target-ci-width 5%

@@ -15,8 +15,7 @@ from h3sim._version import __version__
 from h3sim.headers.base import HeaderLists
 from h3sim.headers.wire import LIBRARIES
 from h3sim.load.configuration import configuration
-from h3sim.load.load_config import LoadConfig
-from h3sim.load.network_path import recorded_network, resolve_path
+from h3sim.load.network_path import config_of, is_file_key, recorded_network, resolve_path
 from h3sim.load.run import resolve
 from h3sim.page.recording import RECORDED_NETWORK
 from h3sim.study.code_identity import PACKAGES_WITHOUT_INFLUENCE, CodeDigests, source_digest
@@ -172,7 +171,7 @@ def resolved_digest(
     if isinstance(subject, HeaderLists):
         return digest(settings_text(options, codes))
     try:
-        config = LoadConfig(**options)
+        config = config_of(subject, options)
         path = resolve_path(subject, config)
         spec = resolve(subject, scheme, config, path=path)
     except H3SimError:
@@ -181,10 +180,11 @@ def resolved_digest(
     network = options.get("network", RECORDED_NETWORK)
     network_name = getattr(network, "name", str(network))
     codec = options.get("header_compression")
-    # These digests are in rows, which are the same for equal keys.
-    digests = setting_digests(path, spec.header_compression, codes)
+    # These columns are in rows, which are the same for equal keys.
+    columns = setting_digests(path, spec.header_compression, codes)
+    columns |= {name: value for name, value in options.items() if is_file_key(name)}
     return spec_digest(spec, codes, network=network_name, header_compression=codec) + digest(
-        json.dumps(digests)
+        json.dumps(columns)
     )
 
 

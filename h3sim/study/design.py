@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h3sim.load.load_config import LoadConfig
+from h3sim.load.network_path import is_file_key
 from h3sim.load.options import N_SAMPLES, SAMPLING, file_key
 from h3sim.schema.arguments import check_arguments
 from h3sim.schema.errors import plain_values
@@ -29,6 +30,11 @@ if TYPE_CHECKING:
 
 OPTIONS = tuple(entry.name for entry in fields(LoadConfig) if entry.name != "seed")
 """Options of a load, which may be axes of a study besides pages, schemes and seeds."""
+
+
+def is_axis(name: str) -> bool:
+    """Return whether *name* may be an axis: an option, or a key of a network or profile file."""
+    return name in OPTIONS or is_file_key(name)
 
 
 class DesignPoint(NamedTuple):

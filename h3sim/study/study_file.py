@@ -29,7 +29,7 @@ from h3sim.schema.values import (
     Text,
     ValueType,
 )
-from h3sim.study.design import OPTIONS, Range, StoppingRule
+from h3sim.study.design import OPTIONS, Range, StoppingRule, is_axis
 from h3sim.study.sweep import SEEDS_ARE_ADDED, Study, load_study
 from h3sim.transport.congestion import controller_named
 from h3sim.values.errors import InputError, UnknownNameError, ValidationIssue
@@ -218,7 +218,7 @@ class StudyFile:
             for name in names:
                 if name in refusals:
                     yield ValidationIssue(key=f"{table}.{name}", message=refusals[name])
-                elif name not in OPTIONS:
+                elif not is_axis(name):
                     unknown = unknown_option(name, (*OPTIONS, *keys_of(StudyFile)))
                     yield ValidationIssue(key=f"{table}.{name}", message=unknown.message)
                 if refusal_in_later_tables:

@@ -23,9 +23,10 @@ from h3sim.headers.base import HeaderLists
 from h3sim.load import Load, LoadConfig
 from h3sim.load.figures import FIGURES, ON_DEMAND
 from h3sim.load.load_config import refuse_unknown, unknown_option
-from h3sim.load.network_path import recorded_network
+from h3sim.load.network_path import config_of, is_file_key, recorded_network
 from h3sim.load.options import SEED, ReorderOption, check_running, refuse
 from h3sim.load.run import HalvesLike, PageLike, SchedulersLike, SchemeLike, add_schedulers, resolve
+from h3sim.page import Page, parameters_of
 from h3sim.page.recording import RECORDED_NETWORK
 from h3sim.schema import format_value
 from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments, shows_fields
@@ -38,6 +39,7 @@ from h3sim.study.design import (
     FactorialDesign,
     Range,
     StoppingRule,
+    is_axis,
     sampled,
     values_of_axis,
 )
@@ -60,7 +62,6 @@ from h3sim.values.errors import (
 from h3sim.values.table import RichDisplay, Rows, Table
 
 if TYPE_CHECKING:
-    from h3sim.page import Page
     from h3sim.study.rows import StudyRows
     from h3sim.study.study_keywords import AxisKeywords, ExecutionKeywords, SweepKeywords
 
@@ -181,6 +182,27 @@ class Study:
         """
         return replace(self, design=replace(self.design, seeds=resolve_seeds(seeds)))
 
+    def with_axes(self, axes: Mapping[str, Any]) -> Study:
+        """Return the same study with other *axes*, which replace settings of the same name.
+
+        Raises:
+            InputError: listing every invalid value.
+            UnknownOptionError: if an axis is unknown.
+
+        >>> study = load_study("davies-meenan", network="cable")
+        >>> study.with_axes({"profile.quic.ack_every": [2, 10]}).axes
+        ('profile.quic.ack_every',)
+        """
+        _refuse_unknown([name for name in axes if not is_axis(name)])
+        settings = self.design.settings
+        others = [{key: cell[key] for key in cell if key not in axes} for cell in settings.listed]
+        listed = tuple(entry for n, entry in enumerate(others) if entry not in others[:n])
+        values = {name: values_of_axis(name, value) for name, value in axes.items()}
+        changed = FactorialDesign(listed=listed, axes={**settings.axes, **values})
+        _check_settings(changed, self.design.pages)
+        design = replace(self.design, settings=_with_resolved_names(changed))
+        return replace(self, design=design)
+
     def ask_for(self, metrics: Sequence[str]) -> None:
         """Add on-demand metrics to the rows.
 
@@ -219,6 +241,8 @@ class Study:
         """Return the values that the row of the load at *index* must have in some columns."""
         cell = self.design[index]
         page = {"page": cell.page.name, "page_digest": cell.page.digest}
+        if isinstance(cell.page, Page):
+            page |= parameters_of(cell.page)
         given = {
             name: getattr(cell.options[name], "name", cell.options[name])
             for name in _COLUMNS_AS_GIVEN
@@ -311,7 +335,7 @@ def sweep(
     >>> [(row["rtt_ms"], row["scheme"], row["page_load_ms"]) for row in results][:2]
     [(0.0, 'rr', 4580.0), (0.0, 'fifo', 4580.0)]
     """
-    refuse_unknown(sweep, options)
+    refuse_unknown(sweep, (name for name in options if not is_file_key(name)))
     execution, axes = split_options(options)
     check_running(retry_failed=retry_failed)
     Execution(**execution)
@@ -361,17 +385,18 @@ def load_study(
     """Return the study that `sweep` would run, to plan it or to run it later.
 
     *axes* are options of a load, each with one value or a list of values: `network=["4g", "cable"],
-    loss=[0, 0.02], transport="tcp"`. *cells* lists combinations of settings, like
-    `[{"rtt_ms": 10, "rate_mbps": 50}, ...]`; *samples* is the number of samples from the axes that
-    are a `Range`, as a "latin-hypercube" or "sobol" points. *seeds* is a list, or a number of seeds
-    from 0 on. Each *client* before each *server*, names or paths, or "all", joins the schemes. Each
-    *scheduler* (a class, function, object or name, or a list) joins the schemes,
-    with clients that send the *signals* of a scheme (by default none). The schemes are by default
-    "marx-2019", or none beside such schedulers. *resources* also keeps one row per resource;
-    *metrics* names columns that take longer to compute, like "multiplexing_interleaving"; *columns*
-    are functions from a load to the value of a column, by its name, which ends with its unit:
-    `{"p95_ms": lambda load: ...}`. They run in the workers; their code is followed as that of
-    schedulers is, so that a store reuses what they returned.
+    loss=[0, 0.02], transport="tcp"`, or keys of network and profile files,
+    `**{"profile.quic.ack_every": [2, 10], "network.down.queue_bytes": 65_536}`. *cells* lists
+    combinations of settings, like `[{"rtt_ms": 10, "rate_mbps": 50}, ...]`; *samples* is the number
+    of samples from the axes that are a `Range`, as a "latin-hypercube" or "sobol" points. *seeds*
+    is a list, or a number of seeds from 0 on. Each *client* before each *server*, names or paths,
+    or "all", joins the schemes. Each *scheduler* (a class, function, object or name, or a list)
+    joins the schemes, with clients that send the *signals* of a scheme (by default none). The
+    schemes are by default "marx-2019", or none beside such schedulers. *resources* also keeps one
+    row per resource; *metrics* names columns that take longer to compute, like
+    "multiplexing_interleaving"; *columns* are functions from a load to the value of a column, by
+    its name, which ends with its unit: `{"p95_ms": lambda load: ...}`. They run in the workers;
+    their code is followed as that of schedulers is, so that a store reuses what they returned.
     *timeout_s* is the time limit of a load.
 
     Raises:
@@ -462,9 +487,9 @@ def _settings(
     _check(cells=cells, sampling_seed=seed)
     ranges = {key: value for key, value in axes.items() if isinstance(value, Range)}
     names = dict.fromkeys(name for table in (axes, *(cells or ())) for name in table)
-    unknown = [name for name in names if name not in OPTIONS]
-    listed = tuple({name: cell[name] for name in cell if name in OPTIONS} for cell in cells or ())
-    fixed = {name: axes[name] for name in axes if name in OPTIONS and name not in ranges}
+    unknown = [name for name in names if not is_axis(name)]
+    listed = tuple({name: cell[name] for name in cell if is_axis(name)} for cell in cells or ())
+    fixed = {name: axes[name] for name in axes if is_axis(name) and name not in ranges}
     with ErrorCollector() as errors:
         errors.collect("", lambda: _refuse_unknown(unknown))
         errors.collect("", lambda: _check_exclusive(axes, cells, ranges, samples))
@@ -611,10 +636,14 @@ def _check_settings(
     representatives = {repr(recorded_network(page)): page for page in reversed(pages)}
 
     def check(options: Mapping[str, Any]) -> None:
-        config = LoadConfig(**options)
+        LoadConfig(**{name: options[name] for name in options if not is_file_key(name)})
+
+        def check_page(page: Page | HeaderLists) -> None:
+            resolve(page, any_scheme, config_of(page, options))
+
         with ErrorCollector() as errors:
             for page in representatives.values():
-                errors.collect("", partial(resolve, page, any_scheme, config))
+                errors.collect("", partial(check_page, page))
 
     with ErrorCollector() as errors:
         for options in settings:
@@ -702,7 +731,7 @@ def sequential_sweep(
     >>> found.is_narrow, found.rows[0].seeds
     (True, 20)
     """
-    refuse_unknown(sequential_sweep, options)
+    refuse_unknown(sequential_sweep, (name for name in options if not is_file_key(name)))
     rule = StoppingRule(
         width=width, baseline=baseline, value=value, confidence=confidence, most_seeds=most_seeds
     )

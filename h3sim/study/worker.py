@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from h3sim._version import __version__
 from h3sim.headers.base import HeaderLists
 from h3sim.load.figures import columns_of
-from h3sim.load.load_config import LoadConfig
-from h3sim.load.network_path import default_network, resolve_path
+from h3sim.load.network_path import config_of, default_network, is_file_key, resolve_path
 from h3sim.load.run import resolve, run_spec
+from h3sim.page import parameters_of
 from h3sim.schema.errors import plain_values
 from h3sim.study.code_identity import CodeDigests
 from h3sim.study.setting_digests import scheme_column, setting_digests
@@ -240,8 +240,8 @@ class LoadWork(StudyWork):
         if self._resolved is None or self._resolved[0] != (setting, page):
             result: Setting | Exception
             try:
-                config = LoadConfig(**self.design.settings[setting])
                 subject = self.design.pages[page]
+                config = config_of(subject, self.design.settings[setting])
                 path = resolve_path(subject, config)
                 spec = resolve(subject, self.design.schemes[0], config, path=path)
                 digests = setting_digests(path, spec.header_compression, self._codes)
@@ -272,10 +272,11 @@ def _own_value(name: str, value: Any) -> Any:
 def _columns_as_given(cell: DesignPoint) -> dict[str, Any]:
     """Return the columns that have the names given in the design, by which rows are found.
 
-    A load itself has a name for a changed network, and none for the codec "none".
+    A load itself has a name for a changed network, none for the codec "none", and no file keys.
     """
     network = cell.options.get("network") or default_network(cell.page)
     columns = {"network": getattr(network, "name", str(network))}
+    columns |= {name: value for name, value in cell.options.items() if is_file_key(name)}
     codec = cell.options.get("header_compression")
     if codec is not None:
         columns["header_compression"] = getattr(codec, "name", codec)
@@ -294,6 +295,7 @@ def row_of(
         "page_digest": load.page.digest,
         "page_bytes": load.page.total_bytes,
         "page_atf_bytes": sum(r.size_bytes for r in load.page.resources if r.above_the_fold),
+        **parameters_of(load.page),
         "scheme": load.scheme.name,
         **load.configuration,
         **(names or {}),
