@@ -120,6 +120,7 @@ class CellKeys:
         self._common_digest = digest(model, *design.metrics, *columns)
         self._page_digests = [page_digest(page) for page in design.pages]
         self._scheme_digests = [scheme_digest(scheme, self._codes) for scheme in design.schemes]
+        self._given_digest = lru_cache(maxsize=_MAX_CACHED_DIGESTS)(self._digest_given)
         self._setting_digest = lru_cache(maxsize=_MAX_CACHED_DIGESTS)(self._digest_setting)
 
     def key(self, index: int) -> bytes:
@@ -133,6 +134,16 @@ class CellKeys:
         key_hash.update(self._page_digests[page] + self._scheme_digests[scheme] + resolved)
         key_hash.update(str(self._design.seeds[seed]).encode())
         return key_hash.digest()
+
+    def pair_key(self, index: int) -> bytes:
+        """Return a hash of page, setting and seed of the cell, equal for any scheme and version."""
+        page, setting, _, seed = self._design.indices(index)
+        parts = self._page_digests[page], self._given_digest(setting)
+        seed_text = str(self._design.seeds[seed]).encode()
+        return hashlib.blake2b(b"".join((*parts, seed_text)), digest_size=KEY_BYTES).digest()
+
+    def _digest_given(self, setting: int) -> bytes:
+        return digest(settings_text(self._design.settings[setting], self._codes))
 
     def _digest_setting(self, setting: int, scheme: int, page: int | None) -> bytes:
         """Return the digest of a resolved setting; None stands for any page without a recording."""

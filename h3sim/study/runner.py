@@ -323,13 +323,22 @@ class _State(enum.Enum):
     MISSING = "missing"
     FAILED = "failed"
     DONE = "done"
+    NOT_RUN = "not run here"
 
 
 class Driver:
     """Runs the cells of *study* that are missing in *store*."""
 
-    def __init__(self, study: Cells, store: Store, *, retry_failed: bool) -> None:
+    def __init__(
+        self,
+        study: Cells,
+        store: Store,
+        *,
+        retry_failed: bool,
+        runs: Callable[[int], bool] | None = None,
+    ) -> None:
         self._study = study
+        self._runs = runs
         self._store = store
         self._retry_failed = retry_failed
         self._keys = study.keys()
@@ -348,7 +357,7 @@ class Driver:
         # Registers the study's cells in the store, and counts the missing ones.
         counts = Counter(state for _, state in self._states())
         self.reused, self.ran, self.failed = counts[_State.DONE], 0, counts[_State.FAILED]
-        self._n_pending = counts[_State.MISSING]
+        self._n_pending, self.n_not_run = counts[_State.MISSING], counts[_State.NOT_RUN]
         self._pending = self._missing()
 
     def _missing(self) -> Iterator[int]:
@@ -379,16 +388,19 @@ class Driver:
 
     def _cell_state(self, index: int, known: CellOutcome | None) -> _State:
         """Return whether the store has the row of a cell."""
+        missing = _State.MISSING
+        if self._runs is not None and not self._runs(index):
+            missing = _State.NOT_RUN
         if known is None:
-            return _State.MISSING
+            return missing
         if known.error is not None:
-            return _State.MISSING if self._retry_failed else _State.FAILED
+            return missing if self._retry_failed else _State.FAILED
         if self._study.has_resources and known.resources is None:
-            return _State.MISSING
+            return missing
         # A row of another cell counts as missing and is overwritten.
         columns, figures = self._study.columns(index), self._study.figures
         is_its_own = is_row_of(columns, known.row, figures=figures)
-        return _State.DONE if is_its_own else _State.MISSING
+        return _State.DONE if is_its_own else missing
 
     def try_some(self, seconds: float) -> bool:
         """Run a few cells here; return whether the rest would finish within *seconds*."""
@@ -612,9 +624,13 @@ class Runner:
         self._progress.expect(n)
 
     def run_cells(
-        self, cells: Cells, *, retry_failed: bool = False
+        self,
+        cells: Cells,
+        *,
+        retry_failed: bool = False,
+        runs: Callable[[int], bool] | None = None,
     ) -> tuple[Callable[[], Iterator[Stored]], Counts]:
-        """Run the *cells* missing in the store.
+        """Run the *cells* missing in the store, with *runs* only those for which it is True.
 
         Returns an iterable of row, resources and error of all cells, in their order, and the
         counts.
@@ -622,10 +638,11 @@ class Runner:
         Raises:
             StoreError: if the store cannot be read or written; finished loads are kept.
         """
-        driver = Driver(cells, self._store, retry_failed=retry_failed)
+        driver = Driver(cells, self._store, retry_failed=retry_failed, runs=runs)
+        n_run = len(cells) - driver.n_not_run
         with interrupt_note(lambda: _interrupt_note(self._store, self._n_ran + driver.ran)):
             pool = self._pool_for(driver)
-            self._progress.begin(driver.reused + driver.ran, len(cells))
+            self._progress.begin(driver.reused + driver.ran, n_run)
             driver.run(pool, self._progress.advance)
         self._n_ran += driver.ran
 
@@ -634,8 +651,8 @@ class Runner:
             for stored in self._store.rows(driver.study_id):
                 yield stored
                 n += 1
-            if n < len(cells):  # damaged pages end the iteration
-                message = f"{len(cells) - n:,} of the {len(cells):,} loads are lost"
+            if n < n_run:  # damaged pages end the iteration
+                message = f"{n_run - n:,} of the {n_run:,} loads are lost"
                 raise self._store.damaged(message)
 
         return source, Counts(driver.reused, driver.ran, driver.failed)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import inspect
 import math
 import os
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -37,6 +38,7 @@ from h3sim.study.design import (
     OPTIONS,
     Design,
     FactorialDesign,
+    Part,
     Range,
     StoppingRule,
     is_axis,
@@ -46,9 +48,10 @@ from h3sim.study.design import (
 from h3sim.study.header_study import SubjectLike, resolve_swept
 from h3sim.study.pairing import DETERMINED_BY
 from h3sim.study.results import Results
+from h3sim.study.rows import RunningStats
 from h3sim.study.runner import Execution, Runner, split_options, worker_count
 from h3sim.study.statistics import Pair, mean_interval, pairs_by_scheme, ratio_end
-from h3sim.study.store import Store
+from h3sim.study.store import CellOutcome, Store
 from h3sim.study.subjects import check_names
 from h3sim.study.worker import Cells, LoadWork
 from h3sim.transport import Network, TransportProfile
@@ -70,46 +73,61 @@ CallableT = TypeVar("CallableT", bound=Callable[..., Any])
 
 _CELLS_PER_QUERY = 1000
 """Number of cells that are looked up in a store together."""
-_MAX_TRIAL_LOADS, _MAX_TRIAL_S = 24, 2.0
-"""Limits of the loads that `Study.plan` times."""
+_TRIAL_LOADS, _MAX_TRIAL_S = 100, 5.0
+"""Loads that `Study.plan` times, fewer only if they take longer."""
 _GOLDEN_RATIO = 0.618033988749895
 """The fractional parts of its multiples are evenly spread (Weyl)."""
 
 
 class StudyPlan(NamedTuple):
-    """Plan of a study: numbers of loads, stored and missing, and the estimated duration."""
+    """Plan of a study: numbers of loads, stored and missing, with estimated time and size.
+
+    Estimates are from a few trial loads, the same in each call.
+    """
 
     loads: int
     reused: int
     to_run: int
     workers: int
     seconds: float
-    """Estimated time on one worker, from a few trial loads."""
+    """CPU time of the loads to run, on all workers together."""
+    error_seconds: float
+    """Standard error of `seconds`: how far another sample of loads would typically be from it."""
+    store_bytes: int
+    """Size that the loads to run add to a store."""
 
     def __str__(self) -> str:
-        seconds = self.seconds / self.workers
-        duration = f"{seconds:.1f} s" if seconds < 90 else f"{seconds / 60:,.0f} min"
+        per_worker, error = self.seconds / self.workers, 2 * self.error_seconds / self.workers
+        unit, factor = ("s", 1) if per_worker < 90 else ("min", 60)
+        if per_worker > 3 * 3600:
+            unit, factor = "h", 3600
+        low, high = max(0.0, per_worker - error) / factor, (per_worker + error) / factor
+        duration = f"{per_worker / factor:,.1f} {unit} ({low:,.1f} to {high:,.1f})"
         return (
             f"{self.loads:,} loads: {self.reused:,} stored, {self.to_run:,} to run,"
-            f" about {duration} on {self.workers} workers"
+            f" about {duration} of CPU on each of {self.workers} workers,"
+            f" {self.store_bytes / 1e6:,.1f} MB in a store"
         )
 
 
-def _count_missing(cells: Cells, store: str | Path) -> int:
-    """Return the number of *cells* missing in the store; all if there is no store."""
+def _count_missing(
+    cells: Cells, store: str | Path | None, runs: Callable[[int], bool] | None
+) -> tuple[int, int]:
+    """Return the number of *cells* to run, all or those in a part, and how many are not stored."""
+    n_cells = len(cells) if runs is None else sum(map(runs, range(len(cells))))
     # Opening it would fail, as it is opened read-only.
-    if not os.path.exists(store):  # noqa: PTH110 - text or path
-        return len(cells)
+    if store is None or not os.path.exists(store):  # noqa: PTH110 - text or path
+        return n_cells, n_cells
     keys, n_missing = cells.keys(), 0
     with Store(store, may_write=False) as opened:
         for first in range(0, len(cells), _CELLS_PER_QUERY):
             indices = range(first, min(first + _CELLS_PER_QUERY, len(cells)))
-            query_keys = [keys.key(index) for index in indices]
+            query_keys = [keys.key(at) for at in indices if runs is None or runs(at)]
             done = opened.known(query_keys)
             if cells.has_resources:
                 done = {key: row for key, row in done.items() if row.error or row.resources}
             n_missing += sum(key not in done for key in query_keys)
-    return n_missing
+    return n_cells, n_missing
 
 
 _COLUMNS_AS_GIVEN = (
@@ -158,6 +176,8 @@ class Study:
     timeout_s: float | None = None
     model: str = field(default_factory=model_version)
     is_strict = False
+    part: Part | None = None
+    """Part of the loads that `run` is restricted to; None for all."""
     stopping: StoppingRule | None = None
     """Stopping rule, if seeds are added automatically (`h3sim.study.sweep`)."""
 
@@ -219,6 +239,11 @@ class Study:
         """Return the cache keys of the loads."""
         return CellKeys(self.design, self.model)
 
+    def restriction(self) -> Callable[[int], bool] | None:
+        """Return whether the load at an index is in the part to run; None if all are."""
+        part, keys = self.part, self.keys()
+        return None if part is None else lambda index: part.has(keys.pair_key(index))
+
     def describe(self, index: int) -> str:
         """Return the description of the load at *index* for error messages."""
         cell = self.design[index]
@@ -264,15 +289,30 @@ class Study:
         Raises:
             StoreError: if the store cannot be read.
         """
-        n_loads = len(self)
-        n_missing = n_loads if store is None else _count_missing(self, store)
-        work, spent_s, n_tried = self.work(), 0.0, 0
-        while n_tried < min(_MAX_TRIAL_LOADS, n_loads) and spent_s <= _MAX_TRIAL_S:
+        n_loads, n_missing = _count_missing(self, store, self.restriction())
+        work, tried_s, sizes = self.work(), RunningStats(), RunningStats()
+        work.run(0)  # imports and caches, which the others share
+        began = time.process_time()
+        for number in range(min(_TRIAL_LOADS, len(self))):
+            started = time.process_time()
+            if started - began > _MAX_TRIAL_S:
+                break
             # Indices evenly spread over the study, however many there will be.
-            spent_s += work.run(int(n_tried * _GOLDEN_RATIO % 1 * n_loads)).seconds
-            n_tried += 1
-        seconds = spent_s / n_tried * n_missing
-        return StudyPlan(n_loads, n_loads - n_missing, n_missing, worker_count(workers), seconds)
+            done = work.run(int(number * _GOLDEN_RATIO % 1 * len(self)))
+            # Not the wall clock, which depends on what else runs.
+            tried_s.add(time.process_time() - started)
+            outcome = CellOutcome(b"", self.model, done.row, done.resources, done.error, 0.0)
+            sizes.add(outcome.stored_bytes)
+        spread_s = tried_s.describe()["sd"] or 0.0
+        return StudyPlan(
+            n_loads,
+            n_loads - n_missing,
+            n_missing,
+            worker_count(workers),
+            seconds=tried_s.mean * n_missing,
+            error_seconds=spread_s / math.sqrt(tried_s.n) * n_missing,
+            store_bytes=round(sizes.mean * n_missing),
+        )
 
     @shows_fields(Execution)
     def run(self, *, retry_failed: bool = False, **execution: Unpack[ExecutionKeywords]) -> Results:
@@ -283,7 +323,9 @@ class Study:
         """
         check_running(retry_failed=retry_failed)
         with Runner(Execution(**execution)) as runner:
-            source, counts = runner.run_cells(self, retry_failed=retry_failed)
+            source, counts = runner.run_cells(
+                self, retry_failed=retry_failed, runs=self.restriction()
+            )
         return Results(source, axes=self.axes, counts=counts)
 
 
@@ -312,6 +354,7 @@ def sweep(
     columns: Mapping[str, Callable[[Load], Any]] | None = None,
     timeout_s: float | None = None,
     name: str = "",
+    part: str | None = None,
     retry_failed: bool = False,
     **options: Unpack[SweepKeywords],
 ) -> Results:
@@ -356,6 +399,7 @@ def sweep(
         columns=columns,
         timeout_s=timeout_s,
         name=name,
+        part=part,
         **axes,
     )
     return study.run(retry_failed=retry_failed, **execution)
@@ -380,6 +424,7 @@ def load_study(
     columns: Mapping[str, Callable[[Load], Any]] | None = None,
     timeout_s: float | None = None,
     name: str = "",
+    part: str | None = None,
     **axes: Unpack[AxisKeywords],
 ) -> Study:
     """Return the study that `sweep` would run, to plan it or to run it later.
@@ -397,7 +442,8 @@ def load_study(
     "multiplexing_interleaving"; *columns* are functions from a load to the value of a column, by
     its name, which ends with its unit: `{"p95_ms": lambda load: ...}`. They run in the workers;
     their code is followed as that of schedulers is, so that a store reuses what they returned.
-    *timeout_s* is the time limit of a load.
+    *timeout_s* is the time limit of a load. A *part*,
+    "3/16", runs only these loads; `h3sim.study.merge_stores` joins the stores of all parts.
 
     Raises:
         InputError: listing every error in the arguments.
@@ -413,6 +459,7 @@ def load_study(
     with ErrorCollector() as errors:
         errors.collect("", lambda: _check(**simple))
         own_columns = errors.collect("", lambda: _own_columns(columns), default={})
+        chosen_part = errors.collect("", lambda: Part.parse(part))
         # The defaults let the other arguments be checked as well before the block raises.
         requested = errors.collect(
             "",
@@ -434,7 +481,13 @@ def load_study(
         seeds=chosen,
         columns=own_columns,
     )
-    study = Study(design=design, name=name, has_resources=resources, timeout_s=timeout_s)
+    study = Study(
+        design=design,
+        name=name,
+        has_resources=resources,
+        timeout_s=timeout_s,
+        part=chosen_part,
+    )
     study.ask_for(metrics)
     return study
 
