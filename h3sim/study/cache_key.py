@@ -24,6 +24,7 @@ from h3sim.study.setting_digests import (
     digest,
     network_text,
     plain_text,
+    process_name,
     scheme_digest,
     setting_digests,
     settings_text,
@@ -117,7 +118,16 @@ class CellKeys:
             for name, function in design.columns.items()
             for text in (name, self._codes.digest_of(function, f"column {name}"))
         )
-        self._common_digest = digest(model, *design.metrics, *columns)
+        beside = [
+            text
+            for process in design.processes
+            for text in ("process", self._codes.digest_of(process, process_name(process)))
+        ]
+        if design.keep is not None:
+            keep = design.keep
+            text = keep if isinstance(keep, str) else self._codes.digest_of(keep, "keep")
+            beside += ("keep", text)
+        self._common_digest = digest(model, *design.metrics, *columns, *beside)
         self._page_digests = [page_digest(page) for page in design.pages]
         self._scheme_digests = [scheme_digest(scheme, self._codes) for scheme in design.schemes]
         self._given_digest = lru_cache(maxsize=_MAX_CACHED_DIGESTS)(self._digest_given)

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from h3sim.load.load_config import LoadConfig
 from h3sim.load.network_path import is_file_key
@@ -24,12 +24,16 @@ from h3sim.transport.congestion.registry import controller_named
 from h3sim.values.errors import InputError, ValidationIssue, needing_extra
 
 if TYPE_CHECKING:
+    from h3sim.engine import Process
     from h3sim.headers.base import HeaderLists
     from h3sim.load import Load
     from h3sim.page import Page
     from h3sim.schemes import Scheme
 
 
+Keep: TypeAlias = "str | Callable[[Load], str | None]"
+KEPT = ("qlog", "trace")
+"""Values of `keep`: the qlog of a load, or the load for `read_load`."""
 OPTIONS = tuple(entry.name for entry in fields(LoadConfig) if entry.name != "seed")
 """Options of a load, which may be axes of a study besides pages, schemes and seeds."""
 
@@ -164,6 +168,10 @@ class Design(Sequence[DesignPoint]):
     seeds: Sequence[int]
     metrics: tuple[str, ...] = ()
     columns: Mapping[str, Callable[[Load], Any]] = field(default_factory=dict)
+    keep: Keep | None = None
+    """What is kept of loads besides rows: "qlog", "trace", or a function that chooses."""
+    processes: tuple[Process, ...] = ()
+    """Functions that make the SimPy processes beside each load."""
     listed: tuple[tuple[int, int, int, int], ...] | None = None
     """The loads, by indices of page, setting, scheme and seed; None for all combinations."""
 

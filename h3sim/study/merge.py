@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from h3sim.schema.files import shown_path
 from h3sim.study.rows import StoreError
-from h3sim.study.store import Store, StoreInputError
+from h3sim.study.store import KEPT_SUFFIX, Store, StoreInputError
 from h3sim.values.text import escape_control
 
 if TYPE_CHECKING:
@@ -42,6 +43,9 @@ def merge_stores(
                 for source in opened:
                     merged.add(source)
                 n_loads = sum(done + failed for _, done, failed, _ in merged.counts())
+            for source in opened:
+                if (kept := Path(f"{source.path}{KEPT_SUFFIX}")).is_dir():
+                    shutil.copytree(kept, f"{target}{KEPT_SUFFIX}", dirs_exist_ok=True)
             draft.replace(target)
     finally:
         for source in opened:

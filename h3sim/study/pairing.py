@@ -103,6 +103,7 @@ DETERMINED_BY: Mapping[str, tuple[str, ...]] = {
     "cross_traffic": _NETWORK,
     "dns_ms": ("connections", "page"),
     "time_limit_s": (_CONSTANT_RATE,),
+    "processes": (),
     "seed": (),
     "version": (),
 }

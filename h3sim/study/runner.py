@@ -20,6 +20,7 @@ from concurrent import futures
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
 from h3sim.load import Load, in_words
@@ -27,13 +28,21 @@ from h3sim.load.load_config import LoadConfig, changed_config, refuse_unknown
 from h3sim.load.options import check_running
 from h3sim.load.run import run_spec
 from h3sim.schema.arguments import shows_fields
-from h3sim.schema.files import shown_path
+from h3sim.schema.files import shown_path, write_atomically
 from h3sim.study import cache_key
 from h3sim.study.code_identity import CodeDigests
 from h3sim.study.rows import Counts, Stored, is_row_of
 from h3sim.study.setting_digests import digest, scheme_digest
-from h3sim.study.store import CellOutcome, Store
-from h3sim.study.worker import Cells, Done, StudyKeys, StudyWork, prepare_worker, run_batch
+from h3sim.study.store import KEPT_SUFFIX, MEMORY, CellOutcome, Store
+from h3sim.study.worker import (
+    KEPT_COLUMN,
+    Cells,
+    Done,
+    StudyKeys,
+    StudyWork,
+    prepare_worker,
+    run_batch,
+)
 from h3sim.values.errors import (
     H3SimError,
     InputError,
@@ -45,7 +54,6 @@ from h3sim.values.notebook import in_notebook
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from h3sim.engine import LoadSpec
 
@@ -339,6 +347,11 @@ class Driver:
     ) -> None:
         self._study = study
         self._runs = runs
+        self._folder = Path(f"{store.path}{KEPT_SUFFIX}")
+        if study.keeps_files:
+            if store.path == MEMORY:
+                raise InputError.at("keep", "needs a store, beside which files are written")
+            self._folder.mkdir(exist_ok=True)
         self._store = store
         self._retry_failed = retry_failed
         self._keys = study.keys()
@@ -400,6 +413,9 @@ class Driver:
         # A row of another cell counts as missing and is overwritten.
         columns, figures = self._study.columns(index), self._study.figures
         is_its_own = is_row_of(columns, known.row, figures=figures)
+        if is_its_own and self._study.keeps_files:
+            names = json.loads(known.row or "")[KEPT_COLUMN] or ""
+            is_its_own = all((self._folder / name).is_file() for name in names.split())
         return _State.DONE if is_its_own else missing
 
     def try_some(self, seconds: float) -> bool:
@@ -552,6 +568,8 @@ class Driver:
         """Store the outcomes of loads; raise the first error of a strict study."""
         outcomes, first_failed = [], None
         for one in done:
+            for name, content in one.files:  # first, so that a stored row has its files
+                write_atomically(self._folder / name, content)
             if one.error is not None and first_failed is None:
                 first_failed = one.cell
             error = one.error and f"{self._study.describe(one.cell)}: {one.error}"
@@ -814,6 +832,7 @@ class _TaskCells:
 
     has_resources = False
     is_strict = True
+    keeps_files = False
     axes: tuple[str, ...] = ()
     figures = ("measured",)
 

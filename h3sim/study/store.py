@@ -172,6 +172,8 @@ def digest_of(*values: Value) -> bytes:
     return hashlib.blake2b(b"".join(parts), digest_size=_DIGEST_BYTES).digest()
 
 
+KEPT_SUFFIX = ".kept"
+"""End of the name of the folder of a store's files of loads, beside it."""
 MEMORY = ":memory:"
 """SQLite's name of a database without a file."""
 _BUSY_MS = 60_000

@@ -26,7 +26,15 @@ from h3sim.load.figures import FIGURES, ON_DEMAND
 from h3sim.load.load_config import refuse_unknown, unknown_option
 from h3sim.load.network_path import config_of, is_file_key, recorded_network
 from h3sim.load.options import SEED, ReorderOption, check_running, refuse
-from h3sim.load.run import HalvesLike, PageLike, SchedulersLike, SchemeLike, add_schedulers, resolve
+from h3sim.load.run import (
+    PROCESSES,
+    HalvesLike,
+    PageLike,
+    SchedulersLike,
+    SchemeLike,
+    add_schedulers,
+    resolve,
+)
 from h3sim.page import Page, parameters_of
 from h3sim.page.recording import RECORDED_NETWORK
 from h3sim.schema import format_value
@@ -35,9 +43,11 @@ from h3sim.schema.errors import plain_number, plain_values
 from h3sim.schema.values import Choice, Flag, ListOf, Number, OrNone, Text
 from h3sim.study.cache_key import CellKeys, model_version
 from h3sim.study.design import (
+    KEPT,
     OPTIONS,
     Design,
     FactorialDesign,
+    Keep,
     Part,
     Range,
     StoppingRule,
@@ -53,7 +63,7 @@ from h3sim.study.runner import Execution, Runner, split_options, worker_count
 from h3sim.study.statistics import Pair, mean_interval, pairs_by_scheme, ratio_end
 from h3sim.study.store import CellOutcome, Store
 from h3sim.study.subjects import check_names
-from h3sim.study.worker import Cells, LoadWork
+from h3sim.study.worker import KEPT_COLUMN, Cells, LoadWork
 from h3sim.transport import Network, TransportProfile
 from h3sim.transport.congestion import controller_named
 from h3sim.values.errors import (
@@ -65,6 +75,7 @@ from h3sim.values.errors import (
 from h3sim.values.table import RichDisplay, Rows, Table
 
 if TYPE_CHECKING:
+    from h3sim.engine import Process
     from h3sim.study.rows import StudyRows
     from h3sim.study.study_keywords import AxisKeywords, ExecutionKeywords, SweepKeywords
 
@@ -162,6 +173,8 @@ _ARGUMENT_TYPES = {
     "metrics": ListOf(Choice(ON_DEMAND), "figures"),
     "timeout_s": OrNone(Number(low=0, is_above=True)),
     "name": Text(),
+    "keep": OrNone(Predicate("'qlog', 'trace' or a function", lambda v: v in KEPT or callable(v))),
+    "processes": PROCESSES,
 }
 """Field types of arguments of `load_study`."""
 
@@ -260,7 +273,8 @@ class Study:
 
             return HEADER_FIGURES
         headlines = (figure.name for figure in FIGURES if figure.is_headline)
-        return (*headlines, *self.design.metrics, *self.design.columns)
+        kept = (KEPT_COLUMN,) if self.keeps_files else ()
+        return (*headlines, *self.design.metrics, *self.design.columns, *kept)
 
     def columns(self, index: int) -> dict[str, Any]:
         """Return the values that the row of the load at *index* must have in some columns."""
@@ -275,10 +289,18 @@ class Study:
         }
         return {**page, **given, "scheme": cell.scheme.name, "seed": cell.seed}
 
+    @property
+    def keeps_files(self) -> bool:
+        """True if files of loads are kept beside the store."""
+        return self.design.keep is not None
+
     def work(self) -> LoadWork:
         """Return the data that a worker needs."""
         return LoadWork(
-            design=self.design, has_resources=self.has_resources, timeout_s=self.timeout_s
+            design=self.design,
+            has_resources=self.has_resources,
+            timeout_s=self.timeout_s,
+            model=self.model,
         )
 
     def plan(self, *, store: str | Path | None = None, workers: int | None = None) -> StudyPlan:
@@ -352,6 +374,8 @@ def sweep(
     resources: bool = False,
     metrics: Sequence[str] = (),
     columns: Mapping[str, Callable[[Load], Any]] | None = None,
+    keep: Keep | None = None,
+    processes: Sequence[Process] = (),
     timeout_s: float | None = None,
     name: str = "",
     part: str | None = None,
@@ -397,6 +421,8 @@ def sweep(
         resources=resources,
         metrics=metrics,
         columns=columns,
+        keep=keep,
+        processes=processes,
         timeout_s=timeout_s,
         name=name,
         part=part,
@@ -422,6 +448,8 @@ def load_study(
     resources: bool = False,
     metrics: Sequence[str] = (),
     columns: Mapping[str, Callable[[Load], Any]] | None = None,
+    keep: Keep | None = None,
+    processes: Sequence[Process] = (),
     timeout_s: float | None = None,
     name: str = "",
     part: str | None = None,
@@ -442,7 +470,10 @@ def load_study(
     "multiplexing_interleaving"; *columns* are functions from a load to the value of a column, by
     its name, which ends with its unit: `{"p95_ms": lambda load: ...}`. They run in the workers;
     their code is followed as that of schedulers is, so that a store reuses what they returned.
-    *timeout_s* is the time limit of a load. A *part*,
+    *keep* is "qlog", "trace" or a function
+    from a load to one of these or None: files beside the store, in the folder with the
+    store's name and `.kept`, which the column `kept` names. *processes* run beside each load, as in
+    `simulate`. *timeout_s* is the time limit of a load. A *part*,
     "3/16", runs only these loads; `h3sim.study.merge_stores` joins the stores of all parts.
 
     Raises:
@@ -451,6 +482,7 @@ def load_study(
         UnknownOptionError: if an axis is unknown.
     """
     simple = {"resources": resources, "metrics": metrics, "timeout_s": timeout_s, "name": name}
+    simple |= {"keep": keep, "processes": processes}
     sampling_options: dict[str, Any] = {
         "samples": samples,
         "sampling": sampling,
@@ -473,13 +505,16 @@ def load_study(
         )
         chosen = errors.collect("", lambda: resolve_seeds(seeds))
         settings = errors.collect("", lambda: _settings(axes, cells, subjects, **sampling_options))
-        errors.collect("", lambda: _check_loads(own_columns, subjects))
+        evidence = {"columns": own_columns, "keep": keep, "processes": tuple(processes)}
+        errors.collect("", lambda: _check_loads(evidence, subjects))
     design = Design(
         pages=tuple(subjects),
         schemes=tuple(resolved_schemes),
         settings=settings,
         seeds=chosen,
         columns=own_columns,
+        keep=keep,
+        processes=tuple(processes),
     )
     study = Study(
         design=design,
@@ -501,7 +536,7 @@ def _own_columns(columns: object) -> dict[str, Callable[[Load], Any]]:
     columns = {} if columns is None else columns
     if not isinstance(columns, Mapping):
         raise InputError.at("columns", f"must be functions by name, is {format_value(columns)}")
-    taken = {*DETERMINED_BY, *(figure.name for figure in FIGURES)}
+    taken = {*DETERMINED_BY, *(figure.name for figure in FIGURES), KEPT_COLUMN}
     issues = []
     for name, function in columns.items():
         if not isinstance(name, str) or not name.isidentifier():
@@ -517,9 +552,11 @@ def _own_columns(columns: object) -> dict[str, Callable[[Load], Any]]:
     return dict(columns)
 
 
-def _check_loads(columns: Mapping[str, object], subjects: Sequence[Page | HeaderLists]) -> None:
-    if columns and any(isinstance(subject, HeaderLists) for subject in subjects):
-        raise InputError.at("columns", "are computed from loads of pages: header lists have none")
+def _check_loads(given: Mapping[str, object], subjects: Sequence[Page | HeaderLists]) -> None:
+    """Refuse what header lists do not have."""
+    message = "goes only with loads of pages: header lists have none"
+    if any(isinstance(subject, HeaderLists) for subject in subjects):
+        refuse(ValidationIssue(key=key, message=message) for key in given if given[key])
 
 
 def _check(**given: Any) -> None:
