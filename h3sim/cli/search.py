@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -45,31 +44,8 @@ _MIN_VISIBLE_DIFFERENCE = 1e-6
 
 
 def _check_arms(options: Options) -> None:
-    options.vary = _parse_params(options.param or ())
+    options.vary = shared.read_values("--param", options.param or ())
     arms_of(options.schemes, options.vary)
-
-
-def _parse_params(given: Sequence[str]) -> dict[str, list[Any]]:
-    """Return the values of each parameter to try.
-
-    >>> _parse_params(["turn_packets=1,4", "classes.all.incremental=true"])
-    {'turn_packets': [1, 4], 'classes.all.incremental': [True]}
-    """
-    wrong = [text for text in given if not all(text.partition("=")[::2])]
-    if wrong:
-        message = f"must be like turn_packets=1,4, is {format_value(wrong[0])}"
-        raise InputError.at("--param", message)
-    pairs = (text.partition("=")[::2] for text in given)
-    return {key: [_parse_value(text) for text in values.split(",")] for key, values in pairs}
-
-
-def _parse_value(text: str) -> Any:
-    """Return the value of *text* in a scheme's file: a number, true, false, or text."""
-    try:
-        value = json.loads(text)
-    except ValueError:
-        return text
-    return value if isinstance(value, bool | int | float) else text
 
 
 def _ratio(loss: float | None) -> str:

@@ -6,6 +6,7 @@ The options of a load are generated from the declarations of `LoadConfig`; none 
 from __future__ import annotations
 
 import argparse
+import json
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from h3sim.load.options import flags_of, option_of, switch_of
 from h3sim.load.run import resolve_page, resolve_scheme, with_scheduler
 from h3sim.page import Page
 from h3sim.page.recording import RECORDED_NETWORK
-from h3sim.schema import read_text
+from h3sim.schema import format_value, read_text
 from h3sim.schema.fields import fields_of
 from h3sim.schema.values import Choice, Flag, Integer, Number, Share, share
 from h3sim.transport.congestion import controller_named
@@ -426,3 +427,26 @@ def check_names(options: Options) -> None:
     from h3sim.study import check_names as check  # on use: a single load needs no study
 
     check(pages=options.pages, schemes=options.schemes)
+
+
+def read_values(option: str, given: Sequence[str]) -> dict[str, list[Any]]:
+    """Return the values of each KEY=VALUES that *option* has.
+
+    >>> read_values("--param", ["turn_packets=1,4", "classes.all.incremental=true"])
+    {'turn_packets': [1, 4], 'classes.all.incremental': [True]}
+    """
+    wrong = [text for text in given if not all(text.partition("=")[::2])]
+    if wrong:
+        message = f"must be like turn_packets=1,4, is {format_value(wrong[0])}"
+        raise InputError.at(option, message)
+    pairs = (text.partition("=")[::2] for text in given)
+    return {key: [_read_value(text) for text in values.split(",")] for key, values in pairs}
+
+
+def _read_value(text: str) -> Any:
+    """Return the value of *text* in a file: a number, true, false, or text."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return value if isinstance(value, bool | int | float) else text

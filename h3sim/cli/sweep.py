@@ -14,9 +14,9 @@ from h3sim.load.figures import FIGURES, ON_DEMAND
 from h3sim.page import Page
 from h3sim.schema import format_value
 from h3sim.schema.values import share
-from h3sim.study import Store, read_results
+from h3sim.study import Store, merge_stores, read_results
 from h3sim.study.cache_key import model_version
-from h3sim.study.design import StoppingRule
+from h3sim.study.design import Part, StoppingRule
 from h3sim.study.runner import dask_client
 from h3sim.study.statistics import how_of
 from h3sim.study.store import repair_store
@@ -52,11 +52,14 @@ def _read_study(name: str, options: Options) -> Study:
         shared.with_marks(page, options.above_the_fold) if isinstance(page, Page) else page
         for page in study.design.pages
     )
-    return replace(
+    study = replace(
         study,
         design=replace(study.design, pages=pages),
         has_resources=study.has_resources or options.resources,
     )
+    axes = shared.read_values("--vary", options.vary or ())
+    study = study.with_axes(axes) if axes else study
+    return replace(study, part=Part.parse(options.part)) if options.part else study
 
 
 def _read_metric(name: str, options: Options) -> str:
@@ -281,7 +284,14 @@ _STORE_ARGUMENT = Argument("STORE", "the store file")
     "sweep",
     shared.marks(),
     Argument("--resources", "keep one row per resource, and write these"),
+    Argument(
+        "--vary KEY=VALUES",
+        "another axis, values with commas between; may be given several times: rtt_ms=20,80, or a"
+        " key of network or profile files: network.down.loss=0,0.02, profile.quic.ack_every=2,10",
+        action="append",
+    ),
     Argument("STUDY", "a study file (.toml, format h3sim-study/1)", read=_read_study),
+    Argument("--part K/N", "run only the k-th of n parts, such as 3/16; see `h3sim store merge`"),
     Argument("--store FILE", "store finished loads and reuse them", output=()),
     common.WORKERS,
     common.DASK,
@@ -327,7 +337,9 @@ def _run_sweep(options: Options, progress: output.Progress | None) -> int:
 
     Examples:
       h3sim sweep study.toml --dry-run
+      h3sim sweep study.toml --vary profile.initial_window_bytes=13500,40000
       h3sim sweep study.toml --store study.db --csv rows.csv
+      h3sim sweep study.toml --store part-3.db --part 3/16
       h3sim sweep study.toml --store study.db --dask tcp://scheduler:8786
       h3sim sweep study.toml --store study.db --target-ci-width 5%
       h3sim sweep study.toml --store study.db --compare transport=tcp --by network,scheme
@@ -439,14 +451,30 @@ def _prune_store(options: Options) -> None:
     print(escape_control(f"{options.store}: deleted {n:,} entries"))
 
 
+@command(
+    "store merge",
+    Argument("STORES", "the store files", nargs="+"),
+    Argument("-o --output FILE", "the merged store, a new file", required=True),
+    Argument("--other-models", "merge loads of other versions of h3sim, too"),
+)
+def _merge_stores(options: Options) -> None:
+    """Write the studies and loads of several stores to a new one.
+
+    Each store is verified. Parts of one study become one study.
+    """
+    n = merge_stores(options.stores, options.output, other_models=options.other_models)
+    print(escape_control(f"{options.output}: {n:,} loads"))
+
+
 COMMANDS["store"] = Command(
-    about="""Show, verify, repair, export or prune a store of studies.
+    about="""Show, verify, repair, export, merge or prune a store of studies.
 
 examples:
   h3sim store list study.db
   h3sim store verify study.db
   h3sim store repair study.db
   h3sim store export study.db rows.csv --study 2
+  h3sim store merge part-1.db part-2.db -o study.db
   h3sim store prune study.db --failed --other-models
 """
 )

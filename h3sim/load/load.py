@@ -13,7 +13,7 @@ from h3sim.load.configuration import configuration, hol_figures, identity, in_wo
 from h3sim.load.figures import columns_of
 from h3sim.load.milestones import WithMilestones
 from h3sim.page import Kind
-from h3sim.schema import format_value, is_quantity
+from h3sim.schema import format_value, is_quantity, write_atomically
 from h3sim.schema.errors import plain_number
 from h3sim.values.errors import InputError, NothingToMeasureError
 from h3sim.values.notebook import export, reporting
@@ -23,6 +23,7 @@ from h3sim.values.units import NS_PER_MS, ms, to_ms
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from fractions import Fraction
+    from pathlib import Path
 
     import pandas as pd
 
@@ -274,6 +275,18 @@ class Load(WithMilestones, RichDisplay):
         """Return the load as an `h3sim-load/2` document; *order* adds the stream of each packet."""
         document: dict[str, Any] = export().load_to_dict(self, order=order)
         return document
+
+    def save(self, path: str | Path) -> None:
+        """Save the load for `read_load`: the document of `to_dict` with the order of packets.
+
+        It has all inputs, so that `read_load(path).run()` is this load again, with its trace.
+
+        Raises:
+            InputError: if the file cannot be written.
+        """
+        import json  # lazy: keeps imports fast
+
+        write_atomically(path, json.dumps(self.to_dict(order=True)))
 
     def to_har(self) -> dict[str, Any]:
         """Return the load as HAR 1.2, with initiators, priorities and delivery times."""

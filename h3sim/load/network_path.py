@@ -14,14 +14,23 @@ from h3sim.page import ConnectionMode, Page
 from h3sim.page.hosts import host_names
 from h3sim.page.recording import RECORDED_NETWORK
 from h3sim.schema.arguments import naming, refuse_keywords
-from h3sim.transport import ConstantRate, HandshakeMode, Jitter, Network, Protocol, congestion
+from h3sim.transport import (
+    ConstantRate,
+    HandshakeMode,
+    Jitter,
+    Network,
+    Protocol,
+    congestion,
+    network_from_dict,
+    network_to_dict,
+)
 from h3sim.transport.link_profile import LinkProfile, QueueDiscipline
 from h3sim.transport.tcp.settings import TlsVersion
-from h3sim.values.errors import InputError, UnknownNameError
+from h3sim.values.errors import InputError, UnknownNameError, ValidationIssue
 from h3sim.values.units import BITS_PER_BYTE, NS_PER_S, mbps, ms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from h3sim.headers.base import HeaderLists
     from h3sim.load.load_config import ControllerFactory, Rule
@@ -141,16 +150,105 @@ def resolve_path(page: Page | HeaderLists, config: LoadConfig) -> ResolvedPath:
             carry pages, or listing the options without effect on the network.
         UnknownNameError: if a network, profile or controller is unknown.
     """
-    named: Any = config.network
-    if named == RECORDED_NETWORK:
-        named = default_network(page)
-    elif not isinstance(named, Network):
-        with naming("network"):
-            named = catalog.load_network(named)
+    named = _named_network(page, config)
     if named.independent_packets is not None and isinstance(page, Page):
         message = "carries only header lists: a page needs a constant rate or links"
         raise InputError.at("network", message)
     return _path_over(named, config)
+
+
+def _named_network(page: Page | HeaderLists, config: LoadConfig) -> Network:
+    named = config.network
+    if named == RECORDED_NETWORK:
+        return default_network(page)
+    if isinstance(named, Network):
+        return named
+    with naming("network"):
+        return catalog.load_network(named)
+
+
+_FILE_KEYS = ("network.", "profile.")
+
+
+def is_file_key(name: str) -> bool:
+    """Return whether *name* is a key of a network or profile file, which a study can vary.
+
+    >>> is_file_key("profile.quic.ack_every"), is_file_key("network")
+    (True, False)
+    """
+    return name.startswith(_FILE_KEYS)
+
+
+def config_of(page: Page | HeaderLists, options: Mapping[str, Any]) -> LoadConfig:
+    """Return the configuration of a load with these *options*, of which some may be file keys.
+
+    `network.down.loss` and `profile.quic.ack_every` replace values of the network and the transport
+    profile as named; None leaves them as they are.
+
+    Raises:
+        InputError: listing every value that is out of range, or does not apply.
+        UnknownNameError: if a network or profile is unknown.
+
+    >>> from h3sim import load_page
+    >>> page, options = load_page("davies-meenan"), {"network": "cable", "network.rtt_ms": 80}
+    >>> config_of(page, options).network.rtt_ns
+    80000000
+    """
+    config = LoadConfig(**{name: options[name] for name in options if not is_file_key(name)})
+    given = [name for name in options if is_file_key(name) and options[name] is not None]
+    if not given:
+        return config
+    of_network, of_profile = (
+        {name.removeprefix(prefix): options[name] for name in given if name.startswith(prefix)}
+        for prefix in _FILE_KEYS
+    )
+    network = _named_network(page, config)
+    if of_network:
+        document = network_to_dict(network)
+        network = _with_keys("network.", document, of_network, network_from_dict)
+        config = replace(config, network=network)
+    if not of_profile:
+        return config
+    profile = _named_profile(config, network)
+    if profile is None:
+        message = "needs links: at a constant rate there is no transport"
+        refuse(ValidationIssue(key=f"profile.{key}", message=message) for key in of_profile)
+    assert profile is not None, "refused above"  # noqa: S101
+    # A profile that is given takes precedence over the controller of the network.
+    if config.transport_profile is None and network.cc not in (None, profile.cc):
+        profile = replace(profile, cc=network.cc, controller=None, beta=None)
+    from h3sim.transport import profile_from_dict, profile_to_dict  # lazy: few loads need them
+
+    document = profile_to_dict(profile)
+    changed = _with_keys("profile.", document, of_profile, profile_from_dict)
+    if "cc" not in of_profile:
+        changed = replace(changed, controller=profile.controller)
+    return replace(config, transport_profile=changed)
+
+
+def _with_keys(
+    prefix: str,
+    document: dict[str, Any],
+    changes: Mapping[str, Any],
+    read: Callable[[dict[str, Any]], ValueT],
+) -> ValueT:
+    """Return what *document*, a parsed file, describes with some of its keys changed."""
+    for key, value in changes.items():
+        *tables, last = key.split(".")
+        table = document
+        for name in tables:
+            entry = table.setdefault(name, {})
+            if not isinstance(entry, dict):
+                raise InputError.at(f"{prefix}{key}", f"{name} has no keys")
+            table = entry
+        table[last] = value
+    try:
+        return read(document)
+    except InputError as error:
+        raise InputError(
+            ValidationIssue(key=f"{prefix}{issue.key}", message=issue.message)
+            for issue in error.problems
+        ) from error
 
 
 def _path_over(named: Network, config: LoadConfig) -> ResolvedPath:

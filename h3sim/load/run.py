@@ -43,7 +43,7 @@ PageLike: TypeAlias = "Page | str | Path"
 SchedulerLike: TypeAlias = "Scheduler | Callable[..., Scheduler] | str"
 SchemeLike: TypeAlias = "Scheme | str | Path | Scheduler | Callable[..., Scheduler]"
 
-_PROCESSES = Predicate(
+PROCESSES = Predicate(
     "functions that make SimPy processes",
     lambda value: (
         # Only collections are checked: iterating over another iterable would use it up.
@@ -92,7 +92,7 @@ def simulate(
     True
     """
     check_arguments(
-        InputError, processes=(_PROCESSES, processes), record_packets=(Flag(), record_packets)
+        InputError, processes=(PROCESSES, processes), record_packets=(Flag(), record_packets)
     )
     refuse_unknown(simulate, options)
     changed = changed_config(config, options)

@@ -24,7 +24,7 @@ from h3sim.page.resource import (
     ServerPriority,
     TriggerEvent,
 )
-from h3sim.page.synthetic import synthetic
+from h3sim.page.synthetic import generate, parameters_of, synthetic
 from h3sim.page.transforms import (
     OpenMode,
     merge_pages,
@@ -66,9 +66,11 @@ __all__ = [
     "ResourceState",
     "ServerPriority",
     "TriggerEvent",
+    "generate",
     "merge_pages",
     "page_from_dict",
     "page_to_dict",
+    "parameters_of",
     "read_page",
     "schema",
     "synthetic",

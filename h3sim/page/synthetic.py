@@ -7,13 +7,17 @@ recorded pages.
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from h3sim.page.model import Page
 from h3sim.page.resource import MAX_STREAM_BYTES, Discovery, Kind, Resource, TriggerEvent
+from h3sim.schema import format_value
 from h3sim.schema.arguments import check_arguments
 from h3sim.schema.values import Integer, Number
 from h3sim.values import rng
@@ -22,7 +26,7 @@ from h3sim.values.units import ms
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 
 SIZES: dict[Kind, tuple[int, float]] = {
@@ -122,6 +126,55 @@ def synthetic(
         resources=tuple(_finish(source, drafts)),
         provenance={"source": "made up by h3sim.page.synthetic", "notes": f"seed {seed}"},
     )
+
+
+_PARAMETER = "page."
+"""Start of the keys in a page's provenance, and of columns, that have parameters of generators."""
+
+
+def generate(generator: Callable[..., Page], /, **parameters: Any) -> list[Page]:
+    """Return the page of *generator* for each combination of its *parameters*.
+
+    A parameter is a value, or several in a list, tuple or range. Pages are named after the ones
+    with several, and rows of studies have a column for each parameter: `page.n_resources`.
+
+    Raises:
+        PageError: if the generator refuses a value, or if one is not a number, text or Boolean.
+
+    >>> pages = generate(synthetic, n_resources=[10, 40], seed=1)
+    >>> [(page.name, len(page.resources)) for page in pages]
+    [('synthetic n_resources=10', 10), ('synthetic n_resources=40', 40)]
+    >>> parameters_of(pages[1])
+    {'page.n_resources': 40, 'page.seed': 1}
+    """
+    values = {
+        name: [*value] if isinstance(value, list | tuple | range) else [value]
+        for name, value in parameters.items()
+    }
+    pages = []
+    for chosen in itertools.product(*values.values()):
+        arguments = dict(zip(values, chosen, strict=True))
+        for name, value in arguments.items():
+            if not isinstance(value, str | int | float | None):
+                message = f"must be a number, text or Boolean, is {format_value(value)}"
+                raise PageError([ValidationIssue(key=name, message=message)], generator.__name__)
+        page = generator(**arguments)
+        several = (f"{name}={arguments[name]}" for name in values if len(values[name]) > 1)
+        kept = {f"{_PARAMETER}{name}": json.dumps(value) for name, value in arguments.items()}
+        name = " ".join((generator.__name__, *several))
+        pages.append(replace(page, name=name, provenance={**page.provenance, **kept}))
+    return pages
+
+
+def parameters_of(page: Page) -> dict[str, Any]:
+    """Return the parameters of the generator of a page, by the columns that they are in rows."""
+    found: dict[str, Any] = {}
+    for name, text in page.provenance.items():
+        if name.startswith(_PARAMETER):
+            found[name] = text
+            with contextlib.suppress(ValueError):  # a text in a file that somebody wrote
+                found[name] = json.loads(text)
+    return found
 
 
 def _check(**given: float | None) -> None:

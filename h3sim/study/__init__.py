@@ -6,6 +6,7 @@ It may import single loads and all below them, but neither advice nor figures. B
 
 from h3sim.study.compare import Comparison, ComparisonRow, MeanRow, compare
 from h3sim.study.design import Range
+from h3sim.study.merge import merge_stores
 from h3sim.study.results import Results, read_results
 from h3sim.study.rows import Counts, StoreError
 from h3sim.study.sobol import SensitivityRow, sensitivity
@@ -30,6 +31,7 @@ __all__ = [
     "check_names",
     "compare",
     "load_study",
+    "merge_stores",
     "read_results",
     "sensitivity",
     "sequential_sweep",

@@ -15,8 +15,7 @@ from h3sim._version import __version__
 from h3sim.headers.base import HeaderLists
 from h3sim.headers.wire import LIBRARIES
 from h3sim.load.configuration import configuration
-from h3sim.load.load_config import LoadConfig
-from h3sim.load.network_path import recorded_network, resolve_path
+from h3sim.load.network_path import config_of, is_file_key, recorded_network, resolve_path
 from h3sim.load.run import resolve
 from h3sim.page.recording import RECORDED_NETWORK
 from h3sim.study.code_identity import PACKAGES_WITHOUT_INFLUENCE, CodeDigests, source_digest
@@ -25,6 +24,7 @@ from h3sim.study.setting_digests import (
     digest,
     network_text,
     plain_text,
+    process_name,
     scheme_digest,
     setting_digests,
     settings_text,
@@ -118,9 +118,19 @@ class CellKeys:
             for name, function in design.columns.items()
             for text in (name, self._codes.digest_of(function, f"column {name}"))
         )
-        self._common_digest = digest(model, *design.metrics, *columns)
+        beside = [
+            text
+            for process in design.processes
+            for text in ("process", self._codes.digest_of(process, process_name(process)))
+        ]
+        if design.keep is not None:
+            keep = design.keep
+            text = keep if isinstance(keep, str) else self._codes.digest_of(keep, "keep")
+            beside += ("keep", text)
+        self._common_digest = digest(model, *design.metrics, *columns, *beside)
         self._page_digests = [page_digest(page) for page in design.pages]
         self._scheme_digests = [scheme_digest(scheme, self._codes) for scheme in design.schemes]
+        self._given_digest = lru_cache(maxsize=_MAX_CACHED_DIGESTS)(self._digest_given)
         self._setting_digest = lru_cache(maxsize=_MAX_CACHED_DIGESTS)(self._digest_setting)
 
     def key(self, index: int) -> bytes:
@@ -134,6 +144,16 @@ class CellKeys:
         key_hash.update(self._page_digests[page] + self._scheme_digests[scheme] + resolved)
         key_hash.update(str(self._design.seeds[seed]).encode())
         return key_hash.digest()
+
+    def pair_key(self, index: int) -> bytes:
+        """Return a hash of page, setting and seed of the cell, equal for any scheme and version."""
+        page, setting, _, seed = self._design.indices(index)
+        parts = self._page_digests[page], self._given_digest(setting)
+        seed_text = str(self._design.seeds[seed]).encode()
+        return hashlib.blake2b(b"".join((*parts, seed_text)), digest_size=KEY_BYTES).digest()
+
+    def _digest_given(self, setting: int) -> bytes:
+        return digest(settings_text(self._design.settings[setting], self._codes))
 
     def _digest_setting(self, setting: int, scheme: int, page: int | None) -> bytes:
         """Return the digest of a resolved setting; None stands for any page without a recording."""
@@ -172,7 +192,7 @@ def resolved_digest(
     if isinstance(subject, HeaderLists):
         return digest(settings_text(options, codes))
     try:
-        config = LoadConfig(**options)
+        config = config_of(subject, options)
         path = resolve_path(subject, config)
         spec = resolve(subject, scheme, config, path=path)
     except H3SimError:
@@ -181,10 +201,11 @@ def resolved_digest(
     network = options.get("network", RECORDED_NETWORK)
     network_name = getattr(network, "name", str(network))
     codec = options.get("header_compression")
-    # These digests are in rows, which are the same for equal keys.
-    digests = setting_digests(path, spec.header_compression, codes)
+    # These columns are in rows, which are the same for equal keys.
+    columns = setting_digests(path, spec.header_compression, codes)
+    columns |= {name: value for name, value in options.items() if is_file_key(name)}
     return spec_digest(spec, codes, network=network_name, header_compression=codec) + digest(
-        json.dumps(digests)
+        json.dumps(columns)
     )
 
 

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from h3sim.load.load_config import LoadConfig
+from h3sim.load.network_path import is_file_key
 from h3sim.load.options import N_SAMPLES, SAMPLING, file_key
+from h3sim.schema import format_value
 from h3sim.schema.arguments import check_arguments
 from h3sim.schema.errors import plain_values
 from h3sim.schema.fields import validate
@@ -21,14 +24,56 @@ from h3sim.transport.congestion.registry import controller_named
 from h3sim.values.errors import InputError, ValidationIssue, needing_extra
 
 if TYPE_CHECKING:
+    from h3sim.engine import Process
     from h3sim.headers.base import HeaderLists
     from h3sim.load import Load
     from h3sim.page import Page
     from h3sim.schemes import Scheme
 
 
+Keep: TypeAlias = "str | Callable[[Load], str | None]"
+KEPT = ("qlog", "trace")
+"""Values of `keep`: the qlog of a load, or the load for `read_load`."""
 OPTIONS = tuple(entry.name for entry in fields(LoadConfig) if entry.name != "seed")
 """Options of a load, which may be axes of a study besides pages, schemes and seeds."""
+
+
+def is_axis(name: str) -> bool:
+    """Return whether *name* may be an axis: an option, or a key of a network or profile file."""
+    return name in OPTIONS or is_file_key(name)
+
+
+class Part(NamedTuple):
+    """Part of a study: one of *n* of about the same size, by a hash of page, setting and seed.
+
+    It has all schemes of its pages, settings and seeds, so that they can be compared within it.
+    """
+
+    number: int
+    n: int
+
+    @classmethod
+    def parse(cls, text: object) -> Part | None:
+        """Return the part that a text like 3/16 names; None for None.
+
+        Raises:
+            InputError: if it names none.
+
+        >>> Part.parse("3/16")
+        Part(number=3, n=16)
+        """
+        if text is None:
+            return None
+        match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text) if isinstance(text, str) else None
+        number, n = map(int, match.groups()) if match else (0, 0)
+        if not 1 <= number <= n:
+            message = f"must be a number of n, from 1/16 to 16/16, is {format_value(text)}"
+            raise InputError.at("part", message)
+        return cls(number, n)
+
+    def has(self, key: bytes) -> bool:
+        """Return whether the loads with this hash are in the part."""
+        return int.from_bytes(key) % self.n == self.number - 1
 
 
 class DesignPoint(NamedTuple):
@@ -123,6 +168,10 @@ class Design(Sequence[DesignPoint]):
     seeds: Sequence[int]
     metrics: tuple[str, ...] = ()
     columns: Mapping[str, Callable[[Load], Any]] = field(default_factory=dict)
+    keep: Keep | None = None
+    """What is kept of loads besides rows: "qlog", "trace", or a function that chooses."""
+    processes: tuple[Process, ...] = ()
+    """Functions that make the SimPy processes beside each load."""
     listed: tuple[tuple[int, int, int, int], ...] | None = None
     """The loads, by indices of page, setting, scheme and seed; None for all combinations."""
 

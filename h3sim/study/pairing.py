@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from h3sim.load.network_path import NETWORK_WITHOUT_RECORDING
+from h3sim.load.network_path import NETWORK_WITHOUT_RECORDING, is_file_key
 from h3sim.page.recording import RECORDED_NETWORK
 from h3sim.schema import format_value
 from h3sim.study.columns import Columns, Row
@@ -103,6 +103,7 @@ DETERMINED_BY: Mapping[str, tuple[str, ...]] = {
     "cross_traffic": _NETWORK,
     "dns_ms": ("connections", "page"),
     "time_limit_s": (_CONSTANT_RATE,),
+    "processes": (),
     "seed": (),
     "version": (),
 }
@@ -156,6 +157,8 @@ def varying(
         if name in explained:
             continue
         parents = [parent for parent in DETERMINED_BY[name] if parent in explained]
+        if "network" in DETERMINED_BY[name]:
+            parents += filter(is_file_key, found)
         if name == "network" and (over == "page" or not all(map(_is_of_recording, distinct))):
             parents = []
         if name == "seed" or not _follows(name, parents, distinct):

@@ -20,6 +20,7 @@ from concurrent import futures
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from dataclasses import dataclass, field, fields, replace
 from functools import cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
 from h3sim.load import Load, in_words
@@ -27,13 +28,21 @@ from h3sim.load.load_config import LoadConfig, changed_config, refuse_unknown
 from h3sim.load.options import check_running
 from h3sim.load.run import run_spec
 from h3sim.schema.arguments import shows_fields
-from h3sim.schema.files import shown_path
+from h3sim.schema.files import shown_path, write_atomically
 from h3sim.study import cache_key
 from h3sim.study.code_identity import CodeDigests
 from h3sim.study.rows import Counts, Stored, is_row_of
 from h3sim.study.setting_digests import digest, scheme_digest
-from h3sim.study.store import CellOutcome, Store
-from h3sim.study.worker import Cells, Done, StudyKeys, StudyWork, prepare_worker, run_batch
+from h3sim.study.store import KEPT_SUFFIX, MEMORY, CellOutcome, Store
+from h3sim.study.worker import (
+    KEPT_COLUMN,
+    Cells,
+    Done,
+    StudyKeys,
+    StudyWork,
+    prepare_worker,
+    run_batch,
+)
 from h3sim.values.errors import (
     H3SimError,
     InputError,
@@ -45,7 +54,6 @@ from h3sim.values.notebook import in_notebook
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from h3sim.engine import LoadSpec
 
@@ -323,13 +331,27 @@ class _State(enum.Enum):
     MISSING = "missing"
     FAILED = "failed"
     DONE = "done"
+    NOT_RUN = "not run here"
 
 
 class Driver:
     """Runs the cells of *study* that are missing in *store*."""
 
-    def __init__(self, study: Cells, store: Store, *, retry_failed: bool) -> None:
+    def __init__(
+        self,
+        study: Cells,
+        store: Store,
+        *,
+        retry_failed: bool,
+        runs: Callable[[int], bool] | None = None,
+    ) -> None:
         self._study = study
+        self._runs = runs
+        self._folder = Path(f"{store.path}{KEPT_SUFFIX}")
+        if study.keeps_files:
+            if store.path == MEMORY:
+                raise InputError.at("keep", "needs a store, beside which files are written")
+            self._folder.mkdir(exist_ok=True)
         self._store = store
         self._retry_failed = retry_failed
         self._keys = study.keys()
@@ -348,7 +370,7 @@ class Driver:
         # Registers the study's cells in the store, and counts the missing ones.
         counts = Counter(state for _, state in self._states())
         self.reused, self.ran, self.failed = counts[_State.DONE], 0, counts[_State.FAILED]
-        self._n_pending = counts[_State.MISSING]
+        self._n_pending, self.n_not_run = counts[_State.MISSING], counts[_State.NOT_RUN]
         self._pending = self._missing()
 
     def _missing(self) -> Iterator[int]:
@@ -379,16 +401,22 @@ class Driver:
 
     def _cell_state(self, index: int, known: CellOutcome | None) -> _State:
         """Return whether the store has the row of a cell."""
+        missing = _State.MISSING
+        if self._runs is not None and not self._runs(index):
+            missing = _State.NOT_RUN
         if known is None:
-            return _State.MISSING
+            return missing
         if known.error is not None:
-            return _State.MISSING if self._retry_failed else _State.FAILED
+            return missing if self._retry_failed else _State.FAILED
         if self._study.has_resources and known.resources is None:
-            return _State.MISSING
+            return missing
         # A row of another cell counts as missing and is overwritten.
         columns, figures = self._study.columns(index), self._study.figures
         is_its_own = is_row_of(columns, known.row, figures=figures)
-        return _State.DONE if is_its_own else _State.MISSING
+        if is_its_own and self._study.keeps_files:
+            names = json.loads(known.row or "")[KEPT_COLUMN] or ""
+            is_its_own = all((self._folder / name).is_file() for name in names.split())
+        return _State.DONE if is_its_own else missing
 
     def try_some(self, seconds: float) -> bool:
         """Run a few cells here; return whether the rest would finish within *seconds*."""
@@ -540,6 +568,8 @@ class Driver:
         """Store the outcomes of loads; raise the first error of a strict study."""
         outcomes, first_failed = [], None
         for one in done:
+            for name, content in one.files:  # first, so that a stored row has its files
+                write_atomically(self._folder / name, content)
             if one.error is not None and first_failed is None:
                 first_failed = one.cell
             error = one.error and f"{self._study.describe(one.cell)}: {one.error}"
@@ -612,9 +642,13 @@ class Runner:
         self._progress.expect(n)
 
     def run_cells(
-        self, cells: Cells, *, retry_failed: bool = False
+        self,
+        cells: Cells,
+        *,
+        retry_failed: bool = False,
+        runs: Callable[[int], bool] | None = None,
     ) -> tuple[Callable[[], Iterator[Stored]], Counts]:
-        """Run the *cells* missing in the store.
+        """Run the *cells* missing in the store, with *runs* only those for which it is True.
 
         Returns an iterable of row, resources and error of all cells, in their order, and the
         counts.
@@ -622,10 +656,11 @@ class Runner:
         Raises:
             StoreError: if the store cannot be read or written; finished loads are kept.
         """
-        driver = Driver(cells, self._store, retry_failed=retry_failed)
+        driver = Driver(cells, self._store, retry_failed=retry_failed, runs=runs)
+        n_run = len(cells) - driver.n_not_run
         with interrupt_note(lambda: _interrupt_note(self._store, self._n_ran + driver.ran)):
             pool = self._pool_for(driver)
-            self._progress.begin(driver.reused + driver.ran, len(cells))
+            self._progress.begin(driver.reused + driver.ran, n_run)
             driver.run(pool, self._progress.advance)
         self._n_ran += driver.ran
 
@@ -634,8 +669,8 @@ class Runner:
             for stored in self._store.rows(driver.study_id):
                 yield stored
                 n += 1
-            if n < len(cells):  # damaged pages end the iteration
-                message = f"{len(cells) - n:,} of the {len(cells):,} loads are lost"
+            if n < n_run:  # damaged pages end the iteration
+                message = f"{n_run - n:,} of the {n_run:,} loads are lost"
                 raise self._store.damaged(message)
 
         return source, Counts(driver.reused, driver.ran, driver.failed)
@@ -797,6 +832,7 @@ class _TaskCells:
 
     has_resources = False
     is_strict = True
+    keeps_files = False
     axes: tuple[str, ...] = ()
     figures = ("measured",)
 

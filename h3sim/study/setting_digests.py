@@ -19,7 +19,7 @@ from h3sim.transport import Network, TransportProfile, network_to_dict, profile_
 from h3sim.transport.congestion.registry import BUILT_IN, REGISTRY, controller_named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from h3sim.headers import HeaderCompression
     from h3sim.load.network_path import ResolvedPath
@@ -78,6 +78,20 @@ def scheme_digest(scheme: Scheme, codes: CodeDigests) -> bytes:
     if isinstance(mechanism, CustomScheduler):
         code = [codes.digest_of(mechanism.factory, scheme.name)]
     return digest(json.dumps([_rules(write_table(scheme)), *code]))
+
+
+def process_name(process: Callable[..., Any]) -> str:
+    """Return the name of a function that makes a process."""
+    return str(getattr(process, "__name__", type(process).__name__))
+
+
+def processes_column(processes: Iterable[Callable[..., Any]], codes: CodeDigests) -> str:
+    """Return the value of the column of the processes beside a load: names with digests of code."""
+    names = (
+        f"{process_name(each)} {codes.digest_of(each, process_name(each))[: 2 * _COLUMN_BYTES]}"
+        for each in processes
+    )
+    return ", ".join(names)
 
 
 def network_text(network: Network) -> str:

@@ -1,4 +1,4 @@
-"""The store of a study (`h3sim-store/2`): the outcome of each load, in one crash-safe SQLite file.
+"""The store of a study (`h3sim-store/3`): the outcome of each load, in one crash-safe SQLite file.
 
 Only the driver process writes, with write-ahead logging: committed data survives a kill of any
 process. Cells are content-addressed (page, scheme, network, every setting, seed, h3sim's model and
@@ -30,11 +30,12 @@ from typing import Any, NamedTuple, Self, TypeAlias
 from h3sim.schema.arguments import PATH, check_arguments
 from h3sim.schema.errors import format_value
 from h3sim.schema.files import shown_path
+from h3sim.study.packed_rows import MAX_TEXT_BYTES, pack, unpack
 from h3sim.study.rows import StoreError, row_problem
 from h3sim.values.errors import InputError, ValidationIssue
 from h3sim.values.text import escape_control
 
-VERSION = 2
+VERSION = 3
 """SQLite's `user_version`, the version of the format."""
 FORMAT = f"h3sim-store/{VERSION}"
 APPLICATION_ID = 0x68337331  # "h3s1"
@@ -86,9 +87,13 @@ TABLES = (
                 "TEXT NOT NULL",
                 "the model that ran it: h3sim's version, source digest, plug-ins, header codecs",
             ),
-            StoreColumn("row", "TEXT", "the row of the load, a JSON object; NULL if it failed"),
             StoreColumn(
-                "resources", "TEXT", "rows of its resources, a JSON list; NULL if not requested"
+                "row", "BLOB", "the row of the load, a JSON object, packed; NULL if it failed"
+            ),
+            StoreColumn(
+                "resources",
+                "BLOB",
+                "rows of its resources, a JSON list, packed; NULL if not requested",
             ),
             StoreColumn(
                 "error", "TEXT", "description and error of a failed load; NULL if it succeeded"
@@ -167,14 +172,14 @@ def digest_of(*values: Value) -> bytes:
     return hashlib.blake2b(b"".join(parts), digest_size=_DIGEST_BYTES).digest()
 
 
+KEPT_SUFFIX = ".kept"
+"""End of the name of the folder of a store's files of loads, beside it."""
 MEMORY = ":memory:"
 """SQLite's name of a database without a file."""
 _BUSY_MS = 60_000
 """Longest wait for another process that is writing."""
 _RETRY_PAUSE_S = 0.01
 """Pause before a locked database is tried again."""
-_MAX_VALUE_BYTES = 64 << 20
-"""Longest text or blob that may be read or written."""
 Row = tuple[Any, ...]
 
 
@@ -239,7 +244,7 @@ class StoreFile:
             except (ValueError, OSError) as error:
                 raise self.refused("cannot be the path of a file") from error
             self.db.text_factory = bytes  # decoded after the digest of the bytes is checked
-            self.db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_VALUE_BYTES)
+            self.db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_TEXT_BYTES)
             self.db.execute("PRAGMA trusted_schema = OFF")
             self.db.execute("PRAGMA cell_size_check = ON")
             self.db.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
@@ -394,7 +399,7 @@ _ADVICE_BY_ERROR = {
     "SQLITE_NOTADB": ": use another file",
     "SQLITE_BUSY": ": another process is writing to it: wait, or use another file",
     "SQLITE_IOERR_WRITE": ": the disk may be full: free some space, then run the same again",
-    "SQLITE_TOOBIG": f": texts are limited to {_MAX_VALUE_BYTES >> 20} MiB",
+    "SQLITE_TOOBIG": f": texts are limited to {MAX_TEXT_BYTES >> 20} MiB",
     "SQLITE_CORRUPT": f": the file is damaged{_REPAIR_ADVICE}",
 }
 
@@ -405,8 +410,14 @@ Keep: TypeAlias = Callable[[StoreTable, Sequence[Any]], object]
 
 _KEYS_PER_QUERY = 500
 """Number of keys in a query: SQLite before 3.32 allows 999 parameters."""
+_MERGED = 1000
+"""Number of cells that are merged together."""
 _CELLS, _STUDIES, _STUDY_CELLS = TABLES
 _CELL_COLUMNS, _STUDY_COLUMNS = ", ".join(_CELLS.names), ", ".join(_STUDIES.names)
+
+
+_ENTRY_BYTES, _PAGE_FILL = 110, 0.72
+"""Bytes of a cell in both tables besides its texts, and how full the pages of the file are."""
 
 
 class CellOutcome(NamedTuple):
@@ -418,6 +429,12 @@ class CellOutcome(NamedTuple):
     resources: str | None
     error: str | None
     seconds: float
+
+    @property
+    def stored_bytes(self) -> float:
+        """Approximate size in the file, with the entry of its study."""
+        packed = sum(len(pack(text)) for text in (self.row, self.resources) if text is not None)
+        return (packed + len(self.model) + len(self.error or "") + _ENTRY_BYTES) / _PAGE_FILL
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -518,10 +535,43 @@ class Store:
                         continue
                     if outcome.resources is None and outcome.row == known.row:
                         outcome = outcome._replace(resources=known.resources)
-                digest = digest_of(*(v.encode() if isinstance(v, str) else v for v in outcome))
-                self._file.db.execute(
-                    "INSERT OR REPLACE INTO cells VALUES (?, ?, ?, ?, ?, ?, ?)", (*outcome, digest)
+                stored = outcome._asdict()
+                for name in ("row", "resources"):
+                    stored[name] = self._packed(stored[name])
+                digest = digest_of(
+                    *(v.encode() if isinstance(v, str) else v for v in stored.values())
                 )
+                self._file.db.execute(
+                    "INSERT OR REPLACE INTO cells VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    (*stored.values(), digest),
+                )
+
+    def add(self, source: Store) -> None:
+        """Add the studies and cells of another store to this one.
+
+        Raises:
+            StoreError: if a cell of *source* is damaged, or has another row than here.
+        """
+        cells = source._file.rows(f"SELECT {_CELL_COLUMNS} FROM cells ORDER BY key")  # noqa: S608 - our names
+        while batch := [source._outcome(values) for values in itertools.islice(cells, _MERGED)]:
+            known = self.known([outcome.key for outcome in batch])
+            for outcome in batch:
+                row = known[outcome.key].row if outcome.key in known else None
+                if None not in (row, outcome.row) and row != outcome.row:
+                    text = (
+                        f"cell {key_text(outcome.key)} has another result than in an earlier store"
+                    )
+                    raise StoreError(f"{shown_path(source.path)}: {text}")
+            self.put(batch)
+        for number, token, name, n, axes in source._studies():
+            study = self.begin_study(token.decode(), name.decode(), n, json.loads(axes))
+            for first in range(0, n, _MERGED):
+                self.register_keys(study, first, source.keys_of(number, first, _MERGED))
+
+    def _packed(self, text: str | None) -> bytes | None:
+        if text is not None and len(text) > MAX_TEXT_BYTES:
+            raise StoreError(f"{shown_path(self.path)}: {_ADVICE_BY_ERROR['SQLITE_TOOBIG'][2:]}")
+        return None if text is None else pack(text)
 
     # Queries and maintenance
 
@@ -619,7 +669,12 @@ class Store:
         key, model, *texts, seconds = cell
         if not is_sealed(values) or cell_problem(cell):
             raise self._file.damaged(f"cell {key_text(key)} is damaged")
-        row, resources, error = (None if text is None else text.decode() for text in texts)
+        row, resources, error = texts
+        try:
+            row, resources = (None if text is None else unpack(text) for text in (row, resources))
+        except ValueError as refused:
+            raise self._file.damaged(f"cell {key_text(key)} is damaged") from refused
+        error = None if error is None else error.decode()
         return CellOutcome(key, model.decode(), row, resources, error, seconds)
 
     def counts(self) -> list[tuple[str, int, int, float]]:
@@ -698,8 +753,9 @@ def is_sealed(values: Sequence[Any]) -> bool:
 def cell_problem(values: Sequence[Any]) -> str | None:
     """Return the error in a row of `cells` other than its digest, or None."""
     key, model, row, resources, error, seconds = values
-    texts = (model, *(text for text in (row, resources, error) if text is not None))
-    if not (isinstance(key, bytes) and _are_texts(*texts) and isinstance(seconds, float)):
+    texts = (model, *(text for text in (error,) if text is not None))
+    packed = all(isinstance(value, bytes | None) for value in (key, row, resources))
+    if key is None or not (packed and _are_texts(*texts) and isinstance(seconds, float)):
         return "has values of wrong types"
     if (row is None) == (error is None):
         return "has neither a row nor an error, or both"
@@ -721,12 +777,12 @@ def _content_problem(values: Sequence[Any]) -> str | None:
     """Return the error in the JSON of a row of `cells`, a slower check, or None."""
     _, _, row, resources, _, _ = values
     if row is not None:
-        columns = _json(row)
+        columns = _unpacked_json(row)
         if not isinstance(columns, dict):
             return "has a row that is not a JSON object"
         if problem := row_problem(columns):
             return f"has a row that cannot be read: {problem}"
-    if resources is not None and not isinstance(_json(resources), list):
+    if resources is not None and not isinstance(_unpacked_json(resources), list):
         return "has resources that are not a JSON list"
     return None
 
@@ -747,6 +803,13 @@ def _are_texts(*values: Any) -> bool:
 def _json(text: bytes) -> Any:
     try:
         return json.loads(text.decode())
+    except (ValueError, RecursionError):
+        return None
+
+
+def _unpacked_json(data: bytes) -> Any:
+    try:
+        return json.loads(unpack(data))
     except (ValueError, RecursionError):
         return None
 

@@ -15,7 +15,7 @@ from h3sim.load.options import N_SAMPLES, SAMPLING, SEED, file_key
 from h3sim.load.selection import resolve_pages, resolve_schemes
 from h3sim.page.recording import RECORDED_NETWORK
 from h3sim.schema import parse_toml, read_text
-from h3sim.schema.errors import collected
+from h3sim.schema.errors import RejectedValueError, collected
 from h3sim.schema.fields import NumbersByPath, Record, fields_of, keys_of, read_document, validate
 from h3sim.schema.values import (
     Choice,
@@ -29,7 +29,7 @@ from h3sim.schema.values import (
     Text,
     ValueType,
 )
-from h3sim.study.design import OPTIONS, Range, StoppingRule
+from h3sim.study.design import OPTIONS, Part, Range, StoppingRule, is_axis
 from h3sim.study.sweep import SEEDS_ARE_ADDED, Study, load_study
 from h3sim.transport.congestion import controller_named
 from h3sim.values.errors import InputError, UnknownNameError, ValidationIssue
@@ -63,6 +63,17 @@ class _Seeds(ValueType):
 
     def schema(self) -> dict[str, Any]:
         return {"anyOf": [self._count.schema(), self._list.schema()]}
+
+
+class _Part(Text):
+    """Field type of a part of a study."""
+
+    def accept(self, value: Any) -> str:
+        try:
+            Part.parse(value)
+        except InputError as error:
+            raise RejectedValueError(error.problems[0].message) from error
+        return super().accept(value)
 
 
 class _Setting(Scalar):
@@ -164,6 +175,11 @@ class StudyFile:
         " (Dask workers)",
         default=None,
     )
+    part: str | None = file_key(
+        _Part(),
+        "run only [this part](../studies.md#where-loads-run) of the loads, such as `3/16`",
+        default=None,
+    )
     settings: Mapping[str, Any] = file_key(
         TableOf(_Setting("put options that vary into axes")),
         "options with one value for all loads",
@@ -218,7 +234,7 @@ class StudyFile:
             for name in names:
                 if name in refusals:
                     yield ValidationIssue(key=f"{table}.{name}", message=refusals[name])
-                elif name not in OPTIONS:
+                elif not is_axis(name):
                     unknown = unknown_option(name, (*OPTIONS, *keys_of(StudyFile)))
                     yield ValidationIssue(key=f"{table}.{name}", message=unknown.message)
                 if refusal_in_later_tables:
@@ -277,6 +293,7 @@ class StudyFile:
             "schemes": [located("schemes", name) for name in self.schemes],
             "seeds": 1 if self.seeds is None else self.seeds,
             "name": self.name,
+            "part": self.part,
             "resources": self.resources,
             "metrics": self.metrics,
             "timeout_s": self.timeout_s,

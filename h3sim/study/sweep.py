@@ -12,6 +12,7 @@ from __future__ import annotations
 import inspect
 import math
 import os
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -23,10 +24,11 @@ from h3sim.headers.base import HeaderLists
 from h3sim.load import Load, LoadConfig
 from h3sim.load.figures import FIGURES, ON_DEMAND
 from h3sim.load.load_config import refuse_unknown, unknown_option
-from h3sim.load.network_path import recorded_network
+from h3sim.load.network_path import config_of, is_file_key, recorded_network
 from h3sim.load.options import SEED, ReorderOption, check_running, refuse
-from h3sim.load.run import PageLike, SchemeLike, resolve
+from h3sim.load.run import PROCESSES, PageLike, SchemeLike, resolve
 from h3sim.load.selection import HalvesLike, SchedulersLike, add_schedulers
+from h3sim.page import Page, parameters_of
 from h3sim.page.recording import RECORDED_NETWORK
 from h3sim.schema import format_value
 from h3sim.schema.arguments import ErrorCollector, Predicate, check_arguments, shows_fields
@@ -34,22 +36,27 @@ from h3sim.schema.errors import plain_number, plain_values
 from h3sim.schema.values import Choice, Flag, ListOf, Number, OrNone, Text
 from h3sim.study.cache_key import CellKeys, model_version
 from h3sim.study.design import (
+    KEPT,
     OPTIONS,
     Design,
     FactorialDesign,
+    Keep,
+    Part,
     Range,
     StoppingRule,
+    is_axis,
     sampled,
     values_of_axis,
 )
 from h3sim.study.header_study import SubjectLike, resolve_swept
 from h3sim.study.pairing import DETERMINED_BY
 from h3sim.study.results import Results
+from h3sim.study.rows import RunningStats
 from h3sim.study.runner import Execution, Runner, split_options, worker_count
 from h3sim.study.statistics import Pair, mean_interval, pairs_by_scheme, ratio_end
-from h3sim.study.store import Store
+from h3sim.study.store import CellOutcome, Store
 from h3sim.study.subjects import check_names
-from h3sim.study.worker import Cells, LoadWork
+from h3sim.study.worker import KEPT_COLUMN, Cells, LoadWork
 from h3sim.transport import Network, TransportProfile
 from h3sim.transport.congestion import controller_named
 from h3sim.values.errors import (
@@ -61,7 +68,7 @@ from h3sim.values.errors import (
 from h3sim.values.table import RichDisplay, Rows, Table
 
 if TYPE_CHECKING:
-    from h3sim.page import Page
+    from h3sim.engine import Process
     from h3sim.study.rows import StudyRows
     from h3sim.study.study_keywords import AxisKeywords, ExecutionKeywords, SweepKeywords
 
@@ -70,46 +77,61 @@ CallableT = TypeVar("CallableT", bound=Callable[..., Any])
 
 _CELLS_PER_QUERY = 1000
 """Number of cells that are looked up in a store together."""
-_MAX_TRIAL_LOADS, _MAX_TRIAL_S = 24, 2.0
-"""Limits of the loads that `Study.plan` times."""
+_TRIAL_LOADS, _MAX_TRIAL_S = 100, 5.0
+"""Loads that `Study.plan` times, fewer only if they take longer."""
 _GOLDEN_RATIO = 0.618033988749895
 """The fractional parts of its multiples are evenly spread (Weyl)."""
 
 
 class StudyPlan(NamedTuple):
-    """Plan of a study: numbers of loads, stored and missing, and the estimated duration."""
+    """Plan of a study: numbers of loads, stored and missing, with estimated time and size.
+
+    Estimates are from a few trial loads, the same in each call.
+    """
 
     loads: int
     reused: int
     to_run: int
     workers: int
     seconds: float
-    """Estimated time on one worker, from a few trial loads."""
+    """CPU time of the loads to run, on all workers together."""
+    error_seconds: float
+    """Standard error of `seconds`: how far another sample of loads would typically be from it."""
+    store_bytes: int
+    """Size that the loads to run add to a store."""
 
     def __str__(self) -> str:
-        seconds = self.seconds / self.workers
-        duration = f"{seconds:.1f} s" if seconds < 90 else f"{seconds / 60:,.0f} min"
+        per_worker, error = self.seconds / self.workers, 2 * self.error_seconds / self.workers
+        unit, factor = ("s", 1) if per_worker < 90 else ("min", 60)
+        if per_worker > 3 * 3600:
+            unit, factor = "h", 3600
+        low, high = max(0.0, per_worker - error) / factor, (per_worker + error) / factor
+        duration = f"{per_worker / factor:,.1f} {unit} ({low:,.1f} to {high:,.1f})"
         return (
             f"{self.loads:,} loads: {self.reused:,} stored, {self.to_run:,} to run,"
-            f" about {duration} on {self.workers} workers"
+            f" about {duration} of CPU on each of {self.workers} workers,"
+            f" {self.store_bytes / 1e6:,.1f} MB in a store"
         )
 
 
-def _count_missing(cells: Cells, store: str | Path) -> int:
-    """Return the number of *cells* missing in the store; all if there is no store."""
+def _count_missing(
+    cells: Cells, store: str | Path | None, runs: Callable[[int], bool] | None
+) -> tuple[int, int]:
+    """Return the number of *cells* to run, all or those in a part, and how many are not stored."""
+    n_cells = len(cells) if runs is None else sum(map(runs, range(len(cells))))
     # Opening it would fail, as it is opened read-only.
-    if not os.path.exists(store):  # noqa: PTH110 - text or path
-        return len(cells)
+    if store is None or not os.path.exists(store):  # noqa: PTH110 - text or path
+        return n_cells, n_cells
     keys, n_missing = cells.keys(), 0
     with Store(store, may_write=False) as opened:
         for first in range(0, len(cells), _CELLS_PER_QUERY):
             indices = range(first, min(first + _CELLS_PER_QUERY, len(cells)))
-            query_keys = [keys.key(index) for index in indices]
+            query_keys = [keys.key(at) for at in indices if runs is None or runs(at)]
             done = opened.known(query_keys)
             if cells.has_resources:
                 done = {key: row for key, row in done.items() if row.error or row.resources}
             n_missing += sum(key not in done for key in query_keys)
-    return n_missing
+    return n_cells, n_missing
 
 
 _COLUMNS_AS_GIVEN = (
@@ -144,6 +166,8 @@ _ARGUMENT_TYPES = {
     "metrics": ListOf(Choice(ON_DEMAND), "figures"),
     "timeout_s": OrNone(Number(low=0, is_above=True)),
     "name": Text(),
+    "keep": OrNone(Predicate("'qlog', 'trace' or a function", lambda v: v in KEPT or callable(v))),
+    "processes": PROCESSES,
 }
 """Field types of arguments of `load_study`."""
 
@@ -158,6 +182,8 @@ class Study:
     timeout_s: float | None = None
     model: str = field(default_factory=model_version)
     is_strict = False
+    part: Part | None = None
+    """Part of the loads that `run` is restricted to; None for all."""
     stopping: StoppingRule | None = None
     """Stopping rule, if seeds are added automatically (`h3sim.study.sweep`)."""
 
@@ -182,6 +208,27 @@ class Study:
         """
         return replace(self, design=replace(self.design, seeds=resolve_seeds(seeds)))
 
+    def with_axes(self, axes: Mapping[str, Any]) -> Study:
+        """Return the same study with other *axes*, which replace settings of the same name.
+
+        Raises:
+            InputError: listing every invalid value.
+            UnknownOptionError: if an axis is unknown.
+
+        >>> study = load_study("davies-meenan", network="cable")
+        >>> study.with_axes({"profile.quic.ack_every": [2, 10]}).axes
+        ('profile.quic.ack_every',)
+        """
+        _refuse_unknown([name for name in axes if not is_axis(name)])
+        settings = self.design.settings
+        others = [{key: cell[key] for key in cell if key not in axes} for cell in settings.listed]
+        listed = tuple(entry for n, entry in enumerate(others) if entry not in others[:n])
+        values = {name: values_of_axis(name, value) for name, value in axes.items()}
+        changed = FactorialDesign(listed=listed, axes={**settings.axes, **values})
+        _check_settings(changed, self.design.pages)
+        design = replace(self.design, settings=_with_resolved_names(changed))
+        return replace(self, design=design)
+
     def ask_for(self, metrics: Sequence[str]) -> None:
         """Add on-demand metrics to the rows.
 
@@ -197,6 +244,11 @@ class Study:
     def keys(self) -> CellKeys:
         """Return the cache keys of the loads."""
         return CellKeys(self.design, self.model)
+
+    def restriction(self) -> Callable[[int], bool] | None:
+        """Return whether the load at an index is in the part to run; None if all are."""
+        part, keys = self.part, self.keys()
+        return None if part is None else lambda index: part.has(keys.pair_key(index))
 
     def describe(self, index: int) -> str:
         """Return the description of the load at *index* for error messages."""
@@ -214,12 +266,15 @@ class Study:
 
             return HEADER_FIGURES
         headlines = (figure.name for figure in FIGURES if figure.is_headline)
-        return (*headlines, *self.design.metrics, *self.design.columns)
+        kept = (KEPT_COLUMN,) if self.keeps_files else ()
+        return (*headlines, *self.design.metrics, *self.design.columns, *kept)
 
     def columns(self, index: int) -> dict[str, Any]:
         """Return the values that the row of the load at *index* must have in some columns."""
         cell = self.design[index]
         page = {"page": cell.page.name, "page_digest": cell.page.digest}
+        if isinstance(cell.page, Page):
+            page |= parameters_of(cell.page)
         given = {
             name: getattr(cell.options[name], "name", cell.options[name])
             for name in _COLUMNS_AS_GIVEN
@@ -227,10 +282,18 @@ class Study:
         }
         return {**page, **given, "scheme": cell.scheme.name, "seed": cell.seed}
 
+    @property
+    def keeps_files(self) -> bool:
+        """True if files of loads are kept beside the store."""
+        return self.design.keep is not None
+
     def work(self) -> LoadWork:
         """Return the data that a worker needs."""
         return LoadWork(
-            design=self.design, has_resources=self.has_resources, timeout_s=self.timeout_s
+            design=self.design,
+            has_resources=self.has_resources,
+            timeout_s=self.timeout_s,
+            model=self.model,
         )
 
     def plan(self, *, store: str | Path | None = None, workers: int | None = None) -> StudyPlan:
@@ -241,15 +304,30 @@ class Study:
         Raises:
             StoreError: if the store cannot be read.
         """
-        n_loads = len(self)
-        n_missing = n_loads if store is None else _count_missing(self, store)
-        work, spent_s, n_tried = self.work(), 0.0, 0
-        while n_tried < min(_MAX_TRIAL_LOADS, n_loads) and spent_s <= _MAX_TRIAL_S:
+        n_loads, n_missing = _count_missing(self, store, self.restriction())
+        work, tried_s, sizes = self.work(), RunningStats(), RunningStats()
+        work.run(0)  # imports and caches, which the others share
+        began = time.process_time()
+        for number in range(min(_TRIAL_LOADS, len(self))):
+            started = time.process_time()
+            if started - began > _MAX_TRIAL_S:
+                break
             # Indices evenly spread over the study, however many there will be.
-            spent_s += work.run(int(n_tried * _GOLDEN_RATIO % 1 * n_loads)).seconds
-            n_tried += 1
-        seconds = spent_s / n_tried * n_missing
-        return StudyPlan(n_loads, n_loads - n_missing, n_missing, worker_count(workers), seconds)
+            done = work.run(int(number * _GOLDEN_RATIO % 1 * len(self)))
+            # Not the wall clock, which depends on what else runs.
+            tried_s.add(time.process_time() - started)
+            outcome = CellOutcome(b"", self.model, done.row, done.resources, done.error, 0.0)
+            sizes.add(outcome.stored_bytes)
+        spread_s = tried_s.describe()["sd"] or 0.0
+        return StudyPlan(
+            n_loads,
+            n_loads - n_missing,
+            n_missing,
+            worker_count(workers),
+            seconds=tried_s.mean * n_missing,
+            error_seconds=spread_s / math.sqrt(tried_s.n) * n_missing,
+            store_bytes=round(sizes.mean * n_missing),
+        )
 
     @shows_fields(Execution)
     def run(self, *, retry_failed: bool = False, **execution: Unpack[ExecutionKeywords]) -> Results:
@@ -260,7 +338,9 @@ class Study:
         """
         check_running(retry_failed=retry_failed)
         with Runner(Execution(**execution)) as runner:
-            source, counts = runner.run_cells(self, retry_failed=retry_failed)
+            source, counts = runner.run_cells(
+                self, retry_failed=retry_failed, runs=self.restriction()
+            )
         return Results(source, axes=self.axes, counts=counts)
 
 
@@ -287,8 +367,11 @@ def sweep(
     resources: bool = False,
     metrics: Sequence[str] = (),
     columns: Mapping[str, Callable[[Load], Any]] | None = None,
+    keep: Keep | None = None,
+    processes: Sequence[Process] = (),
     timeout_s: float | None = None,
     name: str = "",
+    part: str | None = None,
     retry_failed: bool = False,
     **options: Unpack[SweepKeywords],
 ) -> Results:
@@ -312,7 +395,7 @@ def sweep(
     >>> [(row["rtt_ms"], row["scheme"], row["page_load_ms"]) for row in results][:2]
     [(0.0, 'rr', 4580.0), (0.0, 'fifo', 4580.0)]
     """
-    refuse_unknown(sweep, options)
+    refuse_unknown(sweep, (name for name in options if not is_file_key(name)))
     execution, axes = split_options(options)
     check_running(retry_failed=retry_failed)
     Execution(**execution)
@@ -331,8 +414,11 @@ def sweep(
         resources=resources,
         metrics=metrics,
         columns=columns,
+        keep=keep,
+        processes=processes,
         timeout_s=timeout_s,
         name=name,
+        part=part,
         **axes,
     )
     return study.run(retry_failed=retry_failed, **execution)
@@ -355,25 +441,33 @@ def load_study(
     resources: bool = False,
     metrics: Sequence[str] = (),
     columns: Mapping[str, Callable[[Load], Any]] | None = None,
+    keep: Keep | None = None,
+    processes: Sequence[Process] = (),
     timeout_s: float | None = None,
     name: str = "",
+    part: str | None = None,
     **axes: Unpack[AxisKeywords],
 ) -> Study:
     """Return the study that `sweep` would run, to plan it or to run it later.
 
     *axes* are options of a load, each with one value or a list of values: `network=["4g", "cable"],
-    loss=[0, 0.02], transport="tcp"`. *cells* lists combinations of settings, like
-    `[{"rtt_ms": 10, "rate_mbps": 50}, ...]`; *samples* is the number of samples from the axes that
-    are a `Range`, as a "latin-hypercube" or "sobol" points. *seeds* is a list, or a number of seeds
-    from 0 on. Each *client* before each *server*, names or paths, or "all", joins the schemes. Each
-    *scheduler* (a class, function, object or name, or a list) joins the schemes,
-    with clients that send the *signals* of a scheme (by default none). The schemes are by default
-    "marx-2019", or none beside such schedulers. *resources* also keeps one row per resource;
-    *metrics* names columns that take longer to compute, like "multiplexing_interleaving"; *columns*
-    are functions from a load to the value of a column, by its name, which ends with its unit:
-    `{"p95_ms": lambda load: ...}`. They run in the workers; their code is followed as that of
-    schedulers is, so that a store reuses what they returned.
-    *timeout_s* is the time limit of a load.
+    loss=[0, 0.02], transport="tcp"`, or keys of network and profile files,
+    `**{"profile.quic.ack_every": [2, 10], "network.down.queue_bytes": 65_536}`. *cells* lists
+    combinations of settings, like `[{"rtt_ms": 10, "rate_mbps": 50}, ...]`; *samples* is the number
+    of samples from the axes that are a `Range`, as a "latin-hypercube" or "sobol" points. *seeds*
+    is a list, or a number of seeds from 0 on. Each *client* before each *server*, names or paths,
+    or "all", joins the schemes. Each *scheduler* (a class, function, object or name, or a list)
+    joins the schemes, with clients that send the *signals* of a scheme (by default none). The
+    schemes are by default "marx-2019", or none beside such schedulers. *resources* also keeps one
+    row per resource; *metrics* names columns that take longer to compute, like
+    "multiplexing_interleaving"; *columns* are functions from a load to the value of a column, by
+    its name, which ends with its unit: `{"p95_ms": lambda load: ...}`. They run in the workers;
+    their code is followed as that of schedulers is, so that a store reuses what they returned.
+    *keep* is "qlog", "trace" or a function
+    from a load to one of these or None: files beside the store, in the folder with the
+    store's name and `.kept`, which the column `kept` names. *processes* run beside each load, as in
+    `simulate`. *timeout_s* is the time limit of a load. A *part*,
+    "3/16", runs only these loads; `h3sim.study.merge_stores` joins the stores of all parts.
 
     Raises:
         InputError: listing every error in the arguments.
@@ -381,6 +475,7 @@ def load_study(
         UnknownOptionError: if an axis is unknown.
     """
     simple = {"resources": resources, "metrics": metrics, "timeout_s": timeout_s, "name": name}
+    simple |= {"keep": keep, "processes": processes}
     sampling_options: dict[str, Any] = {
         "samples": samples,
         "sampling": sampling,
@@ -389,6 +484,7 @@ def load_study(
     with ErrorCollector() as errors:
         errors.collect("", lambda: _check(**simple))
         own_columns = errors.collect("", lambda: _own_columns(columns), default={})
+        chosen_part = errors.collect("", lambda: Part.parse(part))
         # The defaults let the other arguments be checked as well before the block raises.
         requested = errors.collect(
             "",
@@ -402,15 +498,24 @@ def load_study(
         )
         chosen = errors.collect("", lambda: resolve_seeds(seeds))
         settings = errors.collect("", lambda: _settings(axes, cells, subjects, **sampling_options))
-        errors.collect("", lambda: _check_loads(own_columns, subjects))
+        evidence = {"columns": own_columns, "keep": keep, "processes": tuple(processes)}
+        errors.collect("", lambda: _check_loads(evidence, subjects))
     design = Design(
         pages=tuple(subjects),
         schemes=tuple(resolved_schemes),
         settings=settings,
         seeds=chosen,
         columns=own_columns,
+        keep=keep,
+        processes=tuple(processes),
     )
-    study = Study(design=design, name=name, has_resources=resources, timeout_s=timeout_s)
+    study = Study(
+        design=design,
+        name=name,
+        has_resources=resources,
+        timeout_s=timeout_s,
+        part=chosen_part,
+    )
     study.ask_for(metrics)
     return study
 
@@ -424,7 +529,7 @@ def _own_columns(columns: object) -> dict[str, Callable[[Load], Any]]:
     columns = {} if columns is None else columns
     if not isinstance(columns, Mapping):
         raise InputError.at("columns", f"must be functions by name, is {format_value(columns)}")
-    taken = {*DETERMINED_BY, *(figure.name for figure in FIGURES)}
+    taken = {*DETERMINED_BY, *(figure.name for figure in FIGURES), KEPT_COLUMN}
     issues = []
     for name, function in columns.items():
         if not isinstance(name, str) or not name.isidentifier():
@@ -440,9 +545,11 @@ def _own_columns(columns: object) -> dict[str, Callable[[Load], Any]]:
     return dict(columns)
 
 
-def _check_loads(columns: Mapping[str, object], subjects: Sequence[Page | HeaderLists]) -> None:
-    if columns and any(isinstance(subject, HeaderLists) for subject in subjects):
-        raise InputError.at("columns", "are computed from loads of pages: header lists have none")
+def _check_loads(given: Mapping[str, object], subjects: Sequence[Page | HeaderLists]) -> None:
+    """Refuse what header lists do not have."""
+    message = "goes only with loads of pages: header lists have none"
+    if any(isinstance(subject, HeaderLists) for subject in subjects):
+        refuse(ValidationIssue(key=key, message=message) for key in given if given[key])
 
 
 def _check(**given: Any) -> None:
@@ -463,9 +570,9 @@ def _settings(
     _check(cells=cells, sampling_seed=seed)
     ranges = {key: value for key, value in axes.items() if isinstance(value, Range)}
     names = dict.fromkeys(name for table in (axes, *(cells or ())) for name in table)
-    unknown = [name for name in names if name not in OPTIONS]
-    listed = tuple({name: cell[name] for name in cell if name in OPTIONS} for cell in cells or ())
-    fixed = {name: axes[name] for name in axes if name in OPTIONS and name not in ranges}
+    unknown = [name for name in names if not is_axis(name)]
+    listed = tuple({name: cell[name] for name in cell if is_axis(name)} for cell in cells or ())
+    fixed = {name: axes[name] for name in axes if is_axis(name) and name not in ranges}
     with ErrorCollector() as errors:
         errors.collect("", lambda: _refuse_unknown(unknown))
         errors.collect("", lambda: _check_exclusive(axes, cells, ranges, samples))
@@ -612,10 +719,14 @@ def _check_settings(
     representatives = {repr(recorded_network(page)): page for page in reversed(pages)}
 
     def check(options: Mapping[str, Any]) -> None:
-        config = LoadConfig(**options)
+        LoadConfig(**{name: options[name] for name in options if not is_file_key(name)})
+
+        def check_page(page: Page | HeaderLists) -> None:
+            resolve(page, any_scheme, config_of(page, options))
+
         with ErrorCollector() as errors:
             for page in representatives.values():
-                errors.collect("", partial(resolve, page, any_scheme, config))
+                errors.collect("", partial(check_page, page))
 
     with ErrorCollector() as errors:
         for options in settings:
@@ -703,7 +814,7 @@ def sequential_sweep(
     >>> found.is_narrow, found.rows[0].seeds
     (True, 20)
     """
-    refuse_unknown(sequential_sweep, options)
+    refuse_unknown(sequential_sweep, (name for name in options if not is_file_key(name)))
     rule = StoppingRule(
         width=width, baseline=baseline, value=value, confidence=confidence, most_seeds=most_seeds
     )

@@ -6,28 +6,33 @@ Rows are sent and stored as JSON text, so that their bytes do not depend on the 
 from __future__ import annotations
 
 import contextlib
+import gzip
 import json
 import math
 import os
 import pickle
 import signal
 import sys
+import tempfile
 import threading
 import time
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from h3sim._version import __version__
+from h3sim.export import write_load_qlog
 from h3sim.headers.base import HeaderLists
 from h3sim.load.figures import columns_of
-from h3sim.load.load_config import LoadConfig
-from h3sim.load.network_path import default_network, resolve_path
+from h3sim.load.network_path import config_of, default_network, is_file_key, resolve_path
 from h3sim.load.run import resolve, run_spec
+from h3sim.page import parameters_of
 from h3sim.schema.errors import plain_values
 from h3sim.study.code_identity import CodeDigests
-from h3sim.study.setting_digests import scheme_column, setting_digests
+from h3sim.study.design import KEPT
+from h3sim.study.setting_digests import processes_column, scheme_column, setting_digests
 from h3sim.values.errors import H3SimError, InputError, Terminated
 
 if TYPE_CHECKING:
@@ -35,7 +40,8 @@ if TYPE_CHECKING:
 
     from h3sim.engine import LoadSpec
     from h3sim.load import Load
-    from h3sim.study.design import Design, DesignPoint
+    from h3sim.study.cache_key import CellKeys
+    from h3sim.study.design import Design, DesignPoint, Keep
 
 
 _MAX_CACHED_STUDIES = 4
@@ -70,6 +76,10 @@ class Cells(Protocol):
     """True if the study ends with the first cell that fails."""
 
     @property
+    def keeps_files(self) -> bool:
+        """True if files of cells are kept beside the store, and named in their rows."""
+
+    @property
     def axes(self) -> tuple[str, ...]:
         """Columns in which the cells differ, slowest first."""
 
@@ -100,6 +110,8 @@ class Done(NamedTuple):
     resources: str | None
     error: str | None
     seconds: float
+    files: tuple[tuple[str, bytes], ...] = ()
+    """Names and contents of files that are kept beside the store."""
 
 
 class TimedOutError(H3SimError):
@@ -113,6 +125,8 @@ class StudyWork(ABC):
     timeout_s: float | None = None
     is_strict: bool = False
     """True if errors are raised instead of being returned as text; not in other processes."""
+    files: list[tuple[str, bytes]] = field(default_factory=list, repr=False)
+    """Files of the last cell, which `row` makes."""
 
     @abstractmethod
     def row(self, index: int) -> tuple[str, str | None]:
@@ -122,6 +136,7 @@ class StudyWork(ABC):
         """Run the cell at *index* and return its outcome, which may be an error."""
         began = time.perf_counter()
         row = resources = error = None
+        self.files = []
         try:
             with _time_limit(self.timeout_s):
                 row, resources = self.row(index)
@@ -131,7 +146,8 @@ class StudyWork(ABC):
             if self.is_strict:
                 raise
             error = f"{type(caught).__name__}: {caught}"
-        return Done(index, row, resources, error, time.perf_counter() - began)
+        seconds = time.perf_counter() - began
+        return Done(index, row, resources, error, seconds, tuple(self.files))
 
 
 def prepare_worker(driver: int) -> None:
@@ -199,8 +215,11 @@ class LoadWork(StudyWork):
 
     design: Design
     has_resources: bool = False
+    model: str = ""
+    """Model of h3sim, a part of the keys after which files are named that are kept."""
     _resolved: tuple[tuple[int, int], Setting | Exception] | None = field(default=None, repr=False)
     """The last result of `_setting`, with its arguments."""
+    _keys: CellKeys | None = field(default=None, repr=False)
     _codes: CodeDigests = field(default_factory=lambda: CodeDigests(is_strict=False), repr=False)
     _scheme_digests: list[str] = field(default_factory=list, repr=False)
 
@@ -218,18 +237,31 @@ class LoadWork(StudyWork):
         spec = replace(setting_spec.with_scheme(cell.scheme), seed=cell.seed)
         names = _columns_as_given(cell) | digests
         names["scheme_digest"] = self._scheme_digests[scheme]
+        processes = self.design.processes
+        if processes:
+            names["processes"] = processes_column(processes, self._codes)
         timings: Sequence[Mapping[str, Any]] | None
         if isinstance(cell.page, HeaderLists):
             from h3sim.study.header_models import header_row  # lazy: most studies load pages
 
             row, timings = header_row(cell.page, spec, names)
         else:
-            load = run_spec(spec)
+            load = run_spec(spec, processes=processes)
             row = row_of(load, names=names, metrics=self.design.metrics)
             row |= {name: _own_value(name, own(load)) for name, own in self.design.columns.items()}
+            if self.design.keep is not None:
+                self.files = _kept_files(load, self.design.keep, self._key(index).hex())
+                row[KEPT_COLUMN] = " ".join(name for name, _ in self.files) or None
             timings = [timing._asdict() for timing in load.timings] if self.has_resources else None
         resources = json.dumps(timings, allow_nan=False) if self.has_resources else None
         return json.dumps(row, allow_nan=False), resources
+
+    def _key(self, index: int) -> bytes:
+        if self._keys is None:
+            from h3sim.study.cache_key import CellKeys  # lazy: workers seldom need it
+
+            self._keys = CellKeys(self.design, self.model)
+        return self._keys.key(index)
 
     def _setting(self, setting: int, page: int) -> Setting:
         """Return a setting for a page: indices in the design.
@@ -240,8 +272,8 @@ class LoadWork(StudyWork):
         if self._resolved is None or self._resolved[0] != (setting, page):
             result: Setting | Exception
             try:
-                config = LoadConfig(**self.design.settings[setting])
                 subject = self.design.pages[page]
+                config = config_of(subject, self.design.settings[setting])
                 path = resolve_path(subject, config)
                 spec = resolve(subject, self.design.schemes[0], config, path=path)
                 digests = setting_digests(path, spec.header_compression, self._codes)
@@ -253,6 +285,31 @@ class LoadWork(StudyWork):
         if isinstance(result, Exception):
             raise result
         return result
+
+
+KEPT_COLUMN = "kept"
+"""Column of the names of the files that are kept of a load."""
+
+
+def _kept_files(load: Load, keep: Keep | None, name: str) -> list[tuple[str, bytes]]:
+    """Return names and contents of the files of *load* that are kept.
+
+    Raises:
+        InputError: if a user's function chooses neither a qlog nor a trace nor None.
+    """
+    chosen = keep(load) if callable(keep) else keep
+    if chosen not in (*KEPT, None):
+        message = f"its function must return 'qlog', 'trace' or None, not {chosen!r}"
+        raise InputError.at("keep", message)
+    with tempfile.TemporaryDirectory() as folder:
+        if chosen == "qlog":
+            write_load_qlog(load, Path(folder) / f"{name}.qlog")
+        elif chosen == "trace":
+            load.save(Path(folder) / f"{name}.json")
+        files = {path.name: path.read_bytes() for path in sorted(Path(folder).iterdir())}
+    if chosen == "qlog":  # qvis and h3sim read gzip; without a time, equal loads have equal files
+        files = {f"{name}.gz": gzip.compress(content, mtime=0) for name, content in files.items()}
+    return [*files.items()]
 
 
 def _own_value(name: str, value: Any) -> Any:
@@ -272,10 +329,11 @@ def _own_value(name: str, value: Any) -> Any:
 def _columns_as_given(cell: DesignPoint) -> dict[str, Any]:
     """Return the columns that have the names given in the design, by which rows are found.
 
-    A load itself has a name for a changed network, and none for the codec "none".
+    A load itself has a name for a changed network, none for the codec "none", and no file keys.
     """
     network = cell.options.get("network") or default_network(cell.page)
     columns = {"network": getattr(network, "name", str(network))}
+    columns |= {name: value for name, value in cell.options.items() if is_file_key(name)}
     codec = cell.options.get("header_compression")
     if codec is not None:
         columns["header_compression"] = getattr(codec, "name", codec)
@@ -294,6 +352,7 @@ def row_of(
         "page_digest": load.page.digest,
         "page_bytes": load.page.total_bytes,
         "page_atf_bytes": sum(r.size_bytes for r in load.page.resources if r.above_the_fold),
+        **parameters_of(load.page),
         "scheme": load.scheme.name,
         **load.configuration,
         **(names or {}),

@@ -14,6 +14,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from h3sim.study.packed_rows import pack
 from h3sim.study.store import digest_of
 from tests.fuzz.readers import READERS
 from tests.recordings import SAMPLES, SITE, archive_lines, entry, net_event
@@ -758,8 +759,8 @@ def _cells(row: Callable[[int], str], n_cells: Callable[[int], int]) -> Callable
     def make(database: sqlite3.Connection, n_bytes: int) -> None:
         number = n_cells(n_bytes)
         for n in range(number):
-            key, text = f"{n:016}".encode(), row(n_bytes // number)
-            digest = digest_of(key, b"m", text.encode(), None, None, 1.0)
+            key, text = f"{n:016}".encode(), pack(row(n_bytes // number))
+            digest = digest_of(key, b"m", text, None, None, 1.0)
             cell = (key, "m", text, None, None, 1.0, digest)
             database.execute("INSERT INTO cells VALUES (?, ?, ?, ?, ?, ?, ?)", cell)
             position = (1, 1000 + n, key)
