@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -30,8 +30,9 @@ from h3sim.schema.output import TEXT, OutputSchema, Property, rows_of
 from h3sim.schema.values import OrNone
 from h3sim.study.rows import COMMON, ResultTable
 from h3sim.trace import Rows
+from h3sim.transport.tcp import TlsVersion
 from h3sim.values.errors import InputError
-from h3sim.values.units import MS_PER_S, to_mbps, to_ms
+from h3sim.values.units import MS_PER_S, ms, to_mbps, to_ms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -45,8 +46,8 @@ if TYPE_CHECKING:
 
 SCHEME = "chrome-h2"
 """Chrome over HTTP/2, as on the sites of the calibration."""
-CONFIG = LoadConfig(browser="parse", transport_profile="linux-tcp")
-"""Settings of predictions: those of the calibration, so that its intervals hold."""
+_H2O_FROM_NS = ms(50)
+"""Round-trip time from which h2o optimizes latency (http2-latency-optimization-min-rtt)."""
 NETWORKS = ("fast-3g", "4g", "cable")
 PREDICTED = {key: METRICS[key] for key in ("fcp", "lcp", "speed-index", "load")}
 """The predicted metrics: attribute of a load, and title."""
@@ -203,8 +204,8 @@ def predict(
     """Predict FCP, LCP, SpeedIndex and load event of *page* over *networks*.
 
     The page is a page or a recording; networks are names, objects, or the shares of `read_crux`.
-    The load is Chrome's, over HTTP/2 and Linux' TCP, on the machine of the recording. Metrics that
-    the page does not have are left out.
+    The load is Chrome's, over HTTP/2 and Linux' TCP from the server of the calibration, h2o, on the
+    machine of the recording. Metrics that the page does not have are left out.
 
     Raises:
         InputError: listing every error in the arguments, or in the recording.
@@ -221,7 +222,7 @@ def predict(
         subject, imported = errors.collect("page", partial(subject_of, page), default=(None, None))
         paths = [errors.collect("networks", partial(_network, each)) for each in networks]
     kind = kind_of(subject, imported)
-    loads = [simulate(subject, scheme=SCHEME, config=CONFIG, network=path) for path in paths]
+    loads = [simulate(subject, scheme=SCHEME, config=_config(path), network=path) for path in paths]
     calibrations = [calibration_for(path, kind) for path in paths]
     rows = [
         row
@@ -240,6 +241,21 @@ def predict(
         words=_common([in_words(load.spec) for load in loads]),
         page_digests={subject.name: subject.digest},
     )
+
+
+def _config(network: Network) -> LoadConfig:
+    """Return the settings of the calibration, so that its intervals hold: a load from h2o.
+
+    From 50 ms on it writes records of one segment and leaves nothing unsent in the socket (h2o 2.2,
+    `prepare_for_latency_optimized_write` in lib/common/socket.c); else it is any Linux server.
+    """
+    if network.rtt_ns < _H2O_FROM_NS:
+        return LoadConfig(browser="parse", transport_profile="linux-tcp")
+    h2o = catalog.load_profile("linux-tcp-h2o")  # which speaks cleartext
+    server = replace(h2o.tcp, tls=TlsVersion.TLS_1_3, has_dynamic_records=True)
+    client = replace(h2o.tcp_client, tls=TlsVersion.TLS_1_3)
+    profile = replace(h2o, tcp=server, tcp_client=client)
+    return LoadConfig(browser="parse", transport_profile=profile)
 
 
 def _network(given: str | Network | NetworkShare) -> Network:

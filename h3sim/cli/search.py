@@ -453,8 +453,8 @@ def _print_prediction(found: Prediction, options: Options) -> None:
       h3sim predict shop.json --network crux.json
       h3sim predict trace.json.gz --network fast-3g --json
 
-    The load is Chrome's, over HTTP/2 and Linux' TCP, on the machine of the recording. Intervals are
-    calibrated on sites that were recorded without throttling and measured over links.
+    The load is Chrome's, over HTTP/2 and Linux' TCP from h2o, on the machine of the recording.
+    Intervals are calibrated on sites that were recorded without throttling and measured over links.
     """
     shown = output.of(
         found.rows,

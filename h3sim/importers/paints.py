@@ -13,6 +13,9 @@ Chromium reports when the main thread drew each frame, and each text and image i
 - What the main thread has done since then, other than parsing and running resources, is the paint's
   own work: style, layout, paint, and callbacks, in processor time. While the main thread is idle,
   the paint is delayed: by a timer, an animation, or the time that it takes to show the frame.
+- A drawn frame is shown once its images are decoded. Without throttling these are there with the
+  first frame; over a link they come later. So their decoding delays the largest paint, if that is
+  an image, but not the first one.
 """
 
 from __future__ import annotations
@@ -45,8 +48,10 @@ VIEWPORT, OBJECT_PAINTED = (
     "PaintTimingVisualizer::LayoutObjectPainted",
 )
 FIRST_PAINT, LARGEST_PAINT = "firstContentfulPaint", "largestContentfulPaint::Candidate"
-FINISH_REQUEST = "ResourceFinish"
-PAINT_EVENTS = _OWN_TASKS | {VIEWPORT, OBJECT_PAINTED, FIRST_PAINT, LARGEST_PAINT, FINISH_REQUEST}
+FINISH_REQUEST, DECODE_IMAGE = "ResourceFinish", "ImageDecodeTask"
+PAINT_EVENTS = _OWN_TASKS | {
+    *(VIEWPORT, OBJECT_PAINTED, FIRST_PAINT, LARGEST_PAINT, FINISH_REQUEST, DECODE_IMAGE)
+}
 """Names of the trace events from which causes are inferred."""
 
 
@@ -105,9 +110,11 @@ def paints_of(
     )
     if first is None:
         return {}
-    own = [each for each in in_order if each.thread == first.thread]
+    own = [each for each in in_order if each.thread == first.thread and each.name != DECODE_IMAGE]
+    process, _ = first.thread
+    decodes = [each for each in in_order if each.thread[0] == process and each.name == DECODE_IMAGE]
     on_thread = sorted(task for task in tasks if task.thread == first.thread)
-    return _Frames(own, on_thread, requests, frame).causes(first.start_us, hero)
+    return _Frames(own, on_thread, decodes, requests, frame).causes(first.start_us, hero)
 
 
 class _Frames:
@@ -117,10 +124,11 @@ class _Frames:
         self,
         events: Sequence[PaintEvent],
         tasks: Sequence[TraceTask],
+        decodes: Sequence[PaintEvent],
         requests: Sequence[RecordedExchange],
         frame: str,
     ) -> None:
-        self._events, self._requests = events, requests
+        self._events, self._decodes, self._requests = events, decodes, requests
         self._tasks = [task for task in tasks if task.name not in _OWN_TASKS]
         of_page = [each for each in events if each.frame == frame]
         self._frames_us = [each.start_us for each in of_page if each.name == _FRAME]
@@ -146,8 +154,11 @@ class _Frames:
         after = self._ended_between(blank_us[0], drawn_us) if blank_us else []
         after = [(each, at_us) for each, at_us in after if self._could_gate(each, at_us)]
         base_us = max((at_us for _, at_us in after), default=self._ready_us(frame_us))
-        found = {"first_paint": self._cause(after, base_us, drawn_us, first_us)}
+        decoded_us = self._decoded_us(drawn_us, first_us)
+        found = {"first_paint": self._cause(after, base_us, drawn_us, first_us - decoded_us)}
         if not self._largest or self._largest[-1].start_us <= first_us:
+            if hero and decoded_us:
+                found["largest_paint"] = RecordedPaint([], 0.0, decoded_us / US_PER_MS)
             return found
         shown = self._largest[-1]
         of_node = [each.start_us for each in self._drawn if each.subject == shown.subject]
@@ -234,6 +245,15 @@ class _Frames:
         spans_us = [(each.start_us, each.end_us) for tasks in (self._tasks, own) for each in tasks]
         is_idle = not any(begun < at_us and ended > since_us for begun, ended in spans_us)
         return is_idle or kind_of(request)[0] is Kind.SCRIPT
+
+    def _decoded_us(self, since_us: float, until_us: float) -> float:
+        """Return for how long of an interval images were decoded, on any of the other threads."""
+        decoded_us, reached_us = 0.0, since_us
+        for each in self._decodes:
+            end_us = min(each.end_us, until_us)
+            decoded_us += max(0.0, end_us - max(each.start_us, reached_us))
+            reached_us = max(reached_us, end_us)
+        return decoded_us
 
     def _work_us(self, since_us: float, until_us: float) -> tuple[float, float]:
         """Return the processor time of the page's own tasks in an interval, and how long any ran.

@@ -188,6 +188,8 @@ def _unnumbered_id(url: str, root_host: str) -> str:
 
 
 NOT_MODIFIED = 304
+FIRST_ERROR_STATUS = 400
+"""From this status on the requested resource was not delivered (RFC 9110 § 15.5)."""
 NO_BODY = frozenset((204, 205, NOT_MODIFIED))
 """Statuses of responses without a body (RFC 9110 § 15)."""
 _STATUS_LINE = "HTTP/1.1 200\r\n"

@@ -115,9 +115,12 @@ class WithMilestones:
         if painted_ns is None:
             return None
         # What pictures leave free is assumed to have text, all of the viewport if their shares are
-        # unknown.
-        pictures = [each for each in self._page.resources if each.kind in PICTURES]
-        has_text = sum(Fraction(each.viewport or 0) for each in pictures) < 1
+        # unknown. The largest paint may be a text over a picture.
+        resources = self._page.resources
+        pictures = [each for each in resources if each.kind in PICTURES]
+        has_text = sum(Fraction(each.viewport or 0) for each in pictures) < 1 or any(
+            each.hero for each in resources if each.kind not in PICTURES
+        )
         elements, _ = self._painted
         return to_ms(metrics.first_contentful_paint_ns(painted_ns, elements, has_text=has_text))
 

@@ -46,6 +46,13 @@ def test_what_took_no_bytes_is_left_out(tmp_path: Path) -> None:
     assert left_out_of(tmp_path, asked) == {"failed or were blocked": 1}
 
 
+def test_a_script_that_is_not_found_was_answered(tmp_path: Path) -> None:
+    """Chromium fails it, but what it blocks has waited for the response."""
+    failed = event("loadingFailed", 5.3, errorText="net::ERR_ABORTED")
+    events = [*ROOT, sent("/a.js", 5.2), answered(5.25, status=404), failed]
+    assert len(import_page(write_recording(tmp_path, events)).page.resources) == 2
+
+
 def test_each_hop_of_a_redirect_is_a_request(tmp_path: Path) -> None:
     hop = {"status": 302, "headers": {"Location": "/b.png"}, "encodedDataLength": 80}
     events = [

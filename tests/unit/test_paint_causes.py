@@ -238,6 +238,19 @@ class TestInference:
         events = [*frame(20), callback, *frame(150, 1), event("firstContentfulPaint", 160)]
         assert paints(events, self.RUN)["first_paint"] == RecordedPaint([SCRIPT], 30, 60)
 
+    def test_decoding_delays_the_largest_paint_and_not_the_first(self) -> None:
+        """Of the 70 ms after the frame two threads decode images for 50, from 85 to 135."""
+        one, other, elsewhere = (
+            event("ImageDecodeTask", at_ms, 30)._replace(thread=thread)
+            for at_ms, thread in ((85, ("1", "7")), (105, ("1", "8")), (80, ("2", "1")))
+        )
+        events = [*frame(20), one, other, elsewhere, *frame(70, 1)]
+        events.append(event("firstContentfulPaint", 150))
+        found = paints(events, self.RUN, hero="a.png")
+        assert found["first_paint"] == RecordedPaint([SCRIPT], 10, 20)
+        assert found["largest_paint"] == RecordedPaint([], 0, 50)
+        assert "largest_paint" not in paints(events, self.RUN)
+
     def test_text_that_an_animation_reveals_waits_for_the_first_paint(self) -> None:
         events = [*frame(70, 1), event("firstContentfulPaint", 90), *frame(500), *frame(1000, 2)]
         events.append(event("largestContentfulPaint::Candidate", 1020, nodeId=2, node=2))

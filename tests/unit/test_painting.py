@@ -113,6 +113,8 @@ class TestFirstContentfulPaint:
     def test_without_text_the_first_row_of_an_image_does(self) -> None:
         assert load_of(ROOT, picture(viewport=1.0)).fcp_ms == 20
         assert load_of(ROOT, picture("a.avif", viewport=1.0)).fcp_ms == 110
+        # The text that is the largest paint stands over the picture.
+        assert load_of({**ROOT, "hero": True}, picture(viewport=1.0)).fcp_ms == 10
         whole = load_of(ROOT, picture(viewport=1.0), paint="complete", image_update_ms=None)
         assert whole.fcp_ms == 110
 

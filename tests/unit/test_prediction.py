@@ -60,15 +60,29 @@ class TestPredict:
         load = h3sim.simulate(
             "creative",
             scheme="chrome-h2",
-            network="4g",
+            network="cable",
             browser="parse",
             transport_profile="linux-tcp",
         )
-        times_s = {row.metric: row.predicted_s for row in predict("creative", networks=["4g"]).rows}
+        rows = predict("creative", networks=["cable"]).rows
+        times_s = {row.metric: row.predicted_s for row in rows}
         assert load.fcp_ms is not None
         assert load.load_event_ms is not None
         assert times_s["FCP"] == pytest.approx(load.fcp_ms / MS_PER_S)
         assert times_s["load event"] == pytest.approx(load.load_event_ms / MS_PER_S)
+
+    def test_records_are_small_on_paths_of_50_ms_or_more_as_from_h2o(self) -> None:
+        """Else the stylesheet waits for the rest of a record with a part of an image in it."""
+        below, above = (
+            replace(h3sim.load_network("4g"), rtt_ns=ms(rtt_ms)) for rtt_ms in (49.9, 50)
+        )
+        sheet = {"id": "a.css", "kind": "stylesheet", "bytes": 300, "in_head": True}
+        image = {"id": "b.png", "kind": "image", "bytes": 90_000}
+        at = {"by": "/", "at": "offset", "offset_bytes": 90}
+        page = page_of(ROOT, {**sheet, "discovered": at}, {**image, "discovered": at})
+        long, short = (predict(page, networks=[path]).rows[0] for path in (below, above))
+        assert long.metric == short.metric == "FCP"
+        assert short.predicted_s < long.predicted_s
 
     def test_an_interval_holds_its_prediction_or_is_missing_at_both_ends(self) -> None:
         for row in predict("creative").rows:

@@ -14,8 +14,8 @@ from h3sim.importers.media_queries import HEIGHT_PX, WIDTH_PX
 from h3sim.page import ImageFormat
 from h3sim.values.units import MS_PER_S
 
-TRACE_CATEGORIES = ("devtools.timeline", "loading")
-"""Trace categories with the CPU times of resources, and with what each frame shows."""
+TRACE_CATEGORIES = ("devtools.timeline", "disabled-by-default-devtools.timeline", "loading")
+"""Trace categories with the CPU times of resources, with what each frame shows, and decoding."""
 _WORLD_NAME = "h3sim"
 """Isolated world of the measurements, which the page's scripts cannot tamper with."""
 _SYNCHRONOUS_URLS_EXPRESSION = "globalThis.__h3sim_waited ?? []"

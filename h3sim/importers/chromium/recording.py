@@ -37,7 +37,7 @@ from h3sim.importers.recorded_request import (
     kind_of,
     visible_rectangles,
 )
-from h3sim.importers.request_fields import address, without_fragment
+from h3sim.importers.request_fields import FIRST_ERROR_STATUS, address, without_fragment
 from h3sim.importers.source import Fields
 from h3sim.importers.trace_tasks import (
     US_PER_MS,
@@ -720,10 +720,6 @@ def differences(pages: Sequence[Page], index: int) -> list[str]:
     return lines
 
 
-_FIRST_ERROR_STATUS = 400
-"""From this status on the requested resource was not delivered (RFC 9110 § 15.5)."""
-
-
 class RecordedTiming(NamedTuple):
     """Times of a resource's request and response, in ms since navigation start.
 
@@ -803,7 +799,7 @@ def recorded_of(visit: Navigation, name: str, *, url: str = "") -> Recorded:
         reason = everything[0].failed if everything else ""
         raise ChromiumError(f"the document did not arrive{f': {reason}' if reason else ''}")
     root = loaded[0]
-    if (root.status or 0) >= _FIRST_ERROR_STATUS:
+    if (root.status or 0) >= FIRST_ERROR_STATUS:
         raise ChromiumError(f"the document did not arrive: status {root.status}")
     recording = Recording(source=url, name=name, has_addresses=bool(url))
     recording.is_local = root.reached.is_loopback
@@ -853,7 +849,7 @@ def _notes(everything: Sequence[RecordedExchange]) -> list[str]:
     failed = sum(bool(exchange.failed) for exchange in relevant) - blocked
     unfinished = sum(exchange.is_unfinished for exchange in relevant)
     missing = sum(
-        exchange.is_complete and (exchange.status or 0) >= _FIRST_ERROR_STATUS
+        exchange.is_complete and (exchange.status or 0) >= FIRST_ERROR_STATUS
         for exchange in relevant
     )
     counted = (

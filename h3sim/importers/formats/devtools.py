@@ -24,6 +24,7 @@ from h3sim.importers.recorded_request import (
     SizeSource,
 )
 from h3sim.importers.request_fields import (
+    FIRST_ERROR_STATUS,
     NO_BODY,
     NOT_MODIFIED,
     kind_of_word,
@@ -342,7 +343,11 @@ class NetworkEvents:
                 exchange.end_ms = _timestamp_ms(params)
                 exchange.wire_bytes = params.size("encodedDataLength")
             case _:  # loadingFailed
-                exchange.failed = params.text("errorText") or "canceled"
+                if (exchange.status or 0) >= FIRST_ERROR_STATUS:
+                    # Blink refuses scripts of this status: they were answered, and waited for.
+                    exchange.end_ms = _timestamp_ms(params)
+                else:
+                    exchange.failed = params.text("errorText") or "canceled"
 
     def finish(self) -> list[RecordedExchange]:
         """Return the exchanges in the order of their requests, with their extra info."""
