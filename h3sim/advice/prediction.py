@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.resources import files
@@ -183,13 +182,9 @@ def kind_of(page: Page, imported: ImportedPage | None) -> str:
     >>> kind_of(catalog.load_page("creative"), None)
     'record'
     """
-    if imported is None:
-        if " record," in page.provenance.get("tool", ""):
-            return RECORD
-        named = re.search(r"read as (\S+?)(?:$|[;,\s])", page.provenance.get("notes", ""))
-        dialect = named[1] if named else ""
-    else:
-        dialect = imported.dialect
+    if imported is None and " record," in page.provenance.get("tool", ""):
+        return RECORD
+    dialect = page.provenance.get("dialect", "") if imported is None else imported.dialect
     if dialect == "har" or dialect.startswith("har-"):
         return HAR
     return TRACE if dialect == "chrome-trace" else dialect or "unknown"

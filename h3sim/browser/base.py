@@ -78,3 +78,26 @@ class Browser:
     def on_wake(self, now_ns: int) -> Sequence[Scheduled]:
         """Return the requests and changes due at a time for which it requested a wake-up."""
         raise NotImplementedError
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class WrappingBrowser(Browser):
+    """A browser that adds requests or changes to those of *inner*, which decides when it ends."""
+
+    def __init__(self, inner: Browser) -> None:
+        self._inner = inner
+
+    @property
+    def is_done(self) -> bool:
+        """True if the load is over, even if changes remain."""
+        return self._inner.is_done
+
+    @property
+    def waiting(self) -> list[str]:
+        """The ids of the resources that have not been delivered."""
+        return self._inner.waiting
+
+    @property
+    def activities(self) -> tuple[Activity, ...]:
+        """The activities of the browser."""
+        return self._inner.activities

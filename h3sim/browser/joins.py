@@ -9,15 +9,14 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
 
-from h3sim.browser.base import Browser, ScheduledRequest
+from h3sim.browser.base import ScheduledRequest, WrappingBrowser
 from h3sim.page import TriggerEvent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from h3sim.browser.base import Scheduled
+    from h3sim.browser.base import Browser, Scheduled
     from h3sim.page import Page
-    from h3sim.trace import Activity
 
 
 class FiredJoin(NamedTuple):
@@ -84,7 +83,7 @@ class JoinedTriggers:
                     yield FiredJoin(join.child, self._ready_ns[number] + join.delay_ns)
 
 
-class JoiningBrowser(Browser):
+class JoiningBrowser(WrappingBrowser):
     """A replay by *inner* with the requests for what waits for several resources of *page*.
 
     A module script has run when it and all its imports have arrived, after the times to parse and
@@ -92,7 +91,7 @@ class JoiningBrowser(Browser):
     """
 
     def __init__(self, inner: Browser, page: Page) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._page = page
         self._joined = JoinedTriggers(page)
         self._offsets_ahead: dict[int, list[tuple[int, int, int]]] = {}
@@ -105,21 +104,6 @@ class JoiningBrowser(Browser):
         self._absent = {module: set(graph) for module, graph in self._graphs.items()}
         """The modules of each graph that have not arrived."""
         self._run_modules: set[int] = set()
-
-    @property
-    def is_done(self) -> bool:
-        """True if every resource has been delivered."""
-        return self._inner.is_done
-
-    @property
-    def waiting(self) -> list[str]:
-        """The ids of the resources that have not been delivered."""
-        return self._inner.waiting
-
-    @property
-    def activities(self) -> tuple[Activity, ...]:
-        """The activities of the browser."""
-        return self._inner.activities
 
     def on_navigation(self, now_ns: int) -> list[Scheduled]:
         """Return the requests that depend on no resource."""

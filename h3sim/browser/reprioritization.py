@@ -5,15 +5,14 @@ from __future__ import annotations
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from h3sim.browser.base import Browser, ScheduledPriorityChange, ScheduledRequest
+from h3sim.browser.base import ScheduledPriorityChange, ScheduledRequest, WrappingBrowser
 from h3sim.page import Kind, Level, ResourceState, TriggerEvent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from h3sim.browser.base import Scheduled
+    from h3sim.browser.base import Browser, Scheduled
     from h3sim.page import Discovery, Page, Resource
-    from h3sim.trace import Activity
 
 
 _VISIBLE = ResourceState(visible=True)
@@ -78,7 +77,7 @@ def may_change(
     )
 
 
-class ReprioritizingBrowser(Browser):
+class ReprioritizingBrowser(WrappingBrowser):
     """A browser with the changes of priority during a load of *page*.
 
     A change in the page file happens when its trigger fires. A rendering browser has a layout from
@@ -98,7 +97,7 @@ class ReprioritizingBrowser(Browser):
         parsing: Parsing | None,
         background_at_ns: int | None,
     ) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._page = page
         self._changes = changes
         self._background_at_ns = background_at_ns
@@ -115,21 +114,6 @@ class ReprioritizingBrowser(Browser):
         """Requested images that become visible once their document is laid out."""
         self._n_executed = 0
         """The number of executed resources whose changes were returned."""
-
-    @property
-    def is_done(self) -> bool:
-        """True if the load is over, even if changes remain."""
-        return self._inner.is_done
-
-    @property
-    def waiting(self) -> list[str]:
-        """The ids of the resources that have not been delivered."""
-        return self._inner.waiting
-
-    @property
-    def activities(self) -> tuple[Activity, ...]:
-        """The activities of the browser."""
-        return self._inner.activities
 
     def on_navigation(self, now_ns: int) -> list[Scheduled]:
         """Return the requests and changes since *now_ns* that depend on no resource."""

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from h3sim.http import PriorityReceiver, StreamPriorities
 from h3sim.importers import read_recording
 from h3sim.importers.recorded_request import first_of
+from h3sim.importers.source import opened
 from h3sim.qlog import EntryKind, read_timeline
-from h3sim.qlog.container import Findings, opened
+from h3sim.qlog.container import LogError
 from h3sim.qlog.lost_packets import lost_frames
 from h3sim.qlog.records import StreamFrame
 from h3sim.qlog.timeline import INITIAL_LIMIT, Entry
@@ -151,15 +152,14 @@ def _is_http2(log: TimelineLog) -> bool:
 
 _RECORDING_HEAD = re.compile(r'\s*\{\s*"(log|constants)"\s*:')
 """The first key of a HAR, or of Chromium's network log."""
-_HEAD_CHARS = 1000
 
 
 def _is_recording(path: str | Path) -> bool:
+    """Return whether the file is a recording, which may be compressed, and not a qlog."""
     if Path(path).name.casefold().endswith((".har", ".har.gz")):
         return True
-    findings = Findings(str(path))
-    with opened(path, findings) as stream:
-        return _RECORDING_HEAD.match(stream.read(_HEAD_CHARS)) is not None
+    with opened(path, LogError) as text:
+        return text.is_zipped or _RECORDING_HEAD.match(text.peek()) is not None
 
 
 # HARs and network logs

@@ -215,7 +215,7 @@ def _page_identity(recording: Recording, root: Address, n_hosts: int) -> dict[st
         "recorded": recording.recorded,
         "tool": recording.tool,
         "hosts": str(n_hosts),
-        "notes": f"read as {recording.dialect}",
+        "dialect": recording.dialect,
         **recording.provenance,
     }
     return {

@@ -87,7 +87,16 @@ def parts_of(page: Page) -> tuple[RootPage, ...]:
     """
     if len(page.roots) == 1:
         return (RootPage(page.root, tuple(range(len(page.resources))), page),)
-    return tuple(_part_of_root(page, root) for root in page.roots)
+    indices: dict[int, list[int]] = {}
+    for at, root in enumerate(page.root_of):
+        indices.setdefault(root, []).append(at)
+    # Only one document was recorded with its paints: the one that redirects led to.
+    redirects = redirects_of(page)
+    painted = next((each for each in page.roots if each not in redirects), None)
+    return tuple(
+        _part_of_root(page, root, tuple(indices[root]), is_painted=painted in (None, root))
+        for root in page.roots
+    )
 
 
 def redirects_of(page: Page) -> frozenset[int]:
@@ -101,9 +110,8 @@ def redirects_of(page: Page) -> frozenset[int]:
     )
 
 
-def _part_of_root(page: Page, root: int) -> RootPage:
-    """Return one root of several as a page of its own."""
-    indices = tuple(at for at, of in enumerate(page.root_of) if of == root)
+def _part_of_root(page: Page, root: int, indices: tuple[int, ...], *, is_painted: bool) -> RootPage:
+    """Return one root of several as a page of its own, with its resources at *indices*."""
     ids = {page.resources[at].id for at in indices}
     remaining = [
         _without_foreign_changes(page.resources[at], ids, page.recorded_groups) for at in indices
@@ -111,10 +119,9 @@ def _part_of_root(page: Page, root: int) -> RootPage:
     own_root = indices.index(root)
     # As the only root, it needs neither a trigger nor the mark of a further root.
     remaining[own_root] = replace(remaining[own_root], discovered=None, is_root=False)
-    gone = page.index.keys() - ids
-    # Only one document was recorded with its paints: the one that redirects led to.
-    paints = next((each for each in page.roots if each not in redirects_of(page)), root) == root
-    causes = _causes_without(page, gone) if paints else dict.fromkeys(page.paint_causes)
+    # Most pages have no layout, and then no root but one needs all ids.
+    gone = page.index.keys() - ids if is_painted or page.layout else ()
+    causes = _causes_without(page, gone) if is_painted else dict.fromkeys(page.paint_causes)
     layout = page.layout and page.layout.without(gone)
     part = replace(page, resources=tuple(remaining), hosts=(), layout=layout, **causes)
     return RootPage(root, indices, part)
@@ -600,7 +607,7 @@ class Page(Graph, RichDisplay):
         metadata=declare(
             TableOf(Text()),
             "the origin of its facts: an object of strings, usually `source`, `recorded`, `tool`,"
-            " `licence`, `notes`",
+            " `dialect`, `licence`, `notes`",
         ),
     )
     above_the_fold_from: MarksFrom = field(

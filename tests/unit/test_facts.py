@@ -262,7 +262,7 @@ def test_no_cookie_header_value_or_query_string_gets_into_a_page() -> None:
     assert page.provenance == {
         "source": "someone/recordings a.har",
         "hosts": "1",
-        "notes": "read as facts",
+        "dialect": "facts",
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import zipfile
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -218,6 +219,10 @@ def test_the_chunks_of_a_har_are_enough(tmp_path: Path) -> None:
     path.write_text(json.dumps(load.to_har()))
     found = identify(path)
     assert (found.source, found.candidates) == ("HAR", ("round-robin",))
+    with zipfile.ZipFile(tmp_path / "load.har.zip", "w") as archive:
+        archive.write(path, "load.har")
+    zipped = identify(tmp_path / "load.har.zip")
+    assert (zipped.source, zipped.candidates) == (found.source, found.candidates)
     with pytest.raises(InputError, match="trace"):
         identify(path, trace=1)
 

@@ -181,7 +181,7 @@ def test_the_head_of_a_page_says_where_it_comes_from(tmp_path: Path) -> None:
             "recorded": "2026-03-04",
             "tool": "WebInspector 1",
             "hosts": "1",
-            "notes": "read as har-devtools",
+            "dialect": "har-devtools",
         },
         "above_the_fold_from": "heuristic",
         "recorded_load": {

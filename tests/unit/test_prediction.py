@@ -108,8 +108,8 @@ class TestPredict:
 
     def test_a_page_says_what_it_was_recorded_as(self) -> None:
         made = page_of(ROOT)
-        imported = replace(made, provenance={"notes": "read as har-chrome-har"})
-        trace = replace(made, provenance={"notes": "2 requests failed; read as chrome-trace"})
+        imported = replace(made, provenance={"dialect": "har-chrome-har", "notes": "x"})
+        trace = replace(made, provenance={"dialect": "chrome-trace"})
         kinds = [kind_of(page, None) for page in (made, imported, trace)]
         assert kinds == ["unknown", HAR, TRACE]
 
