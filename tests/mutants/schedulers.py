@@ -64,7 +64,7 @@ class FreePlaceholders(TreeScheduler):
     def _make_free(self, stream_id: int) -> None:
         node = self._nodes[stream_id]
         if node.is_placeholder:
-            node.cost_per_byte = 0
+            node.state.cost_per_byte = 0
 
 
 class BackwardTies(TreeScheduler):

@@ -21,7 +21,6 @@ from h3sim.schedulers import (
 )
 from h3sim.schedulers.queues import IndexedHeap
 from h3sim.schedulers.tree.disciplines import queueing_of
-from h3sim.schedulers.tree.node import Node
 from h3sim.signals import H2Priority, Rank
 from tests.unit.driving import on, opened, turns
 
@@ -82,8 +81,8 @@ class TestRoom:
     @pytest.mark.parametrize("queueing", Queueing)
     def test_a_heap_is_at_most_twice_as_long_as_its_list_and_16(self, queueing: Queueing) -> None:
         queue = queueing_of(queueing, turn_bytes=1400, weights=Weights.SHARES)
-        root = Node(0)
-        children = [Node(4 * n) for n in range(N_SIBLINGS)]
+        root = queue.make_node(0)
+        children = [queue.make_node(4 * n) for n in range(N_SIBLINGS)]
         for child in children:
             queue.reweigh(child, 16)
             child.parent, child.has_data = root, True

@@ -1,7 +1,8 @@
 """Queueing disciplines of the tree: a heap per node, and fair queueing as servers do it.
 
-A discipline defines three things: the virtual time of a child that joins, the cost of a quantum,
-and the effect of a new weight. Everything else, `pick` included, is shared. A node is *listed*
+A discipline defines three things: the virtual time of a child that joins, its entry after a
+quantum, and the effect of a new weight. What it has to know of a node for that is `Node.state`.
+Everything else, `pick` included, is shared. A node is *listed*
 while its parent's heap has an entry of it, which is while its subtree has data.
 
 They agree in the long run: siblings that always have data share by weight. They differ in the start
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from h3sim.schedulers.queues import IndexedHeap
 from h3sim.schedulers.tree.node import Node
 from h3sim.schedulers.tree.options import Queueing, Weights
-from h3sim.signals import MAX_WEIGHT
+from h3sim.signals import MAX_WEIGHT, ORPHANS
 from h3sim.values._mypyc import mypyc_attr
 
 if TYPE_CHECKING:
@@ -39,12 +40,16 @@ class FairQueueing:
 
     # Defined by a discipline
 
+    def make_node(self, node_id: int) -> Node:
+        """Return a new node with the state that the discipline keeps of it."""
+        raise NotImplementedError
+
     def start_key(self, node: Node, parent: Node) -> tuple[Time, int]:
         """Return the virtual time and the tie-breaker of a node that joins its siblings."""
         raise NotImplementedError
 
-    def next_key(self, node: Node, parent: Node, time: Time, n_bytes: int) -> tuple[Time, int]:
-        """Return the node's next time and tie-breaker, after a quantum of its subtree at *time*."""
+    def next_entry(self, node: Node, parent: Node, entry: Entry, n_bytes: int) -> Entry:
+        """Return the node's entry after a quantum of its subtree; *entry* itself if it stays."""
         raise NotImplementedError
 
     def reweigh(self, node: Node, weight: int) -> None:
@@ -59,14 +64,14 @@ class FairQueueing:
     def charge(self, node: Node, n_bytes: int) -> None:
         """Charge *n_bytes* to the node and its ancestors."""
         # An inactive stream may be charged: its retransmissions go while it has no new data.
-        while node.parent is not None and node.entry is not None:
-            parent, entry = node.parent, node.entry
-            served_time = entry[0]
-            time, tie = self.next_key(node, parent, served_time, n_bytes)
-            moved: Entry = (time, tie, node)
-            node.entry = moved
-            relist(parent, entry, moved)
+        parent, entry = node.parent, node.entry
+        while parent is not None and entry is not None:
+            moved = self.next_entry(node, parent, entry, n_bytes)
+            if moved is not entry:
+                node.entry = moved
+                relist(parent, entry, moved)
             node = parent
+            parent, entry = node.parent, node.entry
 
     def list_ready(self, node: Node) -> None:
         """List the node, and each ancestor that was not listed."""
@@ -229,6 +234,25 @@ _PARTS_PER_QUANTUM: Final = tuple(
 
 
 @mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
+class ExactState:
+    """What exact time keeps of a node."""
+
+    __slots__ = ("cost_per_byte", "fixed_time", "line_at_infinity", "quantum_bytes")
+
+    def __init__(self, node_id: int) -> None:
+        self.cost_per_byte = 0
+        self.fixed_time: Time | None = _AFTER_ALL if node_id == ORPHANS else None
+        """The virtual time that its weight stands for, or None if the weight is a share.
+
+        Descendants of the orphan placeholder are served only if nothing else can be (HTTP/3
+        draft-22)."""
+        self.quantum_bytes = _NO_QUANTUM
+        """The bytes of its last quantum, while it is listed alone."""
+        self.line_at_infinity: list[int] | None = None
+        """The IDs of active children with shares, once time is infinite (Quicker)."""
+
+
+@mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
 class ExactTime(FairQueueing):
     """Exact virtual time: bytes * 256 / weight, in units of 1/lcm(1..256).
 
@@ -239,69 +263,72 @@ class ExactTime(FairQueueing):
         super().__init__(turn_bytes=turn_bytes)
         self._fixed_times = _FIXED_TIMES_BY_WEIGHT[weights]
 
+    def make_node(self, node_id: int) -> Node:
+        """Return a new node."""
+        return Node(node_id, ExactState(node_id))
+
     def start_key(self, node: Node, parent: Node) -> tuple[Time, int]:
         """Start one quantum behind the child that was served last."""
-        # The quantum that `charge` remembers is valid only until the node leaves its list.
-        node.quantum_bytes = _NO_QUANTUM
-        time = node.fixed_time
+        state: ExactState = node.state
+        # The quantum that `next_entry` remembers is valid only until the node leaves its list.
+        state.quantum_bytes = _NO_QUANTUM
+        time = state.fixed_time
         if time is None:
             # Not at `last_served_time`: a stream that often leaves and joins would be first each
             # time, and get more than its share.
-            time = parent.last_served_time + self.turn_bytes * node.cost_per_byte
+            time = parent.last_served_time + self.turn_bytes * state.cost_per_byte
         return time, node.tie_breaker
 
     def reweigh(self, node: Node, weight: int) -> None:
         """Apply the weight from the next quantum on; a fixed position applies at once."""
-        before = node.fixed_time
+        state: ExactState = node.state
+        before = state.fixed_time
         # The same bytes cost a different time from now on.
-        node.quantum_bytes = _NO_QUANTUM
+        state.quantum_bytes = _NO_QUANTUM
         node.weight = weight
-        node.cost_per_byte = _COST_PER_BYTE[weight]
-        node.fixed_time = self._fixed_times.get(weight)
+        state.cost_per_byte = _COST_PER_BYTE[weight]
+        state.fixed_time = self._fixed_times.get(weight)
         # A share needs no new entry: its cost applies from the next quantum. A fixed position
         # applies to this one.
-        if node.fixed_time != before and node.entry is not None:
+        if state.fixed_time != before and node.entry is not None:
             self.unlist(node)
             self.enlist(node)
 
     def charge(self, node: Node, n_bytes: int) -> None:
         """Charge *n_bytes*, but a full quantum to a placeholder whatever was sent below it.
 
-        The loop of the base class, inlined: the schemes of Marx 2019 depend on its speed.
+        The loop of the base class, inlined: a call per level costs a tenth of a browser's load.
         """
         turn_bytes = self.turn_bytes
         parent, entry = node.parent, node.entry
         while parent is not None and entry is not None:
+            state: ExactState = node.state
             # A child with a fixed position stays where it is.
-            if node.fixed_time is None:
+            if state.fixed_time is None:
                 charged = turn_bytes if node.is_placeholder else n_bytes
                 heap = parent.heap
                 if len(heap) == 1:
                     # Only differences of siblings' times matter, so the time of a single child
-                    # restarts at 0 with each quantum: in a chain most quanta change nothing. Equal
-                    # bytes give the same entry, time and tie included.
-                    if node.quantum_bytes != charged or parent.last_served_time:
-                        node.quantum_bytes = charged
+                    # restarts at 0 with each quantum: in a chain most quanta change nothing.
+                    if state.quantum_bytes != charged or parent.last_served_time:
+                        state.quantum_bytes = charged
                         parent.last_served_time = 0
-                        moved: Entry = (charged * node.cost_per_byte, node.tie_breaker, node)
+                        moved: Entry = (charged * state.cost_per_byte, node.tie_breaker, node)
                         node.entry = moved
                         heap[0] = moved
                 else:
                     # This time does not start at 0, so it must not be mistaken for that of a single
                     # child.
-                    node.quantum_bytes = _NO_QUANTUM
+                    state.quantum_bytes = _NO_QUANTUM
                     parent.last_served_time = time = entry[0]
-                    moved = (time + charged * node.cost_per_byte, node.tie_breaker, node)
+                    moved = (time + charged * state.cost_per_byte, node.tie_breaker, node)
                     node.entry = moved
                     # Retransmissions may be charged out of order: then the entry is inside the
                     # heap.
-                    if heap[0] is not entry:
-                        relist(parent, entry, moved)
-                    else:
+                    if heap[0] is entry and not parent.n_stale:
                         heapreplace(heap, moved)
-                        # Inlined test: the call would cost as much as the move.
-                        if parent.n_stale:
-                            drop_stale(parent)
+                    else:
+                        relist(parent, entry, moved)
             node = parent
             parent, entry = node.parent, node.entry
 
@@ -322,8 +349,8 @@ class QuickerZeroTime(ExactTime):
 
     def start_key(self, node: Node, parent: Node) -> tuple[Time, int]:
         """Join at the end of the line, if there is one."""
-        line = parent.line_at_infinity
-        if line is None or node.fixed_time is not None:
+        line: list[int] | None = parent.state.line_at_infinity
+        if line is None or node.state.fixed_time is not None:
             return super().start_key(node, parent)
         line.append(node.id)
         return _AFTER_ALL, _TIE_OF_FRONT if len(line) == 1 else _TIE_OF_WAITING
@@ -332,7 +359,7 @@ class QuickerZeroTime(ExactTime):
         """Leave the line; the last entry replaces the first."""
         super().unlist(node)
         parent = parent_of(node)
-        line = parent.line_at_infinity
+        line: list[int] | None = parent.state.line_at_infinity
         if line is None or node.id not in line:
             return
         if line[0] == node.id:
@@ -343,37 +370,43 @@ class QuickerZeroTime(ExactTime):
             line.remove(node.id)
 
     def charge(self, node: Node, n_bytes: int) -> None:
+        """Charge *n_bytes* to the node and its ancestors, by `next_entry`."""
+        FairQueueing.charge(self, node, n_bytes)
+
+    def next_entry(self, node: Node, parent: Node, entry: Entry, n_bytes: int) -> Entry:
         """Charge by bytes; once time is infinite, exchange the first and the last of the line."""
-        while node.parent is not None and node.entry is not None:
-            parent = node.parent
-            line = parent.line_at_infinity
-            if node.fixed_time == _AFTER_ALL:
-                # Quicker divides by the weight: bytes / 0 is infinity, and so are all sums with it.
-                self._end_time(parent)
-            elif node.fixed_time is None and line is not None:
-                # Retransmissions may be charged out of order, and then move nothing.
-                if line[0] == node.id:
-                    line[0], line[-1] = line[-1], node.id
-                    self._reposition(parent, node, _TIE_OF_WAITING)
-                    self._move_first_to_front(parent, line)
-            elif node.fixed_time is None:
-                charged = self.turn_bytes if node.is_placeholder else n_bytes
-                parent.last_served_time = node.entry[0]
-                entry = node.entry
-                moved: Entry = (entry[0] + charged * node.cost_per_byte, node.tie_breaker, node)
-                node.entry = moved
-                relist(parent, entry, moved)
-            node = parent
+        state: ExactState = node.state
+        line: list[int] | None = parent.state.line_at_infinity
+        if state.fixed_time == _AFTER_ALL:
+            # Quicker divides by the weight: bytes / 0 is infinity, and so are all sums with it.
+            self._end_time(parent)
+            return entry
+        if state.fixed_time is not None:
+            return entry
+        if line is None:
+            charged = self.turn_bytes if node.is_placeholder else n_bytes
+            parent.last_served_time = time = entry[0]
+            return time + charged * state.cost_per_byte, node.tie_breaker, node
+        # Retransmissions may be charged out of order, and then move nothing.
+        if line[0] != node.id:
+            return entry
+        line[0], line[-1] = line[-1], node.id
+        if line[0] == node.id:  # alone
+            return entry
+        self._move_first_to_front(parent, line)
+        return _AFTER_ALL, _TIE_OF_WAITING, node
 
     def _end_time(self, parent: Node) -> None:
         """Make time infinite from now on; active children with a share keep their order."""
-        if parent.line_at_infinity is not None:
+        state: ExactState = parent.state
+        if state.line_at_infinity is not None:
             return
         # Ties are unique among siblings, so this order does not depend on the heap's layout.
-        shared = [node for _, _, node in sorted(_valid_entries(parent)) if node.fixed_time is None]
+        nodes = [node for _, _, node in sorted(_valid_entries(parent))]
+        shared = [node for node in nodes if node.state.fixed_time is None]
         for node in shared:
             self._reposition(parent, node, _TIE_OF_WAITING)
-        parent.line_at_infinity = line = [node.id for node in shared]
+        state.line_at_infinity = line = [node.id for node in shared]
         self._move_first_to_front(parent, line)
 
     def _move_first_to_front(self, parent: Node, line: list[int]) -> None:
@@ -390,45 +423,50 @@ class QuickerZeroTime(ExactTime):
         relist(parent, entry, moved)
 
 
+@mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
+class Nghttp2State:
+    """What nghttp2 keeps of a node: its last quantum, and what was rounded off its costs."""
+
+    __slots__ = ("quantum_bytes", "remainder")
+
+    def __init__(self) -> None:
+        self.quantum_bytes = self.remainder = 0
+
+
+@mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
 class Nghttp2Cycles(FairQueueing):
     """Integer cycles, (bytes * 256 + remainder) / weight per quantum, carrying the remainder.
 
     Equal cycles go to the child listed first.
     """
 
+    def __init__(self, *, turn_bytes: int) -> None:
+        super().__init__(turn_bytes=turn_bytes)
+        self._n_listed = 0
+        """A number per listing: equal cycles go to the child that has waited longest."""
+
+    def make_node(self, node_id: int) -> Node:
+        """Return a new node."""
+        return Node(node_id, Nghttp2State())
+
     def start_key(self, node: Node, parent: Node) -> tuple[Time, int]:
         """Start at the cycle served last, plus a quantum that is not paid for yet."""
-        parent.n_listed += 1
-        due = node.quantum_bytes * MAX_WEIGHT + node.remainder
-        cycles, node.remainder = divmod(due, node.weight)
-        return parent.last_served_time + cycles, parent.n_listed
+        state: Nghttp2State = node.state
+        self._n_listed += 1
+        due = state.quantum_bytes * MAX_WEIGHT + state.remainder
+        cycles, state.remainder = divmod(due, node.weight)
+        return parent.last_served_time + cycles, self._n_listed
 
-    def charge(self, node: Node, n_bytes: int) -> None:
-        """Charge *n_bytes* to the node and its ancestors, from their own cycles.
-
-        The loop of the base class, inlined: browsers' trees use nghttp2's rules.
-        """
-        parent, entry = node.parent, node.entry
-        while parent is not None and entry is not None:
-            # Even if it was not the first: nghttp2 sets the last cycle to that of the child it
-            # served.
-            time = parent.last_served_time = entry[0]
-            # A number per listing: equal cycles go to the child that has waited longest.
-            number = parent.n_listed = parent.n_listed + 1
-            node.quantum_bytes = n_bytes
-            due = n_bytes * MAX_WEIGHT + node.remainder
-            node.remainder = due % node.weight
-            moved: Entry = (time + due // node.weight, number, node)
-            node.entry = moved
-            heap = parent.heap
-            if heap[0] is not entry:
-                relist(parent, entry, moved)
-            else:
-                heapreplace(heap, moved)
-                if parent.n_stale:
-                    drop_stale(parent)
-            node = parent
-            parent, entry = node.parent, node.entry
+    def next_entry(self, node: Node, parent: Node, entry: Entry, n_bytes: int) -> Entry:
+        """Charge *n_bytes*, from the node's own cycle."""
+        state: Nghttp2State = node.state
+        # Even if it was not the first: nghttp2 sets the last cycle to that of the child it served.
+        time = parent.last_served_time = entry[0]
+        self._n_listed = number = self._n_listed + 1
+        state.quantum_bytes = n_bytes
+        due = n_bytes * MAX_WEIGHT + state.remainder
+        state.remainder = due % node.weight
+        return time + due // node.weight, number, node
 
     def reweigh(self, node: Node, weight: int) -> None:
         """Charge the last quantum again at the new weight, but never go back in time."""
@@ -436,11 +474,12 @@ class Nghttp2Cycles(FairQueueing):
         entry, parent = node.entry, node.parent
         if entry is None or parent is None or weight == before:
             return
+        state: Nghttp2State = node.state
         # As nghttp2_stream_change_weight: the last quantum is refunded, and charged again.
-        paid = node.quantum_bytes * MAX_WEIGHT
+        paid = state.quantum_bytes * MAX_WEIGHT
         # The remainder carried into its last quantum, derived from the one after it.
-        due = paid + (node.remainder - paid) % before
-        cycles, node.remainder = divmod(due, weight)
+        due = paid + (state.remainder - paid) % before
+        cycles, state.remainder = divmod(due, weight)
         # A heavier stream must not precede children served since its last quantum.
         old_time, tie, _ = entry
         time = max(old_time - due // before + cycles, parent.last_served_time)
@@ -450,8 +489,22 @@ class Nghttp2Cycles(FairQueueing):
 
     def forget(self, node: Node) -> None:
         """Reset its remainder and last quantum, and the clock of its own children."""
-        node.quantum_bytes = node.remainder = 0
+        state: Nghttp2State = node.state
+        state.quantum_bytes = state.remainder = 0
         node.last_served_time = 0
+
+
+@mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
+class H2oState:
+    """What h2o keeps of a node."""
+
+    __slots__ = ("n_listed", "remainder", "remainder_before")
+
+    def __init__(self) -> None:
+        self.n_listed = 0
+        """The number of listings of its children, which breaks ties."""
+        self.remainder = self.remainder_before = 0
+        """The parts of a slot that are carried over, now and before the last quantum."""
 
 
 class H2oCalendar(FairQueueing):
@@ -462,18 +515,24 @@ class H2oCalendar(FairQueueing):
     a ring of 64 slots is equivalent to the unbounded numbers used here.
     """
 
+    def make_node(self, node_id: int) -> Node:
+        """Return a new node."""
+        return Node(node_id, H2oState())
+
     def start_key(self, node: Node, parent: Node) -> tuple[Time, int]:
         """Start one quantum behind the slot that was served last."""
-        parent.n_listed += 1
-        node.remainder_before = node.remainder
-        parts = _PARTS_PER_QUANTUM[node.weight] + node.remainder
-        slots, node.remainder = divmod(parts, _PARTS_PER_SLOT)
-        return parent.last_served_time + slots, parent.n_listed
+        state: H2oState = node.state
+        siblings: H2oState = parent.state
+        siblings.n_listed += 1
+        state.remainder_before = state.remainder
+        parts = _PARTS_PER_QUANTUM[node.weight] + state.remainder
+        slots, state.remainder = divmod(parts, _PARTS_PER_SLOT)
+        return parent.last_served_time + slots, siblings.n_listed
 
-    def next_key(self, node: Node, parent: Node, time: Time, n_bytes: int) -> tuple[Time, int]:
+    def next_entry(self, node: Node, parent: Node, entry: Entry, n_bytes: int) -> Entry:
         """Join again: a quantum costs the same whatever its bytes."""
-        parent.last_served_time = time
-        return self.start_key(node, parent)
+        parent.last_served_time = entry[0]
+        return *self.start_key(node, parent), node
 
     def finish(self, node: Node) -> None:
         """Unlist a stream, which gets back its remainder from before its last quantum.
@@ -484,11 +543,11 @@ class H2oCalendar(FairQueueing):
         parent, entry = node.parent, node.entry
         # The highest number is its own: it was listed by the quantum that has just ended, and no
         # other child since.
-        if parent is not None and entry is not None and entry[1] == parent.n_listed:  # its tie
+        if parent is not None and entry is not None and entry[1] == parent.state.n_listed:
             self.unlist_if_idle(node)
             # If a descendant still has data it stays listed, and the charge stands.
             if node.entry is None:
-                node.remainder = node.remainder_before
+                node.state.remainder = node.state.remainder_before
             return
         self.unlist_if_idle(node)
 
@@ -500,22 +559,37 @@ class H2oCalendar(FairQueueing):
             self.enlist(node)
 
 
+@mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
+class AtsState:
+    """What Apache Traffic Server keeps of a node."""
+
+    __slots__ = ("points",)
+
+    def __init__(self, node_id: int) -> None:
+        self.points = node_id if node_id >= 0 else -1 - node_id
+
+
 class AtsPoints(FairQueueing):
     """Points: a quantum costs bytes * 256 / weight, truncated; the fewest points go first.
 
     A stream starts with its ID, a placeholder with its number. Equal points go to the lower ID.
     """
 
+    def make_node(self, node_id: int) -> Node:
+        """Return a new node."""
+        return Node(node_id, AtsState(node_id))
+
     def start_key(self, node: Node, parent: Node) -> tuple[Time, int]:
         """Rejoin with the former points: an absent child precedes those that continued."""
-        return node.ats_points, node.tie_breaker
+        return node.state.points, node.tie_breaker
 
-    def next_key(self, node: Node, parent: Node, time: Time, n_bytes: int) -> tuple[Time, int]:
+    def next_entry(self, node: Node, parent: Node, entry: Entry, n_bytes: int) -> Entry:
         """Add the cost to its points."""
+        state: AtsState = node.state
         # Truncated per quantum without carry, as with the server's integers: with many small frames
         # a heavy stream pays less than its share.
-        node.ats_points += n_bytes * MAX_WEIGHT // node.weight
-        return node.ats_points, node.tie_breaker
+        state.points += n_bytes * MAX_WEIGHT // node.weight
+        return state.points, node.tie_breaker, node
 
 
 def queueing_of(queueing: Queueing, *, turn_bytes: int, weights: Weights) -> FairQueueing:
@@ -564,8 +638,8 @@ class StrictGroup:
         """Add an element; return the node that is charged for it."""
         level = self._levels.get(strict)
         if level is None:
-            level = self._levels[strict] = Node(0)
-        node = Node(element_id)
+            level = self._levels[strict] = self._queueing.make_node(0)
+        node = self._queueing.make_node(element_id)
         self._queueing.reweigh(node, weight)
         node.parent = level
         level.children[element_id] = node

@@ -21,14 +21,11 @@ _PLACEHOLDER_TIE = 2**62
 
 @mypyc_attr(allow_interpreted_subclasses=True, serializable=True)
 class Node:
-    """A stream, a placeholder or the root."""
+    """A stream, a placeholder or the root; *state* is that of its tree's queueing discipline."""
 
     __slots__ = (
-        "ats_points",
         "children",
-        "cost_per_byte",
         "entry",
-        "fixed_time",
         "has_data",
         "heap",
         "id",
@@ -38,22 +35,19 @@ class Node:
         "is_implied",
         "is_placeholder",
         "last_served_time",
-        "line_at_infinity",
-        "n_listed",
         "n_stale",
         "parent",
-        "quantum_bytes",
-        "remainder",
-        "remainder_before",
+        "state",
         "tie_breaker",
         "weight",
     )
 
-    def __init__(self, node_id: int) -> None:
+    def __init__(self, node_id: int, state: Any) -> None:
         self.id = node_id
         self.is_placeholder = node_id < 0
         self.tie_breaker = _PLACEHOLDER_TIE - node_id if node_id < 0 else node_id
-        # Position in the tree.
+        """Where equal times go to the lower one."""
+        self.state = state
         self.weight = DEFAULT_WEIGHT
         self.parent: Node | None = None
         self.children: dict[int, Node] = {}
@@ -74,21 +68,6 @@ class Node:
         """The number of outdated entries in the heap."""
         self.last_served_time: Time = 0
         """The virtual time of the child served last."""
-        self.n_listed = 0
-        """The number of listings of children, for disciplines that break ties by it."""
-        self.line_at_infinity: list[int] | None = None
-        """The IDs of active children with shares, once time is infinite."""
-        # State of the discipline.
-        self.cost_per_byte = 0
-        self.fixed_time: Time | None = None
-        """The virtual time that its weight stands for, or None if the weight is a share."""
-        self.ats_points = node_id if node_id >= 0 else -1 - node_id
-        self.quantum_bytes = 0
-        """The bytes of its last quantum; with exact time only while it is listed alone."""
-        self.remainder = 0
-        """The part of its costs that was rounded down so far, and is added to the next one."""
-        self.remainder_before = 0
-        """The remainder before the last quantum (h2o)."""
 
     @property
     def is_open(self) -> bool:
@@ -116,24 +95,8 @@ FlatNode: TypeAlias = tuple[dict[str, Any], list[int], tuple[Time, int] | None]
 """The node's own state, the indices of its children, and its time and tie if listed."""
 
 _OWN_ATTRIBUTES = (
-    "id",
-    "is_placeholder",
-    "tie_breaker",
-    "weight",
-    "is_exclusive",
-    "has_data",
-    "is_closed",
-    "is_implied",
-    "is_idle",
-    "last_served_time",
-    "n_listed",
-    "line_at_infinity",
-    "cost_per_byte",
-    "fixed_time",
-    "ats_points",
-    "quantum_bytes",
-    "remainder",
-    "remainder_before",
+    *("id", "weight", "is_exclusive", "has_data", "is_closed", "is_implied", "is_idle"),
+    *("last_served_time", "state"),
 )
 """The attributes to pickle: neither neighbours nor entry and heap, which `rebuilt` derives."""
 
@@ -157,7 +120,7 @@ def flattened(nodes: Iterable[Node]) -> list[FlatNode]:
 def rebuilt(flat: Iterable[FlatNode]) -> list[Node]:
     """Return the nodes from their flat form, with equivalent heaps."""
     flat = list(flat)
-    nodes = [Node(own["id"]) for own, _, _ in flat]
+    nodes = [Node(own["id"], own["state"]) for own, _, _ in flat]
     for node, (own, children, entry) in zip(nodes, flat, strict=True):
         for name, value in own.items():
             setattr(node, name, value)

@@ -12,13 +12,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from h3sim.schedulers.tree.disciplines import parent_of
-from h3sim.schedulers.tree.node import Node
 from h3sim.schedulers.tree.options import UnknownParent
 from h3sim.schedulers.tree.shape import DependencyTree, is_below
 from h3sim.values._mypyc import mypyc_attr
 
 if TYPE_CHECKING:
     from h3sim.schedulers.tree.disciplines import FairQueueing
+    from h3sim.schedulers.tree.node import Node
     from h3sim.schedulers.tree.options import Orphans, Weights
     from h3sim.signals import H2Priority, Signal
 
@@ -76,7 +76,7 @@ class Nghttp2Tree(DependencyTree):
         if idle is not None:
             self._remove(idle)
         parent, priority = self._resolved(node_id, priority)
-        node = self.nodes[node_id] = Node(node_id)
+        node = self.nodes[node_id] = self._queueing.make_node(node_id)
         self._queueing.reweigh(node, priority.weight)
         self._insert(node, parent, is_exclusive=priority.exclusive)
         if not node.is_placeholder:

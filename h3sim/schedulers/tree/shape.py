@@ -6,11 +6,10 @@ discipline, which keeps the lists of active children.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from h3sim.schedulers.tree.disciplines import parent_of
-from h3sim.schedulers.tree.node import Node, flattened, rebuilt
+from h3sim.schedulers.tree.node import flattened, rebuilt
 from h3sim.schedulers.tree.options import Orphans, UnknownParent
 from h3sim.signals import ORPHANS, H2Priority
 from h3sim.values._mypyc import mypyc_attr
@@ -18,6 +17,7 @@ from h3sim.values.errors import H3SimError
 
 if TYPE_CHECKING:
     from h3sim.schedulers.tree.disciplines import FairQueueing
+    from h3sim.schedulers.tree.node import Node
     from h3sim.schedulers.tree.options import Weights
     from h3sim.signals import Signal
 
@@ -72,7 +72,7 @@ class DependencyTree:
         unknown_parent: UnknownParent,
         retain: int,
     ) -> None:
-        self.root = Node(0)
+        self.root = queueing.make_node(0)
         self.nodes: dict[int, Node] = {}
         self._queueing = queueing
         self._least_weight, self._most_weight = weights.limits
@@ -87,9 +87,7 @@ class DependencyTree:
         self._newest_id = -1
         """The highest opened ID: higher ones are idle (RFC 7540 § 5.1.1)."""
         if unknown_parent is UnknownParent.ORPHANS:
-            orphanage = self.nodes[ORPHANS] = Node(ORPHANS)
-            # HTTP/3 draft-22: its descendants are served only if nothing else can be sent.
-            orphanage.fixed_time = math.inf
+            orphanage = self.nodes[ORPHANS] = queueing.make_node(ORPHANS)
             self._attach(orphanage, self.root)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -213,7 +211,7 @@ class DependencyTree:
         """Return a new node without a parent, and forget its former one."""
         # The former parent may become its descendant: the search for an ancestor would not end.
         self._parents_of_removed.pop(node_id, None)
-        return self.nodes.setdefault(node_id, Node(node_id))
+        return self.nodes.setdefault(node_id, self._queueing.make_node(node_id))
 
     def _add_implied(self, node_id: int) -> Node:
         """Add a node below the root because another depends on it."""
