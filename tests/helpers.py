@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ __all__ = [
     "page_of",
     "replay",
     "scripted_page",
+    "unworded",
     "with_updates",
 ]
 
@@ -101,3 +103,18 @@ def with_updates(name: str) -> Scheme:
 def finished_ms(load: Load) -> dict[int, float]:
     """Return when each stream was complete."""
     return {timing.stream_id: timing.finished_ms for timing in load.timings}
+
+
+_KINDS = "a number|a whole number|an object|text|true or false|a list"
+_WORDS = re.compile(rf"must (?:not be negative|be (?:{_KINDS})\b[^\n]*?), is ")
+
+
+def unworded(lines: Iterable[object]) -> list[str]:
+    """Return errors of single values with place and value, but without the words of common checks.
+
+    `tests/unit/test_load_options.py` owns the words.
+
+    >>> unworded(["f.toml: rtt_ms: must be a number, is 'fast'", "up: is missing"])
+    ["f.toml: rtt_ms: is 'fast'", 'up: is missing']
+    """
+    return [_WORDS.sub("is ", str(line)) for line in lines]

@@ -16,6 +16,7 @@ from h3sim.catalog.resources import root
 from h3sim.page import page_to_dict
 from h3sim.schemes.model import scheme_from_dict
 from h3sim.values.errors import H3SimError, InputError, PageError, SchemeError, UnknownNameError
+from tests.helpers import unworded
 
 MARX_2019 = (
     *("rr", "wrr", "fifo", "dfifo", "firefox", "p+", "s+", "spdyrr"),
@@ -278,9 +279,7 @@ def test_every_name_in_a_set_is_shipped() -> None:
 def test_a_set_that_is_no_list_of_names_is_reported_with_its_key() -> None:
     with pytest.raises(InputError) as caught:
         NameSets(schemes={"mine": ("rr", 4)}, pages={"mine": "creative"})  # type: ignore[dict-item]
-    assert str(caught.value) == (
-        "schemes.mine[1]: must be text, is 4\npages.mine: must be a list of names, is 'creative'"
-    )
+    assert unworded(caught.value.lines()) == ["schemes.mine[1]: is 4", "pages.mine: is 'creative'"]
 
 
 def test_shipped_networks_and_profiles_are_read_once() -> None:

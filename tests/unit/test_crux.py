@@ -158,10 +158,10 @@ def test_effective_connection_types_are_read_and_who_is_offline_is_left_out(tmp_
         ("{", "is not JSON"),
         ([], "neither round_trip_time nor"),
         (response({"histogram": bins(0, 0, None)}), "add up to 0"),
-        (response({"histogram": 3}), "histogram: must be a list of bins, is 3"),
+        (response({"histogram": 3}), "histogram: .*, is 3"),
         (
             response({"histogram": {"start": 0}}),
-            "histogram: must be a list of bins, is {'start': 0}",
+            "histogram: .*, is {'start': 0}",
         ),
         (response({"histogram": []}), "must be a list of bins"),
         (response({"percentiles": {"p75": 199}}), "histogram: is missing; percentiles alone"),
@@ -185,7 +185,7 @@ def test_effective_connection_types_are_read_and_who_is_offline_is_left_out(tmp_
         (response({"histogram": [{"start": 0}]}), "end: must be at most 75, is None"),
         (response({"histogram": [{"start": 80, "end": []}]}), "end: must be at most 275"),
         (response({"histogram": bins([0.5], {}, "x")}), "must be 0 to 1, is (.|\n)*is 'x'"),  # type: ignore[arg-type]
-        (response({"histogramTimeseries": 3}), "histogramTimeseries: must be a list of bins, is 3"),
+        (response({"histogramTimeseries": 3}), "histogramTimeseries: .*, is 3"),
         (response({"histogramTimeseries": [None]}), "densities: must be a list of shares"),
         *(
             (response({"histogramTimeseries": [{"densities": value}]}), "densities: must be a list")

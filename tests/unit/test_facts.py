@@ -14,6 +14,7 @@ from h3sim.load.network_path import resolve_path
 from h3sim.load.run import run_spec
 from h3sim.page import Kind, Page, TriggerEvent, page_from_dict, page_to_dict
 from h3sim.values.errors import PageError
+from tests.helpers import unworded
 from tests.recordings import SITE, entry, har, write_recording
 from validation.data import PAGES
 
@@ -56,7 +57,7 @@ def issues(*rows: Any, **table: Any) -> list[str]:
     """Return the mistakes of a table of these rows, a line each."""
     with pytest.raises(PageError) as caught:
         facts_from_dict({"name": "made-up", "resources": list(rows)} | table, source="t.json")
-    return str(caught.value).splitlines()
+    return unworded(caught.value.lines())
 
 
 def test_ids_kinds_bytes_and_parents_stay_what_they_are() -> None:
@@ -280,18 +281,18 @@ def test_every_mistake_is_told_with_file_and_key() -> None:
         row("a?token=1", chunks=[[100.5, 2], [0.4, 3], 7], mime=5),
         row("r5", end_ms=399, body_bytes=1.5),
     ) == [
-        "t.json: resources[0].body_bytes: must not be negative, is -1",
-        "t.json: resources[0].first_byte_ms: must be a number, is 'soon'",
+        "t.json: resources[0].body_bytes: is -1",
+        "t.json: resources[0].first_byte_ms: is 'soon'",
         "t.json: resources[1].type: 'picture' is not one of"
         " html, css, js, font, image, xhr, media, other",
-        "t.json: resources[1].start_ms: must be a number, is None",
+        "t.json: resources[1].start_ms: is None",
         "t.json: resources[2]: must be a table, is 'an image'",
         "t.json: resources[3].body_bytes: is missing",
         "t.json: resources[4].id: must be a plain name, without a query string: 'a?token=1'",
-        "t.json: resources[4].mime: must be text, is 5",
+        "t.json: resources[4].mime: is 5",
         "t.json: resources[4].chunks[2]: must be [ms, bytes], is 7",
         "t.json: resources[4].chunks[1][0]: lies before the chunk ahead of it: 0.4",
-        "t.json: resources[5].body_bytes: must be a whole number, is 1.5",
+        "t.json: resources[5].body_bytes: is 1.5",
         "t.json: resources[5].end_ms: lies before start_ms: 399",
         "t.json: resources[1].id: 'r0' is already the id of resources[0]",
     ]
@@ -331,7 +332,7 @@ def test_times_that_run_backwards_by_a_little_are_mended_and_told() -> None:
             ],
         }
     )
-    assert [str(problem) for problem in read.mended] == [
+    assert unworded(read.mended) == [
         "resources[1].first_byte_ms: lies 4.8 ms before start_ms, taken as that",
         "resources[1].end_ms: lies 0.1 ms before start_ms, taken as that",
         "resources[2].chunks[1][0]: lies 1.5 ms before the chunk ahead of it, taken as that",
@@ -356,18 +357,18 @@ def test_the_number_of_hosts_is_kept_and_not_their_names() -> None:
 @pytest.mark.parametrize(
     ("document", "expected"),
     [
-        ([], "t.json: must be an object, is []"),
+        ([], "t.json: is []"),
         ({}, "t.json: name: is missing\nt.json: resources: is missing"),
         (
             {"name": 3, "resources": 4},
-            "t.json: name: must be text, is 3\nt.json: resources: must be a list of tables, is 4",
+            "t.json: name: is 3\nt.json: resources: is 4",
         ),
     ],
 )
 def test_what_is_no_table_is_told(document: object, expected: str) -> None:
     with pytest.raises(PageError) as caught:
         facts_from_dict(document, source="t.json")
-    assert str(caught.value) == expected
+    assert unworded(caught.value.lines()) == expected.splitlines()
 
 
 def test_a_table_and_a_har_of_one_load_make_the_same_page(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import copy
 from typing import TYPE_CHECKING, Any
 
 from h3sim.importers import import_page
+from tests.helpers import unworded
 from tests.recordings import SAMPLES, SITE, resources_of, write_recording
 
 if TYPE_CHECKING:
@@ -118,8 +119,8 @@ def test_events_that_tell_nothing_are_told_and_skipped(tmp_path: Path) -> None:
     result = import_page(
         write_recording(tmp_path, [*ROOT, 7, {"method": "Network.requestWillBeSent", "params": {}}])
     )
-    assert [str(problem) for problem in result.skipped] == [
-        "[6]: skipped: must be an object, is 7",
+    assert unworded(result.skipped) == [
+        "[6]: skipped: is 7",
         "[7].params.requestId: skipped: is missing",
     ]
 
@@ -161,9 +162,7 @@ def test_circles_of_dependencies_are_cut_once(tmp_path: Path) -> None:
 
 def test_dependencies_of_nothing_are_told_and_skipped(tmp_path: Path) -> None:
     result = import_page(write_recording(tmp_path, epload(("c0", "d1", 1), ("no", "d2", 1))))
-    assert [str(problem) for problem in result.skipped] == [
-        "deps[1].a1: skipped: names no activity"
-    ]
+    assert unworded(result.skipped) == ["deps[1].a1: skipped: names no activity"]
 
 
 def test_a_script_that_wprofx_names_is_the_parent(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from h3sim.importers import RecordingError, import_page
 from h3sim.page import Layout, Rectangle
+from tests.helpers import unworded
 from tests.recordings import SAMPLES, SITE, resources_of, write_recording
 
 if TYPE_CHECKING:
@@ -223,10 +224,10 @@ def test_events_without_time_or_of_a_wrong_type_are_reported(tmp_path: Path) -> 
     wrong = [{"name": "ResourceFinish"}, 7, requested("/a", 300) | {"ts": "soon"}]
     result = import_page(write_recording(tmp_path, [*EVENTS, *wrong]))
     number = len(EVENTS)
-    assert [str(issue) for issue in result.skipped] == [
+    assert unworded(result.skipped) == [
         f"[{number}].ts: skipped: is missing",
-        f"[{number + 1}]: skipped: must be an object, is 7",
-        f"[{number + 2}].ts: must be a number, is 'soon'",
+        f"[{number + 1}]: skipped: is 7",
+        f"[{number + 2}].ts: is 'soon'",
         f"[{number + 2}].ts: skipped: is missing",
     ]
 
