@@ -21,6 +21,7 @@ from validation.sites.errors import (
     log_use,
     measured_sites,
     summary,
+    without_own,
 )
 from validation.sites.measuring import measure, record
 from validation.sites.packages import Part, all_sites
@@ -76,6 +77,8 @@ def _print_table(part: str, folder: Path | None) -> None:
         if part == Part.TEST:
             log_use(own)
         found = list(cells(own))
+        if part == Part.DEVELOP:
+            found = without_own(found)
         print(f"{part}: {len(own)} sites of {len({site.package for site in own})} packages\n")
     print(tabulate(list(summary(found)), _HEADERS, disable_numparse=True))
 
