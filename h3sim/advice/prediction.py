@@ -240,7 +240,9 @@ def predict(
         subject, imported = errors.collect("page", partial(subject_of, page), default=(None, None))
         paths = [errors.collect("networks", partial(_network, each)) for each in networks]
     kind = kind_of(subject, imported)
-    loads = [simulate(subject, scheme=SCHEME, config=_config(path), network=path) for path in paths]
+    loads = [
+        simulate(subject, scheme=SCHEME, config=settings_for(path), network=path) for path in paths
+    ]
     calibrations = [calibration_for(path, kind) for path in paths]
     rows = [
         row
@@ -261,7 +263,7 @@ def predict(
     )
 
 
-def _config(network: Network) -> LoadConfig:
+def settings_for(network: Network) -> LoadConfig:
     """Return the settings of the calibration, so that its intervals hold: a load from h2o.
 
     From 50 ms on it writes records of one segment and leaves nothing unsent in the socket (h2o 2.2,
