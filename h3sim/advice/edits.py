@@ -52,6 +52,8 @@ _PRELOAD_TYPES = {
     Kind.FETCH: "fetch",
 }
 """Value of the attribute `as` of a preload link; resources of other kinds are not preloaded."""
+_ATTRIBUTES = ("fetchpriority", "lazy", "defer", "async")
+"""Properties of a page file that are attributes of a tag."""
 _TAG_TEMPLATES = {
     Kind.IMAGE: '<img src="{0}" {1}>',
     Kind.SCRIPT: '<script src="{0}" {1}></script>',
@@ -76,6 +78,8 @@ class Edit(NamedTuple):
     """Properties that it sets, each with its resource; edits of a pair have none in common."""
     parts: tuple[str, ...] = ()
     """Texts of the edits of a pair."""
+    attribute: tuple[str, str | None] | tuple[()] = ()
+    """Attribute of the tags that it sets, with its value; None removes it."""
 
 
 def _name_files(resources: Iterable[Resource]) -> str:
@@ -119,7 +123,21 @@ def _property_edit(
     change = _page_change(
         _with_changed, resources, lambda resource: edited_resource(resource, changes)
     )
-    return Edit(text, kind, markup, change, _touched(touches, resources))
+    attribute = next((_attribute(*each) for each in changes.items() if each[0] in _ATTRIBUTES), ())
+    return Edit(text, kind, markup, change, _touched(touches, resources), attribute=attribute)
+
+
+def _attribute(key: str, value: Any) -> tuple[str, str | None]:
+    """Return the attribute of HTML with a property of a resource, and its value.
+
+    >>> _attribute("lazy", True), _attribute("lazy", None), _attribute("fetchpriority", "auto")
+    (('loading', 'lazy'), ('loading', None), ('fetchpriority', None))
+    """
+    if key == "fetchpriority":
+        return key, None if value == "auto" else value
+    if key == "lazy":
+        return "loading", "lazy" if value else None
+    return key, ""
 
 
 def _url(resource: Resource) -> str:
@@ -140,7 +158,8 @@ def _tags(resources: Sequence[Resource], attribute: str) -> str:
     return "\n".join(lines)
 
 
-def _preload_link(resource: Resource) -> str:
+def preload_link(resource: Resource) -> str:
+    """Return the link that preloads a resource."""
     crossorigin = " crossorigin" if _needs_cors(resource) else ""
     preload_type, url = _PRELOAD_TYPES[resource.kind], _url(resource)
     if resource.is_module:
@@ -165,7 +184,7 @@ def _needs_cors(resource: Resource) -> bool:
     return resource.kind in (Kind.FONT, Kind.FETCH) or resource.is_module
 
 
-def _preconnect_links(host: str, group: Iterable[Resource]) -> str:
+def preconnect_links(host: str, group: Iterable[Resource]) -> str:
     """Return a link for each kind of connection that the requests to a host use.
 
     Those with CORS use another connection than the others, and a link opens only one of the two.
@@ -220,6 +239,14 @@ class _Subject:
     def is_in_document(self, resource: Resource) -> bool:
         """Return whether the document itself refers to the resource."""
         return next(offsets_in(resource, self.root.id), None) is not None
+
+    def has_element(self, image: Resource) -> bool:
+        """Return whether an element may have attributes for it: it is not of CSS alone."""
+        parents = (
+            [self.page.index[id_] for id_ in image.discovered.waits_for] if image.discovered else []
+        )
+        of_sheet = any(self.page.resources[each].kind is Kind.STYLESHEET for each in parents)
+        return not (image.in_style or of_sheet)
 
     def _blocks_render(self, resource: Resource) -> bool:
         """Return whether the document names it in its head, and nothing is painted without it."""
@@ -300,24 +327,22 @@ def _may_be_deferred(resource: Resource) -> bool:
 
 
 def _fetchpriority_edits(subject: _Subject) -> Iterator[Edit]:
-    raised = [r for r in subject.seen_images[:5] if r.fetchpriority is not FetchPriority.HIGH]
+    seen, unseen = (
+        [r for r in images if subject.has_element(r)]
+        for images in (subject.seen_images, subject.unseen_images)
+    )
+    raised = [r for r in seen[:5] if r.fetchpriority is not FetchPriority.HIGH]
     raised += [
         r for r in subject.nonblocking_scripts[:3] if r.fetchpriority is not FetchPriority.HIGH
     ]
     raised += [r for r in subject.subresources if r.kind is Kind.FETCH and r.above_the_fold][:2]
     groups = [("high", [r]) for r in raised]
     lowered = [
-        r
-        for r in (*subject.unseen_images, *subject.nonblocking_scripts)
-        if r.fetchpriority is FetchPriority.AUTO
+        r for r in (*unseen, *subject.nonblocking_scripts) if r.fetchpriority is FetchPriority.AUTO
     ]
     groups += [("low", [r]) for r in lowered[:3]]
-    groups += [
-        ("low", [r]) for r in subject.seen_images[1:4] if r.fetchpriority is FetchPriority.AUTO
-    ]
-    eager_images = [
-        r for r in subject.unseen_images if r.fetchpriority is FetchPriority.AUTO and not is_lazy(r)
-    ]
+    groups += [("low", [r]) for r in seen[1:4] if r.fetchpriority is FetchPriority.AUTO]
+    eager_images = [r for r in unseen if r.fetchpriority is FetchPriority.AUTO and not is_lazy(r)]
     if len(eager_images) > 1:
         groups.append(("low", eager_images))
     groups += [
@@ -345,14 +370,14 @@ def _preload_edits(subject: _Subject) -> Iterator[Edit]:
     for group in groups:
         first_by_name.setdefault(_name_files(group), group)
     for name, group in first_by_name.items():
-        markup = "\n".join(map(_preload_link, group))
+        markup = "\n".join(map(preload_link, group))
         yield _property_edit(group, "discovery", f"preload {name}", "preload", markup, **changes)
     preloaded = [r for r in subject.subresources if r.preload and r.kind in _PRELOAD_TYPES]
     for resource in preloaded[1:]:
         yield Edit(
             f"preload {resource.id} before the other preloads",
             "preload order",
-            _preload_link(resource),
+            preload_link(resource),
             _page_change(_with_preload_first, resource.id),
             _touched("discovery", [resource]),
         )
@@ -427,7 +452,9 @@ def _script_edits(subject: _Subject) -> Iterator[Edit]:
 
 def _lazy_edits(subject: _Subject) -> Iterator[Edit]:
     # Neither adding nor removing it changes the request for what a link requests.
-    eager = [r for r in subject.unseen_images if not (r.is_lazy or r.preload)]
+    eager = [
+        r for r in subject.unseen_images if subject.has_element(r) and not (r.is_lazy or r.preload)
+    ]
     for group in _each_and_all(eager, 2):
         text, markup = f'add loading="lazy" to {_name_files(group)}', _tags(group, 'loading="lazy"')
         yield _property_edit(group, "discovery", text, "lazy", markup, lazy=True)
@@ -442,7 +469,7 @@ def _host_edits(subject: _Subject) -> Iterator[Edit]:
         yield Edit(
             f"preconnect to {host}",
             "preconnect",
-            _preconnect_links(host, group),
+            preconnect_links(host, group),
             _page_change(with_preconnect, host),
             frozenset({f"connection {host}"}),
         )

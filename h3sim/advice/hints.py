@@ -18,6 +18,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from h3sim._version import __version__
+from h3sim.advice.applying import is_markup
 from h3sim.advice.edits import EARLY_HINTS, Edit, edits_of, pair
 from h3sim.advice.recommendation import subject_of
 from h3sim.advice.search import (
@@ -167,6 +168,8 @@ class Hints(ResultTable):
     fidelity: Fidelity | None
     loads: tuple[Load, ...] = ()
     """Loads of one user before and after the best edit, if they were requested."""
+    edits: tuple[Edit, ...] = ()
+    """All edits that were tried, which `rows` and the parts of pairs name."""
     unknown: tuple[str, ...] = UNKNOWN
 
     @property
@@ -188,6 +191,18 @@ class Hints(ResultTable):
     def harmful(self) -> list[HintRow]:
         """Edits with a sure loss and no gain, worst first."""
         return [row for row in self.rows if row.verdict == HARMS][::-1]
+
+    @property
+    def in_markup(self) -> list[list[Edit]]:
+        """The hints that help and change only markup, best first: an edit, or two of a pair."""
+        by_text = {each.text: each for each in self.edits}
+        choices = []
+        for row in self.helpful:
+            texts = (row.edit,) if row.edit in by_text else tuple(row.edit.split(" and "))
+            found = [by_text[text] for text in texts if text in by_text]
+            if len(found) == len(texts) and all(map(is_markup, found)):
+                choices.append(found)
+        return choices
 
     @property
     def verdict(self) -> str:
@@ -588,6 +603,7 @@ def hints(
         confidence=confidence,
         fidelity=fidelity(subject, first_task.spec.browser),
         loads=_example_loads(first_task, rows, candidates) if keep_loads else (),
+        edits=tuple(tried),
         version=__version__,
         configuration=first_load["configuration"],
         words=first_load["words"],

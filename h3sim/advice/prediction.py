@@ -3,9 +3,10 @@
 Intervals are calibrated, not modelled: sites of public packages were recorded without throttling
 and measured in Chromium over links (docs/generated/recordings.md). Over each link, for
 each metric and kind of recording, `calibration.json` has how far these sites were from their
-prediction. An interval is a split-conformal one (Vovk et al. 2005; Lei et al. 2018): with n sites
-it reaches as far, as a factor both ways, as the ceil((n + 1) level)-th smallest of these errors.
-So it covers a site that is like them with at least that probability, whatever the errors look like.
+prediction. An interval is a conformal one (Vovk et al. 2005; Lei et al. 2018) whose sides have
+scales of their own: the root mean squares of the errors that were late, and that were early. It
+reaches as many of these both ways as the ceil((n + 1) level)-th smallest of the n sites' errors.
+The scales are of the same sites, so its coverage is checked by leaving out one site at a time.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from h3sim.values.errors import InputError
 from h3sim.values.units import MS_PER_S, ms, to_mbps, to_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from h3sim.importers import ImportedPage
     from h3sim.load import Load
@@ -123,29 +124,46 @@ class Prediction(ResultTable):
 
 
 class Calibration(NamedTuple):
-    """Errors of one kind of recording over one link: factors' logarithms by metric, ascending."""
+    """Errors of one kind of recording over one link, by metric, ascending.
+
+    They are logarithms of factors: measured / predicted.
+    """
 
     link: str
     errors: Mapping[str, Sequence[float]]
 
-    def reach(self, metric: str, confidence: float) -> float | None:
-        """Return the factor by which an interval reaches both ways; None for too few sites.
+    def reach(self, metric: str, confidence: float) -> tuple[float, float] | None:
+        """Return the factors from a prediction to both ends of its interval; None for too few.
 
-        >>> one = Calibration("4g", {"fcp": [n / 100 for n in range(19)]})
-        >>> one.reach("fcp", 0.95) == math.exp(0.18), one.reach("fcp", 0.96)
-        (True, None)
+        >>> one = Calibration("4g", {"fcp": [n / 100 for n in range(-9, 10)]})
+        >>> [round(math.log(each), 2) for each in one.reach("fcp", 0.95)], one.reach("fcp", 0.96)
+        ([-0.09, 0.09], None)
         """
         return conformal_reach(self.errors.get(metric, ()), confidence)
 
 
-def conformal_reach(errors: Sequence[float], confidence: float) -> float | None:
-    """Return exp of the split-conformal quantile of ascending *errors*; None for too few.
+def conformal_reach(errors: Sequence[float], confidence: float) -> tuple[float, float] | None:
+    """Return the factors to both ends of an interval, by the errors of sites; None for too few.
 
-    >>> conformal_reach([0.0, 0.0], 0.5)
-    1.0
+    >>> [round(math.log(each), 2) for each in conformal_reach([-0.1, -0.1, 0.3, 0.3], 0.8)]
+    [-0.1, 0.3]
     """
     rank = math.ceil((len(errors) + 1) * confidence - _ROUNDING)
-    return math.exp(errors[rank - 1]) if rank <= len(errors) else None
+    if rank > len(errors):
+        return None
+    early, late = (_scale(each for each in errors if is_late == (each > 0)) for is_late in (0, 1))
+    # A side without errors has the scale of the other.
+    early, late = early or late, late or early
+    if not late:
+        return 1.0, 1.0
+    scores = sorted(each / late if each > 0 else -each / early for each in errors)
+    return math.exp(-scores[rank - 1] * early), math.exp(scores[rank - 1] * late)
+
+
+def _scale(errors: Iterable[float]) -> float:
+    """Return the root mean square; 0 for none."""
+    squares = [each * each for each in errors]
+    return math.sqrt(math.fsum(squares) / len(squares)) if squares else 0.0
 
 
 @cache
@@ -217,7 +235,9 @@ def predict(
         subject, imported = errors.collect("page", partial(subject_of, page), default=(None, None))
         paths = [errors.collect("networks", partial(_network, each)) for each in networks]
     kind = kind_of(subject, imported)
-    loads = [simulate(subject, scheme=SCHEME, config=_config(path), network=path) for path in paths]
+    loads = [
+        simulate(subject, scheme=SCHEME, config=settings_for(path), network=path) for path in paths
+    ]
     calibrations = [calibration_for(path, kind) for path in paths]
     rows = [
         row
@@ -238,7 +258,7 @@ def predict(
     )
 
 
-def _config(network: Network) -> LoadConfig:
+def settings_for(network: Network) -> LoadConfig:
     """Return the settings of the calibration, so that its intervals hold: a load from h2o.
 
     From 50 ms on it writes records of one segment and leaves nothing unsent in the socket (h2o 2.2,
@@ -285,8 +305,8 @@ def _rows(
             network=network,
             metric=title,
             predicted_s=seconds,
-            low_s=None if reach is None else seconds / reach,
-            high_s=None if reach is None else seconds * reach,
+            low_s=None if reach is None else seconds * reach[0],
+            high_s=None if reach is None else seconds * reach[1],
             n_sites=0 if known is None else len(known.errors.get(key, ())),
             recorded_s=None if recorded_ns is None else to_ms(recorded_ns) / MS_PER_S,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h3sim.advice import (
@@ -15,6 +16,7 @@ from h3sim.advice import (
     recommend,
     search,
 )
+from h3sim.advice.applying import apply_edits
 from h3sim.advice.hints import HARMS, METRICS
 from h3sim.advice.prediction import NETWORKS as PREDICTION_NETWORKS
 from h3sim.advice.recommendation import EXAMPLE, read_subject
@@ -102,6 +104,10 @@ def _run_hints(options: Options) -> Any:
     )
     if options.report is not None:
         output.save_report(options.report, options, found.loads, title=f"h3sim: {found.verdict}")
+    if options.apply is not None:
+        chosen = apply_edits(options.apply, found.page, found.in_markup, options.copy)
+        output.report_written(options.copy)
+        print(f"Applied: {' and '.join(edit.text for edit in chosen)}.")
     return found
 
 
@@ -116,6 +122,11 @@ def _read_networks(names: str, options: Options) -> Sequence[str] | tuple[Networ
         return read_crux(files[0])
     with ErrorCollector() as errors:
         return [errors.collect("", partial(shared.read_network, each, options)) for each in listed]
+
+
+def _read_folder(text: str, _: Options) -> Path:
+    """Return a path."""
+    return Path(text)
 
 
 def _read_shares(text: str, _: Options) -> dict[str, float]:
@@ -371,6 +382,18 @@ def _print_recommendation(advice: Recommendation, options: Options) -> None:
         "--report FILE",
         "write a report of a load before and after the best edit: FILE.html",
         output=output.HTML,
+    ),
+    Argument(
+        "--apply FOLDER",
+        "apply the first hint that changes only the markup to a copy of the page's files",
+        read=_read_folder,
+        needs="--copy",
+    ),
+    Argument(
+        "--copy FOLDER",
+        "the new folder of that copy",
+        read=_read_folder,
+        needs="--apply",
     ),
     Argument("--effects", "also print a table of all effects with their intervals"),
     common.JSON("print h3sim-hints/1 instead"),

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-    from h3sim.importers.html import Reference
+    from h3sim.importers.html import Reference, Scan
     from h3sim.importers.recorded_request import RecordedRequest
 
 
@@ -81,7 +81,9 @@ def _apply_document_markup(
     document_url = without_fragment(document.url)
     data = document.text.encode("utf-8", "replace")
     document.decoded_bytes = len(data)
-    references = _references_by_url(data, document_url)
+    found = scan(data)
+    document.shows_nothing = not found.has_content
+    references = _references_by_url(found, document_url)
     line_offsets: list[int] = []
     for request in requests:
         url, has_initiator = without_fragment(request.url), bool(request.initiator)
@@ -117,9 +119,9 @@ class _FirstReference(NamedTuple):
     """Offset of the first blocking element with the URL of a preload."""
 
 
-def _references_by_url(data: bytes, document_url: str) -> dict[str, _FirstReference]:
+def _references_by_url(found: Scan, document_url: str) -> dict[str, _FirstReference]:
     """Return the first reference to each URL in a document, with the attributes of all its tags."""
-    markup = read_markup(scan(data))
+    markup = read_markup(found)
     by_url: dict[str, _FirstReference] = {}
     for reference in markup.references:
         url = reference.url_in(document_url)

@@ -53,6 +53,13 @@ _HEAD_TAGS = frozenset(
     b"html head title meta link script style base noscript template basefont bgsound".split()
 )
 """Elements allowed in the head: any other tag ends it (HTML standard § 13.2.6.4.4)."""
+_CONTENT_TAGS = frozenset(
+    b"img image video canvas embed object input select textarea use"
+    b" path rect circle ellipse line polygon polyline".split()
+)
+"""Elements that are painted without any text; a frame has a first contentful paint of its own."""
+_UNRENDERED_TAGS = frozenset((b"template", b"defs", b"symbol"))
+"""Elements whose contents are not painted where they are."""
 _TAGS_WITH_READ_END = frozenset((b"picture", b"video", b"audio", b"template", b"head"))
 """Tags whose end tags are returned, too."""
 _VOID_TAGS = frozenset(b"area base br col embed hr img input link meta source track wbr".split())
@@ -93,6 +100,8 @@ class Scan(NamedTuple):
     """Ranges of the contents of `noscript`."""
     max_attributes: int = 0
     """Most attributes of a tag; they are counted in long tags only."""
+    has_content: bool = False
+    """True if there is a text or an element to paint, which no rule of CSS need show."""
 
 
 def scan(data: bytes) -> Scan:
@@ -101,13 +110,18 @@ def scan(data: bytes) -> Scan:
     unscripted: list[tuple[int, int]] = []
     depth = _DepthCounter()
     head_end, n_templates, max_attributes = len(data), 0, 0
+    has_content, after, n_unrendered = False, 0, 0
     opening = _OPENING.search(data)
     while opening is not None:
+        in_body = head_end < len(data) and n_unrendered <= 0
+        has_content |= in_body and _is_text(data[after : opening.start()])
+        after = opening.start()
         found = _TAG.match(data, opening.start())
         if found is None:
             at = _end_of_non_tag(data, opening.start())
             if at < 0:
                 max_attributes = max(max_attributes, _count_attributes(data[opening.end() :]))
+            after = len(data) if at < 0 else at
             opening = None if at < 0 else _OPENING.search(data, at)
             continue
         slash, name, attributes = found.groups()
@@ -117,6 +131,9 @@ def scan(data: bytes) -> Scan:
             text_end = _end_of_raw_text(data, name, text_end)
             if name == b"noscript":
                 unscripted.append((found.end(), text_end))
+        if name in _UNRENDERED_TAGS and not attributes.endswith(b"/"):
+            n_unrendered += -1 if slash else 1
+        has_content |= not slash and n_unrendered <= 0 and name in _CONTENT_TAGS
         if head_end == len(data):
             n_templates += (name == b"template") * (-1 if slash else 1)
             # Tags in a template, even in the head, do not end the head.
@@ -136,8 +153,20 @@ def scan(data: bytes) -> Scan:
             values = _attributes(attributes)
             if "style" in values:
                 tags.append(Tag(name.decode("utf-8", "replace"), values, found.end()))
+        after = text_end
         opening = _OPENING.search(data, text_end)
-    return Scan(tags, depth.most, head_end, unscripted, max_attributes)
+    has_content |= _is_text(data[after:])
+    return Scan(tags, depth.most, head_end, unscripted, max_attributes, has_content)
+
+
+def _is_text(data: bytes) -> bool:
+    """Return whether there is more than white space between two tags.
+
+    >>> _is_text(b" &nbsp; "), _is_text(b" x ")
+    (False, True)
+    """
+    data = data.strip()
+    return bool(data) and bool(html.unescape(data.decode("utf-8", "replace")).strip())
 
 
 def _end_of_raw_text(data: bytes, name: bytes, start: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import statistics
 from collections import Counter
 from dataclasses import replace
@@ -25,6 +26,7 @@ from h3sim.importers.modules import ModuleGraphs
 from h3sim.importers.path_estimation import hosts_of, path_of, server_times
 from h3sim.importers.recorded_request import (
     LONGEST_MS,
+    RecordedPaint,
     RequestOutcome,
     SizeSource,
     by_time,
@@ -122,6 +124,8 @@ _LONGEST_LOAD_MS = 1_800_000.0
 """Half the time after which a simulated load is given up: polling goes on as long as a page."""
 _WEB_SCHEMES = ("http", "https")
 _MAX_LISTED_HOSTS = 5
+_FRAME_MS = 15.0
+"""From the first moment with something to paint to its frame: as a browser model has it."""
 _UNCOUNTED_EVIDENCE = (
     ParentEvidence.GIVEN,
     ParentEvidence.REDIRECT,
@@ -288,6 +292,7 @@ class _Assembly:
         inferred["initiators that begin later, not believed"] += n_rejected
         parents = {index: parent.index for index, parent in self._parents.items()}
         self._modules = ModuleGraphs(self._requests, parents)
+        self._infer_first_paint()
         retained = [self._requests[index] for index in self._retained]
         self._requested_before_image = self._find_requests_before_image()
         self._blockers = self._find_blockers()
@@ -324,6 +329,28 @@ class _Assembly:
             mended=first_of(recording.mended),
             skipped=recording.all_problems(),
         )
+
+    def _infer_first_paint(self) -> None:
+        """Let the first paint of a document that shows nothing wait for its scripts.
+
+        These are the scripts of the document and what they requested, up to the load event: where
+        no frames were recorded, nothing tells which of them made the content.
+        """
+        recording, root = self._recording, self._requests[self._root]
+        if recording.paints or not root.shows_nothing:
+            return
+        loaded_ms = recording.times_ms.get("load_event", math.inf) + (root.start_ms or 0.0)
+        scripts = {self._root}
+        for index in self._retained:
+            request, parent = self._requests[index], self._parents.get(index)
+            is_known = request.end_ms is not None and request.end_ms <= loaded_ms
+            if request.resolved_kind is Kind.SCRIPT and parent is not None and is_known:
+                scripts |= {index} if parent.index in scripts else set()
+        after = [self._requests[index] for index in self._retained if index in scripts]
+        after = [each for each in after if each is not root]
+        if after:
+            recording.paints = {"first_paint": RecordedPaint(after, 0.0, _FRAME_MS)}
+            recording.inferred["first paint after the scripts of an empty document"] += 1
 
     def _root_warnings(self) -> Iterator[str]:
         """Yield reasons why the root may not be the page's document."""

@@ -308,6 +308,8 @@ class RecordedRequest:
     """Attributes from its tag and the browser, as fields of a `Resource`; None if unknown."""
     text: str = ""
     """Decoded body of a document, if recorded; its markup is read, then it is discarded."""
+    shows_nothing: bool = False
+    """True for a document whose recorded body has neither text nor anything else to paint."""
     facts: Resource | None = None
     """Facts of its resource that h3sim itself wrote; sizes are not among them."""
 

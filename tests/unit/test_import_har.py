@@ -462,3 +462,30 @@ def test_images_that_a_callback_inserted_follow_the_fetch_for_which_it_waited(
     )
     found = resources_of(tmp_path, document)["0.png"]
     assert found["discovered"] == {"by": "list.json", "at": "complete", "delay_ms": 20}
+
+
+@pytest.mark.parametrize(
+    ("body", "waits_for"),
+    [
+        (
+            "<div id=root>&nbsp;</div><noscript>Scripts!</noscript><!-- no text -->",
+            ["a.js", "b.js"],
+        ),
+        ("<svg><defs/><symbol><path d=M0><text>a</text></symbol></svg>", ["a.js", "b.js"]),
+        ("<template><p>text</p></template><iframe src=c>text</iframe>", ["a.js", "b.js"]),
+        ("<div id=root>Loading</div>", None),
+        ("<img src=data:,>", None),
+        ("<svg><path d=M0></svg>", None),
+    ],
+)
+def test_an_empty_document_is_first_painted_after_its_scripts_and_what_they_load(
+    tmp_path: Path, body: str, waits_for: list[str] | None
+) -> None:
+    html = f"<head><title>Shop</title><script defer src='/a.js'></script></head><body>{body}"
+    content = {"size": len(html), "mimeType": "text/html", "text": html}
+    page = entry("/", 0, 100, mime="text/html", response_content=content)
+    inserted = _script("/b.js", 200, _initiator=initiated_by("/a.js", "script"))
+    paint = import_page(
+        write_recording(tmp_path, har(page, _script("/a.js", 120), inserted))
+    ).page.first_paint
+    assert (None if paint is None else list(paint.after)) == waits_for

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import random
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -34,19 +35,28 @@ ROOT = {"id": "/", "kind": "document", "bytes": 9000}
 
 
 class TestReach:
-    def test_of_twenty_equally_likely_values_nineteen_are_covered_at_95_percent(self) -> None:
-        errors = [n / 10 for n in range(20)]
-        covered = [
-            new
-            for new in errors
-            if (reach := conformal_reach([e for e in errors if e != new], 0.95)) is not None
-            and new <= math.log(reach) + 1e-12
-        ]
-        assert covered == errors[:19]
+    def test_of_forty_random_sites_about_95_percent_are_covered_by_the_others(self) -> None:
+        """Whatever the errors look like: late ones are ten times as large as early ones."""
+        numbers = random.Random(1)
+        n_covered, n_draws = 0, 200
+        for _ in range(n_draws):
+            drawn = [numbers.gauss(0, 1) for _ in range(41)]
+            new, *errors = [each * 10 if each > 0 else each for each in drawn]
+            reach = conformal_reach(errors, 0.95)
+            assert reach is not None
+            n_covered += math.log(reach[0]) <= new <= math.log(reach[1])
+        assert 0.9 * n_draws <= n_covered <= 0.99 * n_draws
+
+    def test_a_side_reaches_as_far_as_its_own_errors(self) -> None:
+        """The early errors are a tenth of the late ones, in the same proportions."""
+        errors = [*(-n / 100 for n in range(1, 21)), *(n / 10 for n in range(1, 21))]
+        low, high = conformal_reach(errors, 0.95) or (0, 0)
+        assert math.log(high) == pytest.approx(-10 * math.log(low))
 
     def test_eighteen_sites_are_too_few_for_95_percent(self) -> None:
         assert conformal_reach([0.1] * 18, 0.95) is None
-        assert conformal_reach([0.1] * 19, 0.95) == pytest.approx(math.exp(0.1))
+        low, high = conformal_reach([0.1] * 19, 0.95) or (0, 0)
+        assert (math.log(low), math.log(high)) == pytest.approx((-0.1, 0.1))
 
     def test_a_network_unlike_every_measured_link_has_no_calibration(self) -> None:
         assert calibration_for(h3sim.load_network("geo-satellite"), RECORD) is None

@@ -3,7 +3,8 @@
 collect unpacks the packages, record loads each site once without throttling, measure loads it over
 three links (both as root, with h2o and Chromium; what is done is not done again). Of recordings and
 measurements, calibrate computes the intervals of `h3sim predict` anew (develop part), and table
-prints errors and coverage; neither needs a browser.
+prints errors and coverage; neither needs a browser. hints applies the first hint of each site to
+its files and measures it over one link.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from validation.sites.errors import (
     log_use,
     measured_sites,
     summary,
+    without_own,
 )
+from validation.sites.hinting import hint_loads, hint_rows, measure_hints
 from validation.sites.measuring import measure, record
 from validation.sites.packages import Part, all_sites
 
@@ -36,11 +39,13 @@ _HEADERS = (
     "covered",
 )
 
+_HINT_HEADERS = ("site", "first hint", "LCP: h3sim", "Chromium", "verdict")
+
 
 def main() -> int:
     """Run one step."""
     parser = Parser(prog="python -m validation.sites", description=__doc__)
-    steps = ("collect", "record", "measure", "calibrate", "table")
+    steps = ("collect", "record", "measure", "calibrate", "table", "hints")
     parser.add_argument("command", choices=steps)
     parser.add_argument("sites", nargs="*", metavar="SITE", help="names (default: all)")
     parser.add_argument("--again", action="store_true", help="record what was recorded")
@@ -60,6 +65,9 @@ def main() -> int:
         record(sites, is_again=options.again)
     elif options.command == "measure":
         measure(sites)
+    elif options.command == "hints":
+        measure_hints([site for site in sites if site.part == Part.DEVELOP])
+        print(tabulate(list(hint_rows(hint_loads())), _HINT_HEADERS, disable_numparse=True))
     elif options.command == "calibrate":
         own = measured_sites(Part.DEVELOP)
         calibrate(list(cells(own)), len({site.package for site in own}))
@@ -76,6 +84,8 @@ def _print_table(part: str, folder: Path | None) -> None:
         if part == Part.TEST:
             log_use(own)
         found = list(cells(own))
+        if part == Part.DEVELOP:
+            found = without_own(found)
         print(f"{part}: {len(own)} sites of {len({site.package for site in own})} packages\n")
     print(tabulate(list(summary(found)), _HEADERS, disable_numparse=True))
 

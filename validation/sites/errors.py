@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from scipy.stats import spearmanr
 
 import h3sim
-from h3sim.advice.prediction import HAR, PREDICTED, RECORD, TRACE
+from h3sim.advice.prediction import HAR, PREDICTED, RECORD, TRACE, conformal_reach
 from h3sim.values.errors import H3SimError
 from h3sim.values.units import MS_PER_S, to_mbps, to_ms
 from validation.sites.link import LINKS
@@ -40,6 +40,9 @@ _LIGHTHOUSE = "Lighthouse"
 _OF_LIGHTHOUSE = {"fcp": "firstContentfulPaint", "lcp": "largestContentfulPaint"}
 _MIN_LOADS = 2
 """Fewest loads of a site over a link that are compared."""
+_MAX_SPREAD, _MAX_SPREAD_MS = 0.1, 34
+"""Loads that are further apart, as a share and by more than two frames, were disturbed."""
+_CONFIDENCE = 0.95
 
 
 class Times(NamedTuple):
@@ -70,7 +73,10 @@ class Cell(NamedTuple):
 
 
 def measured_times() -> dict[tuple[str, str, str], Times]:
-    """Return the measured times by site, link and metric (SpeedIndex: of the one load with it)."""
+    """Return the measured times by site, link and metric (SpeedIndex: of the one load with it).
+
+    Times that were disturbed are left out.
+    """
     values: dict[tuple[str, str, str], list[float]] = defaultdict(list)
     for each in measurements():
         for metric, name in _MEASURED.items():
@@ -81,7 +87,9 @@ def measured_times() -> dict[tuple[str, str, str], Times]:
     return {
         key: Times(statistics.median(times), _spread(times))
         for key, times in values.items()
-        if min(times) > 0 and (len(times) >= _MIN_LOADS or key[2] == "speed-index")
+        if min(times) > 0
+        and (len(times) >= _MIN_LOADS or key[2] == "speed-index")
+        and (max(times) - min(times) <= _MAX_SPREAD_MS or (_spread(times) or 0) <= _MAX_SPREAD)
     }
 
 
@@ -166,6 +174,27 @@ def folder_cells(folder: Path) -> Iterator[Cell]:
                     yield Cell(_LIGHTHOUSE, metric, link, name, times, predicted_ms, None)
 
 
+def without_own(found: Sequence[Cell]) -> list[Cell]:
+    """Return cells of the develop part with the intervals that the other sites would give.
+
+    >>> cells = [Cell("HAR", "fcp", "3g", str(n), Times(99, 0), 99, None) for n in range(20)]
+    >>> without_own(cells)[0].interval_ms, without_own(cells[1:])[0].interval_ms
+    ((99.0, 99.0), None)
+    """
+    groups: dict[tuple[str, str, str], list[Cell]] = defaultdict(list)
+    for cell in found:
+        groups[cell.kind, cell.metric, cell.link].append(cell)
+    changed = []
+    for cell in found:
+        others = groups[cell.kind, cell.metric, cell.link]
+        errors = [each.log_ratio for each in others if each.site != cell.site]
+        reach = conformal_reach(errors, _CONFIDENCE)
+        time_ms = cell.predicted_ms
+        ends = None if reach is None else (reach[0] * time_ms, reach[1] * time_ms)
+        changed.append(cell._replace(interval_ms=ends))
+    return changed
+
+
 def summary(found: Sequence[Cell]) -> Iterator[list[Any]]:
     """Yield a row per kind, metric and link.
 
@@ -206,7 +235,7 @@ def calibrate(found: Sequence[Cell], n_packages: int) -> None:
     for cell in sorted(found):
         by_link = errors.setdefault(cell.kind, {})
         by_metric = by_link.setdefault(cell.link, {})
-        by_metric.setdefault(cell.metric, []).append(round(abs(cell.log_ratio), 3))
+        by_metric.setdefault(cell.metric, []).append(round(cell.log_ratio, 3))
     for by_link in errors.values():
         for by_metric in by_link.values():
             for values in by_metric.values():

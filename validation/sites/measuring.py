@@ -67,22 +67,22 @@ def measure(sites: Sequence[Site]) -> None:
         for site in sites
         for link in LINKS
     ]
-    with _environment() as flag:
+    with measuring_environment() as flag:
         for site, link, numbers in todo:
             missing = [n for n in numbers if (site.name, link, n) not in done]
             if not missing:
                 continue
-            with linked(link), served(site.folder, _run_folder()):
+            with linked(link), served(site.folder, run_folder()):
                 for n in missing:
                     what = "frames" if n == N_LOADS else "times"
-                    found = _load(site, flag, what, CLIENT)
+                    found = load_site(site, flag, what, CLIENT)
                     if found is not None:
                         _append(site, link, n, found)
 
 
 def record(sites: Sequence[Site], *, is_again: bool) -> None:
     """Record each site without throttling: `h3sim record`, a HAR and a Chrome trace."""
-    with _environment() as flag:
+    with measuring_environment() as flag:
         for site in sites:
             if (site.recordings / "record.json").exists() and not is_again:
                 continue
@@ -92,9 +92,9 @@ def record(sites: Sequence[Site], *, is_again: bool) -> None:
             out = ("-o", str(site.recordings / "record.json"))
             program = ("chrt", "-r", "5", sys.executable, "-m", "h3sim", *words, *out)
             subprocess.run(program, check=False, stdout=subprocess.DEVNULL)  # noqa: S603
-            with linked(""), served(site.folder, _run_folder()):
-                har = _load(site, flag, "har", SERVER)
-                trace = _load(site, flag, "trace", SERVER)
+            with linked(""), served(site.folder, run_folder()):
+                har = load_site(site, flag, "har", SERVER)
+                trace = load_site(site, flag, "trace", SERVER)
             if har is None or trace is None:
                 continue
             _write_har(har.pop("events"), site.recordings / "load.har")
@@ -105,26 +105,27 @@ def record(sites: Sequence[Site], *, is_again: bool) -> None:
             print(f"{site.name}: recorded", flush=True)
 
 
-def _run_folder() -> Path:
+def run_folder() -> Path:
+    """Return the folder of what a run needs: certificates, and the server's configuration."""
     folder = BUILD / "run"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
 @contextmanager
-def _environment() -> Iterator[str]:
+def measuring_environment() -> Iterator[str]:
     """Make namespaces and a certificate; yield the flag with which Chromium accepts it."""
     certificate, key, _ = site_certificate()
-    (_run_folder() / "certificate.pem").write_bytes(certificate)
-    (_run_folder() / "key.pem").write_bytes(key)
+    (run_folder() / "certificate.pem").write_bytes(certificate)
+    (run_folder() / "key.pem").write_bytes(key)
     with ExitStack() as stack:
         stack.enter_context(namespaces())
         yield flag_of_certificate()
 
 
-def _load(site: Site, flag: str, what: str, namespace: str) -> dict[str, Any] | None:
+def load_site(site: Site, flag: str, what: str, namespace: str) -> dict[str, Any] | None:
     """Return one load, with real-time priority; None, and a line, if it failed."""
-    out = _run_folder() / "load.json"
+    out = run_folder() / "load.json"
     out.unlink(missing_ok=True)
     program = (sys.executable, "-m", "validation.sites.load")
     url = f"https://{HOST}/{site.page}"

@@ -81,7 +81,7 @@ class Site(NamedTuple):
             self._download()
         done = self._unpacked / f"{self.root.replace('/', '+')}.compressed"
         if not done.exists():
-            _compress(self.folder)
+            compress_texts(self.folder)
             done.touch()
 
     def _download(self) -> None:
@@ -117,7 +117,7 @@ def all_sites() -> list[Site]:
         return [Site(**row) for row in csv.DictReader(file)]
 
 
-def _compress(root: Path) -> None:
+def compress_texts(root: Path) -> None:
     """Write each text of a folder compressed beside it, which h2o sends as `h3sim record` does."""
     for file in sorted(root.rglob("*")):
         mime = mime_of_extension(file.suffix[1:]) if file.is_file() else None
