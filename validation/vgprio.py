@@ -30,7 +30,7 @@ SCHEMES = ("rr", "firefox")
 CLEAR = 5.0
 """Per cent from which a site counts as worse or better."""
 DEFAULT_SITES = 40
-_SEEDS_WITH_LOSS = 3
+_SEEDS_WITH_LOSS = 7
 _TIME_LIMIT_S = 300
 MEDIAN_WITHIN, QUARTILE_WITHIN, SHARE_WITHIN, INDEX_WITHIN = 3.0, 6.0, 12.0, 25.0
 """How close a cell should come, in points, and Chrome's own SpeedIndex in per cent."""
