@@ -31,6 +31,8 @@ from h3sim.values.table import Column, Table
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from h3sim.page import Page
+
 BASELINE = "chrome"
 SCHEMES = ("rr", "firefox")
 CLEAR = 5.0
@@ -112,6 +114,21 @@ class Job(NamedTuple):
     setting: Setting
 
 
+def scaled(page: Page, *, think: float = 1.0, cpu: float = 1.0) -> Page:
+    """Return a page with multiples of the think times, and of the times to parse and to run."""
+    # Not `with_resources`, which drops what the load event waited for.
+    resources = (
+        replace(
+            each,
+            server_ns=round(each.server_ns * think),
+            parse_ns=round(each.parse_ns * cpu),
+            execute_ns=round(each.execute_ns * cpu),
+        )
+        for each in page.resources
+    )
+    return replace(page, resources=tuple(resources))
+
+
 def speed_indices(job: Job) -> dict[str, float]:
     """Return the metric by scheme, the median over seeds and draws; none if a load did not end."""
     cell, setting = MEASURED[job.cell], job.setting
@@ -119,9 +136,7 @@ def speed_indices(job: Job) -> dict[str, float]:
     pages = []
     for draw in setting.draws if is_drawn else (0,):
         page = catalog.load_page(f"{job.page} draw {draw}" if is_drawn else job.page)
-        # Not `with_resources`, which drops what the load event waited for.
-        scaled = (replace(r, server_ns=round(r.server_ns * setting.think)) for r in page.resources)
-        pages.append(replace(page, resources=tuple(scaled)))
+        pages.append(scaled(page, think=setting.think))
     found: dict[str, float] = {}
     for scheme in (BASELINE, *SCHEMES):
         indices = []
