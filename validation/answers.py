@@ -32,7 +32,7 @@ from validation.estimates import estimate, per_cent
 from validation.h3sim_1 import Site, halves
 from validation.paint_rules import paint_rules
 from validation.sharing import share
-from validation.vgprio import selected
+from validation.vgprio import scaled, selected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -125,7 +125,10 @@ def of_study(name: str, options: argparse.Namespace) -> Study:
     if options.made_up:
         study = replace(study, design=replace(study.design, pages=tuple(made_up_pages())))
     if options.web:
-        pages = map(h3sim.load_page, selected(catalog.page_set("web") or (), options.web))
+        names = selected(catalog.page_set("web") or (), options.web, options.half)
+        pages = [
+            scaled(h3sim.load_page(name), think=options.think, cpu=options.cpu) for name in names
+        ]
         study = replace(study, design=replace(study.design, pages=tuple(pages)))
     return study
 
@@ -622,6 +625,13 @@ def main(argv: Sequence[str]) -> int:
     )
     parser.add_argument(
         "--web", type=int, metavar="N", help="robust and loss: on N pages of the set web"
+    )
+    parser.add_argument("--half", type=int, choices=(0, 1), help="with --web: of a half of the set")
+    parser.add_argument(
+        "--think", type=float, default=1.0, metavar="X", help="with --web: times think times"
+    )
+    parser.add_argument(
+        "--cpu", type=float, default=1.0, metavar="X", help="with --web: times CPU times"
     )
     parser.add_argument(
         "--figures",

@@ -3,17 +3,23 @@
 The testbed of VGPrio (Sander et al., IFIP Networking 2025) loaded 38 popular sites over six
 networks, 30 times per scheme, and measured SpeedIndex by video. Its loads are repeated over pages
 of the set `web`: all hosts on one connection, as there, and no think times, as a replay has none.
-The options change one assumption each, to see how much of the result depends on it.
+The options change one assumption each, to see how much of the result depends on it. `--testbed`
+reads results.csv of COMSYS/VGPrio instead: how well one half of its sites predicts the other.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import hashlib
+import random
 import statistics
 import sys
+from collections import defaultdict
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import h3sim
@@ -25,12 +31,15 @@ from h3sim.values.table import Column, Table
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from h3sim.page import Page
+
 BASELINE = "chrome"
 SCHEMES = ("rr", "firefox")
 CLEAR = 5.0
 """Per cent from which a site counts as worse or better."""
 DEFAULT_SITES = 40
-_SEEDS_WITH_LOSS = 3
+_SEEDS_WITH_LOSS = 5
+_N_HALVES = 1000
 _TIME_LIMIT_S = 300
 MEDIAN_WITHIN, QUARTILE_WITHIN, SHARE_WITHIN, INDEX_WITHIN = 3.0, 6.0, 12.0, 25.0
 """How close a cell should come, in points, and Chrome's own SpeedIndex in per cent."""
@@ -92,7 +101,9 @@ class Setting(NamedTuple):
     cpu: float = 1.0
     connections: str = "single"
     paint: str = "progressive"
-    draw: int = 0
+    draws: tuple[int, ...] = (0,)
+    """Draws of what is unknown; the median over them counts."""
+    metric: str = "speed_index_ms"
 
 
 class Job(NamedTuple):
@@ -103,20 +114,33 @@ class Job(NamedTuple):
     setting: Setting
 
 
+def scaled(page: Page, *, think: float = 1.0, cpu: float = 1.0) -> Page:
+    """Return a page with multiples of the think times, and of the times to parse and to run."""
+    # Not `with_resources`, which drops what the load event waited for.
+    resources = (
+        replace(
+            each,
+            server_ns=round(each.server_ns * think),
+            parse_ns=round(each.parse_ns * cpu),
+            execute_ns=round(each.execute_ns * cpu),
+        )
+        for each in page.resources
+    )
+    return replace(page, resources=tuple(resources))
+
+
 def speed_indices(job: Job) -> dict[str, float]:
-    """Return the SpeedIndex by scheme, the median over seeds; none if a load did not end."""
+    """Return the metric by scheme, the median over seeds and draws; none if a load did not end."""
     cell, setting = MEASURED[job.cell], job.setting
     is_drawn = job.page in (catalog.page_set("web") or ())
-    page = catalog.load_page(f"{job.page} draw {setting.draw}" if is_drawn else job.page)
-    # Not `with_resources`, which drops what the load event waited for.
-    scaled = (
-        replace(each, server_ns=round(each.server_ns * setting.think)) for each in page.resources
-    )
-    page = replace(page, resources=tuple(scaled))
+    pages = []
+    for draw in setting.draws if is_drawn else (0,):
+        page = catalog.load_page(f"{job.page} draw {draw}" if is_drawn else job.page)
+        pages.append(scaled(page, think=setting.think))
     found: dict[str, float] = {}
     for scheme in (BASELINE, *SCHEMES):
         indices = []
-        for seed in range(_SEEDS_WITH_LOSS if cell.loss else 1):
+        for page, seed in product(pages, range(_SEEDS_WITH_LOSS if cell.loss else 1)):
             try:
                 load = h3sim.simulate(
                     page,
@@ -136,9 +160,10 @@ def speed_indices(job: Job) -> dict[str, float]:
                 )
             except StalledError:
                 return {}
-            if load.speed_index_ms is None:
-                return {}
-            indices.append(load.speed_index_ms)
+            if load.speed_index_ms is not None:
+                indices.append(getattr(load, setting.metric))
+        if not indices:
+            return {}
         found[scheme] = statistics.median(indices)
     return found
 
@@ -176,12 +201,63 @@ def selected(names: Iterable[str], n_sites: int, half: int | None = None) -> lis
     return ordered[half::2][:n_sites] if half is not None else ordered[:n_sites]
 
 
+def halves(path: Path) -> tuple[list[int], dict[str, list[float]]]:
+    """Return how many cells agree between two halves of the testbed's sites, for random halves.
+
+    And by network the ratios of the medians of Chrome's SpeedIndex of the two halves.
+    """
+    loads: dict[tuple[float, ...], dict[str, dict[str, list[float]]]] = defaultdict(dict)
+    with path.open(newline="", encoding="utf-8") as file:
+        for row in csv.DictReader(filter(str.strip, file)):
+            network = tuple(float(row[key]) for key in ("bw", "rtt", "loss"))
+            of_site = loads[network].setdefault(row["website"], defaultdict(list))
+            of_site[row["strategy"]].append(float(row["si"]))
+    medians = [
+        {
+            site: {scheme: statistics.median(each) for scheme, each in by_scheme.items()}
+            for site, by_scheme in loads[cell[:3]].items()
+        }
+        for cell in MEASURED
+    ]
+    rng, counts = random.Random(0), []  # noqa: S311 - not for secrets
+    ratios: dict[str, list[float]] = defaultdict(list)
+    for _ in range(_N_HALVES):
+        n_close = 0
+        for cell, by_site in zip(MEASURED, medians, strict=True):
+            sites = rng.sample(sorted(by_site), len(by_site))
+            half, other = ([by_site[site] for site in sites[at::2]] for at in (0, 1))
+            n_close += sum(agrees(changes_of(half, s), changes_of(other, s)) for s in SCHEMES)
+            own = [statistics.median(site[BASELINE] for site in each) for each in (half, other)]
+            ratios[cell.title].append(own[0] / own[1])
+        counts.append(n_close)
+    return counts, ratios
+
+
+def _print_halves(path: Path) -> None:
+    counts, ratios = halves(path)
+    tenths = statistics.quantiles(counts, n=10)
+    print(f"two halves of the testbed's sites, {_N_HALVES:,} times: cells that are close,")
+    print(f"median {tenths[4]:.0f} of 12, 10 to 90 per cent: {tenths[0]:.0f} to {tenths[8]:.0f}\n")
+    rows = [
+        (title, f"{100 * sum(abs(r - 1) <= INDEX_WITHIN / 100 for r in each) / len(each):.0f}")
+        for title, each in ratios.items()
+    ]
+    heads = ("network", "Chrome's within 25 %, % of halves")
+    print(Table([Column(head) for head in heads], rows))
+
+
 def main(argv: list[str] | None = None) -> int:
     """Print a row per network and scheme, and how many of them are as close as they should be."""
     options = _parser().parse_args(argv)
+    if options.testbed:
+        _print_halves(options.testbed)
+        return 0
     names = [name for given in options.pages for name in catalog.page_set(given) or (given,)]
     pages = selected(names, options.sites, options.half)
-    setting = Setting(options.think, options.cpu, options.connections, options.paint, options.draw)
+    draws = tuple(options.draw or (0,))
+    setting = Setting(
+        options.think, options.cpu, options.connections, options.paint, draws, options.metric
+    )
     numbers = options.cell or range(len(MEASURED))
     jobs = [Job(page, number, setting) for number in numbers for page in pages]
     with ProcessPoolExecutor(max_workers=options.workers) as pool:
@@ -236,7 +312,15 @@ def _parser() -> Parser:
     parser.add_argument("--cpu", type=float, default=1.0, metavar="X", help="times CPU times")
     parser.add_argument("--connections", default="single", help="single or per-host")
     parser.add_argument("--paint", default="progressive", help="progressive or complete")
-    parser.add_argument("--draw", type=int, default=0, metavar="N", help="draw of what is unknown")
+    parser.add_argument(
+        "--draw", type=int, action="append", metavar="N",
+        help="draw of what is unknown; of several the median counts (default: 0)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--metric", default="speed_index_ms", choices=("speed_index_ms", "fcp_ms"),
+        help="what to compare with the measured SpeedIndex",
+    )  # fmt: skip
+    parser.add_argument("--testbed", type=Path, metavar="FILE", help="results.csv of COMSYS/VGPrio")
     parser.add_argument("--workers", type=int, default=2, metavar="N", help="processes")
     return parser
 

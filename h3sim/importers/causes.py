@@ -189,23 +189,24 @@ def flags_of(
             blocking_flags = {"after_first_image": True}  # it blocks the parser in the body
     elif request.priority:
         inferred["in head, async, blocking from Chrome's priority"] += 1
-        blocking_flags = _flags_by_priority(level_of(request.priority), kind)
+        blocking_flags = _flags_by_priority(level_of(request.priority), kind, before_image)
     elif request.start_ms is not None:
         inferred["in head, blocking from the order of requests"] += 1
         blocking_flags = _BLOCKING_IN_HEAD if before_image else {"after_first_image": True}
     return flags | blocking_flags
 
 
-def _flags_by_priority(level: Level | None, kind: Kind) -> dict[str, Any]:
+def _flags_by_priority(level: Level | None, kind: Kind, before_image: bool) -> dict[str, Any]:
     """Infer attributes of a resource found by the parser from Chrome's table of priorities.
 
     Render-blocking stylesheets have the highest priority. Blocking scripts are High before the
-    first image and Medium after it; async and deferred scripts are Low.
+    first image and Medium after it; async and deferred scripts are Low. A script that was requested
+    behind an image is not in the head, since an image ends that (HTML standard, "in head").
     """
     if kind is Kind.STYLESHEET:
         return _BLOCKING_IN_HEAD if level is Level.VERY_HIGH else {}
     if level in _HIGH_LEVELS:
-        return _BLOCKING_IN_HEAD
+        return _BLOCKING_IN_HEAD if before_image else {}
     return (
         {"is_async": True} if level in NON_BLOCKING_SCRIPT_LEVELS else {"after_first_image": True}
     )

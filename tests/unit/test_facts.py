@@ -165,6 +165,18 @@ def test_chromes_priorities_tell_which_scripts_block() -> None:
     }
 
 
+def test_a_script_of_high_priority_behind_an_image_is_not_in_the_head() -> None:
+    def script(id_: str) -> dict[str, Any]:
+        return row(id_, type="js", chrome_priority="High", initiator_type="parser")
+
+    assert flags(root(), script("ahead.js"), row("i"), script("behind.js")) == {
+        "r0": [],
+        "ahead.js": ["in_head", "render_blocking"],
+        "i": [],
+        "behind.js": [],
+    }
+
+
 def test_without_priorities_the_order_of_requests_tells() -> None:
     assert flags(
         root(),

@@ -6,7 +6,8 @@ import gzip
 import json
 import re
 from collections import Counter
-from typing import Any
+from itertools import product
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,7 +16,10 @@ from h3sim import catalog
 from h3sim.catalog.resources import root
 from h3sim.values.errors import UnknownNameError
 from tools.web_corpus import UNFIT, chosen, document_of, is_visible, left_out, with_causes
-from validation.vgprio import MEASURED, Changes, agrees
+from validation.vgprio import BASELINE, MEASURED, SCHEMES, Changes, agrees, halves
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 FILES = ("web-2015-2019.jsonl.gz", "web-2020-2026.jsonl.gz")
 
@@ -155,3 +159,24 @@ def test_a_cell_agrees_with_the_testbed_only_if_all_its_figures_are_near() -> No
     assert agrees(measured, near)
     assert not agrees(measured, near._replace(median=measured.median + 3.1))
     assert not agrees(measured, near._replace(worse=measured.worse + 12.1))
+
+
+def _results(path: Path, of_site: dict[str, float]) -> Path:
+    """Write the testbed's results, in which a scheme takes that much longer than Chrome's."""
+    rows = [
+        f"{site},{scheme},{1000 * (1 if scheme == BASELINE else factor)},{cell.rate_mbps},"
+        f"{cell.rtt_ms},{cell.loss}"
+        for cell, (site, factor) in product(MEASURED, of_site.items())
+        for scheme in (BASELINE, *SCHEMES)
+    ]
+    path.write_text("\n".join(["", "website,strategy,si,bw,rtt,loss", *rows]), "utf-8")
+    return path
+
+
+def test_halves_of_a_testbed_agree_in_all_cells_only_if_its_sites_are_alike(tmp_path: Path) -> None:
+    alike = _results(tmp_path / "alike.csv", {f"site-{n}": 1.1 for n in range(8)})
+    counts, ratios = halves(alike)
+    assert {*counts} == {2 * len(MEASURED)}
+    assert {ratio for each in ratios.values() for ratio in each} == {1.0}
+    mixed = _results(tmp_path / "mixed.csv", {f"site-{n}": 1 + n / 10 for n in range(8)})
+    assert min(halves(mixed)[0]) < 2 * len(MEASURED)
