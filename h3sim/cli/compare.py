@@ -245,7 +245,7 @@ def _speedup_cells(rows: Sequence[SeedComparisonRow]) -> Iterator[tuple[str, ...
             row.scheme,
             f"{row.geometric:.{decimals}f}",
             f"{row.low:.{decimals}f} to {row.high:.{decimals}f}" if has_interval else "-",
-            "-" if row.p_holm is None else f"{row.p_holm:.3f}",
+            "-" if row.p_corrected is None else f"{row.p_corrected:.3f}",
             f"{row.effect:+.2f}",
             *map(str, outcomes),
         )

@@ -16,7 +16,7 @@ from h3sim.schema import format_value
 from h3sim.schema.values import share
 from h3sim.study import Store, merge_stores, read_results
 from h3sim.study.cache_key import model_version
-from h3sim.study.design import Part, StoppingRule
+from h3sim.study.design import StoppingRule, StudyPart
 from h3sim.study.runner import dask_client
 from h3sim.study.statistics import how_of
 from h3sim.study.store import repair_store
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 
 _MAX_SHOWN_ERRORS = 10
+_LEVEL = 0.05
+"""Level of significance that p must be able to reach."""
 _MIN_SCIENTIFIC = 1e6
 """Smallest speedup that is printed in scientific notation."""
 _MIN_ROUNDED = 100
@@ -59,7 +61,7 @@ def _read_study(name: str, options: Options) -> Study:
     )
     axes = shared.read_values("--vary", options.vary or ())
     study = study.with_axes(axes) if axes else study
-    return replace(study, part=Part.parse(options.part)) if options.part else study
+    return replace(study, part=StudyPart.parse(options.part)) if options.part else study
 
 
 def _read_metric(name: str, options: Options) -> str:
@@ -127,15 +129,20 @@ def _print_contrast(results: Results, options: Options) -> None:
             ("speedup", cell("geometric")) if is_ratio else ("difference", cell("difference")),
             ("low", cell("low")),
             ("high", cell("high")),
-            ("p", lambda row: "-" if row.p_holm is None else f"{row.p_holm:.3f}"),
+            ("p", lambda row: "-" if row.p_corrected is None else f"{row.p_corrected:.3f}"),
         )
         what = "speedups" if is_ratio else f"differences in {unit_of(figure.name) or 'number'}"
         heading = f"{figure.title}: {what} to {over} {baseline}, paired by {rows[0].pairing}"
         output.show(width, heading, shown)
         print()
-        refusals = dict.fromkeys(row.refusal for row in rows if row.refusal)
-        for refusal in refusals:
-            print(f"{output.fitted(f'no interval: {refusal}', width)}\n")
+        lines = [f"no interval: {row.refusal}" for row in rows if row.refusal]
+        lines += (
+            f"{row.clusters} {row.cluster}s: p is never below {row.p_least:g}"
+            for row in rows
+            if row.p_least is not None and row.p_least > _LEVEL
+        )
+        for line in dict.fromkeys(lines):
+            print(f"{output.fitted(line, width)}\n")
 
 
 def _is_named(level: object, text: str) -> bool:

@@ -383,7 +383,7 @@ def _speedup_table(compared: Sequence[ComparedSetting], title: str) -> Table[Any
     )
 
 
-_SPEEDUP_COLUMNS = ("scheme", "pairs", "clusters", "geometric", "low", "high", "p_holm")
+_SPEEDUP_COLUMNS = ("scheme", "pairs", "clusters", "geometric", "low", "high", "p_corrected")
 
 
 def _forest_plot(compared: ComparedSetting, what: str, baseline: str) -> Picture:

@@ -277,7 +277,7 @@ class SeedComparisonRow(NamedTuple):
     low: float | None
     high: float | None
     p: float | None
-    p_holm: float | None
+    p_corrected: float | None
     effect: float
     wins_5: int
     losses_5: int
@@ -285,6 +285,7 @@ class SeedComparisonRow(NamedTuple):
     wins_25: int
     losses_25: int
     without_ratio: int = 0
+    p_least: float | None = None
 
 
 class SeedMetricRow(NamedTuple):

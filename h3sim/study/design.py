@@ -43,7 +43,7 @@ def is_axis(name: str) -> bool:
     return name in OPTIONS or is_file_key(name)
 
 
-class Part(NamedTuple):
+class StudyPart(NamedTuple):
     """Part of a study: one of *n* of about the same size, by a hash of page, setting and seed.
 
     It has all schemes of its pages, settings and seeds, so that they can be compared within it.
@@ -53,14 +53,14 @@ class Part(NamedTuple):
     n: int
 
     @classmethod
-    def parse(cls, text: object) -> Part | None:
+    def parse(cls, text: object) -> StudyPart | None:
         """Return the part that a text like 3/16 names; None for None.
 
         Raises:
             InputError: if it names none.
 
-        >>> Part.parse("3/16")
-        Part(number=3, n=16)
+        >>> StudyPart.parse("3/16")
+        StudyPart(number=3, n=16)
         """
         if text is None:
             return None

@@ -33,7 +33,15 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-    from h3sim.study.statistics import Correlation, How, Method, PowerRow, Ranks, RelativeRow
+    from h3sim.study.statistics import (
+        Correction,
+        Correlation,
+        How,
+        Method,
+        PowerRow,
+        Ranks,
+        RelativeRow,
+    )
 
 
 FORMAT = "h3sim-results/2"
@@ -129,12 +137,15 @@ class Results(StudyRows, RichDisplay):
         pool: Sequence[str] = (),
         confidence: float = 0.95,
         interval: Method = "bootstrap-t",
+        correction: Correction = "holm",
         seed: int = 0,
     ) -> Rows[Any]:
         """Return each scheme against *baseline*: speedup, interval, test, wins and losses.
 
         With *over*, each value of that axis is compared with *baseline*, one of them, in each
-        setting of the columns *by*. The loads of a pair have all else in common: every setting, the
+        setting of the columns *by*; with *baseline* None, all are compared with each other. p is
+        corrected for the number of rows: *correction* is "holm", "benjamini-hochberg" or "none".
+        The loads of a pair have all else in common: every setting, the
         contents of the page and the version of h3sim. Pages and seeds are averaged over, other axes
         only where *pool* names them.
 
@@ -162,8 +173,14 @@ class Results(StudyRows, RichDisplay):
         (200.0, 100.0, -100.0)
         """
         options: dict[str, Any] = {"confidence": confidence, "interval": interval, "seed": seed}
-        options |= {"value": value, "baseline": baseline, "pool": pool, "how": how}
-        if over is None and not by:
+        options |= {
+            "correction": correction,
+            "value": value,
+            "baseline": baseline,
+            "pool": pool,
+            "how": how,
+        }
+        if over is None and not by and baseline is not None:
             return statistics.compare_schemes(self, **options)
         axis = "scheme" if over is None else over
         return statistics.compare_over(self, over=axis, by=by, **options)

@@ -372,9 +372,10 @@ class SchemeRow(NamedTuple):
     """Comparison of one scheme with the baseline; a speedup above 1 is faster.
 
     `geometric` is the geometric mean of the clusters' speedups, `low` to `high` its confidence
-    interval, `arithmetic` the mean as in Marx 2019, Table 2. `p` is Wilcoxon's, `p_holm` the same
-    after Holm's correction for all schemes, `effect` the matched-pairs rank-biserial correlation.
-    `without_ratio` is the number of pairs that were left out because a value is 0.
+    interval, `arithmetic` the mean as in Marx 2019, Table 2. `p` is Wilcoxon's, `p_corrected` the
+    same corrected for all schemes, `effect` the matched-pairs rank-biserial correlation. `p_least`
+    is the smallest p that so few clusters can have, if all agree: 0.125 for four. `without_ratio`
+    is the number of pairs that were left out because a value is 0.
     """
 
     scheme: str
@@ -385,7 +386,7 @@ class SchemeRow(NamedTuple):
     low: float | None
     high: float | None
     p: float | None
-    p_holm: float | None
+    p_corrected: float | None
     effect: float
     wins_5: int
     losses_5: int
@@ -393,15 +394,16 @@ class SchemeRow(NamedTuple):
     wins_25: int
     losses_25: int
     without_ratio: int = 0
+    p_least: float | None = None
 
 
 class DifferenceRow(NamedTuple):
     """Difference of one scheme to the baseline, in the unit of the value; below 0 is less.
 
     `mean` and `baseline_mean` are means over clusters of the clusters' means, `difference` is the
-    first minus the second, and `low` to `high` its confidence interval. `p`, `p_holm` and `effect`
-    are as in `SchemeRow`: above 0, the effect is a lower value. The pairs are those in which the
-    value is `lower`, `equal` and `higher`.
+    first minus the second, and `low` to `high` its confidence interval. The other columns are as in
+    `SchemeRow`: above 0, the effect is a lower value. The pairs are those in which the value is
+    `lower`, `equal` and `higher`.
     """
 
     scheme: str
@@ -413,23 +415,25 @@ class DifferenceRow(NamedTuple):
     low: float | None
     high: float | None
     p: float | None
-    p_holm: float | None
+    p_corrected: float | None
     effect: float
     lower: int
     equal: int
     higher: int
+    p_least: float | None = None
 
 
 class ContrastRow(NamedTuple):
-    """One value of an axis against the baseline, in one setting; a speedup above 1 is faster.
+    """One value of an axis against *baseline*, in one setting; a speedup above 1 is faster.
 
     *pairing* names what the loads of a pair have in common, *cluster* what is independent: pages,
     or seeds of a single page. *refusal* says why there is no interval. The rest is as in
-    `SchemeRow`; `p_holm` is corrected for all rows.
+    `SchemeRow`; `p_corrected` is corrected for all rows.
     """
 
     setting: str
     level: Any
+    baseline: Any
     pairing: str
     cluster: str
     pairs: int
@@ -438,10 +442,11 @@ class ContrastRow(NamedTuple):
     low: float | None
     high: float | None
     p: float | None
-    p_holm: float | None
+    p_corrected: float | None
     effect: float
     refusal: str
     without_ratio: int = 0
+    p_least: float | None = None
 
 
 class DifferenceContrastRow(NamedTuple):
@@ -453,6 +458,7 @@ class DifferenceContrastRow(NamedTuple):
 
     setting: str
     level: Any
+    baseline: Any
     pairing: str
     cluster: str
     pairs: int
@@ -463,12 +469,13 @@ class DifferenceContrastRow(NamedTuple):
     low: float | None
     high: float | None
     p: float | None
-    p_holm: float | None
+    p_corrected: float | None
     effect: float
     lower: int
     equal: int
     higher: int
     refusal: str
+    p_least: float | None = None
 
 
 TestedT = TypeVar("TestedT", SchemeRow, ContrastRow, DifferenceRow, DifferenceContrastRow)
@@ -513,6 +520,7 @@ def compare_schemes(
     pool: Sequence[str] = (),
     confidence: float = 0.95,
     interval: Method = "bootstrap-t",
+    correction: Correction = "holm",
     seed: int = 0,
 ) -> Rows[Any]:
     """Compare each scheme with *baseline*, paired by page, setting and seed.
@@ -532,7 +540,7 @@ def compare_schemes(
       over clusters, or with *interval* "bca" the bias-corrected and accelerated one.
     - Test: Wilcoxon's signed ranks, two-sided; it assumes differences symmetric about their median.
       Zeros are ranked and half of their ranks counted on either side, where Pratt 1959 drops them:
-      p is conservative. Corrected for the number of schemes (Holm 1979).
+      p is conservative. Corrected for the number of schemes: see `corrected`.
     - Effect: matched-pairs rank-biserial correlation (Kerby 2014), -1 to 1; above 0 is faster.
     - Wins and losses count pairs whose speedup lies beyond 5 % and 25 %.
 
@@ -546,7 +554,9 @@ def compare_schemes(
     """
     columns = columns_of(results, value)
     with ErrorCollector() as errors:
-        interval_of = errors.collect("", lambda: _interval(confidence, interval, seed, how))
+        interval_of = errors.collect(
+            "", lambda: _interval(confidence, interval, seed, how, correction)
+        )
         errors.collect("", lambda: check_pooled(columns, over=_SCHEME, pool=pool, **_OF_TABLES))
         errors.collect("", lambda: check_columns(columns, value=value, baseline=baseline))
     pairs = pairs_over(columns, _SCHEME, baseline, value)
@@ -560,7 +570,7 @@ def compare_schemes(
     rows = [row for row in rows if row is not None]
     if not rows:
         raise NothingToMeasureError(f"no load has {value} together with one of {baseline}")
-    return Rows(type(rows[0]), _with_holm(rows))
+    return Rows(type(rows[0]), corrected(rows, correction))
 
 
 _OF_TABLES = {
@@ -616,10 +626,12 @@ def compare_over(
     pool: Sequence[str] = (),
     confidence: float = 0.95,
     interval: Method = "bootstrap-t",
+    correction: Correction = "holm",
     seed: int = 0,
 ) -> Rows[Any]:
     """Compare each value of the axis *over* with *baseline*, paired, in each setting of *by*.
 
+    Without a baseline, each value is compared with each one before it.
     The loads of a pair have everything in common but *over*. Pairs of one page are averaged into a
     cluster, as by `compare_schemes`; for a single page, or if pages are compared, each seed is a
     cluster. Interval, test, effect and *how* are those of `compare_schemes`; if there are too few
@@ -635,11 +647,12 @@ def compare_over(
     """
     columns = columns_of(results, value, over, *(by if isinstance(by, list | tuple) else ()))
     with ErrorCollector() as errors:
-        interval_of = errors.collect("", lambda: _interval(confidence, interval, seed, how))
-        errors.collect("", lambda: _check_over(over))
-        errors.collect(
-            "", lambda: check_columns(columns, value=value, baseline=baseline, over=over)
+        interval_of = errors.collect(
+            "", lambda: _interval(confidence, interval, seed, how, correction)
         )
+        errors.collect("", lambda: _check_over(over))
+        values = {"value": value} if baseline is None else {"value": value, "baseline": baseline}
+        errors.collect("", lambda: check_columns(columns, **values, over=over))
         if isinstance(over, str):
             errors.collect(
                 "", lambda: check_pooled(columns, over=over, by=by, pool=pool, **_OF_TABLES)
@@ -649,18 +662,29 @@ def compare_over(
     reasons: list[str] = []
     with ErrorCollector() as errors:
         for key, some in groups.items():
-            if baseline not in some.distinct(over):
-                continue
             setting = _setting_text(by, key)
-            found = partial(_contrasts, setting, some, over, baseline, value, how, interval_of)
-            try:
-                rows += errors.collect("", found, default=())
-            except NothingToMeasureError as error:
-                reasons.append(str(error))
+            for level, compared in _compared_with(some, over, baseline):
+                found = partial(_contrasts, setting, compared, over, level, value, how, interval_of)
+                try:
+                    rows += errors.collect("", found, default=())
+                except NothingToMeasureError as error:
+                    reasons.append(str(error))
     if not rows:
         reason = f"no load has {value} beside one of {over} {baseline}"
         raise NothingToMeasureError(reasons[0] if reasons else reason)
-    return Rows(type(rows[0]), _with_holm(rows))
+    return Rows(type(rows[0]), corrected(rows, correction))
+
+
+def _compared_with(columns: Columns, over: str, baseline: Any) -> Iterator[tuple[Any, Columns]]:
+    """Yield each baseline, by default all, with the rows that are compared with it."""
+    levels = columns.distinct(over)
+    if baseline is not None:
+        levels = [level for level in levels if level == baseline]
+    earlier: set[Any] = set()
+    for level in levels[: len(levels) - (baseline is None)]:
+        own = columns[over]
+        yield level, columns.take([at for at, value in enumerate(own) if value not in earlier])
+        earlier.add(level)
 
 
 def _check_over(over: str) -> None:
@@ -696,6 +720,7 @@ def _contrasts(
         named: dict[str, Any] = row._asdict() | {
             "setting": setting,
             "level": level,
+            "baseline": baseline,
             "pairing": ", ".join(shared) or "all settings",
             "cluster": cluster,
             "refusal": _refusal(row, cluster),
@@ -718,10 +743,17 @@ def _refusal(row: SchemeRow | DifferenceRow, cluster: str) -> str:
     return f"{clusters}: an interval takes {_MIN_CLUSTERS} or more"
 
 
-def _interval(confidence: object, method: object, seed: object, how: object) -> IntervalOf:
-    """Return the function that estimates intervals, after checking its arguments, and *how*."""
-    typed = {"confidence": (LEVEL, confidence), "interval": (_METHOD, method), "seed": (SEED, seed)}
-    valid = check_arguments(InputError, **typed, how=(_HOW, how))
+def _interval(
+    confidence: object, method: object, seed: object, how: object, correction: object
+) -> IntervalOf:
+    """Return the function that estimates intervals, after checking its and the other arguments."""
+    typed: dict[str, Any] = {
+        "confidence": (LEVEL, confidence),
+        "interval": (_METHOD, method),
+        "seed": (SEED, seed),
+    }
+    typed |= {"how": (_HOW, how), "correction": (_CORRECTIONS, correction)}
+    valid = check_arguments(InputError, **typed)
     return partial(
         mean_interval,
         method=valid["interval"],
@@ -787,7 +819,8 @@ def _scheme_row(
         high=None if high is None else ratio_end(high),
         # Comparing the baseline with itself is not a test and does not count as one.
         p=None if is_baseline else _wilcoxon(logs),
-        p_holm=None,
+        p_least=None if is_baseline else _least_p(len(logs)),
+        p_corrected=None,
         effect=rank_biserial(logs),
         wins_5=sum(ratio > 1 + _SMALL_WIN for ratio in speedups),
         # A loss is the inverse of a win, not 0.95, so that swapping scheme and baseline swaps wins
@@ -826,7 +859,8 @@ def _difference_row(
         low=low,
         high=high,
         p=None if is_baseline else _wilcoxon(differences),
-        p_holm=None,
+        p_least=None if is_baseline else _least_p(n),
+        p_corrected=None,
         effect=rank_biserial([-difference for difference in differences]),
         lower=sum(pair.difference < 0 for pair in pairs),
         equal=sum(pair.difference == 0 for pair in pairs),
@@ -859,6 +893,11 @@ def _wilcoxon(differences: Any) -> float | None:
     if not any(differences):
         return 1.0
     return float(scipy_stats().wilcoxon(differences, zero_method="zsplit").pvalue)
+
+
+def _least_p(n_clusters: int) -> float | None:
+    """Return the smallest two-sided p of Wilcoxon's test: that of one of 2^n likely signs."""
+    return 2.0 ** (1 - n_clusters) if n_clusters > 1 else None
 
 
 def rank_biserial(differences: Sequence[float]) -> float:
@@ -894,11 +933,30 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return corrected
 
 
-def _with_holm(rows: Sequence[TestedT]) -> Iterator[TestedT]:
-    """Yield *rows* with their p-values corrected for all tests among them."""
-    corrected = iter(holm([row.p for row in rows if row.p is not None]))
-    for row in rows:
-        yield row if row.p is None else row._replace(p_holm=next(corrected))
+Correction: TypeAlias = Literal["holm", "benjamini-hochberg", "none"]
+_CORRECTIONS = Choice(get_args(Correction))
+
+
+def corrected(rows: Iterable[TestedT], correction: Correction = "holm") -> list[TestedT]:
+    """Return *rows* with their p-values corrected for all tests among them.
+
+    The rows of several comparisons that answer one question are a family: pass them together. Holm
+    1979 limits the probability of any false positive, Benjamini and Hochberg 1995 the expected
+    share of false positives among all positives (`scipy.stats.false_discovery_control`).
+
+    Raises:
+        InputError: if there is no such correction.
+        MissingExtraError: if scipy is not installed.
+    """
+    check_arguments(InputError, correction=(_CORRECTIONS, correction))
+    tested: list[Any] = [*rows]
+    p_values = [row.p for row in tested if row.p is not None]
+    if correction == "holm":
+        p_values = holm(p_values)
+    elif correction == "benjamini-hochberg" and p_values:
+        p_values = scipy_stats().false_discovery_control(p_values).tolist()
+    found = iter(p_values)
+    return [row if row.p is None else row._replace(p_corrected=next(found)) for row in tested]
 
 
 def relative_medians(

@@ -29,7 +29,7 @@ from h3sim.schema.values import (
     Text,
     ValueType,
 )
-from h3sim.study.design import OPTIONS, Part, Range, StoppingRule, is_axis
+from h3sim.study.design import OPTIONS, Range, StoppingRule, StudyPart, is_axis
 from h3sim.study.sweep import SEEDS_ARE_ADDED, Study, load_study
 from h3sim.transport.congestion import controller_named
 from h3sim.values.errors import InputError, UnknownNameError, ValidationIssue
@@ -70,7 +70,7 @@ class _Part(Text):
 
     def accept(self, value: Any) -> str:
         try:
-            Part.parse(value)
+            StudyPart.parse(value)
         except InputError as error:
             raise RejectedValueError(error.problems[0].message) from error
         return super().accept(value)

@@ -41,9 +41,9 @@ from h3sim.study.design import (
     Design,
     FactorialDesign,
     Keep,
-    Part,
     Range,
     StoppingRule,
+    StudyPart,
     is_axis,
     sampled,
     values_of_axis,
@@ -182,7 +182,7 @@ class Study:
     timeout_s: float | None = None
     model: str = field(default_factory=model_version)
     is_strict = False
-    part: Part | None = None
+    part: StudyPart | None = None
     """Part of the loads that `run` is restricted to; None for all."""
     stopping: StoppingRule | None = None
     """Stopping rule, if seeds are added automatically (`h3sim.study.sweep`)."""
@@ -463,11 +463,10 @@ def load_study(
     "multiplexing_interleaving"; *columns* are functions from a load to the value of a column, by
     its name, which ends with its unit: `{"p95_ms": lambda load: ...}`. They run in the workers;
     their code is followed as that of schedulers is, so that a store reuses what they returned.
-    *keep* is "qlog", "trace" or a function
-    from a load to one of these or None: files beside the store, in the folder with the
-    store's name and `.kept`, which the column `kept` names. *processes* run beside each load, as in
-    `simulate`. *timeout_s* is the time limit of a load. A *part*,
-    "3/16", runs only these loads; `h3sim.study.merge_stores` joins the stores of all parts.
+    *keep* is "qlog", "trace" or a function from a load to one of these or None: files beside the
+    store, in the folder with the store's name and `.kept`, which the column `kept` names.
+    *processes* run beside each load, as in `simulate`. *timeout_s* is the time limit of a load. A
+    *part*, "3/16", runs only these loads; `h3sim.study.merge_stores` joins the stores of all parts.
 
     Raises:
         InputError: listing every error in the arguments.
@@ -476,46 +475,31 @@ def load_study(
     """
     simple = {"resources": resources, "metrics": metrics, "timeout_s": timeout_s, "name": name}
     simple |= {"keep": keep, "processes": processes}
-    sampling_options: dict[str, Any] = {
-        "samples": samples,
-        "sampling": sampling,
-        "seed": sampling_seed,
-    }
+    sampled: dict[str, Any] = {"samples": samples, "sampling": sampling, "seed": sampling_seed}
+    halves: dict[str, Any] = {"client": client, "server": server, "default": "marx-2019"}
     with ErrorCollector() as errors:
-        errors.collect("", lambda: _check(**simple))
-        own_columns = errors.collect("", lambda: _own_columns(columns), default={})
-        chosen_part = errors.collect("", lambda: Part.parse(part))
+        collect = partial(errors.collect, "")
+        collect(lambda: _check(**simple))
+        own_columns = collect(lambda: _own_columns(columns), default={})
+        chosen_part = collect(lambda: StudyPart.parse(part))
         # The defaults let the other arguments be checked as well before the block raises.
-        requested = errors.collect(
-            "",
-            lambda: add_schedulers(
-                schemes, scheduler, signals, default="marx-2019", client=client, server=server
-            ),
-            default=["rr"],
-        )
-        subjects, resolved_schemes = errors.collect(
-            "", lambda: resolve_swept(pages, requested), default=([], [])
-        )
-        chosen = errors.collect("", lambda: resolve_seeds(seeds))
-        settings = errors.collect("", lambda: _settings(axes, cells, subjects, **sampling_options))
-        evidence = {"columns": own_columns, "keep": keep, "processes": tuple(processes)}
-        errors.collect("", lambda: _check_loads(evidence, subjects))
+        joined = partial(add_schedulers, schemes, scheduler, signals, **halves)
+        requested = collect(joined, default=["rr"])
+        swept = collect(lambda: resolve_swept(pages, requested), default=([], []))
+        subjects, resolved_schemes = tuple(swept[0]), tuple(swept[1])
+        chosen = collect(lambda: resolve_seeds(seeds))
+        settings = collect(lambda: _settings(axes, cells, subjects, **sampled))
+        evidence: dict[str, Any] = {
+            "columns": own_columns,
+            "keep": keep,
+            "processes": tuple(processes),
+        }
+        collect(lambda: _check_loads(evidence, subjects))
     design = Design(
-        pages=tuple(subjects),
-        schemes=tuple(resolved_schemes),
-        settings=settings,
-        seeds=chosen,
-        columns=own_columns,
-        keep=keep,
-        processes=tuple(processes),
+        pages=subjects, schemes=resolved_schemes, settings=settings, seeds=chosen, **evidence
     )
-    study = Study(
-        design=design,
-        name=name,
-        has_resources=resources,
-        timeout_s=timeout_s,
-        part=chosen_part,
-    )
+    study = Study(design=design, name=name, has_resources=resources, timeout_s=timeout_s)
+    study.part = chosen_part
     study.ask_for(metrics)
     return study
 

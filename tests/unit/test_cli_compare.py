@@ -323,7 +323,7 @@ def test_a_line_states_why_there_is_no_interval_or_p(
     assert too_few(rows, "page") == reason
     # And it is true: what it says is lacking is lacking, and nothing else.
     assert ("interval" in reason) == (rows[0].low is None)
-    p_values = [row.p_holm for row in rows if row.p_holm is not None]
+    p_values = [row.p_corrected for row in rows if row.p_corrected is not None]
     assert ("p-value" in reason) == (min(p_values, default=1) >= 1)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import h3sim
 from h3sim.cli.main import main
-from h3sim.study import Results
+from h3sim.study import Results, corrected
 from h3sim.values.errors import InputError, NothingToMeasureError
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def test_each_setting_has_rows_of_its_own_and_p_is_corrected_for_all() -> None:
         *(("network y", "quic"), ("network y", "sctp")),
     ]
     # Five pages that agree: Wilcoxon's p is 2 / 2^5, and there are four rows.
-    assert {row.p_holm for row in rows} == {4 * 2 / 2**5}
+    assert {row.p_corrected for row in rows} == {4 * 2 / 2**5}
 
 
 def test_axes_that_nobody_named_are_listed() -> None:
@@ -178,3 +178,35 @@ def test_the_command_compares_over_any_axis(tmp_path: Path, capsys: Any) -> None
     for row in results.compare(60, over="rtt_ms", by=["scheme"]):
         assert f"{row.geometric:.3f}" in printed
     assert "2 independent pages" in " ".join(printed.split())
+
+
+def _of_six_pages(*schemes: str) -> Results:
+    """Rows of six pages, on which each scheme is faster than the one before it."""
+    rows = [
+        {"page": f"p{page}", "scheme": scheme, "seed": 0, "ms": float(100 + page - 10 * number)}
+        for page in range(6)
+        for number, scheme in enumerate(schemes)
+    ]
+    return Results.of(rows, axes=["page", "scheme"])
+
+
+def test_without_a_baseline_all_values_are_compared_with_each_other() -> None:
+    rows = _of_six_pages("a", "b", "c").compare(None, value="ms")
+    assert [(row.baseline, row.level) for row in rows] == [("a", "b"), ("a", "c"), ("b", "c")]
+    assert all(row.geometric > 1 for row in rows)
+    # All six agree: p is 2 / 2^6, and Holm's factor for the smallest of three is 3.
+    assert {(row.p, row.p_least, row.p_corrected) for row in rows} == {(2 / 64, 2 / 64, 6 / 64)}
+
+
+def test_corrections_differ_and_may_cover_several_comparisons() -> None:
+    results = _of_six_pages("a", "b", "c")
+    for correction in ("benjamini-hochberg", "none"):
+        rows = results.compare(None, value="ms", correction=correction)
+        # Three equal p: by Benjamini and Hochberg they stay as they are.
+        assert {row.p_corrected for row in rows} == {2 / 64}
+    one, other = (results.filter(scheme=["a", name]).compare("a", value="ms") for name in "bc")
+    assert {row.p_corrected for row in one if row.p is not None} == {2 / 64}
+    family = [row for row in corrected([*one, *other]) if row.p is not None]
+    assert [row.p_corrected for row in family] == [4 / 64, 4 / 64]
+    with pytest.raises(InputError, match="correction: "):
+        results.compare("a", value="ms", correction="bonferroni")  # type: ignore[arg-type]

@@ -41,8 +41,8 @@ FAST = results_of(
 def test_speedups_wins_and_means_are_those_worked_out_by_hand() -> None:
     base, row = FAST.compare("rr", value="ms")
     assert (base.scheme, base.geometric, base.arithmetic, base.ties_5) == ("rr", 1, 1, 6)
-    assert (base.p, base.p_holm) == (None, None)
-    assert row.p_holm == row.p
+    assert (base.p, base.p_corrected) == (None, None)
+    assert row.p_corrected == row.p
     assert (row.scheme, row.pairs, row.clusters) == ("x", 6, 3)
     assert row.arithmetic == pytest.approx((2 + 1 + 0.5) / 3)
     assert row.geometric == pytest.approx(1)  # 2 x 1 x 1/2
@@ -72,7 +72,7 @@ def test_copies_of_one_load_are_no_sample() -> None:
     }
     row = results_of(values).compare("rr", value="ms")[1]
     assert (row.pairs, row.wins_5, row.clusters, row.geometric) == (9, 9, 1, 2)
-    assert (row.low, row.high, row.p, row.p_holm) == (None, None, None, None)
+    assert (row.low, row.high, row.p, row.p_corrected) == (None, None, None, None)
     # A single seed that differs shows that loads are random.
     values["p", "x", 8] = 49.0
     row = results_of(values).compare("rr", value="ms")[1]
