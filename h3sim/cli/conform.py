@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import fields, replace
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from h3sim.cli import common
@@ -54,7 +56,9 @@ def _read_skip(text: str, options: Options) -> tuple[Any, str]:
     return laws[name], reason
 
 
-def _read_driver(words: list[str], options: Options) -> DriverScheduler | None:
+def _read_driver(words: list[str], options: Options) -> Any:
+    if options.controller is not None:
+        return words
     if options.init is not None:
         if words:
             message = "goes not with --init, which writes a driver: leave it out"
@@ -105,6 +109,16 @@ def _read_driver(words: list[str], options: Options) -> DriverScheduler | None:
     ),
     Argument("--seed N", "random seed of the histories (default: fixed)", type=int),
     common.JSON("print h3sim-conformance-report/1 instead"),
+    Argument(
+        "--controller MODULE:CLASS",
+        "check a congestion controller instead, or with `process` that of COMMAND",
+    ),
+    Argument(
+        "--follows DOCUMENT",
+        "also check the cases of RFC 9002, RFC 9438 or BBR's draft, with --controller",
+        choices=("newreno", "cubic", "bbr"),
+        needs="--controller",
+    ),
     Argument("--junit FILE", "write the report as JUnit XML, too", output=(".xml",)),
     Argument(
         "--sarif FILE",
@@ -135,12 +149,16 @@ def _run_conformance(options: Options) -> int:
       h3sim conform --claim urgency-order --claim one-by-one-in-urgency -- ./driver --verbose
       h3sim conform --suggest -- node driver.js
       h3sim conform --vectors -- ./driver
+      h3sim conform --controller mine:Controller --follows cubic
+      h3sim conform --controller process --follows newreno -- ./driver
 
     The driver reads requests from its standard input, one JSON object per line, and answers two of
     them (docs/conformance-protocol.md). exit codes: 0 all laws are kept, 1 a law is broken or the
     driver fails, 2 bad usage or bad input
     """
     conformance = _conformance()
+    if options.controller is not None:
+        return _run_on_controller(options)
     from h3sim.conformance.runner import use_profile
 
     if options.init is not None:
@@ -201,3 +219,38 @@ def _show(report: ConformanceReport | VectorReport, options: Options) -> int:
     if options.annotate:
         print(*annotations_of(outcomes), sep="\n", end="")
     return FAILED if report.broken else 0
+
+
+def _run_on_controller(options: Options) -> int:
+    """Print the laws and cases of a congestion controller."""
+    from h3sim.conformance.controller_driver import ControllerDriver
+    from h3sim.conformance.controllers import check_controller
+
+    factory: Any
+    if options.controller == "process":
+        if not options.driver:
+            raise InputError.at("COMMAND", "is missing: the driver and its arguments, after --")
+        factory = ControllerDriver(options.driver, timeout_s=options.timeout)
+        factory.start()
+        report = check_controller(
+            factory, follows=options.follows, name=Path(options.driver[0]).name
+        )
+    else:
+        factory = _read_factory(options.controller)
+        report = check_controller(factory, follows=options.follows)
+    print(report)
+    return FAILED if report.broken else 0
+
+
+def _read_factory(text: str) -> Any:
+    """Return the class or function that MODULE:CLASS names."""
+    sys.path.insert(0, "")  # as `python -m` does
+    try:
+        factory = resolve_name(text)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InputError.at("--controller", f"{text}: {error}") from error
+    finally:
+        sys.path.remove("")
+    if not callable(factory):
+        raise InputError.at("--controller", f"{text} is no class or function")
+    return factory

@@ -171,7 +171,7 @@ _EXIT_TIMEOUT_S = 1.0
 """The time that a driver has to end after its input was closed; then it is killed."""
 
 
-class _Process:
+class DriverProcess:
     """A running driver process, with its pipes."""
 
     def __init__(self, command: tuple[str, ...], timeout_s: float) -> None:
@@ -203,13 +203,13 @@ class _Process:
         """False once the process was stopped."""
         self.pid = self._popen.pid
 
-    def greet(self) -> dict[str, Any]:
+    def greet(self, protocol: str = PROTOCOL) -> dict[str, Any]:
         """Send `hello`, and return the answer."""
-        request = json.dumps({"op": "hello", "protocol": PROTOCOL}, separators=(",", ":"))
+        request = json.dumps({"op": "hello", "protocol": protocol}, separators=(",", ":"))
         answer = self.ask(f"{request}\n", "hello")
-        if not isinstance(answer, dict) or answer.get("protocol") != PROTOCOL:
+        if not isinstance(answer, dict) or answer.get("protocol") != protocol:
             raise self._failed(
-                f"answers hello with {_quoted(answer)}, without {{'protocol': {PROTOCOL!r}}}"
+                f"answers hello with {_quoted(answer)}, without {{'protocol': {protocol!r}}}"
             )
         return answer
 
@@ -254,6 +254,10 @@ class _Process:
     def failed(self, request: str, answer: Any, expected: str) -> SchedulerError:
         """Return the error for an invalid answer to a request."""
         return self._failed(f"answers {request} with {_quoted(answer)}, not {expected}")
+
+    def wrong_state(self, answer: Any) -> SchedulerError:
+        """Return the error for an invalid answer to `state`."""
+        return self._failed(f"answers state with {_quoted(answer)}, not window, ssthresh, rate_bps")
 
     def _failed(self, failure: str) -> SchedulerError:
         """Stop the driver, and return the error to raise."""
@@ -336,18 +340,18 @@ class _Pool:
 
     def __init__(self, command: tuple[str, ...], timeout_s: float) -> None:
         self._command, self._timeout_s = command, timeout_s
-        self._idle: list[_Process] = []
+        self._idle: list[DriverProcess] = []
         self._owner_pid = os.getpid()
         self._is_shut = False
         atexit.register(self._shut)
 
-    def take(self) -> _Process:
+    def take(self) -> DriverProcess:
         """Return an idle driver, or a new one."""
         if self._owner_pid != os.getpid():  # after a fork, the idle ones belong to the parent
             self._idle, self._owner_pid = [], os.getpid()
         if self._idle:
             return self._idle.pop()
-        process = _Process(self._command, self._timeout_s)
+        process = DriverProcess(self._command, self._timeout_s)
         try:
             process.greet()
         except BaseException:
@@ -355,7 +359,7 @@ class _Pool:
             raise
         return process
 
-    def put(self, process: _Process) -> None:
+    def put(self, process: DriverProcess) -> None:
         """Take back a driver whose scheduler is gone."""
         if self._owner_pid != os.getpid():
             return
@@ -402,7 +406,7 @@ class DriverScheduler:
         """Events that the driver has not received yet."""
         self._encoded: dict[Any, str] = {}
         """The JSON text of each signal so far."""
-        self._process: _Process | None = None
+        self._process: DriverProcess | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle and copy only the command."""
@@ -413,7 +417,7 @@ class DriverScheduler:
 
         Texts in it can be shown: invisible characters are escaped, and long texts are cut.
         """
-        process = _Process(self.command, self.timeout_s)
+        process = DriverProcess(self.command, self.timeout_s)
         try:
             answer = process.greet()
         finally:
@@ -491,7 +495,7 @@ class DriverScheduler:
             lines, self._lines = "".join(self._lines), []
             self._running_process().send(lines)
 
-    def _running_process(self) -> _Process:
+    def _running_process(self) -> DriverProcess:
         """Return the scheduler's process, taken from a pool on first use."""
         if self._process is None:
             key = (self.command, self.timeout_s)
