@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from h3sim.advice.hints import HINTS
+from h3sim.advice.live_server import LIVE_TEST
 from h3sim.advice.optimality import OPTIMALITY, WHAT_IF
 from h3sim.advice.prediction import PREDICTION
 from h3sim.advice.recommendation import ADVICE
@@ -37,6 +38,7 @@ WRITTEN = (
     IDENTIFICATION,
     IMPORT_REPORT,
     LIST,
+    LIVE_TEST,
     OPTIMALITY,
     PREDICTION,
     RECORDING,
