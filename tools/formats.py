@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h3sim.advice.hints import HINTS
+from h3sim.advice.live_server import LIVE_TEST
 from h3sim.advice.optimality import OPTIMALITY, WHAT_IF
 from h3sim.advice.prediction import PREDICTION
 from h3sim.advice.recommendation import ADVICE
@@ -56,6 +57,7 @@ WRITTEN = (
     IDENTIFICATION,
     IMPORT_REPORT,
     LIST,
+    LIVE_TEST,
     OPTIMALITY,
     PREDICTION,
     RECORDING,

@@ -8,16 +8,20 @@ from h3sim.advice.validation import (
     LATE_KINDS,
     SURVEYED,
     SURVEYED_GOOD,
+    PrioritizationTest,
     prioritization_test,
     validate_scheme,
 )
 from h3sim.cli import common, output, shared
-from h3sim.cli.command import Argument, Options, command
+from h3sim.cli.command import Argument, Options, call_with, command
+from h3sim.values.errors import InputError
 from h3sim.values.table import Table
 from h3sim.values.text import plural
 
 if TYPE_CHECKING:
-    from h3sim.advice.validation import PrioritizationTest, SchemeValidation
+    from h3sim.advice.live_server import LiveTest
+    from h3sim.advice.validation import SchemeValidation
+    from h3sim.schemes import Scheme
 
 
 _MAX_SHOWN_DISAGREEMENTS = 20
@@ -74,17 +78,45 @@ def _print_validation(found: SchemeValidation, options: Options) -> None:
         print(f"\n{plural(found.n_changed, 'resource')} changed priority later.")
 
 
+def _read_servers(word: str, options: Options) -> list[Scheme | str]:
+    """Return the schemes of that name, set or file, or the URL of a live server."""
+    return [word] if "://" in word else [*shared.read_schemes(word, options)]
+
+
+def _check_url(options: Options) -> None:
+    """Refuse more than one URL, and options of simulated loads beside one."""
+    urls = [each for each in options.schemes or () if isinstance(each, str) and "://" in each]
+    others = options.given - {"schemes", "json", "insecure", "no_truncate"}
+    if urls and (len(options.schemes) > 1 or others):
+        message = "goes only with --json, --insecure and --no-truncate: a live server is tested"
+        raise InputError.at("URL", message)
+    if options.insecure and not urls:
+        raise InputError.at("--insecure", "goes only with a URL")
+
+
+def _test(options: Options) -> PrioritizationTest | LiveTest:
+    url = options.schemes[0]
+    if isinstance(url, str) and "://" in url:
+        from h3sim.advice.live_server import probe_server
+
+        return probe_server(url, verify=not options.insecure)
+    found: PrioritizationTest = call_with(prioritization_test, options)
+    return found
+
+
 @command(
     "prioritization-test",
     Argument(
         "SCHEME",
-        "schemes, scheme sets or scheme files (.toml) (default: servers)",
+        "schemes, scheme sets or scheme files (.toml), or the URL of a large file on a live server"
+        " (default: servers)",
         default="servers",
         dest="schemes",
         nargs="*",
         many="words",
-        read=shared.read_schemes,
+        read=_read_servers,
     ),
+    Argument("--insecure", "accept any certificate of a live server"),
     shared.Halves(),
     Argument(
         "--late-kind KIND",
@@ -93,22 +125,36 @@ def _print_validation(found: SchemeValidation, options: Options) -> None:
         default="stylesheet",
     ),
     shared.LoadOptions(),
-    common.JSON("print h3sim-server-check/1 instead"),
+    common.JSON("print h3sim-server-check/1, or for a URL h3sim-live-test/1, instead"),
     common.NO_TRUNCATE,
-    of=prioritization_test,
+    of=_test,
+    checks=(_check_url,),
 )
-def _print_server_test(found: PrioritizationTest, options: Options) -> None:
-    """Run the prioritization test of Davies and Meenan (2018).
+def _print_server_test(found: PrioritizationTest | LiveTest, options: Options) -> None:
+    """Run the prioritization test of Davies and Meenan (2018), or test a live server.
 
     Examples:
       h3sim prioritization-test
       h3sim prioritization-test h2o quic-go --send-buffer-kb 280
       h3sim prioritization-test my-server.toml --late-kind image --network cable
+      h3sim prioritization-test https://example.org/large.bin
 
     30 images are requested, then one second later two urgent resources. A server passes if at most
-    a tenth of the images' remaining bytes arrives before these are complete.
+    a tenth of the images' remaining bytes arrives before these are complete. A live server gets
+    three and nine requests at once over HTTP/2 (docs/how-to.md).
     """
     width = options.width
+    if not isinstance(found, PrioritizationTest):
+        orders = output.of(
+            found.rows,
+            "pattern",
+            ("fields", lambda row: "; ".join(row.fields)),
+            ("sent", lambda row: " ".join(map(str, row.sent))),
+        )
+        like = ", ".join(found.like) or "none of the shipped servers"
+        heading = f"{found.url}: {found.server or 'no Server field'}"
+        output.show(width, heading, orders, f"It sends in the order of: {like}.")
+        return
     shown = output.of(
         found.rows,
         "scheme",

@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from h3sim.conformance.laws import BrokenLawError, HistoryEndedError, Law
+from h3sim.schedulers import DriverScheduler
 from h3sim.signals import H2Priority, StrictPriority
 from h3sim.values.errors import SchedulerError, raised_words
 from h3sim.values.units import as_integer
@@ -242,7 +243,13 @@ class RecordingScheduler:
 
     def state_of(self, stream_id: int) -> str:
         """Describe why a stream should not be picked."""
-        return "has no data" if stream_id in self.signals else "is not open"
+        if stream_id in self.signals:
+            return "has no data"
+        opened = [value for _, value in self._calls if isinstance(value, Event)]
+        if any(each.call is Call.OPEN and each.stream_id == stream_id for each in opened):
+            return "is not open"
+        is_driver = isinstance(self.scheduler, DriverScheduler)
+        return "was never opened since the reset" if is_driver else "was never opened"
 
     def broken(self, law: Law, sentence: str, *, kept: str = "") -> BrokenLawError:
         """Return the error that reports that *law* is broken, as *sentence* says.

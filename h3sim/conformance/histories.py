@@ -189,6 +189,10 @@ class _Maker:
         if isinstance(signal, H2Priority):
             self._signals[child_id] = signal = replace(signal, depends_on=parent_id)
             self._add(Call.UPDATE, child_id, signal)
+            for stream_id in self._signals:
+                # Blocked, so that the child alone can be picked.
+                if stream_id >= 0:
+                    self._add(Call.DEACTIVATE, stream_id)
             self._add(Call.ACTIVATE, child_id)
             self._add(Call.CLOSE, parent_id)
             del self._signals[parent_id]

@@ -487,6 +487,10 @@ class ResultTable(RichDisplay):
     """Common settings in words."""
     page_digests: dict[str, str]
 
+    def __iter__(self) -> Iterator[Any]:
+        """Iterate over `rows`."""
+        return iter(self.rows)
+
     def __repr__(self) -> str:
         """Return a short summary, as the rows would fill the screen."""
         first, *others = self.page_digests

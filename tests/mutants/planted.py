@@ -11,6 +11,8 @@ import time
 from itertools import combinations
 from typing import Any, NamedTuple
 
+import hypothesis
+
 from h3sim.conformance import (
     BoundedWait,
     BrokenLawError,
@@ -25,8 +27,8 @@ from h3sim.conformance import (
     signals,
 )
 from h3sim.conformance.runner import set_profile
-from h3sim.signals import Eps
-from tests.mutants import broken, designs
+from h3sim.signals import Eps, H2Priority
+from tests.mutants import broken, designs, schedulers
 
 EPS = (UrgencyOrder(), OneByOneInUrgency(), RoundRobinInUrgency())
 
@@ -48,12 +50,13 @@ class Planted(NamedTuple):
     bug: str
     schedulers: tuple[Any, ...]
     claims: tuple[Any, ...] = ()
+    signal_type: type = Eps
 
 
-def _one(scheduler: Any, *claims: Any) -> Planted:
+def _one(scheduler: Any, *claims: Any, signal_type: type = Eps) -> Planted:
     """Return a bug that is described by its scheduler."""
     sentence, _, _ = str(scheduler.__doc__).partition(".")
-    return Planted(sentence, (scheduler,), claims)
+    return Planted(sentence, (scheduler,), claims, signal_type)
 
 
 PLANTED = (
@@ -76,6 +79,7 @@ PLANTED = (
         ),
     ),
     _one(broken.JoinsInFront, *EPS),
+    _one(schedulers.ForgetfulTree, signal_type=H2Priority),
 )
 CORRECT = (broken.WeightedEps, designs.DeficitRoundRobin, designs.AgingStrict)
 """Designs in which the bugs are planted, and that no law may refuse."""
@@ -83,9 +87,11 @@ _SLOW_LAWS = (Law.SAME_IN_EVERY_PROCESS, Law.FREES_MEMORY, Law.PICKLES, Law.CHEA
 """Laws that no bug here breaks; the designs search lists."""
 
 
-def finding(scheduler: Any, claims: tuple[Any, ...] = ()) -> BrokenLawError | None:
+def finding(
+    scheduler: Any, claims: tuple[Any, ...] = (), signal_type: type = Eps
+) -> BrokenLawError | None:
     """Return the error of the first law that is broken."""
-    candidate = Candidate(factory=scheduler, claims=claims, signals=signals(Eps))
+    candidate = Candidate(factory=scheduler, claims=claims, signals=signals(signal_type))
     for law in Law:
         if law not in _SLOW_LAWS:
             try:
@@ -100,15 +106,17 @@ def finding(scheduler: Any, claims: tuple[Any, ...] = ()) -> BrokenLawError | No
 def main() -> None:
     """Print for each bug in how many of the seeds it is found, the law, and the longest search."""
     n_seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 20
+    print(f"Hypothesis {hypothesis.__version__}, {n_seeds} seeds")
     print(f"{'found':>10}  CPU s at most  {'law':31}  bug")
-    for bug, makers, claims in (*PLANTED, *(Planted(f"none: {m.__name__}", (m,)) for m in CORRECT)):
+    correct = (Planted(f"none: {maker.__name__}", (maker,)) for maker in CORRECT)
+    for bug, makers, claims, signal_type in (*PLANTED, *correct):
         laws: list[str] = []
         longest = 0.0
         for maker in makers:
             for number in range(n_seeds):
                 set_profile("default", seed=number)
                 began = time.process_time()
-                error = finding(maker, claims)
+                error = finding(maker, claims, signal_type)
                 longest = max(longest, time.process_time() - began)
                 if error is not None:
                     laws.append(error.law.value)

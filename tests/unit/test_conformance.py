@@ -395,7 +395,7 @@ def test_a_scheduler_that_picks_an_unknown_stream_gets_a_sentence_from_every_law
         SameAs(reference=FifoScheduler),
     )
     candidate = Candidate(factory=Stranger, claims=claims)
-    with pytest.raises(BrokenLawError, match="picks-only-ready: stream 9999 is picked, which is"):
+    with pytest.raises(BrokenLawError, match="stream 9999 is picked, which was never opened"):
         check_law(candidate, Law.PICKS_ONLY_READY)
     for each in Law:
         with suppress(NotCheckedError, BrokenLawError):  # and no other error
