@@ -16,7 +16,7 @@ from h3sim.http import SendBufferRefill
 from h3sim.load.load import Load
 from h3sim.load.load_config import LoadConfig, changed_config, refuse_unknown
 from h3sim.load.network_path import has_connections_per_host, resolve_path
-from h3sim.load.options import NO_CODEC, refuse
+from h3sim.load.options import NO_CODEC
 from h3sim.page import Page
 from h3sim.page.hosts import RecordedHosts
 from h3sim.schedulers import Retransmit, Scheduler
@@ -25,7 +25,7 @@ from h3sim.schema.arguments import Predicate, check_arguments, shows_fields
 from h3sim.schema.values import Flag
 from h3sim.schemes import CustomScheduler, Scheme, scheduler_named
 from h3sim.signals import Signalling
-from h3sim.values.errors import InputError, ValidationIssue
+from h3sim.values.errors import InputError
 from h3sim.values.units import NS_PER_S, kbyte, ms
 
 if TYPE_CHECKING:
@@ -353,22 +353,12 @@ def resolve_pages(pages: PageLike | Iterable[PageLike]) -> list[Page]:
 
 
 def resolve_schemes(schemes: SchemeLike | Iterable[SchemeLike]) -> list[Scheme]:
-    """Return the schemes; a name may be that of a set.
-
-    Raises:
-        InputError: if one is given twice; a set and one of its members may both be named.
-    """
+    """Return the schemes, each once; a name may be that of a set."""
     resolved: list[Scheme] = []
-    given = _as_list(schemes)
-    names = [scheme for scheme in given if isinstance(scheme, str)]
-    refuse(
-        ValidationIssue(key="schemes", message=f"{name!r} is given twice")
-        for name in dict.fromkeys(names)
-        if names.count(name) > 1
-    )
-    for scheme in given:
-        members = catalog.scheme_set(scheme) if isinstance(scheme, str) else None
-        resolved += map(resolve_scheme, members or (scheme,))
+    for scheme in _as_list(schemes):
+        names = catalog.scheme_set(scheme) if isinstance(scheme, str) else None
+        resolved += map(resolve_scheme, names or (scheme,))
+    # A set and one of its members may both be named.
     return list(dict.fromkeys(resolved))
 
 
