@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from h3sim._version import __version__
 from h3sim.http import parse_priority
-from h3sim.load.run import resolve_schemes
+from h3sim.load.selection import resolve_schemes
 from h3sim.schema.output import COUNT, TEXT, VERSION, OutputSchema, Property, rows_of
 from h3sim.schema.values import ListOf, OrNone
 from h3sim.schemes.registry import SignalKind

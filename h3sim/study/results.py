@@ -7,6 +7,7 @@ import csv
 import io
 import itertools
 import json
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -105,6 +106,22 @@ def _arrow_schema(results: Results) -> Any:
         fields.append(pyarrow.field(name, arrow_type, metadata=metadata))
     about = {"format": FORMAT, "version": __version__, "axes": list(results.axes)}
     return pyarrow.schema(fields, metadata={"h3sim": json.dumps(about)})
+
+
+def _sampled_together(frame: pd.DataFrame, axes: Sequence[str]) -> list[str]:
+    """Return those settings among *axes* that were not combined with each other, but listed."""
+
+    def count(names: list[str]) -> int:
+        return len(frame[names].drop_duplicates()) if names else 1
+
+    together = [name for name in axes if name not in (*pairing.LOAD_COLUMNS, "page_digest")]
+    for name in tuple(together):
+        others = [other for other in together if other != name]
+        if count(together) == count([name]) * count(others):
+            together = others
+    # A grid of which at least half is filled has only lost some loads.
+    is_sparse = 2 * count(together) <= math.prod(count([name]) for name in together)
+    return together if is_sparse else []
 
 
 _MAX_SHOWN_ROWS = 10
@@ -246,7 +263,9 @@ class Results(StudyRows, RichDisplay):
     def to_xarray(self, *values: str) -> xr.Dataset:
         """Return metrics (default: all) as an xarray Dataset whose dimensions are the axes.
 
-        These are all columns in which loads differ (`h3sim.study.pairing`), declared or not.
+        These are all columns in which loads differ (`h3sim.study.pairing`), declared or not. Those
+        that were sampled together, not combined with each other, are coordinates of one dimension,
+        `sample`.
 
         Raises:
             MissingExtraError: if pandas or xarray is not installed.
@@ -257,6 +276,11 @@ class Results(StudyRows, RichDisplay):
         frame = self.to_pandas()
         varied = pairing.varying(self, self.axes)
         axes = [*dict.fromkeys((*self.axes, *varied))] or ["page"]
+        together = _sampled_together(frame, axes)
+        if together:
+            samples = frame.groupby(together, sort=False, dropna=False)
+            frame["sample"] = samples.ngroup()
+            axes = [*dict.fromkeys("sample" if name in together else name for name in axes)]
         if frame.duplicated(axes).any():
             message = f"are not a grid over {', '.join(axes)}: several rows have the same values"
             raise ResultsError.at("rows", message)
@@ -278,7 +302,11 @@ class Results(StudyRows, RichDisplay):
                 variable.attrs["units"] = unit
             if name in titles:
                 variable.attrs["long_name"] = titles[str(name)]
-        dataset.attrs |= {"version": __version__}
+        for name in together:
+            dataset = dataset.assign_coords({name: ("sample", samples[name].first().to_numpy())})
+            if unit := unit_of(name):
+                dataset[name].attrs["units"] = unit
+        dataset.attrs |= {"version": __version__, "axes": list(self.axes)}
         return dataset
 
     def to_csv(self, path: str | Path) -> None:

@@ -30,12 +30,17 @@ def resolve_subjects(
 ) -> Subjects:
     """Return the pages and schemes, whose names must be unique.
 
+    A set of schemes and one of its members may both be named.
+
     Raises:
-        InputError: if there are none, or two of one name.
+        InputError: if there are none, two of one name, or a scheme is named twice.
         UnknownNameError: if a name is unknown.
     """
     resolved_pages, resolved_schemes = resolve_pages(pages), resolve_schemes(schemes)
     check_some(pages=resolved_pages, schemes=resolved_schemes)
+    named = [*schemes] if isinstance(schemes, list | tuple) else []
+    twice = dict.fromkeys(one for one in named if isinstance(one, str) and named.count(one) > 1)
+    refuse(ValidationIssue(key="schemes", message=f"{one!r} is given twice") for one in twice)
     check_names(pages=resolved_pages, schemes=resolved_schemes)
     return Subjects(resolved_pages, resolved_schemes)
 

@@ -116,3 +116,32 @@ def test_parameters_of_a_generator_name_its_pages_and_are_columns() -> None:
     assert set(results.column("page.script_share")) == {0.5}
     copies = [page_from_dict(page_to_dict(page)) for page in pages]
     assert [*sweep(copies, schemes=["rr", "fifo"], executor="serial")] == [*results]
+
+
+def test_sampled_settings_are_one_dimension_and_combined_ones_another_each() -> None:
+    """64 samples of four ranges are 64 coordinates, not a grid of 64^4 cells."""
+    names = ("rtt_ms", "rate_mbps", "loss", "queue_bdp")
+    rows = [
+        {"page": "p", "scheme": scheme, "seed": 0, "transport": transport}
+        | {name: float(sample * factor) for factor, name in enumerate(names, 1)}
+        | {"page_load_ms": float(sample)}
+        for sample in range(64)
+        for transport in ("tcp", "quic")
+        for scheme in ("rr", "fifo")
+    ]
+    results = Results.of(rows, axes=[*names, "transport", "scheme"])
+    dataset = results.to_xarray("page_load_ms")
+    assert dict(dataset.sizes) == {"sample": 64, "transport": 2, "scheme": 2}
+    assert dataset["rate_mbps"].to_numpy().tolist() == [2.0 * sample for sample in range(64)]
+    chosen = dataset["page_load_ms"].sel(sample=9, transport="tcp", scheme="fifo")
+    assert (float(chosen), float(chosen["loss"])) == (9.0, 27.0)
+
+
+def test_a_grid_that_lost_a_load_stays_a_grid() -> None:
+    rows = [
+        {"page": "p", "scheme": "rr", "seed": 0, "rtt_ms": rtt, "loss": loss, "page_load_ms": 1.0}
+        for rtt in (10.0, 20.0, 30.0)
+        for loss in (0.0, 0.02)
+    ]
+    dataset = Results.of(rows[1:], axes=["rtt_ms", "loss"]).to_xarray("page_load_ms")
+    assert dict(dataset.sizes) == {"rtt_ms": 3, "loss": 2}

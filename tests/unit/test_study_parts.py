@@ -9,6 +9,7 @@ import pytest
 
 from h3sim.cli import main
 from h3sim.study import Store, StoreError, load_study, merge_stores, read_results, sweep
+from h3sim.study.packed_rows import pack, unpack
 from h3sim.study.study_file import study_from_dict
 from h3sim.values.errors import InputError
 from tests.helpers import page_of
@@ -118,3 +119,13 @@ def test_a_plan_states_time_with_its_error_and_a_size_that_the_store_then_has(
     ).plan()
     assert 150 < half.loads < 250
     assert half.loads % 2 == 0
+
+
+def test_packed_rows_of_older_stores_stay_readable() -> None:
+    """The first bytes name the dictionary (RFC 1950): another one is another format of stores."""
+    data = bytes.fromhex("78bb0c46090d")
+    assert pack("{}")[:6] == data
+    assert unpack(pack('{"page": "x"}')) == '{"page": "x"}'
+    for wrong in (b"", data, pack("{}") + b"x", b"{}"):
+        with pytest.raises(ValueError, match=r"Error|not one"):
+            unpack(wrong)

@@ -122,6 +122,7 @@ def test_sampled_settings_are_loaded() -> None:
         ({"seeds": []}, "seeds: at least one is needed"),
         ({"seeds": [1.5, -1]}, "seeds: must be whole numbers from 0 on, is 1.5"),
         ({"seeds": [1, 1]}, "seeds: one is duplicated"),
+        ({"schemes": ["rr", "rr"]}, "schemes: .rr. is given twice"),
         ({"seeds": 0}, "seeds: at least one is needed"),
         ({"samples": 3, "sampling": "sobol", "rtt_ms": Range(low=1, high=2)}, "power of two"),
         (
