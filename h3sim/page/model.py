@@ -74,6 +74,13 @@ def roots_by_resource(
     return tuple(root_of[at] for at in range(len(resources)))
 
 
+def _check_size(n_resources: int, source: str) -> None:
+    """Refuse a page file with too many resources."""
+    if n_resources > MAX_RESOURCES:
+        message = f"must be at most {MAX_RESOURCES:,} resources, is {n_resources:,}"
+        raise PageError.at("resources", message, source)
+
+
 def parts_of(page: Page) -> tuple[RootPage, ...]:
     """Split *page* by root; a page with one root is returned unchanged.
 
@@ -782,9 +789,8 @@ class Page(Graph, RichDisplay):
         page: resources[0].bytes: is missing
         """
         rows = document.get("resources") if isinstance(document, Mapping) else None
-        if isinstance(rows, list | tuple) and len(rows) > MAX_RESOURCES:
-            message = f"must be at most {MAX_RESOURCES:,} resources, is {len(rows):,}"
-            raise PageError.at("resources", message, source)
+        if isinstance(rows, list | tuple):
+            _check_size(len(rows), source)
         return read_document(
             Page, document, PageError, source=source, format_=FORMAT, noun="an object"
         )
@@ -796,6 +802,9 @@ class Page(Graph, RichDisplay):
         Raises:
             PageError: listing every error in it.
         """
+        # Each resource has this key, and no other table does: what is too large is not parsed.
+        if isinstance(text, str):
+            _check_size(text.count('"kind"'), source)
         document: Any = parse_json(text, PageError, source=source)
         return cls.from_dict(document, source=source)
 
