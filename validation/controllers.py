@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tabulate import tabulate
 
-from h3sim.transport.congestion import BbrController, ControllerSettings, make_controller
-from h3sim.transport.congestion.bbr import BbrState
+from h3sim.transport.congestion import BbrController, BbrState, ControllerSettings, make_controller
 from h3sim.transport.congestion.slow_start import HyStart
 from h3sim.transport.delivery_rate import DeliverySampler
 from h3sim.transport.packets import SentPacket
