@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from h3sim.conformance.controller_paths import BDP, RATE_BPS, SIZE, Rounds, S, SimulatedPath
-from h3sim.transport.congestion.bbr import BbrState
+from h3sim.transport.congestion.bbr_output import BbrState
 from h3sim.values.units import ms
 
 if TYPE_CHECKING:

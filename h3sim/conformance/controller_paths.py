@@ -7,7 +7,7 @@ import itertools
 from typing import TYPE_CHECKING, Any, Final
 
 from h3sim.transport.congestion import ControllerSettings
-from h3sim.transport.congestion.bbr import BbrState
+from h3sim.transport.congestion.bbr_output import BbrState
 from h3sim.transport.delivery_rate import DeliverySampler
 from h3sim.transport.packets import SentPacket
 from h3sim.transport.rtt import RttEstimator

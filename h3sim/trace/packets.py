@@ -12,13 +12,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from operator import add, eq, itemgetter, le, ne
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, overload
-
-from h3sim.values.errors import needing_extra
+from typing import TYPE_CHECKING, Final, NamedTuple, overload
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from h3sim.trace.delivery import DeliveryTimes
 
 
@@ -194,28 +190,6 @@ class PacketRows(Sequence[PacketRow]):
         """
         columns = self.columns._replace(delivered_at_ns=times)
         return PacketRows(len(self), partial(PacketColumns._make, columns))
-
-    def to_numpy(self) -> dict[str, np.ndarray[Any, Any]]:
-        """Return the columns as arrays of numpy, by name.
-
-        Times that may be None are floating-point numbers, exact up to 2^53 ns (104 days), with NaN
-        for None; all other columns are integers.
-
-        Raises:
-            MissingExtraError: if numpy is not installed.
-        """
-        with needing_extra("numpy", "analysis"):
-            import numpy as np
-        dtypes = dict.fromkeys(PacketColumns._fields, "int64")
-        dtypes |= {"arrived_at_ns": "float64", "delivered_at_ns": "float64"}
-        return {
-            name: np.fromiter(
-                (np.nan if value is None else value for value in column), dtypes[name], len(self)
-            )
-            if dtypes[name] == "float64"
-            else np.array(column, dtypes[name])
-            for name, column in self.columns._asdict().items()
-        }
 
     @overload
     def __getitem__(self, index: int) -> PacketRow: ...

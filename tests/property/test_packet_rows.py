@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from typing import Any
 
 import pytest
@@ -13,8 +12,6 @@ from hypothesis import strategies as st
 import h3sim
 from h3sim.trace import (
     Delivery,
-    Packet,
-    PacketColumns,
     PacketRows,
     RowRecorder,
     SteadyRecorder,
@@ -123,12 +120,3 @@ def test_a_load_that_is_packed_is_the_same_load(
     assert packed.trace == loose.trace
     assert packed.trace.digest() == loose.trace.digest()
     assert packed.to_dict(order=True) == loose.to_dict(order=True)
-
-
-def test_arrays_of_numpy_hold_the_columns() -> None:
-    rows = PacketRows.of([(0, 30, 0, 0, 10, 0, 30), (1, None, 4, 0, 10, 1, None)])
-    columns = rows.to_numpy()
-    assert tuple(columns) == PacketColumns._fields == Packet._fields
-    assert columns["stream_id"].tolist() == [0, 4]
-    assert columns["arrived_at_ns"][0] == 30
-    assert math.isnan(columns["arrived_at_ns"][1])

@@ -8,7 +8,8 @@ import pytest
 
 import h3sim
 from h3sim.transport.congestion import BbrController, BbrState, ControllerSettings
-from h3sim.transport.congestion.bbr import UNLIMITED, AckAggregation, FullPipeDetector
+from h3sim.transport.congestion.bbr_common import FullPipeDetector
+from h3sim.transport.congestion.bbr_model import UNLIMITED, AckAggregation
 from h3sim.transport.rtt import RttEstimator
 from h3sim.values.units import NS_PER_S, ms
 from tests.helpers import page_of

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from h3sim.transport.congestion.bbr import WindowedMaximum
 from h3sim.transport.congestion.bbr1 import PathModel
+from h3sim.transport.congestion.bbr_common import WindowedMaximum
 from h3sim.transport.delivery_rate import delivery_rate_bps
 from h3sim.transport.rtt import RttEstimator
 from h3sim.values.units import ms

@@ -12,12 +12,8 @@ from typing import Any
 import pytest
 
 from h3sim.transport.congestion import BbrController, ControllerSettings
-from h3sim.transport.congestion.bbr import (
-    UNLIMITED,
-    AckAggregation,
-    FullPipeDetector,
-    WindowedMaximum,
-)
+from h3sim.transport.congestion.bbr_common import FullPipeDetector, WindowedMaximum
+from h3sim.transport.congestion.bbr_model import UNLIMITED, AckAggregation
 from h3sim.transport.delivery_rate import delivery_rate_bps
 from h3sim.transport.rtt import RttEstimator
 from h3sim.values.units import NS_PER_S, ms

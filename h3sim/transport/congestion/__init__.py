@@ -3,8 +3,9 @@
 Begin with `controller.py`, the contract, and `loss_based.py`.
 """
 
-from h3sim.transport.congestion.bbr import BbrController, BbrState
+from h3sim.transport.congestion.bbr import BbrController
 from h3sim.transport.congestion.bbr1 import Bbr1Controller, Bbr1State
+from h3sim.transport.congestion.bbr_output import BbrState
 from h3sim.transport.congestion.controller import CongestionController
 from h3sim.transport.congestion.loss_based import (
     ConstantRateController,

@@ -7,7 +7,7 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, Final
 
-from h3sim.transport.congestion.bbr import (
+from h3sim.transport.congestion.bbr_common import (
     FullPipeDetector,
     Gains,
     ModelBasedController,
