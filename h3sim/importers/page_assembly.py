@@ -292,10 +292,7 @@ class _Assembly:
         inferred["initiators that begin later, not believed"] += n_rejected
         parents = {index: parent.index for index, parent in self._parents.items()}
         self._modules = ModuleGraphs(self._requests, parents)
-        if not recording.paints and self._requests[self._root].shows_nothing:
-            recording.paints = _paint_of_scripts(
-                recording, self._requests, self._retained, parents, self._root
-            )
+        _infer_paint(recording, self._requests, self._retained, parents, self._root)
         retained = [self._requests[index] for index in self._retained]
         self._requested_before_image = self._find_requests_before_image()
         self._blockers = self._find_blockers()
@@ -645,18 +642,20 @@ class _Assembly:
         return recorded_ns(min(max(0.0, time_ms), LONGEST_MS))
 
 
-def _paint_of_scripts(
+def _infer_paint(
     recording: Recording,
     requests: Sequence[RecordedRequest],
     retained: Sequence[int],
-    parents: Mapping[int, int],
+    parents: Mapping[int, int | None],
     root: int,
-) -> dict[str, RecordedPaint]:
-    """Return what the first paint of a document that shows nothing waits for; {} if nothing.
+) -> None:
+    """Let the first paint of a document that shows nothing wait for its scripts.
 
     These are the scripts of the document and what they requested, up to the load event: where
     no frames were recorded, nothing tells which of them made the content.
     """
+    if recording.paints or not requests[root].shows_nothing:
+        return
     loaded_ms = recording.times_ms.get("load_event", math.inf) + (requests[root].start_ms or 0.0)
     scripts = {root}
     for index in retained:
@@ -666,7 +665,8 @@ def _paint_of_scripts(
             scripts.add(index)
     after = [requests[index] for index in retained if index in scripts and index != root]
     recording.inferred["first paint after the scripts of an empty document"] += bool(after)
-    return {"first_paint": RecordedPaint(after, 0.0, _FRAME_MS)} if after else {}
+    if after:
+        recording.paints = {"first_paint": RecordedPaint(after, 0.0, _FRAME_MS)}
 
 
 def _paint_causes(
