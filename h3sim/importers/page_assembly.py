@@ -651,7 +651,7 @@ def _infer_paint(
 ) -> None:
     """Let the first paint of a document that shows nothing wait for its scripts.
 
-    These are the scripts of the document and what they requested, up to the load event: where
+    These are the scripts of the document, and those that they requested, up to the load event: where
     no frames were recorded, nothing tells which of them made the content.
     """
     if recording.paints or not requests[root].shows_nothing:
