@@ -651,8 +651,8 @@ def _infer_paint(
 ) -> None:
     """Let the first paint of a document that shows nothing wait for its scripts.
 
-    These are the scripts of the document, and those that they requested, up to the load event: where
-    no frames were recorded, nothing tells which of them made the content.
+    These are the scripts of the document, and those that they requested, up to the load event:
+    where no frames were recorded, nothing tells which of them made the content.
     """
     if recording.paints or not requests[root].shows_nothing:
         return
