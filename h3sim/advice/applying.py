@@ -14,6 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 from h3sim.advice.edits import preconnect_links, preload_link
 from h3sim.importers.html import read_markup, scan
+from h3sim.schema.files import write_atomically
 from h3sim.values.errors import InputError, ValidationIssue
 
 if TYPE_CHECKING:
@@ -79,13 +80,13 @@ def apply_edits(
     if not (folder / name).is_file():
         raise InputError.at(str(folder), f"has no file {name}, the document of the page")
     if not choices:
-        raise InputError.at(page.name, "no hint that helps for sure changes only markup")
+        raise InputError.at(page.name, "no hint that helps changes only markup")
     chosen, changed = _first_possible((folder / name).read_bytes(), page, choices)
     output.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=output.parent) as unfinished:
         copy = Path(unfinished) / "copy"
         shutil.copytree(folder, copy)
-        (copy / name).write_bytes(changed)
+        write_atomically(copy / name, changed)
         for coding in (".gz", ".br", ".zst"):  # of the document as it was
             (copy / f"{name}{coding}").unlink(missing_ok=True)
         copy.rename(output)

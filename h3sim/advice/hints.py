@@ -74,6 +74,8 @@ UNKNOWN = (
     " what is between it and its users passes 103 responses on",
     "whether a script may run later or in another order: test after defer or async",
     "whether text was sent compressed: sizes are those of the transfer",
+    "how far these effects are from a browser's: too few hints were measured for intervals that are"
+    " calibrated, so none is sure",
 )
 """Facts that a page and a simulated load do not have."""
 _MIN_SURE_CHANGE = 0.01
@@ -129,7 +131,7 @@ class EffectRow(NamedTuple):
     p_holm: float
 
 
-HELPS, TRADES, HARMS, NO_EFFECT = "helps", "helps and harms", "harms", "no sure effect"
+HELPS, TRADES, HARMS, NO_EFFECT = "helps", "helps and harms", "harms", "no clear effect"
 HINTS = OutputSchema(
     "h3sim-hints/1",
     "Edits that make a page faster",
@@ -208,7 +210,7 @@ class Hints(ResultTable):
     def verdict(self) -> str:
         """The best edit, or that there is none, as far as the replay fits its recording."""
         best = next(iter(self.helpful), None)
-        sentence = best.sentence if best else f"No edit of {self.page.name} helps for sure."
+        sentence = best.sentence if best else f"No edit of {self.page.name} helps in the model."
         return gated(sentence, [self.fidelity])
 
     def describe_think_times(self) -> str:

@@ -292,7 +292,7 @@ class _Assembly:
         inferred["initiators that begin later, not believed"] += n_rejected
         parents = {index: parent.index for index, parent in self._parents.items()}
         self._modules = ModuleGraphs(self._requests, parents)
-        self._infer_first_paint()
+        _infer_paint(recording, self._requests, self._retained, parents, self._root)
         retained = [self._requests[index] for index in self._retained]
         self._requested_before_image = self._find_requests_before_image()
         self._blockers = self._find_blockers()
@@ -329,28 +329,6 @@ class _Assembly:
             mended=first_of(recording.mended),
             skipped=recording.all_problems(),
         )
-
-    def _infer_first_paint(self) -> None:
-        """Let the first paint of a document that shows nothing wait for its scripts.
-
-        These are the scripts of the document and what they requested, up to the load event: where
-        no frames were recorded, nothing tells which of them made the content.
-        """
-        recording, root = self._recording, self._requests[self._root]
-        if recording.paints or not root.shows_nothing:
-            return
-        loaded_ms = recording.times_ms.get("load_event", math.inf) + (root.start_ms or 0.0)
-        scripts = {self._root}
-        for index in self._retained:
-            request, parent = self._requests[index], self._parents.get(index)
-            is_known = request.end_ms is not None and request.end_ms <= loaded_ms
-            if request.resolved_kind is Kind.SCRIPT and parent is not None and is_known:
-                scripts |= {index} if parent.index in scripts else set()
-        after = [self._requests[index] for index in self._retained if index in scripts]
-        after = [each for each in after if each is not root]
-        if after:
-            recording.paints = {"first_paint": RecordedPaint(after, 0.0, _FRAME_MS)}
-            recording.inferred["first paint after the scripts of an empty document"] += 1
 
     def _root_warnings(self) -> Iterator[str]:
         """Yield reasons why the root may not be the page's document."""
@@ -662,6 +640,33 @@ class _Assembly:
         if time_ms > LONGEST_MS:
             self._inferred["times of more than a day, cut"] += 1
         return recorded_ns(min(max(0.0, time_ms), LONGEST_MS))
+
+
+def _infer_paint(
+    recording: Recording,
+    requests: Sequence[RecordedRequest],
+    retained: Sequence[int],
+    parents: Mapping[int, int | None],
+    root: int,
+) -> None:
+    """Let the first paint of a document that shows nothing wait for its scripts.
+
+    These are the scripts of the document, and those that they requested, up to the load event:
+    where no frames were recorded, nothing tells which of them made the content.
+    """
+    if recording.paints or not requests[root].shows_nothing:
+        return
+    loaded_ms = recording.times_ms.get("load_event", math.inf) + (requests[root].start_ms or 0.0)
+    scripts = {root}
+    for index in retained:
+        request = requests[index]
+        is_in_time = request.end_ms is not None and request.end_ms <= loaded_ms
+        if request.resolved_kind is Kind.SCRIPT and is_in_time and parents.get(index) in scripts:
+            scripts.add(index)
+    after = [requests[index] for index in retained if index in scripts and index != root]
+    recording.inferred["first paint after the scripts of an empty document"] += bool(after)
+    if after:
+        recording.paints = {"first_paint": RecordedPaint(after, 0.0, _FRAME_MS)}
 
 
 def _paint_causes(

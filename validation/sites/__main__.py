@@ -88,6 +88,9 @@ def _print_table(part: str, folder: Path | None) -> None:
             found = without_own(found)
         print(f"{part}: {len(own)} sites of {len({site.package for site in own})} packages\n")
     print(tabulate(list(summary(found)), _HEADERS, disable_numparse=True))
+    known = [(each.measured.median_ms, each.interval_ms) for each in found if each.interval_ms]
+    n_covered = sum(low_ms <= time_ms <= high_ms for time_ms, (low_ms, high_ms) in known)
+    print(f"\ncovered: {n_covered:,} of {len(known):,}")
 
 
 if __name__ == "__main__":
