@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from h3sim.page import Page, PageError
+from h3sim.page import Page
+from h3sim.values.errors import PageError
 
 
 def test_a_page_file_with_too_many_resources_is_refused_before_it_is_parsed() -> None:
